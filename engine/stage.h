@@ -1,0 +1,121 @@
+// The stages a driver composes, one virtual call a tile. Each stage lives in one file, forward and backward side by side.
+//
+// A stage object belongs to one call and one SIMD target; it holds scalars and pointers, and is shared by all workers: its
+// functions are const, and what they accumulate goes where the tile or the `partial` argument points.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "engine/tile.h"
+#include "fovea/engine.h"
+
+namespace fovea::engine {
+
+// A kernel of distance has two faces: log K, which most normalisers take, and K. For other scores they are the same thing.
+enum class Face { kLog, kValue };
+
+template <class T>
+class ScoreStage {
+ public:
+  virtual ~ScoreStage() = default;
+
+  // Rows are prepared once: projected, normalised, exponentiated. A width of 0 says the rows are used as they come.
+  virtual size_t prepared_query_width() const { return 0; }
+  virtual size_t prepared_key_width() const { return 0; }
+  virtual void prepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride, T* out) const {}
+  virtual void prepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride, T* out) const {}
+  // Backward of the two: turns the gradient of prepared rows into that of the rows, and adds to `partial` (see below).
+  virtual void unprepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride,
+                               const T* d_prepared, T* d_in, size_t d_in_stride, T* partial) const {}
+  virtual void unprepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride,
+                             const T* d_prepared, T* d_in, size_t d_in_stride, T* partial) const {}
+
+  // Layout in which `score` wants a key block; 0: the rows themselves.
+  virtual size_t panel_size(size_t nk) const { return 0; }
+  virtual void pack_keys(const T* rows, size_t stride, size_t nk, T* panel) const {}
+
+  // Fills tile.s; masked places may hold anything, NaN too.
+  virtual void score(Tile<T>& tile) const = 0;
+
+  // From tile.ds: adds to (or, when tile.first, stores) tile.dq, tile.dk. Pairs whose ds is zero contribute nothing, whatever
+  // their operands hold, when !tile.finite.
+  virtual bool needs_raw() const { return false; }
+  virtual void backward_query(Tile<T>& tile) const = 0;
+  virtual void backward_key(Tile<T>& tile) const = 0;
+  // Gradients of what the score owns: partial sums of a unit of work, reduced by the driver in a fixed order and handed
+  // to `store_parameters`.
+  virtual size_t partial_size() const { return 0; }
+  virtual void backward_parameters(const Tile<T>& tile, T* partial) const {}
+  virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
+};
+
+template <class T>
+class ModifierStage {
+ public:
+  virtual ~ModifierStage() = default;
+  virtual size_t row_scratch() const { return 0; }     // elements a query row, for begin_rows .. finish_rows
+  virtual bool keeps_tile() const { return false; }    // wants a tile of its own between apply and backward
+  virtual void begin_rows(Tile<T>& tile, T* scratch) const {}
+  virtual void apply(Tile<T>& tile, const T* scratch, T* saved) const = 0;  // saved: null in forward
+  virtual void after_weights(Tile<T>& tile, T* scratch) const {}            // weights are in tile.s
+  virtual void finish_rows(Tile<T>& tile, T* scratch) const {}              // output rows are in tile.o
+  // Backward of one tile. `backward_weights` runs when tile.ds holds dA and tile.s the weights; `backward` when tile.ds
+  // holds the gradient after this modifier, and leaves the one before it.
+  virtual void backward_weights(Tile<T>& tile, T* scratch, T* partial) const {}
+  virtual void backward(Tile<T>& tile, T* scratch, const T* saved, T* partial) const = 0;
+  virtual void backward_query(Tile<T>& tile, T* scratch) const {}  // what the modifier itself owes to tile.dq
+  virtual size_t partial_size() const { return 0; }
+  virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
+};
+
+enum class Kind {
+  kStreaming,  // one pass with a rescaled running state
+  kThreshold,  // sees all scores of a block of rows at once, then weights follow
+};
+enum class RowTerm { kNone, kOutput, kRows };  // nothing; gradient.output; computed by row_terms from the whole rows
+
+template <class T>
+class NormaliserStage {
+ public:
+  virtual ~NormaliserStage() = default;
+  virtual Kind kind() const = 0;
+  virtual Face face() const { return Face::kLog; }
+  virtual RowTerm row_term() const { return RowTerm::kNone; }
+
+  // Streaming: scores in tile.s (masked places already -infinity, or 0 for Face::kValue) become weights; updates tile.rows.
+  virtual void begin(const Tile<T>& tile) const {}
+  virtual void weigh(Tile<T>& tile) const {}
+  // Streaming: the factor that makes tile.o final goes to rows.carry, the statistics to rows.stats, lse to `lse` if not null.
+  virtual void finish(Tile<T>& tile, T* lse) const {}
+
+  // Threshold: tile.s holds every score of these rows (nk may exceed kMaxKeys); leaves final weights and statistics.
+  virtual void solve(Tile<T>& tile, T* lse) const {}
+
+  // Backward: final weights from the scores in tile.s and the saved statistics (tile.stats).
+  virtual void weights(Tile<T>& tile) const = 0;
+  // tile.ds: gradient of the weights -> gradient of the scores, given the weights in tile.s and tile.row_term.
+  virtual void backward(Tile<T>& tile) const = 0;
+  // RowTerm::kRows: from all weights (tile.s) and their gradients (tile.ds) of these rows.
+  virtual void row_terms(const Tile<T>& tile, T* terms) const {}
+  virtual size_t partial_size() const { return 0; }  // sink, alpha: one partial for each block of rows
+  virtual void backward_parameters(const Tile<T>& tile, T* partial) const {}
+  virtual void store_parameters(size_t head, const T* partial) const {}
+};
+
+enum class Cover { kNone, kSome, kAll };
+
+// Which pairs may meet. Not a template: positions only. Several are combined by conjunction.
+class StructureStage {
+ public:
+  virtual ~StructureStage() = default;
+  virtual Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0, size_t nk) const = 0;
+  // A range that holds every key query i sees; exact unless `irregular`.
+  virtual void range(size_t batch, size_t head, size_t i, size_t* begin, size_t* end) const = 0;
+  virtual bool irregular() const { return false; }
+  // keep[c] &= may query i see key k0 + c.
+  virtual void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk, uint8_t* keep) const {}
+  virtual bool allows(size_t batch, size_t head, size_t i, size_t j) const = 0;
+};
+
+}  // namespace fovea::engine

@@ -1,0 +1,70 @@
+// A tile: nq queries x nk keys of one head. Stages see only this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fovea::engine {
+
+// Tiles are at most kMaxQueries x kMaxKeys.
+inline constexpr size_t kMaxQueries = 64;
+inline constexpr size_t kMaxKeys = 512;
+
+// Row state that lives while a block of queries meets its keys, one entry a row, padded to a whole vector.
+template <class T>
+struct RowState {
+  T* maximum;  // running maximum (softmax family)
+  T* sum;      // running sum of weights
+  T* carry;    // factor for what earlier tiles have aggregated, set by the normaliser with each tile
+  T* stats;    // [rows][kStatistics], saved for backward
+};
+
+template <class T>
+struct Tile {
+  // Which pairs. Positions count within the sequence; `head` is the query's head.
+  size_t batch = 0, head = 0;
+  size_t q0 = 0, nq = 0, k0 = 0, nk = 0;
+  // Gathered tiles (graphs): the position of each key (or of each query), otherwise null and contiguous.
+  const int32_t* key_index = nullptr;
+  const int32_t* query_index = nullptr;
+
+  // Who sees whom. When `masked`, row r sees columns [begin[r], end[r]) only, and of those, where `keep` is not null, the ones
+  // with keep[r * keep_stride + c] != 0. When not, all.
+  bool masked = false;
+  const int32_t* begin = nullptr;
+  const int32_t* end = nullptr;
+  const uint8_t* keep = nullptr;
+  size_t keep_stride = 0;
+
+  // Operands in the arithmetic type, one row an item: query, key and value as prepared by the score, gradient of the output.
+  const T* q = nullptr;      size_t q_stride = 0;
+  const T* k = nullptr;      size_t k_stride = 0;
+  const T* v = nullptr;      size_t v_stride = 0;
+  const T* g = nullptr;      size_t g_stride = 0;
+  const T* k_panel = nullptr;  // this key block as packed by the score's pack_keys
+  const T* v_panel = nullptr;  // this value block packed for dA = g v' (backward)
+  size_t value_width = 0;
+  bool finite = true;  // no operand row of this tile holds NaN or infinity: zero weights may be multiplied
+
+  // [nq][s_stride], rows padded to whole vectors.
+  T* s = nullptr;    // scores, then weights
+  T* ds = nullptr;   // gradient of weights, then of scores
+  T* raw = nullptr;  // the score before modifiers, where the score's backward asks for it
+  size_t s_stride = 0;
+
+  // Results.
+  T* o = nullptr;   size_t o_stride = 0;
+  T* dq = nullptr;  size_t dq_stride = 0;
+  T* dk = nullptr;  size_t dk_stride = 0;
+  T* dv = nullptr;  size_t dv_stride = 0;
+  bool first = false;  // the first tile for these results: store instead of add
+
+  RowState<T> rows{};
+  const T* stats = nullptr;     // backward: saved statistics of these rows, [nq][kStatistics]
+  const T* row_term = nullptr;  // backward: sum_j a_j dA_j (or the normaliser's own row sum) of each row
+
+  size_t row_begin(size_t r) const { return masked ? static_cast<size_t>(begin[r]) : 0; }
+  size_t row_end(size_t r) const { return masked ? static_cast<size_t>(end[r]) : nk; }
+};
+
+}  // namespace fovea::engine

@@ -1,0 +1,139 @@
+// The engine: attention without libtorch.
+//
+//   fovea::engine::Problem problem{.query = q, .key = k, .value = v, .score = fovea::engine::Dot{},
+//                                  .structure = fovea::engine::Causal{}};
+//   fovea::engine::forward(problem, {.output = o}, fovea::engine::default_parallel());
+//
+// Tensors are views of the caller's memory; the engine allocates only scratch, bounded and reused. No call ever holds a
+// queries x keys matrix.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "fovea/choices.h"
+#include "fovea/error.h"
+
+namespace fovea::engine {
+
+enum class DType : uint8_t { kFloat32, kFloat64, kBFloat16, kFloat16, kInt32, kBool };
+
+// A strided array of up to four dimensions, or nothing (data == nullptr). Strides count elements.
+// The engine never writes through a view that is an input.
+struct View {
+  void* data = nullptr;
+  DType dtype = DType::kFloat32;
+  int rank = 0;
+  std::array<int64_t, 4> size{};
+  std::array<int64_t, 4> stride{};
+
+  explicit operator bool() const { return data != nullptr; }
+  // A contiguous view.
+  static View of(void* data, DType dtype, std::initializer_list<int64_t> size);
+};
+
+using Dot = choice::Dot<View>;
+using Bilinear = choice::Bilinear<View>;
+using Additive = choice::Additive<View>;
+using GatedAdditive = choice::GatedAdditive<View>;
+using Kernel = choice::Kernel<View>;
+using Cosine = choice::Cosine<View>;
+using RankOne = choice::RankOne<View>;
+using Location = choice::Location<View>;
+using Constant = choice::Constant<View>;
+using Bias = choice::Bias<View>;
+using Alibi = choice::Alibi<View>;
+using Relative = choice::Relative<View>;
+using SoftCap = choice::SoftCap<View>;
+using Custom = choice::Custom<View>;
+using Softmax = choice::Softmax<View>;
+using KernelRatio = choice::KernelRatio<View>;
+using Unnormalised = choice::Unnormalised<View>;
+using Uniform = choice::Uniform<View>;
+using Sigmoid = choice::Sigmoid<View>;
+using Sparsemax = choice::Sparsemax<View>;
+using Entmax = choice::Entmax<View>;
+using TopK = choice::TopK<View>;
+using Hard = choice::Hard<View>;
+using Dense = choice::Dense<View>;
+using Causal = choice::Causal<View>;
+using Window = choice::Window<View>;
+using Prefix = choice::Prefix<View>;
+using Documents = choice::Documents<View>;
+using Blocks = choice::Blocks<View>;
+using Keep = choice::Keep<View>;
+using Ragged = choice::Ragged<View>;
+using Graph = choice::Graph<View>;
+using Strided = choice::Strided<View>;
+using Fixed = choice::Fixed<View>;
+using Score = choice::Score<View>;
+using Modifier = choice::Modifier<View>;
+using Normaliser = choice::Normaliser<View>;
+using Structure = choice::Structure<View>;
+
+// query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev], H a multiple of Hkv; with Ragged or Graph,
+// (total, H, E). float32, float64, bfloat16 or float16, the same for all three; the last dimension contiguous.
+struct Problem {
+  View query, key, value;
+  Score score;
+  Normaliser normaliser;
+  Structure structure;
+  View key_lengths;      // int32 [B], or nothing: query b sees keys j < key_lengths[b] only
+  double dropout_p = 0;  // on the weights; survivors are scaled by 1 / (1 - p)
+  uint64_t seed = 0;     // of dropout and of Hard{sample}: the same seed gives the same choices
+};
+
+// Arithmetic and saved statistics are float32, or float64 for float64 inputs.
+struct Result {
+  View output;      // [B, H, L, Ev], the query's type
+  View lse;         // [B, H, L] or nothing; softmax family only (Hard: log-probability of the choice)
+  View statistics;  // [B, H, L, kStatistics] or nothing; what backward needs
+  int64_t* empty_rows = nullptr;  // receives the number of queries that saw no key
+};
+inline constexpr int64_t kStatistics = 4;
+
+// Gradients wanted are the views that are not empty; they are overwritten. score and normaliser mirror the problem's, with
+// each array field the place for that array's gradient (of the arithmetic type, the array's own shape).
+struct Gradients {
+  View output, lse;  // given: the loss gradient at the outputs; lse may be empty
+  View query, key, value;
+  Score score;
+  Normaliser normaliser;
+};
+
+// How work runs: `run(n, body)` calls body(0) ... body(n - 1), on any threads, in any order, perhaps one after another.
+// Results do not depend on it.
+struct Parallel {
+  size_t workers = 1;
+  std::function<void(size_t n, const std::function<void(size_t)>& body)> run;
+};
+// A pool owned by the library, with as many workers as the process may use (FOVEA_THREADS overrides).
+const Parallel& default_parallel();
+
+void forward(const Problem&, const Result&, const Parallel&);
+// `saved` is what forward wrote (output and statistics).
+void backward(const Problem&, const Result& saved, const Gradients&, const Parallel&);
+
+// Some of the weights, none stored but those asked for.
+struct Selection {
+  View rows;                 // int32 [R] query positions, or nothing for all
+  View heads;                // int32 [Hs], or nothing for all
+  int64_t top_k = 0;         // 0: whole rows
+  bool column_sums = false;  // sums over the chosen rows instead of rows
+};
+struct SelectedWeights {
+  View weights;  // [B, Hs, R, S], or [B, Hs, R, top_k] in descending order, or [B, Hs, S] for column sums
+  View indices;  // int32 [B, Hs, R, top_k]; -1 where a row sees fewer keys
+};
+void weights(const Problem&, const Selection&, const SelectedWeights&, const Parallel&);
+
+// Which path `forward` takes, and why each faster one declined; one line a candidate.
+std::string explain_dispatch(const Problem&);
+
+// The SIMD target chosen at run time, for example "AVX3".
+const char* simd_target();
+
+}  // namespace fovea::engine
