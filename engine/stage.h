@@ -2,6 +2,10 @@
 //
 // A stage object belongs to one call and one SIMD target; it holds scalars and pointers, and is shared by all workers: its
 // functions are const, and what they accumulate goes where the tile or the `partial` argument points.
+//
+// Gradients of what a stage owns: the driver hands out zeroed partial sums of `partial_size()` elements, one for each (batch,
+// head), adds them up in a fixed order, and calls `store_parameters` for each, in order, on one thread, which ADDS to the
+// gradient array (zeroed by the driver before). A null `partial` says: not wanted now, or not at all.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +17,7 @@
 namespace fovea::engine {
 
 // A kernel of distance has two faces: log K, which most normalisers take, and K. For other scores they are the same thing.
-enum class Face { kLog, kValue };
+enum class Face : int { kLog, kValue };
 
 template <class T>
 class ScoreStage {
@@ -31,8 +35,9 @@ class ScoreStage {
   virtual void unprepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride,
                              const T* d_prepared, T* d_in, size_t d_in_stride, T* partial) const {}
 
-  // Layout in which `score` wants a key block; 0: the rows themselves.
-  virtual size_t panel_size(size_t nk) const { return 0; }
+  // Layout in which `score` wants its keys: elements of a panel of kPanelKeys keys; 0: the rows themselves. The last panel of
+  // a sequence has nk < kPanelKeys keys, and is padded with zeros.
+  virtual size_t panel_size() const { return 0; }
   virtual void pack_keys(const T* rows, size_t stride, size_t nk, T* panel) const {}
 
   // Fills tile.s; masked places may hold anything, NaN too.
@@ -43,8 +48,6 @@ class ScoreStage {
   virtual bool needs_raw() const { return false; }
   virtual void backward_query(Tile<T>& tile) const = 0;
   virtual void backward_key(Tile<T>& tile) const = 0;
-  // Gradients of what the score owns: partial sums of a unit of work, reduced by the driver in a fixed order and handed
-  // to `store_parameters`.
   virtual size_t partial_size() const { return 0; }
   virtual void backward_parameters(const Tile<T>& tile, T* partial) const {}
   virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
@@ -54,12 +57,20 @@ template <class T>
 class ModifierStage {
  public:
   virtual ~ModifierStage() = default;
+  // A gradient as large as queries or queries x keys is not summed in partials: `backward` adds to it in place, and the driver
+  // sees to it that tiles which share an element come one after another, in a fixed order.
+  struct Sharing {
+    bool batches = false, heads = false, keys = false;  // along which dimensions tiles share elements
+  };
+  virtual Sharing sharing() const { return {}; }
   virtual size_t row_scratch() const { return 0; }     // elements a query row, for begin_rows .. finish_rows
   virtual bool keeps_tile() const { return false; }    // wants a tile of its own between apply and backward
   virtual void begin_rows(Tile<T>& tile, T* scratch) const {}
   virtual void apply(Tile<T>& tile, const T* scratch, T* saved) const = 0;  // saved: null in forward
-  virtual void after_weights(Tile<T>& tile, T* scratch) const {}            // weights are in tile.s
-  virtual void finish_rows(Tile<T>& tile, T* scratch) const {}              // output rows are in tile.o
+  // Forward: weights are in tile.s; what the scratch holds from earlier tiles wants the factor tile.rows.carry first.
+  virtual void after_weights(Tile<T>& tile, T* scratch) const {}
+  // Forward: final output rows are in tile.o; what the scratch holds wants the factor tile.rows.carry.
+  virtual void finish_rows(Tile<T>& tile, T* scratch) const {}
   // Backward of one tile. `backward_weights` runs when tile.ds holds dA and tile.s the weights; `backward` when tile.ds
   // holds the gradient after this modifier, and leaves the one before it.
   virtual void backward_weights(Tile<T>& tile, T* scratch, T* partial) const {}
@@ -89,7 +100,9 @@ class NormaliserStage {
   // Streaming: the factor that makes tile.o final goes to rows.carry, the statistics to rows.stats, lse to `lse` if not null.
   virtual void finish(Tile<T>& tile, T* lse) const {}
 
-  // Threshold: tile.s holds every score of these rows (nk may exceed kMaxKeys); leaves final weights and statistics.
+  // Threshold: tile.s holds every score of these rows (nk may exceed kMaxKeys); leaves final weights and statistics, and 1 in
+  // rows.carry. Streaming and threshold: a row with a NaN or +infinity among its scores gets NaN in rows.carry, and the driver
+  // names it in an error; a row that saw no key (no score above -infinity) gets 0 there, and the driver counts it.
   virtual void solve(Tile<T>& tile, T* lse) const {}
 
   // Backward: final weights from the scores in tile.s and the saved statistics (tile.stats).
@@ -98,7 +111,8 @@ class NormaliserStage {
   virtual void backward(Tile<T>& tile) const = 0;
   // RowTerm::kRows: from all weights (tile.s) and their gradients (tile.ds) of these rows.
   virtual void row_terms(const Tile<T>& tile, T* terms) const {}
-  virtual size_t partial_size() const { return 0; }  // sink, alpha: one partial for each block of rows
+  virtual size_t partial_size() const { return 0; }  // sink, alpha: with tile.stats and tile.row_term of a block of rows, and
+                                                     // for RowTerm::kRows also all their weights and gradients
   virtual void backward_parameters(const Tile<T>& tile, T* partial) const {}
   virtual void store_parameters(size_t head, const T* partial) const {}
 };

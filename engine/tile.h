@@ -6,9 +6,13 @@
 
 namespace fovea::engine {
 
-// Tiles are at most kMaxQueries x kMaxKeys.
+// Tiles are at most kMaxQueries x kMaxKeys (a threshold normaliser's strip: any number of keys).
 inline constexpr size_t kMaxQueries = 64;
 inline constexpr size_t kMaxKeys = 512;
+// Key panels hold this many keys each; a tile that has panels starts at the first key of one.
+inline constexpr size_t kPanelKeys = 64;
+// Rows of score tiles are padded to a multiple of this many columns, whole vectors for every target.
+inline constexpr size_t kRowPadding = 16;
 
 // Row state that lives while a block of queries meets its keys, one entry a row, padded to a whole vector.
 template <class T>
@@ -41,12 +45,13 @@ struct Tile {
   const T* k = nullptr;      size_t k_stride = 0;
   const T* v = nullptr;      size_t v_stride = 0;
   const T* g = nullptr;      size_t g_stride = 0;
-  const T* k_panel = nullptr;  // this key block as packed by the score's pack_keys
-  const T* v_panel = nullptr;  // this value block packed for dA = g v' (backward)
+  const T* k_panel = nullptr;  // ceil(nk / kPanelKeys) panels of the score's panel_size() each
+  const T* v_panel = nullptr;  // the values' panels, for dA = g v' (backward)
   size_t value_width = 0;
   bool finite = true;  // no operand row of this tile holds NaN or infinity: zero weights may be multiplied
 
-  // [nq][s_stride], rows padded to whole vectors.
+  // [nq][s_stride], rows padded to kRowPadding. After the score and the modifiers the driver overwrites what is masked, and the
+  // padding, with the masked value: -infinity, or 0 for Face::kValue; in ds with 0.
   T* s = nullptr;    // scores, then weights
   T* ds = nullptr;   // gradient of weights, then of scores
   T* raw = nullptr;  // the score before modifiers, where the score's backward asks for it
@@ -65,6 +70,10 @@ struct Tile {
 
   size_t row_begin(size_t r) const { return masked ? static_cast<size_t>(begin[r]) : 0; }
   size_t row_end(size_t r) const { return masked ? static_cast<size_t>(end[r]) : nk; }
+  size_t padded_keys() const { return (nk + kRowPadding - 1) / kRowPadding * kRowPadding; }
+  // Positions within the sequence.
+  size_t query_at(size_t r) const { return query_index ? static_cast<size_t>(query_index[r]) : q0 + r; }
+  size_t key_at(size_t c) const { return key_index ? static_cast<size_t>(key_index[c]) : k0 + c; }
 };
 
 }  // namespace fovea::engine

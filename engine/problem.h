@@ -1,0 +1,46 @@
+// A problem checked and resolved: sizes, where each sequence lies, and the views the drivers walk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fovea/engine.h"
+
+namespace fovea::engine {
+
+// One head of one batch item: `rows` rows, row r at `data + r * stride` elements of the view's type.
+struct Rows {
+  char* data = nullptr;
+  int64_t stride = 0;  // in elements
+  size_t rows = 0;
+};
+
+struct Geometry {
+  DType storage = DType::kFloat32;
+  size_t batches = 0, heads = 0, key_heads = 0, group = 1;  // heads = key_heads * group
+  size_t query_width = 0, key_width = 0, value_width = 0;
+  size_t max_queries = 0, max_keys = 0;  // over the batch
+  bool packed = false;                   // (total, H, E): Ragged or Graph
+  const Graph* graph = nullptr;          // set when the structure has one
+  // Each batch item's place in the packed tensors (0 and the whole length when not packed).
+  std::vector<size_t> query_start, query_count, key_start, key_count;
+  std::vector<size_t> key_limit;  // key_count, or less where key_lengths says so
+
+  // Rows of one head of a query-sided ([B, H, L, *] or (total, H, *)) or key-sided tensor. A missing trailing dimension
+  // (lse) is allowed.
+  Rows query_rows(const View& view, size_t batch, size_t head) const;
+  Rows key_rows(const View& view, size_t batch, size_t head) const;
+};
+
+// Checks everything the caller gave, in one place; throws InvalidArgument or Unsupported.
+Geometry resolve(const Problem& problem);
+void check_result(const Problem& problem, const Geometry& geometry, const Result& result);
+void check_gradients(const Problem& problem, const Geometry& geometry, const Gradients& gradients);
+
+// Which face of its score the normaliser takes.
+enum class Face : int;
+Face face_of(const Problem& problem);
+
+}  // namespace fovea::engine

@@ -1,0 +1,38 @@
+// Reading views: element access, names for messages, broadcasting.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "fovea/engine.h"
+
+namespace fovea::engine {
+
+const char* name_of(DType dtype);
+size_t size_of(DType dtype);
+std::string shape_of(const View& view);  // "[2, 8, 64]"
+
+// The type arithmetic is done in: float64 for float64, float32 for the rest.
+inline bool is_double(DType storage) { return storage == DType::kFloat64; }
+template <class T>
+constexpr DType dtype_of();
+template <>
+constexpr DType dtype_of<float>() { return DType::kFloat32; }
+template <>
+constexpr DType dtype_of<double>() { return DType::kFloat64; }
+
+// `view` seen as `shape`, right-aligned, missing and single dimensions repeated (stride 0). Throws InvalidArgument naming
+// `name` where that is not possible.
+View broadcast_to(const View& view, const std::array<int64_t, 4>& shape, const std::string& name);
+
+template <class T>
+T& element(const View& view, int64_t a, int64_t b = 0, int64_t c = 0, int64_t d = 0) {
+  return static_cast<T*>(view.data)[a * view.stride[0] + b * view.stride[1] + c * view.stride[2] + d * view.stride[3]];
+}
+
+// Element of a floating-point array of any type as T (parameters may come in the storage type).
+template <class T>
+T read(const View& view, int64_t a, int64_t b = 0, int64_t c = 0, int64_t d = 0);
+
+}  // namespace fovea::engine
