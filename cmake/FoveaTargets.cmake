@@ -1,9 +1,50 @@
-# What every target of the project shares.
-add_library(fovea_options INTERFACE)
-target_compile_options(fovea_options INTERFACE -Wall -Wextra)
-target_include_directories(fovea_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                                   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-option(FOVEA_WERROR "Treat warnings as errors" OFF)
-if(FOVEA_WERROR)
-  target_compile_options(fovea_options INTERFACE -Werror)
-endif()
+# The few ways a target is made here.
+
+# fovea_torch_target(NAME): compiles NAME against libtorch with the one precompiled <torch/torch.h> of the build
+# (20 s a file without it, 7 s with). Every target with a source that includes libtorch goes through this.
+function(fovea_torch_target name)
+  if(NOT TARGET fovea_torch_pch)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/torch_pch.cc CONTENT "")
+    add_library(fovea_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cc)
+    target_link_libraries(fovea_torch_pch PRIVATE fovea_options Libtorch::torch)
+    target_precompile_headers(fovea_torch_pch PRIVATE <torch/torch.h>)
+  endif()
+  target_link_libraries(${name} PRIVATE fovea_options PUBLIC Libtorch::torch)
+  target_precompile_headers(${name} REUSE_FROM fovea_torch_pch)
+endfunction()
+
+# fovea_torch_library(NAME SOURCES file... [LINK library...]): a shared library on libtorch. Shared, because operators and
+# systems register themselves when loaded, and Python loads the same file.
+function(fovea_torch_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_library(${name} SHARED ${arg_SOURCES})
+  fovea_torch_target(${name})
+  target_link_libraries(${name} PUBLIC ${arg_LINK})
+  # A program that only runs operators or systems by name refers to no symbol of ours; it must load us all the same.
+  target_link_options(${name} INTERFACE -Wl,--no-as-needed)
+endfunction()
+
+# fovea_test(NAME LABELS label... SOURCES file... [LINK library...] [TIMEOUT seconds] [ENVIRONMENT name=value...]):
+# a GoogleTest executable, one ctest case for each test so that a skipped one is reported by name. Labels: engine, torch,
+# systems, cli, page, python, and slow besides for what `make test` leaves out. An `engine` test sees no libtorch.
+function(fovea_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;SOURCES;LINK;ENVIRONMENT")
+  if(NOT arg_LABELS)
+    message(FATAL_ERROR "fovea_test(${name}): LABELS missing")
+  endif()
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${arg_SOURCES})
+  if("engine" IN_LIST arg_LABELS)
+    target_link_libraries(${name} PRIVATE fovea_options fovea_simd)
+  else()
+    fovea_torch_target(${name})
+  endif()
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest_main)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set(environment FOVEA_SOURCE_DIR=${PROJECT_SOURCE_DIR} ${arg_ENVIRONMENT})
+  # Discovered when ctest starts, not when the test is linked: a build runs nothing.
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+endfunction()

@@ -1,0 +1,49 @@
+# How everything is compiled. One set of flags for all targets, so that they can share a precompiled header.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# All binaries in build/bin and build/lib, whatever folder they come from.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, RelWithDebInfo" FORCE)
+endif()
+# -O2 everywhere, -O3 where it pays (the engine sets it): libtorch's headers take a third longer at -O3.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+# Not CMAKE_POSITION_INDEPENDENT_CODE: it gives executables -fPIE, and GCC then refuses a header precompiled with -fPIC.
+add_compile_options(-fPIC)
+
+set(FOVEA_SANITIZE "" CACHE STRING "Sanitisers, for example address,undefined")
+if(FOVEA_SANITIZE)
+  add_compile_options(-fsanitize=${FOVEA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${FOVEA_SANITIZE})
+endif()
+
+if(DEFINED ENV{CI})
+  set(werror_default ON)
+else()
+  set(werror_default OFF)
+endif()
+option(FOVEA_WERROR "Treat warnings as errors (on where CI is set)" ${werror_default})
+
+# What our own targets share; not exported to those who link us.
+add_library(fovea_options INTERFACE)
+target_compile_options(fovea_options INTERFACE -Wall -Wextra $<$<BOOL:${FOVEA_WERROR}>:-Werror>)
+# For quotes only: our folder torch/ must not come before libtorch's in <torch/...>.
+target_compile_options(fovea_options INTERFACE "SHELL:-iquote ${PROJECT_SOURCE_DIR}")
+target_include_directories(fovea_options INTERFACE ${PROJECT_SOURCE_DIR}/include)
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness is what ccache asks for with precompiled headers; the base directory lets checkouts share results.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()

@@ -1,0 +1,70 @@
+// The part of Highway that is not in its headers: which SIMD targets this processor has, and which is chosen.
+//
+// Debian ships Highway's own version as a shared library only. These few definitions replace it, so that a program that links
+// the engine depends on nothing else; they are hidden, and do not meet a libhwy loaded beside us.
+#include "hwy/targets.h"
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+namespace hwy {
+namespace {
+
+std::atomic<int64_t> disabled{0};
+std::atomic<int64_t> mocked{0};
+
+int64_t detect() {
+  int64_t targets = HWY_ENABLED_BASELINE;
+#if HWY_ARCH_X86
+  // GCC's checks include whether the system saves the wide registers. The sets are those Highway compiles each target for.
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
+    targets |= HWY_AVX2;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
+      targets |= HWY_AVX3;
+    }
+  }
+#endif
+  return targets;
+}
+
+}  // namespace
+
+int64_t SupportedTargets() {
+  static const int64_t detected = detect();
+  const int64_t mock = mocked.load();
+  const int64_t targets = (mock != 0 ? mock : detected) & ~disabled.load();
+  return targets != 0 ? targets : HWY_STATIC_TARGET;
+}
+
+void DisableTargets(int64_t targets) {
+  disabled.store(targets);
+  GetChosenTarget().DeInit();
+}
+
+void SetSupportedTargetsForTest(int64_t targets) {
+  mocked.store(targets);
+  GetChosenTarget().DeInit();
+}
+
+ChosenTarget& GetChosenTarget() {
+  static ChosenTarget chosen;
+  return chosen;
+}
+
+// Reached by a failed HWY_ASSERT only, which nothing in the engine's public functions can make fail.
+void Abort(const char* file, int line, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::fprintf(stderr, "%s:%d: ", file, line);
+  std::vfprintf(stderr, format, arguments);
+  std::fputc('\n', stderr);
+  va_end(arguments);
+  std::abort();
+}
+
+}  // namespace hwy

@@ -1,0 +1,10 @@
+// The operator library `fovea`: operators add themselves in files of their own with TORCH_LIBRARY_FRAGMENT(fovea, m).
+#include <torch/library.h>
+
+#include <string>
+
+#include "fovea/engine.h"
+
+TORCH_LIBRARY(fovea, m) {
+  m.def("simd_target", [] { return std::string(fovea::engine::simd_target()); });
+}
