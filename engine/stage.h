@@ -51,6 +51,11 @@ class ScoreStage {
   virtual size_t partial_size() const { return 0; }
   virtual void backward_parameters(const Tile<T>& tile, T* partial) const {}
   virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
+  // The three of them in one pass, for a score whose derivative costs more than the sums (additive, kernels). Where
+  // fused_backward(), the driver calls `backward` instead of them, with tile.dq, tile.dk or `partial` null when not wanted;
+  // `first_query` and `first_key` say whether to store or add.
+  virtual bool fused_backward() const { return false; }
+  virtual void backward(Tile<T>& tile, bool first_query, bool first_key, T* partial) const {}
 };
 
 template <class T>

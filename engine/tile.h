@@ -64,6 +64,11 @@ struct Tile {
   T* dv = nullptr;  size_t dv_stride = 0;
   bool first = false;  // the first tile for these results: store instead of add
 
+  // Threshold normalisers: where not null, `solve` leaves the weights of row r compressed to s[r * s_stride + i], i <
+  // support_count[r], that of column support[r * s_stride + i], columns ascending, so that few values need be read.
+  int32_t* support = nullptr;
+  int32_t* support_count = nullptr;
+
   RowState<T> rows{};
   const T* stats = nullptr;     // backward: saved statistics of these rows, [nq][kStatistics]
   const T* row_term = nullptr;  // backward: sum_j a_j dA_j (or the normaliser's own row sum) of each row
