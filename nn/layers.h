@@ -1,0 +1,58 @@
+// The Transformer's layers (Vaswani et al. 2017), with PyTorch's names: self_attn, multihead_attn, linear1, linear2, norm1 ...
+#pragma once
+
+#include "nn/multi_head.h"
+
+namespace fovea::nn {
+
+enum class NormOrder {
+  kPost,  // x = LN(x + f(x)), the paper's
+  kPre,   // x = x + f(LN(x)), wants a final LN
+};
+
+struct LayerOptions {
+  int64_t width = 512, heads = 8, hidden = 2048;
+  double dropout = 0.1;            // on each sublayer's output and inside the feed-forward net
+  double attention_dropout = 0.1;  // on the weights
+  NormOrder order = NormOrder::kPost;
+};
+
+class EncoderLayerImpl : public torch::nn::Module {
+ public:
+  explicit EncoderLayerImpl(const LayerOptions& options);
+  at::Tensor forward(const at::Tensor& x, const Attention& attention = {});  // [B, L, width]
+
+  MultiHead self_attn{nullptr};
+  torch::nn::Linear linear1{nullptr}, linear2{nullptr};
+  torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
+
+ private:
+  LayerOptions options_;
+};
+TORCH_MODULE(EncoderLayer);
+
+// What a decoder layer keeps between steps.
+struct DecoderCache {
+  HeadsCache self, memory;
+};
+
+class DecoderLayerImpl : public torch::nn::Module {
+ public:
+  explicit DecoderLayerImpl(const LayerOptions& options);
+  // x [B, T, width], memory [B, S, width]; `self` is the target's attention (causal), `cross` the memory's.
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self, const Attention& cross);
+  // One position x [B, 1, width]; cache.memory must hold multihead_attn->project(memory, memory).
+  at::Tensor step(const at::Tensor& x, DecoderCache& cache, const Attention& cross);
+
+  MultiHead self_attn{nullptr}, multihead_attn{nullptr};
+  torch::nn::Linear linear1{nullptr}, linear2{nullptr};
+  torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr}, norm3{nullptr};
+
+ private:
+  template <class SelfAttention, class CrossAttention>
+  at::Tensor run(at::Tensor x, SelfAttention self, CrossAttention cross);
+  LayerOptions options_;
+};
+TORCH_MODULE(DecoderLayer);
+
+}  // namespace fovea::nn

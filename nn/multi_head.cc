@@ -1,0 +1,115 @@
+#include "nn/multi_head.h"
+
+#include <ATen/ATen.h>
+
+namespace fovea::nn {
+namespace {
+
+// [B, L, H E] -> [B, H, L, E]: a view, the head's slice of each row, not a slice of positions.
+at::Tensor split_heads(const at::Tensor& x, int64_t heads) {
+  return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2);
+}
+at::Tensor join_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(2); }
+
+void check(const MultiHeadOptions& o) {
+  if (o.width <= 0 || o.heads <= 0 || o.width % o.heads != 0) {
+    throw InvalidArgument("heads: " + std::to_string(o.heads) + ", expected a divisor of the width " + std::to_string(o.width));
+  }
+  if (o.dropout < 0 || o.dropout >= 1) throw InvalidArgument("dropout: " + std::to_string(o.dropout) + ", expected 0 <= p < 1");
+}
+
+}  // namespace
+
+Structure keep(at::Tensor mask) { return Keep{std::move(mask)}; }
+Structure drop(at::Tensor mask) {
+  if (mask.scalar_type() != at::kBool) throw InvalidArgument("mask: expected bool, got " + std::string(mask.dtype().name()));
+  return Keep{mask.logical_not()};
+}
+
+MultiHeadImpl::MultiHeadImpl(const MultiHeadOptions& options) : options_(options) {
+  check(options);
+  const int64_t d = options.width;
+  const int64_t key_width = options.key_width > 0 ? options.key_width : d;
+  const int64_t value_width = options.value_width > 0 ? options.value_width : d;
+  if (key_width == d && value_width == d) {
+    in_proj_weight_ = register_parameter("in_proj_weight", at::empty({3 * d, d}));
+  } else {
+    q_proj_weight_ = register_parameter("q_proj_weight", at::empty({d, d}));
+    k_proj_weight_ = register_parameter("k_proj_weight", at::empty({d, key_width}));
+    v_proj_weight_ = register_parameter("v_proj_weight", at::empty({d, value_width}));
+  }
+  if (options.bias) in_proj_bias_ = register_parameter("in_proj_bias", at::empty({3 * d}));
+  out_proj_ = register_module("out_proj", torch::nn::Linear(torch::nn::LinearOptions(d, d).bias(options.bias)));
+  reset();
+}
+
+void MultiHeadImpl::reset() {
+  for (const at::Tensor& w : {in_proj_weight_, q_proj_weight_, k_proj_weight_, v_proj_weight_}) {
+    if (w.defined()) torch::nn::init::xavier_uniform_(w);
+  }
+  if (in_proj_bias_.defined()) {
+    torch::nn::init::zeros_(in_proj_bias_);
+    torch::nn::init::zeros_(out_proj_->bias);
+  }
+}
+
+at::Tensor MultiHeadImpl::project_query(const at::Tensor& query) {
+  const int64_t d = options_.width;
+  const at::Tensor weight = in_proj_weight_.defined() ? in_proj_weight_.narrow(0, 0, d) : q_proj_weight_;
+  const at::Tensor bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, 0, d) : at::Tensor();
+  return split_heads(at::linear(query, weight, bias), options_.heads);
+}
+
+HeadsCache MultiHeadImpl::project(const at::Tensor& key, const at::Tensor& value) {
+  const int64_t d = options_.width;
+  if (in_proj_weight_.defined() && key.is_same(value)) {  // one product for both
+    const at::Tensor bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, d, 2 * d) : at::Tensor();
+    const std::vector<at::Tensor> both = at::linear(key, in_proj_weight_.narrow(0, d, 2 * d), bias).chunk(2, -1);
+    return {split_heads(both[0], options_.heads), split_heads(both[1], options_.heads)};
+  }
+  const at::Tensor key_weight = in_proj_weight_.defined() ? in_proj_weight_.narrow(0, d, d) : k_proj_weight_;
+  const at::Tensor value_weight = in_proj_weight_.defined() ? in_proj_weight_.narrow(0, 2 * d, d) : v_proj_weight_;
+  const at::Tensor key_bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, d, d) : at::Tensor();
+  const at::Tensor value_bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, 2 * d, d) : at::Tensor();
+  return {split_heads(at::linear(key, key_weight, key_bias), options_.heads),
+          split_heads(at::linear(value, value_weight, value_bias), options_.heads)};
+}
+
+at::Tensor MultiHeadImpl::mix(const at::Tensor& query, const HeadsCache& cache, const Attention& attention) {
+  const at::Tensor heads = attend(query, cache.key, cache.value, {.structure = attention.structure},
+                                  {.dropout_p = is_training() ? options_.dropout : 0.0, .key_lengths = attention.key_lengths});
+  return out_proj_(join_heads(heads));
+}
+
+at::Tensor MultiHeadImpl::forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                  const Attention& attention) {
+  if (in_proj_weight_.defined() && query.is_same(key) && key.is_same(value)) {  // self attention: one product for all three
+    const std::vector<at::Tensor> all = at::linear(query, in_proj_weight_, in_proj_bias_).chunk(3, -1);
+    return mix(split_heads(all[0], options_.heads),
+               {split_heads(all[1], options_.heads), split_heads(all[2], options_.heads)}, attention);
+  }
+  return mix(project_query(query), project(key, value), attention);
+}
+
+at::Tensor MultiHeadImpl::attend_cached(const at::Tensor& query, const HeadsCache& cache, const Attention& attention) {
+  return mix(project_query(query), cache, attention);
+}
+
+at::Tensor MultiHeadImpl::step(const at::Tensor& x, HeadsCache& cache) {
+  HeadsCache added = project(x, x);
+  if (cache.defined()) {
+    added.key = at::cat({cache.key, added.key}, 2);
+    added.value = at::cat({cache.value, added.value}, 2);
+  }
+  cache = added;
+  return mix(project_query(x), cache, {.structure = Causal{Alignment::kBottomRight}});
+}
+
+SelectedWeights MultiHeadImpl::weights(const at::Tensor& query, const at::Tensor& key, const Attention& attention,
+                                       const Selection& selection) {
+  const at::NoGradGuard no_grad;
+  return fovea::weights(project_query(query), project(key, key).key, {.structure = attention.structure}, selection,
+                        {.key_lengths = attention.key_lengths});
+}
+
+}  // namespace fovea::nn

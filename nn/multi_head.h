@@ -1,0 +1,70 @@
+// Multi-head attention (Vaswani et al. 2017): Z_h = attend(X W_h^Q, X W_h^K, X W_h^V), O = [Z_1 ... Z_H] W^O.
+//
+// Parameters carry PyTorch's names (in_proj_weight, in_proj_bias, out_proj; q_proj_weight, ... where widths differ), so
+// that weights move both ways.
+#pragma once
+
+#include <torch/nn.h>
+
+#include "fovea/attend.h"
+
+namespace fovea::nn {
+
+struct MultiHeadOptions {
+  int64_t width = 0;   // of the model: query and output
+  int64_t heads = 1;   // width must be a multiple
+  double dropout = 0;  // on the weights
+  bool bias = true;
+  int64_t key_width = 0, value_width = 0;  // 0: the model's
+};
+
+// Who may see whom, said in words, so that the two meanings of a boolean mask cannot be confused.
+Structure keep(at::Tensor mask);  // true: may attend. Any broadcast of [B, H, L, S].
+Structure drop(at::Tensor mask);  // true: may not, as in torch.nn.MultiheadAttention
+
+// Keys and values of one attention, split into heads: [B, H, S, E].
+struct HeadsCache {
+  at::Tensor key, value;
+  bool defined() const { return key.defined(); }
+};
+
+struct Attention {
+  Structure structure = Dense{};
+  at::Tensor key_lengths = {};  // int [B]
+};
+
+class MultiHeadImpl : public torch::nn::Module {
+ public:
+  explicit MultiHeadImpl(const MultiHeadOptions& options);
+
+  // query [B, L, width], key [B, S, key_width], value [B, S, value_width] -> [B, L, width]
+  at::Tensor forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const Attention& attention = {});
+  at::Tensor forward(const at::Tensor& x, const Attention& attention = {}) { return forward(x, x, x, attention); }
+
+  // Decoding: the keys and values of a memory, projected once.
+  HeadsCache project(const at::Tensor& key, const at::Tensor& value);
+  // New queries against a cache that stays as it is (cross attention).
+  at::Tensor attend_cached(const at::Tensor& query, const HeadsCache& cache, const Attention& attention = {});
+  // New positions x [B, n, width] that see the cache and, causally, themselves, and join it (self attention).
+  at::Tensor step(const at::Tensor& x, HeadsCache& cache);
+
+  // The weights of chosen rows and heads, for pictures.
+  SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Attention& attention,
+                          const Selection& selection = {});
+
+  const MultiHeadOptions& options() const { return options_; }
+
+ private:
+  void reset();
+  at::Tensor project_query(const at::Tensor& query);
+  at::Tensor mix(const at::Tensor& query, const HeadsCache& cache, const Attention& attention);
+
+  MultiHeadOptions options_;
+  at::Tensor in_proj_weight_, in_proj_bias_;                  // [3 width, width] and [3 width]
+  at::Tensor q_proj_weight_, k_proj_weight_, v_proj_weight_;  // where widths differ
+  torch::nn::Linear out_proj_{nullptr};
+};
+TORCH_MODULE(MultiHead);
+
+}  // namespace fovea::nn

@@ -1,0 +1,84 @@
+#include "nn/transformer.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+namespace fovea::nn {
+namespace {
+
+torch::nn::LayerNorm register_norm(torch::nn::Module& module, int64_t width) {
+  return module.register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})));
+}
+
+}  // namespace
+
+EncoderImpl::EncoderImpl(const LayerOptions& layer, int64_t n, bool final_norm) {
+  layers = register_module("layers", torch::nn::ModuleList());
+  for (int64_t i = 0; i < n; ++i) layers->push_back(EncoderLayer(layer));
+  if (final_norm) norm = register_norm(*this, layer.width);
+}
+
+at::Tensor EncoderImpl::forward(at::Tensor x, const Attention& attention) {
+  for (size_t i = 0; i < layers->size(); ++i) x = layer(static_cast<int64_t>(i)).forward(x, attention);
+  return norm ? norm(x) : x;
+}
+
+DecoderImpl::DecoderImpl(const LayerOptions& layer, int64_t n, bool final_norm) {
+  layers = register_module("layers", torch::nn::ModuleList());
+  for (int64_t i = 0; i < n; ++i) layers->push_back(DecoderLayer(layer));
+  if (final_norm) norm = register_norm(*this, layer.width);
+}
+
+at::Tensor DecoderImpl::forward(at::Tensor x, const at::Tensor& memory, const Attention& self, const Attention& cross) {
+  for (size_t i = 0; i < layers->size(); ++i) x = layer(static_cast<int64_t>(i)).forward(x, memory, self, cross);
+  return norm ? norm(x) : x;
+}
+
+std::vector<DecoderCache> DecoderImpl::start(const at::Tensor& memory) {
+  std::vector<DecoderCache> caches(layers->size());
+  for (size_t i = 0; i < caches.size(); ++i) {
+    caches[i].memory = layer(static_cast<int64_t>(i)).multihead_attn->project(memory, memory);
+  }
+  return caches;
+}
+
+at::Tensor DecoderImpl::step(at::Tensor x, std::vector<DecoderCache>& caches, const Attention& cross) {
+  for (size_t i = 0; i < layers->size(); ++i) x = layer(static_cast<int64_t>(i)).step(x, caches[i], cross);
+  return norm ? norm(x) : x;
+}
+
+void reorder(std::vector<DecoderCache>& caches, const at::Tensor& rows) {
+  for (DecoderCache& cache : caches) {
+    for (HeadsCache* heads : {&cache.self, &cache.memory}) {
+      if (!heads->defined()) continue;
+      heads->key = heads->key.index_select(0, rows);
+      heads->value = heads->value.index_select(0, rows);
+    }
+  }
+}
+
+TransformerImpl::TransformerImpl(const TransformerOptions& o) {
+  encoder = register_module("encoder", Encoder(o.layer, o.encoder_layers, o.final_norm));
+  decoder = register_module("decoder", Decoder(o.layer, o.decoder_layers, o.final_norm));
+  for (at::Tensor& p : parameters()) {
+    if (p.dim() > 1) torch::nn::init::xavier_uniform_(p);
+  }
+}
+
+at::Tensor TransformerImpl::forward(const at::Tensor& source, const at::Tensor& target, const at::Tensor& source_lengths) {
+  const Attention seen{.key_lengths = source_lengths};
+  return decoder->forward(target, encoder->forward(source, seen), {.structure = Causal{}}, seen);
+}
+
+at::Tensor position_encoding(int64_t positions, int64_t width) {
+  const at::Tensor position = at::arange(positions, at::kDouble).unsqueeze(1);
+  const at::Tensor even = at::arange(0, width, 2, at::kDouble);
+  const at::Tensor angle = position * at::exp(even * (-std::log(10000.0) / static_cast<double>(width)));
+  at::Tensor table = at::zeros({positions, width}, at::kDouble);
+  table.slice(1, 0, width, 2).copy_(at::sin(angle));
+  table.slice(1, 1, width, 2).copy_(at::cos(angle).narrow(1, 0, width / 2));
+  return table.to(at::kFloat);
+}
+
+}  // namespace fovea::nn

@@ -1,0 +1,57 @@
+// The Transformer's two stacks, with the names of torch.nn.Transformer: encoder.layers.0 ..., encoder.norm, decoder ...
+#pragma once
+
+#include "nn/layers.h"
+
+namespace fovea::nn {
+
+struct TransformerOptions {
+  LayerOptions layer;
+  int64_t encoder_layers = 6, decoder_layers = 6;
+  bool final_norm = true;  // encoder.norm and decoder.norm; torch.nn.Transformer has them in either order
+};
+
+class EncoderImpl : public torch::nn::Module {
+ public:
+  EncoderImpl(const LayerOptions& layer, int64_t layers, bool final_norm);
+  at::Tensor forward(at::Tensor x, const Attention& attention = {});
+
+  torch::nn::ModuleList layers{nullptr};
+  torch::nn::LayerNorm norm{nullptr};
+  EncoderLayerImpl& layer(int64_t i) { return *layers->at<EncoderLayerImpl>(i).as<EncoderLayerImpl>(); }
+};
+TORCH_MODULE(Encoder);
+
+class DecoderImpl : public torch::nn::Module {
+ public:
+  DecoderImpl(const LayerOptions& layer, int64_t layers, bool final_norm);
+  at::Tensor forward(at::Tensor x, const at::Tensor& memory, const Attention& self, const Attention& cross);
+
+  // Decoding one position at a time: as many caches as layers, the memory projected once.
+  std::vector<DecoderCache> start(const at::Tensor& memory);
+  at::Tensor step(at::Tensor x, std::vector<DecoderCache>& caches, const Attention& cross);
+
+  torch::nn::ModuleList layers{nullptr};
+  torch::nn::LayerNorm norm{nullptr};
+  DecoderLayerImpl& layer(int64_t i) { return *layers->at<DecoderLayerImpl>(i).as<DecoderLayerImpl>(); }
+};
+TORCH_MODULE(Decoder);
+
+// Keeps the rows of every cache that `rows` (int64) names: a beam's survivors.
+void reorder(std::vector<DecoderCache>& caches, const at::Tensor& rows);
+
+class TransformerImpl : public torch::nn::Module {
+ public:
+  explicit TransformerImpl(const TransformerOptions& options);
+  // source [B, S, width], target [B, T, width], lengths int [B] or undefined; the target sees itself causally.
+  at::Tensor forward(const at::Tensor& source, const at::Tensor& target, const at::Tensor& source_lengths = {});
+
+  Encoder encoder{nullptr};
+  Decoder decoder{nullptr};
+};
+TORCH_MODULE(Transformer);
+
+// sin and cos of pos / 10000^(2i/d) in even and odd columns: [positions, width]; an odd width ends on a sine.
+at::Tensor position_encoding(int64_t positions, int64_t width);
+
+}  // namespace fovea::nn
