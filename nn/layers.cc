@@ -1,4 +1,4 @@
-#include "nn/layers.h"
+#include "fovea/nn/layers.h"
 
 #include <ATen/ATen.h>
 

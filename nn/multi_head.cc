@@ -1,4 +1,4 @@
-#include "nn/multi_head.h"
+#include "fovea/nn/multi_head.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "nn/transformer.h"
+#include "fovea/nn/transformer.h"
 
 #include <ATen/ATen.h>
 

@@ -1,7 +1,7 @@
 // The Transformer's two stacks, with the names of torch.nn.Transformer: encoder.layers.0 ..., encoder.norm, decoder ...
 #pragma once
 
-#include "nn/layers.h"
+#include "fovea/nn/layers.h"
 
 namespace fovea::nn {
 

@@ -1,7 +1,7 @@
 // The Transformer's layers (Vaswani et al. 2017), with PyTorch's names: self_attn, multihead_attn, linear1, linear2, norm1 ...
 #pragma once
 
-#include "nn/multi_head.h"
+#include "fovea/nn/multi_head.h"
 
 namespace fovea::nn {
 
