@@ -1,0 +1,191 @@
+#include "fovea/nn/beam_search.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fovea/error.h"
+
+namespace fovea::nn {
+namespace {
+
+constexpr double kLeastCoverage = 1e-10;  // log 0 would rule a hypothesis out for one unread word
+
+struct Live {
+  std::vector<int64_t> tokens;
+  double log_probability = 0;
+  std::vector<float> coverage;          // sum of attention over steps, for each source position
+  std::vector<at::Tensor> attention;    // one row a token
+  int64_t node = 0;                     // in the tree
+};
+
+struct Sentence {
+  int64_t index = 0, max_length = 0;
+  std::vector<Live> beam;
+  SearchResult result;
+};
+
+void check(const BeamOptions& o) {
+  if (o.beam < 1) throw InvalidArgument("beam: " + std::to_string(o.beam) + ", expected at least 1");
+  if (o.n_best < 1 || o.n_best > o.beam) {
+    throw InvalidArgument("n_best: " + std::to_string(o.n_best) + ", expected 1 to the beam's " + std::to_string(o.beam));
+  }
+  if (o.length_alpha < 0) throw InvalidArgument("length_alpha: negative, expected 0 or more");
+  if (o.coverage_beta < 0) throw InvalidArgument("coverage_beta: negative, expected 0 or more");
+}
+
+double coverage_penalty(const std::vector<float>& coverage, double beta) {
+  double sum = 0;
+  for (const float c : coverage) sum += std::log(std::clamp<double>(c, kLeastCoverage, 1.0));
+  return beta * sum;
+}
+
+double final_score(const Live& live, const BeamOptions& options) {
+  const double length = length_penalty(static_cast<int64_t>(live.tokens.size()), options.length_alpha);
+  return live.log_probability / length + (options.coverage_beta > 0 ? coverage_penalty(live.coverage, options.coverage_beta) : 0);
+}
+
+void finish(Sentence& sentence, Live live, bool complete, const BeamOptions& options) {
+  Hypothesis done;
+  done.log_probability = live.log_probability;
+  done.score = final_score(live, options);
+  done.complete = complete;
+  if (options.keep_attention && !live.attention.empty()) done.attention = at::stack(live.attention);
+  done.tokens = std::move(live.tokens);
+  auto& list = sentence.result.n_best;
+  // Equal scores keep the order in which they were found.
+  const auto place = std::upper_bound(list.begin(), list.end(), done, [](const Hypothesis& a, const Hypothesis& b) {
+    return a.complete != b.complete ? a.complete : a.score > b.score;
+  });
+  list.insert(place, std::move(done));
+}
+
+// The best any live hypothesis can still become: its probability can only fall, the length divide it by at most lp(cap).
+bool can_improve(const Sentence& sentence, const BeamOptions& options) {
+  const auto& finished = sentence.result.n_best;
+  if (static_cast<int64_t>(finished.size()) < options.n_best) return true;
+  const double to_beat = finished[static_cast<size_t>(options.n_best - 1)].score;
+  const double longest = length_penalty(sentence.max_length, options.length_alpha);
+  return std::any_of(sentence.beam.begin(), sentence.beam.end(),
+                     [&](const Live& live) { return live.log_probability / longest > to_beat; });
+}
+
+Live extend(const Live& from, int64_t token, double log_probability, const at::Tensor& attention, const BeamOptions& options) {
+  Live next = from;
+  next.tokens.push_back(token);
+  next.log_probability = log_probability;
+  if (attention.defined()) {
+    if (options.coverage_beta > 0) {
+      const at::Tensor row = attention.to(at::kFloat).contiguous();
+      next.coverage.resize(static_cast<size_t>(row.numel()), 0.0f);
+      for (size_t j = 0; j < next.coverage.size(); ++j) next.coverage[j] += row.const_data_ptr<float>()[j];
+    }
+    if (options.keep_attention) next.attention.push_back(attention);
+  }
+  return next;
+}
+
+// Grows one sentence's beam by a token. `values` and `places` are its candidates, best first, as places in [beam, vocabulary];
+// returns the parents (positions in the old beam) of the survivors.
+std::vector<int64_t> grow(Sentence& sentence, const double* values, const int64_t* places, int64_t candidates,
+                          int64_t vocabulary, const at::Tensor& attention, const BeamOptions& options) {
+  std::vector<Live> survivors;
+  std::vector<int64_t> parents;
+  const int64_t width = options.beam - static_cast<int64_t>(sentence.result.n_best.size());
+  int64_t taken = 0;
+  for (int64_t c = 0; c < candidates && std::isfinite(values[c]); ++c) {
+    const int64_t parent = places[c] / vocabulary, token = places[c] % vocabulary;
+    const Live& from = sentence.beam[static_cast<size_t>(parent)];
+    BeamNode node{from.node, token, values[c], BeamNode::Fate::kPruned};
+    if (taken < width) {
+      ++taken;
+      Live next = extend(from, token, values[c], attention.defined() ? attention[parent] : at::Tensor(), options);
+      next.node = static_cast<int64_t>(sentence.result.tree.size());
+      const bool at_end = token == options.end;
+      node.fate = at_end ? BeamNode::Fate::kFinished : BeamNode::Fate::kKept;
+      if (at_end || static_cast<int64_t>(next.tokens.size()) >= sentence.max_length) {
+        finish(sentence, std::move(next), at_end, options);
+      } else {
+        survivors.push_back(std::move(next));
+        parents.push_back(parent);
+      }
+    } else if (!options.keep_tree) {
+      break;
+    }
+    if (options.keep_tree) sentence.result.tree.push_back(node);
+  }
+  sentence.beam = std::move(survivors);
+  if (!can_improve(sentence, options)) {
+    sentence.beam.clear();
+    parents.clear();
+  }
+  return parents;
+}
+
+}  // namespace
+
+double length_penalty(int64_t length, double alpha) { return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha); }
+
+std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_t>& max_lengths, const BeamOptions& options) {
+  check(options);
+  const at::NoGradGuard no_grad;
+  std::vector<SearchResult> results(max_lengths.size());
+  std::vector<Sentence> active;
+  for (size_t i = 0; i < max_lengths.size(); ++i) {
+    if (max_lengths[i] < 1) throw InvalidArgument("max_lengths: " + std::to_string(max_lengths[i]) + ", expected at least 1");
+    Sentence sentence{.index = static_cast<int64_t>(i), .max_length = max_lengths[i], .beam = {Live{}}, .result = {}};
+    if (options.keep_tree) sentence.result.tree.push_back({-1, options.begin, 0, BeamNode::Fate::kKept});
+    active.push_back(std::move(sentence));
+  }
+  std::vector<int64_t> rows(active.size());
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
+
+  while (!active.empty()) {
+    model.select(at::tensor(rows, at::kLong));
+    std::vector<int64_t> last, first_row;
+    std::vector<double> so_far;
+    for (const Sentence& sentence : active) {
+      first_row.push_back(static_cast<int64_t>(last.size()));
+      for (const Live& live : sentence.beam) {
+        last.push_back(live.tokens.empty() ? options.begin : live.tokens.back());
+        so_far.push_back(live.log_probability);
+      }
+    }
+    const StepOutput output = model.step(at::tensor(last, at::kLong));
+    at::Tensor totals = output.log_probabilities.to(at::kCPU, at::kDouble) + at::tensor(so_far, at::kDouble).unsqueeze(1);
+    for (const int64_t token : options.never) totals.select(1, token).fill_(-std::numeric_limits<double>::infinity());
+    const int64_t vocabulary = totals.size(1);
+
+    rows.clear();
+    std::vector<Sentence> still;
+    for (size_t s = 0; s < active.size(); ++s) {
+      Sentence& sentence = active[s];
+      const int64_t n = static_cast<int64_t>(sentence.beam.size());
+      // A stable sort of the best few, so that ties go to the lower place.
+      const int64_t wanted = std::min(options.keep_tree ? 2 * options.beam : options.beam, n * vocabulary);
+      const at::Tensor own = totals.narrow(0, first_row[s], n).reshape({-1});
+      const at::Tensor floor = std::get<0>(own.topk(wanted)).min();
+      const at::Tensor near = own.ge(floor).nonzero().squeeze(1);
+      const auto [sorted, order] = own.index_select(0, near).sort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
+      const at::Tensor places = near.index_select(0, order).contiguous(), values = sorted.contiguous();
+      const at::Tensor attention = output.attention.defined() ? output.attention.narrow(0, first_row[s], n).cpu() : at::Tensor();
+      const std::vector<int64_t> parents =
+          grow(sentence, values.const_data_ptr<double>(), places.const_data_ptr<int64_t>(),
+               std::min<int64_t>(wanted, values.numel()), vocabulary, attention, options);
+      if (parents.empty()) {
+        auto& list = sentence.result.n_best;
+        if (static_cast<int64_t>(list.size()) > options.n_best) list.resize(static_cast<size_t>(options.n_best));
+        results[static_cast<size_t>(sentence.index)] = std::move(sentence.result);
+      } else {
+        for (const int64_t parent : parents) rows.push_back(first_row[s] + parent);
+        still.push_back(std::move(sentence));
+      }
+    }
+    active = std::move(still);
+  }
+  return results;
+}
+
+}  // namespace fovea::nn
