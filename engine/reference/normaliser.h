@@ -1,0 +1,43 @@
+// Normalisers: the scores of one row, over the keys it sees, become weights; and the gradient back.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/reference/score.h"
+
+namespace fovea::reference {
+
+template <class T>
+struct Row {
+  int64_t head = 0;
+  T uniform = 0;          // in [0, 1), for a sampled choice
+  std::vector<T> e;       // scores of N(i)
+  std::vector<T> a;       // weights
+  T lse = 0;              // what the lse output holds, where the normaliser has one
+  std::vector<T> da, de;  // backward
+  T d_lse = 0;
+};
+
+template <class T>
+class Normaliser {
+ public:
+  explicit Normaliser(Parameters<T> parameters) : parameters_(std::move(parameters)) {}
+  virtual ~Normaliser() = default;
+  virtual void forward(Row<T>&) const = 0;  // from e: a, lse
+  virtual void backward(Row<T>&) = 0;       // from e, a, da, d_lse: de
+  virtual bool has_lse() const { return false; }
+  const Parameters<T>& parameters() const { return parameters_; }
+
+ protected:
+  Parameters<T> parameters_;
+};
+
+template <class T>
+std::unique_ptr<Normaliser<T>> make_normaliser(const engine::Problem&, Face);
+
+// The face the normaliser takes: K for the unnormalised and the ratio (log K where K alone would
+// underflow), else log K.
+Face face_of(const engine::Problem&);
+
+}  // namespace fovea::reference

@@ -1,0 +1,123 @@
+#include "engine/reference/structure.h"
+
+#include <type_traits>
+
+namespace fovea::reference {
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+// ids [N] or [B, N].
+int32_t id_at(const Tensor<int32_t>& ids, int64_t batch, int64_t position) {
+  return ids.data[ids.broadcast(0, 0, batch, position)];
+}
+
+}  // namespace
+
+Structure::Structure(const engine::Problem& problem) : structure_(problem.structure) {
+  const engine::View& query = problem.query;
+  const engine::View& key = problem.key;
+  lengths_ = Tensor<int32_t>(problem.key_lengths).data;
+  for (const auto& kind : structure_.all_of) {
+    Tensor<int32_t> first, second;
+    std::visit(Overloaded{
+                   [&](const engine::Documents& s) {
+                     first = Tensor<int32_t>(s.query_ids);
+                     second = Tensor<int32_t>(s.key_ids);
+                   },
+                   [&](const engine::Blocks& s) { first = Tensor<int32_t>(s.mask); },
+                   [&](const engine::Keep& s) { first = Tensor<int32_t>(s.mask); },
+                   [&](const engine::Ragged& s) {
+                     packed_ = true;
+                     const auto queries = Tensor<int32_t>(s.query_offsets).data;
+                     const auto keys = Tensor<int32_t>(s.key_offsets).data;
+                     for (size_t b = 0; b + 1 < queries.size(); ++b) {
+                       sequences_.push_back({.batch = static_cast<int64_t>(b),
+                                             .queries = queries[b + 1] - queries[b],
+                                             .keys = keys[b + 1] - keys[b],
+                                             .first_query = queries[b],
+                                             .first_key = keys[b]});
+                     }
+                   },
+                   [&](const engine::Graph& s) {
+                     packed_ = true;
+                     row_offsets_ = Tensor<int32_t>(s.row_offsets).data;
+                     columns_ = Tensor<int32_t>(s.columns).data;
+                     sequences_.push_back({0, query.size[0], key.size[0], 0, 0});
+                   },
+                   [](const auto&) {},
+               },
+               kind);
+    first_.push_back(std::move(first));
+    second_.push_back(std::move(second));
+  }
+  if (!packed_) {
+    for (int64_t b = 0; b < query.size[0]; ++b) {
+      sequences_.push_back({b, query.size[2], key.size[2], 0, 0});
+    }
+  }
+}
+
+std::vector<int64_t> Structure::keys(const Sequence& sequence, int64_t head, int64_t i) const {
+  std::vector<int64_t> seen;
+  if (!row_offsets_.empty()) {
+    for (int32_t edge = row_offsets_[i]; edge < row_offsets_[i + 1]; ++edge) {
+      if (allows(sequence, head, i, columns_[edge])) seen.push_back(columns_[edge]);
+    }
+    return seen;
+  }
+  for (int64_t j = 0; j < sequence.keys; ++j) {
+    if (allows(sequence, head, i, j)) seen.push_back(j);
+  }
+  return seen;
+}
+
+bool Structure::allows(const Sequence& sequence, int64_t head, int64_t i, int64_t j) const {
+  const int64_t batch = sequence.batch;
+  const int64_t length = lengths_.empty() ? sequence.keys : lengths_[batch];
+  if (j >= length) return false;
+  for (size_t n = 0; n < structure_.all_of.size(); ++n) {
+    const Tensor<int32_t>& first = first_[n];
+    const bool allowed = std::visit(
+        Overloaded{
+            [](const engine::Dense&) { return true; },
+            [&](const engine::Causal& s) {
+              return j <= (s.alignment == choice::Alignment::kTopLeft
+                               ? i
+                               : i + length - sequence.queries);
+            },
+            [&](const engine::Window& s) {
+              return (s.left < 0 || i - s.left <= j) && (s.right < 0 || j <= i + s.right);
+            },
+            [&](const engine::Prefix& s) { return j <= i || j < s.length; },
+            [&](const engine::Documents&) {
+              return id_at(first, batch, i) == id_at(second_[n], batch, j);
+            },
+            [&](const engine::Blocks& s) {
+              return first.data[first.broadcast(batch, head, i / s.size, j / s.size)] != 0;
+            },
+            [&](const engine::Keep&) {
+              return first.data[first.broadcast(batch, head, i, j)] != 0;
+            },
+            [](const engine::Ragged&) { return true; },
+            [](const engine::Graph&) { return true; },
+            [&](const engine::Strided& s) {
+              return j <= i && (i - j <= s.stride || (i - j) % s.stride == 0);
+            },
+            [&](const engine::Fixed& s) {
+              return j <= i &&
+                     (j / s.stride == i / s.stride || j % s.stride >= s.stride - s.summary);
+            },
+        },
+        structure_.all_of[n]);
+    if (!allowed) return false;
+  }
+  return true;
+}
+
+}  // namespace fovea::reference
