@@ -26,7 +26,8 @@ endfunction()
 
 # fovea_test(NAME LABELS label... SOURCES file... [LINK library...] [TIMEOUT seconds] [ENVIRONMENT name=value...]):
 # a GoogleTest executable, one ctest case for each test so that a skipped one is reported by name. Labels: engine, torch,
-# systems, cli, page, python, and slow besides for what `make test` leaves out. An `engine` test sees no libtorch.
+# systems, cli, page, python, and slow besides for what `make test` leaves out.
+# It sees libtorch, precompiled, when it links a library that does, and Highway when it has the label engine.
 function(fovea_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;SOURCES;LINK;ENVIRONMENT")
   if(NOT arg_LABELS)
@@ -34,17 +35,23 @@ function(fovea_test name)
   endif()
   find_package(GTest REQUIRED)
   add_executable(${name} ${arg_SOURCES})
-  if("engine" IN_LIST arg_LABELS)
-    target_link_libraries(${name} PRIVATE fovea_options fovea_simd)
-  else()
+  if("fovea" IN_LIST arg_LINK OR "fovea_systems" IN_LIST arg_LINK)
     fovea_torch_target(${name})
+  elseif("engine" IN_LIST arg_LABELS)
+    target_link_libraries(${name} PRIVATE fovea_simd)
   endif()
-  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE fovea_options ${arg_LINK} GTest::gtest_main)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  set(environment FOVEA_SOURCE_DIR=${PROJECT_SOURCE_DIR} ${arg_ENVIRONMENT})
   # Discovered when ctest starts, not when the test is linked: a build runs nothing.
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${name}_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+  # Not through its PROPERTIES, which flattens a list.
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake CONTENT
+"foreach(test IN LISTS ${name}_tests)
+  set_tests_properties(\${test} PROPERTIES LABELS \"${arg_LABELS}\" TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT \"FOVEA_SOURCE_DIR=${PROJECT_SOURCE_DIR};${arg_ENVIRONMENT}\")
+endforeach()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
 endfunction()

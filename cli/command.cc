@@ -1,0 +1,97 @@
+#include "cli/command.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <ostream>
+
+#include "cli/suggest.h"
+
+namespace fovea::cli {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string without_value(const std::string& argument) { return argument.substr(0, argument.find('=')); }
+
+// What to say of the arguments that `verb` did not know.
+std::string unexpected(const CLI::App& verb) {
+  const std::vector<std::string> extra = verb.remaining();
+  for (const std::string& argument : extra) {
+    if (argument.starts_with("--")) {
+      return verb.get_name() + ": " + unknown("option", without_value(argument), option_names(verb));
+    }
+  }
+  return verb.get_name() + ": '" + extra.front() + "' was not expected; see fovea " + verb.get_name() + " --help";
+}
+
+// CLI11 would say of a misspelt verb, or of an option before it, only that a subcommand is required.
+void check_first(const CLI::App& app, const std::vector<std::string>& verbs, int argc, const char* const* argv) {
+  if (argc < 2) throw UsageError("which verb? fovea --help lists them");
+  const std::string first = argv[1];
+  if (first.starts_with("-")) {
+    if (app.get_option_no_throw(without_value(first)) == nullptr) {
+      throw UsageError(unknown("option", without_value(first), option_names(app)));
+    }
+  } else if (std::find(verbs.begin(), verbs.end(), first) == verbs.end()) {
+    throw UsageError(unknown("verb", first, verbs));
+  }
+}
+
+int parse_and_run(const Command& command, int argc, const char* const* argv) {
+  CLI::App app("Attention: train, run and look into every attention system of the field.", "fovea");
+  app.add_flag("--version")->description("what this build is, and what it runs on");
+  app.require_subcommand(0, 1);
+  app.footer("fovea VERB --help shows a verb's options and an example.");
+
+  std::vector<std::string> names;
+  std::map<std::string, std::function<int()>> actions;
+  for (const Verb& verb : command.verbs) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+    sub->footer("Example:\n  " + CLI::detail::find_and_replace(verb.example, "\n", "\n  "));
+    actions[verb.name] = verb.declare(*sub);
+    names.push_back(verb.name);
+  }
+  check_first(app, names, argc, argv);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help, command.out, command.err);
+  } catch (const CLI::ParseError& error) {
+    // A required option misspelt counts as missing first; the spelling is what the user wants to hear.
+    for (const CLI::App* verb : app.get_subcommands()) {
+      if (!verb->remaining().empty()) throw UsageError(unexpected(*verb));
+    }
+    throw UsageError(error.what());
+  }
+  if (app.get_subcommands().empty()) {
+    command.out << command.version();
+    return kDone;
+  }
+  return actions.at(app.get_subcommands().front()->get_name())();
+}
+
+}  // namespace
+
+int run(const Command& command, int argc, const char* const* argv) {
+  try {
+    return parse_and_run(command, argc, argv);
+  } catch (const UsageError& error) {
+    command.err << "fovea: " << error.what() << '\n';
+    return kWrongUsage;
+  } catch (const std::exception& error) {
+    command.err << "fovea: " << error.what() << '\n';
+    return kFailed;
+  }
+}
+
+}  // namespace fovea::cli
