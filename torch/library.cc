@@ -1,4 +1,5 @@
-// The operator library `fovea`: operators add themselves in files of their own with TORCH_LIBRARY_FRAGMENT(fovea, m).
+// The operator library `fovea`: operators add themselves in files of their own with
+// TORCH_LIBRARY_FRAGMENT(fovea, m).
 #include <torch/library.h>
 
 #include <string>

@@ -1,0 +1,120 @@
+// Attention on tensors: one operation, three choices.
+//
+//   auto out = fovea::attend(query, key, value,
+//                            {.score = fovea::Additive{weight}, .normaliser = fovea::Sparsemax{},
+//                             .structure = fovea::Ragged{query_offsets, key_offsets}});
+//
+// query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev]; with Ragged or Graph, packed
+// (total, H, E). Differentiable in every tensor, those inside the choices included. Wrong arguments
+// throw fovea::InvalidArgument, a combination without meaning fovea::Unsupported.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "fovea/choices.h"
+#include "fovea/error.h"
+
+namespace fovea {
+
+using Dot = choice::Dot<at::Tensor>;
+using Bilinear = choice::Bilinear<at::Tensor>;
+using Additive = choice::Additive<at::Tensor>;
+using GatedAdditive = choice::GatedAdditive<at::Tensor>;
+using Kernel = choice::Kernel<at::Tensor>;
+using Cosine = choice::Cosine<at::Tensor>;
+using RankOne = choice::RankOne<at::Tensor>;
+using Location = choice::Location<at::Tensor>;
+using Constant = choice::Constant<at::Tensor>;
+using Bias = choice::Bias<at::Tensor>;
+using Alibi = choice::Alibi<at::Tensor>;
+using Relative = choice::Relative<at::Tensor>;
+using SoftCap = choice::SoftCap<at::Tensor>;
+using Custom = choice::Custom<at::Tensor>;
+using Softmax = choice::Softmax<at::Tensor>;
+using KernelRatio = choice::KernelRatio<at::Tensor>;
+using Unnormalised = choice::Unnormalised<at::Tensor>;
+using Uniform = choice::Uniform<at::Tensor>;
+using Sigmoid = choice::Sigmoid<at::Tensor>;
+using Sparsemax = choice::Sparsemax<at::Tensor>;
+using Entmax = choice::Entmax<at::Tensor>;
+using TopK = choice::TopK<at::Tensor>;
+using Hard = choice::Hard<at::Tensor>;
+using Dense = choice::Dense<at::Tensor>;
+using Causal = choice::Causal<at::Tensor>;
+using Window = choice::Window<at::Tensor>;
+using Prefix = choice::Prefix<at::Tensor>;
+using Documents = choice::Documents<at::Tensor>;
+using Blocks = choice::Blocks<at::Tensor>;
+using Keep = choice::Keep<at::Tensor>;
+using Ragged = choice::Ragged<at::Tensor>;
+using Graph = choice::Graph<at::Tensor>;
+using Strided = choice::Strided<at::Tensor>;
+using Fixed = choice::Fixed<at::Tensor>;
+using Score = choice::Score<at::Tensor>;
+using Modifier = choice::Modifier<at::Tensor>;
+using Normaliser = choice::Normaliser<at::Tensor>;
+using Structure = choice::Structure<at::Tensor>;
+using choice::Activation;
+using choice::Alignment;
+using choice::KernelName;
+
+struct Choices {
+  Score score = Dot{};
+  Normaliser normaliser = Softmax{};
+  Structure structure = Dense{};
+};
+
+struct Options {
+  std::optional<double> scale =
+      std::nullopt;      // the score's, where it has one (Dot, Bilinear) and leaves it open
+  double dropout_p = 0;  // on the weights; survivors are scaled by 1 / (1 - p)
+  at::Tensor key_lengths =
+      {};  // int [B], or undefined: batch item b sees keys j < key_lengths[b] only
+  std::optional<uint64_t> seed =
+      std::nullopt;  // of dropout and Hard{sample}; absent: drawn from libtorch's generator
+  bool strict =
+      false;  // throw Unsupported, with every reason, rather than take a path that is not fused
+};
+
+// [B, H, L, Ev], or (total, H, Ev) for packed tensors; the query's type.
+at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                  const Choices& choices = {}, const Options& options = {});
+
+struct Attended {
+  at::Tensor output;
+  at::Tensor lse;  // [B, H, L] or (total, H): log-sum-exp of the allowed scores, differentiable;
+                   // -inf for an empty row. Softmax, TopK, and Hard (there: log-probability of the
+                   // choice). Undefined for the others.
+  int64_t empty_rows = 0;  // queries that saw no key: their output and gradient are zero
+};
+// The same call, with what else it can tell.
+Attended attend_full(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const Choices& choices = {}, const Options& options = {});
+
+// Which weights: chosen query positions and heads (int tensors; undefined for all), the largest
+// `top_k` of each row (0: whole rows), or sums over the chosen rows.
+struct Selection {
+  at::Tensor rows = {}, heads = {};
+  int64_t top_k = 0;
+  bool column_sums = false;
+};
+struct SelectedWeights {
+  at::Tensor weights;  // [B, heads, rows, S], or [B, heads, rows, top_k] in descending order, or
+                       // [B, heads, S] of column sums
+  at::Tensor indices;  // int32 [B, heads, rows, top_k], -1 where a row sees fewer keys; undefined
+                       // unless top_k > 0
+};
+// Some of the weights, before dropout; nothing is held but what is returned. Not differentiable.
+SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Choices& choices = {},
+                        const Selection& selection = {}, const Options& options = {});
+
+// The path a call takes, and why each faster one declined; one line a candidate.
+std::string explain_dispatch(const at::Tensor& query, const at::Tensor& key,
+                             const at::Tensor& value, const Choices& choices = {},
+                             const Options& options = {});
+
+}  // namespace fovea

@@ -1,0 +1,31 @@
+// Attention as libtorch operations, for every combination: right, not fused. It serves CUDA tensors
+// where libtorch's fused kernels do not, and second derivatives everywhere.
+#pragma once
+
+#include <vector>
+
+#include "torch/call.h"
+
+namespace fovea::composed {
+
+struct Outputs {
+  at::Tensor output, lse;  // lse undefined where the normaliser has none
+  at::Tensor empty_rows;   // int64 scalar
+};
+// Differentiable by autograd, as often as wanted, in every tensor of the call. Without gradient,
+// memory beyond the result is bounded (kBlockElements a block, some dozen such arrays); with
+// gradient, autograd keeps every block: O(B H L S), times the width for scores of pairs of rows.
+Outputs attend(const Call& call);
+
+// Gradients of query, key, value and then of every array of the choices in visit_arrays' order;
+// undefined for arrays that hold integers. Blocks are computed again one at a time, so memory is
+// bounded as in `attend` without gradient.
+std::vector<at::Tensor> backward(const Call& call, const at::Tensor& d_output,
+                                 const at::Tensor& d_lse);
+
+SelectedWeights weights(const Call& call, const Selection& selection);
+
+// Elements of the largest array of a block: 2^22, 16 MB of float32.
+inline constexpr int64_t kBlockElements = int64_t{1} << 22;
+
+}  // namespace fovea::composed

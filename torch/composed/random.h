@@ -1,0 +1,16 @@
+// The engine's counter-based generator in tensor arithmetic: the same seed gives the same choices
+// on every path and device.
+#pragma once
+
+#include "torch/composed/block.h"
+
+namespace fovea::composed {
+
+// 1 where a weight survives dropout, 0 elsewhere, for each pair of a block; of the type and shape
+// of `like`.
+at::Tensor dropout_keep(const Block& block, const at::Tensor& like, double dropout_p,
+                        uint64_t seed);
+// Standard Gumbel noise for each pair: the largest of score + noise is a sample of the softmax.
+at::Tensor gumbel(const Block& block, const at::Tensor& like, uint64_t seed);
+
+}  // namespace fovea::composed

@@ -1,0 +1,72 @@
+// Which pairs of a block may meet: one function a structure, straight from its definition.
+#include "torch/composed/block.h"
+
+namespace fovea::composed {
+namespace {
+
+at::Tensor allowed(const Causal& causal, const Block& block) {
+  if (causal.alignment == Alignment::kTopLeft) return block.j <= block.i;
+  return block.j <= block.i + block.lengths - block.queries;
+}
+
+at::Tensor allowed(const Window& window, const Block& block) {
+  at::Tensor keep = at::ones_like(block.j - block.i, at::kBool);
+  if (window.left >= 0) keep = keep & (block.j >= block.i - window.left);
+  if (window.right >= 0) keep = keep & (block.j <= block.i + window.right);
+  return keep;
+}
+
+at::Tensor allowed(const Prefix& prefix, const Block& block) {
+  return (block.j <= block.i) | (block.j < prefix.length);
+}
+
+at::Tensor allowed(const Documents& documents, const Block& block) {
+  // [L] or [B, L] as [1 or B, 1, L, 1], and [S] or [B, S] as [1 or B, 1, 1, S].
+  const at::Tensor queries = at::atleast_2d(documents.query_ids).unsqueeze(1).unsqueeze(-1);
+  const at::Tensor keys = at::atleast_2d(documents.key_ids).unsqueeze(1).unsqueeze(-2);
+  return at_pairs(queries, block) == at_pairs(keys, block);
+}
+
+at::Tensor allowed(const Blocks& blocks, const Block& block) {
+  at::Tensor mask = blocks.mask;
+  while (mask.dim() < 4) mask = mask.unsqueeze(0);
+  if (mask.size(0) > 1) mask = mask.narrow(0, block.batch, block.batches);
+  const auto which = [&](const at::Tensor& positions, int64_t dim) {
+    return mask.size(dim) > 1 ? positions.floor_divide(blocks.size) : at::zeros_like(positions);
+  };
+  return mask.index(
+      {at::indexing::Slice(), at::indexing::Slice(), which(block.i, 2), which(block.j, 3)});
+}
+
+at::Tensor allowed(const Keep& keep, const Block& block) { return at_pairs(keep.mask, block); }
+
+at::Tensor allowed(const Strided& strided, const Block& block) {
+  const at::Tensor distance = block.i - block.j;
+  return (distance >= 0) &
+         ((distance <= strided.stride) | (distance.remainder(strided.stride) == 0));
+}
+
+at::Tensor allowed(const Fixed& fixed, const Block& block) {
+  const at::Tensor same = block.i.floor_divide(fixed.stride) == block.j.floor_divide(fixed.stride);
+  const at::Tensor summary = block.j.remainder(fixed.stride) >= fixed.stride - fixed.summary;
+  return (block.j <= block.i) & (same | summary);
+}
+
+// Dense allows all; the packed structures have chosen the block's keys already.
+template <class Everything>
+at::Tensor allowed(const Everything&, const Block&) {
+  return {};
+}
+
+}  // namespace
+
+at::Tensor allowed_pairs(const Structure& structure, const Block& block) {
+  at::Tensor all = (block.j < block.lengths) & (block.j >= 0);  // a graph's padding has column -1
+  for (const auto& kind : structure.all_of) {
+    const at::Tensor keep = std::visit([&](const auto& s) { return allowed(s, block); }, kind);
+    if (keep.defined()) all = all & keep;
+  }
+  return all;
+}
+
+}  // namespace fovea::composed
