@@ -13,6 +13,8 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 # -O2 everywhere, -O3 where it pays (the engine sets it): libtorch's headers take a third longer at -O3.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 
 # Not CMAKE_POSITION_INDEPENDENT_CODE: it gives executables -fPIE, and GCC then refuses a header precompiled with -fPIC.
 add_compile_options(-fPIC)

@@ -1,0 +1,65 @@
+# The front door. On a bare Debian 12 with git, make and Python 3: `make demo` or `make test`, and nothing before it.
+# Each target installs what is missing (scripts/setup, once), configures (once) and builds what changed.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
+TOUR ?= out/tour
+SOURCES = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
+# Without libtorch in them, clang-tidy takes seconds a file rather than a minute.
+LINTED = $(shell git ls-files 'engine/*.cc' 'metrics/*.cc' 'explain/*.cc')
+
+help: ## what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: build ## install, build, and a short run of every system: pictures in out/tour/index.html
+	@build/bin/fovea tour --out $(TOUR)
+
+test: setup-tests build/build.ninja build-asan-ubsan/build.ninja ## install, build, and every test that is not slow
+	@cmake --build build -j $(JOBS)
+	@cmake --build build-asan-ubsan -j $(JOBS)
+	@ctest --test-dir build-asan-ubsan -j $(JOBS) -LE slow --output-on-failure --no-tests=error
+	@ctest --test-dir build -j $(JOBS) -LE slow --output-on-failure --no-tests=error
+
+slow: setup-tests build/build.ninja ## the tests that are marked slow
+	@cmake --build build -j $(JOBS)
+	@ctest --test-dir build -L slow --output-on-failure --no-tests=error
+
+build: setup build/build.ninja ## the libraries and the command: build/bin/fovea
+	@cmake --build build -j $(JOBS) --target fovea_command
+
+python: setup-tests ## the Python package, into .venv
+	@.venv/bin/python -m pip install --disable-pip-version-check --no-build-isolation --no-deps .
+
+bench: build ## ours, the best peer and the machine's roof
+	@build/bin/fovea bench
+
+format: ## put every source into shape
+	@command -v clang-format >/dev/null || { echo "clang-format is not installed (Debian: apt-get install clang-format)"; exit 1; }
+	@clang-format -i $(SOURCES)
+
+lint: build/build.ninja ## check the shape of every source, and clang-tidy those without libtorch
+	@command -v clang-format clang-tidy >/dev/null || { echo "lint needs clang-format and clang-tidy"; exit 1; }
+	@clang-format --dry-run -Werror $(SOURCES)
+	@clang-tidy -p build --quiet $(LINTED)
+
+clean: ## remove what was built; what was installed stays
+	@rm -rf build build-* out
+
+setup:
+	@scripts/setup
+
+setup-tests:
+	@scripts/setup tests
+
+# Configured once; from then on ninja configures again when a CMakeLists.txt changes.
+build/build.ninja: | setup
+	@cmake --preset release $(CMAKE_FLAGS)
+
+build-asan-ubsan/build.ninja: | setup
+	@cmake --preset asan-ubsan $(CMAKE_FLAGS)
+
+.PHONY: help demo test slow build python bench format lint clean setup setup-tests
