@@ -16,6 +16,10 @@
 
 namespace fovea::engine {
 
+// Parameters of empty default bodies are named for the reader.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 // A kernel of distance has two faces: log K, which most normalisers take, and K. For other scores they are the same thing.
 enum class Face : int { kLog, kValue };
 
@@ -136,5 +140,7 @@ class StructureStage {
   virtual void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk, uint8_t* keep) const {}
   virtual bool allows(size_t batch, size_t head, size_t i, size_t j) const = 0;
 };
+
+#pragma GCC diagnostic pop
 
 }  // namespace fovea::engine

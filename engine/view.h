@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -21,6 +22,16 @@ template <>
 constexpr DType dtype_of<float>() { return DType::kFloat32; }
 template <>
 constexpr DType dtype_of<double>() { return DType::kFloat64; }
+
+float half_to_float(uint16_t half);
+uint16_t float_to_half(float value);
+inline float bfloat_to_float(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+// To nearest, ties to even.
+inline uint16_t float_to_bfloat(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, quiet = bits >> 16 | 0x40;
+  return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+}
 
 // `view` seen as `shape`, right-aligned, missing and single dimensions repeated (stride 0). Throws InvalidArgument naming
 // `name` where that is not possible.

@@ -1,0 +1,116 @@
+// Forward: heads, or blocks of queries where heads are few, in any order; a row's result depends on neither.
+#include "engine/forward.h"
+
+#include "engine/parallel.h"
+#include "engine/view.h"
+
+namespace fovea::engine {
+namespace {
+
+// A head is one ticket, its keys packed by the worker that uses them, when there are enough heads to keep all workers busy.
+constexpr size_t kHeadsForEach = 4;
+
+template <class T>
+class ForwardDriver {
+ public:
+  ForwardDriver(const Problem& problem, const Geometry& geometry, const Result& result)
+      : pass_(problem, geometry, nullptr),
+        g_(geometry),
+        keys_(problem, geometry, *pass_.stages.score, Panels::kKeys),
+        block_(pass_, result, keys_, report_) {}
+
+  int64_t run(const Parallel& parallel) {
+    const size_t heads = g_.batches * g_.key_heads;
+    if (heads >= kHeadsForEach * parallel.workers || parallel.workers <= 1) by_head(parallel, heads);
+    else by_block(parallel, heads);
+    report_.check(g_);
+    return report_.empty();
+  }
+
+ private:
+  struct Worker {
+    Worker(const ForwardDriver& driver, size_t keys) {
+      Layout sizes;
+      lay(driver, keys, sizes);
+      memory = Scratch(sizes.size());
+      Layout layout(memory.data());
+      lay(driver, keys, layout);
+    }
+    void lay(const ForwardDriver& driver, size_t keys, Layout& layout) {
+      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.columns());
+      run = driver.keys_.lay(layout, keys);
+    }
+    Scratch memory;
+    std::unique_ptr<TileScratch<T>> tile;
+    KeyRun<T> run;
+  };
+
+  std::vector<Worker> workers(const Parallel& parallel, size_t tickets, size_t keys) const {
+    std::vector<Worker> all;
+    all.reserve(slots(parallel, tickets));
+    for (size_t i = 0; i < slots(parallel, tickets); ++i) all.emplace_back(*this, keys);
+    return all;
+  }
+
+  void by_head(const Parallel& parallel, size_t heads) {
+    auto all = workers(parallel, heads, g_.max_keys);
+    run_tickets(parallel, heads, [&](size_t worker, size_t ticket) {
+      const size_t batch = ticket / g_.key_heads, key_head = ticket % g_.key_heads;
+      Worker& w = all[worker];
+      keys_.attach(&w.run, batch, key_head, 0);
+      keys_.load(w.run, batch, key_head, 0, g_.key_limit[batch]);
+      for (size_t h = key_head * g_.group; h < (key_head + 1) * g_.group; ++h) {
+        for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += block_.rows()) block(w, w.run, batch, h, q0);
+      }
+    });
+  }
+
+  void by_block(const Parallel& parallel, size_t heads) {
+    constexpr size_t kChunk = 8 * kPanelKeys;
+    std::vector<KeyRun<T>> runs(heads);
+    const auto lay = [&](Layout& layout) {
+      for (KeyRun<T>& run : runs) run = keys_.lay(layout, g_.max_keys);
+    };
+    Layout sizes;
+    lay(sizes);
+    const Scratch memory(sizes.size());
+    Layout layout(memory.data());
+    lay(layout);
+    const size_t chunks = (g_.max_keys + kChunk - 1) / kChunk, blocks = (g_.max_queries + block_.rows() - 1) / block_.rows();
+    for (size_t i = 0; i < heads; ++i) keys_.attach(&runs[i], i / g_.key_heads, i % g_.key_heads, 0);
+    run_tickets(parallel, heads * chunks, [&](size_t, size_t ticket) {
+      const size_t i = ticket / chunks, batch = i / g_.key_heads, from = ticket % chunks * kChunk;
+      const size_t to = std::min(from + kChunk, g_.key_limit[batch]);
+      if (from < to) keys_.load(runs[i], batch, i % g_.key_heads, from, to);
+    });
+    const size_t tickets = g_.batches * g_.heads * blocks;
+    auto all = workers(parallel, tickets, 0);
+    run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {
+      // Long rows of a causal mask first, so that the last tickets are short.
+      const size_t i = ticket / blocks, batch = i / g_.heads, h = i % g_.heads, q0 = (blocks - 1 - ticket % blocks) * block_.rows();
+      if (q0 < g_.query_count[batch]) block(all[worker], runs[batch * g_.key_heads + h / g_.group], batch, h, q0);
+    });
+  }
+
+  void block(Worker& w, const KeyRun<T>& run, size_t batch, size_t head, size_t q0) const {
+    block_.run(*w.tile, run, batch, head, q0, std::min(block_.rows(), g_.query_count[batch] - q0));
+  }
+
+  Pass<T> pass_;
+  const Geometry& g_;
+  KeyLoader<T> keys_;
+  Report report_;
+  ForwardBlock<T> block_;
+};
+
+}  // namespace
+
+void forward(const Problem& problem, const Result& result, const Parallel& parallel) {
+  const Geometry geometry = resolve(problem);
+  check_result(problem, geometry, result);
+  const int64_t empty = is_double(geometry.storage) ? ForwardDriver<double>(problem, geometry, result).run(parallel)
+                                                    : ForwardDriver<float>(problem, geometry, result).run(parallel);
+  if (result.empty_rows) *result.empty_rows = empty;
+}
+
+}  // namespace fovea::engine

@@ -1,0 +1,30 @@
+// Forward of a block of queries: all keys it may see, in order, through the stages.
+#pragma once
+
+#include "engine/pass.h"
+
+namespace fovea::engine {
+
+template <class T>
+class ForwardBlock {
+ public:
+  ForwardBlock(const Pass<T>& pass, const Result& result, const KeyLoader<T>& keys, Report& report);
+
+  // Scratch of one worker.
+  size_t columns() const { return columns_; }  // of its score tile
+  size_t rows() const { return rows_; }        // queries a block
+  void run(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq) const;
+
+ private:
+  void stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const;
+  void solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const;
+  void finish(TileScratch<T>& scratch, Tile<T>& tile) const;
+
+  const Pass<T>& pass_;
+  const Result& result_;
+  const KeyLoader<T>& keys_;
+  Report& report_;
+  size_t columns_, rows_;
+};
+
+}  // namespace fovea::engine

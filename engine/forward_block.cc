@@ -1,0 +1,142 @@
+#include "engine/forward.h"
+
+#include <cmath>
+
+#include "engine/view.h"
+
+namespace fovea::engine {
+namespace {
+
+// A threshold normaliser sees whole rows: as many at a time as keep the strip of scores in a core's second-level cache,
+// but enough to use a loaded key panel several times.
+constexpr size_t kStripElements = size_t{1} << 18;
+constexpr size_t kFewestRows = 12;
+
+}  // namespace
+
+template <class T>
+ForwardBlock<T>::ForwardBlock(const Pass<T>& pass, const Result& result, const KeyLoader<T>& keys, Report& report)
+    : pass_(pass), result_(result), keys_(keys), report_(report) {
+  const size_t all = std::max<size_t>(1, pass.geometry.max_keys);
+  if (pass.stages.normaliser->kind() == Kind::kStreaming) {
+    columns_ = std::min(kMaxKeys, all);
+    rows_ = kMaxQueries;
+  } else {
+    rows_ = std::clamp(kStripElements / all, kFewestRows, kMaxQueries);
+    columns_ = all;
+  }
+}
+
+template <class T>
+void ForwardBlock<T>::run(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0,
+                          size_t nq) const {
+  const Geometry& g = pass_.geometry;
+  Tile<T> tile;
+  show_queries(pass_.problem, g, *pass_.stages.score, batch, head, q0, nq, scratch.q_plain, scratch.q_prepared, &tile);
+  tile.value_width = g.value_width;
+  tile.s = scratch.s;
+  tile.rows = scratch.rows;
+  const Rows out = g.query_rows(result_.output, batch, head);
+  tile.o = result_.output ? direct<T>(result_.output.dtype, out, q0) : nullptr;
+  tile.o_stride = static_cast<size_t>(out.stride);
+  if (!tile.o) {
+    tile.o = scratch.o;
+    tile.o_stride = g.value_width;
+  }
+  std::fill_n(scratch.seen, nq, uint8_t{0});
+  for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m) pass_.stages.modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
+  Reach reach(*pass_.structure, batch, head, q0, nq, g.key_count[batch]);
+  if (pass_.stages.normaliser->kind() == Kind::kStreaming) stream(scratch, keys, reach, tile);
+  else solve(scratch, keys, reach, tile);
+  finish(scratch, tile);
+}
+
+template <class T>
+void ForwardBlock<T>::stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
+  const auto& [score, modifiers, normaliser] = pass_.stages;
+  normaliser->begin(tile);
+  tile.first = true;
+  for (Span span; reach.next(&span);) {
+    if (!describe(*pass_.structure, span, *scratch.marks, &tile)) continue;
+    keys_.show(keys, span.k0, span.nk, &tile);
+    tile.s_stride = tile_stride(span.nk);
+    for (size_t r = 0; r < tile.nq; ++r) scratch.seen[r] |= tile.row_begin(r) < tile.row_end(r);
+    score_tile(pass_, tile, scratch.modifiers);
+    normaliser->weigh(tile);
+    if (pass_.dropout) drop(pass_.dropout, tile, tile.s, tile.s);
+    for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->after_weights(tile, scratch.modifiers[m]);
+    products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1),
+                            tile.first ? Into::kStore : Into::kCarry, tile.rows.carry, tile.o, tile.o_stride);
+    tile.first = false;
+  }
+  if (tile.first) {
+    for (size_t r = 0; r < tile.nq; ++r) std::fill_n(tile.o + r * tile.o_stride, tile.value_width, T(0));
+  }
+  normaliser->finish(tile, result_.lse ? scratch.lse : nullptr);
+}
+
+template <class T>
+void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
+  const auto& [score, modifiers, normaliser] = pass_.stages;
+  const size_t first = reach.begin(), all = reach.end() - reach.begin();
+  tile.s_stride = tile_stride(all);
+  // What no span covers is masked.
+  size_t at = first;
+  const auto skip_to = [&](size_t k) {
+    for (size_t r = 0; r < tile.nq; ++r) {
+      T* row = scratch.s + r * tile.s_stride;
+      std::fill(row + (at - first), row + (k - first), pass_.masked);
+    }
+  };
+  for (Span span; reach.next(&span); at = span.k0 + span.nk) {
+    skip_to(span.k0);
+    describe(*pass_.structure, span, *scratch.marks, &tile);
+    keys_.show(keys, span.k0, span.nk, &tile);
+    tile.s = scratch.s + (span.k0 - first);
+    for (size_t r = 0; r < tile.nq; ++r) scratch.seen[r] |= tile.row_begin(r) < tile.row_end(r);
+    score_tile(pass_, tile, scratch.modifiers);
+  }
+  skip_to(first + all);
+  tile.s = scratch.s;
+  tile.masked = false;
+  tile.keep = nullptr;
+  if (all > 0) keys_.show(keys, first, all, &tile);
+  else tile.nk = 0;
+  row_loops<T>().mask(tile, tile.s, pass_.masked);
+  normaliser->solve(tile, result_.lse ? scratch.lse : nullptr);
+  if (pass_.dropout) drop(pass_.dropout, tile, tile.s, tile.s);
+  for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->after_weights(tile, scratch.modifiers[m]);
+  if (all > 0) {
+    products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1), Into::kStore, tile.rows.carry, tile.o,
+                            tile.o_stride);
+  }
+}
+
+template <class T>
+void ForwardBlock<T>::finish(TileScratch<T>& scratch, Tile<T>& tile) const {
+  const Geometry& g = pass_.geometry;
+  int64_t empty = 0;
+  for (size_t r = 0; r < tile.nq; ++r) {
+    T& carry = tile.rows.carry[r];
+    if (!scratch.seen[r]) carry = 0;
+    if (std::isnan(carry)) report_.refuse((tile.batch * g.heads + tile.head) * g.max_queries + tile.q0 + r);
+    empty += carry == 0;
+  }
+  report_.empty(empty);
+  row_loops<T>().scale(tile.o, tile.o_stride, tile.nq, tile.value_width, tile.rows.carry);
+  for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m) pass_.stages.modifiers[m]->finish_rows(tile, scratch.modifiers[m]);
+  if (result_.output && tile.o == scratch.o) {
+    store_rows(tile.o, tile.o_stride, tile.nq, tile.value_width, result_.output.dtype,
+               g.query_rows(result_.output, tile.batch, tile.head), tile.q0);
+  }
+  if (result_.lse) store_rows(scratch.lse, 1, tile.nq, 1, result_.lse.dtype, g.query_rows(result_.lse, tile.batch, tile.head), tile.q0);
+  if (result_.statistics) {
+    store_rows(tile.rows.stats, kStatistics, tile.nq, kStatistics, result_.statistics.dtype,
+               g.query_rows(result_.statistics, tile.batch, tile.head), tile.q0);
+  }
+}
+
+template class ForwardBlock<float>;
+template class ForwardBlock<double>;
+
+}  // namespace fovea::engine

@@ -1,0 +1,24 @@
+// Which combinations have no meaning, each with its reason. One list, for the check, the tests and the documentation.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "fovea/engine.h"
+
+namespace fovea::engine {
+
+struct Refusal {
+  const char* what;    // "silverman kernel with softmax"
+  const char* reason;  // a sentence
+  bool (*applies)(const Problem& problem);
+};
+
+std::span<const Refusal> refusals();
+// Throws Unsupported with every reason that applies.
+void check_meaning(const Problem& problem);
+
+// Normalisers that have a log-sum-exp (Hard: the log-probability of its choice).
+bool has_lse(const Normaliser& normaliser);
+
+}  // namespace fovea::engine

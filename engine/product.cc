@@ -1,0 +1,192 @@
+#include "engine/product.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/product.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "engine/simd/product-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace product {
+
+template <class T>
+void pack(const T* rows, size_t stride, size_t n, size_t width, T scale, T* panel) {
+  constexpr size_t W = kPanelWidth<T>;
+  for (size_t first = 0; first < kPanelKeys; first += W, panel += W * width) {
+    for (size_t j = 0; j < W; ++j) {
+      T* HWY_RESTRICT to = panel + j;
+      if (first + j >= n) {
+        for (size_t e = 0; e < width; ++e) to[e * W] = 0;
+        continue;
+      }
+      const T* HWY_RESTRICT from = rows + (first + j) * stride;
+      for (size_t e = 0; e < width; ++e) to[e * W] = scale * from[e];
+    }
+  }
+}
+
+// Columns [begin, end) that rows [r, r + n) of the tile reach.
+template <class T>
+HWY_INLINE void reach(const Tile<T>& tile, size_t r, size_t n, size_t* begin, size_t* end) {
+  *begin = 0;
+  *end = tile.nk;
+  if (!tile.masked) return;
+  *begin = tile.nk;
+  *end = 0;
+  for (size_t i = r; i < r + n; ++i) {
+    *begin = std::min(*begin, tile.row_begin(i));
+    *end = std::max(*end, tile.row_end(i));
+  }
+  *end = std::max(*begin, *end);
+}
+
+template <class T>
+void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, T* out) {
+  constexpr size_t W = kPanelWidth<T>, N = kLanes<T>;
+  Block<T> block{.a = nullptr, .a_stride = left_stride, .b = nullptr, .b_stride = W, .c = nullptr, .c_stride = tile.s_stride,
+                 .depth = width, .into = Into::kStore, .alpha = 1, .carry = nullptr};
+  for (size_t column = 0; column < tile.nk; column += W) {
+    for (size_t r = 0, n; r < tile.nq; r += n) {
+      n = rows_of(tile.nq - r);
+      size_t begin, end;
+      reach(tile, r, n, &begin, &end);
+      if (end <= column || begin >= column + W) continue;
+      block.a = left + r * left_stride;
+      const size_t vectors = (std::min(end - column, W) + N - 1) / N;
+      for (size_t v = 0, m; v < vectors; v += m) {
+        m = vectors_of(vectors - v);
+        block.b = panels + column * width + v * N;
+        block.c = out + r * tile.s_stride + column + v * N;
+        multiply_any<T, Side::kPlain>(n, m, block);
+      }
+    }
+  }
+}
+
+// The columns of the result, a few vectors at a time, the last one perhaps partial: body(first column, vectors, lanes).
+template <class T, class Body>
+HWY_INLINE void for_columns(size_t width, const Body& body) {
+  constexpr size_t N = kLanes<T>;
+  const size_t vectors = width / N;
+  size_t v = 0;
+  for (size_t m; v < vectors; v += m) {
+    m = vectors_of(vectors - v);
+    body(v * N, m, size_t{0});
+  }
+  if (width % N != 0) body(v * N, size_t{1}, width % N);
+}
+
+// Zero weights may stand beside NaN rows: skip them. Only for tiles that are not finite.
+template <class T>
+void add_careful(T weight, const T* row, size_t width, T* out) {
+  if (weight == 0) return;
+  for (size_t e = 0; e < width; ++e) out[e] += weight * row[e];
+}
+
+template <class T>
+void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into,
+               const T* carry, T* out, size_t out_stride) {
+  if (!tile.finite) {
+    for (size_t r = 0; r < tile.nq; ++r) {
+      T* o = out + r * out_stride;
+      const T keep = into == Into::kStore ? 0 : into == Into::kAdd ? 1 : carry[r];
+      for (size_t e = 0; e < width; ++e) o[e] = keep == 0 ? 0 : keep * o[e];
+      for (size_t c = tile.row_begin(r); c < tile.row_end(r); ++c) {
+        add_careful(alpha * weights[r * tile.s_stride + c], rows + c * stride, width, o);
+      }
+    }
+    return;
+  }
+  for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
+    Block<T> block{.a = nullptr, .a_stride = tile.s_stride, .b = nullptr, .b_stride = stride, .c = nullptr,
+                   .c_stride = out_stride, .depth = 0, .into = into, .alpha = alpha, .carry = nullptr, .lanes = lanes};
+    for (size_t r = 0, n; r < tile.nq; r += n) {
+      n = rows_of(tile.nq - r);
+      size_t begin, end;
+      reach(tile, r, n, &begin, &end);
+      block.a = weights + r * tile.s_stride + begin;
+      block.b = rows + begin * stride + column;
+      block.c = out + r * out_stride + column;
+      block.depth = end - begin;
+      block.carry = carry + r;
+      multiply_any<T, Side::kPlain>(n, vectors, block);
+    }
+  });
+}
+
+// Rows [begin, end) of the tile that reach columns [c, c + n).
+template <class T>
+HWY_INLINE void reached_by(const Tile<T>& tile, size_t c, size_t n, size_t* begin, size_t* end) {
+  *begin = 0;
+  *end = tile.nq;
+  if (!tile.masked) return;
+  const auto misses = [&](size_t r) { return tile.row_end(r) <= c || tile.row_begin(r) >= c + n; };
+  while (*begin < *end && misses(*begin)) ++*begin;
+  while (*end > *begin && misses(*end - 1)) --*end;
+}
+
+template <class T>
+void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into, T* out,
+                size_t out_stride) {
+  if (!tile.finite) {
+    for (size_t c = 0; c < tile.nk; ++c) {
+      T* o = out + c * out_stride;
+      if (into == Into::kStore) std::fill_n(o, width, T(0));
+      for (size_t r = 0; r < tile.nq; ++r) {
+        if (c < tile.row_begin(r) || c >= tile.row_end(r)) continue;
+        add_careful(alpha * weights[r * tile.s_stride + c], rows + r * stride, width, o);
+      }
+    }
+    return;
+  }
+  for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
+    Block<T> block{.a = nullptr, .a_stride = tile.s_stride, .b = nullptr, .b_stride = stride, .c = nullptr,
+                   .c_stride = out_stride, .depth = 0, .into = into, .alpha = alpha, .carry = nullptr, .lanes = lanes};
+    for (size_t c = 0, n; c < tile.nk; c += n) {
+      n = rows_of(tile.nk - c);
+      size_t begin, end;
+      reached_by(tile, c, n, &begin, &end);
+      if (begin == end && into != Into::kStore) continue;
+      block.a = weights + begin * tile.s_stride + c;
+      block.b = rows + begin * stride + column;
+      block.c = out + c * out_stride + column;
+      block.depth = end - begin;
+      multiply_any<T, Side::kTransposed>(n, vectors, block);
+    }
+  });
+}
+
+template <class T>
+const Products<T>& table() {
+  static constexpr Products<T> kTable{pack<T>, score<T>, aggregate<T>, transposed<T>};
+  return kTable;
+}
+
+}  // namespace product
+
+const Products<float>& products_f32() { return product::table<float>(); }
+const Products<double>& products_f64() { return product::table<double>(); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::engine {
+HWY_EXPORT(products_f32);
+HWY_EXPORT(products_f64);
+
+template <>
+const Products<float>& products<float>() {
+  return HWY_DYNAMIC_DISPATCH(products_f32)();
+}
+template <>
+const Products<double>& products<double>() {
+  return HWY_DYNAMIC_DISPATCH(products_f64)();
+}
+}  // namespace fovea::engine
+#endif

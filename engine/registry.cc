@@ -1,0 +1,82 @@
+#include "engine/registry.h"
+
+#include <stdexcept>
+
+#include "engine/structures/structures.h"
+
+namespace fovea::engine {
+namespace {
+
+template <class T>
+struct MakeScore {
+  const StageContext& context;
+  ScorePointer<T> operator()(const Dot&) const { return make_dot<T>(context); }
+  template <class Other>
+  ScorePointer<T> operator()(const Other&) const {
+    throw Unsupported(std::string(Other::kName) + ": not in this build");
+  }
+};
+
+template <class T>
+struct MakeModifier {
+  const StageContext& context;
+  const size_t index;
+  template <class Other>
+  ModifierPointer<T> operator()(const Other&) const {
+    throw Unsupported(std::string(Other::kName) + ": not in this build");
+  }
+};
+
+template <class T>
+struct MakeNormaliser {
+  const StageContext& context;
+  NormaliserPointer<T> operator()(const Softmax&) const { return make_softmax<T>(context); }
+  template <class Other>
+  NormaliserPointer<T> operator()(const Other&) const {
+    throw Unsupported(std::string(Other::kName) + ": not in this build");
+  }
+};
+
+// Ragged and Graph say how tensors are divided; what is left of them as a structure is Dense.
+struct MakeStructure {
+  const Geometry& geometry;
+  StructurePointer operator()(const Dense&) const { return make_dense(geometry); }
+  StructurePointer operator()(const Ragged&) const { return make_dense(geometry); }
+  StructurePointer operator()(const Graph&) const { return make_dense(geometry); }
+  StructurePointer operator()(const Causal& s) const { return make_causal(s, geometry); }
+  StructurePointer operator()(const Window& s) const { return make_window(s, geometry); }
+  StructurePointer operator()(const Prefix& s) const { return make_prefix(s, geometry); }
+  StructurePointer operator()(const Documents& s) const { return make_documents(s, geometry); }
+  StructurePointer operator()(const Blocks& s) const { return make_blocks(s, geometry); }
+  StructurePointer operator()(const Keep& s) const { return make_keep(s, geometry); }
+  StructurePointer operator()(const Strided& s) const { return make_strided(s, geometry); }
+  StructurePointer operator()(const Fixed& s) const { return make_fixed(s, geometry); }
+};
+
+}  // namespace
+
+template <class T>
+Stages<T> make_stages(const StageContext& context) {
+  Stages<T> stages;
+  stages.score = std::visit(MakeScore<T>{context}, context.problem.score.kind);
+  const auto& modifiers = context.problem.score.modifiers;
+  for (size_t i = 0; i < modifiers.size(); ++i) {
+    stages.modifiers.push_back(std::visit(MakeModifier<T>{context, i}, modifiers[i]));
+  }
+  stages.normaliser = std::visit(MakeNormaliser<T>{context}, context.problem.normaliser);
+  return stages;
+}
+template Stages<float> make_stages<float>(const StageContext&);
+template Stages<double> make_stages<double>(const StageContext&);
+
+std::unique_ptr<StructureStage> make_structure(const Problem& problem, const Geometry& geometry) {
+  std::vector<StructurePointer> parts;
+  for (const auto& part : problem.structure.all_of) {
+    const bool shape_only = std::holds_alternative<Ragged>(part) || std::holds_alternative<Graph>(part);
+    if (!shape_only) parts.push_back(std::visit(MakeStructure{geometry}, part));
+  }
+  if (parts.empty()) parts.push_back(make_dense(geometry));
+  return make_conjunction(std::move(parts));
+}
+
+}  // namespace fovea::engine

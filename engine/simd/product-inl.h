@@ -1,0 +1,144 @@
+// The micro-kernel under every matrix product of the engine: a block of kRows x kVectors accumulators that stays in registers
+// while the depth runs. Each element is one chain of multiply-adds in the order of the depth, so its bits do not depend on
+// where in a tile it lies.
+#if defined(FOVEA_ENGINE_SIMD_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_ENGINE_SIMD_PRODUCT_INL_H_
+#undef FOVEA_ENGINE_SIMD_PRODUCT_INL_H_
+#else
+#define FOVEA_ENGINE_SIMD_PRODUCT_INL_H_
+#endif
+
+#include "engine/product.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace product {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The shape is bound by the register file: rows x vectors accumulators, one vector of the right side for each column and one
+// broadcast. 6 x 4 of 32 registers keeps two 512-bit units busy (24 multiply-adds for 10 loads); 6 x 2 of 16.
+#if HWY_TARGET == HWY_AVX2
+inline constexpr size_t kRows = 6, kVectors = 2;
+#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+inline constexpr size_t kRows = 6, kVectors = 4;
+#else
+inline constexpr size_t kRows = 4, kVectors = 2;
+#endif
+
+template <class T>
+inline constexpr size_t kLanes = HWY_LANES(T);
+// Keys of one sub-panel: [depth][kPanelWidth].
+template <class T>
+inline constexpr size_t kPanelWidth = kVectors * kLanes<T>;
+
+// c = alpha * a b, on top of c as `into` says. a[r][k] lies at a[r * a_stride + k], or a[k * a_stride + r] transposed.
+template <class T>
+struct Block {
+  const T* a;
+  size_t a_stride;
+  const T* b;
+  size_t b_stride;
+  T* c;
+  size_t c_stride;
+  size_t depth;
+  Into into;
+  T alpha;
+  const T* carry;    // one factor a row, for Into::kCarry
+  size_t lanes = 0;  // of the last vector, when partial
+};
+
+enum class Side { kPlain, kTransposed };
+enum class Edge { kWhole, kPartial };
+
+template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge>
+HWY_INLINE void multiply(const Block<T>& m) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr size_t N = kLanes<T>;
+  const auto mask = hn::FirstN(d, kEdge == Edge::kPartial ? m.lanes : N);
+  const auto load = [&](const T* p) HWY_ATTR {
+    if constexpr (kEdge == Edge::kPartial) return hn::MaskedLoad(mask, d, p);
+    else return hn::LoadU(d, p);
+  };
+  V sum[kR][kV];
+#pragma GCC unroll 8
+  for (size_t r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+    for (size_t v = 0; v < kV; ++v) sum[r][v] = hn::Zero(d);
+  const T* HWY_RESTRICT a[kR];
+#pragma GCC unroll 8
+  for (size_t r = 0; r < kR; ++r) a[r] = kSide == Side::kTransposed ? m.a + r : m.a + r * m.a_stride;
+  const size_t a_step = kSide == Side::kTransposed ? m.a_stride : 1;
+  const T* HWY_RESTRICT b = m.b;
+  size_t at = 0;
+#pragma GCC unroll 2
+  for (size_t k = 0; k < m.depth; ++k) {
+    V right[kV];
+#pragma GCC unroll 8
+    for (size_t v = 0; v < kV; ++v) right[v] = load(b + v * N);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kR; ++r) {
+      const V left = hn::Set(d, a[r][at]);
+#pragma GCC unroll 8
+      for (size_t v = 0; v < kV; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
+    }
+    b += m.b_stride;
+    at += a_step;
+  }
+  const V alpha = hn::Set(d, m.alpha);
+#pragma GCC unroll 8
+  for (size_t r = 0; r < kR; ++r) {
+    T* c = m.c + r * m.c_stride;
+#pragma GCC unroll 8
+    for (size_t v = 0; v < kV; ++v) {
+      V x = hn::Mul(sum[r][v], alpha);
+      if (m.into == Into::kAdd) x = hn::Add(load(c + v * N), x);
+      if (m.into == Into::kCarry) x = hn::MulAdd(hn::Set(d, m.carry[r]), load(c + v * N), x);
+      if constexpr (kEdge == Edge::kPartial) hn::BlendedStore(x, mask, d, c + v * N);
+      else hn::StoreU(x, d, c + v * N);
+    }
+  }
+}
+
+// Sizes a remainder is made of.
+HWY_INLINE size_t rows_of(size_t left) { return left >= kRows ? kRows : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
+HWY_INLINE size_t vectors_of(size_t left) { return left >= kVectors ? kVectors : left >= 2 ? 2 : 1; }
+
+template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge>
+HWY_NOINLINE void multiply_call(const Block<T>& m) {
+  multiply<T, kR, kV, kSide, kEdge>(m);
+}
+
+template <class T, Side kSide, size_t kR>
+HWY_INLINE void multiply_remainder(size_t vectors, const Block<T>& m) {
+  if (m.lanes != 0) return multiply_call<T, kR, 1, kSide, Edge::kPartial>(m);
+  if (vectors == kVectors) return multiply_call<T, kR, kVectors, kSide, Edge::kWhole>(m);
+  if constexpr (kVectors > 2) {
+    if (vectors == 2) return multiply_call<T, kR, 2, kSide, Edge::kWhole>(m);
+  }
+  multiply_call<T, kR, 1, kSide, Edge::kWhole>(m);
+}
+
+// The full-size block is inlined into its loop; remainders are calls.
+template <class T, Side kSide>
+HWY_INLINE void multiply_any(size_t rows, size_t vectors, const Block<T>& m) {
+  if (HWY_LIKELY(rows == kRows && vectors == kVectors && m.lanes == 0)) {
+    return multiply<T, kRows, kVectors, kSide, Edge::kWhole>(m);
+  }
+  if (rows == kRows) return multiply_remainder<T, kSide, kRows>(vectors, m);
+  if constexpr (kRows > 4) {
+    if (rows == 4) return multiply_remainder<T, kSide, 4>(vectors, m);
+  }
+  if (rows == 2) return multiply_remainder<T, kSide, 2>(vectors, m);
+  multiply_remainder<T, kSide, 1>(vectors, m);
+}
+
+}  // namespace product
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

@@ -1,0 +1,55 @@
+// Several structures that must all allow a pair.
+#include <algorithm>
+
+#include "engine/structures/structures.h"
+
+namespace fovea::engine {
+namespace {
+
+class ConjunctionStage final : public StructureStage {
+ public:
+  explicit ConjunctionStage(std::vector<StructurePointer> all_of) : all_of_(std::move(all_of)) {}
+
+  Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0, size_t nk) const override {
+    Cover all = Cover::kAll;
+    for (const auto& part : all_of_) {
+      const Cover one = part->cover(batch, head, q0, nq, k0, nk);
+      if (one == Cover::kNone) return Cover::kNone;
+      if (one == Cover::kSome) all = Cover::kSome;
+    }
+    return all;
+  }
+  void range(size_t batch, size_t head, size_t i, size_t* begin, size_t* end) const override {
+    *begin = 0;
+    *end = SIZE_MAX;
+    for (const auto& part : all_of_) {
+      size_t b, e;
+      part->range(batch, head, i, &b, &e);
+      *begin = std::max(*begin, b);
+      *end = std::min(*end, e);
+    }
+    *begin = std::min(*begin, *end);
+  }
+  bool irregular() const override {
+    return std::any_of(all_of_.begin(), all_of_.end(), [](const auto& part) { return part->irregular(); });
+  }
+  void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk, uint8_t* keep) const override {
+    for (const auto& part : all_of_) part->mask(batch, head, i, k0, nk, keep);
+  }
+  bool allows(size_t batch, size_t head, size_t i, size_t j) const override {
+    return std::all_of(all_of_.begin(), all_of_.end(),
+                       [&](const auto& part) { return part->allows(batch, head, i, j); });
+  }
+
+ private:
+  const std::vector<StructurePointer> all_of_;
+};
+
+}  // namespace
+
+StructurePointer make_conjunction(std::vector<StructurePointer> all_of) {
+  if (all_of.size() == 1) return std::move(all_of.front());
+  return std::make_unique<ConjunctionStage>(std::move(all_of));
+}
+
+}  // namespace fovea::engine

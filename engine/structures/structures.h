@@ -1,0 +1,32 @@
+// One factory for each file of this folder. `lengths` are the queries and keys of each batch item, keys after key_lengths.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/problem.h"
+#include "engine/stage.h"
+
+namespace fovea::engine {
+
+using StructurePointer = std::unique_ptr<StructureStage>;
+
+StructurePointer make_dense(const Geometry& geometry);  // key lengths only
+StructurePointer make_causal(const Causal& causal, const Geometry& geometry);
+StructurePointer make_window(const Window& window, const Geometry& geometry);
+StructurePointer make_prefix(const Prefix& prefix, const Geometry& geometry);
+StructurePointer make_documents(const Documents& documents, const Geometry& geometry);
+StructurePointer make_blocks(const Blocks& blocks, const Geometry& geometry);
+StructurePointer make_keep(const Keep& keep, const Geometry& geometry);
+StructurePointer make_strided(const Strided& strided, const Geometry& geometry);
+StructurePointer make_fixed(const Fixed& fixed, const Geometry& geometry);
+StructurePointer make_conjunction(std::vector<StructurePointer> all_of);
+
+// A structure whose every row is one range of keys: `range` says it all.
+class RangeStructure : public StructureStage {
+ public:
+  Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0, size_t nk) const override;
+  bool allows(size_t batch, size_t head, size_t i, size_t j) const override;
+};
+
+}  // namespace fovea::engine

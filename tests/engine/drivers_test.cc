@@ -1,0 +1,198 @@
+// Forward and backward of the drivers against the reference: sizes around every block they cut, every structure, storage types,
+// grouped heads, NaN where nobody looks, and the same bits for any number of threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "cases/cases.h"
+#include "engine/random.h"
+#include "engine/reference/reference.h"
+#include "tests/engine/arrays.h"
+
+namespace fovea {
+namespace {
+
+using cases::Case;
+using engine::DType;
+
+// Threads that come and go: `workers` of them for each call.
+engine::Parallel threads(size_t workers) {
+  return {.workers = workers, .run = [](size_t n, const std::function<void(size_t)>& body) {
+            std::vector<std::thread> all;
+            for (size_t i = 0; i < n; ++i) all.emplace_back([&body, i] { body(i); });
+            for (auto& thread : all) thread.join();
+          }};
+}
+
+double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64: return 1e-11;
+    case DType::kBFloat16: return 2e-2;
+    case DType::kFloat16: return 3e-3;
+    default: return 3e-5;
+  }
+}
+
+// Largest difference over the largest magnitude, NaN when either holds one.
+double difference(const reference::Tensor<double>& got, const std::vector<double>& want) {
+  EXPECT_EQ(got.data.size(), want.size());
+  double worst = 0, scale = 1e-3;
+  for (size_t i = 0; i < std::min(got.data.size(), want.size()); ++i) {
+    if (got.data[i] == want[i]) continue;  // an empty row's lse is -infinity in both
+    scale = std::max(scale, std::abs(want[i]));
+    const double d = std::abs(got.data[i] - want[i]);
+    if (std::isnan(d)) return d;
+    worst = std::max(worst, d);
+  }
+  return worst / scale;
+}
+
+// Scores of 1e4 are known to 1e-3 in float32, whoever computes them.
+double tolerance(const Case& c) {
+  return c.content == cases::Content::kLarge && c.dtype != DType::kFloat64 ? 2e-3 : tolerance(c.dtype);
+}
+
+void expect_right(const Case& c, size_t workers = 2) {
+  SCOPED_TRACE(c.name());
+  cases::Built built = cases::build(c);
+  int64_t empty = -1;
+  built.result.empty_rows = &empty;
+  const engine::Parallel parallel = threads(workers);
+  engine::forward(built.problem, built.result, parallel);
+  const auto want = reference::forward<double>(built.problem);
+  EXPECT_EQ(empty, want.empty_rows);
+  EXPECT_LE(difference(reference::Tensor<double>(built.result.output), want.output.data), tolerance(c)) << "output";
+  if (built.result.lse) {
+    EXPECT_LE(difference(reference::Tensor<double>(built.result.lse), want.lse), tolerance(c)) << "lse";
+  }
+  engine::backward(built.problem, built.result, built.gradients, parallel);
+  const auto gradients = reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
+  const auto got = arrays_of(built.gradients);
+  const auto wanted = arrays_of(gradients);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_LE(difference(reference::Tensor<double>(got[i].view), wanted[i]->data), 4 * tolerance(c)) << got[i].name;
+  }
+}
+
+const std::vector<std::vector<std::string>> kStructures = {
+    {"dense"}, {"causal"}, {"causal_bottom_right"}, {"window"}, {"window_left"}, {"prefix"}, {"documents"},
+    {"documents_per_batch"}, {"blocks"}, {"keep"}, {"keep_keys"}, {"ragged"}, {"strided"}, {"fixed"},
+    {"window", "documents"}, {"causal", "keep"}, {"ragged", "causal"}};
+
+TEST(Drivers, EveryStructureAndSize) {
+  for (const auto& structure : kStructures) {
+    for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{1, 1}, {5, 7}, {64, 64}, {65, 129}, {130, 63}, {67, 600}}) {
+      expect_right({.structure = structure, .shape = {.queries = queries, .keys = keys, .width = 20, .value_width = 19}});
+    }
+  }
+}
+
+TEST(Drivers, EmptySizes) {
+  for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{0, 3}, {3, 0}, {0, 0}}) {
+    expect_right({.shape = {.queries = queries, .keys = keys}});
+  }
+  expect_right({.shape = {.batch = 0}});
+}
+
+TEST(Drivers, Widths) {
+  for (const int64_t width : {1, 2, 15, 16, 17, 64, 80, 129, 1024}) {
+    expect_right({.structure = {"causal"}, .shape = {.queries = 33, .keys = 33, .width = width, .value_width = width}});
+  }
+}
+
+TEST(Drivers, StorageTypes) {
+  for (const DType dtype : {DType::kFloat64, DType::kBFloat16, DType::kFloat16}) {
+    for (const auto& structure : kStructures) {
+      expect_right({.structure = structure, .shape = {.queries = 70, .keys = 140, .width = 24, .value_width = 8}, .dtype = dtype});
+    }
+  }
+}
+
+TEST(Drivers, GroupedHeadsStridesAndLengths) {
+  for (const auto& structure : kStructures) {
+    expect_right({.structure = structure,
+                  .shape = {.heads = 6, .key_heads = 2, .queries = 66, .keys = 131, .width = 8, .value_width = 12},
+                  .key_lengths = true,
+                  .layout = cases::Layout::kStrided});
+  }
+}
+
+TEST(Drivers, NothingLeaksFromWhereNobodyLooks) {
+  for (const auto& structure : kStructures) {
+    expect_right({.structure = structure,
+                  .shape = {.queries = 67, .keys = 140, .width = 8, .value_width = 12},
+                  .key_lengths = true,
+                  .content = cases::Content::kPoison});
+  }
+}
+
+TEST(Drivers, LargeScores) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    expect_right({.structure = {"causal"}, .shape = {.queries = 67, .keys = 140}, .dtype = dtype, .content = cases::Content::kLarge});
+  }
+}
+
+TEST(Drivers, DropoutIsDrawnByPosition) {
+  cases::Built built = cases::build({.structure = {"causal"}, .shape = {.queries = 67, .keys = 140, .width = 16}, .dropout_p = 0.3});
+  engine::forward(built.problem, built.result, threads(2));
+  const auto& out = built.result.output;
+  engine::Problem whole = built.problem;
+  whole.dropout_p = 0;
+  int64_t dropped = 0, pairs = 0;
+  for (const auto& row : reference::forward<double>(whole).rows) {
+    const uint64_t key = engine::random_row(built.problem.seed, row.batch, row.head, row.query);
+    for (int64_t e = 0; e < built.problem.value.size[3]; ++e) {
+      double sum = 0;
+      for (size_t n = 0; n < row.keys.size(); ++n) {
+        const bool drops = engine::random_pair(key, static_cast<uint32_t>(row.keys[n])) < engine::dropout_threshold(0.3);
+        const auto& v = built.problem.value;
+        if (!drops) sum += row.weights[n] / 0.7 * static_cast<float*>(v.data)[row.batch * v.stride[0] + row.head * v.stride[1] + row.keys[n] * v.stride[2] + e];
+        dropped += drops;
+        ++pairs;
+      }
+      EXPECT_NEAR(static_cast<float*>(out.data)[row.batch * out.stride[0] + row.head * out.stride[1] + row.query * out.stride[2] + e], sum, 1e-5);
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(pairs), 0.3, 0.02);
+}
+
+TEST(Drivers, Sink) {
+  expect_right({.normaliser = "softmax_sink", .structure = {"causal"}, .shape = {.queries = 67, .keys = 140}});
+  expect_right({.normaliser = "softmax_one_sink", .shape = {.queries = 3, .keys = 14}});
+}
+
+TEST(Drivers, SameBitsForAnyNumberOfThreads) {
+  for (const auto& structure : kStructures) {
+    Case c{.structure = structure, .shape = {.batch = 1, .heads = 3, .key_heads = 1, .queries = 300, .keys = 700, .width = 16}};
+    SCOPED_TRACE(c.name());
+    std::vector<std::vector<double>> first;
+    for (const size_t workers : {1, 2, 3, 8, 2}) {
+      cases::Built built = cases::build(c);
+      engine::forward(built.problem, built.result, threads(workers));
+      engine::backward(built.problem, built.result, built.gradients, threads(workers));
+      std::vector<std::vector<double>> all = {reference::Tensor<double>(built.result.output).data};
+      for (const auto& array : arrays_of(built.gradients)) all.push_back(reference::Tensor<double>(array.view).data);
+      if (first.empty()) first = all;
+      EXPECT_TRUE(all == first) << workers;
+    }
+  }
+}
+
+TEST(Drivers, NamesTheRowOfAScoreThatIsNotANumber) {
+  cases::Built built = cases::build({.structure = {"causal"}, .shape = {.queries = 70, .keys = 70}});
+  // Key 66 of batch 1, key head 1: queries 66 to 69 see it.
+  const auto& key = built.problem.key;
+  static_cast<float*>(key.data)[1 * key.stride[0] + 1 * key.stride[1] + 66 * key.stride[2]] = std::nanf("");
+  try {
+    engine::forward(built.problem, built.result, threads(2));
+    FAIL() << "no error";
+  } catch (const InvalidArgument& e) {
+    EXPECT_NE(std::string(e.what()).find("batch 1, head 1, query 66"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace fovea
