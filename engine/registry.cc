@@ -31,6 +31,12 @@ template <class T>
 struct MakeNormaliser {
   const StageContext& context;
   NormaliserPointer<T> operator()(const Softmax&) const { return make_softmax<T>(context); }
+  NormaliserPointer<T> operator()(const KernelRatio&) const {
+    return context.face == Face::kLog ? make_softmax<T>(context) : make_kernel_ratio<T>(context);
+  }
+  NormaliserPointer<T> operator()(const Unnormalised&) const { return make_unnormalised<T>(context); }
+  NormaliserPointer<T> operator()(const Uniform&) const { return make_uniform<T>(context); }
+  NormaliserPointer<T> operator()(const Sigmoid&) const { return make_sigmoid<T>(context); }
   template <class Other>
   NormaliserPointer<T> operator()(const Other&) const {
     throw Unsupported(std::string(Other::kName) + ": not in this build");

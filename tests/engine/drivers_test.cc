@@ -164,6 +164,23 @@ TEST(Drivers, Sink) {
   expect_right({.normaliser = "softmax_one_sink", .shape = {.queries = 3, .keys = 14}});
 }
 
+TEST(Drivers, StreamingNormalisers) {
+  for (const char* normaliser : {"kernel_ratio", "unnormalised", "uniform", "sigmoid"}) {
+    for (const auto& structure : kStructures) {
+      for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+        // A ratio of signed scores may have any condition number: more keys make a sum near zero likely.
+        const int64_t keys = normaliser == std::string("kernel_ratio") && dtype == DType::kFloat32 ? 5 : 140;
+        expect_right({.normaliser = normaliser,
+                      .structure = structure,
+                      .shape = {.queries = 67, .keys = keys, .width = 8, .value_width = 12},
+                      .dtype = dtype,
+                      .key_lengths = true,
+                      .content = cases::Content::kPoison});
+      }
+    }
+  }
+}
+
 TEST(Drivers, SameBitsForAnyNumberOfThreads) {
   for (const auto& structure : kStructures) {
     Case c{.structure = structure, .shape = {.batch = 1, .heads = 3, .key_heads = 1, .queries = 300, .keys = 700, .width = 16}};

@@ -1,0 +1,89 @@
+// a_j = K_j / sum_k K_k, by value: K may be negative (Silverman's) or zero. Positive kernels of infinite support come as
+// logarithms and are Softmax's (see face_of). A sum of exactly zero has no ratio: the row counts as empty.
+#include <cmath>
+#include <limits>
+
+#include "engine/registry.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/normalisers/kernel_ratio.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace kernel_ratio {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+class KernelRatioStage final : public NormaliserStage<T> {
+  static constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+
+ public:
+  Kind kind() const override { return Kind::kStreaming; }
+  Face face() const override { return Face::kValue; }
+  RowTerm row_term() const override { return RowTerm::kOutput; }
+
+  void begin(const Tile<T>& tile) const override { std::fill_n(tile.rows.sum, tile.nq, T(0)); }
+  void weigh(Tile<T>& tile) const override {
+    const hn::ScalableTag<T> d;
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T* s = tile.s + r * tile.s_stride;
+      auto sum = hn::Zero(d);
+      for (size_t c = 0; c < tile.nk; c += hn::Lanes(d)) sum = hn::Add(sum, hn::LoadU(d, s + c));
+      tile.rows.sum[r] += hn::GetLane(hn::SumOfLanes(d, sum));
+      tile.rows.carry[r] = 1;
+    }
+  }
+  void finish(Tile<T>& tile, T*) const override {
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T sum = tile.rows.sum[r];
+      T* stats = tile.rows.stats + r * kStatistics;
+      std::fill_n(stats, kStatistics, T(0));
+      stats[0] = sum != 0 && std::isfinite(sum) ? 1 / sum : T(0);
+      tile.rows.carry[r] = std::isfinite(sum) ? stats[0] : kNaN;
+    }
+  }
+
+  void weights(Tile<T>& tile) const override {
+    for (size_t r = 0; r < tile.nq; ++r) {
+      T* s = tile.s + r * tile.s_stride;
+      const T inverse = tile.stats[r * kStatistics];
+      for (size_t c = 0; c < tile.nk; ++c) s[c] *= inverse;
+    }
+  }
+  // dK = (dA - sum a dA) / sum K
+  void backward(Tile<T>& tile) const override {
+    for (size_t r = 0; r < tile.nq; ++r) {
+      T* ds = tile.ds + r * tile.s_stride;
+      const T inverse = tile.stats[r * kStatistics], term = tile.row_term[r];
+      for (size_t c = 0; c < tile.nk; ++c) ds[c] = (ds[c] - term) * inverse;
+    }
+  }
+};
+
+}  // namespace kernel_ratio
+
+NormaliserPointer<float> kernel_ratio_f32(const StageContext&) { return std::make_unique<kernel_ratio::KernelRatioStage<float>>(); }
+NormaliserPointer<double> kernel_ratio_f64(const StageContext&) { return std::make_unique<kernel_ratio::KernelRatioStage<double>>(); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::engine {
+HWY_EXPORT(kernel_ratio_f32);
+HWY_EXPORT(kernel_ratio_f64);
+template <>
+NormaliserPointer<float> make_kernel_ratio<float>(const StageContext& context) {
+  return HWY_DYNAMIC_DISPATCH(kernel_ratio_f32)(context);
+}
+template <>
+NormaliserPointer<double> make_kernel_ratio<double>(const StageContext& context) {
+  return HWY_DYNAMIC_DISPATCH(kernel_ratio_f64)(context);
+}
+}  // namespace fovea::engine
+#endif

@@ -1,0 +1,71 @@
+// a_j = e_j: the score itself (for a distance kernel, its value).
+#include <cmath>
+#include <limits>
+
+#include "engine/registry.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/normalisers/unnormalised.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace unnormalised {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+class UnnormalisedStage final : public NormaliserStage<T> {
+  static constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+
+ public:
+  Kind kind() const override { return Kind::kStreaming; }
+  Face face() const override { return Face::kValue; }
+
+  // The sum of magnitudes shows a score that is not finite.
+  void begin(const Tile<T>& tile) const override { std::fill_n(tile.rows.sum, tile.nq, T(0)); }
+  void weigh(Tile<T>& tile) const override {
+    const hn::ScalableTag<T> d;
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T* s = tile.s + r * tile.s_stride;
+      auto sum = hn::Zero(d);
+      for (size_t c = 0; c < tile.nk; c += hn::Lanes(d)) sum = hn::Add(sum, hn::Abs(hn::LoadU(d, s + c)));
+      tile.rows.sum[r] += hn::GetLane(hn::SumOfLanes(d, sum));
+      tile.rows.carry[r] = 1;
+    }
+  }
+  void finish(Tile<T>& tile, T*) const override {
+    for (size_t r = 0; r < tile.nq; ++r) {
+      std::fill_n(tile.rows.stats + r * kStatistics, kStatistics, T(0));
+      tile.rows.carry[r] = std::isfinite(tile.rows.sum[r]) ? T(1) : kNaN;
+    }
+  }
+  void weights(Tile<T>&) const override {}
+  void backward(Tile<T>&) const override {}  // da/de = 1
+};
+
+}  // namespace unnormalised
+
+NormaliserPointer<float> unnormalised_f32(const StageContext&) { return std::make_unique<unnormalised::UnnormalisedStage<float>>(); }
+NormaliserPointer<double> unnormalised_f64(const StageContext&) { return std::make_unique<unnormalised::UnnormalisedStage<double>>(); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::engine {
+HWY_EXPORT(unnormalised_f32);
+HWY_EXPORT(unnormalised_f64);
+template <>
+NormaliserPointer<float> make_unnormalised<float>(const StageContext& context) {
+  return HWY_DYNAMIC_DISPATCH(unnormalised_f32)(context);
+}
+template <>
+NormaliserPointer<double> make_unnormalised<double>(const StageContext& context) {
+  return HWY_DYNAMIC_DISPATCH(unnormalised_f64)(context);
+}
+}  // namespace fovea::engine
+#endif
