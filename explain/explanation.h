@@ -35,23 +35,23 @@ enum class View : uint8_t {
 // Raw 8-bit pixels, row by row; channels 1 (grey) or 3 (red, green, blue).
 struct Picture {
   int width = 0, height = 0, channels = 1;
-  std::vector<uint8_t> pixels;
+  std::vector<uint8_t> pixels{};
 };
 
 struct Item {
-  std::string text;
-  int group = -1;                // index into Explanation::groups
-  std::vector<double> position;  // empty; x, y (a node); or x, y, width, height as fractions of
-                                 // `picture` (a region)
-  std::optional<double> value;   // a number of the item's own: polarity, y_i, class score
-  std::optional<Picture> picture;
+  std::string text{};
+  int group = -1;                  // index into Explanation::groups
+  std::vector<double> position{};  // empty; x, y (a node); or x, y, width, height as fractions of
+                                   // `picture` (a region)
+  std::optional<double> value{};   // a number of the item's own: polarity, y_i, class score
+  std::optional<Picture> picture{};
 };
 
 // A sentence, a bag, a clause: items belong to it by index.
 struct Group {
-  std::string name;
-  std::optional<double> weight;  // sentence-level attention
-  std::optional<bool> truth;     // should this group have been looked at?
+  std::string name{};
+  std::optional<double> weight{};  // sentence-level attention
+  std::optional<bool> truth{};     // should this group have been looked at?
 };
 
 struct Link {
@@ -63,69 +63,69 @@ struct Link {
 // zero; never both.
 struct Map {
   int layer = 0, head = 0;
-  std::vector<float> dense;
-  std::vector<Link> links;
+  std::vector<float> dense{};
+  std::vector<Link> links{};
 };
 
 // Where attention should look: `dense` [queries x keys], or links. sure is a subset of possible in
 // meaning; a link need not be repeated there.
 struct Truth {
-  std::string label;  // what the truth is, for example "gold alignment"
-  std::vector<float> dense;
-  std::vector<Link> sure, possible;  // weights are ignored
+  std::string label{};  // what the truth is, for example "gold alignment"
+  std::vector<float> dense{};
+  std::vector<Link> sure{}, possible{};  // weights are ignored
 };
 
 // What the maps run over: {"layer", {"encoder 1", "encoder 2"}}, {"head", {"1", "2", ...}}; also
 // "hop", "e₁ − e₂", ...
 struct Axis {
-  std::string label;
-  std::vector<std::string> names;
+  std::string label{};
+  std::vector<std::string> names{};
 };
 
 struct Curve {
   enum class Kind : uint8_t { kLine, kPoints, kBand, kBars };
   Kind kind = Kind::kLine;
-  std::string label;
-  std::vector<double> x, y;        // a NaN in y is a gap
-  std::vector<double> upper;       // of a band: from y to upper
-  std::vector<std::string> names;  // of points: a name for each, or none
-  int step = -1;                   // shown at this position of the slider only; -1: always
+  std::string label{};
+  std::vector<double> x{}, y{};      // a NaN in y is a gap
+  std::vector<double> upper{};       // of a band: from y to upper
+  std::vector<std::string> names{};  // of points: a name for each, or none
+  int step = -1;                     // shown at this position of the slider only; -1: always
 };
 
 // A vertical line with a name: the bandwidth chosen, the predicted crossing.
 struct Marker {
-  std::string label;
+  std::string label{};
   double x = 0;
   int step = -1;
 };
 
 struct Slider {
-  std::string label;
-  std::vector<double> values;
+  std::string label{};
+  std::vector<double> values{};
   int chosen = 0;
 };
 
 struct Plot {
-  std::string title, x_label, y_label;
+  std::string title{}, x_label{}, y_label{};
   bool log_x = false, log_y = false;
-  std::vector<Curve> curves;
-  std::vector<Marker> markers;
-  std::optional<Slider> slider;
+  std::vector<Curve> curves{};
+  std::vector<Marker> markers{};
+  std::optional<Slider> slider{};
 };
 
 // A table of text; shown for one query only where `query` names it (the six steps for a chosen
 // word).
 struct Table {
-  std::string title;
+  std::string title{};
   int query = -1;
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> columns{};
+  std::vector<std::vector<std::string>> rows{};
 };
 
 // A hypothesis of a beam search; parents come before children, the root's parent is -1.
 struct TreeNode {
   int parent = -1;
-  std::string text;
+  std::string text{};
   double score = 0;
   enum class State : uint8_t { kLive, kPruned, kFinished, kBest };
   State state = State::kLive;
@@ -134,32 +134,32 @@ struct TreeNode {
 // The shapes in the four boxes: query, key, value -> weights -> output. Text, for example "2 × 4 ×
 // 8".
 struct Shapes {
-  std::string query, key, value, weights, output;
+  std::string query{}, key{}, value{}, weights{}, output{};
 };
 
 struct Explanation {
-  std::string system;  // its name on the command line
-  std::string title;
+  std::string system{};  // its name on the command line
+  std::string title{};
   View view = View::kMatrix;
   // The labels of R15. `scale` is what scores were multiplied by, in words or numbers.
-  std::string score, normaliser, structure, scale;
-  std::string outcome;  // what the model said: "positive, p = 0.93"
-  std::vector<std::string> notes;
+  std::string score{}, normaliser{}, structure{}, scale{};
+  std::string outcome{};  // what the model said: "positive, p = 0.93"
+  std::vector<std::string> notes{};
 
   std::string query_label = "query",
               key_label = "key";  // what the items are: "output word", "source word"
-  std::vector<Item> queries, keys;
-  std::vector<Group> groups;
+  std::vector<Item> queries{}, keys{};
+  std::vector<Group> groups{};
   Axis layers{"layer", {"1"}};
   Axis heads{"head", {"1"}};
-  std::vector<Map> maps;  // at most one for each layer and head
-  std::optional<Truth> truth;
+  std::vector<Map> maps{};  // at most one for each layer and head
+  std::optional<Truth> truth{};
 
-  std::optional<Picture> picture;
-  std::vector<Plot> plots;
-  std::vector<Table> tables;
-  std::vector<TreeNode> tree;
-  std::optional<Shapes> shapes;
+  std::optional<Picture> picture{};
+  std::vector<Plot> plots{};
+  std::vector<Table> tables{};
+  std::vector<TreeNode> tree{};
+  std::optional<Shapes> shapes{};
 };
 
 // Sizes, indices and finite numbers; InvalidArgument names the first field that is wrong.

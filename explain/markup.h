@@ -1,0 +1,25 @@
+// Text into HTML: escaped, prose set in paragraphs, MathML let through only where it is MathML and
+// nothing else.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fovea::explain {
+
+std::string escape_html(std::string_view text);
+
+// Paragraphs parted by blank lines, `code` in backquotes.
+std::string prose_html(std::string_view text);
+
+// The equation as it is; InvalidArgument where it holds an element or attribute that is not
+// MathML's.
+std::string checked_mathml(std::string_view equation);
+
+// JSON for a <script> element: no "<" is left in it, so nothing inside can end the element.
+std::string embed_json(std::string_view json);
+
+// A name for an anchor: lower case, digits and hyphens.
+std::string anchor(std::string_view title);
+
+}  // namespace fovea::explain

@@ -1,0 +1,149 @@
+#include "explain/report.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "explain/markup.h"
+#include "fovea/error.h"
+
+namespace fovea::explain {
+
+// web/bundle.cmake writes these.
+extern const char* const kPageScript;
+extern const char* const kPageStyle;
+
+namespace {
+
+// Nothing may be fetched, whatever a file contains.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
+    "blob:";
+
+std::string figures_html(const std::vector<Figure>& figures) {
+  if (figures.empty()) return {};
+  std::string rows;
+  for (const Figure& figure : figures) {
+    const char* verdict = !figure.met ? "" : *figure.met ? " met" : " unmet";
+    rows += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"reached{}\">{}</td><td>{}</td></tr>\n",
+        escape_html(figure.name), verdict, escape_html(figure.reached),
+        escape_html(figure.expected));
+  }
+  return "<table class=\"figures\"><thead><tr><th scope=\"col\">figure</th><th "
+         "scope=\"col\">reached here</th>"
+         "<th scope=\"col\">to expect</th></tr></thead><tbody>\n" +
+         rows + "</tbody></table>\n";
+}
+
+std::string explanation_html(const Explanation& explanation) {
+  return fmt::format("<script type=\"application/json\" class=\"explanation\">{}</script>\n",
+                     embed_json(to_json(explanation)));
+}
+
+std::string section_html(const Section& section, const std::string& id, size_t number) {
+  std::string out =
+      fmt::format("<section class=\"part\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n", id);
+  out += fmt::format("<h2 id=\"{}-title\"><span class=\"count\">{}</span>{}</h2>\n", id, number,
+                     escape_html(section.title));
+  if (!section.byline.empty())
+    out += "<p class=\"byline\">" + escape_html(section.byline) + "</p>\n";
+  out += "<div class=\"prose\">" + prose_html(section.prose) + "</div>\n";
+  if (!section.equation.empty())
+    out += "<div class=\"equation\" tabindex=\"0\" role=\"group\" aria-label=\"Equation\">" +
+           checked_mathml(section.equation) + "</div>\n";
+  if (!section.code.empty())
+    out += "<pre tabindex=\"0\" aria-label=\"Code\"><code>" + escape_html(section.code) +
+           "</code></pre>\n";
+  for (const Explanation& explanation : section.explanations) out += explanation_html(explanation);
+  out += figures_html(section.figures);
+  if (!section.command.empty())
+    out += "<pre class=\"command\" tabindex=\"0\" aria-label=\"Command\"><code>" +
+           escape_html(section.command) + "</code></pre>\n";
+  return out + "</section>\n";
+}
+
+std::string contents_html(const std::vector<Section>& sections,
+                          const std::vector<std::string>& ids) {
+  if (sections.size() < 2) return {};
+  std::string items;
+  for (size_t i = 0; i < sections.size(); ++i)
+    items += fmt::format("<li><span>{}</span><a href=\"#{}\">{}</a></li>\n", i + 1, ids[i],
+                         escape_html(sections[i].title));
+  return "<nav class=\"contents\" aria-label=\"Contents\"><h2>Contents</h2><ol>\n" + items +
+         "</ol></nav>\n";
+}
+
+// Anchors: a section's own id, or its title's, each once.
+std::vector<std::string> anchors(const std::vector<Section>& sections) {
+  std::vector<std::string> ids;
+  std::set<std::string> taken = {"theme", "demo", "main"};
+  for (const Section& section : sections) {
+    const std::string wanted = anchor(section.id.empty() ? section.title : section.id);
+    std::string id = wanted;
+    for (int i = 2; !taken.insert(id).second; ++i) id = fmt::format("{}-{}", wanted, i);
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::string html_report(const std::vector<Section>& sections, const ReportOptions& options) {
+  const std::vector<std::string> ids = anchors(sections);
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, "
+      "initial-scale=1\">\n<title>{}</title>\n"
+      "<link rel=\"icon\" href=\"data:,\">\n<style>{}</style>\n</head>\n<body>\n"
+      "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<div class=\"layout\">\n",
+      kPolicy, escape_html(options.title), kPageStyle);
+  out += "<header class=\"top\"><h1>" + escape_html(options.title) + "</h1>\n";
+  if (!options.subtitle.empty())
+    out += "<p class=\"subtitle\">" + escape_html(options.subtitle) + "</p>\n";
+  out += "<button type=\"button\" id=\"theme\" hidden>◐</button></header>\n<main id=\"main\">\n";
+  out +=
+      "<noscript><p>The pictures on this page are drawn by its own scripts, which are switched off "
+      "here.</p></noscript>\n";
+  if (!options.introduction.empty())
+    out += "<div class=\"prose\">" + prose_html(options.introduction) + "</div>\n";
+  if (options.demonstration) out += "<div id=\"demo\"></div>\n";
+  out += contents_html(sections, ids);
+  for (size_t i = 0; i < sections.size(); ++i) out += section_html(sections[i], ids[i], i + 1);
+  out +=
+      "</main>\n<footer>Weights show what was mixed, not why the answer was given. Written by "
+      "Fovea; this file needs no "
+      "network.</footer>\n</div>\n";
+  out += fmt::format("<script type=\"module\">{}</script>\n</body>\n</html>\n", kPageScript);
+  return out;
+}
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  const std::string name = path.string(), partial = fmt::format("{}.{}.partial", name, getpid());
+  const auto fail = [&] {
+    throw InvalidArgument(name + ": cannot be written: " + std::strerror(errno));
+  };
+  const int file = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) fail();
+  bool good = true;
+  for (size_t at = 0; good && at < text.size();) {
+    const ssize_t wrote = write(file, text.data() + at, text.size() - at);
+    if (wrote < 0 && errno == EINTR) continue;
+    good = wrote > 0;
+    at += good ? static_cast<size_t>(wrote) : 0;
+  }
+  good = good && fsync(file) == 0;
+  good = close(file) == 0 && good;
+  if (good && std::rename(partial.c_str(), name.c_str()) == 0) return;
+  const int error = errno;
+  unlink(partial.c_str());
+  errno = error;
+  fail();
+}
+
+}  // namespace fovea::explain

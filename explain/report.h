@@ -1,0 +1,51 @@
+// The HTML report: one file that explains and draws, with no network, from disk.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explain/explanation.h"
+
+namespace fovea::explain {
+
+// A number the run reached beside the number to expect.
+struct Figure {
+  std::string name{};      // "leave-one-out RMSE"
+  std::string reached{};   // "24.41"
+  std::string expected{};  // "24.4 (motorcycle set)"
+  std::optional<bool> met{};
+};
+
+// One part of the report, read from top to bottom: idea, equation, code, pictures, figures. Empty
+// parts are left out.
+struct Section {
+  std::string id{};  // anchor, [a-z0-9-]+; made from the title where empty
+  std::string title{};
+  std::string byline{};  // paper, year
+  std::string prose{};   // plain text: a blank line parts paragraphs, `backquotes` set code
+  std::string
+      equation;  // MathML between <math> tags; refused where it holds anything but MathML elements
+  std::string code{};     // shown as it is
+  std::string command{};  // the command line that runs it
+  std::vector<Figure> figures{};
+  std::vector<Explanation> explanations{};
+};
+
+struct ReportOptions {
+  std::string title = "Fovea";
+  std::string subtitle{};
+  std::string introduction{};  // prose, as in a section
+  bool demonstration =
+      false;  // the live demo of score, normalise, aggregate under the introduction
+};
+
+// A complete HTML document.
+std::string html_report(const std::vector<Section>& sections, const ReportOptions& options = {});
+
+// Writes text under its final name only when complete; throws InvalidArgument where it cannot.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace fovea::explain

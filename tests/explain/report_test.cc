@@ -1,0 +1,93 @@
+#include "explain/report.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "explain/markup.h"
+#include "fovea/error.h"
+
+namespace fovea::explain {
+namespace {
+
+Explanation small() {
+  Explanation e;
+  e.title = "</script><script>alert(1)</script>";
+  e.normaliser = "softmax";
+  e.queries = {{.text = "q"}};
+  e.keys = {{.text = "k"}};
+  e.maps = {{.dense = {1}}};
+  return e;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST(Report, HoldsEverySectionAndNothingFromOutside) {
+  Section section{
+      .title = "Nadaraya & Watson", .byline = "1964", .prose = "One.\n\nTwo with `x < y`."};
+  section.equation = "<math display=\"block\"><mi>o</mi></math>";
+  section.code = "a < b && c;";
+  section.figures = {{"error", "1 < 2", "≤ 3", true}};
+  section.explanations = {small()};
+  const std::string html = html_report({section, section}, {.title = "Fovea <tour>"});
+  EXPECT_EQ(count(html, "<section class=\"part\""), 2u);
+  EXPECT_NE(html.find("<title>Fovea &lt;tour&gt;</title>"), std::string::npos);
+  EXPECT_NE(html.find("id=\"nadaraya-watson\""), std::string::npos);
+  EXPECT_NE(html.find("id=\"nadaraya-watson-2\""), std::string::npos);
+  EXPECT_NE(html.find("<p>Two with <code>x &lt; y</code>.</p>"), std::string::npos);
+  EXPECT_NE(html.find("a &lt; b &amp;&amp; c;"), std::string::npos);
+  EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
+  EXPECT_EQ(count(html, "</script>"), 3u) << "two explanations and the page's own script";
+  for (const char* outside : {"src=\"http", "href=\"http", "@import", "url(http"})
+    EXPECT_EQ(count(html, outside), 0u) << outside;
+}
+
+TEST(Report, RefusesAnExplanationThatIsWrong) {
+  Section section{.title = "x"};
+  section.explanations = {small()};
+  section.explanations[0].maps[0].dense = {1, 2};
+  EXPECT_THROW(html_report({section}), InvalidArgument);
+}
+
+TEST(Markup, LetsOnlyMathMLThrough) {
+  const std::string equation =
+      "<math display=\"block\"><mrow><mi>a</mi><mo stretchy=\"false\">(</mo></mrow><mspace "
+      "width=\"1em\"/></math>";
+  EXPECT_EQ(checked_mathml(equation), equation);
+  for (const char* bad :
+       {"<script>x</script>", "<math onclick=\"x\"></math>", "<math href=\"x\"></math>", "<mi",
+        "<math style=\"x\"></math>", "<annotation-xml></annotation-xml>",
+        "<math display=block></math>", "<!-- x -->"})
+    EXPECT_THROW(checked_mathml(bad), InvalidArgument) << bad;
+}
+
+TEST(Markup, EmbeddedJsonCannotEndItsElement) {
+  EXPECT_EQ(embed_json("{\"a\":\"</script><!--\"}"), "{\"a\":\"\\u003c/script>\\u003c!--\"}");
+}
+
+TEST(Markup, AnchorsAreLettersDigitsAndHyphens) {
+  EXPECT_EQ(anchor("S1 Nadaraya–Watson!"), "s1-nadaraya-watson");
+  EXPECT_EQ(anchor("—"), "part");
+}
+
+TEST(WriteFile, LeavesOnlyTheCompleteFile) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "fovea_write_file";
+  std::filesystem::create_directories(folder);
+  write_file(folder / "a.html", "first");
+  write_file(folder / "a.html", "second");
+  std::string text;
+  std::ifstream(folder / "a.html") >> text;
+  EXPECT_EQ(text, "second");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  EXPECT_THROW(write_file(folder / "absent" / "a.html", "x"), InvalidArgument);
+  EXPECT_THROW(write_file(folder, "x"), InvalidArgument);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace fovea::explain

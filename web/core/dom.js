@@ -1,0 +1,77 @@
+// Elements and numbers. Text only ever enters the page as text nodes, so nothing a file says can become markup.
+
+const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
+
+function build(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || (value === false && !name.startsWith('aria-'))) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'style') Object.assign(element.style, value);
+    else element.setAttribute(name, value === true && !name.startsWith('aria-') ? '' : String(value));
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === undefined || child === null || child === false) continue;
+    element.append(child instanceof Node ? child : String(child));
+  }
+  return element;
+}
+
+export function el(tag, attributes, ...children) {
+  return build(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes, ...children) {
+  return build(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
+}
+
+// Three decimals for a weight, about three digits for anything larger; an exact zero is '0' and nothing else is.
+export function number(value) {
+  if (value === 0) return '0';
+  if (value === null || value === undefined || Number.isNaN(value)) return '–';
+  const size = Math.abs(value);
+  const text = size >= 1e6 || size < 1e-3 ? value.toExponential(2)
+    : size < 0.01 ? value.toFixed(4) : size < 1 ? value.toFixed(3)
+      : size >= 100 ? value.toFixed(size >= 10000 ? 0 : 1) : value.toPrecision(3);
+  return text.replace('-', '−').replace('e+', 'e');
+}
+
+// The same without trailing zeros, for settings.
+export function plain(value) {
+  return String(Number(value.toPrecision(3))).replace('-', '−');
+}
+
+export function count(n, singular) {
+  return `${n.toLocaleString('en')} ${singular}${n === 1 ? '' : 's'}`;
+}
+
+export function shorten(text, length) {
+  const characters = [...text];
+  return characters.length <= length ? text : characters.slice(0, length - 1).join('') + '…';
+}
+
+let identifiers = 0;
+export function unique(prefix) {
+  return `${prefix}-${++identifiers}`;
+}
+
+export function clamp(value, low, high) {
+  return Math.min(high, Math.max(low, value));
+}
+
+// Arrow keys move the focus among `items`, so a figure is one stop of the Tab key however many items it has.
+export function roving(items, horizontal = true) {
+  items.forEach((item, i) => {
+    item.setAttribute('tabindex', i === 0 ? '0' : '-1');
+    item.addEventListener('keydown', (event) => {
+      const steps = { ArrowDown: 1, ArrowUp: -1, Home: -i, End: items.length - 1 - i };
+      if (horizontal) Object.assign(steps, { ArrowRight: 1, ArrowLeft: -1 });
+      const step = steps[event.key];
+      const next = items[i + (step ?? 0)];
+      if (step === undefined || !next) return;
+      event.preventDefault();
+      item.setAttribute('tabindex', '-1');
+      next.setAttribute('tabindex', '0');
+      next.focus();
+    });
+  });
+}

@@ -1,0 +1,115 @@
+// Any drawn figure as one SVG file: what the browser laid out is walked and written down as shapes, text and images.
+
+import { svg } from './dom.js';
+
+const PAINT = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'stroke-linecap',
+  'stroke-linejoin', 'opacity', 'font-family', 'font-size', 'font-weight', 'font-style', 'text-anchor',
+  'dominant-baseline', 'paint-order'];
+
+function visible(style) {
+  return style.display !== 'none' && style.visibility !== 'hidden' && style.opacity !== '0';
+}
+
+function paint_from(source, target) {
+  const style = getComputedStyle(source);
+  for (const property of PAINT) target.setAttribute(property, style.getPropertyValue(property));
+  target.removeAttribute('class');
+  target.removeAttribute('tabindex');
+  [...source.children].forEach((child, i) => paint_from(child, target.children[i]));
+}
+
+function box_shape(style, box) {
+  const filled = style.backgroundColor !== 'rgba(0, 0, 0, 0)' && style.backgroundColor !== 'transparent';
+  const width = parseFloat(style.borderTopWidth) || 0;
+  const bordered = width > 0 && style.borderTopStyle !== 'none';
+  if (!filled && !bordered) return null;
+  return svg('rect', { x: box.x, y: box.y, width: box.width, height: box.height, rx: parseFloat(style.borderRadius) || 0,
+    fill: filled ? style.backgroundColor : 'none', stroke: bordered ? style.borderTopColor : 'none',
+    'stroke-width': width, 'stroke-dasharray': style.borderTopStyle === 'dashed' ? '4 3' : 'none' });
+}
+
+// The lines of a text node: one <text> for each line box.
+function text_shapes(node, style, origin) {
+  const shapes = [];
+  const range = document.createRange();
+  let start = 0, top = null;
+  const flush = (end) => {
+    const text = node.data.slice(start, end).trim();
+    range.setStart(node, start);
+    range.setEnd(node, end);
+    const box = range.getBoundingClientRect();
+    if (text && box.width) {
+      shapes.push(svg('text', { x: box.left - origin.left, y: box.top - origin.top + box.height / 2,
+        'dominant-baseline': 'central', fill: style.color, 'font-family': style.fontFamily, 'font-size': style.fontSize,
+        'font-weight': style.fontWeight, 'font-style': style.fontStyle }, text));
+    }
+    start = end;
+  };
+  for (let i = 0; i < node.data.length; ++i) {
+    range.setStart(node, i);
+    range.setEnd(node, i + 1);
+    const box = range.getClientRects()[0];
+    if (!box || !box.width) continue;
+    if (top !== null && box.top > top + box.height / 2) flush(i);
+    top = box.top;
+  }
+  flush(node.data.length);
+  return shapes;
+}
+
+function walk(element, origin, out) {
+  const style = getComputedStyle(element);
+  if (!visible(style) || element.dataset.export === 'no') return;
+  const rectangle = element.getBoundingClientRect();
+  if (!rectangle.width || !rectangle.height) return;
+  const box = { x: rectangle.left - origin.left, y: rectangle.top - origin.top, width: rectangle.width, height: rectangle.height };
+  if (element.tagName.toLowerCase() === 'svg') {
+    const copy = element.cloneNode(true);
+    paint_from(element, copy);
+    for (const [name, value] of Object.entries(box)) copy.setAttribute(name, value);
+    out.append(copy);
+    return;
+  }
+  if (element.tagName === 'CANVAS') {
+    out.append(svg('image', { ...box, href: element.toDataURL(), preserveAspectRatio: 'none', style: { imageRendering: 'pixelated' } }));
+    return;
+  }
+  const shape = box_shape(style, box);
+  if (shape) out.append(shape);
+  for (const child of element.childNodes) {
+    if (child.nodeType === Node.ELEMENT_NODE) walk(child, origin, out);
+    else if (child.nodeType === Node.TEXT_NODE && child.data.trim()) out.append(...text_shapes(child, style, origin));
+  }
+}
+
+export function figure_svg(element) {
+  const origin = element.getBoundingClientRect();
+  const width = Math.ceil(origin.width), height = Math.ceil(origin.height);
+  const out = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}` });
+  const page = getComputedStyle(document.body).backgroundColor;
+  out.append(svg('rect', { width, height, fill: page }));
+  walk(element, origin, out);
+  return new XMLSerializer().serializeToString(out);
+}
+
+export async function figure_png(element, zoom = 2) {
+  const source = figure_svg(element);
+  const image = new Image();
+  image.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(source);
+  await image.decode();
+  const canvas = document.createElement('canvas');
+  canvas.width = image.width * zoom;
+  canvas.height = image.height * zoom;
+  const context = canvas.getContext('2d');
+  context.scale(zoom, zoom);
+  context.drawImage(image, 0, 0);
+  return new Promise((resolve) => canvas.toBlob(resolve, 'image/png'));
+}
+
+export function save(blob, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

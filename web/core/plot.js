@@ -1,0 +1,210 @@
+// Lines, points, bands and bars on two axes; the slider picks which step's curves are shown.
+
+import { category } from './colour.js';
+import { dial, slider } from './controls.js';
+import { clamp, el, number, svg } from './dom.js';
+
+function extent(values) {
+  let low = Infinity, high = -Infinity;
+  for (const value of values) {
+    if (value === null || !Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  return low > high ? [0, 1] : [low, high];
+}
+
+function linear_ticks(low, high, wanted) {
+  const rough = (high - low) / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((k) => k * power >= rough);
+  const ticks = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) ticks.push(i * step);
+  return ticks;
+}
+
+function log_ticks(low, high) {
+  const ticks = [];
+  const decades = Math.log10(high / low);
+  for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); ++e) {
+    for (const k of decades > 2.5 ? [1] : decades > 1 ? [1, 3] : [1, 2, 5]) {
+      const tick = k * 10 ** e;
+      if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
+    }
+  }
+  return ticks;
+}
+
+function axis(values, log, from, to, wanted, pad) {
+  let [low, high] = extent(log ? values.filter((v) => v > 0) : values);
+  if (low === high) [low, high] = log ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
+  const forward = log ? Math.log : (v) => v;
+  const margin = (forward(high) - forward(low)) * pad;
+  let start = forward(low) - margin;
+  const end = forward(high) + margin;
+  if (!log && low >= 0 && start < 0) start = 0;
+  const place = (v) => from + (forward(v) - start) / (end - start) * (to - from);
+  place.end = to;
+  const invert = (p) => { const v = start + (p - from) / (to - from) * (end - start); return log ? Math.exp(v) : v; };
+  const back = log ? Math.exp : (v) => v;
+  return { place, invert, ticks: log ? log_ticks(back(start), back(end)) : linear_ticks(start, end, wanted) };
+}
+
+function tick_text(value) {
+  if (value === 0 || Math.abs(value) < 1e-12) return '0';
+  const size = Math.abs(value);
+  const text = size >= 1e5 || size < 1e-3 ? value.toExponential(0) : String(Number(value.toPrecision(6)));
+  return text.replace('-', '−').replace('e+', 'e');
+}
+
+const COLOURED_KINDS = ['line', 'points', 'band', 'bars'];
+
+export class PlotFigure {
+  constructor(plot) {
+    this.plot = plot;
+    this.step = plot.slider?.chosen ?? -1;
+    this.hidden = new Set();
+    // One colour for each label, so that a curve keeps it along the slider.
+    this.labels = [...new Set(plot.curves.filter((c) => COLOURED_KINDS.includes(c.kind)).map((c) => c.label || ''))];
+    this.host = el('div', { class: 'plot' });
+    this.readout = el('p', { class: 'readout', 'aria-live': 'polite' });
+    this.area = el('div', { class: 'plot-area' });
+    const names = plot.slider?.values.map(number);
+    this.host.append(
+      plot.title ? el('h5', {}, plot.title) : '',
+      names ? slider(plot.slider.label, names, this.step, (i) => { this.step = i; this.draw(); }) : '',
+      this.legend(), this.area, this.readout);
+  }
+  colour(label) {
+    return category(this.labels.indexOf(label || ''));
+  }
+  legend() {
+    if (this.labels.length < 2) return '';
+    this.keys = el('div', { class: 'plot-keys' });
+    return this.keys;
+  }
+  draw_legend() {
+    if (!this.keys) return;
+    this.keys.replaceChildren(...this.labels.filter(Boolean).map((label) => {
+      const kind = this.plot.curves.find((c) => c.label === label).kind;
+      return el('label', { class: 'plot-key' },
+        el('input', { type: 'checkbox', checked: !this.hidden.has(label), onchange: (event) => {
+          if (event.target.checked) this.hidden.delete(label); else this.hidden.add(label);
+          this.draw();
+        } }),
+        el('i', { class: `swatch ${kind}`, style: { background: kind === 'points' ? 'none' : this.colour(label),
+          borderColor: this.colour(label) } }), label);
+    }));
+  }
+  shown() {
+    return this.plot.curves.filter((c) => ((c.step ?? -1) === -1 || c.step === this.step) && !this.hidden.has(c.label || ''));
+  }
+  draw() {
+    this.draw_legend();
+    const { plot } = this;
+    const width = Math.max(260, this.area.clientWidth || 640), height = Math.round(clamp(width * 0.5, 220, 340));
+    const left = 54, right = 14, top = 14, bottom = 46;
+    // The axes span every step, so that the slider moves the curve and not the scale.
+    const ys = plot.curves.flatMap((c) => c.kind === 'band' ? [...c.y, ...c.upper] : c.kind === 'bars' ? [...c.y, 0] : c.y);
+    const xs = [...plot.curves.flatMap((c) => c.x), ...(plot.markers || []).map((m) => m.x)];
+    const bars = plot.curves.filter((c) => c.kind === 'bars');
+    const bar_step = bars.length && bars[0].x.length > 1 ? Math.min(...bars[0].x.slice(1).map((x, i) => x - bars[0].x[i])) : 1;
+    if (bars.length) xs.push(Math.min(...bars[0].x) - bar_step / 2, Math.max(...bars[0].x) + bar_step / 2);
+    this.x = axis(xs, plot.log_x, left, width - right, clamp(width / 90, 3, 8), bars.length ? 0 : 0.02);
+    this.y = axis(ys, plot.log_y, height - bottom, top, 5, 0.06);
+    const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img',
+      'aria-label': `${plot.title || 'Plot'}: ${plot.y_label} against ${plot.x_label}` });
+    for (const tick of this.x.ticks) {
+      root.append(svg('line', { class: 'grid', x1: this.x.place(tick), x2: this.x.place(tick), y1: top, y2: height - bottom }),
+        svg('text', { class: 'tick', x: this.x.place(tick), y: height - bottom + 18, 'text-anchor': 'middle' }, tick_text(tick)));
+    }
+    for (const tick of this.y.ticks) {
+      root.append(svg('line', { class: 'grid', x1: left, x2: width - right, y1: this.y.place(tick), y2: this.y.place(tick) }),
+        svg('text', { class: 'tick', x: left - 8, y: this.y.place(tick) + 4, 'text-anchor': 'end' }, tick_text(tick)));
+    }
+    root.append(
+      svg('text', { class: 'axis-label', x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle' }, plot.x_label),
+      svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle' }, plot.y_label));
+    const bar_labels = bars.map((c) => c.label || '');
+    for (const curve of this.shown()) root.append(this.shape(curve, bar_step, bar_labels));
+    for (const marker of plot.markers || []) {
+      if ((marker.step ?? -1) !== -1 && marker.step !== this.step) continue;
+      const at = this.x.place(marker.x), end = at > width * 0.7;
+      root.append(svg('line', { class: 'marker', x1: at, x2: at, y1: top, y2: height - bottom }),
+        svg('text', { class: 'marker-label', x: at + (end ? -6 : 6), y: top + 12, 'text-anchor': end ? 'end' : 'start' },
+          marker.label));
+    }
+    this.cross = svg('line', { class: 'cross', y1: top, y2: height - bottom, visibility: 'hidden' });
+    root.append(this.cross);
+    root.addEventListener('pointermove', (event) => this.look(this.x.invert(event.clientX - root.getBoundingClientRect().left)));
+    root.addEventListener('pointerleave', () => this.cross.setAttribute('visibility', 'hidden'));
+    this.area.replaceChildren(root);
+    if (!this.reader) {
+      // The same look for a keyboard: a slider along x.
+      const [low, high] = extent(xs);
+      this.reader = dial(`read at ${plot.x_label}`, { minimum: 0, maximum: 200, step: 1, value: 100,
+        format: (i) => number(this.at(i, low, high)) }, (i) => this.look(this.at(i, low, high)));
+      this.reader.dataset.export = 'no';
+      this.reader.classList.add('reader');
+      this.host.append(this.reader);
+    }
+  }
+  at(i, low, high) {
+    if (!this.plot.log_x || low <= 0) return low + (high - low) * i / 200;
+    return low * (high / low) ** (i / 200);
+  }
+  shape(curve, bar_step, bar_labels) {
+    const colour = this.colour(curve.label);
+    const X = this.x.place, Y = this.y.place;
+    const points = curve.x.map((x, i) => [x, curve.y[i], i]).filter(([x, y]) => y !== null && (!this.plot.log_x || x > 0) && (!this.plot.log_y || y > 0));
+    if (curve.kind === 'points') {
+      return svg('g', { class: 'points' }, points.map(([x, y, i]) => [
+        svg('circle', { cx: X(x), cy: Y(y), r: points.length > 400 ? 1.6 : 3.2, fill: colour }),
+        curve.names ? this.point_name(X(x), Y(y), curve.names[i]) : null]));
+    }
+    if (curve.kind === 'bars') {
+      const index = bar_labels.indexOf(curve.label || ''), n = bar_labels.length;
+      const full = Math.abs(X(curve.x[0] + bar_step) - X(curve.x[0])) * 0.86, wide = full / n;
+      return svg('g', {}, points.map(([x, y]) => svg('rect', { x: X(x) - full / 2 + index * wide, width: Math.max(1, wide - 1),
+        y: Math.min(Y(y), Y(0)), height: Math.abs(Y(y) - Y(0)), fill: colour })));
+    }
+    if (curve.kind === 'band') {
+      const up = points.map(([x, , i]) => `${X(x)},${Y(curve.upper[i])}`), down = points.map(([x, y]) => `${X(x)},${Y(y)}`).reverse();
+      return svg('path', { class: 'band', d: `M${[...up, ...down].join('L')}Z`, fill: colour });
+    }
+    let path = '', pen = 'M';
+    curve.x.forEach((x, i) => {
+      const y = curve.y[i];
+      if (y === null || (this.plot.log_y && y <= 0) || (this.plot.log_x && x <= 0)) { pen = 'M'; return; }
+      path += `${pen}${X(x).toFixed(2)},${Y(y).toFixed(2)}`;
+      pen = 'L';
+    });
+    return svg('path', { class: 'line', d: path, stroke: colour });
+  }
+  // To the right of its point, or to the left where the plot ends.
+  point_name(x, y, name) {
+    const end = x > this.x.place.end - 9 * name.length;
+    return svg('text', { class: 'point-name', x: x + (end ? -6 : 6), y: y + 4, 'text-anchor': end ? 'end' : 'start' }, name);
+  }
+  // The value of every curve shown nearest to x.
+  look(x) {
+    const parts = [];
+    for (const curve of this.shown()) {
+      if (!curve.x.length) continue;
+      let best = 0;
+      curve.x.forEach((value, i) => { if (Math.abs(value - x) < Math.abs(curve.x[best] - x)) best = i; });
+      const name = [curve.label, curve.names?.[best]].filter(Boolean).join(' ');
+      const value = curve.kind === 'band' ? `${number(curve.y[best])} to ${number(curve.upper[best])}` : number(curve.y[best]);
+      parts.push(`${name || this.plot.y_label} ${value}${curve.kind === 'points' ? ` at ${number(curve.x[best])}` : ''}`);
+    }
+    const place = this.x.place(x);
+    this.cross.setAttribute('x1', place);
+    this.cross.setAttribute('x2', place);
+    this.cross.setAttribute('visibility', 'visible');
+    this.readout.textContent = `${this.plot.x_label} ${number(x)}: ${parts.join(' · ')}`;
+  }
+  rows() {
+    return this.shown().flatMap((c) => c.x.map((x, i) => [c.label || '', c.names?.[i] || '', number(x), number(c.y[i]),
+      c.kind === 'band' ? number(c.upper[i]) : '']));
+  }
+}

@@ -1,0 +1,65 @@
+// Starts the page: the theme, each Explanation in its place, the demo.
+
+import { theme } from './core/colour.js';
+import { el } from './core/dom.js';
+import { Frame } from './core/frame.js';
+import { start_demo } from './demo.js';
+import { bag_view } from './views/bag.js';
+import { bipartite_view } from './views/bipartite.js';
+import { curve_view } from './views/curve.js';
+import { graph_view } from './views/graph.js';
+import { image_view } from './views/image.js';
+import { matrix_view } from './views/matrix.js';
+import { memory_view } from './views/memory.js';
+import { text_view } from './views/text.js';
+import { tree_view } from './views/tree.js';
+
+const VIEWS = { bag: bag_view, bipartite: bipartite_view, curve: curve_view, graph: graph_view, image: image_view,
+  matrix: matrix_view, memory: memory_view, text: text_view, tree: tree_view };
+const VERSION = 1;
+
+function announce_theme() {
+  document.dispatchEvent(new Event('themechange'));
+}
+
+function theme_button() {
+  const button = document.getElementById('theme');
+  const label = () => button.setAttribute('aria-label', `Switch to the ${theme() === 'dark' ? 'light' : 'dark'} theme`);
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    document.documentElement.dataset.theme = theme() === 'dark' ? 'light' : 'dark';
+    label();
+    announce_theme();
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { label(); announce_theme(); });
+  label();
+}
+
+function draw_explanation(script) {
+  const host = el('div', {});
+  script.before(host);
+  try {
+    const explanation = JSON.parse(script.textContent);
+    if (explanation.format !== 'fovea-explanation' || explanation.version !== VERSION) throw new Error(`version ${explanation.version}, expected ${VERSION}`);
+    if (!VIEWS[explanation.view]) throw new Error(`unknown view ${explanation.view}`);
+    new Frame(host, explanation, VIEWS[explanation.view]);
+  } catch (error) {
+    host.replaceWith(el('p', { class: 'broken', role: 'alert' }, `This picture cannot be drawn: ${error.message}.`));
+  }
+}
+
+// One picture at a time, with room for the reader's scrolling and clicks between two.
+function draw_all(scripts) {
+  const [first, ...rest] = scripts;
+  if (!first) {
+    document.body.dataset.ready = 'yes';
+    return;
+  }
+  draw_explanation(first);
+  setTimeout(() => draw_all(rest));
+}
+
+theme_button();
+const demo_host = document.getElementById('demo');
+if (demo_host) start_demo(demo_host);
+draw_all([...document.querySelectorAll('script.explanation')]);

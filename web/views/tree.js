@@ -1,0 +1,97 @@
+// The beam tree: time runs to the right, the best hypothesis is bold, pruned branches are faint.
+
+import { clamp, el, number, shorten, svg } from '../core/dom.js';
+
+// Leaves take one row each from top to bottom; a parent sits amid its children.
+function arrange(tree) {
+  const children = tree.map(() => []), depth = [], y = [];
+  tree.forEach((node, i) => {
+    if (node.parent >= 0) children[node.parent].push(i);
+    depth[i] = node.parent < 0 ? 0 : depth[node.parent] + 1;
+  });
+  let rows = 0;
+  const place = (root) => {
+    // An explicit stack: a long hypothesis must not overflow the call stack.
+    const stack = [[root, 0]];
+    while (stack.length) {
+      const top = stack[stack.length - 1], [node, next] = top;
+      if (next < children[node].length) {
+        top[1] += 1;
+        stack.push([children[node][next], 0]);
+        continue;
+      }
+      const below = children[node];
+      y[node] = below.length ? below.reduce((sum, child) => sum + y[child], 0) / below.length : rows++;
+      stack.pop();
+    }
+  };
+  tree.forEach((node, i) => { if (node.parent < 0) place(i); });
+  return { depth, y, rows };
+}
+
+function hypothesis(tree, i) {
+  const words = [];
+  for (let node = i; node >= 0; node = tree[node].parent) words.unshift(tree[node].text);
+  return words.join(' ');
+}
+
+const STATES = { live: 'kept', pruned: 'pruned', finished: 'finished', best: 'best' };
+
+export const tree_view = {
+  picks: [],
+  draw(frame, stage) {
+    const { tree } = frame.model;
+    const { depth, y, rows } = arrange(tree);
+    const row = 38, column = 118, deepest = Math.max(...depth);
+    const width = (deepest + 1) * column + 20, height = rows * row + 20;
+    const X = (i) => 14 + depth[i] * column, Y = (i) => 10 + (y[i] + 0.5) * row;
+    const state = (i) => tree[i].state || 'live';
+    // Ancestors of the best are drawn as best: the path is what one looks for.
+    const best = new Set();
+    tree.forEach((_, i) => { if (state(i) === 'best') for (let n = i; n >= 0; n = tree[n].parent) best.add(n); });
+    const kind = (i) => best.has(i) ? 'best' : state(i);
+    const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'tree', 'aria-label': 'Beam search' });
+    tree.forEach((node, i) => {
+      if (node.parent < 0) return;
+      const [x1, y1, x2, y2] = [X(node.parent) + column - 26, Y(node.parent), X(i), Y(i)];
+      root.append(svg('path', { class: `branch ${kind(i)}`, d: `M${x1},${y1}C${(x1 + x2) / 2},${y1} ${(x1 + x2) / 2},${y2} ${x2},${y2}` }));
+    });
+    const nodes = tree.map((node, i) => {
+      const words = `${hypothesis(tree, i)}: score ${number(node.score)}, ${STATES[state(i)]}`;
+      return svg('g', { class: `node ${kind(i)}`, role: 'treeitem', 'aria-level': depth[i] + 1, 'aria-selected': state(i) === 'best', 'aria-label': words, 'data-item': i,
+        onpointermove: (event) => frame.show_tip(event, words), onpointerleave: () => frame.hide_tip(), onfocus: () => frame.say(words) },
+      svg('rect', { x: X(i), y: Y(i) - 15, width: column - 26, height: 30, rx: 6 }),
+      svg('text', { class: 'node-text', x: X(i) + 8, y: Y(i) - 1 }, shorten(node.text, 11)),
+      svg('text', { class: 'node-score', x: X(i) + 8, y: Y(i) + 11 }, number(node.score)),
+      ['finished', 'best'].includes(state(i)) ? svg('text', { class: 'node-done', x: X(i) + column - 34, y: Y(i) + 5, 'text-anchor': 'end' }, '✓') : null);
+    });
+    root.append(...nodes);
+    this.walk(nodes, tree);
+    stage.append(el('div', { class: 'scroll', style: { maxHeight: '620px' } }, root),
+      el('div', { class: 'legend' }, el('span', {}, el('i', { class: 'swatch branch-best' }), 'best'), el('span', {}, el('i', { class: 'swatch branch-live' }), 'kept'),
+        el('span', {}, el('i', { class: 'swatch branch-pruned' }), 'pruned'), el('span', {}, '✓ finished')));
+    stage.firstChild.scrollTop = clamp(Y(0) - 300, 0, height);
+  },
+  // Left to the parent, right to the first child, up and down among the nodes as listed.
+  walk(nodes, tree) {
+    const children = tree.map(() => []);
+    tree.forEach((node, i) => { if (node.parent >= 0) children[node.parent].push(i); });
+    nodes.forEach((node, i) => {
+      node.setAttribute('tabindex', i === 0 ? 0 : -1);
+      node.addEventListener('keydown', (event) => {
+        const siblings = tree[i].parent < 0 ? [i] : children[tree[i].parent];
+        const at = siblings.indexOf(i);
+        const next = { ArrowLeft: tree[i].parent, ArrowRight: children[i][0], ArrowDown: siblings[at + 1], ArrowUp: siblings[at - 1] }[event.key];
+        if (next === undefined || next < 0) return;
+        event.preventDefault();
+        node.setAttribute('tabindex', -1);
+        nodes[next].setAttribute('tabindex', 0);
+        nodes[next].focus();
+      });
+    });
+  },
+  rows(frame) {
+    const { tree } = frame.model;
+    return { columns: ['hypothesis', 'score', 'state'], rows: tree.slice(0, 400).map((node, i) => [hypothesis(tree, i), number(node.score), STATES[node.state || 'live']]), total: tree.length };
+  },
+};
