@@ -2,6 +2,7 @@
 //
 // The statistics are the maximum and 1 / sum rather than the log-sum-exp: exp(e - maximum) loses nothing where scores are
 // large, and is exactly 1 for the largest.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -87,7 +88,8 @@ class SoftmaxStage final : public NormaliserStage<T> {
       }
       stats[0] = maximum;
       stats[1] = 1 / sum;
-      tile.rows.carry[r] = factor / sum;
+      // A sink may take all the weight; 0 would say that the row is empty.
+      tile.rows.carry[r] = std::max(factor / sum, std::numeric_limits<T>::min());
       if (lse) lse[r] = maximum + std::log(sum);
     }
   }
