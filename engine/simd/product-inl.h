@@ -50,6 +50,29 @@ struct Block {
   size_t lanes = 0;  // of the last vector, when partial
 };
 
+// The first `lanes` elements of a vector, and no byte beyond them. Below AVX2 Highway's masked loads and stores touch a whole
+// aligned vector, so those targets go through a buffer.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_first(D d, const T* p, size_t lanes) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::MaskedLoad(hn::FirstN(d, lanes), d, p);
+#else
+  HWY_ALIGN T buffer[HWY_LANES(T)] = {};
+  for (size_t i = 0; i < lanes; ++i) buffer[i] = p[i];
+  return hn::Load(d, buffer);
+#endif
+}
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store_first(hn::Vec<D> x, D d, T* p, size_t lanes) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  hn::BlendedStore(x, hn::FirstN(d, lanes), d, p);
+#else
+  HWY_ALIGN T buffer[HWY_LANES(T)];
+  hn::Store(x, d, buffer);
+  for (size_t i = 0; i < lanes; ++i) p[i] = buffer[i];
+#endif
+}
+
 enum class Side { kPlain, kTransposed };
 enum class Edge { kWhole, kPartial };
 
@@ -58,9 +81,8 @@ HWY_INLINE void multiply(const Block<T>& m) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr size_t N = kLanes<T>;
-  const auto mask = hn::FirstN(d, kEdge == Edge::kPartial ? m.lanes : N);
   const auto load = [&](const T* p) HWY_ATTR {
-    if constexpr (kEdge == Edge::kPartial) return hn::MaskedLoad(mask, d, p);
+    if constexpr (kEdge == Edge::kPartial) return load_first(d, p, m.lanes);
     else return hn::LoadU(d, p);
   };
   V sum[kR][kV];
@@ -97,7 +119,7 @@ HWY_INLINE void multiply(const Block<T>& m) {
       V x = hn::Mul(sum[r][v], alpha);
       if (m.into == Into::kAdd) x = hn::Add(load(c + v * N), x);
       if (m.into == Into::kCarry) x = hn::MulAdd(hn::Set(d, m.carry[r]), load(c + v * N), x);
-      if constexpr (kEdge == Edge::kPartial) hn::BlendedStore(x, mask, d, c + v * N);
+      if constexpr (kEdge == Edge::kPartial) store_first(x, d, c + v * N, m.lanes);
       else hn::StoreU(x, d, c + v * N);
     }
   }
