@@ -96,10 +96,12 @@ T kernel_log_derivative(choice::KernelName name, T u) {
 
 // clang-format on
 
-// Whether K falls off so fast that a ratio of K's must be formed from logarithms.
-inline bool kernel_underflows(choice::KernelName name) {
+// Whether K has no zero: a ratio of such K's is formed from logarithms, since far from all keys K
+// itself underflows.
+inline bool kernel_is_positive(choice::KernelName name) {
   using enum choice::KernelName;
-  return name == kGaussian || name == kLaplace || name == kLogistic || name == kSigmoid;
+  return name == kGaussian || name == kLaplace || name == kLogistic || name == kSigmoid ||
+         name == kCauchy;
 }
 
 }  // namespace fovea::reference

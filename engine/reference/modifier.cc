@@ -96,7 +96,9 @@ struct CustomModifier final : Modifier<T> {
     if constexpr (std::is_same_v<T, float>) {
       custom.value_f32(custom.context, &e, 1, place(p));
     } else {
-      custom.value_f64(custom.context, &e, 1, place(p));
+      auto wide = static_cast<double>(e);
+      custom.value_f64(custom.context, &wide, 1, place(p));
+      e = wide;
     }
     return e;
   }
@@ -104,7 +106,10 @@ struct CustomModifier final : Modifier<T> {
     if constexpr (std::is_same_v<T, float>) {
       custom.derivative_f32(custom.context, &e, &de, 1, place(p));
     } else {
-      custom.derivative_f64(custom.context, &e, &de, 1, place(p));
+      const auto wide = static_cast<double>(e);
+      auto d_wide = static_cast<double>(de);
+      custom.derivative_f64(custom.context, &wide, &d_wide, 1, place(p));
+      de = d_wide;
     }
     return de;
   }
@@ -139,6 +144,9 @@ std::vector<std::unique_ptr<Modifier<T>>> make_modifiers(const engine::Problem& 
 template std::vector<std::unique_ptr<Modifier<float>>> make_modifiers<float>(
     const engine::Problem&);
 template std::vector<std::unique_ptr<Modifier<double>>> make_modifiers<double>(
+    const engine::Problem&);
+
+template std::vector<std::unique_ptr<Modifier<long double>>> make_modifiers<long double>(
     const engine::Problem&);
 
 }  // namespace fovea::reference

@@ -293,8 +293,8 @@ Face face_of(const engine::Problem& problem) {
   if (std::holds_alternative<engine::Unnormalised>(problem.normaliser)) return Face::kValue;
   if (!std::holds_alternative<engine::KernelRatio>(problem.normaliser)) return Face::kLog;
   const auto* kernel = std::get_if<engine::Kernel>(&problem.score.kind);
-  const bool underflows = kernel && kernel_underflows(kernel->name);
-  return underflows && problem.score.modifiers.empty() ? Face::kLog : Face::kValue;
+  const bool positive = kernel && kernel_is_positive(kernel->name);
+  return positive && problem.score.modifiers.empty() ? Face::kLog : Face::kValue;
 }
 
 template <class T>
@@ -304,5 +304,7 @@ std::unique_ptr<Normaliser<T>> make_normaliser(const engine::Problem& problem, F
 
 template std::unique_ptr<Normaliser<float>> make_normaliser<float>(const engine::Problem&, Face);
 template std::unique_ptr<Normaliser<double>> make_normaliser<double>(const engine::Problem&, Face);
+template std::unique_ptr<Normaliser<long double>> make_normaliser<long double>(
+    const engine::Problem&, Face);
 
 }  // namespace fovea::reference

@@ -214,9 +214,12 @@ Backward<T> backward(const engine::Problem& problem, const engine::View& d_outpu
 
 template Forward<float> forward<float>(const engine::Problem&);
 template Forward<double> forward<double>(const engine::Problem&);
+template Forward<long double> forward<long double>(const engine::Problem&);
 template Backward<float> backward<float>(const engine::Problem&, const engine::View&,
                                          const engine::View&);
 template Backward<double> backward<double>(const engine::Problem&, const engine::View&,
                                            const engine::View&);
+template Backward<long double> backward<long double>(const engine::Problem&, const engine::View&,
+                                                     const engine::View&);
 
 }  // namespace fovea::reference

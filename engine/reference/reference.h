@@ -4,8 +4,8 @@
 //   e_ij = score(q_i, k_j),  a_i = normalise(e_i over N(i)),  o_i = sum_{j in N(i)} a_ij v_j
 //   dV = A' dO,  dA = dO V',  dE = normaliser'(dA),  then through modifiers and score
 //
-// In double it is what the engine is compared with; in float it is the naive run whose error sets
-// the tolerance.
+// In float it is the naive run whose error sets the tolerance of a float32 problem, and in double
+// the truth for it; for a float64 problem the same two in double and long double.
 #pragma once
 
 #include <string>

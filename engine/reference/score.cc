@@ -179,7 +179,7 @@ struct KernelScore final : Score<T> {
     const T h = this->parameters_.value[0].data[at];
     const T r = distance(difference);
     const T u = r / h;
-    if (face == Face::kLog && kernel_value(name, u) == 0 && !kernel_underflows(name)) return;
+    if (face == Face::kLog && kernel_value(name, u) == 0 && !kernel_is_positive(name)) return;
     const T du =
         de * (face == Face::kLog ? kernel_log_derivative(name, u) : kernel_derivative(name, u));
     this->parameters_.gradient[0].data[at] -= du * u / h;
@@ -299,5 +299,6 @@ std::unique_ptr<Score<T>> make_score(const engine::Problem& problem, Face face) 
 
 template std::unique_ptr<Score<float>> make_score<float>(const engine::Problem&, Face);
 template std::unique_ptr<Score<double>> make_score<double>(const engine::Problem&, Face);
+template std::unique_ptr<Score<long double>> make_score<long double>(const engine::Problem&, Face);
 
 }  // namespace fovea::reference

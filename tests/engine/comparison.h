@@ -1,0 +1,35 @@
+// A case through the engine, forward and backward, beside the reference and a naive run of the
+// engine's own precision.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cases/cases.h"
+#include "fovea/engine.h"
+
+namespace fovea {
+
+// How far one array is from the truth. The bound: twice the naive run's error, and a few units in the last place of the
+// array's scale.
+struct Agreement {
+  std::string array;
+  double error = 0;  // of the engine: the largest over the array
+  double naive = 0;  // of the naive run
+  double bound = 0;
+  bool within = true;
+  // The error in multiples of the naive run's, or of a unit in the last place where that is larger.
+  double multiple = 0;
+};
+
+// Runs the case on `built` (results and gradients are written there).
+std::vector<Agreement> compare(cases::Built& built);
+
+// Fails the running test for every array that is out of bounds.
+void expect_agreement(const cases::Case&);
+
+// Along a random direction for each array: the difference of the engine's outputs in double against
+// its gradients. `kinks` counts the arrays left out because the loss has a kink within the step.
+std::vector<std::string> check_differences(const cases::Case&, int* kinks);
+
+}  // namespace fovea

@@ -1,0 +1,60 @@
+#include "tests/engine/run.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/engine/arrays.h"
+
+namespace fovea {
+
+using cases::Storage;
+
+const engine::Parallel& serial() {
+  static const engine::Parallel one{1, [](size_t n, const std::function<void(size_t)>& body) {
+                                      for (size_t i = 0; i < n; ++i) body(i);
+                                    }};
+  return one;
+}
+
+Numbers numbers(const engine::View& view) {
+  Numbers all;
+  Storage::each(view, [&](int64_t at) { all.push_back(Storage::get(view, at)); });
+  return all;
+}
+
+void assign(const engine::View& view, const Numbers& values) {
+  size_t n = 0;
+  Storage::each(view, [&](int64_t at) { Storage::set(view, at, values.at(n++)); });
+  ASSERT_EQ(n, values.size());
+}
+
+Results run_forward(cases::Built& built) {
+  Results results;
+  built.result.empty_rows = &results.empty_rows;
+  engine::forward(built.problem, built.result, serial());
+  built.result.empty_rows = nullptr;
+  results.output = numbers(built.result.output);
+  if (built.result.lse) results.lse = numbers(built.result.lse);
+  return results;
+}
+
+std::vector<Numbers> run_backward(cases::Built& built) {
+  run_forward(built);
+  engine::backward(built.problem, built.result, built.gradients, serial());
+  std::vector<Numbers> all;
+  for (const NamedView& array : arrays_of(built.gradients)) all.push_back(numbers(array.view));
+  return all;
+}
+
+void expect_same(const Numbers& got, const Numbers& expected, double tolerance,
+                 const std::string& what) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  for (size_t n = 0; n < got.size(); ++n) {
+    if (got[n] == expected[n]) continue;
+    if (std::isnan(got[n]) && std::isnan(expected[n])) continue;
+    ASSERT_NEAR(got[n], expected[n], tolerance) << what << ", element " << n;
+  }
+}
+
+}  // namespace fovea

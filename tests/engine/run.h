@@ -1,0 +1,34 @@
+// A problem through the engine, its results as plain numbers.
+#pragma once
+
+#include <vector>
+
+#include "cases/cases.h"
+#include "fovea/engine.h"
+
+namespace fovea {
+
+using Numbers = std::vector<double>;
+
+struct Results {
+  Numbers output, lse;
+  int64_t empty_rows = 0;
+};
+
+// One worker, one piece of work after another: the cases are small.
+const engine::Parallel& serial();
+
+// Elements in row-major order.
+Numbers numbers(const engine::View&);
+void assign(const engine::View&, const Numbers&);
+
+Results run_forward(cases::Built&);
+// Gradients of query, key and value, then of what the choices own, from built.gradients.output and
+// .lse.
+std::vector<Numbers> run_backward(cases::Built&);
+
+// Fails where two lists differ by more than `tolerance`.
+void expect_same(const Numbers& got, const Numbers& expected, double tolerance,
+                 const std::string& what);
+
+}  // namespace fovea
