@@ -2,6 +2,7 @@
 // into gradients of queries and parameters.
 #include "engine/backward.h"
 
+#include "engine/graph.h"
 #include "engine/view.h"
 
 namespace fovea::engine {
@@ -63,15 +64,29 @@ template <class T>
 void run_backward(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients,
                   const Parallel& parallel) {
   clear_parameters<T>(gradients);
+  if (g.graph) return graph_backward<T>(problem, g, saved, gradients, parallel);
   BackwardState<T> state(problem, g, saved, gradients);
-  const size_t heads = g.batches * g.heads;
-  run_tickets(parallel, heads * state.block_count, [&](size_t, size_t ticket) {
+  prepare_blocks(state, parallel);
+  if (state.pass.stages.normaliser->row_term() == RowTerm::kRows) solve_row_terms(state, parallel);
+  run_units(state, parallel);
+  finish_blocks(state, parallel);
+}
+
+}  // namespace
+
+template <class T>
+void prepare_blocks(BackwardState<T>& state, const Parallel& parallel) {
+  const Geometry& g = state.geometry;
+  run_tickets(parallel, g.batches * g.heads * state.block_count, [&](size_t, size_t ticket) {
     const size_t head = ticket / state.block_count;
     state.prepare(head / g.heads, head % g.heads, ticket % state.block_count);
   });
-  if (state.pass.stages.normaliser->row_term() == RowTerm::kRows) solve_row_terms(state, parallel);
-  run_units(state, parallel);
-  const size_t width = std::max(g.query_width, state.pass.query_width());
+}
+
+template <class T>
+void finish_blocks(BackwardState<T>& state, const Parallel& parallel) {
+  const Geometry& g = state.geometry;
+  const size_t heads = g.batches * g.heads, width = std::max(g.query_width, state.pass.query_width());
   std::vector<ScratchArray<T>> scratch(slots(parallel, heads));
   for (auto& s : scratch) s = ScratchArray<T>(2 * kMaxQueries * width);
   run_tickets(parallel, heads, [&](size_t worker, size_t head) {
@@ -81,7 +96,10 @@ void run_backward(const Problem& problem, const Geometry& g, const Result& saved
   store_parameters(state);
 }
 
-}  // namespace
+template void prepare_blocks<float>(BackwardState<float>&, const Parallel&);
+template void prepare_blocks<double>(BackwardState<double>&, const Parallel&);
+template void finish_blocks<float>(BackwardState<float>&, const Parallel&);
+template void finish_blocks<double>(BackwardState<double>&, const Parallel&);
 
 void backward(const Problem& problem, const Result& saved, const Gradients& gradients, const Parallel& parallel) {
   const Geometry geometry = resolve(problem);

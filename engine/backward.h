@@ -64,6 +64,11 @@ struct BackwardState {
                         size_t* stride) const;
 };
 
+// The first and the last phase: every block prepared; gradients of queries and parameters finished and stored.
+template <class T>
+void prepare_blocks(BackwardState<T>& state, const Parallel& parallel);
+template <class T>
+void finish_blocks(BackwardState<T>& state, const Parallel& parallel);
 // Row terms that need whole rows of weights and gradients (sparsemax, entmax).
 template <class T>
 void solve_row_terms(BackwardState<T>& state, const Parallel& parallel);

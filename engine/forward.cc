@@ -1,6 +1,7 @@
 // Forward: heads, or blocks of queries where heads are few, in any order; a row's result depends on neither.
 #include "engine/forward.h"
 
+#include "engine/graph.h"
 #include "engine/parallel.h"
 #include "engine/view.h"
 
@@ -37,7 +38,7 @@ class ForwardDriver {
       lay(driver, keys, layout);
     }
     void lay(const ForwardDriver& driver, size_t keys, Layout& layout) {
-      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.columns());
+      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.rows(), driver.block_.columns());
       run = driver.keys_.lay(layout, keys);
     }
     Scratch memory;
@@ -108,8 +109,11 @@ class ForwardDriver {
 void forward(const Problem& problem, const Result& result, const Parallel& parallel) {
   const Geometry geometry = resolve(problem);
   check_result(problem, geometry, result);
-  const int64_t empty = is_double(geometry.storage) ? ForwardDriver<double>(problem, geometry, result).run(parallel)
-                                                    : ForwardDriver<float>(problem, geometry, result).run(parallel);
+  const auto run = [&]<class T>(T) -> int64_t {
+    if (geometry.graph) return graph_forward<T>(problem, geometry, result, parallel);
+    return ForwardDriver<T>(problem, geometry, result).run(parallel);
+  };
+  const int64_t empty = is_double(geometry.storage) ? run(double{}) : run(float{});
   if (result.empty_rows) *result.empty_rows = empty;
 }
 

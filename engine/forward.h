@@ -5,6 +5,16 @@
 
 namespace fovea::engine {
 
+// After the last key: makes the output rows of a tile final (rows.carry), counts and reports rows.
+template <class T>
+void settle_rows(const Pass<T>& pass, TileScratch<T>& scratch, Tile<T>& tile, Report& report);
+// Writes output rows (where they are in scratch), lse and statistics of a block of queries.
+template <class T>
+void store_results(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch, const Tile<T>& tile);
+// Where a block's output rows are summed: the result itself where it has the right type.
+template <class T>
+void show_output(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch, Tile<T>* tile);
+
 template <class T>
 class ForwardBlock {
  public:
@@ -18,7 +28,6 @@ class ForwardBlock {
  private:
   void stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const;
   void solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const;
-  void finish(TileScratch<T>& scratch, Tile<T>& tile) const;
 
   const Pass<T>& pass_;
   const Result& result_;

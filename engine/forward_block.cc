@@ -36,19 +36,14 @@ void ForwardBlock<T>::run(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t
   tile.value_width = g.value_width;
   tile.s = scratch.s;
   tile.rows = scratch.rows;
-  const Rows out = g.query_rows(result_.output, batch, head);
-  tile.o = result_.output ? direct<T>(result_.output.dtype, out, q0) : nullptr;
-  tile.o_stride = static_cast<size_t>(out.stride);
-  if (!tile.o) {
-    tile.o = scratch.o;
-    tile.o_stride = g.value_width;
-  }
+  show_output(pass_, result_, scratch, &tile);
   std::fill_n(scratch.seen, nq, uint8_t{0});
   for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m) pass_.stages.modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
   Reach reach(*pass_.structure, batch, head, q0, nq, g.key_count[batch]);
   if (pass_.stages.normaliser->kind() == Kind::kStreaming) stream(scratch, keys, reach, tile);
   else solve(scratch, keys, reach, tile);
-  finish(scratch, tile);
+  settle_rows(pass_, scratch, tile, report_);
+  store_results(pass_, result_, scratch, tile);
 }
 
 template <class T>
@@ -113,29 +108,52 @@ void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reac
 }
 
 template <class T>
-void ForwardBlock<T>::finish(TileScratch<T>& scratch, Tile<T>& tile) const {
-  const Geometry& g = pass_.geometry;
+void show_output(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch, Tile<T>* tile) {
+  tile->o = scratch.o;
+  tile->o_stride = pass.geometry.value_width;
+  if (!result.output) return;
+  const Rows rows = pass.geometry.query_rows(result.output, tile->batch, tile->head);
+  if (T* as_is = direct<T>(result.output.dtype, rows, tile->q0)) {
+    tile->o = as_is;
+    tile->o_stride = static_cast<size_t>(rows.stride);
+  }
+}
+
+template <class T>
+void settle_rows(const Pass<T>& pass, TileScratch<T>& scratch, Tile<T>& tile, Report& report) {
+  const Geometry& g = pass.geometry;
   int64_t empty = 0;
   for (size_t r = 0; r < tile.nq; ++r) {
     T& carry = tile.rows.carry[r];
     if (!scratch.seen[r]) carry = 0;
-    if (std::isnan(carry)) report_.refuse((tile.batch * g.heads + tile.head) * g.max_queries + tile.q0 + r);
+    if (std::isnan(carry)) report.refuse((tile.batch * g.heads + tile.head) * g.max_queries + tile.q0 + r);
     empty += carry == 0;
   }
-  report_.empty(empty);
+  report.empty(empty);
   row_loops<T>().scale(tile.o, tile.o_stride, tile.nq, tile.value_width, tile.rows.carry);
-  for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m) pass_.stages.modifiers[m]->finish_rows(tile, scratch.modifiers[m]);
-  if (result_.output && tile.o == scratch.o) {
-    store_rows(tile.o, tile.o_stride, tile.nq, tile.value_width, result_.output.dtype,
-               g.query_rows(result_.output, tile.batch, tile.head), tile.q0);
+  for (size_t m = 0; m < pass.stages.modifiers.size(); ++m) pass.stages.modifiers[m]->finish_rows(tile, scratch.modifiers[m]);
+}
+
+template <class T>
+void store_results(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch, const Tile<T>& tile) {
+  const Geometry& g = pass.geometry;
+  const auto rows = [&](const View& view) { return g.query_rows(view, tile.batch, tile.head); };
+  if (result.output && tile.o == scratch.o) {
+    store_rows(tile.o, tile.o_stride, tile.nq, tile.value_width, result.output.dtype, rows(result.output), tile.q0);
   }
-  if (result_.lse) store_rows(scratch.lse, 1, tile.nq, 1, result_.lse.dtype, g.query_rows(result_.lse, tile.batch, tile.head), tile.q0);
-  if (result_.statistics) {
-    store_rows(tile.rows.stats, kStatistics, tile.nq, kStatistics, result_.statistics.dtype,
-               g.query_rows(result_.statistics, tile.batch, tile.head), tile.q0);
+  if (result.lse) store_rows(scratch.lse, 1, tile.nq, 1, result.lse.dtype, rows(result.lse), tile.q0);
+  if (result.statistics) {
+    store_rows(scratch.rows.stats, kStatistics, tile.nq, kStatistics, result.statistics.dtype, rows(result.statistics), tile.q0);
   }
 }
 
+#define FOVEA_INSTANTIATE(T)                                                                            \
+  template void settle_rows<T>(const Pass<T>&, TileScratch<T>&, Tile<T>&, Report&);                     \
+  template void store_results<T>(const Pass<T>&, const Result&, const TileScratch<T>&, const Tile<T>&); \
+  template void show_output<T>(const Pass<T>&, const Result&, const TileScratch<T>&, Tile<T>*)
+FOVEA_INSTANTIATE(float);
+FOVEA_INSTANTIATE(double);
+#undef FOVEA_INSTANTIATE
 template class ForwardBlock<float>;
 template class ForwardBlock<double>;
 

@@ -40,7 +40,7 @@ struct Pass {
 // The stride of a tile of n columns: whole vectors, and off the powers of two that would put all rows on the same cache sets.
 inline size_t tile_stride(size_t n) { return (n + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding; }
 
-// One worker's tile: scores for up to `rows` x `columns`, query rows, output rows, row state.
+// One worker's tile: scores, query rows, output rows, row state.
 template <class T>
 struct TileScratch {
   T *s, *q_plain, *q_prepared, *o;
@@ -50,10 +50,10 @@ struct TileScratch {
   Marks* marks;
   uint8_t* seen;
 
-  TileScratch(const Pass<T>& pass, Layout& layout, size_t columns) {
+  TileScratch(const Pass<T>& pass, Layout& layout, size_t rows_of_scores, size_t columns) {
     const Geometry& g = pass.geometry;
     const size_t padded = kMaxQueries + kRowPadding;
-    s = layout.take<T>(kMaxQueries * tile_stride(columns) + kPanelKeys);
+    s = layout.take<T>(rows_of_scores * tile_stride(columns) + kPanelKeys);
     q_plain = layout.take<T>(kMaxQueries * g.query_width);
     q_prepared = layout.take<T>(kMaxQueries * pass.stages.score->prepared_query_width());
     o = layout.take<T>(kMaxQueries * g.value_width);

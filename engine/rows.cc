@@ -68,6 +68,55 @@ void scale(T* x, size_t stride, size_t rows, size_t width, const T* factor) {
   }
 }
 
+// kVectors vectors of the result stay in registers while all rows pass.
+template <class T, size_t kVectors>
+HWY_INLINE void gather_columns(const T* HWY_RESTRICT weights, const int32_t* HWY_RESTRICT index, size_t n, const T* rows,
+                               size_t stride, Into into, T* out) {
+  const hn::ScalableTag<T> d;
+  const size_t N = hn::Lanes(d);
+  hn::Vec<decltype(d)> sum[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) sum[v] = into == Into::kStore ? hn::Zero(d) : hn::LoadU(d, out + v * N);
+  for (size_t i = 0; i < n; ++i) {
+    if (weights[i] == 0) continue;
+    const auto w = hn::Set(d, weights[i]);
+    const T* row = rows + static_cast<size_t>(index[i]) * stride;
+#pragma GCC unroll 8
+    for (size_t v = 0; v < kVectors; ++v) sum[v] = hn::MulAdd(w, hn::LoadU(d, row + v * N), sum[v]);
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, out + v * N);
+}
+
+template <class T>
+void gather(const T* weights, const int32_t* index, size_t n, const T* rows, size_t stride, size_t width, Into into, T* out) {
+  const size_t N = hn::Lanes(hn::ScalableTag<T>());
+  size_t e = 0;
+  for (; e + 8 * N <= width; e += 8 * N) gather_columns<T, 8>(weights, index, n, rows + e, stride, into, out + e);
+  for (; e + 2 * N <= width; e += 2 * N) gather_columns<T, 2>(weights, index, n, rows + e, stride, into, out + e);
+  for (; e + N <= width; e += N) gather_columns<T, 1>(weights, index, n, rows + e, stride, into, out + e);
+  if (e == width) return;
+  if (into == Into::kStore) fill(out + e, out + width, T(0));
+  for (size_t i = 0; i < n; ++i) {
+    if (weights[i] == 0) continue;
+    const T* row = rows + static_cast<size_t>(index[i]) * stride;
+    for (size_t c = e; c < width; ++c) out[c] += weights[i] * row[c];
+  }
+}
+
+template <class T>
+void gather_dots(const T* row, const int32_t* index, size_t n, const T* rows, size_t stride, size_t width, T* out) {
+  const hn::ScalableTag<T> d;
+  const size_t N = hn::Lanes(d);
+  for (size_t i = 0; i < n; ++i) {
+    const T* other = rows + static_cast<size_t>(index[i]) * stride;
+    auto sum = hn::Zero(d);
+    size_t e = 0;
+    for (; e + N <= width; e += N) sum = hn::MulAdd(hn::LoadU(d, row + e), hn::LoadU(d, other + e), sum);
+    T total = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (; e < width; ++e) total += row[e] * other[e];
+    out[i] = total;
+  }
+}
+
 // x - x is 0 for every finite x and NaN for the others.
 template <class T>
 bool finite(const T* x, size_t stride, size_t rows, size_t width) {
@@ -88,7 +137,7 @@ bool finite(const T* x, size_t stride, size_t rows, size_t width) {
 
 template <class T>
 const RowLoops<T>& table() {
-  static constexpr RowLoops<T> kTable{mask<T>, dots<T>, scale<T>, finite<T>};
+  static constexpr RowLoops<T> kTable{mask<T>, dots<T>, scale<T>, gather<T>, gather_dots<T>, finite<T>};
   return kTable;
 }
 

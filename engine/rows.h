@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/problem.h"
+#include "engine/product.h"
 #include "engine/tile.h"
 
 namespace fovea::engine {
@@ -17,6 +18,10 @@ struct RowLoops {
   void (*dots)(const T* a, size_t a_stride, const T* b, size_t b_stride, size_t rows, size_t width, T* out);
   // x[r] *= factor[r]; a row with factor 0 becomes zeros, whatever it held.
   void (*scale)(T* x, size_t stride, size_t rows, size_t width, const T* factor);
+  // out = sum_i weights[i] rows[index[i]] on top of out (into: store or add); zero weights read no row.
+  void (*gather)(const T* weights, const int32_t* index, size_t n, const T* rows, size_t stride, size_t width, Into into, T* out);
+  // out[i] = row . rows[index[i]]
+  void (*gather_dots)(const T* row, const int32_t* index, size_t n, const T* rows, size_t stride, size_t width, T* out);
   bool (*finite)(const T* x, size_t stride, size_t rows, size_t width);
 };
 

@@ -79,7 +79,7 @@ void expect_right(const Case& c, size_t workers = 2) {
 
 const std::vector<std::vector<std::string>> kStructures = {
     {"dense"}, {"causal"}, {"causal_bottom_right"}, {"window"}, {"window_left"}, {"prefix"}, {"documents"},
-    {"documents_per_batch"}, {"blocks"}, {"keep"}, {"keep_keys"}, {"ragged"}, {"strided"}, {"fixed"},
+    {"documents_per_batch"}, {"blocks"}, {"keep"}, {"keep_keys"}, {"ragged"}, {"strided"}, {"fixed"}, {"graph"}, {"graph_shuffled"}, {"graph", "causal"}, {"graph", "keep"},
     {"window", "documents"}, {"causal", "keep"}, {"ragged", "causal"}};
 
 TEST(Drivers, EveryStructureAndSize) {
