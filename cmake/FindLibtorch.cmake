@@ -34,7 +34,8 @@ set(libtorch_candidates "${LIBTORCH_DIR}")
 if(NOT LIBTORCH_DIR)
   # find_spec, not import: a tenth of a second rather than three.
   set(libtorch_ask "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')")
-  foreach(python "$ENV{VIRTUAL_ENV}/bin/python" python3 "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+  # Python_EXECUTABLE: the Python that builds the wheel.
+  foreach(python "${Python_EXECUTABLE}" "$ENV{VIRTUAL_ENV}/bin/python" python3 "${PROJECT_SOURCE_DIR}/.venv/bin/python")
     execute_process(COMMAND ${python} -c "${libtorch_ask}" OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE
                     ERROR_QUIET RESULT_VARIABLE failed)
     if(NOT failed AND found)
@@ -51,6 +52,8 @@ foreach(candidate IN LISTS libtorch_candidates)
     string(APPEND libtorch_refused "\n  ${candidate}: holds no lib/libtorch_cpu.so with its headers")
   elseif(version VERSION_LESS "${libtorch_wanted}")
     string(APPEND libtorch_refused "\n  ${candidate}: libtorch ${version} is older than ${libtorch_wanted}")
+  elseif(Libtorch_FIND_VERSION_EXACT AND NOT version VERSION_EQUAL libtorch_wanted)
+    string(APPEND libtorch_refused "\n  ${candidate}: libtorch ${version} is not the ${libtorch_wanted} this was built with")
   elseif(old_abi)
     string(APPEND libtorch_refused "\n  ${candidate}: libtorch ${version} was built with the old C++ ABI; take 2.7 or newer")
   elseif(FOVEA_CUDA AND NOT EXISTS ${candidate}/lib/libtorch_cuda.so)
