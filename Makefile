@@ -32,7 +32,7 @@ build: setup build/build.ninja ## the libraries and the command: build/bin/fovea
 	@cmake --build build -j $(JOBS) --target fovea_command
 
 python: setup-tests ## the Python package, into .venv
-	@.venv/bin/python -m pip install --disable-pip-version-check --no-build-isolation --no-deps .
+	@CXX=c++ .venv/bin/python -m pip install --disable-pip-version-check --no-build-isolation --no-deps .
 
 bench: build ## ours, the best peer and the machine's roof
 	@build/bin/fovea bench
