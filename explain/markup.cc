@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "fovea/error.h"
 
@@ -21,6 +22,11 @@ constexpr std::array<std::string_view, 19> kAttributes = {
     "lspace",  "rspace",        "accent",        "accentunder", "minsize",
     "maxsize", "linethickness", "columnalign",   "rowspacing",  "columnspacing",
     "width",   "displaystyle",  "movablelimits", "xmlns"};
+
+constexpr std::array<std::string_view, 20> kKeywords = {
+    "auto",   "bool", "const", "constexpr", "double",    "else",    "false",
+    "float",  "for",  "if",    "int",       "namespace", "return",  "static",
+    "struct", "true", "using", "void",      "while",     "template"};
 
 template <class List>
 bool among(const List& list, std::string_view word) {
@@ -94,6 +100,37 @@ std::string prose_html(std::string_view text) {
     }
     if (code) out += "</code>";
     out += "</p>\n";
+  }
+  return out;
+}
+
+std::string code_html(std::string_view code) {
+  std::string out;
+  const auto mark = [&](const char* kind, size_t length) {
+    out += fmt::format("<span class=\"{}\">{}</span>", kind, escape_html(code.substr(0, length)));
+    code.remove_prefix(length);
+  };
+  const auto part_of_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  while (!code.empty()) {
+    if (code.starts_with("//")) {
+      mark("comment", std::min(code.find('\n'), code.size()));
+    } else if (code.front() == '"') {
+      const size_t end = code.find('"', 1);
+      mark("string", end == std::string_view::npos ? code.size() : end + 1);
+    } else if (part_of_word(code.front())) {
+      const size_t end = std::find_if_not(code.begin(), code.end(), part_of_word) - code.begin();
+      if (among(kKeywords, code.substr(0, end))) {
+        mark("keyword", end);
+      } else {
+        out += code.substr(0, end);
+        code.remove_prefix(end);
+      }
+    } else {
+      out += escape_html(code.substr(0, 1));
+      code.remove_prefix(1);
+    }
   }
   return out;
 }

@@ -12,6 +12,9 @@ std::string escape_html(std::string_view text);
 // Paragraphs parted by blank lines, `code` in backquotes.
 std::string prose_html(std::string_view text);
 
+// C++, escaped, with comments, strings and keywords marked.
+std::string code_html(std::string_view code);
+
 // The equation as it is; InvalidArgument where it holds an element or attribute that is not
 // MathML's.
 std::string checked_mathml(std::string_view equation);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -24,15 +25,20 @@ constexpr const char* kPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
     "blob:";
 
+// What to expect is often one sentence for all figures: then its cell spans them.
 std::string figures_html(const std::vector<Figure>& figures) {
   if (figures.empty()) return {};
+  const bool shared = std::all_of(figures.begin() + 1, figures.end(),
+                                  [](const Figure& f) { return f.expected.empty(); });
   std::string rows;
   for (const Figure& figure : figures) {
     const char* verdict = !figure.met ? "" : *figure.met ? " met" : " unmet";
-    rows += fmt::format(
-        "<tr><th scope=\"row\">{}</th><td class=\"reached{}\">{}</td><td>{}</td></tr>\n",
-        escape_html(figure.name), verdict, escape_html(figure.reached),
-        escape_html(figure.expected));
+    rows += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"reached{}\">{}</td>",
+                        escape_html(figure.name), verdict, escape_html(figure.reached));
+    if (!shared || &figure == &figures.front())
+      rows += fmt::format("<td rowspan=\"{}\">{}</td>", shared ? figures.size() : 1,
+                          escape_html(figure.expected));
+    rows += "</tr>\n";
   }
   return "<table class=\"figures\"><thead><tr><th scope=\"col\">figure</th><th "
          "scope=\"col\">reached here</th>"
@@ -45,6 +51,18 @@ std::string explanation_html(const Explanation& explanation) {
                      embed_json(to_json(explanation)));
 }
 
+// Idea, equation, code.
+std::string body_html(const Section& section) {
+  std::string out = "<div class=\"prose\">" + prose_html(section.prose) + "</div>\n";
+  if (!section.equation.empty())
+    out += "<div class=\"equation\" tabindex=\"0\" role=\"group\" aria-label=\"Equation\">" +
+           checked_mathml(section.equation) + "</div>\n";
+  if (!section.code.empty())
+    out += "<pre tabindex=\"0\" aria-label=\"Code\"><code>" + code_html(section.code) +
+           "</code></pre>\n";
+  return out;
+}
+
 std::string section_html(const Section& section, const std::string& id, size_t number) {
   std::string out =
       fmt::format("<section class=\"part\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n", id);
@@ -52,13 +70,7 @@ std::string section_html(const Section& section, const std::string& id, size_t n
                      escape_html(section.title));
   if (!section.byline.empty())
     out += "<p class=\"byline\">" + escape_html(section.byline) + "</p>\n";
-  out += "<div class=\"prose\">" + prose_html(section.prose) + "</div>\n";
-  if (!section.equation.empty())
-    out += "<div class=\"equation\" tabindex=\"0\" role=\"group\" aria-label=\"Equation\">" +
-           checked_mathml(section.equation) + "</div>\n";
-  if (!section.code.empty())
-    out += "<pre tabindex=\"0\" aria-label=\"Code\"><code>" + escape_html(section.code) +
-           "</code></pre>\n";
+  out += body_html(section);
   for (const Explanation& explanation : section.explanations) out += explanation_html(explanation);
   out += figures_html(section.figures);
   if (!section.command.empty())
@@ -110,8 +122,7 @@ std::string html_report(const std::vector<Section>& sections, const ReportOption
   out +=
       "<noscript><p>The pictures on this page are drawn by its own scripts, which are switched off "
       "here.</p></noscript>\n";
-  if (!options.introduction.empty())
-    out += "<div class=\"prose\">" + prose_html(options.introduction) + "</div>\n";
+  out += body_html(options.opening);
   if (options.demonstration) out += "<div id=\"demo\"></div>\n";
   out += contents_html(sections, ids);
   for (size_t i = 0; i < sections.size(); ++i) out += section_html(sections[i], ids[i], i + 1);

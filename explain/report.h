@@ -24,12 +24,11 @@ struct Figure {
 struct Section {
   std::string id{};  // anchor, [a-z0-9-]+; made from the title where empty
   std::string title{};
-  std::string byline{};  // paper, year
-  std::string prose{};   // plain text: a blank line parts paragraphs, `backquotes` set code
-  std::string
-      equation;  // MathML between <math> tags; refused where it holds anything but MathML elements
-  std::string code{};     // shown as it is
-  std::string command{};  // the command line that runs it
+  std::string byline{};    // paper, year
+  std::string prose{};     // plain text: a blank line parts paragraphs, `backquotes` set code
+  std::string equation{};  // MathML in <math> tags; anything that is not MathML is refused
+  std::string code{};      // shown as it is
+  std::string command{};   // the command line that runs it
   std::vector<Figure> figures{};
   std::vector<Explanation> explanations{};
 };
@@ -37,9 +36,8 @@ struct Section {
 struct ReportOptions {
   std::string title = "Fovea";
   std::string subtitle{};
-  std::string introduction{};  // prose, as in a section
-  bool demonstration =
-      false;  // the live demo of score, normalise, aggregate under the introduction
+  Section opening{};           // what stands before the first part: prose, equation, code
+  bool demonstration = false;  // the live demo of the three steps, under the opening
 };
 
 // A complete HTML document.

@@ -66,6 +66,22 @@ TEST(Markup, LetsOnlyMathMLThrough) {
     EXPECT_THROW(checked_mathml(bad), InvalidArgument) << bad;
 }
 
+TEST(Markup, CodeIsEscapedAndMarked) {
+  EXPECT_EQ(code_html("auto x = \"<a>\"; // y < z\nautomatic"),
+            "<span class=\"keyword\">auto</span> x = <span "
+            "class=\"string\">&quot;&lt;a&gt;&quot;</span>; "
+            "<span class=\"comment\">// y &lt; z</span>\nautomatic");
+  EXPECT_EQ(code_html("\"open"), "<span class=\"string\">&quot;open</span>");
+}
+
+TEST(Report, OneExpectationForAllFiguresSpansThem) {
+  Section section{.title = "x"};
+  section.figures = {{"a", "1", "≥ 1"}, {"b", "2"}};
+  EXPECT_NE(html_report({section}).find("<td rowspan=\"2\">≥ 1</td>"), std::string::npos);
+  section.figures[1].expected = "≥ 2";
+  EXPECT_NE(html_report({section}).find("<td rowspan=\"1\">≥ 2</td>"), std::string::npos);
+}
+
 TEST(Markup, EmbeddedJsonCannotEndItsElement) {
   EXPECT_EQ(embed_json("{\"a\":\"</script><!--\"}"), "{\"a\":\"\\u003c/script>\\u003c!--\"}");
 }
