@@ -41,10 +41,10 @@ const tables = Object.fromEntries(Object.entries(RAMPS).map(([name, ramp]) =>
 
 // Colours for weights between 0 and `limit` (or ±limit): an exact zero has no colour at all.
 export class Scale {
-  constructor(limit, curve = 'linear') {
+  constructor(limit, curve = 'linear', shade = theme()) {
     this.limit = limit || 1;
     this.curve = curve;
-    this.tables = tables[theme()];
+    this.tables = tables[shade];
   }
   fraction(weight) {
     const t = Math.min(1, Math.abs(weight) / this.limit);

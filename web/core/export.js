@@ -18,7 +18,25 @@ function paint_from(source, target) {
   [...source.children].forEach((child, i) => paint_from(child, target.children[i]));
 }
 
-function box_shape(style, box) {
+// What a box shows of itself: its ground and border, a coloured left edge, its outline.
+function box_shapes(style, box) {
+  const shapes = [];
+  const left = parseFloat(style.borderLeftWidth) || 0, outline = parseFloat(style.outlineWidth) || 0;
+  const ground = ground_shape(style, box);
+  if (ground) shapes.push(ground);
+  if (left > 0 && !(parseFloat(style.borderTopWidth) > 0)) {
+    shapes.push(svg('rect', { x: box.x, y: box.y, width: left, height: box.height, fill: style.borderLeftColor }));
+  }
+  if (outline > 0 && style.outlineStyle !== 'none') {
+    const grow = parseFloat(style.outlineOffset) + outline / 2;
+    shapes.push(svg('rect', { x: box.x - grow, y: box.y - grow, width: Math.max(0, box.width + 2 * grow), height: Math.max(0, box.height + 2 * grow),
+      rx: parseFloat(style.borderRadius) || 0, fill: 'none', stroke: style.outlineColor, 'stroke-width': outline,
+      'stroke-dasharray': style.outlineStyle === 'dashed' ? '4 3' : 'none' }));
+  }
+  return shapes;
+}
+
+function ground_shape(style, box) {
   const filled = style.backgroundColor !== 'rgba(0, 0, 0, 0)' && style.backgroundColor !== 'transparent';
   const width = parseFloat(style.borderTopWidth) || 0;
   const bordered = width > 0 && style.borderTopStyle !== 'none';
@@ -74,21 +92,24 @@ function walk(element, origin, out) {
     out.append(svg('image', { ...box, href: element.toDataURL(), preserveAspectRatio: 'none', style: { imageRendering: 'pixelated' } }));
     return;
   }
-  const shape = box_shape(style, box);
-  if (shape) out.append(shape);
+  out.append(...box_shapes(style, box));
   for (const child of element.childNodes) {
     if (child.nodeType === Node.ELEMENT_NODE) walk(child, origin, out);
     else if (child.nodeType === Node.TEXT_NODE && child.data.trim()) out.append(...text_shapes(child, style, origin));
   }
 }
 
+const MARGIN = 20;
+
 export function figure_svg(element) {
-  const origin = element.getBoundingClientRect();
-  const width = Math.ceil(origin.width), height = Math.ceil(origin.height);
+  element.classList.add('exporting');  // controls make no room in a file
+  const box = element.getBoundingClientRect(), origin = { left: box.left - MARGIN, top: box.top - MARGIN };
+  const width = Math.ceil(box.width) + 2 * MARGIN, height = Math.ceil(box.height) + 2 * MARGIN;
   const out = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}` });
-  const page = getComputedStyle(document.body).backgroundColor;
+  const page = getComputedStyle(element).backgroundColor;
   out.append(svg('rect', { width, height, fill: page }));
   walk(element, origin, out);
+  element.classList.remove('exporting');
   return new XMLSerializer().serializeToString(out);
 }
 

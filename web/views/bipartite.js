@@ -21,10 +21,11 @@ export const bipartite_view = {
     const { model } = frame;
     const queries = model.queries.slice(0, MOST_ITEMS), keys = model.keys.slice(0, MOST_ITEMS);
     const chosen = frame.chosen(), limit = Math.max(...chosen.map(({ map }) => map.limit)) || 1;
-    const width = clamp(stage.clientWidth, 280, 760), row = 32, top = 30;
+    const width = clamp(stage.clientWidth, 280, 720), row = 32, top = 30;
     const height = top + row * Math.max(queries.length, keys.length) + 8;
-    const column = clamp(width * 0.3, 96, 190), letters = Math.floor(column / 8.2);
-    const left = column, right = width - column - 34;
+    const most = clamp(width * 0.3, 96, 190), letters = Math.floor(most / 8.2);
+    const column = (items) => clamp(24 + 8.2 * Math.max(...items.map((item) => Math.min(letters, item.text.length))), 64, most);
+    const left = column(queries), right = width - column(keys) - 34;
     const offset = (n) => top + row * (Math.max(queries.length, keys.length) - n) / 2 + row / 2;
     const query_y = (i) => offset(queries.length) + i * row, key_y = (j) => offset(keys.length) + j * row;
     const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': `${model.query_label}s and the ${model.key_label}s they look at` });

@@ -1,5 +1,6 @@
 // Regions over a picture: one overlay for each query (word, hop), large for the chosen one and small for all.
 
+import { Scale } from '../core/colour.js';
 import { el, number, svg } from '../core/dom.js';
 import { picture_canvas } from '../core/model.js';
 
@@ -29,6 +30,8 @@ function overlay(frame, query, width, height, live) {
 export const image_view = {
   coloured: true,
   picks: ['layer', 'head', 'query'],
+  // Pictures are mostly dark: more weight is brighter over them in either theme.
+  scale: (frame) => new Scale(frame.map.limit, frame.state.curve, 'dark'),
   // Begins with the first word that has something to find.
   state: (model) => ({ query: Math.max(0, model.queries.findIndex((_, query) => model.keys.some((_, key) => model.wanted(query, key)))) }),
   draw(frame, stage) {

@@ -168,7 +168,7 @@ class MatrixDrawing {
     const upright = named && columns_high < fitting - 4;
     this.angle = upright ? 0 : named ? -50 : 0;
     this.top = named && !upright ? Math.ceil(columns_high * 0.77) + 22 : 30;
-    if (!named) this.left = 48;
+    if (!named) this.left = 22 + 8 * String(model.queries.length).length;
     this.fit();
   }
   axis_note() {
