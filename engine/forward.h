@@ -1,6 +1,8 @@
 // Forward of a block of queries: all keys it may see, in order, through the stages.
 #pragma once
 
+#include <functional>
+
 #include "engine/pass.h"
 
 namespace fovea::engine {
@@ -24,10 +26,16 @@ class ForwardBlock {
   size_t columns() const { return columns_; }  // of its score tile
   size_t rows() const { return rows_; }        // queries a block
   void run(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq) const;
+  // The weights instead of the output: put(tile) for each tile of them, ascending, masked places -infinity.
+  using Put = std::function<void(const Tile<T>& tile)>;
+  void weights(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq, const Put& put) const;
 
  private:
+  Tile<T> begin(TileScratch<T>& scratch, size_t batch, size_t head, size_t q0, size_t nq) const;
   void stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const;
   void solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const;
+  // Fills the strip of all scores of a threshold normaliser's rows.
+  void fill_strip(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const;
 
   const Pass<T>& pass_;
   const Result& result_;

@@ -28,18 +28,23 @@ ForwardBlock<T>::ForwardBlock(const Pass<T>& pass, const Result& result, const K
 }
 
 template <class T>
-void ForwardBlock<T>::run(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0,
-                          size_t nq) const {
-  const Geometry& g = pass_.geometry;
+Tile<T> ForwardBlock<T>::begin(TileScratch<T>& scratch, size_t batch, size_t head, size_t q0, size_t nq) const {
   Tile<T> tile;
-  show_queries(pass_.problem, g, *pass_.stages.score, batch, head, q0, nq, scratch.q_plain, scratch.q_prepared, &tile);
-  tile.value_width = g.value_width;
+  show_queries(pass_.problem, pass_.geometry, *pass_.stages.score, batch, head, q0, nq, scratch.q_plain, scratch.q_prepared, &tile);
+  tile.value_width = pass_.geometry.value_width;
   tile.s = scratch.s;
   tile.rows = scratch.rows;
-  show_output(pass_, result_, scratch, &tile);
   std::fill_n(scratch.seen, nq, uint8_t{0});
   for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m) pass_.stages.modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
-  Reach reach(*pass_.structure, batch, head, q0, nq, g.key_count[batch]);
+  return tile;
+}
+
+template <class T>
+void ForwardBlock<T>::run(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0,
+                          size_t nq) const {
+  Tile<T> tile = begin(scratch, batch, head, q0, nq);
+  show_output(pass_, result_, scratch, &tile);
+  Reach reach(*pass_.structure, batch, head, q0, nq, pass_.geometry.key_count[batch]);
   if (pass_.stages.normaliser->kind() == Kind::kStreaming) stream(scratch, keys, reach, tile);
   else solve(scratch, keys, reach, tile);
   settle_rows(pass_, scratch, tile, report_);
@@ -71,8 +76,7 @@ void ForwardBlock<T>::stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Rea
 }
 
 template <class T>
-void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
-  const auto& [score, modifiers, normaliser] = pass_.stages;
+void ForwardBlock<T>::fill_strip(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
   const size_t first = reach.begin(), all = reach.end() - reach.begin();
   tile.s_stride = tile_stride(all);
   // What no span covers is masked.
@@ -98,13 +102,71 @@ void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reac
   if (all > 0) keys_.show(keys, first, all, &tile);
   else tile.nk = 0;
   row_loops<T>().mask(tile, tile.s, pass_.masked);
+}
+
+template <class T>
+void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
+  const auto& [score, modifiers, normaliser] = pass_.stages;
+  fill_strip(scratch, keys, reach, tile);
   normaliser->solve(tile, result_.lse ? scratch.lse : nullptr);
   if (pass_.dropout) drop(pass_.dropout, tile, tile.s, tile.s);
   for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->after_weights(tile, scratch.modifiers[m]);
-  if (all > 0) {
+  if (tile.nk > 0) {
     products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1), Into::kStore, tile.rows.carry, tile.o,
                             tile.o_stride);
   }
+}
+
+template <class T>
+void ForwardBlock<T>::weights(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq,
+                              const Put& put) const {
+  const auto& normaliser = pass_.stages.normaliser;
+  const auto& loops = row_loops<T>();
+  constexpr T kMasked = -std::numeric_limits<T>::infinity();
+  const bool streams = normaliser->kind() == Kind::kStreaming;
+  Tile<T> tile = begin(scratch, batch, head, q0, nq);
+  Reach reach(*pass_.structure, batch, head, q0, nq, pass_.geometry.key_count[batch]);
+  const size_t first = reach.begin();
+  const Reach again = reach;
+  const auto each_tile = [&](const auto& body) {
+    Reach spans = again;
+    for (Span span; spans.next(&span);) {
+      if (!describe(*pass_.structure, span, *scratch.marks, &tile)) continue;
+      keys_.show(keys, span.k0, span.nk, &tile);
+      if (streams) tile.s_stride = tile_stride(span.nk);
+      body();
+    }
+  };
+  if (streams) {
+    normaliser->begin(tile);
+    each_tile([&] {
+      score_tile(pass_, tile, scratch.modifiers);
+      normaliser->weigh(tile);
+    });
+    normaliser->finish(tile, nullptr);
+  } else {
+    fill_strip(scratch, keys, reach, tile);
+    normaliser->solve(tile, nullptr);
+  }
+  for (size_t r = 0; r < nq; ++r) {
+    if (std::isnan(tile.rows.carry[r])) {
+      report_.refuse((batch * pass_.geometry.heads + head) * pass_.geometry.max_queries + q0 + r);
+    }
+  }
+  tile.stats = tile.rows.stats;
+  const size_t stride = tile.s_stride;
+  each_tile([&] {
+    if (streams) {
+      score_tile(pass_, tile, scratch.modifiers);
+      normaliser->weights(tile);
+    } else {
+      tile.s = scratch.s + (tile.k0 - first);
+      tile.s_stride = stride;
+    }
+    // The padding of a strip's span is the next span's first columns: only what is masked.
+    if (tile.masked || streams) loops.mask(tile, tile.s, kMasked);
+    put(tile);
+  });
 }
 
 template <class T>

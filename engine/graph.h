@@ -73,4 +73,8 @@ template <class T>
 void graph_backward(const Problem& problem, const Geometry& geometry, const Result& saved, const Gradients& gradients,
                     const Parallel& parallel);
 
+template <class T>
+void graph_weights(const Problem& problem, const Geometry& geometry, const Selection& selection, const SelectedWeights& out,
+                   const Parallel& parallel);
+
 }  // namespace fovea::engine

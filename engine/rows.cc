@@ -117,6 +117,17 @@ void gather_dots(const T* row, const int32_t* index, size_t n, const T* rows, si
   }
 }
 
+template <class T>
+size_t find_above(const T* x, size_t from, size_t n, T threshold) {
+  const hn::ScalableTag<T> d;
+  const auto limit = hn::Set(d, threshold);
+  for (size_t i = from; i < n; i += hn::Lanes(d)) {
+    const intptr_t first = hn::FindFirstTrue(d, hn::Gt(hn::LoadU(d, x + i), limit));
+    if (first >= 0) return std::min(n, i + static_cast<size_t>(first));
+  }
+  return n;
+}
+
 // x - x is 0 for every finite x and NaN for the others.
 template <class T>
 bool finite(const T* x, size_t stride, size_t rows, size_t width) {
@@ -137,7 +148,7 @@ bool finite(const T* x, size_t stride, size_t rows, size_t width) {
 
 template <class T>
 const RowLoops<T>& table() {
-  static constexpr RowLoops<T> kTable{mask<T>, dots<T>, scale<T>, gather<T>, gather_dots<T>, finite<T>};
+  static constexpr RowLoops<T> kTable{mask<T>, dots<T>, scale<T>, gather<T>, gather_dots<T>, find_above<T>, finite<T>};
   return kTable;
 }
 

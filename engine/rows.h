@@ -22,6 +22,8 @@ struct RowLoops {
   void (*gather)(const T* weights, const int32_t* index, size_t n, const T* rows, size_t stride, size_t width, Into into, T* out);
   // out[i] = row . rows[index[i]]
   void (*gather_dots)(const T* row, const int32_t* index, size_t n, const T* rows, size_t stride, size_t width, T* out);
+  // The first place from `from` on where x exceeds `threshold`, or n. x may be read up to kRowPadding - 1 elements past n.
+  size_t (*find_above)(const T* x, size_t from, size_t n, T threshold);
   bool (*finite)(const T* x, size_t stride, size_t rows, size_t width);
 };
 

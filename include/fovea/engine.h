@@ -77,20 +77,20 @@ using Structure = choice::Structure<View>;
 // query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev], H a multiple of Hkv; with Ragged or Graph,
 // (total, H, E). float32, float64, bfloat16 or float16, the same for all three; the last dimension contiguous.
 struct Problem {
-  View query, key, value;
-  Score score;
-  Normaliser normaliser;
-  Structure structure;
-  View key_lengths;      // int32 [B], or nothing: query b sees keys j < key_lengths[b] only
+  View query{}, key{}, value{};
+  Score score{};
+  Normaliser normaliser{};
+  Structure structure{};
+  View key_lengths{};      // int32 [B], or nothing: query b sees keys j < key_lengths[b] only
   double dropout_p = 0;  // on the weights; survivors are scaled by 1 / (1 - p)
   uint64_t seed = 0;     // of dropout and of Hard{sample}: the same seed gives the same choices
 };
 
 // Arithmetic and saved statistics are float32, or float64 for float64 inputs.
 struct Result {
-  View output;      // [B, H, L, Ev], the query's type
-  View lse;         // [B, H, L] or nothing; softmax family only (Hard: log-probability of the choice)
-  View statistics;  // [B, H, L, kStatistics] or nothing; what backward needs
+  View output{};      // [B, H, L, Ev], the query's type
+  View lse{};         // [B, H, L] or nothing; softmax family only (Hard: log-probability of the choice)
+  View statistics{};  // [B, H, L, kStatistics] or nothing; what backward needs
   int64_t* empty_rows = nullptr;  // receives the number of queries that saw no key
 };
 inline constexpr int64_t kStatistics = 4;
@@ -98,10 +98,10 @@ inline constexpr int64_t kStatistics = 4;
 // Gradients wanted are the views that are not empty; they are overwritten. score and normaliser mirror the problem's, with
 // each array field the place for that array's gradient (of the arithmetic type, the array's own shape).
 struct Gradients {
-  View output, lse;  // given: the loss gradient at the outputs; lse may be empty
-  View query, key, value;
-  Score score;
-  Normaliser normaliser;
+  View output{}, lse{};  // given: the loss gradient at the outputs; lse may be empty
+  View query{}, key{}, value{};
+  Score score{};
+  Normaliser normaliser{};
 };
 
 // How work runs: `run(n, body)` calls body(0) ... body(n - 1), on any threads, in any order, perhaps one after another.
@@ -119,14 +119,14 @@ void backward(const Problem&, const Result& saved, const Gradients&, const Paral
 
 // Some of the weights, none stored but those asked for.
 struct Selection {
-  View rows;                 // int32 [R] query positions, or nothing for all
-  View heads;                // int32 [Hs], or nothing for all
+  View rows{};                 // int32 [R] query positions, or nothing for all
+  View heads{};                // int32 [Hs], or nothing for all
   int64_t top_k = 0;         // 0: whole rows
   bool column_sums = false;  // sums over the chosen rows instead of rows
 };
 struct SelectedWeights {
-  View weights;  // [B, Hs, R, S], or [B, Hs, R, top_k] in descending order, or [B, Hs, S] for column sums
-  View indices;  // int32 [B, Hs, R, top_k]; -1 where a row sees fewer keys
+  View weights{};  // [B, Hs, R, S], or [B, Hs, R, top_k] in descending order, or [B, Hs, S] for column sums
+  View indices{};  // int32 [B, Hs, R, top_k]; -1 where a row sees fewer keys
 };
 void weights(const Problem&, const Selection&, const SelectedWeights&, const Parallel&);
 
