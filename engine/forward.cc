@@ -1,6 +1,8 @@
 // Forward: heads, or blocks of queries where heads are few, in any order; a row's result depends on neither.
 #include "engine/forward.h"
 
+#include "engine/decode.h"
+#include "engine/dispatch.h"
 #include "engine/graph.h"
 #include "engine/parallel.h"
 #include "engine/view.h"
@@ -110,7 +112,11 @@ void forward(const Problem& problem, const Result& result, const Parallel& paral
   const Geometry geometry = resolve(problem);
   check_result(problem, geometry, result);
   const auto run = [&]<class T>(T) -> int64_t {
-    if (geometry.graph) return graph_forward<T>(problem, geometry, result, parallel);
+    switch (choose_path(problem, geometry)) {
+      case PathId::kDecode: return decode_forward<T>(problem, geometry, result, parallel);
+      case PathId::kGraph: return graph_forward<T>(problem, geometry, result, parallel);
+      case PathId::kTiles: break;
+    }
     return ForwardDriver<T>(problem, geometry, result).run(parallel);
   };
   const int64_t empty = is_double(geometry.storage) ? run(double{}) : run(float{});

@@ -159,6 +159,22 @@ TEST(Drivers, DropoutIsDrawnByPosition) {
   EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(pairs), 0.3, 0.02);
 }
 
+TEST(Drivers, FewQueriesAndManyKeys) {
+  for (const auto& structure : kStructures) {
+    for (const char* normaliser : {"softmax", "softmax_sink"}) {
+      for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+        expect_right({.normaliser = normaliser,
+                      .structure = structure,
+                      .shape = {.heads = 6, .key_heads = 2, .queries = 3, .keys = 2500, .width = 20, .value_width = 19},
+                      .dtype = dtype,
+                      .key_lengths = true});
+      }
+    }
+  }
+  const auto built = cases::build({.shape = {.queries = 1, .keys = 300}});
+  EXPECT_EQ(engine::explain_dispatch(built.problem).find("decode: keys split into chunks, read once where they lie: taken"), 0u);
+}
+
 TEST(Drivers, Sink) {
   expect_right({.normaliser = "softmax_sink", .structure = {"causal"}, .shape = {.queries = 67, .keys = 140}});
   expect_right({.normaliser = "softmax_one_sink", .shape = {.queries = 3, .keys = 14}});

@@ -1,0 +1,41 @@
+#include "engine/dispatch.h"
+
+#include <array>
+
+#include "engine/decode.h"
+
+namespace fovea::engine {
+namespace {
+
+const std::array kPaths = {
+    Path{"decode: keys split into chunks, read once where they lie", against_decode},
+    Path{"graph: keys of each row gathered",
+         [](const Problem&, const Geometry& g) { return std::string(g.graph ? "" : "the structure is not a graph"); }},
+    Path{"tiles: blocks of queries against packed keys",
+         [](const Problem&, const Geometry& g) { return std::string(g.graph ? "the structure is a graph" : ""); }},
+};
+
+}  // namespace
+
+std::span<const Path> paths() { return kPaths; }
+
+PathId choose_path(const Problem& problem, const Geometry& geometry) {
+  size_t i = 0;
+  while (!kPaths[i].against(problem, geometry).empty()) ++i;
+  return static_cast<PathId>(i);
+}
+
+std::string explain_dispatch(const Problem& problem) {
+  const Geometry geometry = resolve(problem);
+  std::string text;
+  bool taken = false;
+  for (const Path& path : kPaths) {
+    const std::string reason = path.against(problem, geometry);
+    const char* verdict = !reason.empty() ? "declined: " : taken ? "not needed" : "taken";
+    text += std::string(path.name) + ": " + verdict + reason + "\n";
+    taken = taken || reason.empty();
+  }
+  return text + "simd: " + simd_target() + "\n";
+}
+
+}  // namespace fovea::engine
