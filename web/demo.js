@@ -115,7 +115,7 @@ class Demo {
     this.plane.replaceChildren(
       svg('line', { class: 'grid', x1: 0, x2: size, y1: size / 2, y2: size / 2 }), svg('line', { class: 'grid', y1: 0, y2: size, x1: size / 2, x2: size / 2 }),
       ...KEYS.map((key, i) => weights[i] === 0 ? '' : svg('line', { x1: X(this.query), y1: Y(this.query), x2: X(key), y2: Y(key), stroke: category(i), 'stroke-width': 0.8 + 7 * Math.abs(weights[i]) / limit, 'stroke-opacity': 0.65, 'stroke-linecap': 'round' })),
-      ...KEYS.flatMap((key, i) => [svg('circle', { cx: X(key), cy: Y(key), r: 8, fill: category(i) }), svg('text', { class: 'demo-label', x: X(key) + (X(key) > size - 60 ? -12 : 12), y: Y(key) + 4, 'text-anchor': X(key) > size - 60 ? 'end' : 'start' }, `v = ${VALUES[i]}`)]),
+      ...KEYS.flatMap((key, i) => [svg('circle', { cx: X(key), cy: Y(key), r: 8, fill: category(i) }), svg('text', { class: 'demo-label', x: clamp(X(key), 22, size - 22), y: Y(key) + 22, 'text-anchor': 'middle' }, `v = ${VALUES[i]}`)]),
       svg('circle', { class: 'demo-query', cx: X(this.query), cy: Y(this.query), r: 9 }), svg('text', { class: 'demo-label strong', x: X(this.query) + 13, y: Y(this.query) - 8 }, 'q'));
   }
 }
