@@ -122,7 +122,7 @@ std::string html_report(const std::vector<Section>& sections, const ReportOption
   out +=
       "<noscript><p>The pictures on this page are drawn by its own scripts, which are switched off "
       "here.</p></noscript>\n";
-  out += body_html(options.opening);
+  out += body_html(options.introduction);
   if (options.demonstration) out += "<div id=\"demo\"></div>\n";
   out += contents_html(sections, ids);
   for (size_t i = 0; i < sections.size(); ++i) out += section_html(sections[i], ids[i], i + 1);

@@ -36,8 +36,8 @@ struct Section {
 struct ReportOptions {
   std::string title = "Fovea";
   std::string subtitle{};
-  Section opening{};           // what stands before the first part: prose, equation, code
-  bool demonstration = false;  // the live demo of the three steps, under the opening
+  Section introduction{};      // what stands before the first part: prose, equation, code
+  bool demonstration = false;  // the live demo of the three steps, under the introduction
 };
 
 // A complete HTML document.

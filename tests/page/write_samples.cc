@@ -39,7 +39,7 @@ void write(const std::filesystem::path& folder) {
   write_file(folder / "samples.html",
              html_report(sections, {.title = "Every view",
                                     .subtitle = "One sample of each, for tests and for the eye.",
-                                    .opening = {.prose = "Score, normalise, aggregate."},
+                                    .introduction = {.prose = "Score, normalise, aggregate."},
                                     .demonstration = true}));
   write_file(folder / "large.html",
              html_report({section(samples::million()), section(samples::far_apart())},
