@@ -58,9 +58,16 @@ export function clamp(value, low, high) {
   return Math.min(high, Math.max(low, value));
 }
 
-// Arrow keys move the focus among `items`, so a figure is one stop of the Tab key however many items it has.
+// The largest of any number of values: Math.max(...values) overflows the stack at some hundred thousand.
+export function largest(values, least = 0) {
+  return values.reduce((top, value) => Math.max(top, value), least);
+}
+
+// Arrow keys move the focus among `items`, so a figure is one stop of the Tab key however many items it has. May be called
+// again when `items` has grown.
 export function roving(items, horizontal = true) {
   items.forEach((item, i) => {
+    if (item.hasAttribute('tabindex')) return;
     item.setAttribute('tabindex', i === 0 ? '0' : '-1');
     item.addEventListener('keydown', (event) => {
       const steps = { ArrowDown: 1, ArrowUp: -1, Home: -i, End: items.length - 1 - i };

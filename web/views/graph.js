@@ -2,7 +2,7 @@
 // its neighbours in a ring by weight. Edge width is the weight, colour the head.
 
 import { category } from '../core/colour.js';
-import { clamp, el, number, roving, shorten, svg } from '../core/dom.js';
+import { clamp, el, largest, number, roving, shorten, svg } from '../core/dom.js';
 import { PlotFigure } from '../core/plot.js';
 
 const MOST_NEIGHBOURS = 40;
@@ -64,7 +64,7 @@ function entropy_plot(frame) {
     });
   }
   if (found.length < 8) return null;
-  const top = Math.max(...found, ...uniform) * 1.0001, bins = 16;
+  const top = largest(uniform, largest(found)) * 1.0001, bins = 16;
   const histogram = (values) => {
     const counts = new Array(bins).fill(0);
     for (const value of values) counts[Math.min(bins - 1, Math.floor(value / top * bins))] += 1;
@@ -90,7 +90,7 @@ export const graph_view = {
     const { model } = frame, width = clamp(stage.clientWidth, 280, 760), whole = this.placed(model);
     const { places, height, queries, left_out } = whole ? given(frame, width) : ring(frame, width);
     const edges = edges_of(frame, queries).filter((e) => places.has(e.key) && places.has(e.query));
-    const limit = Math.max(...edges.map((e) => Math.abs(e.weight)), 1e-12), lanes = frame.chosen().length;
+    const limit = largest(edges.map((e) => Math.abs(e.weight)), 1e-12), lanes = frame.chosen().length;
     const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': 'Graph' });
     const shown = edges.map((e) => {
       const t = Math.abs(e.weight) / limit, lane = lanes > 1 ? e.head : 0;

@@ -1,7 +1,7 @@
 // Keys as running text, each word shaded by its weight; a document where the groups (sentences) carry weights of their own.
 
 import { Scale } from '../core/colour.js';
-import { el, number, roving } from '../core/dom.js';
+import { el, largest, number, roving } from '../core/dom.js';
 
 const MOST_WORDS = 4000;   // drawn at once; the rest on request
 const MOST_ROWS = 6;       // queries (or heads) shown one under another
@@ -46,24 +46,38 @@ const has_bars = (model) => model.groups.some((group) => group.weight !== undefi
 const stacked = (model) => !has_bars(model) && model.queries.length > 1 && model.queries.length <= MOST_ROWS;
 const shade_in = (model) => (key, weight) => Math.sqrt(Math.max(0, model.groups[model.keys[key].group]?.weight ?? 0)) * weight;
 
+function sentence_row(group, spans, top, scale) {
+  const weight = group.weight ?? 0;
+  return el('div', { class: group.truth ? 'sentence truth-sure' : 'sentence' },
+    el('div', { class: 'bar', role: 'img', 'aria-label': `${group.name}: sentence weight ${number(weight)}${group.truth ? ', truth' : ''}` },
+      el('i', { style: { width: `${100 * weight / top}%`, background: scale.css(scale.limit) } })),
+    el('span', { class: 'bar-number' }, number(weight)),
+    el('p', { class: 'words' }, spans.flatMap((span) => [span, ' '])));
+}
+
 // Sentence bars on the left; words shaded by √(sentence weight) × word weight, as in the paper on hierarchical attention.
 function document_rows(frame, stage) {
   const { model } = frame, map = frame.map, query = frame.state.query;
   const shade = shade_in(model), scale = frame.scale;
   const by_group = model.groups.map(() => []);
   model.keys.forEach((item, key) => { if ((item.group ?? -1) >= 0) by_group[item.group].push([key, map.at(query, key)]); });
-  const largest = Math.max(...model.groups.map((g) => g.weight ?? 0)) || 1;
-  const all = [];
-  stage.append(el('div', { class: 'document' }, model.groups.map((group, g) => {
-    const spans = words_of(frame, by_group[g], scale, shade, { query });
-    all.push(...spans);
-    return el('div', { class: group.truth ? 'sentence truth-sure' : 'sentence' },
-      el('div', { class: 'bar', role: 'img', 'aria-label': `${group.name}: sentence weight ${number(group.weight ?? 0)}${group.truth ? ', truth' : ''}` },
-        el('i', { style: { width: `${100 * (group.weight ?? 0) / largest}%`, background: scale.css(scale.limit) } })),
-      el('span', { class: 'bar-number' }, number(group.weight ?? 0)),
-      el('p', { class: 'words' }, spans.flatMap((span) => [span, ' '])));
-  })));
-  roving(all);
+  const top = largest(model.groups.map((g) => g.weight ?? 0)) || 1;
+  const all = [], host = el('div', { class: 'document' });
+  let next = 0;
+  const more = () => {
+    for (const end = all.length + MOST_WORDS; next < model.groups.length && all.length < end; ++next) {
+      const spans = words_of(frame, by_group[next], scale, shade, { query });
+      all.push(...spans);
+      host.append(sentence_row(model.groups[next], spans, top, scale));
+    }
+    if (next < model.groups.length) {
+      const button = el('button', { type: 'button', onclick: () => { button.remove(); more(); } }, `${model.groups.length - next} more sentences`);
+      host.append(button);
+    }
+    roving(all);
+  };
+  more();
+  stage.append(host);
   stage.append(el('p', { class: 'axis-note' }, 'bars: sentence weight · word shade: √(sentence weight) × word weight'));
 }
 
@@ -77,8 +91,7 @@ export const text_view = {
     const { model } = frame;
     if (!has_bars(model)) return null;
     const shade = shade_in(model), map = frame.map;
-    const largest = model.keys.reduce((top, _, key) => Math.max(top, shade(key, map.at(frame.state.query, key))), 0);
-    return new Scale(largest, frame.state.curve);
+    return new Scale(largest(model.keys.map((_, key) => shade(key, map.at(frame.state.query, key)))), frame.state.curve);
   },
   draw(frame, stage) {
     const { model } = frame;

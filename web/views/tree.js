@@ -1,6 +1,6 @@
 // The beam tree: time runs to the right, the best hypothesis is bold, pruned branches are faint.
 
-import { clamp, el, number, shorten, svg } from '../core/dom.js';
+import { clamp, el, largest, number, shorten, svg } from '../core/dom.js';
 
 // Leaves take one row each from top to bottom; a parent sits amid its children.
 function arrange(tree) {
@@ -42,7 +42,7 @@ export const tree_view = {
   draw(frame, stage) {
     const { tree } = frame.model;
     const { depth, y, rows } = arrange(tree);
-    const row = 38, column = 118, deepest = Math.max(...depth);
+    const row = 38, column = 118, deepest = largest(depth);
     const width = (deepest + 1) * column + 20, height = rows * row + 20;
     const X = (i) => 14 + depth[i] * column, Y = (i) => 10 + (y[i] + 0.5) * row;
     const state = (i) => tree[i].state || 'live';
