@@ -57,7 +57,7 @@ class ScoreStage {
   virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
   // The three of them in one pass, for a score whose derivative costs more than the sums (additive, kernels). Where
   // fused_backward(), the driver calls `backward` instead of them, with tile.dq, tile.dk or `partial` null when not wanted;
-  // `first_query` and `first_key` say whether to store or add.
+  // `first_query` and `first_key` say whether to store or add. tile.ds may be overwritten.
   virtual bool fused_backward() const { return false; }
   virtual void backward(Tile<T>& tile, bool first_query, bool first_key, T* partial) const {}
 };
@@ -114,6 +114,8 @@ class NormaliserStage {
   // names it in an error; a row that saw no key (no score above -infinity) gets 0 there, and the driver counts it.
   virtual void solve(Tile<T>& tile, T* lse) const {}
 
+  // Wants the scores again in `backward`, as tile.scores.
+  virtual bool needs_scores() const { return false; }
   // Backward: final weights from the scores in tile.s and the saved statistics (tile.stats).
   virtual void weights(Tile<T>& tile) const = 0;
   // tile.ds: gradient of the weights -> gradient of the scores, given the weights in tile.s and tile.row_term.

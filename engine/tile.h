@@ -55,6 +55,7 @@ struct Tile {
   T* s = nullptr;    // scores, then weights
   T* ds = nullptr;   // gradient of weights, then of scores
   T* raw = nullptr;  // the score before modifiers, where the score's backward asks for it
+  const T* scores = nullptr;  // backward: the scores the weights were made from, where the normaliser asks
   size_t s_stride = 0;
 
   // Results.

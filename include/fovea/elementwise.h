@@ -1,0 +1,68 @@
+// A user's own function on scores: two callables of (score, position) become a modifier, the loop around them written here.
+//
+//   const auto decay = fovea::elementwise([](auto score, const fovea::RowPosition& at) { return score - 0.1f * (at.query - at.key); },
+//                                         [](auto, const fovea::RowPosition&) { return 1.0f; });
+//   problem.score = fovea::engine::Score(fovea::engine::Dot{}).custom(decay);
+//
+// Both are called with float and with double scores and must be safe to call from several threads. Written without branches
+// and library calls, they are vectorised with the loop.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "fovea/choices.h"
+
+namespace fovea {
+
+using choice::RowPosition;
+
+// Owns the callables; it must outlive every use of the modifier made from it.
+template <class Value, class Derivative>
+class Elementwise {
+ public:
+  Elementwise(Value value, Derivative derivative) : value_(std::move(value)), derivative_(std::move(derivative)) {}
+
+  template <class Array>
+  operator choice::Custom<Array>() const& {
+    return {.value_f32 = &run_value<float>,
+            .derivative_f32 = &run_derivative<float>,
+            .value_f64 = &run_value<double>,
+            .derivative_f64 = &run_derivative<double>,
+            .context = this};
+  }
+  template <class Array>
+  operator choice::Custom<Array>() const&& = delete;  // keep the Elementwise in a variable
+
+ private:
+  template <class T>
+  static void run_value(const void* context, T* scores, size_t n, RowPosition at) {
+    const auto& self = *static_cast<const Elementwise*>(context);
+    const int64_t first = at.key;
+    for (size_t k = 0; k < n; ++k) {
+      at.key = first + static_cast<int64_t>(k);
+      scores[k] = static_cast<T>(self.value_(scores[k], std::as_const(at)));
+    }
+  }
+  template <class T>
+  static void run_derivative(const void* context, const T* scores, T* gradient, size_t n, RowPosition at) {
+    const auto& self = *static_cast<const Elementwise*>(context);
+    const int64_t first = at.key;
+    for (size_t k = 0; k < n; ++k) {
+      at.key = first + static_cast<int64_t>(k);
+      gradient[k] *= static_cast<T>(self.derivative_(scores[k], std::as_const(at)));
+    }
+  }
+
+  Value value_;
+  Derivative derivative_;
+};
+
+// `value(score, position)` replaces a score; `derivative(score, position)` is d value / d score at the score before.
+template <class Value, class Derivative>
+Elementwise<Value, Derivative> elementwise(Value value, Derivative derivative) {
+  return {std::move(value), std::move(derivative)};
+}
+
+}  // namespace fovea
