@@ -1,0 +1,52 @@
+#include "tests/engine/modifiers/modifier_check.h"
+
+namespace fovea::engine::testing {
+namespace {
+
+template <class T>
+void check(size_t nq, size_t nk, double tolerance) {
+  std::vector<T> slopes = {T(9), T(0.25)}, gradient(2, T(0));
+  using Rig = ModifierRig<T>;
+  Rig rig(nq, nk, Alibi{view_of(slopes, {2})}, Alibi{view_of(gradient, {2})}, make_alibi<T>);
+  const std::vector<T> before = rig.s, ds = rig.ds;
+  rig.stage->apply(rig.tile, rig.scratch.data(), rig.saved.data());
+  rig.stage->backward(rig.tile, rig.scratch.data(), rig.saved.data(), rig.partial_or_null());
+  rig.store();
+  double want_gradient = 0;
+  for (size_t r = 0; r < nq; ++r)
+    for (size_t c = 0; c < nk; ++c) {
+      const double distance = std::fabs(static_cast<double>(Rig::kFirstQuery + r) - static_cast<double>(Rig::kFirstKey + c));
+      const size_t at = r * rig.stride + c;
+      ASSERT_NEAR(rig.s[at], before[at] - 0.25 * distance, tolerance);
+      ASSERT_EQ(rig.ds[at], ds[at]);
+      want_gradient -= ds[at] * distance;
+    }
+  EXPECT_EQ(gradient[0], 0);
+  EXPECT_NEAR(gradient[1], want_gradient, tolerance * 10 * (1 + std::fabs(want_gradient)));
+}
+
+class AlibiTest : public TargetTest {};
+
+TEST_P(AlibiTest, TakesAwaySlopeTimesDistance) {
+  for (auto [nq, nk] : modifier_sizes()) {
+    check<float>(nq, nk, 2e-6);
+    check<double>(nq, nk, 1e-13);
+  }
+}
+
+TEST_P(AlibiTest, GatheredKeysHaveTheirOwnPositions) {
+  std::vector<float> slopes = {0, 1};
+  using Rig = ModifierRig<float>;
+  Rig rig(1, 3, Alibi{view_of(slopes, {2})}, Alibi{}, make_alibi<float>);
+  const std::vector<int32_t> keys = {7, 0, 3};
+  rig.tile.key_index = keys.data();
+  const std::vector<float> before = rig.s;
+  rig.stage->apply(rig.tile, nullptr, nullptr);
+  for (size_t c = 0; c < 3; ++c)
+    EXPECT_FLOAT_EQ(rig.s[c], before[c] - std::abs(keys[c] - static_cast<int>(Rig::kFirstQuery)));
+}
+
+FOVEA_FOR_EVERY_TARGET(AlibiTest);
+
+}  // namespace
+}  // namespace fovea::engine::testing

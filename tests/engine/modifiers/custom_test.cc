@@ -1,0 +1,52 @@
+#include "fovea/elementwise.h"
+#include "tests/engine/modifiers/modifier_check.h"
+
+namespace fovea::engine::testing {
+namespace {
+
+template <class T>
+void check(size_t nq, size_t nk) {
+  const auto function = elementwise(
+      [factor = 0.5](auto score, const RowPosition& at) {
+        return score * score * static_cast<decltype(score)>(factor) + static_cast<decltype(score)>(at.query * 100 + at.key + 10 * at.head);
+      },
+      [](auto score, const RowPosition& at) { return score + static_cast<decltype(score)>(0 * at.key); });
+  using Rig = ModifierRig<T>;
+  Rig rig(nq, nk, Custom(function), Custom(function), make_custom<T>);
+  const std::vector<T> before = rig.s, ds = rig.ds;
+  rig.stage->apply(rig.tile, nullptr, rig.saved.data());
+  rig.stage->backward(rig.tile, nullptr, rig.saved.data(), nullptr);
+  for (size_t r = 0; r < nq; ++r)
+    for (size_t c = 0; c < nk; ++c) {
+      const size_t at = r * rig.stride + c;
+      const double want = 0.5 * before[at] * before[at] + static_cast<double>((Rig::kFirstQuery + r) * 100 + Rig::kFirstKey + c + 10 * Rig::kHead);
+      ASSERT_NEAR(rig.s[at], want, (sizeof(T) == 4 ? 2e-7 : 1e-15) * want * 2);
+      ASSERT_NEAR(rig.ds[at], ds[at] * before[at], 1e-6);
+    }
+}
+
+class CustomTest : public TargetTest {};
+
+TEST_P(CustomTest, RunsTheUsersFunctionAtItsPlace) {
+  for (auto [nq, nk] : {std::pair<size_t, size_t>{1, 1}, {3, 15}, {4, 257}, {2, 512}}) {
+    check<float>(nq, nk);
+    check<double>(nq, nk);
+  }
+}
+
+TEST_P(CustomTest, AMaskedKeyStaysMasked) {
+  const auto function = elementwise([](auto, const RowPosition&) { return 7.0; }, [](auto score, const RowPosition&) { return score; });
+  ModifierRig<float> rig(1, 5, Custom(function), Custom(function), make_custom<float>);
+  rig.s[2] = -std::numeric_limits<float>::infinity();
+  rig.ds[2] = 0;
+  rig.stage->apply(rig.tile, nullptr, rig.saved.data());
+  rig.stage->backward(rig.tile, nullptr, rig.saved.data(), nullptr);
+  EXPECT_EQ(rig.s[1], 7);
+  EXPECT_EQ(rig.s[2], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(rig.ds[2], 0);
+}
+
+FOVEA_FOR_EVERY_TARGET(CustomTest);
+
+}  // namespace
+}  // namespace fovea::engine::testing
