@@ -52,6 +52,7 @@ class Unit {
     tile.s = scores_;
     tile.ds = gradients_;
     tile.raw = s_.pass.stages.score->needs_raw() ? raw_ : nullptr;
+    tile.scores = kept_scores_;
     tile.dk = dk_;
     tile.dk_stride = dk_stride_;
     tile.dv = dv_;
@@ -83,6 +84,7 @@ class Unit {
     gradients_ = layout.take<T>(tile);
     dropped_ = s_.pass.dropout ? layout.take<T>(tile) : nullptr;
     raw_ = stages.score->needs_raw() ? layout.take<T>(tile) : nullptr;
+    kept_scores_ = stages.normaliser->needs_scores() ? layout.take<T>(tile) : nullptr;
     saved_.clear();
     modifiers_.clear();
     for (const auto& m : stages.modifiers) {
@@ -157,6 +159,7 @@ class Unit {
     if (tile.raw) std::copy_n(tile.s, elements, tile.raw);
     for (size_t m = 0; m < n; ++m) modifiers[m]->apply(tile, modifiers_[m], saved_[m]);
     loops.mask(tile, tile.s, s_.pass.masked);
+    if (kept_scores_) std::copy_n(tile.s, elements, kept_scores_);
     normaliser->weights(tile);
     // Their gradient, and that of the values.
     products.score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, tile.ds);
@@ -253,7 +256,7 @@ class Unit {
   const Schedule& schedule_;
   Scratch memory_;
   KeyRun<T> run_;
-  T *scores_, *gradients_, *dropped_, *raw_, *dk_scratch_, *dv_scratch_, *d_plain_, *partial_;
+  T *scores_, *gradients_, *dropped_, *raw_, *kept_scores_, *dk_scratch_, *dv_scratch_, *d_plain_, *partial_;
   T *dk_ = nullptr, *dv_ = nullptr;
   size_t dk_stride_ = 0, dv_stride_ = 0;
   std::vector<T*> saved_, modifiers_;

@@ -72,6 +72,7 @@ class GraphBackward {
       ds = layout.take<T>(n);
       dropped = layout.take<T>(n);
       raw = driver.pass_.stages.score->needs_raw() ? layout.take<T>(n) : nullptr;
+      scores = driver.pass_.stages.normaliser->needs_scores() ? layout.take<T>(n) : nullptr;
       saved.clear();
       modifiers.clear();
       for (const auto& m : driver.pass_.stages.modifiers) {
@@ -81,7 +82,7 @@ class GraphBackward {
     }
     Scratch memory;
     std::unique_ptr<GraphRow<T>> row;
-    T *s, *ds, *dropped, *raw;
+    T *s, *ds, *dropped, *raw, *scores;
     std::vector<T*> saved, modifiers;
   };
 
@@ -155,6 +156,8 @@ class GraphBackward {
       if (tile.dq) std::fill_n(tile.dq, pass_.query_width(), T(0));
       return;
     }
+    if (w.scores) std::copy_n(tile.s, tile.s_stride, w.scores);
+    tile.scores = w.scores;
     normaliser->weights(tile);
     loops.gather_dots(tile.g, tile.key_index, tile.nk, keys_.v(key_head), keys_.v_stride(key_head), g_.value_width, tile.ds);
     if (pass_.dropout) drop(pass_.dropout, tile, tile.s, w.dropped);

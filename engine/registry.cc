@@ -11,20 +11,25 @@ template <class T>
 struct MakeScore {
   const StageContext& context;
   ScorePointer<T> operator()(const Dot&) const { return make_dot<T>(context); }
-  template <class Other>
-  ScorePointer<T> operator()(const Other&) const {
-    throw Unsupported(std::string(Other::kName) + ": not in this build");
-  }
+  ScorePointer<T> operator()(const Bilinear&) const { return make_bilinear<T>(context); }
+  ScorePointer<T> operator()(const Additive&) const { return make_additive<T>(context); }
+  ScorePointer<T> operator()(const GatedAdditive&) const { return make_gated_additive<T>(context); }
+  ScorePointer<T> operator()(const Kernel&) const { return make_kernel<T>(context); }
+  ScorePointer<T> operator()(const Cosine&) const { return make_cosine<T>(context); }
+  ScorePointer<T> operator()(const RankOne&) const { return make_rank_one<T>(context); }
+  ScorePointer<T> operator()(const Location&) const { return make_location<T>(context); }
+  ScorePointer<T> operator()(const Constant&) const { return make_constant<T>(context); }
 };
 
 template <class T>
 struct MakeModifier {
   const StageContext& context;
   const size_t index;
-  template <class Other>
-  ModifierPointer<T> operator()(const Other&) const {
-    throw Unsupported(std::string(Other::kName) + ": not in this build");
-  }
+  ModifierPointer<T> operator()(const Bias&) const { return make_bias<T>(context, index); }
+  ModifierPointer<T> operator()(const Alibi&) const { return make_alibi<T>(context, index); }
+  ModifierPointer<T> operator()(const Relative&) const { return make_relative<T>(context, index); }
+  ModifierPointer<T> operator()(const SoftCap&) const { return make_soft_cap<T>(context, index); }
+  ModifierPointer<T> operator()(const Custom&) const { return make_custom<T>(context, index); }
 };
 
 template <class T>
@@ -37,10 +42,10 @@ struct MakeNormaliser {
   NormaliserPointer<T> operator()(const Unnormalised&) const { return make_unnormalised<T>(context); }
   NormaliserPointer<T> operator()(const Uniform&) const { return make_uniform<T>(context); }
   NormaliserPointer<T> operator()(const Sigmoid&) const { return make_sigmoid<T>(context); }
-  template <class Other>
-  NormaliserPointer<T> operator()(const Other&) const {
-    throw Unsupported(std::string(Other::kName) + ": not in this build");
-  }
+  NormaliserPointer<T> operator()(const Sparsemax&) const { return make_sparsemax<T>(context); }
+  NormaliserPointer<T> operator()(const Entmax&) const { return make_entmax<T>(context); }
+  NormaliserPointer<T> operator()(const TopK&) const { return make_top_k<T>(context); }
+  NormaliserPointer<T> operator()(const Hard&) const { return make_hard<T>(context); }
 };
 
 // Ragged and Graph say how tensors are divided; what is left of them as a structure is Dense.

@@ -41,8 +41,24 @@ template <class T> NormaliserPointer<T> make_kernel_ratio(const StageContext&);
 template <class T> NormaliserPointer<T> make_unnormalised(const StageContext&);
 template <class T> NormaliserPointer<T> make_uniform(const StageContext&);
 template <class T> NormaliserPointer<T> make_sigmoid(const StageContext&);
+template <class T> ScorePointer<T> make_bilinear(const StageContext&);
+template <class T> ScorePointer<T> make_additive(const StageContext&);
+template <class T> ScorePointer<T> make_gated_additive(const StageContext&);
+template <class T> ScorePointer<T> make_kernel(const StageContext&);
+template <class T> ScorePointer<T> make_cosine(const StageContext&);
+template <class T> ScorePointer<T> make_rank_one(const StageContext&);
+template <class T> ScorePointer<T> make_location(const StageContext&);
+template <class T> ScorePointer<T> make_constant(const StageContext&);
+template <class T> NormaliserPointer<T> make_sparsemax(const StageContext&);
+template <class T> NormaliserPointer<T> make_entmax(const StageContext&);
+template <class T> NormaliserPointer<T> make_top_k(const StageContext&);
+template <class T> NormaliserPointer<T> make_hard(const StageContext&);
 // Modifiers: `index` is the place in problem.score.modifiers (and in gradients->score.modifiers).
-// template <class T> ModifierPointer<T> make_bias(const StageContext&, size_t index);
+template <class T> ModifierPointer<T> make_bias(const StageContext&, size_t index);
+template <class T> ModifierPointer<T> make_alibi(const StageContext&, size_t index);
+template <class T> ModifierPointer<T> make_relative(const StageContext&, size_t index);
+template <class T> ModifierPointer<T> make_soft_cap(const StageContext&, size_t index);
+template <class T> ModifierPointer<T> make_custom(const StageContext&, size_t index);
 // clang-format on
 
 }  // namespace fovea::engine

@@ -1,0 +1,243 @@
+// alpha-entmax (Peters et al. 2019): with z = (alpha - 1) e and p = 1 / (alpha - 1), a = max(0, z - tau)^p, tau such that they sum
+// to 1. alpha -> 1 is softmax, 2 sparsemax; 1.5 has p = 2.
+//
+// Only scores above the largest - p can have weight. On these few: Newton's iteration from the left, monotone where p >= 1
+// because the sum is convex in tau, kept inside a bracket otherwise; for alpha = 1.5 the last step solves the quadratic of the
+// support it has reached. Backward (Correia et al. 2019): with g = a^(2 - alpha) on the support, de = g (dA - sum g dA / sum g).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/normalisers/entmax.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <cmath>
+#include <limits>
+
+#include "engine/normalisers/candidates-inl.h"
+#include "engine/parameter.h"
+#include "engine/registry.h"
+#include "engine/simd/export.h"
+#include "engine/simd/math-inl.h"
+#include "engine/simd/reduce-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace entmax {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// x^p for x > 0, 0 elsewhere.
+template <class D>
+HWY_INLINE hn::Vec<D> power(D d, hn::Vec<D> x, hn::TFromD<D> p) {
+  const auto positive = hn::Gt(x, hn::Zero(d));
+  if (p == 2) return hn::IfThenElseZero(positive, hn::Mul(x, x));
+  if (p == 1) return hn::IfThenElseZero(positive, x);
+  if (p == hn::TFromD<D>(0.5)) return hn::Sqrt(hn::IfThenElseZero(positive, x));
+  if (p == 0) return hn::IfThenElseZero(positive, hn::Set(d, hn::TFromD<D>(1)));
+  const auto safe = hn::IfThenElse(positive, x, hn::Set(d, hn::TFromD<D>(1)));
+  return hn::IfThenElseZero(positive, exp(d, hn::Mul(hn::Set(d, p), log(d, safe))));
+}
+
+template <class T>
+class Stage final : public NormaliserStage<T> {
+  using D = hn::ScalableTag<T>;
+  static constexpr size_t N = HWY_LANES(T);
+  static constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+ public:
+  explicit Stage(const StageContext& context) {
+    const Entmax& choice = std::get<Entmax>(context.problem.normaliser);
+    fixed_alpha_ = static_cast<T>(choice.alpha);
+    alpha_ = Parameter<T>(choice.alpha_tensor, 0);
+    if (context.gradients) alpha_.set_gradient(std::get<Entmax>(context.gradients->normaliser).alpha_tensor);
+  }
+
+  Kind kind() const override { return Kind::kThreshold; }
+  RowTerm row_term() const override { return RowTerm::kRows; }
+
+  // Statistics: the largest score, tau of the scores less it, and 1 / sum of the powers (1 but for rounding).
+  void solve(Tile<T>& tile, T*) const override {
+    auto& list = candidates::list_of_this_thread<T>();
+    const size_t columns = candidates::padded<T>(tile.nk);
+    list.reserve(columns);
+    const T factor = alpha(tile.head) - 1, p = 1 / factor;
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T* s = tile.s + r * tile.s_stride;
+      T* stats = tile.rows.stats + r * kStatistics;
+      std::fill_n(stats, kStatistics, T(0));
+      const T most = candidates::largest(s, columns);
+      list.n = 0;
+      if (most != kInfinity) candidates::collect(s, columns, most - p, most, list);
+      const T total = most == kInfinity ? most : pad(list, factor);
+      if (!(total < kInfinity) || list.n == 0) {
+        const bool refused = most == kInfinity || !(total < kInfinity);
+        candidates::store_nothing(tile, r, refused ? std::numeric_limits<T>::quiet_NaN() : T(0));
+        stats[1] = kInfinity;
+        continue;
+      }
+      const T tau = threshold(list, p);
+      const T inverse = 1 / powers(list, p, tau);
+      stats[0] = most;
+      stats[1] = tau;
+      stats[2] = inverse;
+      candidates::store_weights(tile, r, list, [&](size_t i) { return list.value[i] * inverse; });
+      tile.rows.carry[r] = 1;
+    }
+  }
+
+  void weights(Tile<T>& tile) const override {
+    const D d;
+    const T factor = alpha(tile.head) - 1, p = 1 / factor;
+    for (size_t r = 0; r < tile.nq; ++r) {
+      T* s = tile.s + r * tile.s_stride;
+      const T* stats = tile.stats + r * kStatistics;
+      const auto most = hn::Set(d, stats[0]), tau = hn::Set(d, stats[1]), inverse = hn::Set(d, stats[2]);
+      for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
+        const auto z = hn::Mul(hn::Set(d, factor), hn::Sub(hn::LoadU(d, s + c), most));
+        hn::StoreU(hn::Mul(inverse, power(d, hn::Sub(z, tau), p)), d, s + c);
+      }
+    }
+  }
+
+  void row_terms(const Tile<T>& tile, T* terms) const override {
+    const D d;
+    const T exponent = 2 - alpha(tile.head);
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T *a = tile.s + r * tile.s_stride, *da = tile.ds + r * tile.s_stride;
+      auto sum = hn::Zero(d), total = hn::Zero(d);
+      for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
+        const auto g = power(d, hn::LoadU(d, a + c), exponent);
+        sum = hn::MulAdd(g, hn::LoadU(d, da + c), sum);
+        total = hn::Add(total, g);
+      }
+      const T all = sum_of_lanes(d, total);
+      terms[r] = all > 0 ? sum_of_lanes(d, sum) / all : T(0);
+    }
+  }
+
+  void backward(Tile<T>& tile) const override {
+    const D d;
+    const T exponent = 2 - alpha(tile.head);
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T* a = tile.s + r * tile.s_stride;
+      T* da = tile.ds + r * tile.s_stride;
+      const auto mean = hn::Set(d, tile.row_term[r]);
+      for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
+        const auto weight = hn::LoadU(d, a + c);
+        const auto g = power(d, weight, exponent);
+        const auto x = hn::Mul(g, hn::Sub(hn::LoadU(d, da + c), mean));
+        hn::StoreU(hn::IfThenElseZero(hn::Gt(weight, hn::Zero(d)), x), d, da + c);
+      }
+    }
+  }
+
+  // d alpha = sum_j dA_j [ (a_j - g_j / G) / (alpha - 1)^2 - (a_j log a_j + H g_j / G) / (alpha - 1) ], G = sum g, H the entropy.
+  size_t partial_size() const override { return alpha_.wants_gradient() ? 1 : 0; }
+  void backward_parameters(const Tile<T>& tile, T* partial) const override {
+    const double factor = static_cast<double>(alpha(tile.head)) - 1;
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T *a = tile.s + r * tile.s_stride, *da = tile.ds + r * tile.s_stride;
+      double total = 0, entropy = 0;
+      for (size_t c = 0; c < tile.nk; ++c) {
+        if (!(a[c] > 0)) continue;
+        total += std::pow(static_cast<double>(a[c]), 1 - factor);
+        entropy -= a[c] * std::log(static_cast<double>(a[c]));
+      }
+      double sum = 0;
+      for (size_t c = 0; c < tile.nk; ++c) {
+        if (!(a[c] > 0)) continue;
+        const double skewed = std::pow(static_cast<double>(a[c]), 1 - factor) / total;
+        sum += da[c] * ((a[c] - skewed) / (factor * factor) -
+                        (a[c] * std::log(static_cast<double>(a[c])) + skewed * entropy) / factor);
+      }
+      *partial += static_cast<T>(sum);
+    }
+  }
+  void store_parameters(size_t head, const T* partial) const override { alpha_.add_to_gradient(head, partial); }
+
+ private:
+  T alpha(size_t head) const { return alpha_ ? *alpha_.of(head) : fixed_alpha_; }
+
+  // Scores to z in place, with padding that never has weight; returns a sum that is NaN if one of them is.
+  static T pad(candidates::List<T>& list, T factor) {
+    T sum = 0;
+    for (size_t i = 0; i < list.n; ++i) sum += list.value[i] *= factor;
+    std::fill(list.value.begin() + list.n, list.value.begin() + candidates::padded<T>(list.n), -kInfinity);
+    return sum;
+  }
+
+  // z to (z - tau)^p in place; returns their sum.
+  static T powers(candidates::List<T>& list, T p, T tau) {
+    const D d;
+    auto sum = hn::Zero(d);
+    for (size_t c = 0; c < candidates::padded<T>(list.n); c += N) {
+      const auto x = power(d, hn::Sub(hn::LoadU(d, &list.value[c]), hn::Set(d, tau)), p);
+      sum = hn::Add(sum, x);
+      hn::StoreU(x, d, &list.value[c]);
+    }
+    return sum_of_lanes(d, sum);
+  }
+
+  // The sum of (z - tau)^p and its derivative by -tau.
+  static void sums(const candidates::List<T>& list, T p, T tau, T* sum, T* slope) {
+    const D d;
+    auto a = hn::Zero(d), b = hn::Zero(d);
+    for (size_t c = 0; c < candidates::padded<T>(list.n); c += N) {
+      const auto x = hn::Sub(hn::LoadU(d, &list.value[c]), hn::Set(d, tau));
+      const auto less = power(d, x, p - 1);
+      a = hn::Add(a, hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), hn::Mul(less, x)));
+      b = hn::Add(b, less);
+    }
+    *sum = sum_of_lanes(d, a);
+    *slope = p * sum_of_lanes(d, b);
+  }
+
+  static T threshold(const candidates::List<T>& list, T p) {
+    // The largest weight is at most 1 and at least 1 / n.
+    T low = -1, high = -std::pow(1 / static_cast<T>(list.n), 1 / p);
+    T tau = low;
+    for (int step = 0; step < 2 * std::numeric_limits<T>::digits && low < high; ++step) {
+      T sum, slope;
+      sums(list, p, tau, &sum, &slope);
+      (sum >= 1 ? low : high) = tau;
+      T next = tau + (sum - 1) / slope;
+      if (!(next > low && next < high)) next = (low + high) / 2;
+      const bool done = std::fabs(next - tau) <= std::numeric_limits<T>::epsilon() * std::fabs(tau) / 2;
+      tau = next;
+      if (done) break;
+    }
+    return p == 2 ? quadratic(list, tau) : tau;
+  }
+
+  // sum (z - tau)^2 = 1 over the support, the entries above the tau found so far.
+  static T quadratic(const candidates::List<T>& list, T tau) {
+    double n = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < list.n; ++i) {
+      if (!(list.value[i] > tau)) continue;
+      const double z = list.value[i];
+      n += 1;
+      sum += z;
+      squares += z * z;
+    }
+    if (n == 0) return tau;
+    const double mean = sum / n, variance = squares / n - mean * mean;
+    return static_cast<T>(mean - std::sqrt(std::max(0.0, 1 / n - variance)));
+  }
+
+  T fixed_alpha_ = T(1.5);
+  Parameter<T> alpha_;
+};
+
+}  // namespace entmax
+
+FOVEA_TARGET_FACTORY(NormaliserPointer, make_entmax, entmax::Stage)
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::engine {
+FOVEA_FACTORY(NormaliserPointer, make_entmax)
+}  // namespace fovea::engine
+#endif

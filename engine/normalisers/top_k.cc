@@ -1,0 +1,173 @@
+// Softmax over the k largest scores of a row, ties to the lower position; over all where it sees fewer than k.
+//
+// Partial selection: the row is dealt into at least 2k groups; the k-th largest of the groups' maxima is a bound that k scores
+// reach, so only what reaches it, little more than k scores, is looked at again. Backward is softmax's on the chosen.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/normalisers/top_k.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "engine/normalisers/candidates-inl.h"
+#include "engine/registry.h"
+#include "engine/simd/export.h"
+#include "engine/simd/math-inl.h"
+#include "engine/simd/reduce-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace top_k {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+class Stage final : public NormaliserStage<T> {
+  using D = hn::ScalableTag<T>;
+  static constexpr size_t N = HWY_LANES(T);
+  static constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+ public:
+  explicit Stage(const StageContext& context) : k_(static_cast<size_t>(std::get<TopK>(context.problem.normaliser).k)) {}
+
+  Kind kind() const override { return Kind::kThreshold; }
+  RowTerm row_term() const override { return RowTerm::kOutput; }
+
+  // Statistics: the largest score, 1 / sum, the k-th score, and the position of the last one equal to it that is chosen (exact
+  // up to 2^24 in float).
+  void solve(Tile<T>& tile, T* lse) const override {
+    auto& list = candidates::list_of_this_thread<T>();
+    const size_t columns = candidates::padded<T>(tile.nk);
+    list.reserve(columns);
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T* s = tile.s + r * tile.s_stride;
+      T* stats = tile.rows.stats + r * kStatistics;
+      std::fill_n(stats, kStatistics, T(0));
+      stats[2] = kInfinity;  // nothing is chosen
+      if (lse) lse[r] = -kInfinity;
+      const T most = candidates::largest(s, columns);
+      if (most == kInfinity) {
+        candidates::store_nothing(tile, r, std::numeric_limits<T>::quiet_NaN());
+        continue;
+      }
+      candidates::collect(s, columns, bound(s, tile.nk), most, list);
+      T last_value = -kInfinity, last_column = 0;
+      choose(list, &last_value, &last_column);
+      const T sum = exponentials(list);
+      if (list.n == 0 || !(sum < kInfinity)) {
+        candidates::store_nothing(tile, r, list.n == 0 ? T(0) : std::numeric_limits<T>::quiet_NaN());
+        continue;
+      }
+      stats[0] = most;
+      stats[1] = 1 / sum;
+      // The score itself, not its difference from the largest: backward compares it with scores made again.
+      stats[2] = last_value == -kInfinity ? -kInfinity : s[static_cast<size_t>(last_column)];
+      stats[3] = static_cast<T>(tile.k0) + last_column;
+      if (lse) lse[r] = most + std::log(sum);
+      candidates::store_weights(tile, r, list, [&](size_t i) { return list.value[i] * stats[1]; });
+      tile.rows.carry[r] = 1;
+    }
+  }
+
+  void weights(Tile<T>& tile) const override {
+    const D d;
+    for (size_t r = 0; r < tile.nq; ++r) {
+      T* s = tile.s + r * tile.s_stride;
+      const T* stats = tile.stats + r * kStatistics;
+      const auto most = hn::Set(d, stats[0]), inverse = hn::Set(d, stats[1]), limit = hn::Set(d, stats[2]);
+      const auto last = hn::Set(d, stats[3]);
+      for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
+        const auto x = hn::LoadU(d, s + c), position = hn::Iota(d, static_cast<T>(tile.k0 + c));
+        const auto tie = hn::And(hn::Eq(x, limit), hn::Le(position, last));
+        const auto in = hn::Or(hn::Gt(x, limit), hn::And(tie, hn::Gt(x, hn::Set(d, -kInfinity))));
+        hn::StoreU(hn::IfThenElseZero(in, hn::Mul(inverse, exp_bounded(d, hn::Sub(x, most)))), d, s + c);
+      }
+    }
+  }
+
+  // ds = a (dA - sum a dA + d lse)
+  void backward(Tile<T>& tile) const override {
+    const D d;
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T* a = tile.s + r * tile.s_stride;
+      T* g = tile.ds + r * tile.s_stride;
+      const auto term = hn::Set(d, tile.row_term[r] - (tile.d_lse ? tile.d_lse[r] : T(0)));
+      for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N)
+        hn::StoreU(hn::Mul(hn::LoadU(d, a + c), hn::Sub(hn::LoadU(d, g + c), term)), d, g + c);
+    }
+  }
+
+ private:
+  // Less than the k-th largest of the n scores, or -infinity: at least k scores are above, or all that are not masked.
+  T bound(const T* s, size_t n) const {
+    if (k_ * 4 >= n) return -kInfinity;
+    const D d;
+    const size_t columns = candidates::padded<T>(n), groups = (2 * k_ + 3 * N - 1) / N * N;
+    static thread_local std::vector<T> maxima;
+    maxima.assign(groups, -kInfinity);
+    for (size_t c = 0; c < columns;) {
+      for (size_t g = 0; g < groups && c < columns; g += N, c += N)
+        hn::StoreU(hn::Max(hn::LoadU(d, &maxima[g]), hn::LoadU(d, s + c)), d, &maxima[g]);
+    }
+    std::nth_element(maxima.begin(), maxima.begin() + (k_ - 1), maxima.end(), std::greater<>());
+    const T kth = maxima[k_ - 1];
+    return kth == -kInfinity ? kth : std::nextafter(kth, -kInfinity);
+  }
+
+  // Keeps the k largest of the list; says the least of them and the column of its last copy that is kept.
+  void choose(candidates::List<T>& list, T* last_value, T* last_column) const {
+    if (list.n < k_) return;  // all there are
+    static thread_local std::vector<T> values;
+    values.assign(list.value.begin(), list.value.begin() + list.n);
+    std::nth_element(values.begin(), values.begin() + (k_ - 1), values.end(), std::greater<>());
+    const T kth = values[k_ - 1];
+    size_t above = 0;
+    for (size_t i = 0; i < list.n; ++i) above += list.value[i] > kth;
+    size_t ties = k_ - above, n = 0;
+    for (size_t i = 0; i < list.n; ++i) {
+      const T x = list.value[i];
+      const bool tie = x == kth && ties > 0;
+      if (tie) {
+        --ties;
+        *last_column = static_cast<T>(list.column[i]);
+      }
+      if (!tie && x <= kth) continue;  // NaN stays, and shows in the sum
+      list.value[n] = x;
+      list.column[n++] = list.column[i];
+    }
+    list.n = n;
+    *last_value = kth;
+  }
+
+  // Differences from the largest score to exponentials, in place; returns their sum.
+  static T exponentials(candidates::List<T>& list) {
+    const D d;
+    std::fill(list.value.begin() + list.n, list.value.begin() + candidates::padded<T>(list.n), -kInfinity);
+    auto sum = hn::Zero(d);
+    for (size_t c = 0; c < candidates::padded<T>(list.n); c += N) {
+      const auto x = exp_bounded(d, hn::LoadU(d, &list.value[c]));
+      sum = hn::Add(sum, x);
+      hn::StoreU(x, d, &list.value[c]);
+    }
+    return sum_of_lanes(d, sum);
+  }
+
+  const size_t k_;
+};
+
+}  // namespace top_k
+
+FOVEA_TARGET_FACTORY(NormaliserPointer, make_top_k, top_k::Stage)
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::engine {
+FOVEA_FACTORY(NormaliserPointer, make_top_k)
+}  // namespace fovea::engine
+#endif
