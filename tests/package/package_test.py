@@ -1,6 +1,7 @@
 """What `cmake --install` and `pip install` leave, used from outside the tree and from a prefix that was moved."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,11 @@ from pathlib import Path
 SOURCE = Path(os.environ["FOVEA_SOURCE_DIR"])
 BUILD = Path(os.environ["FOVEA_BUILD_DIR"])
 LIBTORCH = os.environ["LIBTORCH_DIR"]
+
+
+def readme(language):
+    """The README's first block in that language."""
+    return re.search(rf"```{language}\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL).group(1)
 
 
 def run(*command, **options):
@@ -30,8 +36,10 @@ class Package(unittest.TestCase):
         cls.prefix.parent.mkdir()
         (cls.scratch / "installed").rename(cls.prefix)
 
-    def consumer(self, name, *flags):
+    def consumer(self, name, *flags, readme=None):
         shutil.copytree(SOURCE / "tests/package" / name, self.scratch / name)
+        if readme:
+            (self.scratch / name / "readme.cc").write_text(readme)
         build = self.scratch / name / "build"
         run("cmake", "-G", "Ninja", "-S", self.scratch / name, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
             "-DCMAKE_BUILD_TYPE=Release", *flags)
@@ -53,9 +61,10 @@ class Package(unittest.TestCase):
         self.assertEqual([name for name in needed if not name.startswith(known)], [])
         self.assertLess(program.stat().st_size, 8e6)
 
-    def test_fovea_serves_a_program(self):
-        program = self.consumer("fovea", f"-DLIBTORCH_DIR={LIBTORCH}")
+    def test_fovea_serves_a_program_and_the_readmes(self):
+        program = self.consumer("fovea", f"-DLIBTORCH_DIR={LIBTORCH}", readme=readme("cpp"))
         self.assertEqual(run(program), "ok\n")
+        run(program.with_name("readme"))
 
     def test_the_installed_command_runs(self):
         self.assertIn("libtorch", run(self.prefix / "bin/fovea", "--version"))
