@@ -13,18 +13,58 @@ namespace fovea::engine {
 namespace HWY_NAMESPACE {
 namespace product {
 
+// Rows of a 128-bit block: transposing whole blocks needs no shuffle across them.
+template <class T>
+inline constexpr size_t kBlock = 16 / sizeof(T);
+
+// Vector of elements [e, e + kBlock) of rows j, j + kBlock, j + 2 kBlock, ...: one row a block.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const T* rows, size_t stride) {
+  if constexpr (hn::MaxLanes(D()) == kBlock<T>) {
+    return hn::LoadU(d, rows);
+  } else {
+    const hn::Half<D> half;
+    const size_t rows_below = hn::MaxLanes(half);
+    return hn::Combine(d, load_blocks(half, rows + rows_below * stride, stride), load_blocks(half, rows, stride));
+  }
+}
+
+// Elements [e, e + kBlock) of one vector's worth of keys, scaled and transposed to [kBlock][W].
+template <class T>
+HWY_INLINE void transpose_block(const T* HWY_RESTRICT rows, size_t stride, T scale, T* HWY_RESTRICT to) {
+  constexpr size_t W = kPanelWidth<T>;
+  const hn::ScalableTag<T> d;
+  const auto factor = hn::Set(d, scale);
+  const auto load = [&](size_t i) HWY_ATTR { return hn::Mul(factor, load_blocks(d, rows + i * stride, stride)); };
+  if constexpr (sizeof(T) == 8) {
+    const auto a = load(0), b = load(1);
+    hn::StoreU(hn::InterleaveLower(d, a, b), d, to);
+    hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + W);
+  } else {
+    const hn::Repartition<double, decltype(d)> wide;
+    const auto a = load(0), b = load(1), c = load(2), e = load(3);
+    const auto ab_low = hn::BitCast(wide, hn::InterleaveLower(d, a, b)), ab_high = hn::BitCast(wide, hn::InterleaveUpper(d, a, b));
+    const auto ce_low = hn::BitCast(wide, hn::InterleaveLower(d, c, e)), ce_high = hn::BitCast(wide, hn::InterleaveUpper(d, c, e));
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab_low, ce_low)), d, to);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab_low, ce_low)), d, to + W);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab_high, ce_high)), d, to + 2 * W);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab_high, ce_high)), d, to + 3 * W);
+  }
+}
+
 template <class T>
 void pack(const T* rows, size_t stride, size_t n, size_t width, T scale, T* panel) {
-  constexpr size_t W = kPanelWidth<T>;
+  constexpr size_t W = kPanelWidth<T>, N = kLanes<T>;
   for (size_t first = 0; first < kPanelKeys; first += W, panel += W * width) {
-    for (size_t j = 0; j < W; ++j) {
-      T* HWY_RESTRICT to = panel + j;
-      if (first + j >= n) {
-        for (size_t e = 0; e < width; ++e) to[e * W] = 0;
-        continue;
+    for (size_t j = first; j < first + W; j += N) {
+      T* to = panel + (j - first);
+      size_t e = 0;
+      if (j + N <= n) {
+        for (; e + kBlock<T> <= width; e += kBlock<T>) transpose_block(rows + j * stride + e, stride, scale, to + e * W);
       }
-      const T* HWY_RESTRICT from = rows + (first + j) * stride;
-      for (size_t e = 0; e < width; ++e) to[e * W] = scale * from[e];
+      for (; e < width; ++e) {
+        for (size_t i = 0; i < N; ++i) to[e * W + i] = j + i < n ? scale * rows[(j + i) * stride + e] : T(0);
+      }
     }
   }
 }
@@ -87,6 +127,9 @@ void add_careful(T weight, const T* row, size_t width, T* out) {
   for (size_t e = 0; e < width; ++e) out[e] += weight * row[e];
 }
 
+// Rows of the right side that stay in the first-level cache while all rows of the left pass: 128 x 4 vectors are 32 KB.
+constexpr size_t kDepth = 128;
+
 template <class T>
 void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into,
                const T* carry, T* out, size_t out_stride) {
@@ -104,16 +147,22 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
     Block<T> block{.a = nullptr, .a_stride = tile.s_stride, .b = nullptr, .b_stride = stride, .c = nullptr,
                    .c_stride = out_stride, .depth = 0, .into = into, .alpha = alpha, .carry = nullptr, .lanes = lanes};
-    for (size_t r = 0, n; r < tile.nq; r += n) {
-      n = rows_of(tile.nq - r);
-      size_t begin, end;
-      reach(tile, r, n, &begin, &end);
-      block.a = weights + r * tile.s_stride + begin;
-      block.b = rows + begin * stride + column;
-      block.c = out + r * out_stride + column;
-      block.depth = end - begin;
-      block.carry = carry + r;
-      multiply_any<T, Side::kPlain>(n, vectors, block);
+    for (size_t from = 0; from < std::max<size_t>(1, tile.nk); from += kDepth) {
+      block.into = from == 0 ? into : Into::kAdd;
+      for (size_t r = 0, n; r < tile.nq; r += n) {
+        n = rows_of(tile.nq - r);
+        size_t begin, end;
+        reach(tile, r, n, &begin, &end);
+        begin = std::max(begin, from);
+        end = std::max(begin, std::min(end, from + kDepth));
+        if (begin == end && block.into == Into::kAdd) continue;
+        block.a = weights + r * tile.s_stride + begin;
+        block.b = rows + begin * stride + column;
+        block.c = out + r * out_stride + column;
+        block.depth = end - begin;
+        block.carry = carry + r;
+        multiply_any<T, Side::kPlain>(n, vectors, block);
+      }
     }
   });
 }

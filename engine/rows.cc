@@ -133,17 +133,24 @@ template <class T>
 bool finite(const T* x, size_t stride, size_t rows, size_t width) {
   const hn::ScalableTag<T> d;
   const size_t N = hn::Lanes(d);
-  auto sum = hn::Zero(d);
+  auto a = hn::Zero(d), b = a, c = a, f = a;
   T rest = 0;
+  const auto zero_of = [d](const T* p) HWY_ATTR {
+    const auto v = hn::LoadU(d, p);
+    return hn::Sub(v, v);
+  };
   for (size_t r = 0; r < rows; ++r, x += stride) {
     size_t e = 0;
-    for (; e + N <= width; e += N) {
-      const auto v = hn::LoadU(d, x + e);
-      sum = hn::Add(sum, hn::Sub(v, v));
+    for (; e + 4 * N <= width; e += 4 * N) {
+      a = hn::Add(a, zero_of(x + e));
+      b = hn::Add(b, zero_of(x + e + N));
+      c = hn::Add(c, zero_of(x + e + 2 * N));
+      f = hn::Add(f, zero_of(x + e + 3 * N));
     }
+    for (; e + N <= width; e += N) a = hn::Add(a, zero_of(x + e));
     for (; e < width; ++e) rest += x[e] - x[e];
   }
-  return hn::GetLane(hn::SumOfLanes(d, sum)) + rest == 0;
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, f)))) + rest == 0;
 }
 
 template <class T>
@@ -211,6 +218,11 @@ Stored* row_at(const Rows& rows, size_t row) {
 
 template <class T>
 void load_rows(DType dtype, const Rows& rows, size_t row0, size_t n, size_t width, T* out, size_t out_stride) {
+  if (out_stride == width && rows.stride == static_cast<int64_t>(width) && n > 1) {
+    Rows one = rows;
+    one.data = rows.data + row0 * width * size_of(dtype);
+    return load_rows(dtype, one, 0, 1, n * width, out, n * width);
+  }
   for (size_t r = 0; r < n; ++r, out += out_stride) {
     if constexpr (sizeof(T) == 8) {
       std::copy_n(row_at<const double>(rows, row0 + r), width, out);
@@ -226,6 +238,12 @@ void load_rows(DType dtype, const Rows& rows, size_t row0, size_t n, size_t widt
 
 template <class T>
 void store_rows(const T* in, size_t in_stride, size_t n, size_t width, DType dtype, const Rows& rows, size_t row0) {
+  // Rows without gaps are one long row.
+  if (in_stride == width && rows.stride == static_cast<int64_t>(width) && n > 1) {
+    Rows one = rows;
+    one.data = rows.data + row0 * width * size_of(dtype);
+    return store_rows(in, n * width, 1, n * width, dtype, one, 0);
+  }
   for (size_t r = 0; r < n; ++r, in += in_stride) {
     if constexpr (sizeof(T) == 8) {
       std::copy_n(in, width, row_at<double>(rows, row0 + r));

@@ -61,7 +61,7 @@ class SoftmaxStage final : public NormaliserStage<T> {
       hn::StoreU(safe, d, base + r);
       hn::StoreU(exp2_bounded(d, hn::Mul(hn::Sub(before, safe), hn::Set(d, kLog2E))), d, tile.rows.carry + r);
     }
-    for (size_t r = 0; r < tile.nq; ++r) sum[r] = exponentials(tile.s + r * tile.s_stride, columns, base[r], T(1));
+    for (size_t r = 0; r < tile.nq; ++r) sum[r] = exponentials(tile.s + r * tile.s_stride, columns, base[r], [](V x) HWY_ATTR { return x; });
     for (size_t r = 0; r < tile.nq; r += kN) {
       const V carried = hn::Mul(hn::LoadU(d, tile.rows.sum + r), hn::LoadU(d, tile.rows.carry + r));
       hn::StoreU(hn::Add(carried, hn::LoadU(d, sum + r)), d, tile.rows.sum + r);
@@ -97,7 +97,9 @@ class SoftmaxStage final : public NormaliserStage<T> {
   void weights(Tile<T>& tile) const override {
     const size_t columns = (tile.nk + kN - 1) / kN * kN;
     for (size_t r = 0; r < tile.nq; ++r) {
-      exponentials(tile.s + r * tile.s_stride, columns, tile.stats[r * kStatistics], tile.stats[r * kStatistics + 1]);
+      const V scale = hn::Set(D(), tile.stats[r * kStatistics + 1]);
+      exponentials(tile.s + r * tile.s_stride, columns, tile.stats[r * kStatistics],
+                   [scale](V x) HWY_ATTR { return hn::Mul(x, scale); });
     }
   }
 
@@ -144,10 +146,11 @@ class SoftmaxStage final : public NormaliserStage<T> {
     return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
   }
 
-  // s = exp(s - base) * scale; returns the sum of the exponentials. Four vectors at a time keep dependent operations apart.
-  static HWY_INLINE T exponentials(T* HWY_RESTRICT s, size_t columns, T base, T scale) {
+  // s = last(exp(s - base)); returns the sum of the exponentials. Four vectors at a time keep dependent operations apart.
+  template <class Last>
+  static HWY_INLINE T exponentials(T* HWY_RESTRICT s, size_t columns, T base, const Last& last) {
     const D d;
-    const V b = hn::Set(d, base), log2e = hn::Set(d, kLog2E), factor = hn::Set(d, scale);
+    const V b = hn::Set(d, base), log2e = hn::Set(d, kLog2E);
     V sum[2] = {hn::Zero(d), hn::Zero(d)};
     size_t c = 0;
     for (; c + 4 * kN <= columns; c += 4 * kN) {
@@ -155,13 +158,13 @@ class SoftmaxStage final : public NormaliserStage<T> {
       for (size_t i = 0; i < 4; ++i) {
         const V x = exp2_bounded(d, hn::Mul(hn::Sub(hn::LoadU(d, s + c + i * kN), b), log2e));
         sum[i % 2] = hn::Add(sum[i % 2], x);
-        hn::StoreU(hn::Mul(x, factor), d, s + c + i * kN);
+        hn::StoreU(last(x), d, s + c + i * kN);
       }
     }
     for (; c < columns; c += kN) {
       const V x = exp2_bounded(d, hn::Mul(hn::Sub(hn::LoadU(d, s + c), b), log2e));
       sum[0] = hn::Add(sum[0], x);
-      hn::StoreU(hn::Mul(x, factor), d, s + c);
+      hn::StoreU(last(x), d, s + c);
     }
     return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[0], sum[1])));
   }
