@@ -1,0 +1,71 @@
+#include "data/bags.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "data/csv.h"
+#include "data/file.h"
+
+namespace fovea::data {
+
+Bags read_bags(const std::string& path) {
+  const Table table = read_csv(path);
+  if (table.header.size() < 3 || table.header[0] != "bag" || table.header[1] != "label")
+    throw FileError(path, 1, "expected a header that starts bag,label and names at least one feature");
+  Bags out;
+  out.width = static_cast<int64_t>(table.header.size()) - 2;
+  std::map<std::string, size_t> where;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const auto& cells = table.rows[row];
+    const int64_t label = parse_integer(cells[1], "column 'label'", path, table.lines[row]);
+    const auto [place, fresh] = where.try_emplace(cells[0], out.size());
+    if (fresh) {
+      out.names.push_back(cells[0]);
+      out.labels.push_back(label);
+      out.features.emplace_back();
+    } else if (out.labels[place->second] != label) {
+      throw FileError(path, table.lines[row], fmt::format("bag {} has label {} here and {} before", shown(cells[0]), label,
+                                                          out.labels[place->second]));
+    }
+    for (size_t c = 2; c < cells.size(); ++c)
+      out.features[place->second].push_back(
+          static_cast<float>(parse_number(cells[c], "column '" + table.header[c] + "'", path, table.lines[row])));
+  }
+  return out;
+}
+
+Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
+  const auto width = static_cast<size_t>(bags.width);
+  std::vector<double> sum(width), squares(width);
+  double count = 0;
+  for (const int64_t bag : chosen) {
+    const auto& values = bags.features[static_cast<size_t>(bag)];
+    for (size_t i = 0; i < values.size(); ++i) {
+      sum[i % width] += values[i];
+      squares[i % width] += double{values[i]} * values[i];
+    }
+    count += static_cast<double>(values.size() / width);
+  }
+  Scaling out;
+  for (size_t f = 0; f < width; ++f) {
+    const double mean = count > 0 ? sum[f] / count : 0;
+    out.mean.push_back(static_cast<float>(mean));
+    out.deviation.push_back(static_cast<float>(std::sqrt(std::max(0.0, count > 0 ? squares[f] / count - mean * mean : 0))));
+  }
+  return out;
+}
+
+void apply(const Scaling& scaling, Bags& bags) {
+  const auto width = static_cast<size_t>(bags.width);
+  if (scaling.mean.size() != width)
+    throw InvalidArgument(fmt::format("features: {} in a row, expected {}", width, scaling.mean.size()));
+  for (auto& values : bags.features)
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float deviation = scaling.deviation[i % width];
+      values[i] = deviation > 1e-12f ? (values[i] - scaling.mean[i % width]) / deviation : 0.0f;
+    }
+}
+
+}  // namespace fovea::data

@@ -1,0 +1,28 @@
+// Bags of instances: CSV `bag,label,f0,f1,…`, one instance a row, the label the bag's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fovea::data {
+
+struct Bags {
+  int64_t width = 0;                         // features of an instance
+  std::vector<std::string> names;            // in order of first appearance
+  std::vector<int64_t> labels;               // of each bag
+  std::vector<std::vector<float>> features;  // of each bag: instances one after another, `width` numbers each
+  size_t size() const { return names.size(); }
+};
+
+// Rows of a bag need not be neighbours; a bag whose rows disagree about the label is refused.
+Bags read_bags(const std::string& path);
+
+// Per feature, (x - mean) / deviation with the numbers of the bags given; a constant feature becomes 0.
+struct Scaling {
+  std::vector<float> mean, deviation;
+};
+Scaling scaling_of(const Bags&, const std::vector<int64_t>& bags);
+void apply(const Scaling&, Bags&);
+
+}  // namespace fovea::data

@@ -1,0 +1,222 @@
+#include "data/csv.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "data/file.h"
+#include "data/nearest.h"
+
+namespace fovea::data {
+namespace {
+
+bool is_missing(const std::string& cell) { return cell.empty() || cell == "NA" || cell == "?"; }
+
+// Reads one record at a time; a quoted field may run over several lines.
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& name) : text_(text), name_(name) {
+    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
+  }
+
+  // The next record's fields, or nothing at the end; blank lines are passed over.
+  std::optional<std::vector<std::string>> next() {
+    while (!text_.empty() && (text_[0] == '\n' || text_.starts_with("\r\n"))) {
+      text_.remove_prefix(text_[0] == '\n' ? 1 : 2);
+      ++line_;
+    }
+    if (text_.empty()) return std::nullopt;
+    start_ = line_;
+    std::vector<std::string> fields;
+    do fields.push_back(field());
+    while (consume(','));
+    if (!text_.empty()) {
+      consume('\r');
+      if (!consume('\n')) throw FileError(name_, line_, "expected a comma or the line's end after a closing quote");
+      ++line_;
+    }
+    return fields;
+  }
+  size_t start_line() const { return start_; }
+
+ private:
+  bool consume(char c) {
+    if (text_.empty() || text_[0] != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  std::string field() {
+    if (!consume('"')) {
+      const size_t end = std::min(text_.find_first_of(",\r\n"), text_.size());
+      std::string value(text_.substr(0, end));
+      text_.remove_prefix(end);
+      return value;
+    }
+    std::string value;
+    for (;;) {
+      const size_t end = text_.find('"');
+      if (end == std::string_view::npos) throw FileError(name_, start_, "a quoted field is never closed");
+      value += text_.substr(0, end);
+      line_ += static_cast<size_t>(std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(end), '\n'));
+      text_.remove_prefix(end + 1);
+      if (!consume('"')) return value;
+      value += '"';
+    }
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  size_t line_ = 1, start_ = 1;
+};
+
+bool is_row_number(const Table& table) {
+  const std::string& name = table.header[0];
+  if (name != "rownames" && !name.empty() && name != "Unnamed: 0") return false;
+  for (size_t row = 0; row < table.rows.size(); ++row)
+    if (table.rows[row][0] != std::to_string(row + 1) && table.rows[row][0] != std::to_string(row)) return false;
+  return true;
+}
+
+std::vector<size_t> input_columns(const Table& table, const std::vector<std::string>& names, size_t target) {
+  std::vector<size_t> columns;
+  for (const std::string& name : names) columns.push_back(table.column(name));
+  if (names.empty()) {
+    for (size_t c = is_row_number(table) ? 1 : 0; c < table.header.size(); ++c)
+      if (c != target && table.numeric(c)) columns.push_back(c);
+    if (columns.empty())
+      throw FileError(table.path, 1, fmt::format("expected a numeric input column beside '{}'", table.header[target]));
+  }
+  if (std::find(columns.begin(), columns.end(), target) != columns.end())
+    throw FileError(table.path, 1, fmt::format("column '{}' is both input and target", table.header[target]));
+  return columns;
+}
+
+// The value that stands in for a column's missing cells.
+double stand_in(const Table& table, size_t column, Missing missing) {
+  std::vector<double> known;
+  for (size_t row = 0; row < table.rows.size(); ++row)
+    if (!is_missing(table.rows[row][column]))
+      known.push_back(parse_number(table.rows[row][column], "column '" + table.header[column] + "'", table.path,
+                                   table.lines[row]));
+  if (known.empty()) throw FileError(table.path, 1, fmt::format("column '{}' is empty", table.header[column]));
+  if (missing == Missing::kMean) {
+    double sum = 0;
+    for (double v : known) sum += v;
+    return sum / static_cast<double>(known.size());
+  }
+  std::sort(known.begin(), known.end());
+  const size_t half = known.size() / 2;
+  return known.size() % 2 ? known[half] : 0.5 * (known[half - 1] + known[half]);
+}
+
+}  // namespace
+
+size_t Table::column(const std::string& name) const {
+  const auto found = std::find(header.begin(), header.end(), name);
+  if (found == header.end())
+    throw FileError(path, 1, fmt::format("no column '{}'{}; the columns are {}", name, did_you_mean(name, header),
+                                         fmt::join(header, ", ")));
+  return static_cast<size_t>(found - header.begin());
+}
+
+std::vector<double> Table::numbers(size_t column) const {
+  std::vector<double> values;
+  values.reserve(rows.size());
+  for (size_t row = 0; row < rows.size(); ++row)
+    values.push_back(parse_number(rows[row][column], "column '" + header[column] + "'", path, lines[row]));
+  return values;
+}
+
+bool Table::numeric(size_t column) const {
+  bool any = false;
+  for (const auto& row : rows) {
+    if (is_missing(row[column])) continue;
+    any = true;
+    try {
+      parse_number(row[column], "", path, 1);
+    } catch (const FileError&) {
+      // A number that is not finite is a bad cell of a numeric column, to be reported where it is read.
+      const std::string& cell = row[column];
+      if (cell.find_first_not_of("+-.0123456789eEinfatyINFATY") != std::string::npos) return false;
+    }
+  }
+  return any;
+}
+
+Table parse_csv(const std::string& text, const std::string& name) {
+  each_line(std::string_view(text), name, [](size_t, std::string_view) {});  // UTF-8, no NUL
+  Table table;
+  table.path = name;
+  Reader reader(text, name);
+  auto header = reader.next();
+  if (!header) throw FileError(name, 1, "expected a header line with column names");
+  table.header = std::move(*header);
+  std::set<std::string> seen;
+  for (const std::string& column : table.header)
+    if (!seen.insert(column).second) throw FileError(name, 1, fmt::format("column '{}' occurs twice", column));
+  while (auto row = reader.next()) {
+    if (row->size() != table.header.size())
+      throw FileError(name, reader.start_line(),
+                      fmt::format("expected {} fields as in the header, found {}", table.header.size(), row->size()));
+    table.lines.push_back(reader.start_line());
+    table.rows.push_back(std::move(*row));
+  }
+  if (table.rows.empty()) throw FileError(name, 2, "expected at least one row after the header");
+  return table;
+}
+
+Table read_csv(const std::string& path) { return parse_csv(read_file(path), path); }
+
+Regression regression(const Table& table, const Columns& wanted) {
+  Regression out;
+  const size_t target = wanted.y.empty() ? table.header.size() - 1 : table.column(wanted.y);
+  if (!table.numeric(target))
+    throw FileError(table.path, 1,
+                    fmt::format("the target column '{}' is not numeric: name another with --set y=COLUMN", table.header[target]));
+  const std::vector<size_t> columns = input_columns(table, wanted.x, target);
+  out.target = table.header[target];
+  std::vector<std::optional<double>> fill(columns.size());
+  for (size_t c : columns) out.inputs.push_back(table.header[c]);
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const auto& cells = table.rows[row];
+    const bool drop = wanted.missing == Missing::kDrop &&
+                      (is_missing(cells[target]) ||
+                       std::any_of(columns.begin(), columns.end(), [&](size_t c) { return is_missing(cells[c]); }));
+    if (drop) {
+      ++out.dropped;
+      continue;
+    }
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const std::string& cell = cells[columns[i]];
+      const bool empty = is_missing(cell);
+      if (empty && wanted.missing == Missing::kError)
+        throw FileError(table.path, table.lines[row],
+                        fmt::format("column '{}' is empty: --set missing=drop, mean or median says what to do",
+                                    table.header[columns[i]]));
+      if (empty) {
+        if (!fill[i]) fill[i] = stand_in(table, columns[i], wanted.missing);
+        ++out.filled;
+      }
+      out.x.push_back(empty ? *fill[i]
+                            : parse_number(cell, "column '" + table.header[columns[i]] + "'", table.path, table.lines[row]));
+    }
+    out.y.push_back(parse_number(cells[target], "column '" + out.target + "'", table.path, table.lines[row]));
+  }
+  if (out.y.empty()) throw FileError(table.path, 0, "every row has an empty cell: nothing is left");
+  return out;
+}
+
+std::vector<double> inputs(const Table& table, const std::vector<std::string>& names) {
+  std::vector<std::vector<double>> columns;
+  for (const std::string& name : names) columns.push_back(table.numbers(table.column(name)));
+  std::vector<double> x;
+  x.reserve(table.rows.size() * names.size());
+  for (size_t row = 0; row < table.rows.size(); ++row)
+    for (const auto& column : columns) x.push_back(column[row]);
+  return x;
+}
+
+}  // namespace fovea::data

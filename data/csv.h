@@ -1,0 +1,51 @@
+// Tables with a header: comma-separated values with RFC 4180 quoting, gzip or not.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace fovea::data {
+
+struct Table {
+  std::string path;                          // for messages
+  std::vector<std::string> header;           // distinct names
+  std::vector<std::vector<std::string>> rows;  // each as wide as the header
+  std::vector<size_t> lines;                 // where each row starts in the file, from 1
+
+  // The column of that name; otherwise an error that lists the columns and suggests the nearest.
+  size_t column(const std::string& name) const;
+  // Every entry of a column as a number; the error names line and column.
+  std::vector<double> numbers(size_t column) const;
+  // Whether a column's entries are numbers, empty ones aside, and at least one is there.
+  bool numeric(size_t column) const;
+};
+
+Table read_csv(const std::string& path);
+Table parse_csv(const std::string& text, const std::string& name);
+
+// What to do with an empty cell (also "NA" and "?") of a numeric column.
+enum class Missing { kError, kDrop, kMean, kMedian };
+
+// Inputs and target of a regression table: x[row * names.size() + column], y[row].
+struct Regression {
+  std::vector<std::string> inputs;  // column names
+  std::string target;
+  std::vector<double> x, y;
+  size_t dropped = 0, filled = 0;  // rows left out, cells filled in, by `missing`
+  size_t rows() const { return y.size(); }
+};
+
+// `x` empty: every numeric column but the target, a leading column of row numbers (R's `rownames`) left out;
+// `y` empty: the last column.
+struct Columns {
+  std::vector<std::string> x = {};
+  std::string y = {};
+  Missing missing = Missing::kError;
+};
+Regression regression(const Table&, const Columns&);
+
+// Only the inputs, as predict gets them: the table may lack the target.
+std::vector<double> inputs(const Table&, const std::vector<std::string>& names);
+
+}  // namespace fovea::data

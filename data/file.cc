@@ -1,0 +1,156 @@
+#include "data/file.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+
+namespace fovea::data {
+namespace {
+
+std::string with_place(std::string_view path, size_t line, std::string_view what) {
+  return line ? fmt::format("{}:{}: {}", path, line, what) : fmt::format("{}: {}", path, what);
+}
+
+struct Inflater {
+  z_stream stream{};
+  Inflater() { inflateInit2(&stream, 15 + 16); }
+  ~Inflater() { inflateEnd(&stream); }
+};
+
+// A gzip file may hold several members one after another; each must be whole.
+std::string gunzip(const std::string& packed, const std::string& path) {
+  Inflater inflater;
+  z_stream& stream = inflater.stream;
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string text;
+  std::string block(1 << 16, '\0');
+  for (;;) {
+    stream.next_out = reinterpret_cast<Bytef*>(block.data());
+    stream.avail_out = static_cast<uInt>(block.size());
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    text.append(block.data(), block.size() - stream.avail_out);
+    if (status == Z_STREAM_END) {
+      if (stream.avail_in == 0) return text;
+      inflateReset(&stream);
+      continue;
+    }
+    if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0))
+      throw FileError(path, 0, "gzip stream cut short: expected more bytes (download it again)");
+    if (status != Z_OK)
+      throw FileError(path, 0, fmt::format("damaged gzip stream: {}", stream.msg ? stream.msg : "bad data"));
+  }
+}
+
+// The number of bytes of the UTF-8 character at `at`, or 0 where there is none (overlong forms and surrogates included).
+size_t utf8_length(std::string_view bytes, size_t at) {
+  const auto byte = [&](size_t i) -> unsigned { return i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0; };
+  const auto tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned lead = byte(at);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return tail(at + 1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const unsigned second = byte(at + 1);
+    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return 0;
+    return tail(at + 1) && tail(at + 2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const unsigned second = byte(at + 1);
+    if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return 0;
+    return tail(at + 1) && tail(at + 2) && tail(at + 3) ? 4 : 0;
+  }
+  return 0;
+}
+
+void visit_line(std::string_view line, const std::string& name, size_t number, const LineVisitor& visit) {
+  if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.find('\0') != std::string_view::npos)
+    throw FileError(name, number, "expected text, found a NUL byte (is this a binary file?)");
+  if (!is_utf8(line)) throw FileError(name, number, fmt::format("expected UTF-8 text, found {}", shown(line)));
+  visit(number, line);
+}
+
+}  // namespace
+
+FileError::FileError(std::string_view path, size_t line, std::string_view what)
+    : InvalidArgument(with_place(path, line, what)) {}
+
+std::string read_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw FileError(path, 0, "expected a file, found a folder");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw FileError(path, 0, std::filesystem::exists(path, ignored) ? "cannot be read" : "no such file");
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) throw FileError(path, 0, "reading failed part-way");
+  if (bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b') bytes = gunzip(bytes, path);
+  if (bytes.empty()) throw FileError(path, 0, "expected data, found an empty file");
+  return bytes;
+}
+
+bool is_utf8(std::string_view bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t length = utf8_length(bytes, at);
+    if (!length) return false;
+    at += length;
+  }
+  return true;
+}
+
+void each_line(std::string_view text, const std::string& path, const LineVisitor& visit) {
+  size_t number = 0;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    visit_line(text.substr(0, end), path, ++number, visit);
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void each_line(std::istream& stream, const std::string& name, const LineVisitor& visit) {
+  size_t number = 0;
+  for (std::string line; std::getline(stream, line);) visit_line(line, name, ++number, visit);
+}
+
+double parse_number(std::string_view text, std::string_view what, const std::string& path, size_t line) {
+  double value = 0;
+  std::string_view digits = text;
+  while (digits.starts_with(' ')) digits.remove_prefix(1);
+  while (digits.ends_with(' ')) digits.remove_suffix(1);
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() || !std::isfinite(value))
+    throw FileError(path, line, fmt::format("{}: expected a finite number, found {}", what, shown(text)));
+  return value;
+}
+
+int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path, size_t line) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+    throw FileError(path, line, fmt::format("{}: expected an integer, found {}", what, shown(text)));
+  return value;
+}
+
+std::string shown(std::string_view text) {
+  std::string out = "'";
+  for (size_t at = 0; at < text.size() && at < 40;) {
+    const size_t length = utf8_length(text, at);
+    const auto byte = static_cast<uint8_t>(text[at]);
+    if (length == 0 || byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+      at += 1;
+    } else {
+      out += text.substr(at, length);
+      at += length;
+    }
+  }
+  return out + (text.size() > 40 ? "…'" : "'");
+}
+
+}  // namespace fovea::data

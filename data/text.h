@@ -1,0 +1,47 @@
+// Labelled text: `label<space>text`, `label<TAB>text`, JSON Lines; parallel text; white-space tokens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea::data {
+
+// Words between white space (ASCII blanks and the UTF-8 no-break space).
+std::vector<std::string> words(std::string_view text);
+// ASCII letters made small; bytes of other letters are left as they are.
+std::string lower_ascii(std::string_view text);
+
+struct LabelledText {
+  std::string path;
+  std::vector<std::string> labels;  // as written
+  std::vector<std::string> texts;
+  std::vector<size_t> lines;        // where each stands in the file
+  size_t size() const { return texts.size(); }
+};
+
+enum class TextFormat { kAuto, kSpace, kTab, kJsonLines };
+
+// kAuto: JSON Lines where the first line starts with '{', tab where it has one, otherwise the first space ends the label.
+// JSON Lines have "label" (text or number) and "text". An empty text is allowed, a missing label is not.
+LabelledText read_labelled_text(const std::string& path, TextFormat format = TextFormat::kAuto);
+
+// The classes in order (numbers by value, otherwise by bytes), and each item's class number.
+struct Classes {
+  std::vector<std::string> names;
+  std::vector<int64_t> of;  // an item's class; -1 where the label is none of the names
+};
+Classes classes_of(const std::vector<std::string>& labels);
+// With names known from training: a label that is none of them is an error naming its line.
+std::vector<int64_t> classes_in(const LabelledText&, const std::vector<std::string>& names);
+
+// One sentence a line; the files must have as many lines as each other.
+struct ParallelText {
+  std::vector<std::string> source, target;
+};
+ParallelText read_parallel_text(const std::string& source_path, const std::string& target_path);
+// `source<TAB>target` on each line; further columns are refused.
+ParallelText read_parallel_tsv(const std::string& path);
+
+}  // namespace fovea::data

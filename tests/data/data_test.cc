@@ -1,0 +1,214 @@
+// Loaders on good files, splits, batches, vocabularies, draws.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "data/bags.h"
+#include "data/batches.h"
+#include "data/csv.h"
+#include "data/file.h"
+#include "data/graph.h"
+#include "data/idx.h"
+#include "data/nearest.h"
+#include "data/random.h"
+#include "data/split.h"
+#include "data/text.h"
+#include "data/vocabulary.h"
+#include "metrics/classification.h"
+#include "tests/data/files.h"
+
+namespace fovea::data {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+TEST_F(Files, GzipIsReadLikePlainText) {
+  const std::string text = "a,b\n1,2\n";
+  EXPECT_EQ(read_file(write("plain", text)), text);
+  EXPECT_EQ(read_file(write("packed", gzip(text))), text);
+  EXPECT_EQ(read_file(write("two_members", gzip("a,b\n") + gzip("1,2\n"))), text);
+}
+
+TEST_F(Files, CsvKeepsQuotedCommasAndLines) {
+  const Table table = read_csv(write("t.csv", "name,\"x, y\",z\r\n\"a \"\"b\"\"\",1,2\r\n\n\"line\nbreak\",3,4"));
+  EXPECT_EQ(table.header, (Strings{"name", "x, y", "z"}));
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0][0], "a \"b\"");
+  EXPECT_EQ(table.rows[1][0], "line\nbreak");
+  EXPECT_EQ(table.lines, (std::vector<size_t>{2, 4}));
+  EXPECT_TRUE(table.numeric(1));
+  EXPECT_FALSE(table.numeric(0));
+}
+
+TEST_F(Files, RegressionColumnsDefaultToTheLastAndTheNumericOthers) {
+  const std::string path = write("r.csv", "rownames,kind,a,b,y\n1,u,1,10,100\n2,v,2,20,200\n");
+  const Regression table = regression(read_csv(path), {});
+  EXPECT_EQ(table.inputs, (Strings{"a", "b"}));  // row numbers and words are no inputs
+  EXPECT_EQ(table.target, "y");
+  EXPECT_EQ(table.x, (std::vector<double>{1, 10, 2, 20}));
+  const Regression chosen = regression(read_csv(path), {.x = {"b"}, .y = "a"});
+  EXPECT_EQ(chosen.x, (std::vector<double>{10, 20}));
+  EXPECT_EQ(chosen.y, (std::vector<double>{1, 2}));
+}
+
+TEST_F(Files, MissingCellsAreDroppedOrFilled) {
+  const std::string path = write("m.csv", "a,y\n1,1\n,2\n2,3\n6,4\n");
+  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kDrop}).x, (std::vector<double>{1, 2, 6}));
+  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kMedian}).x, (std::vector<double>{1, 2, 2, 6}));
+  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kMean}).x, (std::vector<double>{1, 3, 2, 6}));
+}
+
+TEST_F(Files, LabelledTextComesInThreeFormats) {
+  const LabelledText space = read_labelled_text(write("a", "1 good film\n0 bad\n0\n"));
+  EXPECT_EQ(space.labels, (Strings{"1", "0", "0"}));
+  EXPECT_EQ(space.texts, (Strings{"good film", "bad", ""}));
+  const LabelledText tab = read_labelled_text(write("b", "very good\tgood film\nbad\tno\n"));
+  EXPECT_EQ(tab.labels, (Strings{"very good", "bad"}));
+  const LabelledText json = read_labelled_text(write("c", "{\"label\": 3, \"text\": \"a b\"}\n{\"text\": \"c\", \"label\": \"x\"}\n"));
+  EXPECT_EQ(json.labels, (Strings{"3", "x"}));
+  EXPECT_EQ(json.texts, (Strings{"a b", "c"}));
+  const Classes classes = classes_of({"10", "9", "10"});
+  EXPECT_EQ(classes.names, (Strings{"9", "10"}));  // numbers by value
+  EXPECT_EQ(classes.of, (std::vector<int64_t>{1, 0, 1}));
+}
+
+TEST(Text, WordsAreBetweenWhiteSpace) {
+  EXPECT_EQ(words("  a\tbc\xC2\xA0" "d \n"), (Strings{"a", "bc", "d"}));
+  EXPECT_TRUE(words("").empty());
+  EXPECT_EQ(lower_ascii("ÄBc"), "Äbc");
+}
+
+TEST(Vocabularies, StartWithTheFourSpecialWords) {
+  const Vocabulary v = Vocabulary::of({{"b", "a", "b"}, {"c", "a", "b"}}, {});
+  EXPECT_EQ(v.ids({"b", "a", "c", "zzz"}), (std::vector<int64_t>{4, 5, 6, kUnk}));
+  EXPECT_EQ(v.word(0), "<pad>");
+  EXPECT_EQ(v.word(kEos), "</s>");
+  EXPECT_EQ(Vocabulary::parse(v.text(), "v").text(), v.text());
+  EXPECT_EQ(Vocabulary::of({{"b", "a", "b"}}, {.least_count = 2}).size(), 5);
+  EXPECT_EQ(Vocabulary::of({{"b", "a", "b"}}, {.most_words = 1}).size(), 5);
+}
+
+TEST_F(Files, IdxIsReadAndWritten) {
+  Idx idx{{2, 1, 3}, {1, 2, 3, 4, 5, 6}};
+  const Idx back = read_idx(write("i", gzip(idx_bytes(idx))));
+  EXPECT_EQ(back.shape, idx.shape);
+  EXPECT_EQ(back.values, idx.values);
+}
+
+TEST_F(Files, BagsMayBeInterleaved) {
+  Bags bags = read_bags(write("bags.csv", "bag,label,f0,f1\nm,1,1,2\nk,0,3,4\nm,1,5,6\n"));
+  EXPECT_EQ(bags.names, (Strings{"m", "k"}));
+  EXPECT_EQ(bags.labels, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(bags.features[0], (std::vector<float>{1, 2, 5, 6}));
+  apply(scaling_of(bags, {0}), bags);
+  EXPECT_EQ(bags.features[0], (std::vector<float>{-1, -1, 1, 1}));
+}
+
+TEST(Graphs, LoopsAndDuplicatesCountOnce) {
+  const Csr csr = symmetric_with_loops(4, {{0, 1}, {1, 0}, {2, 2}});
+  EXPECT_EQ(csr.row_offsets, (std::vector<int32_t>{0, 2, 4, 5, 6}));
+  EXPECT_EQ(csr.columns, (std::vector<int32_t>{0, 1, 0, 1, 2, 3}));
+}
+
+TEST(SplitItems, NeverOverlapAndKeepKeysTogether) {
+  SplitRequest request{.validation = 0.1, .test = 0.2, .seed = 7};
+  for (int i = 0; i < 1000; ++i) {
+    request.keys.push_back(std::to_string(i / 3));
+    request.classes.push_back(i / 3 % 2);
+  }
+  const Splits parts = split(1000, request);
+  std::set<int64_t> all;
+  std::map<std::string, std::set<int>> sides;
+  int side = 0;
+  for (const auto* part : {&parts.train, &parts.validation, &parts.test}) {
+    for (const int64_t i : *part) {
+      EXPECT_TRUE(all.insert(i).second);
+      sides[request.keys[static_cast<size_t>(i)]].insert(side);
+    }
+    ++side;
+  }
+  EXPECT_EQ(all.size(), 1000u);
+  for (const auto& [key, where] : sides) EXPECT_EQ(where.size(), 1u) << key;
+  EXPECT_NEAR(static_cast<double>(parts.test.size()), 200, 6);
+  EXPECT_NEAR(static_cast<double>(parts.validation.size()), 100, 6);
+  double ones = 0;
+  for (const int64_t i : parts.test) ones += static_cast<double>(request.classes[static_cast<size_t>(i)]);
+  EXPECT_NEAR(ones / static_cast<double>(parts.test.size()), 0.5, 0.03);
+  EXPECT_EQ(split(1000, request).test, parts.test);  // the same seed
+}
+
+TEST(SplitItems, FoldsPartitionTheItems) {
+  std::vector<int> seen(103, 0);
+  for (int64_t fold = 0; fold < 10; ++fold) {
+    const Splits parts = split(103, {.fold = fold, .folds = 10, .seed = 3});
+    for (const int64_t i : parts.test) ++seen[static_cast<size_t>(i)];
+    std::set<int64_t> test(parts.test.begin(), parts.test.end());
+    for (const auto* part : {&parts.train, &parts.validation})
+      for (const int64_t i : *part) EXPECT_FALSE(test.contains(i));
+    EXPECT_EQ(parts.train.size() + parts.validation.size() + parts.test.size(), 103u);
+  }
+  for (const int count : seen) EXPECT_EQ(count, 1);
+}
+
+TEST(Batching, EachItemOnceAndLikeLengthsTogether) {
+  std::vector<int64_t> lengths(1000);
+  Random random(5);
+  for (int64_t& length : lengths) length = static_cast<int64_t>(1 + random.below(100));
+  for (const BatchPlan& plan : {BatchPlan{.items = 32, .seed = 1}, BatchPlan{.tokens = 700, .seed = 1}}) {
+    std::vector<int> seen(1000, 0);
+    double spread = 0;
+    const auto all = batches(1000, lengths, plan);
+    for (const auto& batch : all) {
+      int64_t low = 1000, high = 0, total = 0;
+      for (const int64_t i : batch) {
+        ++seen[static_cast<size_t>(i)];
+        low = std::min(low, lengths[static_cast<size_t>(i)]);
+        high = std::max(high, lengths[static_cast<size_t>(i)]);
+        total += lengths[static_cast<size_t>(i)];
+      }
+      if (plan.tokens) EXPECT_LE(total, 700);
+      spread += static_cast<double>(high - low) / static_cast<double>(all.size());
+    }
+    EXPECT_LT(spread, 10);
+    for (const int count : seen) EXPECT_EQ(count, 1);
+  }
+  EXPECT_NE(batches(1000, lengths, {.seed = 1}), batches(1000, lengths, {.seed = 2}));
+  EXPECT_EQ(batches(10, {}, {.items = 4, .seed = 1}).size(), 3u);
+}
+
+TEST(Draws, AreEvenAndTheSameEverywhere) {
+  Random random(42);
+  EXPECT_EQ(random.next(), 13679457532755275413u);  // SplitMix64's published stream for seed 42
+  std::vector<int> counts(7, 0);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 70000; ++i) {
+    ++counts[random.below(7)];
+    const double z = random.normal();
+    sum += z;
+    squares += z * z;
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 10000, 400);
+  EXPECT_NEAR(sum / 70000, 0, 0.02);
+  EXPECT_NEAR(squares / 70000, 1, 0.02);
+}
+
+TEST(Nearest, SuggestsWhatWasMeant) {
+  const Strings names = {"bandwidth", "kernel", "standardise"};
+  EXPECT_EQ(nearest("bandwith", names), "bandwidth");
+  EXPECT_EQ(nearest("kenrel", names), "kernel");
+  EXPECT_EQ(nearest("stand", names), "standardise");
+  EXPECT_EQ(nearest("zzz", names), "");
+}
+
+TEST(Classification, MatchesHandCounts) {
+  EXPECT_DOUBLE_EQ(metrics::accuracy({1, 0, 1, 1}, {1, 0, 0, 1}), 0.75);
+  EXPECT_DOUBLE_EQ(metrics::macro_f1({1, 0, 1, 1}, {1, 0, 0, 1}), (2.0 / 3 + 4.0 / 5) / 2);
+  EXPECT_DOUBLE_EQ(*metrics::auc({0.1, 0.4, 0.35, 0.8}, {0, 0, 1, 1}), 0.75);
+  EXPECT_DOUBLE_EQ(*metrics::auc({0.5, 0.5}, {0, 1}), 0.5);
+  EXPECT_FALSE(metrics::auc({0.5, 0.5}, {1, 1}));
+}
+
+}  // namespace
+}  // namespace fovea::data
