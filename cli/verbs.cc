@@ -3,7 +3,9 @@
 namespace fovea::cli {
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> table = {};
+  static const std::vector<Verb> table = {
+      list_verb(), train_verb(), evaluate_verb(), predict_verb(), explain_verb(),
+  };
   return table;
 }
 

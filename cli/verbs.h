@@ -14,9 +14,10 @@
 #pragma once
 
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "train/usage_error.h"
 
 namespace CLI {
 class App;
@@ -27,9 +28,7 @@ namespace fovea::cli {
 enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2 };
 
 // Throw this for what the user can put right by typing something else: one line, exit 2. Any other exception exits 1.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using fovea::UsageError;
 
 struct Verb {
   std::string name;
@@ -38,6 +37,12 @@ struct Verb {
   // Declares the options on `app` and returns what to do once they are parsed; that returns an exit code.
   std::function<std::function<int()>(CLI::App& app)> declare;
 };
+
+Verb list_verb();
+Verb train_verb();
+Verb evaluate_verb();
+Verb predict_verb();
+Verb explain_verb();
 
 // Every verb, in the order of --help.
 const std::vector<Verb>& verbs();

@@ -1,0 +1,12 @@
+// What an evaluation found, as a few lines for people.
+#pragma once
+
+#include <string>
+
+#include "train/types.h"
+
+namespace fovea::cli {
+
+std::string report_text(const Json& report);
+
+}  // namespace fovea::cli

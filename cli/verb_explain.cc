@@ -1,0 +1,70 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/streams.h"
+#include "cli/verbs.h"
+#include "explain/report.h"
+#include "systems/session.h"
+#include "train/run_folder.h"
+
+namespace fovea::cli {
+namespace {
+
+struct Options {
+  std::string run, input, out, device = "cpu";
+  int threads = 0;
+};
+
+// One explanation is an object, several are an array of them.
+std::string json_text(const std::vector<explain::Explanation>& explanations) {
+  if (explanations.size() == 1) return explain::to_json(explanations[0]) + "\n";
+  std::string text = "[";
+  for (const explain::Explanation& one : explanations) text += (text.size() > 1 ? ",\n" : "\n") + explain::to_json(one);
+  return text + "\n]\n";
+}
+
+std::string html_text(const systems::Run& run, std::vector<explain::Explanation> explanations) {
+  const systems::Info& info = run.system->info;
+  explain::Section section;
+  section.title = info.title;
+  section.byline = info.paper;
+  section.prose = info.idea;
+  section.equation = info.equation;
+  section.code = info.code;
+  section.explanations = std::move(explanations);
+  return explain::html_report({section}, {.title = info.title + ": where it looks", .subtitle = {}, .introduction = {}});
+}
+
+int run(const Options& options) {
+  const bool json = options.out.ends_with(".json");
+  if (!json && !options.out.ends_with(".html")) throw UsageError("--out " + options.out + ": expected a name that ends in .html or .json");
+  systems::Run run = systems::open(options.run, options.device, options.threads);
+  std::vector<explain::Explanation> explanations;
+  if (options.input.empty()) {
+    explanations = systems::explain(run, nullptr);
+  } else {
+    InputFile file(options.input);
+    Input input = file.input();
+    explanations = systems::explain(run, &input);
+  }
+  train::write_whole(options.out, json ? json_text(explanations) : html_text(run, explanations));
+  return kDone;
+}
+
+}  // namespace
+
+Verb explain_verb() {
+  return {"explain", "a picture of where a RUN looks", "fovea explain out/curve --out out/curve.html", [](CLI::App& app) {
+            auto options = std::make_shared<Options>();
+            app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
+            app.add_option("--input", options->input, "items to look at, a file or - for standard input; without it, test items");
+            app.add_option("--out", options->out, "report.html, or explanation.json")->required();
+            app.add_option("--threads", options->threads, "0: as many as there are");
+            app.add_option("--device", options->device, "cpu, cuda or cuda:N");
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,40 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/streams.h"
+#include "cli/verbs.h"
+#include "systems/session.h"
+
+namespace fovea::cli {
+namespace {
+
+struct Options {
+  std::string run, input = "-", output = "-", device = "cpu";
+  int threads = 0;
+};
+
+int run(const Options& options) {
+  systems::Run run = systems::open(options.run, options.device, options.threads);
+  InputFile input(options.input);
+  OutputFile output(options.output);
+  systems::predict(run, input.input(), output.stream());
+  output.finish();
+  return kDone;
+}
+
+}  // namespace
+
+Verb predict_verb() {
+  return {"predict", "answers for new items: a line, or a row of a table, each", "printf 'times\\n10\\n20\\n' | fovea predict out/curve",
+          [](CLI::App& app) {
+            auto options = std::make_shared<Options>();
+            app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
+            app.add_option("--input", options->input, "a file, or - for standard input");
+            app.add_option("--output", options->output, "a file, or - for standard output");
+            app.add_option("--threads", options->threads, "0: as many as there are");
+            app.add_option("--device", options->device, "cpu, cuda or cuda:N");
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,68 @@
+// What the verbs do, for any system: train a RUN, open it again, judge it, use it, look into it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explain/explanation.h"
+#include "systems/system.h"
+#include "train/progress.h"
+#include "train/types.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace fovea::systems {
+
+struct TrainRequest {
+  std::string system = {};
+  std::string data = {};           // a path; empty: the system's generator
+  std::vector<std::string> set = {};  // "name=value"
+  std::optional<int64_t> epochs = {};  // short for set "epochs=…"
+  uint64_t seed = 1;               // initial weights, order, dropout
+  uint64_t data_seed = 1;          // generated items and splits
+  int64_t seeds = 1;               // repeated runs: seed, seed + 1, …
+  int64_t folds = 0;               // cross-validation: one run for each fold (and seed)
+  int threads = 0;                 // 0: as many as libtorch takes
+  std::string device = "cpu";
+  std::filesystem::path out = {};
+  bool resume = false;             // go on with what is in `out`, or start where nothing is
+  bool overwrite = false;          // replace what is in `out`
+  double save_every_seconds = 20;
+};
+
+// Trains and leaves a RUN. Returns what `evaluate` says of the test split; with several seeds or folds, their means.
+Json train(const TrainRequest&, train::Progress&);
+
+// A RUN opened for use.
+struct Run {
+  const System* system = nullptr;
+  Json config;
+  std::shared_ptr<Setting> setting;
+  std::shared_ptr<Task> task;
+  std::shared_ptr<torch::nn::Module> model;
+  std::filesystem::path folder;
+};
+// A RUN of several seeds or folds opens its best member by validation.
+Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0);
+
+// {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}; of several seeds or folds the means, with
+// "spread" (standard deviations) and "runs" besides. `data` empty: the run's own.
+Json evaluate(const std::filesystem::path& folder, const std::string& data, const std::string& split,
+              const std::string& device = "cpu", int threads = 0);
+
+// One answer for each item of the input.
+void predict(Run&, Input input, std::ostream& out);
+
+// The task's pictures, the first with the curves of its training.
+std::vector<explain::Explanation> explain(Run&, Input* input);
+
+// What `fovea list --json` prints of a system.
+Json describe(const System&);
+
+}  // namespace fovea::systems

@@ -1,0 +1,64 @@
+// A system of attention, registered once: `list`, `train`, `evaluate`, `predict`, `explain` and `tour` then work on it.
+//
+//   namespace {
+//   const fovea::systems::Registration registered{{.info = {...}, .options = {...}, .make = ...}};
+//   }
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/recipe.h"
+#include "train/settings.h"
+
+namespace fovea {
+class Task;
+struct Setting;
+}  // namespace fovea
+
+namespace fovea::systems {
+
+// The six choices of which every system is one combination.
+struct Triple {
+  std::string query = {}, key = {}, value = {};
+  std::string score = {}, normaliser = {}, structure = {};
+};
+
+struct Info {
+  std::string name = {};           // on the command line
+  int number = 0;                  // S1 … S37
+  std::string title = {};          // "Nadaraya–Watson regression"
+  std::string idea = {};           // a paragraph for the tour: what it does and why
+  std::string paper = {};          // authors, year
+  std::string equation = {};       // MathML, <math>…</math>
+  std::string equation_text = {};  // the same in plain text
+  std::string code = {};           // the C++ lines that run it
+  Triple triple = {};
+  std::vector<std::string> formats = {};  // the data it takes, one line each
+  std::string expect = {};         // the figure to expect, with its source
+};
+
+struct System {
+  Info info = {};
+  std::vector<Option> options = {};             // its own; the frame adds the recipe's
+  std::optional<train::Recipe> recipe = {};     // how it learns by gradient; none: it does not
+  std::vector<std::string> tour = {};           // settings ("epochs=3") of the tour's short run
+  std::function<std::unique_ptr<Task>(const Setting&)> make = {};
+
+  // Every option a user may set.
+  Settings settings() const;
+};
+
+// In order of number.
+std::vector<const System*> all();
+// UsageError with the nearest name where there is none.
+const System& find(const std::string& name);
+
+struct Registration {
+  explicit Registration(System);
+};
+
+}  // namespace fovea::systems

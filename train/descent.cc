@@ -1,0 +1,221 @@
+// The loop of gradient descent: batches, loss, step, schedule, clipping, validation, early stopping, checkpoints.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+
+#include "data/batches.h"
+#include "data/random.h"
+#include "train/fit.h"
+#include "train/interrupt.h"
+#include "train/optimiser.h"
+#include "train/recipe.h"
+
+namespace fovea {
+
+void GradientTask::fit(train::Fit& fit) { train::gradient_descent(fit, *this); }
+
+std::vector<train::ParameterGroup> GradientTask::parameter_groups(torch::nn::Module& model) const {
+  train::ParameterGroup group;
+  for (const torch::Tensor& p : model.parameters())
+    if (p.requires_grad()) group.parameters.push_back(p);
+  return {group};
+}
+
+std::vector<float> to_floats(const torch::Tensor& tensor) {
+  const torch::Tensor flat = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
+  return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
+}
+
+bool lower_is_better(const std::string& metric) {
+  for (const char* name : {"loss", "error", "perplexity", "rmse", "mse", "aer"})
+    if (metric.find(name) != std::string::npos) return true;
+  return false;
+}
+
+namespace train {
+namespace {
+
+TensorMap copies(const TensorMap& tensors) {
+  TensorMap out;
+  for (const auto& [name, tensor] : tensors) out[name] = tensor.detach().clone();
+  return out;
+}
+
+void put(TensorMap& into, const std::string& prefix, const TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) into[prefix + name] = tensor;
+}
+
+TensorMap take(const TensorMap& from, const std::string& prefix) {
+  TensorMap out;
+  for (const auto& [name, tensor] : from)
+    if (name.starts_with(prefix)) out[name.substr(prefix.size())] = tensor;
+  return out;
+}
+
+void set_generator(torch::Device device, const torch::Tensor& state) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_state(state);
+}
+
+class Descent {
+ public:
+  Descent(Fit& fit, GradientTask& task)
+      : fit_(fit), task_(task), recipe_(recipe_of(fit.setting().options)), lengths_(task.lengths()),
+        optimiser_(task.parameter_groups(fit.model()), recipe_) {}
+
+  void run() {
+    // Drawing, dropout and whatever else a model takes from libtorch's generator starts from the seed, and goes on from the
+    // saved state after a resume.
+    torch::manual_seed(data::mix(fit_.setting().seed, 0xF17));
+    loss_sum_ = torch::zeros({}, torch::dtype(torch::kFloat64).device(loss_device()));
+    if (const auto state = fit_.resume()) restore(*state);
+    while (epoch_ < recipe_.epochs && !stopped_) run_epoch();
+    fit_.save(state());  // more epochs may be asked for later
+    if (recipe_.keep == "best" && !best_.empty()) set_weights(fit_.model(), best_, "the best epoch");
+    fit_.model().eval();
+  }
+
+ private:
+  void run_epoch() {
+    task_.begin_epoch(epoch_, history_);
+    const uint64_t seed = data::mix(fit_.setting().seed, 0xE90C + static_cast<uint64_t>(epoch_));
+    const auto plan = data::batches(task_.items(Split::kTrain), lengths_,
+                                    {.items = recipe_.batch, .tokens = recipe_.batch_tokens, .seed = seed});
+    if (plan.empty()) throw InvalidArgument("training split: no items, expected at least one");
+    batches_ = static_cast<int64_t>(plan.size());
+    fit_.model().train();
+    for (; batch_ < batches_; ++batch_) {
+      pause_point();
+      step({plan[static_cast<size_t>(batch_)], data::mix(seed, static_cast<uint64_t>(batch_)), epoch_});
+    }
+    end_epoch();
+  }
+
+  // Libtorch's MPS has no float64; sums stay where the loss is elsewhere, so that a step does not wait for the device.
+  torch::Device loss_device() const { return fit_.setting().device.is_mps() ? torch::kCPU : fit_.setting().device; }
+
+  void step(const Batch& batch) {
+    optimiser_.zero_grad();
+    const Loss loss = task_.loss(batch);
+    if (loss.mean.requires_grad()) loss.mean.backward();
+    if (recipe_.clip > 0) optimiser_.clip(recipe_.clip);
+    ++steps_;
+    optimiser_.step(rate_factor(recipe_, steps_, epoch_, recipe_.epochs * batches_));
+    loss_sum_ += loss.mean.detach().to(loss_sum_.device(), torch::kFloat64) * static_cast<double>(loss.count);
+    count_ += loss.count;
+    Progress& progress = fit_.progress();
+    if (progress.due())
+      progress.step(epoch_ * batches_ + batch_ + 1, recipe_.epochs * batches_,
+                    fmt::format("epoch {}/{}  loss {:.4g}", epoch_ + 1, recipe_.epochs, mean_loss()));
+  }
+
+  double mean_loss() const { return count_ ? loss_sum_.item<double>() / static_cast<double>(count_) : 0; }
+
+  void end_epoch() {
+    const double loss = mean_loss();
+    if (!std::isfinite(loss))
+      throw InvalidArgument(fmt::format("the loss is {} in epoch {}: lower --set rate={} or set clip", loss, epoch_ + 1, recipe_.rate));
+    fit_.model().eval();
+    Metrics metrics;
+    {
+      const torch::NoGradGuard guard;
+      metrics = task_.validate();
+    }
+    Json line = {{"epoch", epoch_ + 1}, {"step", steps_}, {"loss", loss},
+                 {"rate", recipe_.rate * rate_factor(recipe_, std::max<int64_t>(steps_, 1), epoch_, recipe_.epochs * batches_)}};
+    if (!metrics.empty()) line["validation"] = metrics;
+    fit_.record(std::move(line));
+    history_.push_back(metrics);
+    judge(metrics);
+    ++epoch_;
+    batch_ = 0;
+    count_ = 0;
+    loss_sum_.zero_();
+  }
+
+  // Remembers the best weights and stops when nothing has become better for `patience` epochs.
+  void judge(const Metrics& metrics) {
+    if (metrics.empty()) return;
+    const auto found = metrics.find(recipe_.monitor);
+    if (found == metrics.end()) {
+      std::string names;
+      for (const auto& [name, value] : metrics) names += (names.empty() ? "" : ", ") + name;
+      throw UsageError(fmt::format("--set monitor={}: expected one of {}", recipe_.monitor, names));
+    }
+    const double value = lower_is_better(recipe_.monitor) ? found->second : -found->second;
+    if (best_epoch_ < 0 || value < best_value_) {
+      best_value_ = value;
+      best_epoch_ = epoch_;
+      if (recipe_.keep == "best") best_ = copies(weights_of(fit_.model()));
+    } else if (recipe_.patience > 0 && epoch_ - best_epoch_ >= recipe_.patience) {
+      stopped_ = true;
+      fit_.progress().line(fmt::format("stopped after epoch {}: no better {} since epoch {}", epoch_ + 1, recipe_.monitor,
+                                       best_epoch_ + 1));
+    }
+  }
+
+  void pause_point();
+  State state() const;
+  void restore(const State&);
+
+  Fit& fit_;
+  GradientTask& task_;
+  const Recipe recipe_;
+  const std::vector<int64_t> lengths_;
+  Optimiser optimiser_;
+  int64_t epoch_ = 0, batch_ = 0, batches_ = 0, steps_ = 0;
+  int64_t count_ = 0;        // of the losses summed so far in this epoch
+  torch::Tensor loss_sum_;   // on the device: reading it would make each step wait
+  std::vector<Metrics> history_;
+  TensorMap best_;
+  double best_value_ = std::numeric_limits<double>::infinity();
+  int64_t best_epoch_ = -1;
+  bool stopped_ = false;
+};
+
+void Descent::pause_point() {
+  const bool stop = interrupted();
+  if (stop || fit_.save_due()) fit_.save(state());
+  fit_.stop_if_interrupted(fmt::format("in epoch {}, after {} steps", epoch_ + 1, steps_));
+}
+
+State Descent::state() const {
+  State out;
+  out.numbers = {{"epoch", epoch_}, {"batch", batch_}, {"steps", steps_}, {"count", count_}, {"best_epoch", best_epoch_},
+                 {"stopped", stopped_}, {"history", history_}};
+  put(out.tensors, "model.", copies(weights_of(fit_.model())));
+  put(out.tensors, "optimiser.", optimiser_.state());
+  put(out.tensors, "best.", best_);
+  out.tensors["loss_sum"] = loss_sum_;
+  out.tensors["best_value"] = torch::tensor(best_value_, torch::kFloat64);
+  out.tensors["generator"] = at::globalContext().defaultGenerator(torch::kCPU).get_state();
+  if (fit_.setting().device.is_cuda())
+    out.tensors["generator_device"] = at::globalContext().defaultGenerator(fit_.setting().device).get_state();
+  return out;
+}
+
+void Descent::restore(const State& saved) {
+  epoch_ = saved.numbers.at("epoch");
+  batch_ = saved.numbers.at("batch");
+  steps_ = saved.numbers.at("steps");
+  count_ = saved.numbers.at("count");
+  best_epoch_ = saved.numbers.at("best_epoch");
+  stopped_ = saved.numbers.at("stopped");
+  history_ = saved.numbers.at("history").get<std::vector<Metrics>>();
+  set_weights(fit_.model(), take(saved.tensors, "model."), "state.safetensors");
+  optimiser_.restore(take(saved.tensors, "optimiser."));
+  best_ = take(saved.tensors, "best.");
+  loss_sum_ = saved.tensors.at("loss_sum").to(loss_device());
+  best_value_ = saved.tensors.at("best_value").item<double>();
+  set_generator(torch::kCPU, saved.tensors.at("generator"));
+  if (saved.tensors.contains("generator_device")) set_generator(fit_.setting().device, saved.tensors.at("generator_device"));
+}
+
+}  // namespace
+
+void gradient_descent(Fit& fit, GradientTask& task) { Descent(fit, task).run(); }
+
+}  // namespace train
+}  // namespace fovea

@@ -1,0 +1,40 @@
+// How far a run is, on standard error: a bar on a terminal, a line now and then elsewhere, nothing where it is turned off.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+namespace fovea::train {
+
+class Progress {
+ public:
+  enum class Style { kBar, kLines, kSilent };
+  explicit Progress(Style, std::FILE* out = stderr);
+  // A bar where standard error is a terminal, lines otherwise.
+  static Style style_of_stderr();
+  ~Progress();
+
+  void title(std::string text);  // stands before everything: "word-sum seed 2 of 5"
+  // `done` of `total` steps; `note` says what they bring: "epoch 3/10  loss 0.412". Cheap enough to call each step.
+  void step(int64_t done, int64_t total, const std::string& note);
+  bool due() const;  // whether step() would draw now: ask before building a costly note
+  void line(const std::string& text);  // a line that stays
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void erase();
+
+  Style style_;
+  std::FILE* out_;
+  std::string title_;
+  Clock::time_point start_ = Clock::now(), last_{};
+  int64_t first_done_ = -1;
+  bool drawn_ = false;
+};
+
+// "42 s", "3 min 20 s", "1 h 05 min".
+std::string in_words(double seconds);
+
+}  // namespace fovea::train
