@@ -1,0 +1,78 @@
+// Nadaraya-Watson regression (Nadaraya 1964, Watson 1964):
+//   f(x) = sum_i a_i y_i,  a_i = K(u_i) / sum_j K(u_j),  u_i = |D (x - x_i)| / h
+// The kernel's ratio is computed in log space, as a softmax over log K(u): far from all data the nearest points still share the
+// weight, where K itself would underflow to 0/0. Silverman's kernel, which goes negative and has no logarithm, takes the plain ratio.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fovea/attend.h"
+
+namespace fovea::systems::nadaraya_watson {
+
+// In the order of KernelName.
+const std::vector<std::string>& kernel_names();
+KernelName kernel_of(const std::string& name);
+
+struct Shape {
+  int64_t rows = 0, inputs = 1;
+  std::string metric = "none";  // none, w (one number), diagonal, full
+  torch::ScalarType type = torch::kFloat64;
+};
+
+struct Model : torch::nn::Module {
+  Model(const Shape&, KernelName);
+
+  // Raw inputs [n, inputs] to the scale the kernel works on.
+  torch::Tensor scaled(const torch::Tensor& raw) const;
+  // Predictions [n] at scaled inputs; NaN where a compact kernel sees no point (R2).
+  torch::Tensor predict(const torch::Tensor& query) const;
+  // Predictions for training rows, each from all the others: no refit, the structure leaves the row itself out. With a
+  // gradient for the metric.
+  torch::Tensor without_self(const torch::Tensor& rows) const;
+
+  // The one place that says what this mechanism is. bandwidth [1] or [1, 1, queries].
+  Choices choices(const torch::Tensor& bandwidth, Structure structure = Dense{}) const;
+  // The bandwidth for queries: h, or the distance to the k-th neighbour, not counting the query itself where `rows` are given.
+  torch::Tensor bandwidth_at(const torch::Tensor& query, const torch::Tensor& rows = {}) const;
+
+  torch::Tensor x, y;             // [rows, inputs] scaled, [rows]
+  torch::Tensor mean, deviation;  // [inputs], of the raw inputs
+  torch::Tensor bandwidth;        // [1]
+  torch::Tensor neighbours;       // [1], int64: k, or 0 for a fixed bandwidth
+  torch::Tensor metric;           // parameter [1], [inputs] or [inputs, inputs]; undefined without one
+  KernelName kernel;
+
+ private:
+  torch::Tensor full_metric() const;
+  torch::Tensor look(const torch::Tensor& query, const torch::Tensor& bandwidth, Structure structure) const;
+};
+
+struct LeaveOneOut {
+  double mse = 0;          // over the rows where it is defined
+  double criterion = 0;    // the same, rows without a neighbour charged what the mean of the others would cost: what a search compares
+  int64_t undefined = 0;   // rows that saw no other point
+};
+// At the model's present bandwidth and metric.
+LeaveOneOut leave_one_out(const Model&);
+
+// 0.9 min(sd, IQR/1.34) n^(-1/5), the mean over columns: a start, not an answer.
+double silverman_start(const torch::Tensor& x);
+
+struct GridPoint {
+  double h, criterion, mse;
+  int64_t undefined;
+};
+struct Search {
+  std::vector<GridPoint> grid;  // ascending
+  double best = 0;
+};
+// Evaluates a grid spaced evenly in log h, then golden-section steps about the best point. `step` is called after each.
+Search search_bandwidth(Model&, double low, double high, int64_t points, int64_t refine, const std::function<void(int64_t)>& step);
+
+}  // namespace fovea::systems::nadaraya_watson

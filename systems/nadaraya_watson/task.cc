@@ -1,0 +1,303 @@
+#include "systems/nadaraya_watson/task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <numeric>
+#include <ostream>
+
+#include "data/file.h"
+#include "data/random.h"
+#include "systems/nadaraya_watson/motorcycle.h"
+#include "systems/system.h"
+#include "train/fit.h"
+
+namespace fovea::systems::nadaraya_watson {
+namespace {
+
+data::Regression motorcycle() {
+  data::Regression out;
+  out.inputs = {"times"};
+  out.target = "accel";
+  for (const auto& [time, acceleration] : kMotorcycle) {
+    out.x.push_back(time);
+    out.y.push_back(acceleration);
+  }
+  return out;
+}
+
+// sin(x) + noise on [0, 2π], x drawn evenly: the true curve is known.
+data::Regression sine(int64_t rows, uint64_t seed) {
+  data::Regression out;
+  out.inputs = {"x"};
+  out.target = "y";
+  data::Random random(seed);
+  for (int64_t i = 0; i < rows; ++i) {
+    out.x.push_back(random.uniform(0, 6.283185307179586));
+    out.y.push_back(std::sin(out.x.back()) + 0.3 * random.normal());
+  }
+  return out;
+}
+
+data::Missing missing_of(const std::string& name) {
+  return name == "drop"     ? data::Missing::kDrop
+         : name == "mean"   ? data::Missing::kMean
+         : name == "median" ? data::Missing::kMedian
+                            : data::Missing::kError;
+}
+
+torch::ScalarType precision_of(const std::string& name, int64_t rows) {
+  if (name == "auto") return rows > 5000 ? torch::kFloat32 : torch::kFloat64;
+  return name == "float32" ? torch::kFloat32 : torch::kFloat64;
+}
+
+}  // namespace
+
+void Regression::read(const Source& source) {
+  const Settings& options = setting_.options;
+  if (source.path.empty()) {
+    table_ = options.text("sample") == "sine" ? sine(options.integer("n"), source.seed) : motorcycle();
+  } else {
+    data::Columns columns{.x = options.list("x"), .y = options.text("y"), .missing = missing_of(options.text("missing"))};
+    if (!columns_.empty()) {
+      columns.x = columns_;  // a run keeps to the columns it was trained with
+      columns.y = target_;
+    }
+    table_ = data::regression(data::read_csv(source.path), columns);
+  }
+  const auto rows = static_cast<int64_t>(table_.rows());
+  splits_ = {};
+  if (source.all_test) {
+    splits_.test.resize(table_.rows());
+    std::iota(splits_.test.begin(), splits_.test.end(), 0);
+  } else {
+    splits_ = data::split(rows, {.validation = 0, .test = options.number("test"), .fold = source.fold, .folds = source.folds, .seed = source.seed});
+  }
+}
+
+torch::Tensor Regression::inputs_of(const std::vector<int64_t>& rows) const {
+  const auto width = static_cast<int64_t>(table_.inputs.size());
+  torch::Tensor out = torch::empty({static_cast<int64_t>(rows.size()), width}, torch::kFloat64);
+  auto* to = out.data_ptr<double>();
+  for (const int64_t row : rows) to = std::copy_n(table_.x.data() + row * width, width, to);
+  return out;
+}
+
+torch::Tensor Regression::targets_of(const std::vector<int64_t>& rows) const {
+  torch::Tensor out = torch::empty({static_cast<int64_t>(rows.size())}, torch::kFloat64);
+  for (size_t i = 0; i < rows.size(); ++i) out[static_cast<int64_t>(i)] = table_.y[static_cast<size_t>(rows[i])];
+  return out;
+}
+
+void Regression::prepare() {
+  if (splits_.train.size() < 2) throw InvalidArgument(fmt::format("training rows: {}, expected at least 2", splits_.train.size()));
+  columns_ = table_.inputs;
+  target_ = table_.target;
+  shape_ = {.rows = static_cast<int64_t>(splits_.train.size()),
+            .inputs = static_cast<int64_t>(columns_.size()),
+            .metric = setting_.options.text("learn"),
+            .type = precision_of(setting_.options.text("precision"), static_cast<int64_t>(splits_.train.size()))};
+}
+
+Assets Regression::assets() const {
+  Assets out;
+  Json grid = Json::array();
+  for (const GridPoint& p : search_.grid) grid.push_back({p.h, p.criterion, std::isfinite(p.mse) ? Json(p.mse) : Json(nullptr), p.undefined});
+  out.facts = {{"rows", shape_.rows}, {"columns", columns_}, {"target", target_}, {"float32", shape_.type == torch::kFloat32},
+               {"filled", table_.filled}, {"dropped", table_.dropped}, {"grid", grid}, {"single_loo_mse", single_.criterion}};
+  return out;
+}
+
+void Regression::restore(const Assets& assets) {
+  const Json& facts = assets.facts;
+  columns_ = facts.at("columns").get<std::vector<std::string>>();
+  target_ = facts.at("target").get<std::string>();
+  shape_ = {.rows = facts.at("rows"),
+            .inputs = static_cast<int64_t>(columns_.size()),
+            .metric = setting_.options.text("learn"),
+            .type = facts.at("float32").get<bool>() ? torch::kFloat32 : torch::kFloat64};
+  for (const Json& point : facts.at("grid"))
+    search_.grid.push_back({point[0], point[1], point[2].is_null() ? std::nan("") : point[2].get<double>(), point[3]});
+  single_.criterion = facts.at("single_loo_mse");
+}
+
+std::shared_ptr<torch::nn::Module> Regression::build() {
+  model_ = std::make_shared<Model>(shape_, kernel_of(setting_.options.text("kernel")));
+  if (splits_.train.empty()) return model_;  // opened for use: the weights bring everything
+  const torch::NoGradGuard guard;
+  const torch::Tensor raw = inputs_of(splits_.train);
+  const std::string& choice = setting_.options.text("standardise");
+  if (choice == "yes" || (choice == "auto" && shape_.inputs > 1)) {
+    model_->mean.copy_(raw.mean(0));
+    const torch::Tensor deviation = raw.std(0, /*unbiased=*/false);
+    model_->deviation.copy_(torch::where(deviation > 0, deviation, torch::ones_like(deviation)));
+  }
+  model_->x.copy_(model_->scaled(raw));
+  model_->y.copy_(targets_of(splits_.train));
+  return model_;
+}
+
+void Regression::fit(train::Fit& fit) {
+  const std::string& rule = setting_.options.text("bandwidth");
+  const double start = silverman_start(model_->x);
+  const torch::NoGradGuard guard;
+  if (rule == "fixed") {
+    const double h = setting_.options.number("h");
+    if (h <= 0) throw UsageError("--set h: a fixed bandwidth needs --set h=NUMBER above 0");
+    model_->bandwidth.fill_(h);
+  } else if (rule == "silverman") {
+    model_->bandwidth.fill_(start);
+  } else if (rule == "nearest") {
+    find_neighbours(fit);
+  } else {
+    find_bandwidth(fit);
+  }
+  single_ = leave_one_out(*model_);
+  fit.record({{"bandwidth", model_->bandwidth.item<double>()}, {"neighbours", model_->neighbours.item<int64_t>()},
+              {"loo_mse", single_.criterion}, {"loo_undefined", single_.undefined}});
+  if (!model_->metric.defined()) return;
+  const torch::AutoGradMode enabled(true);
+  GradientTask::fit(fit);
+}
+
+void Regression::find_bandwidth(train::Fit& fit) {
+  const double start = silverman_start(model_->x);
+  const int64_t points = setting_.options.integer("grid");
+  int64_t refine = setting_.options.integer("refine");
+  if (refine < 0) refine = shape_.rows > 5000 ? 0 : 24;
+  search_ = search_bandwidth(*model_, start * setting_.options.number("grid_low"), start * setting_.options.number("grid_high"), points,
+                             refine, [&](int64_t done) {
+                               fit.progress().step(done, points + refine, "bandwidth by leave-one-out");
+                               fit.stop_if_interrupted("in the bandwidth search");
+                             });
+}
+
+// The number of neighbours by leave-one-out, over 1, 2, 3, 5, 8, … up to half the rows, unless k is given.
+void Regression::find_neighbours(train::Fit& fit) {
+  const int64_t given = setting_.options.integer("k");
+  if (given >= shape_.rows) throw UsageError(fmt::format("--set k={}: expected fewer than the rows, {}", given, shape_.rows));
+  if (given > 0) {
+    model_->neighbours.fill_(given);
+    return;
+  }
+  int64_t best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t k = 1, next = 2; k <= std::max<int64_t>(shape_.rows / 2, 1); std::tie(k, next) = std::pair(next, k + next)) {
+    model_->neighbours.fill_(k);
+    const LeaveOneOut result = leave_one_out(*model_);
+    search_.grid.push_back({static_cast<double>(k), result.criterion, result.mse, result.undefined});
+    if (result.criterion < least) {
+      least = result.criterion;
+      best = k;
+    }
+    fit.stop_if_interrupted("in the search for the number of neighbours");
+  }
+  model_->neighbours.fill_(best);
+}
+
+int64_t Regression::items(Split split) const { return split == Split::kTrain ? shape_.rows : static_cast<int64_t>(splits_.of(split).size()); }
+
+Loss Regression::loss(const Batch& batch) {
+  const torch::Tensor rows = torch::tensor(std::vector<int64_t>(batch.items.begin(), batch.items.end())).to(model_->x.device());
+  const torch::Tensor predicted = model_->without_self(rows);
+  const torch::Tensor seen = predicted.isfinite();
+  const torch::Tensor error = (model_->y.index_select(0, rows) - predicted).masked_select(seen);
+  const int64_t count = error.size(0);
+  // In units of the target's variance: a rate then means the same for any target.
+  return {count ? error.square().mean() / model_->y.var().clamp_min(1e-30) : predicted.nan_to_num().sum() * 0, count};
+}
+
+Evaluation Regression::evaluate(Split split) {
+  const torch::NoGradGuard guard;
+  Evaluation out;
+  const double mean = model_->y.to(torch::kFloat64).mean().item<double>();
+  const bool own = split == Split::kTrain || splits_.of(split).empty();
+  const torch::Tensor query = own ? model_->x : model_->scaled(inputs_of(splits_.of(split)));
+  const torch::Tensor truth = own ? model_->y.to(torch::kFloat64) : targets_of(splits_.of(split));
+  if (own) {
+    const LeaveOneOut result = leave_one_out(*model_);
+    out.metrics["loo_mse"] = result.mse;
+    out.metrics["loo_rmse"] = std::sqrt(result.mse);
+    out.metrics["loo_undefined"] = static_cast<double>(result.undefined);
+    if (model_->metric.defined()) out.metrics["loo_mse_one_bandwidth"] = single_.criterion;
+  }
+  const torch::Tensor predicted = model_->predict(query).to(torch::kFloat64).cpu();
+  const torch::Tensor seen = predicted.isfinite();
+  const torch::Tensor error = (truth.cpu() - predicted).masked_select(seen);
+  out.items = truth.size(0);
+  out.metrics["rmse"] = error.numel() ? std::sqrt(error.square().mean().item<double>()) : std::nan("");
+  out.metrics["gaps"] = static_cast<double>(out.items - error.numel());
+  out.metrics["mean_only_rmse"] = std::sqrt((truth - mean).square().mean().item<double>());
+  if (model_->neighbours.item<int64_t>() > 0) out.metrics["neighbours"] = static_cast<double>(model_->neighbours.item<int64_t>());
+  else out.metrics["bandwidth"] = model_->bandwidth.item<double>();
+  return out;
+}
+
+void Regression::predict(Input input, std::ostream& out) {
+  const std::string text{std::istreambuf_iterator<char>(input.stream), {}};
+  const data::Table table = data::parse_csv(text, input.name);
+  const std::vector<double> values = data::inputs(table, columns_);
+  const auto rows = static_cast<int64_t>(table.rows.size()), width = static_cast<int64_t>(columns_.size());
+  const torch::Tensor raw = torch::tensor(values, torch::kFloat64).reshape({rows, width});
+  const torch::Tensor predicted = model_->predict(model_->scaled(raw)).to(torch::kFloat64);
+  for (const std::string& column : columns_) out << column << ",";
+  out << target_ << "\n";
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t c = 0; c < width; ++c) out << fmt::format("{},", values[static_cast<size_t>(row * width + c)]);
+    const double value = predicted[row].item<double>();
+    out << (std::isfinite(value) ? fmt::format("{:.6g}", value) : "") << "\n";  // empty: no point is in sight
+  }
+}
+
+namespace {
+
+const Registration registered{{
+    .info = {.name = "nadaraya-watson",
+             .number = 1,
+             .title = "Nadaraya–Watson regression",
+             .idea = "Predict the value at a point as an average of the values seen near it. The weight of an observation falls with its "
+                     "distance, by a kernel of some bandwidth. This is attention before its name: the query is where you ask, the keys "
+                     "are where you have looked, the values are what you found there.\n\nThe bandwidth is chosen by leaving each observation "
+                     "out and predicting it from the others. Nothing is refitted for that: the observation is left out of who may see whom.",
+             .paper = "Nadaraya 1964; Watson 1964",
+             .equation = "<math display=\"block\"><mi>f</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>=</mo><munder><mo>∑</mo><mi>i</mi></munder>"
+                         "<mfrac><mrow><mi>K</mi><mo>(</mo><mo>(</mo><mi>x</mi><mo>−</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo><mo>/</mo><mi>h</mi><mo>)</mo></mrow>"
+                         "<mrow><msub><mo>∑</mo><mi>j</mi></msub><mi>K</mi><mo>(</mo><mo>(</mo><mi>x</mi><mo>−</mo><msub><mi>x</mi><mi>j</mi></msub><mo>)</mo><mo>/</mo><mi>h</mi><mo>)</mo></mrow></mfrac>"
+                         "<msub><mi>y</mi><mi>i</mi></msub></math>",
+             .equation_text = "f(x) = sum_i a_i y_i,  a_i = K((x - x_i)/h) / sum_j K((x - x_j)/h)",
+             .code = "auto f = fovea::attend(x_query, x, y,\n"
+                     "                       {.score = fovea::Kernel{fovea::KernelName::kGaussian, h},\n"
+                     "                        .normaliser = fovea::Softmax{},            // over log K: the ratio, in log space\n"
+                     "                        .structure = fovea::Keep{not_itself}});   // leave one out",
+             .triple = {.query = "test point x", .key = "x_i", .value = "y_i", .score = "log K(|D(x - x_i)|/h)",
+                        .normaliser = "kernel ratio", .structure = "all, or the kernel's support"},
+             .formats = {"generated: the 133 motorcycle observations (sample=motorcycle) or a noisy sine (sample=sine)",
+                         "CSV with a header: --set x=COLUMN,… --set y=COLUMN (default: last column y, the numeric others x)"},
+             .expect = "motorcycle: leave-one-out RMSE 24.4 at h = 0.914 (mean only 48.1)"},
+    .options = {Option("kernel", "gaussian", "K(u)").among(kernel_names()),
+                Option("bandwidth", "loo", "how h is found: leave-one-out, Silverman's rule, k-th neighbour, or given by h")
+                    .among({"loo", "silverman", "nearest", "fixed"}),
+                Option("h", 0.0, "the bandwidth when it is fixed").at_least(0),
+                Option("k", 0, "neighbours when bandwidth=nearest; 0: by leave-one-out").at_least(0),
+                Option("learn", "none", "what is trained on the leave-one-out loss: one factor w, a diagonal or full metric D")
+                    .among({"none", "w", "diagonal", "full"}),
+                Option("grid", 30, "bandwidths tried, evenly in log h").between(1, 10000),
+                Option("grid_low", 0.05, "the smallest, as a multiple of Silverman's rule").at_least(1e-6),
+                Option("grid_high", 20.0, "the largest").at_least(1e-6),
+                Option("refine", -1, "golden-section steps after the grid; -1: 24, or none above 5000 rows").at_least(-1),
+                Option("standardise", "auto", "inputs to mean 0 and deviation 1; auto: where there are several").among({"auto", "yes", "no"}),
+                Option("precision", "auto", "auto: float64 up to 5000 rows").among({"auto", "float32", "float64"}),
+                Option("x", "", "input columns, comma-separated"),
+                Option("y", "", "target column"),
+                Option("missing", "error", "an empty cell: an error, drop the row, or fill in the column's mean or median")
+                    .among({"error", "drop", "mean", "median"}),
+                Option("test", 0.0, "share of rows kept for testing; 0: evaluate by leave-one-out").between(0, 0.9),
+                Option("sample", "motorcycle", "what is generated without --data").among({"motorcycle", "sine"}),
+                Option("n", 200, "points of sample=sine").between(2, 1000000)},
+    .recipe = train::Recipe{.epochs = 30, .batch = 512, .optimiser = "adam", .rate = 0.03, .schedule = "cosine", .keep = "last"},
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<Regression>(setting); },
+}};
+
+}  // namespace
+}  // namespace fovea::systems::nadaraya_watson

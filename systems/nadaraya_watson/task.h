@@ -1,0 +1,53 @@
+// Data, bandwidth and metric of Nadaraya-Watson regression.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/csv.h"
+#include "data/split.h"
+#include "systems/nadaraya_watson/model.h"
+#include "train/task.h"
+
+namespace fovea::systems::nadaraya_watson {
+
+class Regression : public GradientTask {
+ public:
+  explicit Regression(const Setting& setting) : setting_(setting) {}
+
+  void read(const Source&) override;
+  void prepare() override;
+  Assets assets() const override;
+  void restore(const Assets&) override;
+  std::shared_ptr<torch::nn::Module> build() override;
+  // Finds the bandwidth, then learns the metric where one is wanted.
+  void fit(train::Fit&) override;
+
+  int64_t items(Split split) const override;
+  Loss loss(const Batch&) override;  // leave-one-out, so that no row can explain itself
+  Evaluation evaluate(Split) override;
+  void predict(Input, std::ostream&) override;
+  std::vector<explain::Explanation> explain(Input*) override;
+
+ private:
+  torch::Tensor inputs_of(const std::vector<int64_t>& rows) const;  // [rows, inputs], raw
+  torch::Tensor targets_of(const std::vector<int64_t>& rows) const;
+  void find_bandwidth(train::Fit&);
+  void find_neighbours(train::Fit&);
+
+  explain::Explanation picture(const torch::Tensor& raw_queries) const;
+  void add_curves(explain::Explanation&, const torch::Tensor& raw_queries) const;
+
+  const Setting setting_;
+  data::Regression table_;
+  data::Splits splits_;
+  Shape shape_;
+  std::vector<std::string> columns_;
+  std::string target_;
+  Search search_;
+  LeaveOneOut single_;   // at the best single bandwidth, before a metric was learned
+  std::shared_ptr<Model> model_;
+};
+
+}  // namespace fovea::systems::nadaraya_watson
