@@ -1,0 +1,240 @@
+// Pooling: attention that does not look. sum φ(x_i), sum/n, max per coordinate, and a learned query beside them.
+//
+// All four are one call: a constant score left as it is sums, made uniform it averages; the largest of a coordinate is the hard
+// choice over that coordinate's own values, one head for each. Sum grows with n; mean forgets n; max sees the extremes only.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <numeric>
+
+#include "data/bags.h"
+#include "data/csv.h"
+#include "data/file.h"
+#include "data/packed.h"
+#include "data/random.h"
+#include "fovea/attend.h"
+#include "systems/pooling/pooling.h"
+#include "systems/system.h"
+#include "train/classification_task.h"
+
+namespace fovea::systems::pooling {
+
+torch::Tensor pool(const std::string& how, const torch::Tensor& values, const torch::Tensor& offsets, const torch::Tensor& query) {
+  const int64_t bags = offsets.size(0) - 1, width = values.size(1);
+  const Ragged bag{data::one_each(bags, values.device()), offsets};
+  if (how == "max") {
+    // [total, width heads, 1]: a head for each coordinate, whose key and value are that coordinate.
+    const torch::Tensor coordinates = values.unsqueeze(2);
+    const torch::Tensor one = torch::ones({bags, width, 1}, values.options());
+    return attend(one, coordinates, coordinates, {.score = Dot{1.0}, .normaliser = Hard{}, .structure = bag}).squeeze(2);
+  }
+  const torch::Tensor value = values.unsqueeze(1);  // [total, 1 head, width]
+  if (how == "attention")
+    return attend(query.reshape({1, 1, width}).expand({bags, 1, width}), value, value, {.structure = bag}).squeeze(1);
+  const torch::Tensor blank = torch::zeros({bags, 1, width}, values.options());
+  Normaliser normaliser = Unnormalised{};
+  if (how == "mean") normaliser = Uniform{};
+  return attend(blank, value, value, {.score = Constant{}, .normaliser = normaliser, .structure = bag}).squeeze(1);
+}
+
+torch::Tensor pool_weights(const std::string& how, const torch::Tensor& values, const torch::Tensor& query) {
+  const int64_t items = values.size(0), width = values.size(1);
+  const torch::Tensor offsets = torch::tensor({int64_t{0}, items}, torch::kInt32);
+  // What each item adds to the output is its weight: a pooled identity matrix shows it, whatever the pooling.
+  if (how == "max") {
+    if (items == 0) return torch::zeros({0});
+    return torch::one_hot(values.argmax(0), items).to(torch::kFloat32).sum(0) / static_cast<double>(width);
+  }
+  const Ragged bag{data::one_each(1), offsets};
+  const torch::Tensor value = values.unsqueeze(1);
+  if (how == "attention") return weights(query.reshape({1, 1, width}), value, {.structure = bag}).weights.flatten();
+  Normaliser normaliser = Unnormalised{};
+  if (how == "mean") normaliser = Uniform{};
+  return weights(torch::zeros({1, 1, width}), value, {.score = Constant{}, .normaliser = normaliser, .structure = bag}).weights.flatten();
+}
+
+namespace {
+
+struct Model : torch::nn::Module {
+  Model(int64_t inputs, int64_t width, std::string pooling) : how(std::move(pooling)) {
+    phi1 = register_module("phi1", torch::nn::Linear(inputs, width));
+    phi2 = register_module("phi2", torch::nn::Linear(width, width));
+    rho = register_module("rho", torch::nn::Linear(width, 2));
+    if (how == "attention") query = register_parameter("query", torch::randn({width}) * 0.1);
+  }
+  torch::Tensor phi(const torch::Tensor& x) { return torch::relu(phi2(torch::relu(phi1(x)))); }  // [total, width]
+  torch::Tensor forward(const data::Packed& bag) { return rho(pool(how, phi(bag.values), bag.offsets, query)); }
+
+  const std::string how;
+  torch::nn::Linear phi1{nullptr}, phi2{nullptr}, rho{nullptr};
+  torch::Tensor query;
+};
+
+// A bag of points in the plane and a question that one kind of pooling can answer: are there many (sum), do they lie to the right
+// on the whole (mean), is any of them far out (max)?
+class Pooling : public ClassificationTask {
+ public:
+  using ClassificationTask::ClassificationTask;
+
+  void read(const Source& source) override {
+    splits_ = {};
+    lengths_.clear();
+    if (source.path.empty()) generate(source.seed);
+    else bags_ = data::read_bags(source.path);
+    if (!scaling_.mean.empty() && !source.path.empty()) data::apply(scaling_, bags_);
+    labels_ = bags_.labels;
+    for (size_t i = 0; i < bags_.size(); ++i) {
+      if (labels_[i] != 0 && labels_[i] != 1)
+        throw data::FileError(source.path, 0, fmt::format("bag '{}' has label {}, expected 0 or 1", bags_.names[i], labels_[i]));
+      lengths_.push_back(static_cast<int64_t>(bags_.features[i].size()) / bags_.width);
+    }
+    generated_ = source.path.empty();
+    const auto count = static_cast<int64_t>(bags_.size());
+    if (source.all_test) {
+      splits_.test.resize(bags_.size());
+      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+    } else {
+      splits_ = data::split(count, {.validation = 0.1, .test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed, .classes = labels_});
+    }
+  }
+
+  void prepare() override {
+    inputs_ = bags_.width;
+    scaling_ = data::scaling_of(bags_, splits_.train);
+    if (!generated_) data::apply(scaling_, bags_);
+  }
+  Assets assets() const override { return {.facts = {{"inputs", inputs_}, {"mean", scaling_.mean}, {"deviation", scaling_.deviation}}, .files = {}}; }
+  void restore(const Assets& assets) override {
+    inputs_ = assets.facts.at("inputs");
+    scaling_ = {assets.facts.at("mean").get<std::vector<float>>(), assets.facts.at("deviation").get<std::vector<float>>()};
+  }
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<Model>(inputs_, setting_.options.integer("width"), setting_.options.text("pool"));
+  }
+  torch::Tensor logits(std::span<const int64_t> items) override {
+    if (bags_.width != inputs_) throw InvalidArgument(fmt::format("features: {} in a row, expected {}", bags_.width, inputs_));
+    return model_->forward(data::pack_features(bags_.features, bags_.width, items).to(setting_.device));
+  }
+
+  // A CSV of bags; the label column may be there and is not read.
+  void predict(Input input, std::ostream& out) override {
+    const data::Table table = data::parse_csv({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+    const size_t bag_column = table.column("bag");
+    std::vector<size_t> features;
+    for (size_t c = 0; c < table.header.size(); ++c)
+      if (c != bag_column && table.header[c] != "label") features.push_back(c);
+    if (static_cast<int64_t>(features.size()) != inputs_)
+      throw data::FileError(input.name, 1, fmt::format("{} features, expected {}", features.size(), inputs_));
+    data::Bags bags;
+    bags.width = inputs_;
+    for (size_t row = 0; row < table.rows.size(); ++row) {
+      if (bags.names.empty() || bags.names.back() != table.rows[row][bag_column]) {
+        bags.names.push_back(table.rows[row][bag_column]);
+        bags.labels.push_back(0);
+        bags.features.emplace_back();
+      }
+      for (const size_t c : features)
+        bags.features.back().push_back(static_cast<float>(data::parse_number(table.rows[row][c], "column '" + table.header[c] + "'", input.name, table.lines[row])));
+    }
+    if (!generated_) data::apply(scaling_, bags);
+    for (size_t i = 0; i < bags.size(); ++i) {
+      const int64_t item = static_cast<int64_t>(i);
+      const double p = model_->forward(data::pack_features(bags.features, bags.width, std::span(&item, 1)).to(setting_.device)).softmax(1)[0][1].item<double>();
+      out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], p > 0.5 ? 1 : 0, p);
+    }
+  }
+
+  // The weights of this run's pooling, beside the even ones: three bags of the test split.
+  std::vector<explain::Explanation> explain(Input*) override {
+    explain::Explanation out;
+    out.title = fmt::format("What {} pooling takes from a bag", model_->how);
+    out.view = explain::View::kBag;
+    out.score = model_->how == "attention" ? "scaled dot with a learned query" : model_->how == "max" ? "the coordinate itself" : "constant";
+    out.normaliser = model_->how == "sum" ? "none" : model_->how == "mean" ? "uniform" : model_->how == "max" ? "hard, one head a coordinate" : "softmax";
+    out.structure = "bag";
+    out.scale = model_->how == "attention" ? fmt::format("1/√{}", setting_.options.integer("width")) : "1";
+    out.query_label = "pooling";
+    out.key_label = "item of the bag";
+    out.heads = {"weights", {"this run: " + model_->how, "even"}};
+    if (splits_.test.empty()) return {};
+    const int64_t item = splits_.test[0];
+    const data::Packed bag = data::pack_features(bags_.features, bags_.width, std::span(&item, 1)).to(setting_.device);
+    const torch::Tensor phi = model_->phi(bag.values).cpu();
+    out.queries.emplace_back().text = fmt::format("bag of {}", phi.size(0));
+    for (int64_t i = 0; i < phi.size(0); ++i) {
+      std::string text = fmt::format("{:.2f}", bag.values[i][0].item<double>());
+      if (bags_.width > 1) text += fmt::format(", {:.2f}{}", bag.values[i][1].item<double>(), bags_.width > 2 ? ", …" : "");
+      out.keys.emplace_back().text = text;
+    }
+    out.maps.emplace_back().dense = to_floats(pool_weights(model_->how, phi, model_->query.defined() ? model_->query.cpu() : model_->query));
+    auto& even = out.maps.emplace_back();
+    even.head = 1;
+    even.dense = to_floats(pool_weights("mean", phi, {}));
+    const double p = model_->forward(bag).softmax(1)[0][1].item<double>();
+    out.outcome = fmt::format("label {}, p(1) = {:.3f}", labels_[static_cast<size_t>(item)], p);
+    if (model_->how == "max") out.notes.push_back("A weight is the share of coordinates whose largest value is this item's.");
+    return {out};
+  }
+
+ private:
+  void generate(uint64_t seed) {
+    const std::string& question = setting_.options.text("question");
+    data::Random random(seed);
+    bags_ = {};
+    bags_.width = 2;
+    for (int64_t bag = 0; bag < setting_.options.integer("bags"); ++bag) {
+      const bool yes = bag % 2;  // balanced by construction
+      const int64_t size = question == "many" ? static_cast<int64_t>(yes ? 8 + random.below(7) : random.below(7)) : static_cast<int64_t>(1 + random.below(14));
+      std::vector<float> points;
+      for (int64_t i = 0; i < 2 * size; ++i) points.push_back(static_cast<float>(random.normal()));
+      if (question == "right") {
+        float mean = 0;
+        for (size_t i = 0; i < points.size(); i += 2) mean += points[i] / static_cast<float>(size);
+        for (size_t i = 0; i < points.size(); i += 2) points[i] += (yes ? 0.4f : -0.4f) - mean;
+      }
+      if (question == "far") {
+        for (float& value : points) value = std::min(value, 2.0f);
+        if (yes) points[2 * random.below(static_cast<uint64_t>(size))] = static_cast<float>(3 + random.uniform());
+      }
+      bags_.names.push_back(std::to_string(bag));
+      bags_.labels.push_back(yes);
+      bags_.features.push_back(std::move(points));
+    }
+  }
+
+  data::Bags bags_;
+  data::Scaling scaling_;
+  bool generated_ = true;
+  int64_t inputs_ = 0;
+  std::shared_ptr<Model> model_;
+};
+
+const Registration registered{{
+    .info = {.name = "pooling",
+             .number = 2,
+             .title = "Sum, mean and max pooling",
+             .idea = "The oldest way to turn a bag of things into one vector: add them, average them, or take the largest of each coordinate. "
+                     "It is attention with the looking left out: every item gets the same weight, or the winner gets all.\n\nSum grows with the "
+                     "number of items and can count them; mean forgets the number; max sees only the extremes. An empty bag gives zero, never 0/0.",
+             .paper = "classical",
+             .equation = "<math display=\"block\"><mi>o</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
+                         "<mo>,</mo><mspace width=\"1em\"/><mfrac><mn>1</mn><mi>n</mi></mfrac><munder><mo>∑</mo><mi>i</mi></munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
+                         "<mo>,</mo><mspace width=\"1em\"/><munder><mi>max</mi><mi>i</mi></munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo></math>",
+             .equation_text = "o = sum_i φ(x_i);  sum_i φ(x_i) / n;  max_i φ(x_i) for each coordinate",
+             .code = "auto sum  = fovea::attend(blank, x, x, {.score = fovea::Constant{}, .normaliser = fovea::Unnormalised{}, .structure = bag});\n"
+                     "auto mean = fovea::attend(blank, x, x, {.score = fovea::Constant{}, .normaliser = fovea::Uniform{}, .structure = bag});\n"
+                     "auto max  = fovea::attend(one, x_c, x_c, {.score = fovea::Dot{1.0}, .normaliser = fovea::Hard{}, .structure = bag});",
+             .triple = {.query = "none", .key = "none", .value = "φ(x)", .score = "constant", .normaliser = "none, uniform or argmax", .structure = "all"},
+             .formats = {"generated: bags of points and a question (question=many, right or far)", "CSV bag,label,f0,f1,… with labels 0 and 1"},
+             .expect = "the pooling that fits the question ≥ 99 %: sum for many, mean for right, max for far"},
+    .options = {Option("pool", "sum", "how a bag becomes one vector").among({"sum", "mean", "max", "attention"}),
+                Option("question", "many", "generated bags: are there many points, do they lie to the right, is one far out?").among({"many", "right", "far"}),
+                Option("bags", 3000, "generated bags").between(20, 1000000),
+                Option("width", 16, "of φ").between(1, 1024)},
+    .recipe = train::Recipe{.epochs = 15, .batch = 64, .optimiser = "adam", .rate = 0.005, .monitor = "loss"},
+    .tour = {"epochs=8"},
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<Pooling>(setting); },
+}};
+
+}  // namespace
+}  // namespace fovea::systems::pooling
