@@ -208,21 +208,23 @@ struct StructureChecks {
 }  // namespace
 
 void check_rank(const View& view, const std::string& name, int rank) {
-  check(view.rank == rank, name + ": rank " + number(view.rank) + ", expected " + number(rank));
+  if (view.rank != rank) check(false, name + ": rank " + number(view.rank) + ", expected " + number(rank));
 }
 void check_dtype(const View& view, const std::string& name, DType dtype) {
-  check(view.dtype == dtype, name + ": " + name_of(view.dtype) + ", expected " + name_of(dtype));
+  if (view.dtype != dtype) check(false, name + ": " + name_of(view.dtype) + ", expected " + name_of(dtype));
 }
 void check_size(const View& view, const std::string& name, int dimension, int64_t size, const std::string& whose) {
-  check(view.size[dimension] == size, name + ": size " + number(view.size[dimension]) + " in dimension " + number(dimension) +
+  if (view.size[dimension] == size) return;
+  check(false, name + ": size " + number(view.size[dimension]) + " in dimension " + number(dimension) +
                                           ", expected " + number(size) + " (" + whose + ")");
 }
 void check_rows(const View& view, const std::string& name) {
   for (int d = 0; d < view.rank; ++d) {
-    check(view.size[d] >= 0, name + ": size " + number(view.size[d]) + " in dimension " + number(d) + ", expected at least 0");
+    if (view.size[d] < 0) check(false, name + ": size " + number(view.size[d]) + " in dimension " + number(d) + ", expected at least 0");
   }
   const int last = view.rank - 1;
-  check(view.size[last] <= 1 || view.stride[last] == 1,
+  if (view.size[last] <= 1 || view.stride[last] == 1) return;
+  check(false,
         name + ": stride " + number(view.stride[last]) + " in its last dimension, expected 1 (contiguous)");
 }
 

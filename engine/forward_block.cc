@@ -108,6 +108,18 @@ template <class T>
 void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
   const auto& [score, modifiers, normaliser] = pass_.stages;
   fill_strip(scratch, keys, reach, tile);
+  // Few keys keep a weight: have them listed, and read no other value. Dropout and modifiers want them in their places.
+  if (!pass_.dropout && modifiers.empty()) {
+    tile.support = scratch.support;
+    tile.support_count = scratch.support_count;
+    normaliser->solve(tile, result_.lse ? scratch.lse : nullptr);
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const size_t n = tile.nk == 0 ? 0 : static_cast<size_t>(tile.support_count[r]);
+      row_loops<T>().gather(tile.s + r * tile.s_stride, tile.support + r * tile.s_stride, n, tile.v, tile.v_stride,
+                            tile.value_width, Into::kStore, tile.o + r * tile.o_stride);
+    }
+    return;
+  }
   normaliser->solve(tile, result_.lse ? scratch.lse : nullptr);
   if (pass_.dropout) drop(pass_.dropout, tile, tile.s, tile.s);
   for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->after_weights(tile, scratch.modifiers[m]);

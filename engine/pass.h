@@ -49,6 +49,7 @@ struct TileScratch {
   std::vector<T*> modifiers;
   Marks* marks;
   uint8_t* seen;
+  int32_t *support, *support_count;  // threshold normalisers only
 
   TileScratch(const Pass<T>& pass, Layout& layout, size_t rows_of_scores, size_t columns) {
     const Geometry& g = pass.geometry;
@@ -62,6 +63,9 @@ struct TileScratch {
     for (const auto& m : pass.stages.modifiers) modifiers.push_back(layout.take<T>(kMaxQueries * m->row_scratch()));
     marks = layout.take<Marks>(1);
     seen = layout.take<uint8_t>(padded);
+    const bool solves = pass.stages.normaliser->kind() == Kind::kThreshold;
+    support = layout.take<int32_t>(solves ? rows_of_scores * tile_stride(columns) + kPanelKeys : 0);
+    support_count = layout.take<int32_t>(padded);
   }
 };
 

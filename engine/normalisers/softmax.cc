@@ -50,8 +50,7 @@ class SoftmaxStage final : public NormaliserStage<T> {
   void weigh(Tile<T>& tile) const override {
     const D d;
     HWY_ALIGN T base[kMaxQueries + kN], sum[kMaxQueries + kN];
-    const size_t columns = (tile.nk + kN - 1) / kN * kN;
-    for (size_t r = 0; r < tile.nq; ++r) base[r] = largest(tile.s + r * tile.s_stride, columns);
+    for (size_t r = 0; r < tile.nq; ++r) base[r] = largest(tile.s + r * tile.s_stride, padded(tile.row_end(r)));
     for (size_t r = 0; r < tile.nq; r += kN) {  // row state is padded to whole vectors
       const V before = hn::LoadU(d, tile.rows.maximum + r);
       const V now = hn::Max(before, hn::LoadU(d, base + r));
@@ -61,7 +60,7 @@ class SoftmaxStage final : public NormaliserStage<T> {
       hn::StoreU(safe, d, base + r);
       hn::StoreU(exp2_bounded(d, hn::Mul(hn::Sub(before, safe), hn::Set(d, kLog2E))), d, tile.rows.carry + r);
     }
-    for (size_t r = 0; r < tile.nq; ++r) sum[r] = exponentials(tile.s + r * tile.s_stride, columns, base[r], [](V x) HWY_ATTR { return x; });
+    for (size_t r = 0; r < tile.nq; ++r) sum[r] = exponentials(tile, r, base[r], [](V x) HWY_ATTR { return x; });
     for (size_t r = 0; r < tile.nq; r += kN) {
       const V carried = hn::Mul(hn::LoadU(d, tile.rows.sum + r), hn::LoadU(d, tile.rows.carry + r));
       hn::StoreU(hn::Add(carried, hn::LoadU(d, sum + r)), d, tile.rows.sum + r);
@@ -95,11 +94,9 @@ class SoftmaxStage final : public NormaliserStage<T> {
   }
 
   void weights(Tile<T>& tile) const override {
-    const size_t columns = (tile.nk + kN - 1) / kN * kN;
     for (size_t r = 0; r < tile.nq; ++r) {
       const V scale = hn::Set(D(), tile.stats[r * kStatistics + 1]);
-      exponentials(tile.s + r * tile.s_stride, columns, tile.stats[r * kStatistics],
-                   [scale](V x) HWY_ATTR { return hn::Mul(x, scale); });
+      exponentials(tile, r, tile.stats[r * kStatistics], [scale](V x) HWY_ATTR { return hn::Mul(x, scale); });
     }
   }
 
@@ -146,10 +143,13 @@ class SoftmaxStage final : public NormaliserStage<T> {
     return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
   }
 
-  // s = last(exp(s - base)); returns the sum of the exponentials. Four vectors at a time keep dependent operations apart.
+  // s = last(exp(s - base)) in row r, zero past its end; returns the sum of the exponentials. Four vectors at a time keep
+  // dependent operations apart.
   template <class Last>
-  static HWY_INLINE T exponentials(T* HWY_RESTRICT s, size_t columns, T base, const Last& last) {
+  static HWY_INLINE T exponentials(const Tile<T>& tile, size_t r, T base, const Last& last) {
     const D d;
+    T* HWY_RESTRICT s = tile.s + r * tile.s_stride;
+    const size_t columns = padded(tile.row_end(r));
     const V b = hn::Set(d, base), log2e = hn::Set(d, kLog2E);
     V sum[2] = {hn::Zero(d), hn::Zero(d)};
     size_t c = 0;
@@ -166,6 +166,7 @@ class SoftmaxStage final : public NormaliserStage<T> {
       sum[0] = hn::Add(sum[0], x);
       hn::StoreU(last(x), d, s + c);
     }
+    for (; c < padded(tile.nk); c += kN) hn::StoreU(hn::Zero(d), d, s + c);
     return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[0], sum[1])));
   }
 

@@ -127,7 +127,11 @@ HWY_INLINE void multiply(const Block<T>& m) {
 
 // Sizes a remainder is made of.
 HWY_INLINE size_t rows_of(size_t left) { return left >= kRows ? kRows : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
-HWY_INLINE size_t vectors_of(size_t left) { return left >= kVectors ? kVectors : left >= 2 ? 2 : 1; }
+// Five vectors are better 3 + 2 than 4 + 1: a single one leaves the multiply-adds waiting for loads.
+HWY_INLINE size_t vectors_of(size_t left) {
+  if (left == kVectors + 1 && kVectors > 2) return kVectors - 1;
+  return left >= kVectors ? kVectors : left;
+}
 
 template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge>
 HWY_NOINLINE void multiply_call(const Block<T>& m) {
@@ -139,6 +143,7 @@ HWY_INLINE void multiply_remainder(size_t vectors, const Block<T>& m) {
   if (m.lanes != 0) return multiply_call<T, kR, 1, kSide, Edge::kPartial>(m);
   if (vectors == kVectors) return multiply_call<T, kR, kVectors, kSide, Edge::kWhole>(m);
   if constexpr (kVectors > 2) {
+    if (vectors == 3) return multiply_call<T, kR, 3, kSide, Edge::kWhole>(m);
     if (vectors == 2) return multiply_call<T, kR, 2, kSide, Edge::kWhole>(m);
   }
   multiply_call<T, kR, 1, kSide, Edge::kWhole>(m);

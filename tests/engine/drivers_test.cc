@@ -197,6 +197,20 @@ TEST(Drivers, StreamingNormalisers) {
   }
 }
 
+TEST(Drivers, ThresholdNormalisers) {
+  for (const char* normaliser : {"sparsemax", "entmax", "entmax_alpha", "top_k", "hard"}) {
+    for (const auto& structure : kStructures) {
+      for (const double p : {0.0, 0.3}) {
+        expect_right({.normaliser = normaliser,
+                      .structure = structure,
+                      .shape = {.queries = 67, .keys = 140, .width = 8, .value_width = 12},
+                      .dtype = DType::kFloat64,
+                      .dropout_p = p});
+      }
+    }
+  }
+}
+
 TEST(Drivers, SameBitsForAnyNumberOfThreads) {
   for (const auto& structure : kStructures) {
     Case c{.structure = structure, .shape = {.batch = 1, .heads = 3, .key_heads = 1, .queries = 300, .keys = 700, .width = 16}};
