@@ -3,6 +3,7 @@
 #include "engine/backward.h"
 
 #include "engine/graph.h"
+#include "engine/graph_rank_one.h"
 #include "engine/view.h"
 
 namespace fovea::engine {
@@ -64,6 +65,7 @@ template <class T>
 void run_backward(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients,
                   const Parallel& parallel) {
   clear_parameters<T>(gradients);
+  if (g.graph && rank_one_backward(problem, g, saved, gradients, parallel)) return;
   if (g.graph) return graph_backward<T>(problem, g, saved, gradients, parallel);
   BackwardState<T> state(problem, g, saved, gradients);
   prepare_blocks(state, parallel);

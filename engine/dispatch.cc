@@ -3,12 +3,14 @@
 #include <array>
 
 #include "engine/decode.h"
+#include "engine/graph_rank_one.h"
 
 namespace fovea::engine {
 namespace {
 
 const std::array kPaths = {
     Path{"decode: keys split into chunks, read once where they lie", against_decode},
+    Path{"rank-one graph: all heads of an edge in one sweep", against_rank_one},
     Path{"graph: keys of each row gathered",
          [](const Problem&, const Geometry& g) { return std::string(g.graph ? "" : "the structure is not a graph"); }},
     Path{"tiles: blocks of queries against packed keys",

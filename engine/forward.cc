@@ -4,6 +4,7 @@
 #include "engine/decode.h"
 #include "engine/dispatch.h"
 #include "engine/graph.h"
+#include "engine/graph_rank_one.h"
 #include "engine/parallel.h"
 #include "engine/view.h"
 
@@ -114,6 +115,9 @@ void forward(const Problem& problem, const Result& result, const Parallel& paral
   const auto run = [&]<class T>(T) -> int64_t {
     switch (choose_path(problem, geometry)) {
       case PathId::kDecode: return decode_forward<T>(problem, geometry, result, parallel);
+      case PathId::kRankOneGraph:
+        if (rank_one_stores(result)) return rank_one_forward(problem, geometry, result, parallel);
+        return graph_forward<T>(problem, geometry, result, parallel);
       case PathId::kGraph: return graph_forward<T>(problem, geometry, result, parallel);
       case PathId::kTiles: break;
     }

@@ -4,28 +4,11 @@
 
 #include "engine/backward.h"
 #include "engine/graph.h"
+#include "engine/transposed.h"
 #include "engine/view.h"
 
 namespace fovea::engine {
 namespace {
-
-// The edges of each key: their rows and places, in ascending order.
-struct Transposed {
-  explicit Transposed(const GraphView& graph) : offsets(graph.keys + 1, 0), rows(graph.edges), edges(graph.edges) {
-    for (size_t e = 0; e < graph.edges; ++e) ++offsets[static_cast<size_t>(graph.columns[e]) + 1];
-    for (size_t j = 0; j < graph.keys; ++j) offsets[j + 1] += offsets[j];
-    std::vector<size_t> at(offsets.begin(), offsets.end() - 1);
-    for (size_t i = 0; i < graph.rows; ++i) {
-      for (size_t e = graph.begin(i); e < graph.begin(i) + graph.degree(i); ++e) {
-        const size_t place = at[static_cast<size_t>(graph.columns[e])]++;
-        rows[place] = static_cast<int32_t>(i);
-        edges[place] = static_cast<int32_t>(e);
-      }
-    }
-  }
-  std::vector<size_t> offsets;
-  std::vector<int32_t> rows, edges;
-};
 
 template <class T>
 class GraphBackward {

@@ -211,6 +211,20 @@ TEST(Drivers, ThresholdNormalisers) {
   }
 }
 
+TEST(Drivers, RankOneOnGraphs) {
+  for (const char* structure : {"graph", "graph_shuffled"}) {
+    for (const int64_t heads : {1, 3, 8, 17}) {
+      for (const int64_t width : {3, 4, 8, 32, 40}) {
+        const Case c{.score = "rank_one", .structure = {structure},
+                     .shape = {.heads = heads, .key_heads = heads, .queries = 300, .keys = 280, .width = 1, .value_width = width}};
+        expect_right(c);
+        const auto text = engine::explain_dispatch(cases::build(c).problem);
+        EXPECT_EQ(text.find("in one sweep: taken") != std::string::npos, width % 4 == 0) << text;
+      }
+    }
+  }
+}
+
 TEST(Drivers, SameBitsForAnyNumberOfThreads) {
   for (const auto& structure : kStructures) {
     Case c{.structure = structure, .shape = {.batch = 1, .heads = 3, .key_heads = 1, .queries = 300, .keys = 700, .width = 16}};

@@ -1,0 +1,296 @@
+#include "engine/graph_rank_one.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/graph_rank_one.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "engine/simd/math-inl.h"
+#include "engine/simd/reduce-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace rank_one {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Edges ahead for which rows are asked: at 10 ns a row and 100 ns of memory, with room for a second row in flight.
+constexpr size_t kAhead = 12;
+constexpr float kLog2E = 1.44269504088896340736f;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+HWY_INLINE void prefetch(const float* row, size_t n) {
+  for (size_t i = 0; i < n; i += 16) hwy::Prefetch(row + i);
+}
+
+// Scores run over heads: 8 lanes hold the usual number of them. The last vector of an odd number reads no further than the
+// row: `lanes` at a time.
+using Heads = hn::CappedTag<float, 8>;
+using HeadVector = hn::Vec<Heads>;
+
+HWY_INLINE HeadVector load_heads(const float* p, size_t left) {
+  const Heads d;
+  if (left >= hn::Lanes(d)) return hn::LoadU(d, p);
+  HWY_ALIGN float buffer[8] = {};
+  for (size_t i = 0; i < left; ++i) buffer[i] = p[i];
+  return hn::Load(d, buffer);
+}
+HWY_INLINE void store_heads(HeadVector v, float* p, size_t left) {
+  const Heads d;
+  if (left >= hn::Lanes(d)) return hn::StoreU(v, d, p);
+  HWY_ALIGN float buffer[8];
+  hn::Store(v, d, buffer);
+  for (size_t i = 0; i < left; ++i) p[i] = buffer[i];
+}
+HWY_INLINE HeadVector leaky(HeadVector x, HeadVector slope) {
+  const Heads d;
+  return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, slope));
+}
+
+// Unnormalised weights of row i's edges to w[edge][padded heads], and 1 / sum to `inverse`. False where a score is refused.
+HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inverse) {
+  const Heads d;
+  const size_t N = hn::Lanes(d), padded = g.padded_heads();
+  const size_t begin = static_cast<size_t>(g.row_offsets[i]), n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
+  const auto slope = hn::Set(d, g.negative_slope), log2e = hn::Set(d, kLog2E);
+  bool right = true;
+  for (size_t h = 0; h < g.heads; h += N) {
+    const auto q = load_heads(g.query + i * g.heads + h, g.heads - h);
+    auto top = hn::Set(d, -kInfinity);
+    for (size_t e = 0; e < n; ++e) {
+      const float* key = g.key + static_cast<size_t>(g.columns[begin + e]) * g.heads + h;
+      const auto score = leaky(hn::Add(q, load_heads(key, g.heads - h)), slope);
+      top = hn::Max(top, score);
+      hn::StoreU(score, d, w + e * padded + h);
+    }
+    const auto base = hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, -kInfinity)), top);
+    auto sum = hn::Zero(d);
+    for (size_t e = 0; e < n; ++e) {
+      const auto x = exp2_bounded(d, hn::Mul(hn::Sub(hn::LoadU(d, w + e * padded + h), base), log2e));
+      sum = hn::Add(sum, x);
+      hn::StoreU(x, d, w + e * padded + h);
+    }
+    const auto none = hn::Eq(sum, hn::Zero(d));
+    const auto inv = hn::IfThenZeroElse(none, hn::Div(hn::Set(d, 1.0f), sum));
+    hn::StoreU(inv, d, inverse + h);
+    HWY_ALIGN float tops[8], sums[8], invs[8];
+    hn::Store(base, d, tops);
+    hn::Store(sum, d, sums);
+    hn::Store(inv, d, invs);
+    for (size_t l = 0; l < std::min(N, g.heads - h); ++l) {
+      right = right && sums[l] < kInfinity && tops[l] < kInfinity;
+      const size_t at = i * g.heads + h + l;
+      if (g.statistics) {
+        float* stats = g.statistics + at * 4;
+        stats[0] = tops[l];
+        stats[1] = invs[l];
+        stats[2] = stats[3] = 0;
+      }
+      if (g.lse) g.lse[at] = sums[l] > 0 ? tops[l] + std::log(sums[l]) : -kInfinity;
+    }
+  }
+  return right;
+}
+
+// o[first, first + kVectors) of row i: each vector lies within one head.
+template <class D, size_t kVectors>
+HWY_INLINE void aggregate(const RankOneGraph& g, size_t i, size_t first, const float* w, const float* inverse) {
+  const D d;
+  constexpr size_t N = hn::MaxLanes(D());
+  const size_t padded = g.padded_heads(), row_size = g.heads * g.width, v_per_head = g.width / N;
+  const size_t begin = static_cast<size_t>(g.row_offsets[i]), n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
+  size_t head[kVectors];
+  hn::Vec<D> sum[kVectors];
+#pragma GCC unroll 16
+  for (size_t v = 0; v < kVectors; ++v) {
+    head[v] = (first + v) / v_per_head;
+    sum[v] = hn::Zero(d);
+  }
+  for (size_t e = 0; e < n; ++e) {
+    const float* row = g.value + static_cast<size_t>(g.columns[begin + e]) * row_size + first * N;
+    if (begin + e + kAhead < g.edges) {
+      prefetch(g.value + static_cast<size_t>(g.columns[begin + e + kAhead]) * row_size + first * N, kVectors * N);
+    }
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kVectors; ++v) {
+      sum[v] = hn::MulAdd(hn::Set(d, w[e * padded + head[v]]), hn::LoadU(d, row + v * N), sum[v]);
+    }
+  }
+  float* out = g.output + i * row_size + first * N;
+#pragma GCC unroll 16
+  for (size_t v = 0; v < kVectors; ++v) {
+    const auto o = hn::Mul(sum[v], hn::Set(d, inverse[head[v]]));
+    if (g.stream) hn::Stream(o, d, out + v * N);
+    else hn::StoreU(o, d, out + v * N);
+  }
+}
+
+// As many vectors at a time as leave registers for the rest.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+constexpr size_t kMost = 16;
+#else
+constexpr size_t kMost = 8;
+#endif
+
+template <class D>
+void forward(const RankOneGraph& g, size_t from, size_t to, float* weights, int64_t* empty, size_t* refused) {
+  const size_t vectors = g.heads * g.width / hn::MaxLanes(D()), padded = g.padded_heads();
+  float* inverse = weights;
+  float* w = weights + padded;
+  for (size_t i = from; i < to; ++i) {
+    const size_t end = static_cast<size_t>(g.row_offsets[i + 1]);
+    for (size_t e = end + kAhead; e < std::min(g.edges, end + 2 * kAhead); ++e) {
+      hwy::Prefetch(g.key + static_cast<size_t>(g.columns[e]) * g.heads);
+    }
+    if (!weigh_row(g, i, w, inverse)) *refused = std::min(*refused, i);
+    if (g.row_offsets[i] == g.row_offsets[i + 1]) *empty += static_cast<int64_t>(g.heads);
+    size_t v = 0;
+    for (; v + kMost <= vectors; v += kMost) aggregate<D, kMost>(g, i, v, w, inverse);
+    for (; v + 4 <= vectors; v += 4) aggregate<D, 4>(g, i, v, w, inverse);
+    for (; v < vectors; ++v) aggregate<D, 1>(g, i, v, w, inverse);
+  }
+  if (g.stream) hwy::FlushStream();
+}
+
+// out[h] = a[h] . b[h] for every head; the same sums wherever a head's values are met.
+template <class D>
+HWY_INLINE void head_dots(const RankOneGraph& g, const float* a, const float* b, float* out) {
+  const D d;
+  constexpr size_t N = hn::MaxLanes(D());
+  const auto one = [&](size_t h) HWY_ATTR {
+    auto sum = hn::Mul(hn::LoadU(d, a + h * g.width), hn::LoadU(d, b + h * g.width));
+    for (size_t c = N; c < g.width; c += N) {
+      sum = hn::MulAdd(hn::LoadU(d, a + h * g.width + c), hn::LoadU(d, b + h * g.width + c), sum);
+    }
+    return sum;
+  };
+  size_t h = 0;
+  for (; h + 4 <= g.heads; h += 4) {
+    const hn::Vec<D> four[4] = {one(h), one(h + 1), one(h + 2), one(h + 3)};
+    sum_four(d, four, out + h);
+  }
+  if (h == g.heads) return;
+  hn::Vec<D> rest[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  HWY_ALIGN float sums[4];
+  for (size_t l = h; l < g.heads; ++l) rest[l - h] = one(l);
+  sum_four(d, rest, sums);
+  std::copy_n(sums, g.heads - h, out + h);
+}
+
+template <class D>
+void records(const RankOneGraph& g, size_t from, size_t to) {
+  const size_t padded = g.padded_heads(), row_size = g.heads * g.width;
+  for (size_t i = from; i < to; ++i) {
+    float* record = g.record + i * 4 * padded;
+    std::fill_n(record, 4 * padded, 0.0f);
+    head_dots<D>(g, g.d_output + i * row_size, g.output + i * row_size, record + 3 * padded);
+    for (size_t h = 0; h < g.heads; ++h) {
+      const size_t at = i * g.heads + h;
+      record[h] = g.query[at];
+      record[padded + h] = g.statistics[at * 4];
+      record[2 * padded + h] = g.statistics[at * 4 + 1];
+      if (g.d_lse) record[3 * padded + h] -= g.d_lse[at];
+    }
+  }
+}
+
+// One edge: its weights to w, and the gradients of its scores, added to dt and kept.
+template <class D>
+HWY_INLINE void edge_gradient(const RankOneGraph& g, size_t at, size_t i, const float* key, const float* value, float* w,
+                              float* dw, float* dt) {
+  const Heads d;
+  const size_t N = hn::Lanes(d), padded = g.padded_heads();
+  const float* record = g.record + i * 4 * padded;
+  head_dots<D>(g, g.d_output + i * g.heads * g.width, value, dw);
+  const auto slope = hn::Set(d, g.negative_slope);
+  for (size_t h = 0; h < g.heads; h += N) {
+    const auto sum = hn::Add(hn::LoadU(d, record + h), hn::LoadU(d, key + h));
+    const auto above = hn::Sub(leaky(sum, slope), hn::LoadU(d, record + padded + h));
+    const auto a = hn::Mul(exp2_bounded(d, hn::Mul(above, hn::Set(d, kLog2E))), hn::LoadU(d, record + 2 * padded + h));
+    hn::StoreU(a, d, w + h);
+    const auto de = hn::Mul(a, hn::Sub(hn::LoadU(d, dw + h), hn::LoadU(d, record + 3 * padded + h)));
+    const auto d_sum = hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), de, hn::Mul(de, slope));
+    hn::StoreU(hn::Add(hn::LoadU(d, dt + h), d_sum), d, dt + h);
+    hn::StoreU(d_sum, d, g.d_edge + at * padded + h);
+  }
+}
+
+template <class D>
+void keys(const RankOneGraph& g, size_t from, size_t to) {
+  const D d;
+  constexpr size_t N = hn::MaxLanes(D());
+  constexpr size_t kMostHeads = 256;
+  const size_t padded = g.padded_heads(), row_size = g.heads * g.width, v_per_head = g.width / N, vectors = row_size / N;
+  HWY_ALIGN float key[kMostHeads] = {}, w[kMostHeads] = {}, dw[kMostHeads] = {}, dt[kMostHeads];
+  for (size_t j = from; j < to; ++j) {
+    std::copy_n(g.key + j * g.heads, g.heads, key);
+    std::fill_n(dt, padded, 0.0f);
+    float* dv = g.d_value + j * row_size;
+    std::fill_n(dv, row_size, 0.0f);
+    for (size_t at = g.key_offsets[j]; at < g.key_offsets[j + 1]; ++at) {
+      const size_t i = static_cast<size_t>(g.key_rows[at]);
+      if (at + kAhead < g.edges) {
+        const size_t ahead = static_cast<size_t>(g.key_rows[at + kAhead]);
+        prefetch(g.d_output + ahead * row_size, row_size);
+        prefetch(g.record + ahead * 4 * padded, 4 * padded);
+      }
+      edge_gradient<D>(g, at, i, key, g.value + j * row_size, w, dw, dt);
+      const float* row = g.d_output + i * row_size;
+      for (size_t h = 0, v = 0; v < vectors; ++h) {
+        const auto weight = hn::Set(d, w[h]);
+        for (size_t c = 0; c < v_per_head; ++c, ++v) {
+          hn::StoreU(hn::MulAdd(weight, hn::LoadU(d, row + v * N), hn::LoadU(d, dv + v * N)), d, dv + v * N);
+        }
+      }
+    }
+    std::copy_n(dt, g.heads, g.d_key + j * g.heads);
+  }
+}
+
+void queries(const RankOneGraph& g, size_t from, size_t to) {
+  const Heads d;
+  const size_t N = hn::Lanes(d), padded = g.padded_heads();
+  for (size_t i = from; i < to; ++i) {
+    const size_t begin = static_cast<size_t>(g.row_offsets[i]), end = static_cast<size_t>(g.row_offsets[i + 1]);
+    for (size_t e = end; e < std::min(g.edges, end + 2 * kAhead); ++e) {
+      hwy::Prefetch(g.d_edge + static_cast<size_t>(g.place[e]) * padded);
+    }
+    for (size_t h = 0; h < g.heads; h += N) {
+      auto sum = hn::Zero(d);
+      for (size_t e = begin; e < end; ++e) sum = hn::Add(sum, hn::LoadU(d, g.d_edge + static_cast<size_t>(g.place[e]) * padded + h));
+      store_heads(sum, g.d_query + i * g.heads + h, g.heads - h);
+    }
+  }
+}
+
+template <class D>
+const RankOneKernels* table() {
+  static constexpr RankOneKernels kTable{forward<D>, records<D>, keys<D>, queries};
+  return &kTable;
+}
+
+}  // namespace rank_one
+
+const RankOneKernels* rank_one_for(size_t width) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if (width % 16 == 0) return rank_one::table<hn::CappedTag<float, 16>>();
+  if (width % 8 == 0) return rank_one::table<hn::CappedTag<float, 8>>();
+  if (width % 4 == 0) return rank_one::table<hn::CappedTag<float, 4>>();
+  return nullptr;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::engine {
+HWY_EXPORT(rank_one_for);
+const RankOneKernels* rank_one_kernels(size_t width) { return HWY_DYNAMIC_DISPATCH(rank_one_for)(width); }
+}  // namespace fovea::engine
+#endif
