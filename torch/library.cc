@@ -7,5 +7,6 @@
 #include "fovea/engine.h"
 
 TORCH_LIBRARY(fovea, m) {
+  m.def("version", [] { return std::string(FOVEA_VERSION); });
   m.def("simd_target", [] { return std::string(fovea::engine::simd_target()); });
 }

@@ -1,4 +1,12 @@
-"""Attention: score, normaliser, structure."""
+"""Attention: one operation, three choices.
+
+    out = fovea.attend(query, key, value, score=fovea.Dot(), normaliser=fovea.Softmax(), structure=fovea.Causal())
+
+A *score* says what a pair of query and key is worth, a *normaliser* how a row of scores becomes weights, a *structure* which pairs
+may meet. Every combination works, forward and backward, without storing a queries x keys matrix.
+
+Wrong arguments raise ``ValueError``; a combination without meaning, or one that ``strict`` refuses, raises ``RuntimeError``.
+"""
 
 import torch
 
@@ -6,7 +14,35 @@ from ._library import load as _load
 
 _load()
 
+from ._attend import attend, explain_dispatch, weights  # noqa: E402
+from ._normalisers import Entmax, Hard, KernelRatio, Normaliser, Sigmoid, Softmax, Sparsemax, TopK, Uniform, Unnormalised
+from ._scores import Additive, Bilinear, Constant, Cosine, Dot, GatedAdditive, Kernel, Location, RankOne, Score
+from ._structures import (
+    Blocks,
+    Causal,
+    Dense,
+    Documents,
+    Fixed,
+    Graph,
+    Keep,
+    Prefix,
+    Ragged,
+    Strided,
+    Structure,
+    Window,
+)
+
+__version__: str = torch.ops.fovea.version()
+
 
 def simd_target() -> str:
     """The SIMD target chosen at run time, for example AVX3."""
     return torch.ops.fovea.simd_target()
+
+
+__all__ = [
+    "Additive", "Bilinear", "Blocks", "Causal", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
+    "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
+    "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "Uniform", "Unnormalised", "Window",
+    "attend", "explain_dispatch", "simd_target", "weights",
+]  # fmt: skip

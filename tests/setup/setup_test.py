@@ -44,6 +44,7 @@ class Sandbox(unittest.TestCase):
         self.bin.mkdir()
         shutil.copy(SOURCE / "scripts/setup", self.clone / "scripts/setup")
         shutil.copy(SOURCE / "python/requirements-test.txt", self.clone / "python")
+        shutil.copy(SOURCE / "python/requirements-peers.txt", self.clone / "python")
         for tool in TOOLS:
             (self.bin / tool).symlink_to(shutil.which(tool))
         self.stub("python3", PYTHON)

@@ -21,6 +21,8 @@ struct Block {
   int64_t first = 0,
           count = 0;  // queries first .. first + count, unless `i` lists chosen ones (first < 0)
   int64_t queries = 0, keys = 0;  // L and S of the sequence
+  at::Tensor places;              // where chosen queries stand in the list that chose them
+  bool gathered = false;          // a graph's columns: `j` has a row for each query
   at::Tensor lengths;             // int64 [batches, 1, 1, 1]: keys each item has
 
   bool own_keys() const { return key.dim() == 5; }
@@ -55,7 +57,8 @@ at::Tensor allowed_pairs(const Structure& structure, const Block& block);
 
 // A kernel of distance has two faces: log K, which most normalisers take, and K.
 enum class Face { kLog, kValue };
-Face face_of(const Normaliser& normaliser);
+// A ratio of positive kernels is the softmax of their logarithms, which never underflows to 0 / 0.
+Face face_of(const Choices& choices);
 
 // Scores with their modifiers, [B, H, l, S]; masked places hold anything. -inf where a kernel's
 // logarithm has none.
@@ -65,9 +68,10 @@ at::Tensor relative_values(const Score& score, const Block& block, const at::Ten
 
 struct Weighed {
   at::Tensor weights;  // [B, H, l, S], zero where not allowed
-  at::Tensor lse;      // [B, H, l] or undefined
+  at::Tensor lse = {};    // [B, H, l] or undefined
+  at::Tensor empty = {};  // bool [B, H, l]: the query saw no key
 };
-Weighed normalise(const Normaliser& normaliser, const at::Tensor& scores, const Block& block,
+Weighed normalise(const Choices& choices, const at::Tensor& scores, const Block& block,
                   uint64_t seed);
 
 }  // namespace fovea::composed

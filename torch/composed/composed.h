@@ -18,10 +18,17 @@ struct Outputs {
 Outputs attend(const Call& call);
 
 // Gradients of query, key, value and then of every array of the choices in visit_arrays' order;
-// undefined for arrays that hold integers. Blocks are computed again one at a time, so memory is
-// bounded as in `attend` without gradient.
+// undefined where `wanted` is 0. Blocks are computed again one at a time, so memory is bounded as
+// in `attend` without gradient.
 std::vector<at::Tensor> backward(const Call& call, const at::Tensor& d_output,
-                                 const at::Tensor& d_lse);
+                                 const at::Tensor& d_lse, at::IntArrayRef wanted);
+
+// Gradients of what `backward` computes, given those of its results (undefined: none): of d_output,
+// d_lse, query, key, value and every array. Memory O(B H L S), as `attend` with gradient.
+// Differentiable again where gradients are being recorded.
+std::vector<at::Tensor> double_backward(const Call& call, const at::Tensor& d_output,
+                                        const at::Tensor& d_lse,
+                                        const std::vector<at::Tensor>& second);
 
 SelectedWeights weights(const Call& call, const Selection& selection);
 

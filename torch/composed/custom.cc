@@ -98,7 +98,7 @@ at::Tensor apply_custom(const Custom& custom, const at::Tensor& scores, const Bl
   if (!scores.device().is_cpu())
     throw Unsupported("custom: a user's C++ function runs on the CPU only");
   auto runs = std::make_shared<Runs>(
-      Runs{custom, block.batch, block.i.contiguous(), block.j.contiguous(), block.j.size(0) > 1});
+      Runs{custom, block.batch, block.i.contiguous(), block.j.contiguous(), block.gathered});
   return ApplyCustom::apply(scores, *runs, runs);
 }
 

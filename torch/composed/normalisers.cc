@@ -15,6 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Row {
   at::Tensor scores;   // [B, H, l, S]; -inf (log face) or 0 (value face) where not allowed
   at::Tensor allowed;  // [B, H, l, S]
+  Face face;
   const Block& block;
   uint64_t seed;
 };
@@ -47,6 +48,7 @@ Weighed row_softmax(const at::Tensor& scores, const at::Tensor& sink) {
 Weighed weigh(const Softmax& kind, const Row& row) { return row_softmax(row.scores, kind.sink); }
 
 Weighed weigh(const KernelRatio&, const Row& row) {
+  if (row.face == Face::kLog) return {row_softmax(row.scores, {}).weights, {}};
   return {row.scores / or_one(row.scores.sum(-1, /*keepdim=*/true)), {}};
 }
 
@@ -120,8 +122,8 @@ at::Tensor entmax_15(const at::Tensor& scores) {
 // second derivatives those of the implicit function.
 at::Tensor entmax(const at::Tensor& scores, const at::Tensor& alpha) {
   if (scores.size(-1) == 0) return scores;
-  const at::Tensor power = (alpha - 1).reciprocal();
-  const at::Tensor shifted = (scores - largest(scores)) * (alpha - 1);
+  const at::Tensor power = (alpha - 1).reciprocal(), seen = scores > -kInfinity;
+  const at::Tensor shifted = at::where(seen, scores - largest(scores), 0.0) * (alpha - 1);
   const double tiny = scores.scalar_type() == at::kDouble ? 1e-300 : 1e-36;
   at::Tensor threshold, set;
   {
@@ -129,12 +131,13 @@ at::Tensor entmax(const at::Tensor& scores, const at::Tensor& alpha) {
     at::Tensor low = at::full_like(shifted.narrow(-1, 0, 1), -1.0), high = at::zeros_like(low);
     for (int step = 0; step < 60; ++step) {
       const at::Tensor middle = (low + high) / 2;
-      const at::Tensor below = (shifted - middle).clamp_min(0).pow(power).sum(-1, true) >= 1;
+      const at::Tensor powers = at::where(seen, (shifted - middle).clamp_min(0).pow(power), 0.0);
+      const at::Tensor below = powers.sum(-1, /*keepdim=*/true) >= 1;
       low = at::where(below, middle, low);
       high = at::where(below, high, middle);
     }
     threshold = low;
-    set = shifted > threshold;
+    set = seen & (shifted > threshold);
   }
   const auto above = [&] { return at::where(set, shifted - threshold, 1.0).clamp_min(tiny); };
   const auto total = [&](const at::Tensor& x) {
@@ -169,11 +172,18 @@ Weighed weigh(const TopK& kind, const Row& row) {
   return row_softmax(at::where(top(row.scores, kind.k), row.scores, -kInfinity), {});
 }
 
+// The key where the running sum of probabilities first passes the row's random number.
+at::Tensor sampled(const Row& row) {
+  const at::Tensor sums = row_softmax(row.scores.detach(), {}).weights.to(at::kDouble).cumsum(-1);
+  const at::Tensor passed =
+      sums > row_uniform(row.block, row.scores, row.seed) * sums.narrow(-1, -1, 1);
+  return passed & (passed.cumsum(-1) == 1);
+}
+
 Weighed weigh(const Hard& kind, const Row& row) {
   const at::Tensor lse = row_softmax(row.scores, {}).lse;
-  const at::Tensor ordering =
-      kind.sample ? row.scores.detach() + gumbel(row.block, row.scores, row.seed) : row.scores;
-  const at::Tensor chosen = top(ordering, 1) & (row.scores > -kInfinity);
+  const at::Tensor chosen =
+      (kind.sample ? sampled(row) : top(row.scores, 1)) & (row.scores > -kInfinity);
   const at::Tensor score = at::where(chosen, row.scores, 0.0).sum(-1);
   const at::Tensor log_probability =
       at::where(lse == -kInfinity, -kInfinity, score - at::where(lse == -kInfinity, 0.0, lse));
@@ -182,12 +192,21 @@ Weighed weigh(const Hard& kind, const Row& row) {
 
 }  // namespace
 
-Weighed normalise(const Normaliser& normaliser, const at::Tensor& scores, const Block& block,
+Weighed normalise(const Choices& choices, const at::Tensor& scores, const Block& block,
                   uint64_t seed) {
   const at::Tensor allowed = block.allowed.expand_as(scores);
-  const double masked = face_of(normaliser) == Face::kValue ? 0.0 : -kInfinity;
-  const Row row{at::where(allowed, scores, masked), allowed, block, seed};
-  return std::visit([&](const auto& kind) { return weigh(kind, row); }, normaliser);
+  const Face face = face_of(choices);
+  const Row row{at::where(allowed, scores, face == Face::kValue ? 0.0 : -kInfinity), allowed, face,
+                block, seed};
+  Weighed result =
+      std::visit([&](const auto& kind) { return weigh(kind, row); }, choices.normaliser);
+  // A kernel's zero is a masked key, and a ratio of sum zero has no meaning.
+  const at::Tensor unseen = face == Face::kLog ? row.scores == -kInfinity : allowed.logical_not();
+  result.empty = unseen.all(-1);
+  if (face == Face::kValue && std::holds_alternative<KernelRatio>(choices.normaliser)) {
+    result.empty = result.empty | (row.scores.sum(-1) == 0);
+  }
+  return result;
 }
 
 }  // namespace fovea::composed

@@ -1,5 +1,5 @@
-// The engine's counter-based generator in tensor arithmetic: the same seed gives the same choices
-// on every path and device.
+// The engine's random numbers by position (engine/random.h) in tensor arithmetic: the same seed
+// gives the same choices on every path and device.
 #pragma once
 
 #include "torch/composed/block.h"
@@ -10,7 +10,7 @@ namespace fovea::composed {
 // of `like`.
 at::Tensor dropout_keep(const Block& block, const at::Tensor& like, double dropout_p,
                         uint64_t seed);
-// Standard Gumbel noise for each pair: the largest of score + noise is a sample of the softmax.
-at::Tensor gumbel(const Block& block, const at::Tensor& like, uint64_t seed);
+// One uniform number in [0, 1) a row, double [B, H, l, 1].
+at::Tensor row_uniform(const Block& block, const at::Tensor& like, uint64_t seed);
 
 }  // namespace fovea::composed

@@ -119,10 +119,13 @@ at::Tensor modify(const Custom& custom, const at::Tensor& scores, const Block& b
 
 }  // namespace
 
-Face face_of(const Normaliser& normaliser) {
-  const bool value = std::holds_alternative<KernelRatio>(normaliser) ||
-                     std::holds_alternative<Unnormalised>(normaliser);
-  return value ? Face::kValue : Face::kLog;
+Face face_of(const Choices& choices) {
+  if (std::holds_alternative<Unnormalised>(choices.normaliser)) return Face::kValue;
+  if (!std::holds_alternative<KernelRatio>(choices.normaliser)) return Face::kLog;
+  const auto* kernel = std::get_if<Kernel>(&choices.score.kind);
+  const bool positive =
+      kernel && kernel->name < KernelName::kBox && kernel->name != KernelName::kSilverman;
+  return positive && choices.score.modifiers.empty() ? Face::kLog : Face::kValue;
 }
 
 at::Tensor scores(const Score& whole, const Block& block, Face face) {

@@ -1,0 +1,77 @@
+"""Normalisers: how a row of scores ``e`` becomes weights ``a`` over the keys a query may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional, Union
+
+import torch
+
+from ._choice import Choice
+
+
+class Normaliser(Choice):
+    """Base of every normaliser."""
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax(Normaliser, kind="softmax", tensors=("sink",)):
+    r""":math:`a_j = e^{e_j} / (\sum_l e^{e_l} + e^{s})`; the sink :math:`s` is a number, ``[1]`` or ``[H]``, or None for none."""
+
+    sink: Optional[Union[float, torch.Tensor]] = None
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRatio(Normaliser, kind="kernel_ratio"):
+    r""":math:`a_j = K_j / \sum_l K_l`. Signed kernels are allowed; a row whose sum is zero gives zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unnormalised(Normaliser, kind="unnormalised"):
+    r""":math:`a_j = e_j`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Uniform(Normaliser, kind="uniform"):
+    r""":math:`a_j = 1 / n`, with :math:`n` keys seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoid(Normaliser, kind="sigmoid"):
+    r""":math:`a_j = 1 / (1 + e^{-e_j})`, each pair on its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sparsemax(Normaliser, kind="sparsemax"):
+    r""":math:`a = \max(0, e - \tau)`, :math:`\sum_j a_j = 1`: the projection onto the simplex (Martins & Astudillo 2016)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entmax(Normaliser, kind="entmax", tensors=("alpha_tensor",)):
+    r""":math:`a = \max(0, (\alpha - 1) e - \tau)^{1/(\alpha - 1)}`, :math:`\sum_j a_j = 1` (Peters et al. 2019), :math:`\alpha > 1`.
+
+    ``alpha`` is a number, or a tensor ``[1]`` or ``[H]``, which then has a gradient.
+    """
+
+    alpha: Union[float, torch.Tensor] = 1.5
+
+    def _fields(self) -> dict:
+        return {"alpha_tensor" if isinstance(self.alpha, torch.Tensor) else "alpha": self.alpha}
+
+
+@dataclass(frozen=True, eq=False)
+class TopK(Normaliser, kind="top_k"):
+    r"""Softmax over the ``k`` largest scores; ties to the lower index."""
+
+    k: int
+
+
+@dataclass(frozen=True, eq=False)
+class Hard(Normaliser, kind="hard"):
+    r"""One key: the largest score, or with ``sample`` one drawn from the softmax.
+
+    The log-sum-exp output is then the log-probability of the choice, :math:`\log p(j)`, with gradient: the score-function
+    term of REINFORCE.
+    """
+
+    sample: bool = False

@@ -1,0 +1,124 @@
+"""What attend promises whatever the choices."""
+
+import pytest
+import torch
+from cases import NORMALISERS, SCORES, operands
+
+import fovea
+
+
+def run(threads, score, normaliser):
+    torch.set_num_threads(threads)
+    generator = torch.Generator().manual_seed(5)
+    query_width, key_width, build = SCORES[score]
+    query, key, value = (
+        torch.randn(2, 2, n, width, generator=generator, requires_grad=True)
+        for n, width in ((131, query_width), (97, key_width), (97, 8))
+    )
+    chosen = build()
+    for name, array in vars(chosen).items():
+        if isinstance(array, torch.Tensor):
+            object.__setattr__(chosen, name, array.detach().float().requires_grad_())
+    out = fovea.attend(query, key, value, chosen, NORMALISERS[normaliser](), dropout_p=0.2, seed=3)
+    out.square().sum().backward()
+    return [out.detach(), query.grad, key.grad, value.grad]
+
+
+@pytest.mark.parametrize("score", ["dot", "bilinear", "additive", "rank_one"])
+@pytest.mark.parametrize("normaliser", ["softmax", "sigmoid", "sparsemax", "entmax", "top_k"])
+def test_is_bitwise_the_same_for_one_and_two_threads(score, normaliser):
+    before = torch.get_num_threads()
+    try:
+        for one, two in zip(run(1, score, normaliser), run(2, score, normaliser)):
+            assert torch.equal(one, two)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_dropout_follows_the_seed():
+    query, key, value = operands("dot")
+    drop = lambda seed: fovea.attend(query, key, value, dropout_p=0.5, seed=seed)
+    assert torch.equal(drop(1), drop(1))
+    assert not torch.equal(drop(1), drop(2))
+    torch.manual_seed(0)
+    first = fovea.attend(query, key, value, dropout_p=0.5)
+    torch.manual_seed(0)
+    assert torch.equal(first, fovea.attend(query, key, value, dropout_p=0.5))
+
+
+def test_dropout_keeps_the_mean():
+    query, key = torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 4096, 2)
+    value = torch.ones(1, 1, 4096, 1)
+    mean = torch.stack([fovea.attend(query, key, value, dropout_p=0.25, seed=s) for s in range(16)]).mean()
+    # 65536 weights of variance p / (1 - p): three standard errors are 0.007.
+    assert abs(mean.item() - 1) < 0.007
+
+
+def test_an_empty_row_gives_zero_and_is_counted():
+    query, key, value = operands("dot")
+    keep = torch.ones(5, 7, dtype=torch.bool)
+    keep[2] = False
+    out, lse, empty = fovea.attend(
+        query, key, value, structure=fovea.Keep(keep), return_lse=True, return_empty_rows=True
+    )
+    assert (out[:, :, 2] == 0).all() and (lse[:, :, 2] == -torch.inf).all() and empty.item() == 2 * 2
+    out.sum().backward()
+    assert (query.grad[:, :, 2] == 0).all() and query.grad.isfinite().all()
+
+
+def test_nan_in_masked_places_stays_there():
+    query, key, value = (x.detach() for x in operands("dot"))
+    lengths = torch.tensor([4, 6])
+    clean = fovea.attend(query, key, value, key_lengths=lengths)
+    for b, n in enumerate(lengths):
+        key[b, :, n:] = value[b, :, n:] = torch.nan
+    for x in (query, key, value):
+        x.requires_grad_()
+    out = fovea.attend(query, key, value, key_lengths=lengths)
+    assert torch.allclose(out, clean)
+    out.sum().backward()
+    assert all(x.grad.isfinite().all() for x in (query, key, value))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_stored_and_computed_in_single(dtype):
+    query, key, value = (x.detach().to(dtype).requires_grad_() for x in operands("dot"))
+    out, lse = fovea.attend(query, key, value, return_lse=True)
+    assert out.dtype == dtype and lse.dtype == torch.float32
+    wide = fovea.attend(query.float(), key.float(), value.float())
+    assert torch.equal(out, wide.to(dtype))
+    out.float().sum().backward()
+    assert query.grad.dtype == dtype
+
+
+def test_hard_sampling_follows_the_probabilities():
+    logits = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()
+    query = logits.expand(1, 1, 20000, 4).contiguous()
+    key, value = torch.zeros(1, 1, 4, 1), torch.eye(4)[None, None]
+    out, log_probability = fovea.attend(
+        query, key, value, fovea.Location(), fovea.Hard(sample=True), seed=2, return_lse=True
+    )
+    assert torch.allclose(out.mean(2).flatten(), logits.exp(), atol=0.015)
+    assert torch.allclose((out * logits).sum(-1), log_probability, atol=1e-5)
+
+
+def test_modifiers_leave_the_score_they_are_put_on():
+    plain = fovea.Dot()
+    capped = plain.soft_cap(3.0)
+    assert not plain._modifiers and len(capped._modifiers) == 1
+
+
+def test_scale_may_be_given_in_either_place():
+    query, key, value = operands("dot")
+    assert torch.equal(fovea.attend(query, key, value, scale=0.3), fovea.attend(query, key, value, fovea.Dot(scale=0.3)))
+
+
+def test_explain_dispatch_names_the_path_and_the_reasons():
+    query, key, value = operands("dot")
+    said = fovea.explain_dispatch(query, key, value, normaliser=fovea.Sigmoid())
+    assert said.startswith("engine: taken")
+    assert "sdpa: " in said and "normaliser sigmoid" in said
+
+
+def test_version_is_the_projects():
+    assert fovea.__version__.count(".") == 2

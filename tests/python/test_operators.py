@@ -1,0 +1,112 @@
+"""The operators as libtorch wants them: opcheck, torch.compile without a graph break, vmap."""
+
+import pytest
+import torch
+from cases import NORMALISERS, PACKED, SCORES, STRUCTURES, operands, parameters
+
+import fovea
+from fovea._attend import _flatten
+
+
+def arguments(score="dot", normaliser="softmax", structure="dense", dtype=torch.float32):
+    packed = structure in PACKED
+    build = PACKED[structure] if packed else STRUCTURES[structure]
+    query, key, value = operands(score, packed, dtype)
+    choices = SCORES[score][2](), NORMALISERS[normaliser](), build()
+    for part, name, array in parameters(*choices[:2]):
+        object.__setattr__(part, name, array.detach().to(dtype).requires_grad_())
+    return (query, key, value, *_flatten(query, *choices, None))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {},
+        {"score": "additive", "normaliser": "sparsemax", "structure": "ragged"},
+        {"score": "bias", "normaliser": "softmax_sink", "structure": "causal_and_window"},
+        {"score": "gaussian", "normaliser": "kernel_ratio", "structure": "keep"},
+        {"normaliser": "entmax_trained", "structure": "graph"},
+    ],
+)
+def test_opcheck(case):
+    torch.library.opcheck(torch.ops.fovea.attend.default, arguments(**case))
+
+
+def test_opcheck_with_log_sum_exp_dropout_and_lengths():
+    extra = {"key_lengths": torch.tensor([3, 7]), "dropout_p": 0.2, "seed": torch.tensor(5), "return_lse": True}
+    torch.library.opcheck(torch.ops.fovea.attend.default, arguments(), extra)
+
+
+def test_opcheck_of_the_backward_operator():
+    query, key, value, text, arrays = arguments(score="bias")
+    output, lse, statistics, _ = torch.ops.fovea.attend(query, key, value, text, arrays, return_lse=True)
+    # Second derivatives are taken eagerly, through the composed formula: they cannot be traced.
+    query, key, value, output, statistics, *arrays = (x.detach() for x in (query, key, value, output, statistics, *arrays))
+    inputs = (torch.randn_like(output), torch.randn_like(lse), query, key, value, arrays, text, None, 0.0, None, output,
+              statistics, [1, 1, 1, 1])  # fmt: skip
+    torch.library.opcheck(torch.ops.fovea.attend_backward.default, inputs)
+
+
+def test_opcheck_of_weights():
+    query, key, _, text, arrays = arguments(structure="causal")
+    for extra in ({}, {"top_k": 2}, {"column_sums": True}, {"rows": torch.tensor([1, 3])}):
+        torch.library.opcheck(torch.ops.fovea.weights.default, (query.detach(), key.detach(), text, arrays), extra)
+
+
+@pytest.mark.parametrize("score", ["dot", "additive", "gaussian", "bias"])
+def test_compiles_without_a_graph_break(score):
+    query, key, value, *_ = arguments(score)
+    weight = SCORES[score][2]()
+    for part, name, array in parameters(weight):
+        object.__setattr__(part, name, array.detach().float())
+
+    def model(query, key, value):
+        out, lse = fovea.attend(
+            torch.tanh(query), key, value, weight, fovea.Softmax(), fovea.Causal(), return_lse=True
+        )
+        return out.square().sum() + lse.sum()
+
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager", dynamic=True)
+    expected = torch.autograd.grad(model(query, key, value), (query, key, value))
+    got = torch.autograd.grad(compiled(query, key, value), (query, key, value))
+    for a, b in zip(expected, got):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
+def test_compiles_with_choices_made_inside():
+    query, key, value, *_ = arguments("additive")
+    weight = torch.randn(4, requires_grad=True)
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def model(query, key, value, weight):
+        structure = fovea.Causal() & fovea.Window(3, -1)
+        return fovea.attend(query, key, value, fovea.Additive(weight).soft_cap(5.0), fovea.Entmax(1.5), structure)
+
+    expected = fovea.attend(
+        query, key, value, fovea.Additive(weight).soft_cap(5.0), fovea.Entmax(1.5), fovea.Causal() & fovea.Window(3, -1)
+    )
+    assert torch.equal(model(query, key, value, weight), expected)
+
+
+def test_compiled_dropout_draws_a_new_seed_each_call():
+    query, key, value, *_ = arguments()
+    compiled = torch.compile(lambda q, k, v: fovea.attend(q, k, v, dropout_p=0.5), fullgraph=True, backend="aot_eager")
+    assert not torch.equal(compiled(query, key, value), compiled(query, key, value))
+
+
+def test_meta_tensors_have_the_shapes_of_real_ones():
+    query, key, value, text, arrays = arguments("additive", structure="ragged")
+    real = torch.ops.fovea.attend(query, key, value, text, arrays, return_lse=False)
+    meta = torch.ops.fovea.attend(*(x.to("meta") for x in (query, key, value)), text, [x.to("meta") for x in arrays])
+    assert [(x.shape, x.dtype) for x in real] == [(x.shape, x.dtype) for x in meta]
+
+
+def test_vmap_falls_back_and_says_what_is_faster(capfd):
+    query, key, value, *_ = arguments("additive")
+    weights = torch.randn(3, 4)
+    mapped = torch.vmap(lambda q, w: fovea.attend(q, key, value, fovea.Additive(w)))
+    many = torch.randn(3, *query.shape)
+    out = mapped(many, weights)
+    assert "batch dimension" in capfd.readouterr().err  # libtorch's own warnings go there
+    for item in range(3):
+        assert torch.equal(out[item], fovea.attend(many[item], key, value, fovea.Additive(weights[item])))

@@ -1,0 +1,147 @@
+// The composed formula against the reference: every score with every normaliser and structure of
+// the case table, in double, forward and backward, with NaN wherever no query looks.
+#include "torch/composed/composed.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "cases/cases.h"
+#include "engine/meaning.h"
+#include "engine/reference/reference.h"
+#include "torch/convert.h"
+#include "torch/engine_call.h"
+
+namespace fovea {
+namespace {
+
+using cases::Case;
+using engine::DType;
+using engine::View;
+
+at::Tensor tensor_of(const View& view) {
+  if (!view && view.rank == 0) return {};
+  const auto type = view.dtype == DType::kFloat64 ? at::kDouble
+                    : view.dtype == DType::kInt32 ? at::kInt
+                                                  : at::kBool;
+  const at::IntArrayRef size(view.size.data(), static_cast<size_t>(view.rank)),
+      stride(view.stride.data(), static_cast<size_t>(view.rank));
+  if (!view.data) return at::empty(size, type);
+  return at::from_blob(view.data, size, stride, type);
+}
+
+Call call_of(const engine::Problem& problem) {
+  return {tensor_of(problem.query),
+          tensor_of(problem.key),
+          tensor_of(problem.value),
+          {convert<at::Tensor, View>(problem.score, tensor_of),
+           convert<at::Tensor, View>(problem.normaliser, tensor_of),
+           convert<at::Tensor, View>(problem.structure, tensor_of)},
+          tensor_of(problem.key_lengths),
+          problem.dropout_p,
+          problem.seed};
+}
+
+double worst(const at::Tensor& got, const std::vector<double>& expected) {
+  const at::Tensor truth = at::tensor(expected, at::kDouble),
+                   flat = got.contiguous().view(-1).to(at::kDouble);
+  if (flat.numel() != truth.numel()) return std::numeric_limits<double>::infinity();
+  if (truth.numel() == 0) return 0;
+  const at::Tensor both = (flat == truth);  // the same infinity
+  const at::Tensor error =
+      at::where(both, 0.0, (flat - truth).abs()) / (1 + at::where(both, 0.0, truth.abs()));
+  const at::Tensor most = error.max();
+  return most.isnan().item<bool>() ? std::numeric_limits<double>::infinity() : most.item<double>();
+}
+
+constexpr double kBound = 1e-8;
+
+// False where the combination has no meaning.
+bool check(const Case& c) {
+  auto built = cases::build(c);
+  try {
+    engine::check_meaning(built.problem);
+  } catch (const Unsupported&) {
+    return false;
+  }
+  const Call call = canonical(call_of(built.problem));
+  const auto truth = reference::forward<double>(built.problem);
+  const at::NoGradGuard guard;
+  const auto got = composed::attend(call);
+  EXPECT_LT(worst(got.output, truth.output.data), kBound) << c.name() << ": output";
+  // A ratio whose sum is zero counts as empty here and in the engine; the reference counts rows
+  // without keys.
+  if (c.normaliser != "kernel_ratio") {
+    EXPECT_EQ(got.empty_rows.item<int64_t>(), truth.empty_rows) << c.name();
+  }
+  if (!truth.lse.empty()) {
+    EXPECT_LT(worst(got.lse, truth.lse), kBound) << c.name() << ": lse";
+  }
+
+  const at::Tensor d_output = tensor_of(built.gradients.output),
+                   d_lse = tensor_of(built.gradients.lse);
+  size_t arrays = 0;
+  Choices copy = call.choices;
+  visit_arrays(copy, [&](const char*, at::Tensor&) { ++arrays; });
+  const auto gradients =
+      composed::backward(call, d_output, d_lse, std::vector<int64_t>(3 + arrays, 1));
+  const auto expected =
+      reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
+  std::vector<const reference::Tensor<double>*> all{&expected.query, &expected.key,
+                                                    &expected.value};
+  const auto take = [&](const std::vector<reference::Tensor<double>>& list) {
+    for (const auto& x : list) {
+      if (x) all.push_back(&x);
+    }
+  };
+  take(expected.score);
+  for (const auto& list : expected.modifiers) take(list);
+  take(expected.normaliser);
+  size_t n = 0;
+  for (const auto* truth_of : all) {
+    EXPECT_LT(worst(gradients[n], truth_of->data), kBound) << c.name() << ": gradient " << n;
+    ++n;
+  }
+  return true;
+}
+
+Case with(const std::string& score, const std::string& normaliser, const std::string& structure) {
+  Case c;
+  c.dtype = DType::kFloat64;
+  c.score = score;
+  c.normaliser = normaliser;
+  c.structure = {structure};
+  return c;
+}
+
+TEST(Composed, IsTheReferenceForTheWholeProduct) {
+  int ran = 0, refused = 0;
+  for (const auto& score : cases::scores()) {
+    for (const auto& normaliser : cases::normalisers()) {
+      for (const auto& structure : cases::structures()) {
+        Case c = with(score.name, normaliser.name, structure.name);
+        c.content = cases::Content::kPoison;
+        c.seed = static_cast<uint64_t>(++ran);
+        refused += !check(c);
+      }
+    }
+  }
+  std::cout << "composed formula: " << ran << " combinations, " << refused << " refused\n";
+}
+
+TEST(Composed, IsTheReferenceWithModifiersLengthsGroupsAndDropout) {
+  for (const auto& modifier : cases::modifiers()) {
+    for (const auto& normaliser : cases::normalisers()) {
+      for (const char* structure : {"dense", "causal_bottom_right", "ragged", "graph"}) {
+        Case c = with("dot", normaliser.name, structure);
+        c.modifiers = {modifier.name};
+        c.key_lengths = std::string(structure) != "graph";
+        c.shape.heads = 4;
+        c.dropout_p = 0.3;
+        check(c);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,13 @@
+// Users' own functions by number, so that an operator's schema can name them: pointers never travel
+// as text.
+#pragma once
+
+#include "fovea/attend.h"
+
+namespace fovea {
+
+// The same function always gets the same number.
+int64_t custom_handle(const Custom& custom);
+Custom custom_of(int64_t handle);
+
+}  // namespace fovea

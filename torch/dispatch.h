@@ -1,0 +1,19 @@
+// Which path serves a call, in order of preference, each with its reasons against.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "torch/call.h"
+
+namespace fovea {
+
+// Why libtorch's fused attention cannot serve this call on its device; empty: it can.
+std::vector<std::string> sdpa_declines(const Call& call, bool return_lse);
+
+// Throws Unsupported with every fused path's reasons.
+[[noreturn]] void refuse_fallback(const Call& call, bool return_lse);
+
+std::string explain(const Call& call, bool return_lse);
+
+}  // namespace fovea

@@ -1,0 +1,186 @@
+#include "torch/engine_call.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <atomic>
+
+#include "engine/meaning.h"
+#include "engine/problem.h"
+#include "torch/convert.h"
+
+namespace fovea {
+namespace {
+
+using engine::DType;
+using engine::View;
+
+DType dtype_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return DType::kFloat32;
+    case at::kDouble:
+      return DType::kFloat64;
+    case at::kBFloat16:
+      return DType::kBFloat16;
+    case at::kHalf:
+      return DType::kFloat16;
+    case at::kInt:
+      return DType::kInt32;
+    case at::kBool:
+      return DType::kBool;
+    default:
+      throw InvalidArgument(std::string("type ") + c10::toString(tensor.scalar_type()) +
+                            ", expected a floating-point type, int32, int64 or bool");
+  }
+}
+
+at::Tensor rows_contiguous(const at::Tensor& x) {
+  return x.dim() > 0 && x.size(-1) > 1 && x.stride(-1) != 1 ? x.contiguous() : x;
+}
+
+at::Tensor to_int32(const char* name, const at::Tensor& array) {
+  if (array.scalar_type() == at::kInt) return array.contiguous();
+  const bool fits =
+      array.numel() == 0 || ((array >= INT32_MIN) & (array <= INT32_MAX)).all().item<bool>();
+  if (!fits) throw InvalidArgument(std::string(name) + ": a number beyond 32 bits");
+  return array.to(at::kInt).contiguous();
+}
+
+at::Tensor canonical_array(const char* name, const at::Tensor& array, const at::Tensor& query) {
+  if (array.device() != query.device()) {
+    throw InvalidArgument(std::string(name) + ": on " + array.device().str() + ", expected " +
+                          query.device().str() + " (the query's)");
+  }
+  if (array.scalar_type() == at::kBool) return array;
+  if (at::isIntegralType(array.scalar_type(), /*includeBool=*/false)) return to_int32(name, array);
+  const auto type = arithmetic_type(query);
+  if (array.scalar_type() != query.scalar_type() && array.scalar_type() != type) {
+    throw InvalidArgument(std::string(name) + ": " + c10::toString(array.scalar_type()) +
+                          ", expected " + c10::toString(query.scalar_type()) + " (the query's)");
+  }
+  const at::Tensor wide = rows_contiguous(array.to(type));
+  return wide.dim() == 0 ? wide.reshape({1}) : wide;
+}
+
+View view_or_nothing(const at::Tensor& tensor) {
+  return tensor.defined() ? view_of(tensor) : View{};
+}
+
+}  // namespace
+
+at::ScalarType arithmetic_type(const at::Tensor& query) {
+  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+View view_of(const at::Tensor& tensor) {
+  static char nothing = 0;  // an array without elements is still an array
+  if (tensor.dim() > 4)
+    throw InvalidArgument("rank " + std::to_string(tensor.dim()) + ", expected at most 4");
+  View view;
+  view.data = tensor.numel() > 0 && !tensor.is_meta() ? tensor.data_ptr() : &nothing;
+  view.dtype = dtype_of(tensor);
+  view.rank = static_cast<int>(tensor.dim());
+  for (int d = 0; d < view.rank; ++d) {
+    view.size[d] = tensor.size(d);
+    view.stride[d] = tensor.stride(d);
+  }
+  return view;
+}
+
+engine::Score views_of(const Score& score) {
+  return convert<View, at::Tensor>(score, view_or_nothing);
+}
+engine::Normaliser views_of(const Normaliser& normaliser) {
+  return convert<View, at::Tensor>(normaliser, view_or_nothing);
+}
+
+engine::Problem problem_of(const Call& call) {
+  engine::Problem problem;
+  problem.query = view_of(call.query);
+  problem.key = view_of(call.key);
+  problem.value = view_of(call.value);
+  problem.score = views_of(call.choices.score);
+  problem.normaliser = views_of(call.choices.normaliser);
+  problem.structure = convert<View, at::Tensor>(call.choices.structure, view_or_nothing);
+  if (call.key_lengths.defined()) problem.key_lengths = view_of(call.key_lengths);
+  problem.dropout_p = call.dropout_p;
+  problem.seed = call.seed;
+  return problem;
+}
+
+Call canonical(const Call& given) {
+  Call call = given;
+  for (const auto& [x, name] :
+       {std::pair{&call.query, "query"}, {&call.key, "key"}, {&call.value, "value"}}) {
+    if (x->dim() != 3 && x->dim() != 4) {
+      throw InvalidArgument(std::string(name) + ": rank " + std::to_string(x->dim()) +
+                            ", expected 4, or 3 for packed tensors");
+    }
+    if (!x->is_floating_point()) {
+      throw InvalidArgument(std::string(name) + ": " + c10::toString(x->scalar_type()) +
+                            ", expected float32, float64, bfloat16 or float16");
+    }
+    if (x->device() != call.query.device()) {
+      throw InvalidArgument(std::string(name) + ": on " + x->device().str() + ", expected " +
+                            call.query.device().str() + " (the query's)");
+    }
+    *x = rows_contiguous(*x);
+  }
+  visit_arrays(call.choices, [&](const char* name, at::Tensor& array) {
+    array = canonical_array(name, array, call.query);
+  });
+  if (call.key_lengths.defined()) {
+    if (!at::isIntegralType(call.key_lengths.scalar_type(), /*includeBool=*/false)) {
+      throw InvalidArgument(std::string("key_lengths: ") +
+                            c10::toString(call.key_lengths.scalar_type()) +
+                            ", expected int32 or int64");
+    }
+    call.key_lengths = canonical_array("key_lengths", call.key_lengths, call.query);
+  }
+  return call;
+}
+
+void check_call(const Call& call, bool return_lse) {
+  if (return_lse && !engine::has_lse(views_of(call.choices.normaliser))) {
+    throw Unsupported("lse: the normaliser has no log-sum-exp; softmax, top_k and hard have");
+  }
+  if (call.query.device().is_cpu()) {
+    engine::resolve(problem_of(call));
+    return;
+  }
+  // What the checks read comes to the host; operands, biases and masks are only measured.
+  Call host = call;
+  const auto shape_only = [](const at::Tensor& x) {
+    return at::empty_like(x, x.options().device(at::kMeta));
+  };
+  for (at::Tensor* x : {&host.query, &host.key, &host.value}) *x = shape_only(*x);
+  const auto is_read = [](std::string_view name) {
+    return name == "bandwidth" || name == "alpha_tensor" || name.ends_with("offsets") ||
+           name == "columns";
+  };
+  visit_arrays(host.choices, [&](const char* name, at::Tensor& x) {
+    x = is_read(name) ? x.cpu() : shape_only(x);
+  });
+  if (host.key_lengths.defined()) host.key_lengths = host.key_lengths.cpu();
+  engine::resolve(problem_of(host));
+}
+
+const engine::Parallel& torch_parallel() {
+  // Work is handed out one piece at a time, so that uneven pieces (causal rows, ragged batches)
+  // share the threads well.
+  thread_local engine::Parallel parallel;
+  parallel.workers = static_cast<size_t>(at::get_num_threads());
+  if (!parallel.run) {
+    parallel.run = [](size_t n, const std::function<void(size_t)>& body) {
+      const auto threads = std::min(n, static_cast<size_t>(at::get_num_threads()));
+      std::atomic<size_t> next{0};
+      at::parallel_for(0, static_cast<int64_t>(threads), 1, [&](int64_t, int64_t) {
+        for (size_t piece; (piece = next.fetch_add(1)) < n;) body(piece);
+      });
+    };
+  }
+  return parallel;
+}
+
+}  // namespace fovea

@@ -1,0 +1,30 @@
+// From tensors to the engine's views: what the CPU kernels and the checks of every path share.
+#pragma once
+
+#include "fovea/engine.h"
+#include "torch/call.h"
+
+namespace fovea {
+
+// The call in the form the engine reads: integers as int32, parameters in the arithmetic type
+// (float32, or float64 for float64), rows contiguous. Throws InvalidArgument for types that would
+// need a guess.
+Call canonical(const Call& call);
+
+// The type of arithmetic, of parameters' gradients, of lse and statistics.
+at::ScalarType arithmetic_type(const at::Tensor& query);
+
+engine::View view_of(const at::Tensor& tensor);
+// Views of a canonical call, which must outlive them.
+engine::Problem problem_of(const Call& call);
+engine::Score views_of(const Score& score);
+engine::Normaliser views_of(const Normaliser& normaliser);
+
+// Throws InvalidArgument or Unsupported for a canonical call on any device; small arrays of a
+// device are read on the host.
+void check_call(const Call& call, bool return_lse = false);
+
+// libtorch's threads.
+const engine::Parallel& torch_parallel();
+
+}  // namespace fovea

@@ -1,0 +1,131 @@
+#include "torch/operators.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
+
+#include "torch/dispatch.h"
+#include "torch/engine_call.h"
+#include "torch/spec.h"
+
+TORCH_LIBRARY_FRAGMENT(fovea, m) {
+  m.def(
+      "attend(Tensor query, Tensor key, Tensor value, str choices, Tensor[] arrays, Tensor? "
+      "key_lengths=None, "
+      "float dropout_p=0.0, Tensor? seed=None, bool return_lse=False, bool strict=False) "
+      "-> (Tensor output, Tensor lse, Tensor statistics, Tensor empty_rows)");
+  m.def(
+      "attend_backward(Tensor d_output, Tensor? d_lse, Tensor query, Tensor key, Tensor value, "
+      "Tensor[] arrays, "
+      "str choices, Tensor? key_lengths, float dropout_p, Tensor? seed, Tensor output, Tensor "
+      "statistics, int[] wanted) "
+      "-> (Tensor d_query, Tensor d_key, Tensor d_value, Tensor[] d_arrays)");
+  m.def(
+      "weights(Tensor query, Tensor key, str choices, Tensor[] arrays, Tensor? key_lengths=None, "
+      "Tensor? seed=None, "
+      "Tensor? rows=None, Tensor? heads=None, int top_k=0, bool column_sums=False) -> (Tensor "
+      "weights, Tensor indices)");
+  m.def(
+      "explain_dispatch(Tensor query, Tensor key, Tensor value, str choices, Tensor[] arrays, "
+      "Tensor? key_lengths=None, "
+      "float dropout_p=0.0, bool return_lse=False) -> str",
+      [](const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+         c10::string_view choices, at::TensorList arrays,
+         const std::optional<at::Tensor>& key_lengths, double dropout_p, bool return_lse) {
+        const auto call = fovea::operators::call_of(query, key, value, choices, arrays, key_lengths,
+                                                    dropout_p, {});
+        fovea::check_call(call);
+        return fovea::explain(call, return_lse);
+      });
+}
+
+namespace fovea::operators {
+namespace {
+
+template <class Signature>
+auto find(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+}  // namespace
+
+Outputs attend(const Tensor& query, const Tensor& key, const Tensor& value,
+               c10::string_view choices, at::TensorList arrays, const OptionalTensor& key_lengths,
+               double dropout_p, const OptionalTensor& seed, bool return_lse, bool strict) {
+  static const auto op = find<Attend>("fovea::attend");
+  return op.call(query, key, value, choices, arrays, key_lengths, dropout_p, seed, return_lse,
+                 strict);
+}
+
+Gradients attend_backward(const Tensor& d_output, const OptionalTensor& d_lse, const Tensor& query,
+                          const Tensor& key, const Tensor& value, at::TensorList arrays,
+                          c10::string_view choices, const OptionalTensor& key_lengths,
+                          double dropout_p, const OptionalTensor& seed, const Tensor& output,
+                          const Tensor& statistics, at::IntArrayRef wanted) {
+  static const auto op = find<AttendBackward>("fovea::attend_backward");
+  return op.call(d_output, d_lse, query, key, value, arrays, choices, key_lengths, dropout_p, seed,
+                 output, statistics, wanted);
+}
+
+std::tuple<Tensor, Tensor> weights(const Tensor& query, const Tensor& key, c10::string_view choices,
+                                   at::TensorList arrays, const OptionalTensor& key_lengths,
+                                   const OptionalTensor& seed, const OptionalTensor& rows,
+                                   const OptionalTensor& heads, int64_t top_k, bool column_sums) {
+  static const auto op = find<Weights>("fovea::weights");
+  return op.call(query, key, choices, arrays, key_lengths, seed, rows, heads, top_k, column_sums);
+}
+
+Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view choices,
+             at::TensorList arrays, const OptionalTensor& key_lengths, double dropout_p,
+             const OptionalTensor& seed) {
+  Call call{query, key,       value, unflatten({choices.data(), choices.size()}, arrays),
+            {},    dropout_p, 0};
+  if (key_lengths) call.key_lengths = *key_lengths;
+  if (seed) {
+    if (seed->numel() != 1 || seed->scalar_type() != at::kLong) {
+      throw InvalidArgument("seed: " + std::to_string(seed->numel()) + " elements of " +
+                            c10::toString(seed->scalar_type()) + ", expected one int64");
+    }
+    call.seed = static_cast<uint64_t>(seed->item<int64_t>());
+  }
+  return canonical(call);
+}
+
+Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choices,
+                  at::TensorList arrays, const OptionalTensor& key_lengths,
+                  const OptionalTensor& seed) {
+  // Values of width 1: the choices that shape weights are the same with any.
+  const Tensor value = key.dim() > 0 && key.size(-1) > 0 ? key.narrow(-1, 0, 1) : key;
+  Call call = call_of(query, key, value, choices, arrays, key_lengths, 0, seed);
+  for (auto& modifier : call.choices.score.modifiers) {
+    if (auto* relative = std::get_if<Relative>(&modifier)) relative->value_table = Tensor();
+  }
+  return call;
+}
+
+Selection selection_of(const Call& call, const OptionalTensor& rows, const OptionalTensor& heads,
+                       int64_t top_k, bool column_sums) {
+  Selection selection{.rows = {}, .heads = {}, .top_k = top_k, .column_sums = column_sums};
+  const bool packed = is_packed(call.choices.structure);
+  const auto list = [&](const char* name, const OptionalTensor& given, int64_t count) {
+    if (!given) return Tensor();
+    if (given->dim() != 1 || !at::isIntegralType(given->scalar_type(), /*includeBool=*/false)) {
+      throw InvalidArgument(std::string(name) + ": rank " + std::to_string(given->dim()) + " of " +
+                            c10::toString(given->scalar_type()) + ", expected a list of integers");
+    }
+    if (given->numel() > 0 && !((*given >= 0) & (*given < count)).all().item<bool>()) {
+      throw InvalidArgument(std::string(name) + ": outside 0 .. " + std::to_string(count - 1));
+    }
+    return given->to(call.query.device(), at::kInt).contiguous();
+  };
+  selection.rows = list("rows", rows, call.query.size(packed ? 0 : 2));
+  selection.heads = list("heads", heads, call.query.size(1));
+  if (top_k < 0) throw InvalidArgument("top_k: " + std::to_string(top_k) + ", expected at least 0");
+  if (top_k > 0 && column_sums)
+    throw InvalidArgument("column_sums: given with top_k, expected one of them");
+  return selection;
+}
+
+Tensor nothing(const Tensor& like) { return at::empty({0}, like.options()); }
+
+}  // namespace fovea::operators

@@ -1,0 +1,61 @@
+// The operators fovea::attend, fovea::attend_backward and fovea::weights: their C++ signatures, and
+// calls through the dispatcher. Schemas and public functions are in attend.cc; each kernel
+// registers itself in a folder of its device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/string_view.h>
+
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "torch/call.h"
+
+namespace fovea::operators {
+
+using at::Tensor;
+using OptionalTensor = std::optional<Tensor>;
+
+// output, lse ([0] unless asked for), statistics ([0] off the CPU), empty_rows (int64 scalar).
+using Outputs = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+using Attend = Outputs(const Tensor& query, const Tensor& key, const Tensor& value,
+                       c10::string_view choices, at::TensorList arrays,
+                       const OptionalTensor& key_lengths, double dropout_p,
+                       const OptionalTensor& seed, bool return_lse, bool strict);
+
+// Gradients of query, key, value and each of `arrays`; [0] where `wanted` (3 + arrays flags) is 0.
+using Gradients = std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>;
+using AttendBackward = Gradients(const Tensor& d_output, const OptionalTensor& d_lse,
+                                 const Tensor& query, const Tensor& key, const Tensor& value,
+                                 at::TensorList arrays, c10::string_view choices,
+                                 const OptionalTensor& key_lengths, double dropout_p,
+                                 const OptionalTensor& seed, const Tensor& output,
+                                 const Tensor& statistics, at::IntArrayRef wanted);
+
+using Weights = std::tuple<Tensor, Tensor>(const Tensor& query, const Tensor& key,
+                                           c10::string_view choices, at::TensorList arrays,
+                                           const OptionalTensor& key_lengths,
+                                           const OptionalTensor& seed, const OptionalTensor& rows,
+                                           const OptionalTensor& heads, int64_t top_k,
+                                           bool column_sums);
+
+Attend attend;
+AttendBackward attend_backward;
+Weights weights;
+
+// A call in canonical form (see engine_call.h) from an operator's arguments.
+Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view choices,
+             at::TensorList arrays, const OptionalTensor& key_lengths, double dropout_p,
+             const OptionalTensor& seed);
+// The same for the operator of weights, which has no values.
+Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choices,
+                  at::TensorList arrays, const OptionalTensor& key_lengths,
+                  const OptionalTensor& seed);
+// Which weights, checked: positions and heads in range, one way to choose.
+Selection selection_of(const Call& call, const OptionalTensor& rows, const OptionalTensor& heads,
+                       int64_t top_k, bool column_sums);
+// What an operator returns for nothing: no elements, the type and device of `like`.
+Tensor nothing(const Tensor& like);
+
+}  // namespace fovea::operators
