@@ -43,6 +43,7 @@ Verb train_verb();
 Verb evaluate_verb();
 Verb predict_verb();
 Verb explain_verb();
+Verb attend_verb();
 
 // Every verb, in the order of --help.
 const std::vector<Verb>& verbs();

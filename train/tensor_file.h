@@ -6,12 +6,18 @@
 #include <map>
 #include <string>
 
+#include "data/array.h"
+
 namespace fovea::train {
 
 struct TensorFile {
   std::map<std::string, torch::Tensor> tensors = {};
   std::map<std::string, std::string> metadata = {};
 };
+
+// A file's array as a tensor and back.
+torch::Tensor tensor_of(const data::Array&);
+data::Array array_of(const torch::Tensor&);
 
 std::string tensor_bytes(const TensorFile&);
 // Every field of the file is checked; InvalidArgument names the first that is wrong.

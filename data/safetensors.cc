@@ -1,0 +1,178 @@
+#include "data/safetensors.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "data/file.h"
+
+namespace fovea::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kLongestHeader = 100'000'000;  // the format's own limit
+
+struct TypeName {
+  ElementType type;
+  std::string_view name;
+};
+constexpr TypeName kTypes[] = {{ElementType::kBool, "BOOL"},   {ElementType::kUInt8, "U8"},
+                               {ElementType::kInt8, "I8"},     {ElementType::kInt16, "I16"},
+                               {ElementType::kInt32, "I32"},   {ElementType::kInt64, "I64"},
+                               {ElementType::kFloat16, "F16"}, {ElementType::kBFloat16, "BF16"},
+                               {ElementType::kFloat32, "F32"}, {ElementType::kFloat64, "F64"}};
+
+// The header as JSON, refusing a name given twice: a parser would otherwise keep one of them
+// silently.
+Json parse_header(std::string_view text, const std::string& path) {
+  std::vector<std::set<std::string>> names;
+  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > 3) throw FileError(path, 0, "safetensors header: nested too deeply");
+    if (event == Json::parse_event_t::object_start) names.emplace_back();
+    if (event == Json::parse_event_t::object_end) names.pop_back();
+    if (event == Json::parse_event_t::key &&
+        !names.back().insert(parsed.get<std::string>()).second) {
+      throw FileError(path, 0,
+                      "safetensors header: " + shown(parsed.get<std::string>()) + " given twice");
+    }
+    return true;
+  };
+  const Json header = Json::parse(text.begin(), text.end(), check, /*allow_exceptions=*/false);
+  if (!header.is_object()) throw FileError(path, 0, "safetensors header: not a JSON object");
+  return header;
+}
+
+struct Span {
+  uint64_t begin, end;
+  std::string name;
+};
+
+// Unsigned integers and nothing else.
+template <class Number>
+std::vector<Number> numbers(const Json& entry, const char* field, const std::string& where,
+                            const std::string& path) {
+  std::vector<Number> list;
+  if (!entry.contains(field) || !entry[field].is_array() || entry[field].size() > 32) {
+    throw FileError(path, 0, where + field + " missing, or no list of at most 32 numbers");
+  }
+  for (const Json& n : entry[field]) {
+    if (!n.is_number_unsigned() || n.get<uint64_t>() > uint64_t{1} << 62) {
+      throw FileError(
+          path, 0,
+          where + field + " holds " + shown(n.dump()) + ", expected whole numbers of at least 0");
+    }
+    list.push_back(static_cast<Number>(n.get<uint64_t>()));
+  }
+  return list;
+}
+
+Array parse_entry(const std::string& name, const Json& entry, std::string_view data,
+                  const std::string& path, Span* span) {
+  const std::string where = "tensor " + shown(name) + ": ";
+  if (!entry.is_object()) throw FileError(path, 0, where + "not a JSON object");
+  for (const auto& [field, value] : entry.items()) {
+    if (field != "dtype" && field != "shape" && field != "data_offsets") {
+      throw FileError(path, 0, where + "unknown entry " + shown(field));
+    }
+  }
+  Array array;
+  const std::string type = entry.contains("dtype") && entry["dtype"].is_string()
+                               ? entry["dtype"].get<std::string>()
+                               : "";
+  const auto* known = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                   [&](const TypeName& t) { return t.name == type; });
+  if (known == std::end(kTypes)) throw FileError(path, 0, where + "unknown dtype " + shown(type));
+  array.type = known->type;
+  array.shape = numbers<int64_t>(entry, "shape", where, path);
+  const auto offsets = numbers<uint64_t>(entry, "data_offsets", where, path);
+  const auto expected = byte_count(array.type, array.shape);
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size() || !expected ||
+      offsets[1] - offsets[0] != *expected) {
+    throw FileError(path, 0,
+                    where + "data_offsets " + entry["data_offsets"].dump() + ", expected " +
+                        (expected ? std::to_string(*expected) : "an impossible number of") +
+                        " bytes within " + std::to_string(data.size()));
+  }
+  *span = {offsets[0], offsets[1], name};
+  array.bytes = data.substr(offsets[0], *expected);
+  return array;
+}
+
+// The arrays' bytes follow one another from the first byte to the last.
+void check_cover(std::vector<Span> spans, uint64_t size, const std::string& path) {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  uint64_t end = 0;
+  for (const Span& span : spans) {
+    if (span.begin != end) {
+      throw FileError(path, 0,
+                      "tensor " + shown(span.name) + ": starts at byte " +
+                          std::to_string(span.begin) + ", expected " + std::to_string(end) +
+                          (span.begin < end ? " (an overlap)" : " (a gap)"));
+    }
+    end = span.end;
+  }
+  if (end != size) {
+    throw FileError(path, 0,
+                    "safetensors data of " + std::to_string(size) +
+                        " bytes, of which tensors use " + std::to_string(end));
+  }
+}
+
+}  // namespace
+
+Safetensors parse_safetensors(std::string_view file, const std::string& path) {
+  uint64_t length = 0;
+  for (size_t i = 0; i < 8 && i < file.size(); ++i)
+    length |= uint64_t{static_cast<uint8_t>(file[i])} << (8 * i);
+  if (file.size() < 8 || length > file.size() - 8 || length > kLongestHeader) {
+    throw FileError(path, 0,
+                    "safetensors header of " + std::to_string(length) + " bytes in a file of " +
+                        std::to_string(file.size()) + ": cut short, or not safetensors");
+  }
+  const Json header = parse_header(file.substr(8, length), path);
+  const std::string_view data = file.substr(8 + length);
+  Safetensors content;
+  std::vector<Span> spans;
+  for (const auto& [name, entry] : header.items()) {
+    if (name != "__metadata__") {
+      content.arrays[name] = parse_entry(name, entry, data, path, &spans.emplace_back());
+      continue;
+    }
+    if (!entry.is_object())
+      throw FileError(path, 0, "safetensors header: __metadata__ is not a JSON object");
+    for (const auto& [word, text] : entry.items()) {
+      if (!text.is_string())
+        throw FileError(path, 0,
+                        "safetensors header: __metadata__ " + shown(word) + " is not a text");
+      content.metadata[word] = text.get<std::string>();
+    }
+  }
+  check_cover(std::move(spans), data.size(), path);
+  return content;
+}
+
+std::string safetensors_bytes(const Safetensors& content) {
+  Json header = Json::object();
+  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
+  uint64_t end = 0;
+  for (const auto& [name, array] : content.arrays) {
+    const uint64_t begin = end;
+    end += array.bytes.size();
+    const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                    [&](const TypeName& t) { return t.type == array.type; });
+    header[name] = {{"dtype", type->name}, {"shape", array.shape}, {"data_offsets", {begin, end}}};
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data starts at a multiple of eight
+  std::string file;
+  file.reserve(8 + text.size() + end);
+  for (size_t i = 0; i < 8; ++i) file += static_cast<char>(text.size() >> (8 * i) & 0xff);
+  file += text;
+  for (const auto& [name, array] : content.arrays) file += array.bytes;
+  return file;
+}
+
+}  // namespace fovea::data
