@@ -8,9 +8,10 @@
 
 namespace fovea::engine {
 
-inline void check(bool right, const std::string& message) {
-  if (!right) throw InvalidArgument(message);
-}
+// A macro, so that a message is only made when it is needed: some stand in loops over every edge of a graph.
+#define FOVEA_CHECK(right, ...) \
+  if (!(right)) throw InvalidArgument(__VA_ARGS__)
+
 void check_rank(const View& view, const std::string& name, int rank);
 void check_dtype(const View& view, const std::string& name, DType dtype);
 void check_size(const View& view, const std::string& name, int dimension, int64_t size, const std::string& whose);

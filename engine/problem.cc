@@ -24,19 +24,19 @@ void read_offsets(const View& view, const std::string& name, int64_t total, std:
   check_rank(view, name, 1);
   check_dtype(view, name, DType::kInt32);
   const int64_t n = view.size[0] - 1;
-  check(n >= 0, name + ": size 0, expected at least 1 (batch + 1 offsets)");
+  FOVEA_CHECK(n >= 0, name + ": size 0, expected at least 1 (batch + 1 offsets)");
   int64_t last = 0;
   for (int64_t b = 0; b <= n; ++b) {
     const int64_t at = element<int32_t>(view, b);
-    const std::string place = name + "[" + std::to_string(b) + "]: ";
-    check(b > 0 || at == 0, place + std::to_string(at) + ", expected 0");
-    check(at >= last, place + std::to_string(at) + ", expected at least " + std::to_string(last) + " (the one before)");
-    check(at <= total, place + std::to_string(at) + ", expected at most " + std::to_string(total) + " (the rows there are)");
+    const auto place = [&] { return name + "[" + std::to_string(b) + "]: "; };
+    FOVEA_CHECK(b > 0 || at == 0, place() + std::to_string(at) + ", expected 0");
+    FOVEA_CHECK(at >= last, place() + std::to_string(at) + ", expected at least " + std::to_string(last) + " (the one before)");
+    FOVEA_CHECK(at <= total, place() + std::to_string(at) + ", expected at most " + std::to_string(total) + " (the rows there are)");
     if (b < n) start->push_back(static_cast<size_t>(at));
     if (b > 0) count->push_back(static_cast<size_t>(at - last));
     last = at;
   }
-  check(last == total, name + ": ends at " + std::to_string(last) + ", expected " + std::to_string(total) + " (the rows there are)");
+  FOVEA_CHECK(last == total, name + ": ends at " + std::to_string(last) + ", expected " + std::to_string(total) + " (the rows there are)");
 }
 
 void check_graph(const Graph& graph, int64_t queries, int64_t keys) {
@@ -49,17 +49,17 @@ void check_graph(const Graph& graph, int64_t queries, int64_t keys) {
   int64_t last = 0;
   for (int64_t i = 0; i <= queries; ++i) {
     const int64_t at = element<int32_t>(graph.row_offsets, i);
-    const std::string place = "structure.row_offsets[" + std::to_string(i) + "]: ";
-    check(i > 0 || at == 0, place + std::to_string(at) + ", expected 0");
-    check(at >= last && at <= edges, place + std::to_string(at) + ", expected between " + std::to_string(last) + " and " +
+    const auto place = [&] { return "structure.row_offsets[" + std::to_string(i) + "]: "; };
+    FOVEA_CHECK(i > 0 || at == 0, place() + std::to_string(at) + ", expected 0");
+    FOVEA_CHECK(at >= last && at <= edges, place() + std::to_string(at) + ", expected between " + std::to_string(last) + " and " +
                                          std::to_string(edges));
     last = at;
   }
-  check(last == edges, "structure.row_offsets: ends at " + std::to_string(last) + ", expected " + std::to_string(edges) +
+  FOVEA_CHECK(last == edges, "structure.row_offsets: ends at " + std::to_string(last) + ", expected " + std::to_string(edges) +
                            " (the columns there are)");
   for (int64_t e = 0; e < edges; ++e) {
     const int64_t column = element<int32_t>(graph.columns, e);
-    check(column >= 0 && column < keys, "structure.columns[" + std::to_string(e) + "]: " + std::to_string(column) +
+    FOVEA_CHECK(column >= 0 && column < keys, "structure.columns[" + std::to_string(e) + "]: " + std::to_string(column) +
                                             ", expected between 0 and " + std::to_string(keys - 1) + " (the keys)");
   }
 }
@@ -72,7 +72,7 @@ void read_lengths(const View& lengths, Geometry* g) {
   check_size(lengths, "key_lengths", 0, static_cast<int64_t>(g->batches), "the batch");
   for (size_t b = 0; b < g->batches; ++b) {
     const int64_t n = element<int32_t>(lengths, static_cast<int64_t>(b));
-    check(n >= 0 && n <= static_cast<int64_t>(g->key_count[b]),
+    FOVEA_CHECK(n >= 0 && n <= static_cast<int64_t>(g->key_count[b]),
           "key_lengths[" + std::to_string(b) + "]: " + std::to_string(n) + ", expected between 0 and " +
               std::to_string(g->key_count[b]) + " (the keys)");
     g->key_limit[b] = static_cast<size_t>(n);
@@ -93,11 +93,11 @@ Geometry resolve(const Problem& problem) {
   const Ragged* ragged = nullptr;
   for (const auto& part : problem.structure.all_of) {
     if (const auto* r = std::get_if<Ragged>(&part)) {
-      check(!ragged, "structure: two ragged batches, expected one");
+      FOVEA_CHECK(!ragged, "structure: two ragged batches, expected one");
       ragged = r;
     }
     if (const auto* graph = std::get_if<Graph>(&part)) {
-      check(!g.graph, "structure: two graphs, expected one");
+      FOVEA_CHECK(!g.graph, "structure: two graphs, expected one");
       g.graph = graph;
     }
   }
@@ -105,15 +105,15 @@ Geometry resolve(const Problem& problem) {
   g.packed = ragged || g.graph;
   const int rank = g.packed ? 3 : 4;
   for (const auto& [view, name] : {std::pair{&problem.query, "query"}, {&problem.key, "key"}, {&problem.value, "value"}}) {
-    check(static_cast<bool>(*view) || std::any_of(view->size.begin(), view->size.begin() + view->rank, [](int64_t n) { return n == 0; }),
+    FOVEA_CHECK(static_cast<bool>(*view) || std::any_of(view->size.begin(), view->size.begin() + view->rank, [](int64_t n) { return n == 0; }),
           std::string(name) + ": missing");
     check_rank(*view, name, rank);
     check_rows(*view, name);
-    check(view->dtype == problem.query.dtype, std::string(name) + ": " + name_of(view->dtype) + ", expected " +
+    FOVEA_CHECK(view->dtype == problem.query.dtype, std::string(name) + ": " + name_of(view->dtype) + ", expected " +
                                                   name_of(problem.query.dtype) + " (the query's)");
   }
   g.storage = problem.query.dtype;
-  check(g.storage != DType::kInt32 && g.storage != DType::kBool,
+  FOVEA_CHECK(g.storage != DType::kInt32 && g.storage != DType::kBool,
         std::string("query: ") + name_of(g.storage) + ", expected float32, float64, bfloat16 or float16");
   const View &q = problem.query, &k = problem.key, &v = problem.value;
   const int head = g.packed ? 1 : 1, width = rank - 1, row = g.packed ? 0 : 2;
@@ -125,7 +125,7 @@ Geometry resolve(const Problem& problem) {
     check_size(k, "key", 0, q.size[0], "the query's batch");
     check_size(v, "value", 0, q.size[0], "the query's batch");
   }
-  check(g.key_heads == 0 ? g.heads == 0 : g.heads % g.key_heads == 0,
+  FOVEA_CHECK(g.key_heads == 0 ? g.heads == 0 : g.heads % g.key_heads == 0,
         "key: " + std::to_string(g.key_heads) + " heads, expected a divisor of " + std::to_string(g.heads) + " (the query's)");
   g.group = g.key_heads == 0 ? 1 : g.heads / g.key_heads;
   g.query_width = static_cast<size_t>(q.size[width]);
@@ -134,7 +134,7 @@ Geometry resolve(const Problem& problem) {
   if (ragged) {
     read_offsets(ragged->query_offsets, "structure.query_offsets", q.size[0], &g.query_start, &g.query_count);
     read_offsets(ragged->key_offsets, "structure.key_offsets", k.size[0], &g.key_start, &g.key_count);
-    check(g.query_start.size() == g.key_start.size(),
+    FOVEA_CHECK(g.query_start.size() == g.key_start.size(),
           "structure.key_offsets: batch of " + std::to_string(g.key_start.size()) + ", expected " +
               std::to_string(g.query_start.size()) + " (query_offsets')");
   } else {
@@ -151,7 +151,7 @@ Geometry resolve(const Problem& problem) {
     g.max_keys = std::max(g.max_keys, g.key_count[b]);
   }
   read_lengths(problem.key_lengths, &g);
-  check(problem.dropout_p >= 0 && problem.dropout_p < 1,
+  FOVEA_CHECK(problem.dropout_p >= 0 && problem.dropout_p < 1,
         "dropout_p: " + std::to_string(problem.dropout_p) + ", expected at least 0 and below 1");
   check_score(problem, g);
   check_normaliser(problem, g);

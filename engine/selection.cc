@@ -21,7 +21,7 @@ std::vector<size_t> positions(const View& view, size_t limit, const std::string&
   check_dtype(view, name, DType::kInt32);
   for (int64_t i = 0; i < view.size[0]; ++i) {
     const int64_t at = element<int32_t>(view, i);
-    check(at >= 0 && at < static_cast<int64_t>(limit), name + "[" + std::to_string(i) + "]: " + std::to_string(at) +
+    FOVEA_CHECK(at >= 0 && at < static_cast<int64_t>(limit), name + "[" + std::to_string(i) + "]: " + std::to_string(at) +
                                                             ", expected between 0 and " + std::to_string(limit) + " (not included)");
     all.push_back(static_cast<size_t>(at));
   }
@@ -49,8 +49,8 @@ SelectionWriter<T>::SelectionWriter(const Geometry& g, const Selection& selectio
     runs_.push_back({i, rows[i], n});
     i += n;
   }
-  check(selection.top_k >= 0, "top_k: " + std::to_string(selection.top_k) + ", expected at least 0");
-  check(!selection.column_sums || selection.top_k == 0, "top_k: " + std::to_string(selection.top_k) + ", expected 0 with column_sums");
+  FOVEA_CHECK(selection.top_k >= 0, "top_k: " + std::to_string(selection.top_k) + ", expected at least 0");
+  FOVEA_CHECK(!selection.column_sums || selection.top_k == 0, "top_k: " + std::to_string(selection.top_k) + ", expected 0 with column_sums");
   const size_t k = static_cast<size_t>(selection.top_k);
   if (selection.column_sums) {
     check_shape(out.weights, "weights", dtype_of<T>(), {g.batches, heads_.size(), g.max_keys});
@@ -59,7 +59,7 @@ SelectionWriter<T>::SelectionWriter(const Geometry& g, const Selection& selectio
     check_shape(out.indices, "indices", DType::kInt32, {g.batches, heads_.size(), rows_, k});
     check_rows(out.indices, "indices");
   } else if (g.graph && out.weights.rank == 2) {
-    check(!selection.rows, "rows: given, expected none with a weight for each edge");
+    FOVEA_CHECK(!selection.rows, "rows: given, expected none with a weight for each edge");
     check_shape(out.weights, "weights", dtype_of<T>(), {static_cast<size_t>(g.graph->columns.size[0]), heads_.size()});
     return;
   } else {
