@@ -1,0 +1,73 @@
+#include "torch/spec.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+namespace fovea {
+namespace {
+
+at::Tensor no_file(std::string_view, std::string_view) { return at::ones({1}); }
+
+std::string refusal(std::string_view text) {
+  try {
+    unflatten(text, {});
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Spec, WritesEveryFieldThatIsSet) {
+  const auto weight = at::ones({4}), bias = at::ones({2, 3}), mask = at::ones({2, 3}, at::kBool);
+  const Flat flat = flatten({.score = Score(Additive{weight, Activation::kLeakyRelu, 0.1}).soft_cap(30).bias(bias),
+                             .normaliser = Entmax{1.25, {}},
+                             .structure = Causal{Alignment::kBottomRight} & Keep{mask}});
+  EXPECT_EQ(flat.text,
+            "additive:weight=@0,activation=leaky_relu,negative_slope=0.1|soft_cap:cap=30|bias:bias=@1;entmax:alpha=1.25;"
+            "causal:alignment=bottom_right&keep:mask=@2");
+  ASSERT_EQ(flat.arrays.size(), 3u);
+  EXPECT_TRUE(flat.arrays[2].is_same(mask));
+}
+
+TEST(Spec, ReadsBackWhatItWrote) {
+  const auto one = at::ones({1});
+  const Choices all[] = {
+      {.score = Dot{0.1}, .normaliser = Softmax{one}, .structure = Fixed{7, 2}},
+      {.score = Kernel{KernelName::kTricube, one, one}, .normaliser = Hard{true}, .structure = Window{-1, 3}},
+      {.score = Score(Dot{}).relative(one, {}, 4), .normaliser = TopK{5}, .structure = Graph{one, one}},
+      {.score = Bilinear{one, 1e-300}, .normaliser = Entmax{1.5, one}, .structure = Blocks{one, 32}},
+  };
+  for (const Choices& choices : all) {
+    const Flat flat = flatten(choices);
+    const Flat again = flatten(unflatten(flat.text, flat.arrays));
+    EXPECT_EQ(again.text, flat.text);
+    EXPECT_EQ(again.arrays.size(), flat.arrays.size());
+  }
+}
+
+TEST(Spec, NamesWhatIsWrong) {
+  EXPECT_EQ(refusal("dot;softmax"), "choices: 'dot;softmax', expected 'score;normaliser;structure'");
+  EXPECT_TRUE(refusal("dott;softmax;dense").starts_with("score: unknown 'dott', expected one of dot, bilinear"));
+  EXPECT_EQ(refusal("dot:scal=1;softmax;dense"), "field of dot: unknown 'scal', expected one of scale");
+  EXPECT_EQ(refusal("dot:scale=1x;softmax;dense"), "dot.scale: '1x', expected a number");
+  EXPECT_EQ(refusal("dot;softmax;window:left"), "window.left: no value, expected left=VALUE");
+  EXPECT_EQ(refusal("bilinear:weight=@0;softmax;dense"), "bilinear.weight: @0, expected below 0 (the arrays given)");
+  EXPECT_TRUE(refusal("dot|custom:handle=77;softmax;dense").starts_with("custom.handle: 77"));
+}
+
+TEST(Spec, ReadsACommandLinesTexts) {
+  const Score score = parse_score("dot:scale=2|alibi:slopes=s.npy", no_file);
+  EXPECT_EQ(std::get<Dot>(score.kind).scale, 2);
+  EXPECT_EQ(score.modifiers.size(), 1u);
+  EXPECT_EQ(parse_structure("causal&window:left=8", no_file).all_of.size(), 2u);
+  try {
+    parse_normaliser("entmx", no_file);
+    FAIL();
+  } catch (const UnknownName& error) {
+    EXPECT_EQ(error.typed, "entmx");
+    EXPECT_EQ(error.names.size(), 9u);
+  }
+}
+
+}  // namespace
+}  // namespace fovea
