@@ -2,6 +2,7 @@
 // into gradients of queries and parameters.
 #include "engine/backward.h"
 
+#include "engine/check.h"
 #include "engine/graph.h"
 #include "engine/graph_rank_one.h"
 #include "engine/view.h"
@@ -106,6 +107,7 @@ template void finish_blocks<double>(BackwardState<double>&, const Parallel&);
 void backward(const Problem& problem, const Result& saved, const Gradients& gradients, const Parallel& parallel) {
   const Geometry geometry = resolve(problem);
   check_result(problem, geometry, saved);
+  FOVEA_CHECK(saved.statistics || geometry.max_queries * geometry.heads == 0, "statistics: missing, expected what forward wrote");
   check_gradients(problem, geometry, gradients);
   if (is_double(geometry.storage)) run_backward<double>(problem, geometry, saved, gradients, parallel);
   else run_backward<float>(problem, geometry, saved, gradients, parallel);

@@ -252,43 +252,4 @@ void check_structure(const Problem& problem, const Geometry& geometry) {
   for (const auto& part : problem.structure.all_of) std::visit(StructureChecks{geometry}, part);
 }
 
-void check_result(const Problem& problem, const Geometry& g, const Result& result) {
-  const DType arithmetic = is_double(g.storage) ? DType::kFloat64 : DType::kFloat32;
-  const auto expect = [&](const View& view, const std::string& name, DType dtype, int64_t last) {
-    check_dtype(view, name, dtype);
-    const int rank = (g.packed ? 2 : 3) + (last > 0);
-    check_rank(view, name, rank);
-    for (int d = 0; d < (g.packed ? 2 : 3); ++d) check_size(view, name, d, problem.query.size[d], "the query's");
-    if (last == 0) return;
-    check_size(view, name, rank - 1, last, "its width");
-    check_rows(view, name);
-  };
-  if (g.value_width > 0) expect(result.output, "output", g.storage, static_cast<int64_t>(g.value_width));
-  if (result.lse) {
-    if (!has_lse(problem.normaliser)) {
-      throw Unsupported("lse: the normaliser has no log-sum-exp; softmax, top_k and hard have");
-    }
-    expect(result.lse, "lse", arithmetic, 0);
-  }
-  if (result.statistics) expect(result.statistics, "statistics", arithmetic, kStatistics);
-}
-
-void check_gradients(const Problem& problem, const Geometry& g, const Gradients& gradients) {
-  const auto like = [&](const View& view, const std::string& name, const View& model) {
-    if (!view) return;
-    check_dtype(view, name, g.storage);
-    check_rank(view, name, model.rank);
-    for (int d = 0; d < view.rank; ++d) check_size(view, name, d, model.size[d], "the array's");
-    check_rows(view, name);
-  };
-  like(gradients.query, "gradients.query", problem.query);
-  like(gradients.key, "gradients.key", problem.key);
-  like(gradients.value, "gradients.value", problem.value);
-  Result shapes{.output = gradients.output, .lse = gradients.lse, .statistics = {}};
-  check_result(problem, g, shapes);
-  FOVEA_CHECK(gradients.score.kind.index() == problem.score.kind.index() || !gradients.score.modifiers.empty() ||
-            gradients.score.kind.index() == 0,
-        "gradients.score: another kind than the problem's");
-}
-
 }  // namespace fovea::engine

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "engine/product.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "engine/simd/narrow-inl.h"
 #include "engine/simd/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -120,6 +121,15 @@ HWY_INLINE void for_columns(size_t width, const Body& body) {
   if (width % N != 0) body(v * N, size_t{1}, width % N);
 }
 
+// body<width>() for a narrow width known when compiling; nothing for 0.
+template <class Body>
+HWY_INLINE void for_width(size_t width, const Body& body) {
+  if (width == 1) body.template operator()<1>();
+  if (width == 2) body.template operator()<2>();
+  if (width == 3) body.template operator()<3>();
+  if (width == 4) body.template operator()<4>();
+}
+
 // Zero weights may stand beside NaN rows: skip them. Only for tiles that are not finite.
 template <class T>
 void add_careful(T weight, const T* row, size_t width, T* out) {
@@ -146,6 +156,12 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
         add_careful(alpha * weights[r * tile.s_stride + c], rows + c * stride, width, o);
       }
     }
+    return;
+  }
+  if (width <= narrow::kNarrow && tile.nk <= kMaxKeys) {
+    for_width(width, [&]<size_t kWidth>() HWY_ATTR {
+      narrow::aggregate<T, kWidth>(tile, weights, rows, stride, alpha, into, carry, out, out_stride);
+    });
     return;
   }
   const size_t depth = depth_of<T>(stride);
@@ -195,6 +211,12 @@ void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t str
         add_careful(alpha * weights[r * tile.s_stride + c], rows + r * stride, width, o);
       }
     }
+    return;
+  }
+  if (width <= narrow::kNarrow) {
+    for_width(width, [&]<size_t kWidth>() HWY_ATTR {
+      narrow::transposed<T, kWidth>(tile, weights, rows, stride, alpha, into, out, out_stride);
+    });
     return;
   }
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {

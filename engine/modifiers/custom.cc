@@ -1,8 +1,10 @@
 // The user's function of score and position, a run of contiguous keys at a time. A key that is masked (-infinity) stays so.
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "engine/registry.h"
+#include "engine/view.h"
 
 namespace fovea::engine {
 namespace {
@@ -11,7 +13,12 @@ template <class T>
 class CustomStage final : public ModifierStage<T> {
  public:
   CustomStage(const StageContext& context, size_t index)
-      : custom_(std::get<Custom>(context.problem.score.modifiers[index])) {}
+      : custom_(std::get<Custom>(context.problem.score.modifiers[index])) {
+    const bool differentiable = sizeof(T) == 4 ? custom_.derivative_f32 != nullptr : custom_.derivative_f64 != nullptr;
+    if (context.gradients && !differentiable) {
+      throw InvalidArgument(std::string("score.custom: no derivative, expected one for ") + name_of(dtype_of<T>()) + " gradients");
+    }
+  }
 
   bool keeps_tile() const override { return true; }  // of the scores before
 

@@ -101,13 +101,12 @@ class RelativeStage final : public ModifierStage<T> {
     for (size_t r = 0; r < tile.nq; ++r) std::fill_n(sums(scratch + r * row_scratch()), offsets(), T(0));
   }
 
-  // visit(&cells[r][c], offset, scratch row) for every pair that counts.
+  // visit(&cells[r][c], offset, scratch row) for every pair in a row's range; a masked one has weight and gradient 0.
   template <class Scratch, class Visit>
   void for_rows(const Tile<T>& tile, Scratch* scratch, const Visit& visit, T* cells) const {
     for (size_t r = 0; r < tile.nq; ++r) {
       const int64_t i = tile.query_index ? tile.query_index[r] : static_cast<int64_t>(tile.q0 + r);
       for (size_t c = tile.row_begin(r); c < tile.row_end(r); ++c) {
-        if (tile.masked && tile.keep && !tile.keep[r * tile.keep_stride + c]) continue;
         const int64_t j = tile.key_index ? tile.key_index[c] : static_cast<int64_t>(tile.k0 + c);
         const auto offset = static_cast<size_t>(std::clamp(j - i, -clip_, clip_) + clip_);
         visit(cells + r * tile.s_stride + c, offset, scratch + r * row_scratch());

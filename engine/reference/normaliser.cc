@@ -63,6 +63,9 @@ struct SoftmaxNormaliser final : Normaliser<T> {
 template <class T>
 struct KernelRatioNormaliser final : Normaliser<T> {
   KernelRatioNormaliser(const engine::KernelRatio& ratio) : Normaliser<T>(Parameters<T>(ratio)) {}
+  bool empty(const Row<T>& row) const override {  // no neighbour within a compact kernel's support
+    return std::accumulate(row.e.begin(), row.e.end(), T(0)) == 0;
+  }
   void forward(Row<T>& row) const override {
     const T sum = std::accumulate(row.e.begin(), row.e.end(), T(0));
     for (T x : row.e) row.a.push_back(sum == 0 ? T(0) : x / sum);

@@ -27,6 +27,8 @@ class Normaliser {
   virtual void forward(Row<T>&) const = 0;  // from e: a, lse
   virtual void backward(Row<T>&) = 0;       // from e, a, da, d_lse: de
   virtual bool has_lse() const { return false; }
+  // A row with nothing to weigh.
+  virtual bool empty(const Row<T>& row) const { return row.e.empty(); }
   const Parameters<T>& parameters() const { return parameters_; }
 
  protected:

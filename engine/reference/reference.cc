@@ -49,7 +49,7 @@ class Attention {
     result.output.data.assign(result.output.count(), T(0));
     if (normaliser_->has_lse()) result.lse.assign(rows(), T(0));
     each_row([&](const Sequence& sequence, Work& work) {
-      if (work.keys.empty()) ++result.empty_rows;
+      if (normaliser_->empty(work.row)) ++result.empty_rows;
       T* o = result.output.row(work.query_row);
       for (size_t n = 0; n < work.keys.size(); ++n) {
         const T a = work.row.a[n] * dropout(sequence, work, n);

@@ -11,7 +11,6 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "engine/parameter.h"
@@ -128,9 +127,9 @@ class Stage final : public ScoreStage<T> {
     std::fill_n(out, prepared_query_width(), T(0));
     std::copy_n(in, half_, out);
     std::copy_n(in + half_, half_, out + padded_);
-    T largest = 0;
-    for (size_t e = 0; e < 2 * half_; ++e) largest = std::max(largest, std::fabs(in[e]));
-    out[2 * padded_] = largest > kLimit<T> ? T(1) : T(0);
+    V sizes = hn::Zero(d);
+    for (size_t e = 0; e < 2 * padded_; e += N) sizes = hn::Max(sizes, hn::Abs(hn::LoadU(d, out + e)));
+    out[2 * padded_] = hn::GetLane(hn::MaxOfLanes(d, sizes)) > kLimit<T> ? T(1) : T(0);
     if (out[2 * padded_] != 0) return;
     for (size_t e = 0; e < padded_; e += N) {
       const V a = hn::LoadU(d, out + e), b = hn::LoadU(d, out + padded_ + e);

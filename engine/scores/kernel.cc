@@ -13,192 +13,17 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "engine/parameter.h"
 #include "engine/registry.h"
-#include "engine/scores/kernel_functions-inl.h"
+#include "engine/scores/kernel-inl.h"
 #include "engine/simd/export.h"
-#include "engine/simd/reduce-inl.h"
 #include "engine/view.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea::engine {
 namespace HWY_NAMESPACE {
 namespace kernel {
-
-// One kernel and face, on runs of whole vectors.
-template <class T>
-struct Functions {
-  void (*value)(T* z_to_score, size_t n);
-  // de: gradients in, de * slope(z) * factor out; returns the sum of what it wrote times z.
-  T (*coefficients)(const T* z, T* de, size_t n, T factor);
-};
-
-template <class T, template <class> class Kernel, Face kFace>
-struct Rows {
-  static void value(T* row, size_t n) {
-    const hn::ScalableTag<T> d;
-    for (size_t c = 0; c < n; c += hn::Lanes(d)) {
-      const auto z = hn::LoadU(d, row + c);
-      if constexpr (kFace == Face::kLog) hn::StoreU(Kernel<decltype(d)>::log_value(d, z), d, row + c);
-      else hn::StoreU(Kernel<decltype(d)>::value(d, z), d, row + c);
-    }
-  }
-  static T coefficients(const T* z_row, T* de, size_t n, T factor) {
-    const hn::ScalableTag<T> d;
-    auto sum = hn::Zero(d);
-    for (size_t c = 0; c < n; c += hn::Lanes(d)) {
-      const auto z = hn::LoadU(d, z_row + c), g = hn::LoadU(d, de + c);
-      hn::Vec<decltype(d)> slope;
-      if constexpr (kFace == Face::kLog) slope = Kernel<decltype(d)>::log_slope(d, z);
-      else slope = Kernel<decltype(d)>::slope(d, z);
-      // A pair that does not count has de = 0 and may have any operands.
-      const auto counts = hn::Ne(g, hn::Zero(d));
-      const auto x = hn::IfThenElseZero(counts, hn::Mul(hn::Mul(g, slope), hn::Set(d, factor)));
-      hn::StoreU(x, d, de + c);
-      sum = hn::MulAdd(x, hn::IfThenElseZero(counts, z), sum);
-    }
-    return sum_of_lanes(d, sum);
-  }
-};
-
-template <class T, template <class> class Kernel>
-Functions<T> both(Face face) {
-  if (face == Face::kLog) return {Rows<T, Kernel, Face::kLog>::value, Rows<T, Kernel, Face::kLog>::coefficients};
-  return {Rows<T, Kernel, Face::kValue>::value, Rows<T, Kernel, Face::kValue>::coefficients};
-}
-
-template <class T>
-Functions<T> functions(choice::KernelName name, Face face) {
-  using enum choice::KernelName;
-  switch (name) {
-    case kGaussian: return both<T, Gaussian>(face);
-    case kLaplace: return both<T, Laplace>(face);
-    case kLogistic: return both<T, Logistic>(face);
-    case kSigmoid: return both<T, Sigmoid>(face);
-    case kSilverman: return both<T, Silverman>(face);
-    case kCauchy: return both<T, Cauchy>(face);
-    case kBox: return both<T, Box>(face);
-    case kTriangular: return both<T, Triangular>(face);
-    case kEpanechnikov: return both<T, Epanechnikov>(face);
-    case kQuartic: return both<T, Quartic>(face);
-    case kTriweight: return both<T, Triweight>(face);
-    case kTricube: return both<T, Tricube>(face);
-    case kCosine: break;
-  }
-  return both<T, Cosine>(face);
-}
-
-// out[r][g] = offset + factor[r] * |q_r - k|^2 for kQueries rows and the keys of groups [begin, end), one vector each, packed as
-// [group][width][lanes].
-template <class T>
-struct Distances {
-  const T* q;
-  size_t q_stride;
-  const T* groups;
-  size_t width, begin, end;
-  T factor[4];
-  T offset;
-  T* out;
-  size_t out_stride;
-};
-
-template <class T, size_t kQueries>
-HWY_INLINE void distances(const Distances<T>& m) {
-  const hn::ScalableTag<T> d;
-  constexpr size_t N = HWY_LANES(T);
-  for (size_t g = m.begin; g < m.end; ++g) {
-    const T* HWY_RESTRICT x = m.groups + g * m.width * N;
-    hn::Vec<decltype(d)> sum[kQueries];
-#pragma GCC unroll 4
-    for (size_t r = 0; r < kQueries; ++r) sum[r] = hn::Zero(d);
-    for (size_t e = 0; e < m.width; ++e) {
-      const auto key = hn::LoadU(d, x + e * N);
-#pragma GCC unroll 4
-      for (size_t r = 0; r < kQueries; ++r) {
-        const auto t = hn::Sub(key, hn::Set(d, m.q[r * m.q_stride + e]));
-        sum[r] = hn::MulAdd(t, t, sum[r]);
-      }
-    }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < kQueries; ++r) {
-      hn::StoreU(hn::MulAdd(sum[r], hn::Set(d, m.factor[r]), hn::Set(d, m.offset)), d, m.out + r * m.out_stride + g * N);
-    }
-  }
-}
-
-// dq[r][e] += sum_j c_rj (q - k)_e, dk[e][j] -= sum_r c_rj (q - k)_e for kWidth features from `feature` on.
-template <class T>
-struct Strip {
-  const T* q;
-  size_t q_stride;
-  const T* groups;
-  size_t width, feature, begin, end;
-  const T* c;
-  size_t c_stride;
-  T* dq;       // [queries][4], stored
-  T* dk;       // [groups][4][lanes], added
-};
-
-template <class T, size_t kQueries, size_t kWidth, bool kFinite>
-HWY_INLINE void accumulate(const Strip<T>& m) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr size_t N = HWY_LANES(T);
-  V dq[kQueries][kWidth];
-#pragma GCC unroll 4
-  for (size_t r = 0; r < kQueries; ++r)
-#pragma GCC unroll 4
-    for (size_t e = 0; e < kWidth; ++e) dq[r][e] = hn::Zero(d);
-  for (size_t g = m.begin; g < m.end; ++g) {
-    V dk[kWidth];
-#pragma GCC unroll 4
-    for (size_t e = 0; e < kWidth; ++e) dk[e] = hn::LoadU(d, m.dk + (g * 4 + e) * N);
-#pragma GCC unroll 4
-    for (size_t r = 0; r < kQueries; ++r) {
-      const V c = hn::LoadU(d, m.c + r * m.c_stride + g * N);
-#pragma GCC unroll 4
-      for (size_t e = 0; e < kWidth; ++e) {
-        const V key = hn::LoadU(d, m.groups + (g * m.width + m.feature + e) * N);
-        V t = hn::Sub(hn::Set(d, m.q[r * m.q_stride + m.feature + e]), key);
-        if constexpr (!kFinite) t = hn::IfThenElseZero(hn::Ne(c, hn::Zero(d)), t);
-        dq[r][e] = hn::MulAdd(c, t, dq[r][e]);
-        dk[e] = hn::NegMulAdd(c, t, dk[e]);
-      }
-    }
-#pragma GCC unroll 4
-    for (size_t e = 0; e < kWidth; ++e) hn::StoreU(dk[e], d, m.dk + (g * 4 + e) * N);
-  }
-#pragma GCC unroll 4
-  for (size_t r = 0; r < kQueries; ++r)
-#pragma GCC unroll 4
-    for (size_t e = 0; e < kWidth; ++e) m.dq[r * 4 + e] = sum_of_lanes(d, dq[r][e]);
-}
-
-template <class T, size_t kQueries, size_t kWidth>
-HWY_NOINLINE void accumulate_call(bool finite, const Strip<T>& m) {
-  if (finite) accumulate<T, kQueries, kWidth, true>(m);
-  else accumulate<T, kQueries, kWidth, false>(m);
-}
-
-template <class T>
-void accumulate_any(size_t queries, size_t width, bool finite, const Strip<T>& m) {
-  if (queries == 4) {
-    switch (width) {
-      case 1: return accumulate_call<T, 4, 1>(finite, m);
-      case 2: return accumulate_call<T, 4, 2>(finite, m);
-      case 3: return accumulate_call<T, 4, 3>(finite, m);
-      default: return accumulate_call<T, 4, 4>(finite, m);
-    }
-  }
-  switch (width) {
-    case 1: return accumulate_call<T, 1, 1>(finite, m);
-    case 2: return accumulate_call<T, 1, 2>(finite, m);
-    case 3: return accumulate_call<T, 1, 3>(finite, m);
-    default: return accumulate_call<T, 1, 4>(finite, m);
-  }
-}
 
 template <class T>
 class Stage final : public ScoreStage<T> {
@@ -267,7 +92,7 @@ class Stage final : public ScoreStage<T> {
     for (size_t i = 0; i < tile.nq;) {
       const size_t rows = tile.nq - i >= 4 ? 4 : 1;
       const auto [begin, end] = group_range(tile, i, rows);
-      const T scale = linear_ ? T(-0.5) : T(1), offset = linear_ ? T(-0.91893853320467274178) : T(0);
+      const T scale = linear_ ? T(-0.5) : T(1), offset = linear_ ? kLogGaussian<T> : T(0);
       run_distances(tile, i, rows, begin, end, scale, offset, tile.s + i * tile.s_stride, tile.s_stride);
       for (size_t r = i; r < i + rows && !linear_; ++r)
         functions_.value(tile.s + r * tile.s_stride + begin * N, (end - begin) * N);
@@ -275,6 +100,7 @@ class Stage final : public ScoreStage<T> {
     }
   }
 
+  bool needs_raw() const override { return linear_ && d_bandwidth_; }
   bool fused_backward() const override { return true; }
   void backward_query(Tile<T>&) const override {}
   void backward_key(Tile<T>&) const override {}
@@ -384,21 +210,17 @@ class Stage final : public ScoreStage<T> {
     for (size_t i = 0; i < tile.nq;) {
       const size_t rows = tile.nq - i >= 4 ? 4 : 1;
       const auto [begin, end] = group_range(tile, i, rows);
-      // log K of the Gaussian has slope -1 whatever the distance.
-      const bool needs_distance = !linear_ || d_bandwidth_;
-      if (needs_distance) run_distances(tile, i, rows, begin, end, T(1), T(0), z, kMaxKeys);
+      if (!linear_) run_distances(tile, i, rows, begin, end, T(1), T(0), z, kMaxKeys);
       for (size_t r = 0; r < rows; ++r) {
         T* de = tile.ds + (i + r) * tile.s_stride;
         std::fill(de + begin * N, de + std::max(begin * N, tile.row_begin(i + r)), T(0));
         if (end > begin) std::fill(de + std::min(end * N, tile.row_end(i + r)), de + end * N, T(0));
         const T b = tile.q[(i + r) * tile.q_stride + width_];
         const size_t first = begin * N, n = (end - begin) * N;
-        if (needs_distance) {
-          const T sum = functions_.coefficients(z + r * kMaxKeys + first, de + first, n, b * b);
-          if (tile.dq) tile.dq[(i + r) * tile.dq_stride + width_] += n ? sum / (b * b * b) : T(0);
-        } else {
-          for (size_t c = first; c < first + n; ++c) de[c] *= -b * b;
-        }
+        const T* score = tile.raw ? tile.raw + (i + r) * tile.s_stride + first : nullptr;
+        const T sum = linear_ ? linear_coefficients(score, de + first, n, b * b)
+                              : functions_.coefficients(z + r * kMaxKeys + first, de + first, n, b * b);
+        if (tile.dq) tile.dq[(i + r) * tile.dq_stride + width_] += n ? sum / (b * b * b) : T(0);
       }
       i += rows;
     }

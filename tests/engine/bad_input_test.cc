@@ -433,7 +433,7 @@ TEST_P(BadInput, IsRefusedByName) {
   ASSERT_NO_THROW(run_forward(built));
   bad.spoil(built);
   try {
-    engine::forward(built.problem, built.result, engine::default_parallel());
+    engine::forward(built.problem, built.result, serial());
     FAIL() << "no error";
   } catch (const InvalidArgument& error) {
     for (const std::string& word : bad.says) {
@@ -452,7 +452,7 @@ TEST(BadInputOf, BackwardIsRefusedByName) {
     run_forward(built);
     spoil(built);
     try {
-      engine::backward(built.problem, built.result, built.gradients, engine::default_parallel());
+      engine::backward(built.problem, built.result, built.gradients, serial());
       ADD_FAILURE() << "no error: " << says;
     } catch (const InvalidArgument& error) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
@@ -476,8 +476,10 @@ TEST(BadInputOf, WeightsIsRefusedByName) {
   const auto expect = [](engine::Selection selection, std::initializer_list<int64_t> size,
                          const char* says, Built& built) {
     try {
-      engine::weights(built.problem, selection, {built.storage.zeros(DType::kFloat32, size), {}},
-                      engine::default_parallel());
+      const View weights = built.storage.zeros(DType::kFloat32, size);
+      const View indices = built.storage.zeros(DType::kInt32, size);
+      engine::weights(built.problem, selection, {weights, selection.top_k ? indices : View{}},
+                      serial());
       ADD_FAILURE() << "no error: " << says;
     } catch (const InvalidArgument& error) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
@@ -487,10 +489,10 @@ TEST(BadInputOf, WeightsIsRefusedByName) {
   engine::Selection rows, heads, top;
   rows.rows = b.storage.values(DType::kInt32, {5});
   heads.heads = b.storage.values(DType::kInt32, {-1});
-  top.top_k = 8;
+  top.top_k = -1;
   expect(rows, {2, 4, 1, 7}, "rows[0]: 5", b);
   expect(heads, {2, 1, 5, 7}, "heads[0]: -1", b);
-  expect(top, {2, 4, 5, 8}, "top_k: 8", b);
+  expect(top, {2, 4, 5, 7}, "top_k: -1", b);
   expect({}, {2, 4, 5, 6}, "weights", b);
 }
 

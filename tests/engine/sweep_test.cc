@@ -52,7 +52,7 @@ struct Tally {
 
 struct Summary {
   int combinations = 0, ran = 0, refused = 0, runs = 0, kinks = 0, differences = 0, failures = 0;
-  std::map<std::string, int> reasons, missing;
+  std::map<std::string, int> reasons;
   std::map<std::string, Tally> scores, modifiers, normalisers, structures, types;
 };
 
@@ -80,7 +80,7 @@ class Sweep {
   // A combination in all its sizes, types and contents.
   void combination(const Case& choices) {
     const int turn = summary_.combinations++;
-    if (refused(choices) || missing(choices)) return;
+    if (turn % every_ != 0 || refused(choices)) return;
     ++summary_.ran;
     Case c = choices;
     c.seed = static_cast<uint64_t>(turn) + 1;
@@ -102,10 +102,13 @@ class Sweep {
     c.key_lengths = true;
     run(c);
 
-    c.content = Content::kLarge;
     c.layout = cases::Layout::kContiguous;
     c.key_lengths = false;
-    run(c);
+    c.content = Content::kLarge;
+    // A modifier acts on K itself, and no float holds K at such distances.
+    const bool vanishes =
+        c.score.starts_with("kernel") && !c.modifiers.empty() && c.normaliser == "kernel_ratio";
+    if (!vanishes) run(c);
 
     c.content = Content::kPlain;
     c.dtype = turn % 2 ? DType::kBFloat16 : DType::kFloat16;
@@ -139,18 +142,6 @@ class Sweep {
       EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
     }
     return true;
-  }
-
-  bool missing(const Case& c) {
-    cases::Built built = cases::build(c);
-    try {
-      engine::forward(built.problem, built.result, serial());
-    } catch (const Unsupported& error) {
-      ++summary_.missing[error.what()];
-      return true;
-    } catch (const std::exception&) {
-    }
-    return false;
   }
 
   void run(const Case& c) {
@@ -201,6 +192,10 @@ class Sweep {
   }
 
   Summary summary_;
+  // A sanitised build is some twenty times slower: FOVEA_SWEEP_EVERY=13 takes one combination in
+  // thirteen.
+  const int every_ =
+      std::getenv("FOVEA_SWEEP_EVERY") ? std::atoi(std::getenv("FOVEA_SWEEP_EVERY")) : 1;
 };
 
 void print(const char* title, const std::map<std::string, Tally>& table) {
@@ -216,9 +211,6 @@ void print(const Summary& s, double seconds) {
               s.combinations, s.ran, s.refused);
   for (const auto& [reason, count] : s.reasons) {
     std::printf("  refused %5d: %s\n", count, reason.c_str());
-  }
-  for (const auto& [reason, count] : s.missing) {
-    std::printf("  missing %5d: %s\n", count, reason.c_str());
   }
   std::printf("  %d runs forward and backward, %d checked by differences (%d arrays at a kink)\n",
               s.runs, s.differences, s.kinks);

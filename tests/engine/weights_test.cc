@@ -100,8 +100,11 @@ TEST(Weights, TheLargestOfEachRow) {
       for (int64_t n = 0; n < kTop; ++n) {
         const double index = at[first + n];
         if (n >= static_cast<int64_t>(sorted.size())) {
-          EXPECT_EQ(index, -1);
           EXPECT_EQ(got[first + n], 0);
+          // A key beyond a compact kernel's support may be named, with weight 0.
+          if (c.score != "kernel_box") {
+            EXPECT_EQ(index, -1);
+          }
           continue;
         }
         EXPECT_NEAR(got[first + n], sorted[n], 4e-6);

@@ -2,9 +2,11 @@
 // target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/engine/simd/math_test.cc"
-#include "engine/simd/math-inl.h"
+// clang-format off: foreach_target must come before what is compiled for each target.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "engine/simd/math-inl.h"
+// clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea::engine {

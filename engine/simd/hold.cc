@@ -1,0 +1,24 @@
+#include "engine/simd/hold.h"
+
+#include <string>
+
+#include "fovea/engine.h"
+#include "hwy/targets.h"
+
+namespace fovea::engine {
+
+void hold_simd_target(const char* name) {
+  hwy::SetSupportedTargetsForTest(0);
+  if (name == nullptr) return;
+  std::string known;
+  const int64_t present = hwy::SupportedTargets() & HWY_TARGETS;
+  for (int64_t rest = present; rest != 0; rest &= rest - 1) {
+    const int64_t target = rest & -rest;
+    if (std::string(hwy::TargetName(target)) == name)
+      return hwy::SetSupportedTargetsForTest(target);
+    known += (known.empty() ? "" : ", ") + std::string(hwy::TargetName(target));
+  }
+  throw InvalidArgument("simd target: '" + std::string(name) + "', expected one of " + known);
+}
+
+}  // namespace fovea::engine

@@ -1,0 +1,11 @@
+// Holding the engine to one SIMD target, for tests and benchmarks.
+#pragma once
+
+namespace fovea::engine {
+
+// From now on the engine runs on `name` ("AVX2", ...), whatever it would choose; nullptr lets it
+// choose again. Not while a call is running. Throws InvalidArgument with the names there are when
+// the processor or the build has no such target.
+void hold_simd_target(const char* name);
+
+}  // namespace fovea::engine
