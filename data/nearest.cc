@@ -1,35 +1,38 @@
 #include "data/nearest.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fovea::data {
-namespace {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  // Three rows of the table are enough: a swap looks two back.
+  std::vector<size_t> two_back(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) current[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
+    std::swap(two_back, previous);
+    std::swap(previous, current);
+    current[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      const size_t substituted = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, substituted});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        current[j] = std::min(current[j], two_back[j - 2] + 1);
+      }
     }
   }
-  return cost[a.size()][b.size()];
+  return current[b.size()];
 }
 
-}  // namespace
-
-std::string nearest(std::string_view word, const std::vector<std::string>& names) {
+std::string nearest(std::string_view typed, const std::vector<std::string>& names) {
   std::string best;
-  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t best_distance = std::max<size_t>(1, typed.size() / 3) + 1;
   for (const std::string& name : names) {
-    const bool abbreviated = word.size() >= 2 && name.starts_with(word);
-    const size_t distance = abbreviated ? 1 : edit_distance(word, name);
-    if (distance < least) {
-      least = distance;
+    const bool begun = typed.size() >= 2 && name.starts_with(typed);
+    const size_t distance = begun ? 1 : edit_distance(typed, name);
+    if (distance < best_distance) {
       best = name;
+      best_distance = distance;
     }
   }
   return best;

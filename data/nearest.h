@@ -1,14 +1,20 @@
 // The nearest of some names to a misspelt one, for "did you mean".
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace fovea::data {
 
-// The name with the smallest edit distance (insert, delete, replace, swap neighbours), or "" where none is near enough to be meant.
-std::string nearest(std::string_view word, const std::vector<std::string>& names);
+// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b` (Damerau-Levenshtein, each place
+// edited once).
+size_t edit_distance(std::string_view a, std::string_view b);
+
+// The name nearest to `typed`, or "" where none is near: more than a third of its letters, and more than one, differ. A name that
+// begins with what was typed is near.
+std::string nearest(std::string_view typed, const std::vector<std::string>& names);
 
 // " (did you mean 'x'?)" or "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names);

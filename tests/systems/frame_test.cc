@@ -1,0 +1,260 @@
+// Every verb over a small system: train, evaluate, predict, explain, repeats, folds, resume; and what users get wrong.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "explain/explanation.h"
+#include "systems/session.h"
+#include "train/fit.h"
+#include "train/interrupt.h"
+#include "train/optimiser.h"
+#include "train/tensor_file.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Frame : public testing::Test {
+ protected:
+  void SetUp() override {
+    base_ = fs::path(testing::TempDir()) / ("fovea_frame_" + std::to_string(getpid()));
+    fs::remove_all(base_);
+    fs::create_directories(base_);
+  }
+  void TearDown() override { fs::remove_all(base_); }
+
+  systems::TrainRequest request(const std::string& name) const {
+    return {.system = "marked-item", .set = {"epochs=12"}, .out = base_ / name};
+  }
+  static Json run(const systems::TrainRequest& request) {
+    train::Progress silent(train::Progress::Style::kSilent);
+    return systems::train(request, silent);
+  }
+  static std::string contents(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  template <class Error, class Call>
+  static void expect_error(const std::string& part, Call&& call) {
+    try {
+      call();
+      ADD_FAILURE() << "expected an error with: " << part;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    }
+  }
+
+  fs::path base_;
+};
+
+TEST_F(Frame, LearnsAndEveryVerbWorks) {
+  const Json trained = run(request("run"));
+  EXPECT_GT(trained.at("metrics").at("accuracy").get<double>(), 0.97);
+  EXPECT_GT(trained.at("attention").at("hit_rate").get<double>(), 0.97);
+  for (const char* file : {"config.json", "model.safetensors", "metrics.jsonl", "state.safetensors"})
+    EXPECT_TRUE(fs::exists(base_ / "run" / file)) << file;
+
+  const Json judged = systems::evaluate(base_ / "run", "", "test");
+  EXPECT_EQ(judged.at("metrics"), trained.at("metrics"));
+  EXPECT_EQ(judged.at("items"), 240);
+  std::vector<std::string> fields;
+  for (const auto& [name, value] : judged.items()) fields.push_back(name);
+  EXPECT_EQ(fields, (std::vector<std::string>{"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}));
+
+  systems::Run opened = systems::open(base_ / "run");
+  std::istringstream lines("0 1 2* 3\n4* 0\n");
+  std::ostringstream answers;
+  systems::predict(opened, {lines, "lines"}, answers);
+  EXPECT_TRUE(answers.str().starts_with("2\t")) << answers.str();
+  EXPECT_NE(answers.str().find("\n4\t"), std::string::npos) << answers.str();
+
+  const auto pictures = systems::explain(opened, nullptr);
+  ASSERT_EQ(pictures.size(), 1u);
+  EXPECT_NO_THROW(explain::check(pictures[0]));
+  EXPECT_EQ(pictures[0].system, "marked-item");
+  EXPECT_GT(pictures[0].maps[0].dense[1], 0.9);
+  EXPECT_EQ(pictures[0].plots.front().title, "Learning");
+}
+
+TEST_F(Frame, SameSeedSameWeightsOtherSeedOthers) {
+  auto one = request("a"), two = request("b"), three = request("c");
+  for (auto* r : {&one, &two, &three}) r->set = {"epochs=2"};
+  three.seed = 2;
+  run(one);
+  run(two);
+  run(three);
+  EXPECT_EQ(contents(base_ / "a/model.safetensors"), contents(base_ / "b/model.safetensors"));
+  EXPECT_NE(contents(base_ / "a/model.safetensors"), contents(base_ / "c/model.safetensors"));
+}
+
+TEST_F(Frame, MoreEpochsContinueARun) {
+  auto whole = request("whole"), part = request("part");
+  run(whole);
+  part.set = {"epochs=5"};
+  run(part);
+  part.set = {"epochs=12"};
+  part.resume = true;
+  run(part);
+  EXPECT_EQ(contents(base_ / "whole/model.safetensors"), contents(base_ / "part/model.safetensors"));
+  EXPECT_EQ(contents(base_ / "whole/metrics.jsonl"), contents(base_ / "part/metrics.jsonl"));
+}
+
+TEST_F(Frame, InterruptSavesAndResumesToTheSameWeights) {
+  auto whole = request("whole"), stopped = request("stopped");
+  run(whole);
+  // The signal arrives while the run is under way, as Ctrl-C does.
+  std::thread hand([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    kill(getpid(), SIGINT);
+  });
+  {
+    const train::InterruptGuard outer;  // a run that was quicker than the hand must not end the test
+    try {
+      run(stopped);
+    } catch (const train::Interrupted& error) {
+      EXPECT_NE(std::string(error.what()).find("--resume"), std::string::npos);
+    }
+    hand.join();
+  }
+  stopped.resume = true;
+  run(stopped);
+  EXPECT_EQ(contents(base_ / "whole/model.safetensors"), contents(base_ / "stopped/model.safetensors"));
+}
+
+TEST_F(Frame, RepeatsAndFoldsGiveMeansAndSpread) {
+  auto repeated = request("seeds");
+  repeated.set = {"epochs=1"};
+  repeated.seeds = 3;
+  const Json report = run(repeated);
+  ASSERT_EQ(report.at("runs").size(), 3u);
+  double mean = 0;
+  for (const Json& one : report.at("runs")) mean += one.at("metrics").at("accuracy").get<double>() / 3;
+  EXPECT_NEAR(report.at("metrics").at("accuracy").get<double>(), mean, 1e-12);
+  EXPECT_TRUE(report.at("spread").at("metrics").contains("accuracy"));
+  EXPECT_EQ(systems::evaluate(base_ / "seeds", "", "test").at("metrics"), report.at("metrics"));
+  EXPECT_NO_THROW(systems::open(base_ / "seeds"));
+
+  auto folded = request("folds");
+  folded.set = {"epochs=1"};
+  folded.folds = 4;
+  const Json folds = run(folded);
+  ASSERT_EQ(folds.at("runs").size(), 4u);
+  EXPECT_EQ(folds.at("runs")[0].at("items"), 300);
+}
+
+TEST_F(Frame, MistakesAreNamed) {
+  expect_error<UsageError>("did you mean 'marked-item'", [&] { systems::find("marked-itme"); });
+  auto wrong = request("wrong");
+  wrong.set = {"clases=3"};
+  expect_error<UsageError>("did you mean 'classes'", [&] { run(wrong); });
+  wrong.set = {"classes=three"};
+  expect_error<UsageError>("expected an integer, 2 to 100", [&] { run(wrong); });
+  wrong.set = {"classes=1"};
+  expect_error<UsageError>("expected an integer, 2 to 100", [&] { run(wrong); });
+  wrong.set = {"optimiser=adma"};
+  expect_error<UsageError>("did you mean 'adam'", [&] { run(wrong); });
+  wrong.set = {"monitor=bleu", "epochs=1"};
+  expect_error<UsageError>("expected one of accuracy", [&] { run(wrong); });
+  EXPECT_FALSE(fs::exists(base_ / "wrong/model.safetensors"));
+  expect_error<InvalidArgument>("training has not finished", [&] { systems::open(base_ / "wrong"); });
+  expect_error<InvalidArgument>("no config.json there", [&] { systems::open(base_ / "nothing"); });
+
+  auto done = request("done");
+  done.set = {"epochs=1"};
+  run(done);
+  expect_error<UsageError>("holds a run already", [&] { run(done); });
+  done.resume = true;
+  done.set = {"epochs=1", "rate=0.5"};
+  expect_error<UsageError>("was started with rate", [&] { run(done); });
+  expect_error<UsageError>("expected train, validation or test", [&] { systems::evaluate(base_ / "done", "", "tset"); });
+  std::ofstream(base_ / "done/model.safetensors", std::ios::binary) << "garbage";
+  expect_error<InvalidArgument>("model.safetensors", [&] { systems::open(base_ / "done"); });
+  std::ofstream(base_ / "done/config.json") << "{";
+  expect_error<InvalidArgument>("not JSON", [&] { systems::open(base_ / "done"); });
+}
+
+TEST(Docs, TheExampleIsTheOneThatRuns) {
+  const char* source = std::getenv("FOVEA_SOURCE_DIR");
+  ASSERT_NE(source, nullptr) << "run through ctest";
+  const auto contents = [&](const char* name) {
+    std::ifstream file(fs::path(source) / name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string example = contents("tests/systems/example_system.cc");
+  ASSERT_FALSE(example.empty());
+  EXPECT_NE(contents("docs/adding-a-system.md").find(example), std::string::npos)
+      << "docs/adding-a-system.md does not show tests/systems/example_system.cc as it is";
+}
+
+TEST(Optimisers, EqualLibtorchs) {
+  for (const std::string name : {"sgd", "adam", "adamw", "adagrad", "rmsprop"}) {
+    torch::manual_seed(3);
+    const torch::Tensor start = torch::randn({7, 5}, torch::kFloat64), target = torch::randn({7, 5}, torch::kFloat64);
+    torch::Tensor ours = start.clone().requires_grad_(), theirs = start.clone().requires_grad_();
+    train::Recipe recipe{.optimiser = name, .rate = 0.05, .momentum = name == "sgd" ? 0.9 : 0.0, .beta2 = name == "rmsprop" ? 0.99 : 0.999,
+                         .weight_decay = name == "rmsprop" ? 0.0 : 0.01};
+    train::Optimiser optimiser({{.parameters = {ours}}}, recipe);
+    std::unique_ptr<torch::optim::Optimizer> peer;
+    const std::vector<torch::Tensor> parameters{theirs};
+    if (name == "sgd") peer = std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(0.01));
+    if (name == "adam") peer = std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.05).weight_decay(0.01));
+    if (name == "adamw") peer = std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(0.05).weight_decay(0.01));
+    if (name == "adagrad") peer = std::make_unique<torch::optim::Adagrad>(parameters, torch::optim::AdagradOptions(0.05).weight_decay(0.01).eps(1e-8));
+    if (name == "rmsprop") peer = std::make_unique<torch::optim::RMSprop>(parameters, torch::optim::RMSpropOptions(0.05));
+    for (int step = 0; step < 20; ++step) {
+      optimiser.zero_grad();
+      (ours - target).square().sum().backward();
+      optimiser.step(1);
+      peer->zero_grad();
+      (theirs - target).square().sum().backward();
+      peer->step();
+    }
+    EXPECT_LT((ours - theirs).abs().max().item<double>(), 1e-12) << name;
+    EXPECT_GT((ours - start).abs().max().item<double>(), 0.05) << name;
+  }
+}
+
+TEST(Optimisers, ClippingScalesTheWholeGradient) {
+  torch::Tensor a = torch::ones({3}, torch::kFloat64).requires_grad_(), b = torch::ones({4}, torch::kFloat64).requires_grad_();
+  train::Optimiser optimiser({{.parameters = {a, b}}}, {});
+  (a.sum() * 3 + b.sum() * 4).backward();
+  const double norm = std::sqrt(3 * 9.0 + 4 * 16.0);
+  EXPECT_NEAR(optimiser.clip(1.0).item<double>(), norm, 1e-12);
+  EXPECT_NEAR(a.grad()[0].item<double>(), 3 / norm, 1e-6);
+  EXPECT_NEAR(optimiser.clip(5.0).item<double>(), 1.0, 1e-5);
+  EXPECT_NEAR(b.grad()[0].item<double>(), 4 / norm, 1e-6);
+}
+
+TEST(Schedules, FollowTheirFormulas) {
+  using train::rate_factor;
+  const train::Recipe noam{.schedule = "inverse_sqrt", .warmup = 100};
+  EXPECT_NEAR(rate_factor(noam, 50, 0, 1000), 0.5, 1e-12);
+  EXPECT_NEAR(rate_factor(noam, 100, 0, 1000), 1.0, 1e-12);
+  EXPECT_NEAR(rate_factor(noam, 400, 0, 1000), 0.5, 1e-12);
+  const train::Recipe luong{.schedule = "step", .decay = 0.5, .decay_every = 1, .decay_from = 5};
+  EXPECT_EQ(rate_factor(luong, 1, 4, 10), 1.0);
+  EXPECT_EQ(rate_factor(luong, 1, 5, 10), 0.5);
+  EXPECT_EQ(rate_factor(luong, 1, 7, 10), 0.125);
+  const train::Recipe memory{.schedule = "step", .decay = 0.5, .decay_every = 25};
+  EXPECT_EQ(rate_factor(memory, 1, 24, 10), 1.0);
+  EXPECT_EQ(rate_factor(memory, 1, 50, 10), 0.25);
+  const train::Recipe cosine{.schedule = "cosine", .warmup = 10};
+  EXPECT_NEAR(rate_factor(cosine, 5, 0, 110), 0.5, 1e-12);
+  EXPECT_NEAR(rate_factor(cosine, 60, 0, 110), 0.5, 1e-12);
+  EXPECT_NEAR(rate_factor(cosine, 110, 0, 110), 0.0, 1e-12);
+  const train::Recipe linear{.schedule = "linear", .warmup = 0};
+  EXPECT_NEAR(rate_factor(linear, 25, 0, 100), 0.75, 1e-12);
+  const train::Recipe exponential{.schedule = "exponential", .decay = 0.99};
+  EXPECT_NEAR(rate_factor(exponential, 1, 2, 100), 0.9801, 1e-12);
+}
+
+}  // namespace
+}  // namespace fovea

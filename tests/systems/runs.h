@@ -1,0 +1,60 @@
+// Runs made for a test, removed after it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include "explain/explanation.h"
+#include "systems/session.h"
+
+namespace fovea::systems::test {
+
+class Runs : public testing::Test {
+ protected:
+  void SetUp() override {
+    base_ = std::filesystem::path(testing::TempDir()) /
+            ("fovea_runs_" + std::to_string(getpid()) + testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(base_);
+    std::filesystem::create_directories(base_);
+  }
+  void TearDown() override { std::filesystem::remove_all(base_); }
+
+  Json train(const std::string& name, TrainRequest request) const {
+    request.out = base_ / name;
+    fovea::train::Progress silent(fovea::train::Progress::Style::kSilent);
+    return systems::train(request, silent);
+  }
+
+  // The run opens again, gives the same figures, answers, and draws pictures that pass their own check.
+  void check_every_verb(const std::string& name, const std::string& input) const {
+    EXPECT_NO_THROW(systems::evaluate(base_ / name, "", "test"));
+    systems::Run run = systems::open(base_ / name);
+    std::istringstream lines(input);
+    std::ostringstream answers;
+    systems::predict(run, {lines, "input"}, answers);
+    EXPECT_FALSE(answers.str().empty());
+    const auto pictures = systems::explain(run, nullptr);
+    EXPECT_FALSE(pictures.empty());
+    for (const explain::Explanation& picture : pictures) {
+      EXPECT_NO_THROW(explain::check(picture));
+      EXPECT_FALSE(picture.score.empty() || picture.normaliser.empty() || picture.structure.empty() || picture.scale.empty()) << picture.title;
+    }
+  }
+
+  // A folder of the shared data, or "" where it is absent.
+  static std::string data_folder(const std::string& name) {
+    const char* given = std::getenv("FOVEA_DATA");
+    const char* source = std::getenv("FOVEA_SOURCE_DIR");
+    const std::filesystem::path folder = (given ? std::filesystem::path(given) : std::filesystem::path(source ? source : ".") / "../shared/data") / name;
+    return std::filesystem::is_directory(folder) ? folder.string() : "";
+  }
+
+  std::filesystem::path base_;
+};
+
+}  // namespace fovea::systems::test
