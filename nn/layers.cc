@@ -67,6 +67,14 @@ at::Tensor DecoderLayerImpl::forward(const at::Tensor& x, const at::Tensor& memo
       [&](const at::Tensor& z) { return multihead_attn->forward(z, memory, memory, cross); });
 }
 
+at::Tensor DecoderLayerImpl::after_self(const at::Tensor& x, const Attention& self) {
+  return residual(x, norm1, options_, is_training(), [&](const at::Tensor& z) { return self_attn->forward(z, self); });
+}
+
+at::Tensor DecoderLayerImpl::self_step(const at::Tensor& x, DecoderCache& cache) {
+  return residual(x, norm1, options_, is_training(), [&](const at::Tensor& z) { return self_attn->step(z, cache.self); });
+}
+
 at::Tensor DecoderLayerImpl::step(const at::Tensor& x, DecoderCache& cache, const Attention& cross) {
   return run(
       x, [&](const at::Tensor& z) { return self_attn->step(z, cache.self); },

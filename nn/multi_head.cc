@@ -108,7 +108,12 @@ at::Tensor MultiHeadImpl::step(const at::Tensor& x, HeadsCache& cache) {
 SelectedWeights MultiHeadImpl::weights(const at::Tensor& query, const at::Tensor& key, const Attention& attention,
                                        const Selection& selection) {
   const at::NoGradGuard no_grad;
-  return fovea::weights(project_query(query), project(key, key).key, {.structure = attention.structure}, selection,
+  return cached_weights(query, project(key, key), attention, selection);
+}
+
+SelectedWeights MultiHeadImpl::cached_weights(const at::Tensor& query, const HeadsCache& cache, const Attention& attention,
+                                              const Selection& selection) {
+  return fovea::weights(project_query(query), cache.key, {.structure = attention.structure}, selection,
                         {.key_lengths = attention.key_lengths});
 }
 

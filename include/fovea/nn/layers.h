@@ -21,6 +21,8 @@ class EncoderLayerImpl : public torch::nn::Module {
  public:
   explicit EncoderLayerImpl(const LayerOptions& options);
   at::Tensor forward(const at::Tensor& x, const Attention& attention = {});  // [B, L, width]
+  // What self_attn is given for a layer input x: for pictures.
+  at::Tensor attended(const at::Tensor& x) { return options_.order == NormOrder::kPre ? norm1(x) : x; }
 
   MultiHead self_attn{nullptr};
   torch::nn::Linear linear1{nullptr}, linear2{nullptr};
@@ -43,6 +45,14 @@ class DecoderLayerImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self, const Attention& cross);
   // One position x [B, 1, width]; cache.memory must hold multihead_attn->project(memory, memory).
   at::Tensor step(const at::Tensor& x, DecoderCache& cache, const Attention& cross);
+
+  // The first of the three sublayers alone, and what each attention is given: for pictures.
+  at::Tensor after_self(const at::Tensor& x, const Attention& self);
+  at::Tensor self_step(const at::Tensor& x, DecoderCache& cache);
+  at::Tensor self_attended(const at::Tensor& x) { return options_.order == NormOrder::kPre ? norm1(x) : x; }
+  at::Tensor cross_attended(const at::Tensor& after_self) {
+    return options_.order == NormOrder::kPre ? norm2(after_self) : after_self;
+  }
 
   MultiHead self_attn{nullptr}, multihead_attn{nullptr};
   torch::nn::Linear linear1{nullptr}, linear2{nullptr};

@@ -52,6 +52,8 @@ class MultiHeadImpl : public torch::nn::Module {
   // The weights of chosen rows and heads, for pictures.
   SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Attention& attention,
                           const Selection& selection = {});
+  SelectedWeights cached_weights(const at::Tensor& query, const HeadsCache& cache, const Attention& attention,
+                                 const Selection& selection = {});
 
   const MultiHeadOptions& options() const { return options_; }
 

@@ -1,0 +1,65 @@
+#include "fovea/nn/recurrent.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/utils/rnn.h>
+
+#include "fovea/error.h"
+
+namespace fovea::nn {
+namespace {
+
+// Gates are stacked i, f, g, o; two biases add up, so one of them takes the 1.
+void open_forget_gate(torch::nn::LSTM& lstm, int64_t width) {
+  const torch::NoGradGuard no_grad;
+  for (auto& p : lstm->named_parameters()) {
+    if (p.key().starts_with("bias_ih")) p.value().slice(0, width, 2 * width).fill_(1);
+    if (p.key().starts_with("bias_hh")) p.value().slice(0, width, 2 * width).zero_();
+  }
+}
+
+}  // namespace
+
+RecurrentImpl::RecurrentImpl(const RecurrentOptions& options) : options_(options) {
+  if (options.input <= 0 || options.width <= 0 || options.layers <= 0) {
+    throw InvalidArgument("recurrent: input, width and layers expected to be positive");
+  }
+  const double dropout = options.layers > 1 ? options.dropout : 0;  // libtorch warns where there is no layer to drop between
+  if (options.cell == Cell::kGru) {
+    gru_ = register_module("rnn", torch::nn::GRU(torch::nn::GRUOptions(options.input, options.width)
+                                                     .num_layers(options.layers)
+                                                     .bidirectional(options.bidirectional)
+                                                     .dropout(dropout)
+                                                     .batch_first(true)));
+  } else {
+    lstm_ = register_module("rnn", torch::nn::LSTM(torch::nn::LSTMOptions(options.input, options.width)
+                                                       .num_layers(options.layers)
+                                                       .bidirectional(options.bidirectional)
+                                                       .dropout(dropout)
+                                                       .batch_first(true)));
+    open_forget_gate(lstm_, options.width);
+  }
+}
+
+Encoded RecurrentImpl::forward(const at::Tensor& x, const at::Tensor& lengths) {
+  namespace rnn = torch::nn::utils::rnn;
+  const auto packed = rnn::pack_padded_sequence(x, lengths.to(at::kCPU, at::kLong), /*batch_first=*/true, /*enforce_sorted=*/false);
+  Encoded out;
+  const auto unpacked = [&](const rnn::PackedSequence& states) {
+    return std::get<0>(rnn::pad_packed_sequence(states, /*batch_first=*/true, /*padding_value=*/0.0, x.size(1)));
+  };
+  if (gru_) {
+    const auto [states, hidden] = gru_->forward_with_packed_input(packed);
+    out.states = unpacked(states);
+    out.hidden = hidden;
+  } else {
+    const auto [states, last] = lstm_->forward_with_packed_input(packed);
+    out.states = unpacked(states);
+    std::tie(out.hidden, out.cells) = last;
+  }
+  const int64_t last = out.hidden.size(0);
+  out.forward = out.hidden[last - (options_.bidirectional ? 2 : 1)];
+  if (options_.bidirectional) out.backward = out.hidden[last - 1];
+  return out;
+}
+
+}  // namespace fovea::nn

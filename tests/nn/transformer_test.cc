@@ -1,0 +1,155 @@
+#include "fovea/nn/transformer.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+namespace fovea::nn {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+bool close(const at::Tensor& a, const at::Tensor& b, double tolerance = kTolerance) {
+  return a.sizes() == b.sizes() && (a - b).abs().max().item<double>() <= tolerance;
+}
+
+// Copies every parameter by name; fails where the two disagree about names or shapes.
+void copy_weights(const torch::nn::Module& from, torch::nn::Module& to) {
+  const torch::NoGradGuard no_grad;
+  auto source = from.named_parameters();
+  auto target = to.named_parameters();
+  ASSERT_EQ(source.size(), target.size());
+  for (auto& item : target) {
+    ASSERT_TRUE(source.contains(item.key())) << item.key();
+    ASSERT_EQ(source[item.key()].sizes(), item.value().sizes()) << item.key();
+    item.value().copy_(source[item.key()]);
+  }
+}
+
+TransformerOptions small() {
+  TransformerOptions o;
+  o.layer = {.width = 24, .heads = 4, .hidden = 40, .dropout = 0.0, .attention_dropout = 0.0};
+  o.encoder_layers = 2;
+  o.decoder_layers = 3;
+  return o;
+}
+
+torch::nn::Transformer theirs_like(const TransformerOptions& o) {
+  return torch::nn::Transformer(torch::nn::TransformerOptions(o.layer.width, o.layer.heads, o.encoder_layers, o.decoder_layers)
+                                    .dim_feedforward(o.layer.hidden)
+                                    .dropout(0.0));
+}
+
+TEST(Transformer, GivesWhatLibtorchsGivesWithItsWeights) {
+  torch::manual_seed(1);
+  Transformer ours(small());
+  torch::nn::Transformer theirs = theirs_like(small());
+  copy_weights(*theirs, *ours);
+  const at::Tensor source = torch::randn({3, 7, 24}), target = torch::randn({3, 5, 24});
+  const at::Tensor lengths = torch::tensor({7, 4, 1}, torch::kInt);
+  const at::Tensor padding = torch::arange(7).unsqueeze(0) >= lengths.unsqueeze(1);  // true: may not be seen
+  const at::Tensor expected = theirs->forward(source.transpose(0, 1), target.transpose(0, 1), /*src_mask=*/{},
+                                              torch::nn::TransformerImpl::generate_square_subsequent_mask(5), /*memory_mask=*/{},
+                                              padding, /*tgt_key_padding_mask=*/{}, padding);
+  EXPECT_TRUE(close(ours->forward(source, target, lengths), expected.transpose(0, 1)));
+}
+
+TEST(Transformer, WeightsGoBackToLibtorchs) {
+  torch::manual_seed(2);
+  Transformer ours(small());
+  torch::nn::Transformer theirs = theirs_like(small());
+  copy_weights(*ours, *theirs);
+  const at::Tensor source = torch::randn({2, 6, 24}), target = torch::randn({2, 4, 24});
+  const at::Tensor expected = theirs->forward(source.transpose(0, 1), target.transpose(0, 1), {},
+                                              torch::nn::TransformerImpl::generate_square_subsequent_mask(4));
+  EXPECT_TRUE(close(ours->forward(source, target), expected.transpose(0, 1)));
+}
+
+TEST(Transformer, CachedDecodingIsRecomputing) {
+  for (const NormOrder order : {NormOrder::kPost, NormOrder::kPre}) {
+    torch::manual_seed(3);
+    TransformerOptions options = small();
+    options.layer.order = order;
+    Transformer model(options);
+    model->eval();
+    const torch::NoGradGuard no_grad;
+    const at::Tensor memory = model->encoder->forward(torch::randn({2, 6, 24}));
+    const Attention cross{.key_lengths = torch::tensor({6, 3}, torch::kInt)};
+    const at::Tensor target = torch::randn({2, 5, 24});
+    const at::Tensor whole = model->decoder->forward(target, memory, {.structure = Causal{}}, cross);
+    std::vector<DecoderCache> caches = model->decoder->start(memory);
+    for (int64_t t = 0; t < 5; ++t) {
+      const at::Tensor one = model->decoder->step(target.narrow(1, t, 1), caches, cross);
+      EXPECT_TRUE(close(one, whole.narrow(1, t, 1))) << "position " << t;
+    }
+  }
+}
+
+TEST(Transformer, ReorderedCachesFollowTheirRows) {
+  torch::manual_seed(4);
+  Transformer model(small());
+  model->eval();
+  const torch::NoGradGuard no_grad;
+  const at::Tensor memory = torch::randn({2, 4, 24}), x = torch::randn({2, 2, 24});
+  std::vector<DecoderCache> straight = model->decoder->start(memory), turned = model->decoder->start(memory);
+  model->decoder->step(x.narrow(1, 0, 1), straight, {});
+  model->decoder->step(x.narrow(1, 0, 1), turned, {});
+  const at::Tensor rows = torch::tensor({1, 0}, torch::kLong);
+  reorder(turned, rows);
+  const at::Tensor a = model->decoder->step(x.narrow(1, 1, 1), straight, {});
+  const at::Tensor b = model->decoder->step(x.narrow(1, 1, 1).index_select(0, rows), turned, {});
+  EXPECT_TRUE(close(a.index_select(0, rows), b, 1e-6));
+}
+
+TEST(MultiHead, EqualsALoopOverHeads) {
+  torch::manual_seed(5);
+  MultiHead module(MultiHeadOptions{.width = 12, .heads = 3});
+  const at::Tensor x = torch::randn({2, 5, 12});
+  const auto p = module->named_parameters();
+  const std::vector<at::Tensor> qkv = at::linear(x, p["in_proj_weight"], p["in_proj_bias"]).chunk(3, -1);
+  std::vector<at::Tensor> heads;
+  for (int64_t h = 0; h < 3; ++h) {
+    const at::Tensor q = qkv[0].narrow(-1, 4 * h, 4), k = qkv[1].narrow(-1, 4 * h, 4), v = qkv[2].narrow(-1, 4 * h, 4);
+    heads.push_back(at::matmul(at::softmax(at::matmul(q, k.transpose(1, 2)) / 2.0, -1), v));
+  }
+  EXPECT_TRUE(close(module->forward(x), at::linear(at::cat(heads, -1), p["out_proj.weight"], p["out_proj.bias"])));
+}
+
+TEST(MultiHead, DifferentWidthsLoadLibtorchsWeights) {
+  torch::manual_seed(6);
+  MultiHead ours(MultiHeadOptions{.width = 8, .heads = 2, .key_width = 5, .value_width = 5});
+  torch::nn::MultiheadAttention theirs(torch::nn::MultiheadAttentionOptions(8, 2).kdim(5).vdim(5));
+  copy_weights(*theirs, *ours);
+  const at::Tensor q = torch::randn({2, 3, 8}), k = torch::randn({2, 6, 5}), v = torch::randn({2, 6, 5});
+  const at::Tensor expected = std::get<0>(theirs->forward(q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1)));
+  EXPECT_TRUE(close(ours->forward(q, k, v), expected.transpose(0, 1)));
+}
+
+TEST(MultiHead, KeepAndDropAreOpposites) {
+  torch::manual_seed(7);
+  MultiHead module(MultiHeadOptions{.width = 8, .heads = 2});
+  const at::Tensor x = torch::randn({1, 4, 8}), mask = torch::rand({1, 1, 4, 4}) > 0.3;
+  EXPECT_TRUE(close(module->forward(x, {.structure = keep(mask)}), module->forward(x, {.structure = drop(mask.logical_not())}), 0));
+  EXPECT_THROW(drop(torch::zeros({4, 4})), InvalidArgument);
+}
+
+TEST(MultiHead, RefusesHeadsThatDoNotDivide) { EXPECT_THROW(MultiHead(MultiHeadOptions{.width = 10, .heads = 3}), InvalidArgument); }
+
+TEST(MultiHead, WeightsSumToOne) {
+  MultiHead module(MultiHeadOptions{.width = 8, .heads = 2});
+  const at::Tensor x = torch::randn({1, 4, 8});
+  const at::Tensor rows = module->weights(x, x, {.structure = Causal{}}).weights.sum(-1);
+  EXPECT_TRUE(close(rows, torch::ones_like(rows), 1e-6));
+}
+
+TEST(PositionEncoding, FollowsTheFormula) {
+  const at::Tensor table = position_encoding(5, 7);
+  for (int64_t position = 0; position < 5; ++position) {
+    for (int64_t i = 0; i < 7; ++i) {
+      const double angle = static_cast<double>(position) / std::pow(10000.0, static_cast<double>(i / 2 * 2) / 7.0);
+      EXPECT_NEAR(table[position][i].item<double>(), i % 2 == 0 ? std::sin(angle) : std::cos(angle), 1e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea::nn
