@@ -146,6 +146,7 @@ class Masking : public GradientTask {
       direct.x.push_back(gap);
       direct.y.push_back(g.x[1].norm().item<double>() / ones.norm().item<double>());
     }
+    out.layers.chosen = layer / 2;  // equal scores
     curve.curves = {measured, formula, direct};
     out.plots.push_back(curve);
     return {out};

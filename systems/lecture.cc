@@ -1,0 +1,50 @@
+#include "systems/lecture.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace fovea::systems {
+namespace {
+
+std::string words(std::string name) {
+  for (char& c : name)
+    if (c == '_') c = ' ';
+  return name;
+}
+
+std::vector<explain::Figure> figures(const System& system, const Json& report) {
+  std::vector<explain::Figure> out;
+  if (report.is_null()) return out;
+  for (const char* part : {"metrics", "attention"})
+    for (const auto& [name, value] : report.at(part).items())
+      out.push_back({.name = (std::string(part) == "attention" ? "attention " : "") + words(name),
+                     .reached = metric_text(name, value.get<double>())});
+  if (!out.empty()) out.front().expected = system.info.expect;
+  return out;
+}
+
+}  // namespace
+
+std::string metric_text(const std::string& name, double value) {
+  static constexpr std::array kFractions = {"accuracy", "exact", "hit_rate", "f1", "error"};
+  for (const char* fraction : kFractions)
+    if (name == fraction) return fmt::format("{:.1f} %", 100 * value);
+  return fmt::format("{:.4g}", value);
+}
+
+explain::Section lecture(const System& system, std::vector<explain::Explanation> pictures,
+                         const Json& report, const std::string& command) {
+  const Info& info = system.info;
+  return {.id = info.name,
+          .title = info.title,
+          .byline = info.paper,
+          .prose = info.idea,
+          .equation = info.equation,
+          .code = info.code,
+          .command = command,
+          .figures = figures(system, report),
+          .explanations = std::move(pictures)};
+}
+
+}  // namespace fovea::systems

@@ -1,0 +1,46 @@
+#include "systems/seq2seq/model.h"
+#include "systems/system.h"
+#include "translate/task.h"
+
+namespace fovea::systems {
+namespace {
+
+std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocabularies& vocabularies) {
+  return std::make_shared<Seq2SeqModel>(Seq2SeqConfig{.embedding = o.integer("embedding"), .width = o.integer("width"),
+                                                      .dropout = o.number("dropout"), .reverse = o.flag("reverse")},
+                                        vocabularies);
+}
+
+std::vector<Option> options() {
+  std::vector<Option> all = translate::task_options({.generator = "reordered"});
+  all.push_back(Option("embedding", 64, "width of a word").at_least(1));
+  all.push_back(Option("width", 256, "width of the one vector a sentence becomes").at_least(1));
+  all.push_back(Option("dropout", 0.1, "on words and before the output").between(0, 0.9));
+  all.push_back(Option("reverse", true, "read the source backwards"));
+  return all;
+}
+
+const Registration registered{System{
+    .info = {.name = "seq2seq",
+             .number = 19,
+             .title = "Plain sequence to sequence",
+             .idea = "The bottleneck that attention removes: the decoder starts from the encoder's last state and never sees the source again. "
+                     "The longer the sentence, the more is lost.",
+             .paper = "Sutskever, Vinyals & Le 2014; Cho et al. 2014",
+             .equation = "<math display=\"block\"><mrow><msub><mi>s</mi><mn>0</mn></msub><mo>=</mo><msub><mi>h</mi><mi>m</mi></msub><mo>,</mo>"
+                         "<mspace width=\"1em\"/><msub><mi>s</mi><mi>t</mi></msub><mo>=</mo><mi>GRU</mi><mo>(</mo><msub><mi>s</mi><mrow><mi>t</mi>"
+                         "<mo>−</mo><mn>1</mn></mrow></msub><mo>,</mo><msub><mi>y</mi><mrow><mi>t</mi><mo>−</mo><mn>1</mn></mrow></msub><mo>)</mo></mrow></math>",
+             .equation_text = "s_0 = h_m;  s_t = GRU(s_{t-1}, y_{t-1})",
+             .code = "auto state = encoder->forward(words, lengths).forward;  // all that is left of the source",
+             .triple = {"none", "none", "last state h_m", "none", "none", "last state only"},
+             .formats = {"a generated reordered language (default), dates or copy-and-reverse", "folder of PART.LANG[.gz] parallel text",
+                         "source<TAB>target lines"},
+             .expect = "the control: falls behind bahdanau as sentences grow"},
+    .options = options(),
+    .recipe = train::Recipe{.epochs = 12, .batch = 64, .rate = 2e-3, .schedule = "cosine", .clip = 1.0},
+    .tour = {"epochs=6"},
+    .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("seq2seq", setting, make); },
+}};
+
+}  // namespace
+}  // namespace fovea::systems

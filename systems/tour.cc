@@ -1,0 +1,157 @@
+#include "systems/tour.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+#include "explain/report.h"
+#include "systems/lecture.h"
+#include "systems/session.h"
+#include "train/interrupt.h"
+#include "train/usage_error.h"
+
+namespace fovea::systems {
+namespace {
+
+constexpr const char* kTitle = "Attention, from 1964 on";
+constexpr const char* kSubtitle = "Every mechanism is three steps: score, normalise, aggregate.";
+constexpr const char* kOpening =
+    "You have a question and a pile of things that may answer it. Compare the question with each "
+    "thing, turn the comparisons "
+    "into shares, and take from each thing what it holds in that share. That is attention, and it "
+    "has not changed since the "
+    "kernel regression of 1964.\n\n"
+    "The question is the query q, the things are known by their keys k, and what they hold are "
+    "their values v. Mechanisms "
+    "differ in where the three come from, in the score, in the normaliser, and in which keys a "
+    "query may see. Drag the query "
+    "below, change the score and the normaliser, and watch the three steps. Then follow them "
+    "through the systems: each was "
+    "just run on generated data, where the right place to look is known, so that its attention can "
+    "be marked like an exam.";
+constexpr const char* kEquation =
+    "<math "
+    "display=\"block\"><msub><mi>o</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</mo><mrow><mi>j</"
+    "mi><mo>∈</mo>"
+    "<mi>N</mi><mo stretchy=\"false\">(</mo><mi>i</mi><mo "
+    "stretchy=\"false\">)</mo></mrow></munder><msub><mi>a</mi>"
+    "<mrow><mi>i</mi><mi>j</mi></mrow></msub><msub><mi>v</mi><mi>j</mi></msub><mo>,</mo><mspace "
+    "width=\"1.2em\"/>"
+    "<msub><mi>a</mi><mi>i</mi></msub><mo>=</mo><mtext>normalise</mtext><mo "
+    "stretchy=\"false\">(</mo><mtext>score</mtext>"
+    "<mo "
+    "stretchy=\"false\">(</mo><msub><mi>q</mi><mi>i</mi></msub><mo>,</mo><msub><mi>k</mi><mi>j</"
+    "mi></msub>"
+    "<mo stretchy=\"false\">)</mo><mtext> over </mtext><mi>j</mi><mo>∈</mo><mi>N</mi><mo "
+    "stretchy=\"false\">(</mo><mi>i</mi>"
+    "<mo stretchy=\"false\">)</mo><mo stretchy=\"false\">)</mo></math>";
+constexpr const char* kCode =
+    "auto out = fovea::attend(query, key, value,\n"
+    "                         {.score = fovea::Dot{}, .normaliser = fovea::Softmax{}, .structure = "
+    "fovea::Dense{}});";
+
+// A folder that goes when it is not kept.
+class Draft {
+ public:
+  explicit Draft(std::filesystem::path path) : path_(std::move(path)) {
+    std::filesystem::remove_all(path_);
+  }
+  ~Draft() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+  void keep_as(const std::filesystem::path& name) const {
+    std::filesystem::remove_all(name);
+    std::filesystem::rename(path_, name);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string command_of(const System& system) {
+  std::string command = "fovea train " + system.info.name;
+  for (const std::string& setting : system.tour) command += " --set " + setting;
+  return command + " --out RUN && fovea explain RUN --out report.html";
+}
+
+struct Visit {
+  explain::Section section;
+  std::optional<double> hit_rate;
+};
+
+Visit visit(const System& system, const TourRequest& request, train::Progress& progress) {
+  const Draft draft(request.out / (system.info.name + ".partial"));
+  TrainRequest training;
+  training.system = system.info.name;
+  training.set = system.tour;
+  training.threads = request.threads;
+  training.out = draft.path();
+  const Json report = train(training, progress);
+  Run run = open(draft.path(), "cpu", request.threads);
+  Visit result{lecture(system, explain(run, nullptr), report, command_of(system)), std::nullopt};
+  if (report.at("attention").contains("hit_rate"))
+    result.hit_rate = report.at("attention").at("hit_rate").get<double>();
+  draft.keep_as(request.out / system.info.name);
+  return result;
+}
+
+std::vector<const System*> chosen(const std::vector<std::string>& only) {
+  if (only.empty()) return all();
+  std::vector<const System*> systems;
+  for (const std::string& name : only) systems.push_back(&find(name));
+  return systems;
+}
+
+// A tour replaces the runs of the tour before it, and nothing that is not a run.
+void check_room(const std::filesystem::path& out, const std::vector<const System*>& systems) {
+  for (const System* system : systems) {
+    const std::filesystem::path place = out / system->info.name;
+    if (std::filesystem::exists(place) && !std::filesystem::exists(place / "config.json"))
+      throw UsageError(
+          fmt::format("--out {}: {} is there already and is no RUN; choose another folder",
+                      out.string(), place.string()));
+  }
+}
+
+}  // namespace
+
+TourResult tour(const TourRequest& request, train::Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<const System*> systems = chosen(request.only);
+  check_room(request.out, systems);
+  std::filesystem::create_directories(request.out);
+  TourResult result{
+      .ran = {}, .failed = {}, .found = {}, .seconds = 0, .page = request.out / "index.html"};
+  std::vector<explain::Section> sections;
+  for (const System* system : systems) {
+    const std::string& name = system->info.name;
+    progress.line(fmt::format("{} of {}: {}", result.ran.size() + result.failed.size() + 1,
+                              systems.size(), system->info.title));
+    try {
+      Visit seen = visit(*system, request, progress);
+      if (seen.hit_rate)
+        result.found += fmt::format("{}{} {:.1f} %", result.found.empty() ? "" : ", ", name,
+                                    100 * *seen.hit_rate);
+      sections.push_back(std::move(seen.section));
+      result.ran.push_back(name);
+    } catch (const train::Interrupted&) {
+      throw;
+    } catch (const std::exception& error) {
+      progress.line(fmt::format("{}: {}", name, error.what()));
+      result.failed.push_back(name);
+    }
+  }
+  explain::ReportOptions options{
+      .title = kTitle, .subtitle = kSubtitle, .introduction = {}, .demonstration = true};
+  options.introduction.prose = kOpening;
+  options.introduction.equation = kEquation;
+  options.introduction.code = kCode;
+  explain::write_file(result.page, explain::html_report(sections, options));
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace fovea::systems

@@ -1,0 +1,30 @@
+// The tour: a short run of every system on generated data, and one page that reads like the lecture
+// they come from.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/progress.h"
+
+namespace fovea::systems {
+
+struct TourRequest {
+  std::filesystem::path out;
+  std::vector<std::string> only;  // names; empty: every system
+  int threads = 0;
+};
+
+struct TourResult {
+  std::vector<std::string> ran, failed;  // names; a failure is also told through progress
+  std::string found;                     // what the attention found, in a line
+  double seconds = 0;
+  std::filesystem::path page;
+};
+
+// Leaves a RUN for each system in `out` and index.html, each under its name only when complete. A
+// system that fails is named and the others go on; Interrupted ends the tour.
+TourResult tour(const TourRequest& request, train::Progress& progress);
+
+}  // namespace fovea::systems

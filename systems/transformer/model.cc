@@ -1,0 +1,149 @@
+#include "systems/transformer/model.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "translate/embedding.h"
+
+namespace fovea::systems {
+
+using translate::AttentionMaps;
+using translate::Batch;
+using translate::Want;
+
+TransformerModel::TransformerModel(const TransformerConfig& config, const translate::Vocabularies& vocabularies) : config_(config) {
+  const int64_t width = config.stacks.layer.width;
+  scale_ = std::sqrt(static_cast<double>(width));
+  transformer_ = register_module("transformer", nn::Transformer(config.stacks));
+  target_ = register_module("target_embedding", translate::token_embedding(vocabularies.target, width, 1 / scale_));
+  if (config.tie_embeddings && vocabularies.shared) {
+    source_ = target_;
+  } else {
+    source_ = register_module("source_embedding", translate::token_embedding(vocabularies.source, width, 1 / scale_));
+  }
+  if (!config.tie_embeddings) output_ = register_module("output", torch::nn::Linear(width, vocabularies.target));
+}
+
+at::Tensor TransformerModel::embed(torch::nn::Embedding& embedding, const at::Tensor& tokens, int64_t first_position) {
+  const int64_t end = first_position + tokens.size(1);
+  if (!positions_.defined() || positions_.size(0) < end || positions_.device() != tokens.device()) {
+    positions_ = nn::position_encoding(std::max<int64_t>(end, 256), config_.stacks.layer.width).to(tokens.device());
+  }
+  const at::Tensor x = embedding(tokens) * scale_ + positions_.slice(0, first_position, end);
+  return at::dropout(x, config_.embedding_dropout, is_training());
+}
+
+at::Tensor TransformerModel::encode(const Batch& batch) {
+  return transformer_->encoder->forward(embed(source_, batch.source, 0), {.key_lengths = batch.source_lengths});
+}
+
+at::Tensor TransformerModel::project(const at::Tensor& hidden) {
+  return output_ ? output_(hidden) : at::linear(hidden, target_->weight);
+}
+
+at::Tensor TransformerModel::logits(const Batch& batch) {
+  // Padding stands at the end of a target: causal attention hides it from every real position.
+  const at::Tensor hidden = transformer_->decoder->forward(embed(target_, batch.target_in, 0), encode(batch), {.structure = Causal{}},
+                                                           {.key_lengths = batch.source_lengths});
+  return project(hidden);
+}
+
+// Decoding with the keys and values of earlier positions kept.
+class TransformerModel::Steps : public nn::StepModel {
+ public:
+  Steps(TransformerModel& model, const Batch& sources, Want want)
+      : model_(model), want_(want), memory_(model.encode(sources)), lengths_(sources.source_lengths),
+        caches_(model.transformer_->decoder->start(memory_)) {}
+
+  void select(const at::Tensor& rows) override {
+    const at::Tensor on_device = rows.to(lengths_.device());
+    lengths_ = lengths_.index_select(0, on_device);
+    nn::reorder(caches_, on_device);
+  }
+
+  nn::StepOutput step(const at::Tensor& tokens) override {
+    at::Tensor x = model_.embed(model_.target_, tokens.to(lengths_.device()).unsqueeze(1), position_++);
+    nn::DecoderImpl& decoder = *model_.transformer_->decoder;
+    const nn::Attention cross{.key_lengths = lengths_};
+    nn::StepOutput out;
+    if (want_ == Want::kAttention) out.attention = attention_of_step(x, decoder, cross);
+    x = decoder.step(x, caches_, cross);
+    out.log_probabilities = at::log_softmax(model_.project(x.squeeze(1)), -1, at::kFloat);
+    return out;
+  }
+
+ private:
+  // The alignment layer's cross attention, on copies of the caches (tensors are shared, the step itself is repeated).
+  at::Tensor attention_of_step(at::Tensor x, nn::DecoderImpl& decoder, const nn::Attention& cross) {
+    std::vector<nn::DecoderCache> caches = caches_;
+    const int64_t layers = static_cast<int64_t>(caches.size());
+    const int64_t chosen = (model_.config_.align_layer + layers) % layers;
+    for (int64_t l = 0; l < chosen; ++l) x = decoder.layer(l).step(x, caches[static_cast<size_t>(l)], cross);
+    nn::DecoderLayerImpl& layer = decoder.layer(chosen);
+    const at::Tensor y = layer.self_step(x, caches[static_cast<size_t>(chosen)]);
+    const at::Tensor weights =
+        layer.multihead_attn->cached_weights(layer.cross_attended(y), caches[static_cast<size_t>(chosen)].memory, cross).weights;
+    const at::Tensor rows = weights.squeeze(2);  // [B, heads, S]
+    return model_.config_.align_head < 0 ? rows.mean(1) : rows.select(1, model_.config_.align_head);
+  }
+
+  TransformerModel& model_;
+  Want want_;
+  at::Tensor memory_, lengths_;
+  std::vector<nn::DecoderCache> caches_;
+  int64_t position_ = 0;
+};
+
+std::unique_ptr<nn::StepModel> TransformerModel::start(const Batch& sources, Want want) {
+  return std::make_unique<Steps>(*this, sources, want);
+}
+
+at::Tensor TransformerModel::cross_weights(const Batch& batch) {
+  const nn::Attention cross{.key_lengths = batch.source_lengths}, self{.structure = Causal{}};
+  const at::Tensor memory = encode(batch);
+  at::Tensor x = embed(target_, batch.target_in, 0);
+  std::vector<at::Tensor> layers;
+  nn::DecoderImpl& decoder = *transformer_->decoder;
+  for (int64_t l = 0; l < static_cast<int64_t>(decoder.layers->size()); ++l) {
+    nn::DecoderLayerImpl& layer = decoder.layer(l);
+    layers.push_back(layer.multihead_attn->weights(layer.cross_attended(layer.after_self(x, self)), memory, cross).weights);
+    x = layer.forward(x, memory, self, cross);
+  }
+  return at::stack(layers);
+}
+
+at::Tensor TransformerModel::alignment(const Batch& batch) {
+  const at::Tensor all = cross_weights(batch);
+  const at::Tensor layer = all.select(0, (config_.align_layer + all.size(0)) % all.size(0));  // [B, heads, T, S]
+  return config_.align_head < 0 ? layer.mean(1) : layer.select(1, config_.align_head);
+}
+
+std::vector<AttentionMaps> TransformerModel::maps(const Batch& batch) {
+  const nn::Attention seen{.key_lengths = batch.source_lengths}, causal{.structure = Causal{}};
+  const std::string scale = "1/√" + std::to_string(config_.stacks.layer.width / config_.stacks.layer.heads);
+  const auto described = [&](AttentionMaps::Kind kind, std::string title, std::string structure, const at::Tensor& weights) {
+    return AttentionMaps{kind, std::move(title), "scaled dot", "softmax", std::move(structure), scale, weights};
+  };
+  std::vector<at::Tensor> encoder, decoder;
+  at::Tensor x = embed(source_, batch.source, 0);
+  for (int64_t l = 0; l < static_cast<int64_t>(transformer_->encoder->layers->size()); ++l) {
+    nn::EncoderLayerImpl& layer = transformer_->encoder->layer(l);
+    const at::Tensor input = layer.attended(x);
+    encoder.push_back(layer.self_attn->weights(input, input, seen).weights[0]);
+    x = layer.forward(x, seen);
+  }
+  const at::Tensor memory = encode(batch);
+  x = embed(target_, batch.target_in, 0);
+  for (int64_t l = 0; l < static_cast<int64_t>(transformer_->decoder->layers->size()); ++l) {
+    nn::DecoderLayerImpl& layer = transformer_->decoder->layer(l);
+    const at::Tensor input = layer.self_attended(x);
+    decoder.push_back(layer.self_attn->weights(input, input, causal).weights[0]);
+    x = layer.forward(x, memory, causal, seen);
+  }
+  return {described(AttentionMaps::Kind::kCross, "Cross attention: output on source", "source", cross_weights(batch).select(1, 0)),
+          described(AttentionMaps::Kind::kSource, "Encoder self-attention", "dense", at::stack(encoder)),
+          described(AttentionMaps::Kind::kTarget, "Decoder self-attention", "causal", at::stack(decoder))};
+}
+
+}  // namespace fovea::systems

@@ -1,0 +1,99 @@
+#include "translate/codec.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "data/vocabulary.h"
+#include "fovea/error.h"
+#include "metrics/unicode.h"
+#include "translate/pieces.h"
+
+namespace fovea::translate {
+namespace {
+
+constexpr std::string_view kWordsMagic = "fovea words 1", kCharactersMagic = "fovea characters 1";
+
+std::string prepared(std::string_view line, bool lowercase) {
+  return lowercase ? metrics::encode_utf8(metrics::lower(metrics::decode_utf8(line))) : std::string(line);
+}
+
+std::vector<std::string> units(std::string_view line, CodecKind kind) {
+  std::vector<std::string> out;
+  const std::u32string text = metrics::decode_utf8(line);
+  if (kind == CodecKind::kWords) {
+    for (const auto& word : metrics::split(text)) out.push_back(metrics::encode_utf8(word));
+  } else {
+    for (const char32_t c : text) out.push_back(metrics::encode_utf8(std::u32string(1, c)));
+  }
+  return out;
+}
+
+// Words or characters, numbered by a vocabulary; each is a word of its own to alignments.
+class ListCodec : public Codec {
+ public:
+  ListCodec(CodecKind kind, bool lowercase, data::Vocabulary vocabulary)
+      : kind_(kind), lowercase_(lowercase), vocabulary_(std::move(vocabulary)) {}
+
+  Encoded encode(std::string_view line) const override {
+    Encoded out;
+    out.ids = vocabulary_.ids(units(prepared(line, lowercase_), kind_));
+    out.words.resize(out.ids.size());
+    std::iota(out.words.begin(), out.words.end(), 0);
+    return out;
+  }
+  std::string decode(std::span<const int64_t> ids) const override {
+    std::string out;
+    for (const int64_t id : ids) {
+      if (id == kPad || id == kBegin || id == kEnd) continue;
+      if (kind_ == CodecKind::kWords && !out.empty()) out += ' ';
+      out += piece(id);
+    }
+    return out;
+  }
+  std::string piece(int64_t id) const override { return vocabulary_.word(id); }
+  int64_t size() const override { return vocabulary_.size(); }
+  std::string bytes() const override {
+    std::string out(kind_ == CodecKind::kWords ? kWordsMagic : kCharactersMagic);
+    return out + (lowercase_ ? " lowercase\n" : "\n") + vocabulary_.text();
+  }
+
+ private:
+  CodecKind kind_;
+  bool lowercase_;
+  data::Vocabulary vocabulary_;
+};
+
+data::Vocabulary learn_vocabulary(const std::vector<std::string>& lines, const CodecRequest& request) {
+  std::vector<std::vector<std::string>> sentences;
+  for (const std::string& line : lines) sentences.push_back(units(prepared(line, request.lowercase), request.kind));
+  return data::Vocabulary::of(sentences, {.least_count = request.min_count, .most_words = request.size});
+}
+
+std::unique_ptr<Codec> list_from_bytes(std::string_view bytes, const std::string& name) {
+  const size_t end = std::min(bytes.find('\n'), bytes.size() - 1);
+  const std::string_view head = bytes.substr(0, end);
+  const CodecKind kind = head.starts_with(kWordsMagic) ? CodecKind::kWords : CodecKind::kCharacters;
+  return std::make_unique<ListCodec>(kind, head.ends_with(" lowercase"),
+                                     data::Vocabulary::parse(std::string(bytes.substr(end + 1)), name));
+}
+
+}  // namespace
+
+CodecKind codec_kind(std::string_view name) {
+  if (name == "words") return CodecKind::kWords;
+  if (name == "characters") return CodecKind::kCharacters;
+  if (name == "pieces") return CodecKind::kPieces;
+  throw InvalidArgument("tokens: '" + std::string(name) + "', expected words, characters or pieces");
+}
+
+std::unique_ptr<Codec> learn_codec(const std::vector<std::string>& lines, const CodecRequest& request) {
+  if (request.kind == CodecKind::kPieces) return learn_pieces(lines, request.size, request.lowercase);
+  return std::make_unique<ListCodec>(request.kind, request.lowercase, learn_vocabulary(lines, request));
+}
+
+std::unique_ptr<Codec> codec_from_bytes(std::string_view bytes, const std::string& name) {
+  if (bytes.starts_with(kWordsMagic) || bytes.starts_with(kCharactersMagic)) return list_from_bytes(bytes, name);
+  return pieces_from_bytes(bytes, name);
+}
+
+}  // namespace fovea::translate

@@ -1,0 +1,73 @@
+#include <filesystem>
+
+#include "data/file.h"
+#include "data/split.h"
+#include "data/text.h"
+#include "translate/corpus.h"
+
+namespace fovea::translate {
+namespace {
+
+namespace fs = std::filesystem;
+
+// PART.LANGUAGE or PART.LANGUAGE.gz in the folder, or nothing.
+std::string find_part(const fs::path& folder, const std::string& part, const std::string& language) {
+  for (const char* ending : {"", ".gz"}) {
+    const fs::path path = folder / (part + "." + language + ending);
+    if (fs::exists(path)) return path.string();
+  }
+  return "";
+}
+
+std::vector<Pair> pairs_of(data::ParallelText text) {
+  std::vector<Pair> pairs(text.source.size());
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = {std::move(text.source[i]), std::move(text.target[i]), {}};
+  return pairs;
+}
+
+// The first of the names that the folder has.
+std::vector<Pair> read_part(const ParallelRequest& request, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const std::string source = find_part(request.path, name, request.source), target = find_part(request.path, name, request.target);
+    if (source.empty() && target.empty()) continue;
+    if (source.empty() || target.empty()) {
+      throw data::FileError(request.path, 0, "expected both " + name + "." + request.source + " and " + name + "." + request.target);
+    }
+    return pairs_of(data::read_parallel_text(source, target));
+  }
+  throw data::FileError(request.path, 0, "expected a file " + names.front() + "." + request.source + " (plain or .gz)");
+}
+
+// One file of tab-separated pairs; equal sources stay on one side of the split.
+Corpus read_table(const ParallelRequest& request) {
+  std::vector<Pair> pairs = pairs_of(data::read_parallel_tsv(request.path));
+  Corpus corpus;
+  if (request.test_only) {
+    corpus.test = std::move(pairs);
+    return corpus;
+  }
+  data::SplitRequest split{.validation = 0.02, .test = 0.02, .seed = request.seed, .keys = {}, .classes = {}};
+  for (const Pair& pair : pairs) split.keys.push_back(pair.source);
+  const data::Splits parts = data::split(static_cast<int64_t>(pairs.size()), split);
+  const auto take = [&](const std::vector<int64_t>& indices, std::vector<Pair>& out) {
+    for (const int64_t i : indices) out.push_back(pairs[static_cast<size_t>(i)]);
+  };
+  take(parts.train, corpus.train);
+  take(parts.validation, corpus.validation);
+  take(parts.test, corpus.test);
+  return corpus;
+}
+
+}  // namespace
+
+Corpus read_parallel(const ParallelRequest& request) {
+  if (!fs::is_directory(request.path)) return read_table(request);
+  Corpus corpus;
+  corpus.test = read_part(request, {request.test});
+  if (request.test_only) return corpus;
+  corpus.train = read_part(request, {"train"});
+  corpus.validation = read_part(request, {"val", "validation", "dev"});
+  return corpus;
+}
+
+}  // namespace fovea::translate

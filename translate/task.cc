@@ -1,0 +1,299 @@
+#include "translate/task.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <istream>
+#include <ostream>
+
+#include "data/batches.h"
+#include "metrics/bleu.h"
+#include "metrics/chrf.h"
+#include "translate/links.h"
+#include "translate/pictures.h"
+
+namespace fovea::translate {
+namespace {
+
+constexpr int64_t kEvaluateTokens = 4096;  // of a batch without gradients
+constexpr int64_t kExtraLength = 50;       // a translation is cut off at source + 50 tokens (Wu et al. 2016)
+constexpr const char* kSourceFile = "source.vocabulary";
+constexpr const char* kTargetFile = "target.vocabulary";
+
+Corpus generate(const std::string& name, uint64_t seed) {
+  if (name == "dates") return generate_dates(seed);
+  if (name == "copy-reverse") return generate_copy_reverse(seed);
+  return generate_reordered(seed);
+}
+
+std::vector<int64_t> lengths_of(const std::vector<Tokens>& tokens) {
+  std::vector<int64_t> lengths;
+  for (const Tokens& t : tokens) lengths.push_back(static_cast<int64_t>(std::max(t.source.ids.size(), t.target.ids.size())) + 1);
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<Option> task_options(const Defaults& defaults) {
+  return {
+      Option("generator", defaults.generator.c_str(), "generated text when no --data is given")
+          .among({"dates", "reordered", "copy-reverse"}),
+      Option("source", "en", "language read: the ending of its files"),
+      Option("target", "de", "language written"),
+      Option("test", "test", "name of the test files, for example test_2016_flickr"),
+      Option("tokens", "auto", "units: words, characters or SentencePiece pieces; auto is pieces for --data, characters for dates")
+          .among({"auto", "words", "characters", "pieces"}),
+      Option("vocabulary", 8000, "size of the vocabulary: of both languages together for pieces, of each for words").at_least(8),
+      Option("min_count", 1, "words seen fewer times are unknown").at_least(1),
+      Option("lowercase", false, "lower-case all text"),
+      Option("longest", 100, "training pairs with more tokens on a side are left out").at_least(1),
+      Option("label_smoothing", defaults.label_smoothing, "share of the target spread over the other tokens").between(0, 0.9),
+      Option("beam", defaults.beam, "width of the beam; 1 is greedy").between(1, 1000),
+      Option("alpha", 0.6, "length normalisation of the beam").between(0, 5),
+      Option("coverage", 0.0, "weight of the coverage penalty").between(0, 10),
+      Option("align", false, "predict: print the alignment of each line after ` ||| `"),
+  };
+}
+
+TranslationTask::TranslationTask(std::string system, const Setting& setting, MakeModel make_model, MorePictures more)
+    : system_(std::move(system)), setting_(setting), make_model_(std::move(make_model)), more_(std::move(more)) {}
+TranslationTask::~TranslationTask() = default;
+
+void TranslationTask::read(const Source& source) {
+  const Settings& o = setting_.options;
+  Corpus corpus = source.path.empty()
+                      ? generate(o.text("generator"), source.seed)
+                      : read_parallel({.path = source.path, .source = o.text("source"), .target = o.text("target"),
+                                       .test = o.text("test"), .seed = source.seed, .test_only = source.all_test});
+  train_.pairs = std::move(corpus.train);
+  validation_.pairs = std::move(corpus.validation);
+  test_.pairs = std::move(corpus.test);
+  if (source_codec_) {
+    for (Part* p : {&train_, &validation_, &test_}) encode(*p);
+  }
+}
+
+void TranslationTask::prepare() {
+  const Settings& o = setting_.options;
+  std::string tokens = o.text("tokens");
+  const bool has_truth = !train_.pairs.empty() && !train_.pairs.front().links.possible.empty();
+  if (tokens == "auto") tokens = !has_truth ? "pieces" : o.text("generator") == "dates" ? "characters" : "words";
+  CodecRequest request{.kind = codec_kind(tokens), .size = o.integer("vocabulary"), .min_count = o.integer("min_count"),
+                       .lowercase = o.flag("lowercase")};
+  std::vector<std::string> source, target;
+  for (const Pair& pair : train_.pairs) {
+    source.push_back(pair.source);
+    target.push_back(pair.target);
+  }
+  if (request.kind == CodecKind::kPieces) {  // one list of pieces for both languages
+    source.insert(source.end(), target.begin(), target.end());
+    source_codec_ = target_codec_ = learn_codec(source, request);
+  } else {
+    source_codec_ = learn_codec(source, request);
+    target_codec_ = learn_codec(target, request);
+  }
+  for (Part* p : {&train_, &validation_, &test_}) encode(*p);
+  const int64_t longest = o.integer("longest");
+  Part kept;
+  for (size_t i = 0; i < train_.pairs.size(); ++i) {
+    const Tokens& t = train_.tokens[i];
+    if (static_cast<int64_t>(std::max(t.source.ids.size(), t.target.ids.size())) > longest || t.target.ids.empty()) continue;
+    kept.pairs.push_back(train_.pairs[i]);
+    kept.tokens.push_back(t);
+  }
+  train_ = std::move(kept);
+}
+
+void TranslationTask::encode(Part& p) const {
+  p.tokens.clear();
+  for (const Pair& pair : p.pairs) p.tokens.push_back({source_codec_->encode(pair.source), target_codec_->encode(pair.target)});
+}
+
+Assets TranslationTask::assets() const {
+  Assets assets;
+  assets.files[kSourceFile] = source_codec_->bytes();
+  if (source_codec_ != target_codec_) assets.files[kTargetFile] = target_codec_->bytes();
+  return assets;
+}
+
+void TranslationTask::restore(const Assets& assets) {
+  const auto source = assets.files.find(kSourceFile), target = assets.files.find(kTargetFile);
+  if (source == assets.files.end()) throw InvalidArgument(std::string(kSourceFile) + ": missing, expected in the run's folder");
+  source_codec_ = codec_from_bytes(source->second, kSourceFile);
+  target_codec_ = target == assets.files.end() ? source_codec_ : codec_from_bytes(target->second, kTargetFile);
+}
+
+std::shared_ptr<torch::nn::Module> TranslationTask::build() {
+  const bool shared = source_codec_ == target_codec_;
+  model_ = make_model_(setting_.options, {source_codec_->size(), target_codec_->size(), shared});
+  return model_;
+}
+
+const TranslationTask::Part& TranslationTask::part(Split split) const {
+  return split == Split::kTrain ? train_ : split == Split::kValidation ? validation_ : test_;
+}
+int64_t TranslationTask::items(Split split) const { return static_cast<int64_t>(part(split).pairs.size()); }
+std::vector<int64_t> TranslationTask::lengths() const { return lengths_of(train_.tokens); }
+
+Loss TranslationTask::loss(const fovea::Batch& chosen) {
+  std::vector<const Tokens*> items;
+  for (const int64_t i : chosen.items) items.push_back(&train_.tokens[static_cast<size_t>(i)]);
+  const Batch batch = make_batch(items, setting_.device);
+  const TokenLoss loss = token_loss(model_->logits(batch), batch.target_out, setting_.options.number("label_smoothing"));
+  return {loss.smoothed, loss.tokens};
+}
+
+TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) {
+  const at::NoGradGuard no_grad;
+  Forced result;
+  result.links.resize(want_links ? p.tokens.size() : 0);
+  for (const auto& rows : data::ordered_batches(static_cast<int64_t>(p.tokens.size()), lengths_of(p.tokens), {.tokens = kEvaluateTokens})) {
+    std::vector<const Tokens*> items;
+    for (const int64_t i : rows) items.push_back(&p.tokens[static_cast<size_t>(i)]);
+    const Batch batch = make_batch(items, setting_.device);
+    const TokenLoss loss = token_loss(model_->logits(batch), batch.target_out, 0);
+    result.loss += loss.plain.item<double>() * static_cast<double>(loss.tokens);
+    result.tokens += loss.tokens;
+    const at::Tensor soft = want_links ? model_->alignment(batch) : at::Tensor();
+    for (size_t k = 0; soft.defined() && k < items.size(); ++k) {
+      result.links[static_cast<size_t>(rows[k])] = best_links(word_weights(soft[static_cast<int64_t>(k)], *items[k]));
+    }
+  }
+  return result;
+}
+
+Metrics TranslationTask::validate() {
+  const Forced f = forced(validation_, false);
+  const double loss = f.loss / static_cast<double>(std::max<int64_t>(f.tokens, 1));
+  return {{"loss", loss}, {"perplexity", std::exp(loss)}};
+}
+
+nn::BeamOptions TranslationTask::beam_options() const {
+  const Settings& o = setting_.options;
+  return {.beam = o.integer("beam"), .length_alpha = o.number("alpha"), .coverage_beta = o.number("coverage"),
+          .never = {kPad, kBegin}};
+}
+
+std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const Encoded*>& sources, const nn::BeamOptions& options) {
+  const at::NoGradGuard no_grad;
+  std::vector<nn::SearchResult> results(sources.size());
+  std::vector<int64_t> lengths, full;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i]->ids.empty()) continue;  // an empty line stays empty
+    full.push_back(static_cast<int64_t>(i));
+    lengths.push_back(static_cast<int64_t>(sources[i]->ids.size()) + 1);
+  }
+  const int64_t budget = kEvaluateTokens / options.beam;
+  for (const auto& rows : data::ordered_batches(static_cast<int64_t>(full.size()), lengths, {.tokens = budget})) {
+    std::vector<const Encoded*> items;
+    std::vector<int64_t> caps;
+    for (const int64_t r : rows) {
+      items.push_back(sources[static_cast<size_t>(full[static_cast<size_t>(r)])]);
+      caps.push_back(static_cast<int64_t>(items.back()->ids.size()) + kExtraLength);
+    }
+    const Want want = options.coverage_beta > 0 || options.keep_attention ? Want::kAttention : Want::kTokens;
+    const auto steps = model_->start(make_sources(items, setting_.device), want);
+    std::vector<nn::SearchResult> found = nn::beam_search(*steps, caps, options);
+    for (size_t k = 0; k < rows.size(); ++k) results[static_cast<size_t>(full[static_cast<size_t>(rows[k])])] = std::move(found[k]);
+  }
+  return results;
+}
+
+Evaluation TranslationTask::evaluate(Split split) {
+  const Part& p = part(split);
+  if (p.pairs.empty()) throw InvalidArgument("evaluate: no sentence pairs in this split");
+  std::vector<const Encoded*> sources;
+  for (const Tokens& t : p.tokens) sources.push_back(&t.source);
+  const std::vector<nn::SearchResult> found = translate(sources, beam_options());
+  std::vector<std::string> hypotheses;
+  std::vector<std::vector<std::string>> references(1);
+  double exact = 0;
+  for (size_t i = 0; i < p.pairs.size(); ++i) {
+    hypotheses.push_back(found[i].n_best.empty() ? "" : target_codec_->decode(found[i].n_best[0].tokens));
+    references[0].push_back(p.pairs[i].target);
+    exact += hypotheses.back() == p.pairs[i].target;
+  }
+  const bool lowercase = setting_.options.flag("lowercase");
+  const bool has_truth = !p.pairs.front().links.possible.empty();
+  const Forced f = forced(p, has_truth);
+  Evaluation result;
+  result.items = static_cast<int64_t>(p.pairs.size());
+  result.metrics = {{"bleu", metrics::corpus_bleu(hypotheses, references, {.lowercase = lowercase}).score},
+                    {"chrf", metrics::corpus_chrf(hypotheses, references, {.lowercase = lowercase})},
+                    {"exact", exact / static_cast<double>(p.pairs.size())},
+                    {"perplexity", std::exp(f.loss / static_cast<double>(f.tokens))}};
+  if (has_truth && !f.links.empty() && !f.links.front().empty()) {
+    HitRate hits;
+    metrics::AlignmentErrorRate aer;
+    for (size_t i = 0; i < p.pairs.size(); ++i) {
+      hits.add(f.links[i], p.pairs[i].links);
+      aer.add(f.links[i], p.pairs[i].links);
+    }
+    result.attention = {{"hit_rate", hits.rate()}, {"aer", aer.error_rate()}};
+  }
+  return result;
+}
+
+void TranslationTask::predict(Input input, std::ostream& out) {
+  constexpr size_t kMostLines = 64;
+  const bool align = setting_.options.flag("align");
+  std::string line;
+  while (std::getline(input.stream, line)) {
+    std::vector<std::string> lines = {line};
+    // As many lines as have arrived already: a pipe is translated in batches, a person's line at once.
+    while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 && std::getline(input.stream, line)) lines.push_back(line);
+    std::vector<Encoded> encoded;
+    std::vector<const Encoded*> sources;
+    for (const std::string& text : lines) encoded.push_back(source_codec_->encode(text));
+    for (const Encoded& e : encoded) sources.push_back(&e);
+    const std::vector<nn::SearchResult> found = translate(sources, beam_options());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string text = found[i].n_best.empty() ? "" : target_codec_->decode(found[i].n_best[0].tokens);
+      out << text;
+      if (align && !text.empty()) {
+        const Tokens tokens{encoded[i], target_codec_->encode(text)};
+        const at::NoGradGuard no_grad;
+        const at::Tensor soft = model_->alignment(make_batch({&tokens}, setting_.device));
+        out << " ||| " << (soft.defined() ? metrics::format_pharaoh(best_links(word_weights(soft[0], tokens))) : "");
+      }
+      out << '\n';
+    }
+    out.flush();
+  }
+}
+
+std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
+  constexpr size_t kShown = 3;
+  std::vector<Pair> pairs;
+  if (input != nullptr) {
+    for (std::string line; std::getline(input->stream, line);) {
+      if (!line.empty()) pairs.push_back({line, "", {}});
+    }
+  } else {
+    for (size_t i = 0; i < std::min(kShown, test_.pairs.size()); ++i) pairs.push_back(test_.pairs[i]);
+  }
+  std::vector<explain::Explanation> all;
+  for (const Pair& pair : pairs) {
+    const Encoded source = source_codec_->encode(pair.source);
+    nn::BeamOptions options = beam_options();
+    options.keep_tree = true;
+    const nn::SearchResult found = translate({&source}, options)[0];
+    const std::string said = found.n_best.empty() ? "" : target_codec_->decode(found.n_best[0].tokens);
+    const Tokens tokens{source, target_codec_->encode(said)};
+    // The truth speaks of the reference: it is shown where the model said the same.
+    const Pair shown{pair.source, said, said == pair.target ? pair.links : metrics::GoldLinks{}};
+    if (tokens.source.ids.empty() || tokens.target.ids.empty()) continue;
+    const at::NoGradGuard no_grad;
+    const PictureContext context{system_, *source_codec_, *target_codec_};
+    for (const AttentionMaps& maps : model_->maps(make_batch({&tokens}, setting_.device))) {
+      all.push_back(attention_picture(context, maps, tokens, shown));
+    }
+    if (options.beam > 1) all.push_back(beam_picture(context, found, said));
+  }
+  if (more_ && !pairs.empty()) {
+    for (explain::Explanation& e : more_(*model_, setting_.options)) all.push_back(std::move(e));
+  }
+  return all;
+}
+
+}  // namespace fovea::translate

@@ -1,0 +1,69 @@
+// The task that all translation systems share: parallel text, vocabulary, batches, loss, BLEU, alignment, pictures. A system
+// gives its model and its defaults.
+#pragma once
+
+#include <functional>
+
+#include "train/task.h"
+#include "translate/corpus.h"
+#include "translate/model.h"
+
+namespace fovea::translate {
+
+struct Defaults {
+  std::string generator = "reordered";  // dates, reordered, copy-reverse
+  int64_t beam = 4;
+  double label_smoothing = 0;
+};
+// The options of the task; a system adds its model's.
+std::vector<Option> task_options(const Defaults& defaults);
+
+using MakeModel = std::function<std::shared_ptr<Model>(const Settings&, const Vocabularies&)>;
+// Pictures beside the attention: a schedule, a table of positions. May be empty.
+using MorePictures = std::function<std::vector<explain::Explanation>(Model&, const Settings&)>;
+
+class TranslationTask : public GradientTask {
+ public:
+  TranslationTask(std::string system, const Setting& setting, MakeModel make_model, MorePictures more = {});
+  ~TranslationTask() override;
+
+  void read(const Source&) override;
+  void prepare() override;
+  Assets assets() const override;
+  void restore(const Assets&) override;
+  std::shared_ptr<torch::nn::Module> build() override;
+  int64_t items(Split) const override;
+  std::vector<int64_t> lengths() const override;
+  Loss loss(const fovea::Batch&) override;
+  Metrics validate() override;
+  Evaluation evaluate(Split) override;
+  void predict(Input, std::ostream&) override;
+  std::vector<explain::Explanation> explain(Input*) override;
+
+ private:
+  struct Part {
+    std::vector<Pair> pairs;
+    std::vector<Tokens> tokens;
+  };
+  const Part& part(Split) const;
+  void encode(Part&) const;
+  std::vector<nn::SearchResult> translate(const std::vector<const Encoded*>& sources, const nn::BeamOptions&);
+  nn::BeamOptions beam_options() const;
+  // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.
+  struct Forced {
+    double loss = 0;
+    int64_t tokens = 0;
+    std::vector<metrics::Links> links;
+  };
+  Forced forced(const Part&, bool want_links);
+
+  std::string system_;
+  Setting setting_;
+  MakeModel make_model_;
+  MorePictures more_;
+  Part train_, validation_, test_;
+  std::shared_ptr<Codec> source_codec_, target_codec_;
+  std::shared_ptr<Model> model_;
+};
+
+}  // namespace fovea::translate
