@@ -1,0 +1,55 @@
+// Sparsemax, 1.5-entmax and top-k on dot scores, beside libtorch's sorts.
+#include "bench/operands.h"
+#include "bench/peers.h"
+
+namespace fovea::bench {
+namespace {
+
+constexpr int64_t kK = 16;
+
+struct ThresholdCase {
+  std::string name;
+  Normaliser normaliser;
+  at::Tensor (*peer)(const at::Tensor& scores);
+};
+
+Row threshold_row(const ThresholdCase& threshold, Pass pass) {
+  const Shape shape{.queries = 1024, .keys = 1024};
+  std::vector<Figure> figures = {times_peer_at_least(pass == Pass::kForward ? 25 : 15)};
+  if (threshold.name == "sparsemax" && pass == Pass::kForward)
+    figures.push_back(times_yardstick_at_most(1.1, "softmax"));
+  return {.name = row_name("dot-" + threshold.name, "1024", "dense", pass),
+          .pass = pass,
+          .work = dot_work(pass, shape, pairs_dense(1024, 1024)),
+          .make =
+              [=] {
+                const Operands x(shape);
+                return Instance{.ours = x.ours(pass, {.normaliser = threshold.normaliser}),
+                                .peers = {x.peer_with(pass, "eager", {},
+                                                      [peer = threshold.peer](const Operands& y) {
+                                                        return peers::with_normaliser(
+                                                            y.query, y.key, y.value, peer);
+                                                      })},
+                                .yardsticks = {x.ours(pass, {}, "softmax")}};
+              },
+          .figures = std::move(figures),
+          .tensor_bytes = tensor_bytes(shape)};
+}
+
+}  // namespace
+
+std::vector<Row> threshold_rows() {
+  const ThresholdCase cases[] = {{"sparsemax", Sparsemax{}, peers::sparsemax},
+                                 {"entmax15", Entmax{1.5, {}}, peers::entmax15},
+                                 {"top-k", TopK{kK}, [](const at::Tensor& scores) {
+                                    return peers::top_k_softmax(scores, kK);
+                                  }}};
+  std::vector<Row> rows;
+  for (const ThresholdCase& threshold : cases) {
+    for (Pass pass : {Pass::kForward, Pass::kForwardBackward})
+      rows.push_back(threshold_row(threshold, pass));
+  }
+  return rows;
+}
+
+}  // namespace fovea::bench

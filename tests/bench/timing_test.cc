@@ -1,0 +1,71 @@
+#include "bench/timing.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+namespace fovea::bench {
+namespace {
+
+TEST(Statistics, MedianAndSpread) {
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(spread({1, 2, 3, 4, 5}), 1.0 / 3);
+  EXPECT_EQ(spread({2, 2, 2}), 0);
+}
+
+TEST(Statistics, RatiosAreTakenWithinARound) {
+  // Both sides ten times slower in the second round: a ratio of medians of four rounds would not
+  // be 2.
+  EXPECT_EQ(paired_ratio({2, 20, 2}, {1, 10, 1}), 2);
+}
+
+TEST(TakeTurns, InterleavesAndChangesWhoGoesFirst) {
+  std::string order;
+  const Protocol protocol{
+      .minimum_rounds = 4, .maximum_rounds = 4, .seconds = 0, .shortest_sample = 0};
+  const Timed timed = take_turns(
+      {[&] { order += 'a'; }, [&] { order += 'b'; }},
+      [&] {
+        order += '|';
+        return 7.0;
+      },
+      protocol);
+  EXPECT_EQ(order,
+            "aabb"
+            "a|b"
+            "b|a"
+            "a|b"
+            "b|a");  // two runs each to warm up and to gauge
+  ASSERT_EQ(timed.seconds.size(), 2u);
+  EXPECT_EQ(timed.seconds[0].size(), 4u);
+  EXPECT_EQ(timed.seconds[1].size(), 4u);
+  EXPECT_EQ(timed.gauge, std::vector<double>(4, 7.0));
+}
+
+TEST(TakeTurns, RunsAtLeastTheMinimumAndThenUntilTheTimeIsUp) {
+  const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  const Timed few =
+      take_turns({nap}, {}, {.minimum_rounds = 3, .maximum_rounds = 50, .seconds = 0});
+  EXPECT_EQ(few.seconds[0].size(), 3u);
+  EXPECT_GE(median(few.seconds[0]), 5e-3);
+  const Timed more =
+      take_turns({nap}, {}, {.minimum_rounds = 1, .maximum_rounds = 50, .seconds = 0.05});
+  EXPECT_GT(more.seconds[0].size(), 1u);
+  EXPECT_LT(more.seconds[0].size(), 12u);
+}
+
+TEST(TakeTurns, RepeatsWhatIsTooShortToTime) {
+  int runs = 0;
+  take_turns({[&] { ++runs; }}, {},
+             {.minimum_rounds = 1, .maximum_rounds = 1, .seconds = 0, .shortest_sample = 1e-4});
+  EXPECT_GT(runs, 100);
+  runs = 0;
+  take_turns({[&] { ++runs; }}, {},
+             {.minimum_rounds = 2, .maximum_rounds = 2, .seconds = 0, .cache = Cache::kCold});
+  EXPECT_EQ(runs, 3);  // cold: one to warm the pages, then one a round
+}
+
+}  // namespace
+}  // namespace fovea::bench
