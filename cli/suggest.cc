@@ -1,45 +1,12 @@
 #include "cli/suggest.h"
 
-#include <algorithm>
-#include <utility>
+#include "data/nearest.h"
 
 namespace fovea::cli {
 
-size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table are enough: a swap looks two back.
-  std::vector<size_t> two_back(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) current[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    std::swap(two_back, previous);
-    std::swap(previous, current);
-    current[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, substituted});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        current[j] = std::min(current[j], two_back[j - 2] + 1);
-      }
-    }
-  }
-  return current[b.size()];
-}
-
-std::string nearest(std::string_view typed, const std::vector<std::string>& names) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, typed.size() / 3) + 1;
-  for (const std::string& name : names) {
-    const size_t distance = edit_distance(typed, name);
-    if (distance < best_distance) {
-      best = name;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
-
 std::string unknown(std::string_view kind, std::string_view typed, const std::vector<std::string>& names) {
   std::string message = "unknown " + std::string(kind) + " '" + std::string(typed) + "'";
-  if (const std::string near = nearest(typed, names); !near.empty()) {
+  if (const std::string near = data::nearest(typed, names); !near.empty()) {
     return message + ": did you mean '" + near + "'?";
   }
   message += "; there are";

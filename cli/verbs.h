@@ -39,11 +39,14 @@ struct Verb {
 };
 
 Verb list_verb();
+Verb bench_verb();
 Verb train_verb();
 Verb evaluate_verb();
 Verb predict_verb();
 Verb explain_verb();
 Verb attend_verb();
+Verb tour_verb();
+Verb score_verb();
 
 // Every verb, in the order of --help.
 const std::vector<Verb>& verbs();

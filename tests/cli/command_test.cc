@@ -7,7 +7,6 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/suggest.h"
 
 namespace fovea::cli {
 namespace {
@@ -107,20 +106,6 @@ TEST(Command, VersionComesFromTheCaller) {
   const Outcome outcome = run_with({"--version"});
   EXPECT_EQ(outcome.code, kDone);
   EXPECT_EQ(outcome.out, "fovea 1.2.3\n");
-}
-
-TEST(EditDistance, CountsASwapOfNeighboursOnce) {
-  EXPECT_EQ(edit_distance("tarin", "train"), 1u);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
-  EXPECT_EQ(edit_distance("", "abc"), 3u);
-  EXPECT_EQ(edit_distance("abc", ""), 3u);
-  EXPECT_EQ(edit_distance("same", "same"), 0u);
-}
-
-TEST(Nearest, IsNothingWhenNoneIsNear) {
-  EXPECT_EQ(nearest("xyz", {"train", "list"}), "");
-  EXPECT_EQ(nearest("lst", {"train", "list"}), "list");
-  EXPECT_EQ(nearest("anything", {}), "");
 }
 
 }  // namespace

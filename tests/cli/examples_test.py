@@ -1,8 +1,10 @@
 """Every verb's --help shows an example that works: all of them, run in the order of --help, in one empty folder."""
 
+import math
 import os
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -21,9 +23,23 @@ def verbs():
     return re.findall(r"^  (\w+) ", text.partition("Subcommands:")[2], re.MULTILINE)
 
 
+def readme():
+    """The README's lines of shell."""
+    text = (Path(os.environ["FOVEA_SOURCE_DIR"]) / "README.md").read_text()
+    return re.search(r"```sh\n(.*?)```", text, re.DOTALL).group(1).splitlines()
+
+
 def examples(verb):
     text = fovea(verb, "--help").stdout
     return [line.strip() for line in text.partition("Example:\n")[2].splitlines() if line.strip()]
+
+
+def write_npy(path, *shape):
+    """An array of float32 in NumPy's format, without NumPy: the examples of `attend` read one."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    values = [((7 * i) % 11) / 11 - 0.5 for i in range(math.prod(shape))]
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values))
 
 
 class Examples(unittest.TestCase):
@@ -31,20 +47,32 @@ class Examples(unittest.TestCase):
         self.assertIn("train", verbs())
         self.assertEqual(fovea("tarin").stderr, "fovea: unknown verb 'tarin': did you mean 'train'?\n")
 
-    def test_every_example_works(self):
-        folder = tempfile.mkdtemp(prefix="fovea-examples-")
-        self.addCleanup(shutil.rmtree, folder)
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="fovea-examples-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def works(self, line):
         environment = {**os.environ, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}"}
+        # A server is done when it is stopped; timeout's own status says that it was still there.
+        command, expected = (f"timeout 5 {line}", 124) if line.startswith("fovea serve") else (line, 0)
+        with self.subTest(example=line):
+            outcome = subprocess.run(command, shell=True, cwd=self.folder, env=environment, text=True, timeout=300,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertEqual(outcome.returncode, expected, f"{line}\n{outcome.stdout}")
+
+    def test_every_example_works(self):
+        for name in ("q", "k", "v"):
+            write_npy(self.folder / f"{name}.npy", 1, 2, 16, 8)
+        write_npy(self.folder / "w.npy", 8)
         for verb in verbs():
             lines = examples(verb)
             self.assertTrue(lines, f"{verb}: no example")
             for line in lines:
-                with self.subTest(example=line):
-                    # A server is done when it answers; timeout's own status says that it was still there to be stopped.
-                    command, expected = (f"timeout 5 {line}", 124) if line.startswith("fovea serve") else (line, 0)
-                    outcome = subprocess.run(command, shell=True, cwd=folder, env=environment, text=True, timeout=300,
-                                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-                    self.assertEqual(outcome.returncode, expected, f"{line}\n{outcome.stdout}")
+                self.works(line)
+
+    def test_the_readmes_shell_works(self):
+        for line in readme():
+            self.works(line)
 
 
 if __name__ == "__main__":
