@@ -93,6 +93,7 @@ void check_dense(const std::string& field, const std::vector<float>& dense, cons
 void check_axis(const std::string& field, const Axis& axis) {
   if (axis.names.empty()) refuse(field + ".names", "empty, expected at least one name");
   check_count(field + ".names", axis.names.size(), kMostNames);
+  check_index(field + ".chosen", axis.chosen, axis.names.size());
 }
 
 void check_maps(const Explanation& e) {

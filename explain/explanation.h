@@ -80,6 +80,7 @@ struct Truth {
 struct Axis {
   std::string label{};
   std::vector<std::string> names{};
+  int chosen = 0;  // where the picker begins
 };
 
 struct Curve {

@@ -52,7 +52,7 @@ void describe(Io& io, Truth& truth) {
 }
 template <class Io>
 void describe(Io& io, Axis& axis) {
-  io("label", axis.label), io("names", axis.names);
+  io("label", axis.label), io("names", axis.names), io("chosen", axis.chosen, 0);
 }
 template <class Io>
 void describe(Io& io, Curve& curve) {

@@ -31,8 +31,8 @@ Explanation full() {
   e.keys = {{"the", 1, {}, {}, {}},
             {"house", -1, {0, 0, 0.5, 0.5}, {}, Picture{2, 1, 3, {1, 2, 3, 4, 5, 6}}},
             {"", -1, {}, {}, {}}};
-  e.layers = {"layer", {"1", "2"}};
-  e.heads = {"head", {"a"}};
+  e.layers = {"layer", {"1", "2"}, 1};
+  e.heads = {"head", {"a"}, 0};
   e.maps = {{0, 0, {0.1f, 0.9f, 0, 1.0f / 3, 2.0f / 3, 0}, {}}, {1, 0, {}, {{1, 2, 0.7f}}}};
   e.truth = Truth{"gold", {}, {{0, 0, 0}}, {{1, 1, 0}, {1, 2, 0}}};
   e.picture = Picture{1, 2, 1, {0, 255}};
@@ -163,6 +163,7 @@ TEST(Explanation, AViewNeedsWhatItDraws) {
   refused([](Explanation& e) { e.maps[0].dense[0] = std::numeric_limits<float>::infinity(); });
   refused([](Explanation& e) { e.plots[0].curves[0].y.pop_back(); });
   refused([](Explanation& e) { e.plots[0].slider->chosen = 2; });
+  refused([](Explanation& e) { e.layers.chosen = 2; });
   refused([](Explanation& e) { e.tables[0].rows[0].pop_back(); });
 }
 

@@ -79,6 +79,7 @@ class Package(unittest.TestCase):
         said = run(sys.executable, "-c", "import fovea, torch; print(fovea.__file__, torch.ops.fovea.simd_target())",
                    cwd=self.scratch, env=environment)
         self.assertTrue(said.startswith(str(site)), said)
+        run(sys.executable, "-c", readme("python"), cwd=self.scratch, env=environment)
         bundled = [path.name for path in site.rglob("*.so*")]
         self.assertEqual(bundled, ["libfovea.so"])
 

@@ -362,6 +362,7 @@ Explanation computation() {
   for (const auto& [text, x, y] : nodes) e.keys.push_back({.text = text, .position = {x, y}});
   e.queries = e.keys;
   e.layers.label = "e₁ − e₂";
+  e.layers.chosen = 8;
   e.layers.names.clear();
   for (int step = 0; step <= 16; ++step) {
     const double gap = step - 8;

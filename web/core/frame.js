@@ -16,7 +16,7 @@ export class Frame {
     this.model = new Model(explanation);
     this.view = view;
     this.all_heads = Boolean(view.all_heads) && this.model.heads.names.length > 1;
-    this.state = { layer: 0, head: this.all_heads ? -1 : 0, query: 0, curve: 'linear', ...view.state?.(this.model) };
+    this.state = { layer: this.model.layers.chosen || 0, head: this.all_heads ? -1 : this.model.heads.chosen || 0, query: 0, curve: 'linear', ...view.state?.(this.model) };
     this.build(host);
     this.draw();
     let width = this.stage.clientWidth;
@@ -41,10 +41,13 @@ export class Frame {
     this.plots = (model.plots || []).map((plot) => new PlotFigure(plot));
     this.tables = el('div', { class: 'tables' });
     this.tip = el('div', { class: 'tip', role: 'presentation', hidden: true });
+    // A plot with a slider is the demonstration: it leads, and the weights follow.
+    const leads = model.plots.some((plot) => plot.slider);
+    const plots = this.plots.length ? el('div', { class: this.plots.length > 2 ? 'plots many' : 'plots' }, this.plots.map((plot) => plot.host)) : '';
     this.picture = el('div', { class: 'picture' },
       el('h4', { id: title }, model.title), model.outcome ? el('p', { class: 'outcome' }, model.outcome) : '',
-      model.shapes ? shapes_diagram(model) : '', this.controls, this.stage, this.legend, this.labels, this.verdict,
-      this.plots.length ? el('div', { class: 'plots' }, this.plots.map((plot) => plot.host)) : '', this.tables);
+      model.shapes ? shapes_diagram(model) : '', leads ? plots : '', this.controls, this.stage, this.legend, this.labels, this.verdict,
+      leads ? '' : plots, this.tables);
     this.figure = el('figure', { class: 'explanation', 'aria-labelledby': title, 'data-system': model.system },
       this.picture, this.readout,
       model.notes.length ? el('ul', { class: 'notes' }, model.notes.map((note) => el('li', {}, note))) : '',

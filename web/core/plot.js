@@ -2,7 +2,7 @@
 
 import { category } from './colour.js';
 import { dial, slider } from './controls.js';
-import { clamp, el, number, svg } from './dom.js';
+import { clamp, el, largest, number, svg } from './dom.js';
 
 function extent(values) {
   let low = Infinity, high = -Infinity;
@@ -66,7 +66,7 @@ export class PlotFigure {
     this.hidden = new Set();
     // One colour for each label, so that a curve keeps it along the slider.
     this.labels = [...new Set(plot.curves.filter((c) => COLOURED_KINDS.includes(c.kind)).map((c) => c.label || ''))];
-    this.host = el('div', { class: 'plot' });
+    this.host = el('div', { class: plot.slider ? 'plot wide' : 'plot' });
     this.readout = el('p', { class: 'readout', 'aria-live': 'polite' });
     this.area = el('div', { class: 'plot-area' });
     const names = plot.slider?.values.map(number);
@@ -103,15 +103,16 @@ export class PlotFigure {
     this.draw_legend();
     const { plot } = this;
     const width = Math.max(260, this.area.clientWidth || 640), height = Math.round(clamp(width * 0.5, 220, 340));
-    const left = 54, right = 14, top = 14, bottom = 46;
+    const right = 14, top = 14, bottom = 46;
     // The axes span every step, so that the slider moves the curve and not the scale.
     const ys = plot.curves.flatMap((c) => c.kind === 'band' ? [...c.y, ...c.upper] : c.kind === 'bars' ? [...c.y, 0] : c.y);
     const xs = [...plot.curves.flatMap((c) => c.x), ...(plot.markers || []).map((m) => m.x)];
     const bars = plot.curves.filter((c) => c.kind === 'bars');
     const bar_step = bars.length && bars[0].x.length > 1 ? Math.min(...bars[0].x.slice(1).map((x, i) => x - bars[0].x[i])) : 1;
     if (bars.length) xs.push(Math.min(...bars[0].x) - bar_step / 2, Math.max(...bars[0].x) + bar_step / 2);
-    this.x = axis(xs, plot.log_x, left, width - right, clamp(width / 90, 3, 8), bars.length ? 0 : 0.02);
     this.y = axis(ys, plot.log_y, height - bottom, top, 5, 0.06);
+    const left = 34 + 7.2 * largest(this.y.ticks.map((tick) => tick_text(tick).length));
+    this.x = axis(xs, plot.log_x, left, width - right, clamp(width / 90, 3, 8), bars.length ? 0 : 0.02);
     const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img',
       'aria-label': `${plot.title || 'Plot'}: ${plot.y_label} against ${plot.x_label}` });
     for (const tick of this.x.ticks) {

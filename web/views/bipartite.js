@@ -1,5 +1,5 @@
-// Lines from queries to keys: the wider and darker, the more weight. A query under the pointer or the focus stands alone
-// with its numbers.
+// Lines from queries to keys: the wider and darker, the more weight. A query under the pointer, under the focus or chosen by
+// a click stands alone with its numbers.
 
 import { category } from '../core/colour.js';
 import { dial } from '../core/controls.js';
@@ -14,7 +14,12 @@ function line(x1, y1, x2, y2) {
 
 export const bipartite_view = {
   all_heads: true,
-  state: () => ({ floor: 0.05 }),
+  // Where the truth is about one query, or tables go with queries, the picture begins with one chosen.
+  state(model) {
+    const asked = [...new Set([...model.truths.keys()].map((place) => Math.floor(place / model.keys.length)))];
+    const by_query = model.tables.some((t) => (t.query ?? -1) !== -1);
+    return { floor: 0.05, query: asked.length === 1 || by_query ? asked[0] ?? 0 : -1 };
+  },
   controls: (frame) => [dial('hide below', { minimum: 0, maximum: 0.5, step: 0.01, value: frame.state.floor,
     format: plain }, (floor) => frame.set({ floor }))],
   draw(frame, stage) {
@@ -56,7 +61,9 @@ export const bipartite_view = {
       svg('text', { x: right + 10, y: key_y(j) + 5 }, shorten(item.text || String(j + 1), letters))));
     const numbers = svg('g', { class: 'numbers' });
     root.append(lines, ...items, ...others, labels, numbers);
+    const pinned = frame.state.query >= 0 && frame.state.query < queries.length ? frame.state.query : null;
     const focus = (query, key) => {
+      if (query === null && key === null) query = pinned;
       root.classList.toggle('one', query !== null || key !== null);
       for (const path of lines.children) {
         path.classList.toggle('on', query !== null ? path.dataset.query === String(query) : path.dataset.key === String(key));
@@ -77,11 +84,15 @@ export const bipartite_view = {
       item.addEventListener('pointerenter', () => focus(i, null));
       item.addEventListener('focus', () => focus(i, null));
       item.addEventListener('blur', () => focus(null, null));
+      const choose = () => frame.pick({ query: i === pinned && !frame.picks().includes('query') ? -1 : i });
+      item.addEventListener('click', choose);
+      item.addEventListener('keydown', (event) => { if (event.key === 'Enter') choose(); });
     });
     others.forEach((item, j) => item.addEventListener('pointerenter', () => focus(null, j)));
     root.addEventListener('pointerleave', () => focus(null, null));
     roving(items, false);
     stage.append(root, this.keys(frame));
+    focus(null, null);
     if (queries.length < model.queries.length || keys.length < model.keys.length) {
       stage.append(el('p', { class: 'axis-note' }, `The first ${MOST_ITEMS} items of a side are drawn; the data table and the matrix view hold all.`));
     }
