@@ -4,6 +4,7 @@
 
 #include "engine/decode.h"
 #include "engine/graph_rank_one.h"
+#include "engine/strided_path.h"
 
 namespace fovea::engine {
 namespace {
@@ -13,6 +14,7 @@ const std::array kPaths = {
     Path{"rank-one graph: all heads of an edge in one sweep", against_rank_one},
     Path{"graph: keys of each row gathered",
          [](const Problem&, const Geometry& g) { return std::string(g.graph ? "" : "the structure is not a graph"); }},
+    Path{"strided: the band, then each residue as a causal problem of its own", against_strided},
     Path{"tiles: blocks of queries against packed keys",
          [](const Problem&, const Geometry& g) { return std::string(g.graph ? "the structure is a graph" : ""); }},
 };

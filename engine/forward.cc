@@ -6,6 +6,7 @@
 #include "engine/graph.h"
 #include "engine/graph_rank_one.h"
 #include "engine/parallel.h"
+#include "engine/strided_path.h"
 #include "engine/view.h"
 
 namespace fovea::engine {
@@ -119,6 +120,7 @@ void forward(const Problem& problem, const Result& result, const Parallel& paral
         if (rank_one_stores(result)) return rank_one_forward(problem, geometry, result, parallel);
         return graph_forward<T>(problem, geometry, result, parallel);
       case PathId::kGraph: return graph_forward<T>(problem, geometry, result, parallel);
+      case PathId::kStrided: return strided_forward<T>(problem, geometry, result, parallel);
       case PathId::kTiles: break;
     }
     return ForwardDriver<T>(problem, geometry, result).run(parallel);

@@ -225,6 +225,32 @@ TEST(Drivers, RankOneOnGraphs) {
   }
 }
 
+TEST(Drivers, StridedByResidues) {
+  for (const char* normaliser : {"softmax_sink", "sigmoid"}) {
+    for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+      for (const double p : {0.0, 0.3}) {
+        for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{333, 290}, {290, 300}}) {
+          for (const int64_t stride : {4, 17, 128}) {
+            const Case c{.normaliser = normaliser, .structure = {"strided"},
+                         .shape = {.heads = 4, .key_heads = 2, .queries = queries, .keys = keys, .width = 8, .value_width = 12},
+                         .dtype = dtype, .key_lengths = true, .dropout_p = p};
+            SCOPED_TRACE(c.name() + " stride " + std::to_string(stride));
+            cases::Built built = cases::build(c);
+            std::get<engine::Strided>(built.problem.structure.all_of[0]).stride = stride;
+            int64_t empty = 0;
+            built.result.empty_rows = &empty;
+            engine::forward(built.problem, built.result, threads(3));
+            const auto want = reference::forward<double>(built.problem);
+            EXPECT_EQ(empty, want.empty_rows);
+            EXPECT_LE(difference(reference::Tensor<double>(built.result.output), want.output.data), tolerance(dtype));
+            EXPECT_NE(engine::explain_dispatch(built.problem).find("of its own: taken"), std::string::npos);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Drivers, SameBitsForAnyNumberOfThreads) {
   for (const auto& structure : kStructures) {
     Case c{.structure = structure, .shape = {.batch = 1, .heads = 3, .key_heads = 1, .queries = 300, .keys = 700, .width = 16}};

@@ -1,0 +1,17 @@
+// Strided structures without masking dense tiles: first the band of neighbours, then, for each residue, the queries and keys of
+// that residue as a small causal problem of their own; one softmax state runs through both.
+#pragma once
+
+#include <string>
+
+#include "engine/parallel.h"
+#include "engine/problem.h"
+
+namespace fovea::engine {
+
+// Empty when the path serves the problem, otherwise why not.
+std::string against_strided(const Problem& problem, const Geometry& geometry);
+template <class T>
+int64_t strided_forward(const Problem& problem, const Geometry& geometry, const Result& result, const Parallel& parallel);
+
+}  // namespace fovea::engine
