@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/random.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/graph_rank_one.cc"
 #include "hwy/foreach_target.h"
@@ -21,6 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Edges ahead for which rows are asked: at 10 ns a row and 100 ns of memory, with room for a second row in flight.
 constexpr size_t kAhead = 12;
+constexpr size_t kMostHeads = kRankOneHeads;
 constexpr float kLog2E = 1.44269504088896340736f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -50,6 +53,49 @@ HWY_INLINE void store_heads(HeadVector v, float* p, size_t left) {
 HWY_INLINE HeadVector leaky(HeadVector x, HeadVector slope) {
   const Heads d;
   return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, slope));
+}
+
+// The two halves of random_row of row i, for every head.
+HWY_INLINE void draw_row(const RankOneGraph& g, size_t i, uint32_t* low, uint32_t* high) {
+  for (size_t h = 0; h < g.heads; ++h) {
+    const uint64_t row = mix(g.head_seeds[h] ^ i);
+    low[h] = static_cast<uint32_t>(row);
+    high[h] = static_cast<uint32_t>(row >> 32);
+  }
+}
+template <class DU>
+HWY_INLINE hn::Vec<DU> hash(DU du, hn::Vec<DU> x) {  // random_hash
+  x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7feb352du));
+  x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846ca68bu));
+  return hn::Xor(x, hn::ShiftRight<16>(x));
+}
+// The factor of each head's weight on the edge to `key`: 0 or 1 / (1 - p).
+HWY_INLINE HeadVector survival(const Dropout& dropout, const uint32_t* low, const uint32_t* high, uint32_t key) {
+  const Heads d;
+  const hn::RebindToUnsigned<Heads> du;
+  const hn::RebindToSigned<Heads> di;
+  const auto first = hash(du, hn::Add(hn::LoadU(du, low), hn::Set(du, key)));
+  const auto drawn = hn::ShiftRight<8>(hash(du, hn::Xor(first, hn::LoadU(du, high))));  // 24 bits: no sign
+  const auto drops = hn::Lt(hn::BitCast(di, drawn), hn::Set(di, static_cast<int32_t>(dropout.threshold)));
+  return hn::IfThenZeroElse(hn::RebindMask(d, drops), hn::Set(d, static_cast<float>(dropout.scale)));
+}
+
+// Drops from the weights of row i's edges, w[edge][padded heads].
+HWY_INLINE void drop_row(const RankOneGraph& g, size_t i, float* w) {
+  const Heads d;
+  const size_t N = hn::Lanes(d), padded = g.padded_heads();
+  const size_t begin = static_cast<size_t>(g.row_offsets[i]), n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
+  HWY_ALIGN uint32_t low[kMostHeads], high[kMostHeads];
+  std::fill(low + g.heads, low + padded, 0u);
+  std::fill(high + g.heads, high + padded, 0u);
+  draw_row(g, i, low, high);
+  for (size_t e = 0; e < n; ++e) {
+    const uint32_t key = static_cast<uint32_t>(g.columns[begin + e]);
+    for (size_t h = 0; h < g.heads; h += N) {
+      float* at = w + e * padded + h;
+      hn::StoreU(hn::Mul(hn::LoadU(d, at), survival(g.dropout, low + h, high + h, key)), d, at);
+    }
+  }
 }
 
 // Unnormalised weights of row i's edges to w[edge][padded heads], and 1 / sum to `inverse`. False where a score is refused.
@@ -148,6 +194,7 @@ void forward(const RankOneGraph& g, size_t from, size_t to, float* weights, int6
       hwy::Prefetch(g.key + static_cast<size_t>(g.columns[e]) * g.heads);
     }
     if (!weigh_row(g, i, w, inverse)) *refused = std::min(*refused, i);
+    if (g.dropout) drop_row(g, i, w);
     if (g.row_offsets[i] == g.row_offsets[i + 1]) *empty += static_cast<int64_t>(g.heads);
     size_t v = 0;
     for (; v + kMost <= vectors; v += kMost) aggregate<D, kMost>(g, i, v, w, inverse);
@@ -184,10 +231,11 @@ HWY_INLINE void head_dots(const RankOneGraph& g, const float* a, const float* b,
 
 template <class D>
 void records(const RankOneGraph& g, size_t from, size_t to) {
-  const size_t padded = g.padded_heads(), row_size = g.heads * g.width;
+  const size_t padded = g.padded_heads(), row_size = g.heads * g.width, record_size = g.record_parts() * padded;
   for (size_t i = from; i < to; ++i) {
-    float* record = g.record + i * 4 * padded;
-    std::fill_n(record, 4 * padded, 0.0f);
+    float* record = g.record + i * record_size;
+    std::fill_n(record, record_size, 0.0f);
+    if (g.dropout) draw_row(g, i, reinterpret_cast<uint32_t*>(record) + 4 * padded, reinterpret_cast<uint32_t*>(record) + 5 * padded);
     head_dots<D>(g, g.d_output + i * row_size, g.output + i * row_size, record + 3 * padded);
     for (size_t h = 0; h < g.heads; ++h) {
       const size_t at = i * g.heads + h;
@@ -199,21 +247,28 @@ void records(const RankOneGraph& g, size_t from, size_t to) {
   }
 }
 
-// One edge: its weights to w, and the gradients of its scores, added to dt and kept.
+// One edge: its weights (as aggregated, dropout included) to w, and the gradients of its scores, added to dt and kept.
 template <class D>
-HWY_INLINE void edge_gradient(const RankOneGraph& g, size_t at, size_t i, const float* key, const float* value, float* w,
+HWY_INLINE void edge_gradient(const RankOneGraph& g, size_t at, size_t i, size_t j, const float* key, const float* value, float* w,
                               float* dw, float* dt) {
   const Heads d;
   const size_t N = hn::Lanes(d), padded = g.padded_heads();
-  const float* record = g.record + i * 4 * padded;
+  const float* record = g.record + i * g.record_parts() * padded;
+  const uint32_t* drawn = reinterpret_cast<const uint32_t*>(record) + 4 * padded;
   head_dots<D>(g, g.d_output + i * g.heads * g.width, value, dw);
   const auto slope = hn::Set(d, g.negative_slope);
   for (size_t h = 0; h < g.heads; h += N) {
     const auto sum = hn::Add(hn::LoadU(d, record + h), hn::LoadU(d, key + h));
     const auto above = hn::Sub(leaky(sum, slope), hn::LoadU(d, record + padded + h));
     const auto a = hn::Mul(exp2_bounded(d, hn::Mul(above, hn::Set(d, kLog2E))), hn::LoadU(d, record + 2 * padded + h));
-    hn::StoreU(a, d, w + h);
-    const auto de = hn::Mul(a, hn::Sub(hn::LoadU(d, dw + h), hn::LoadU(d, record + 3 * padded + h)));
+    auto kept = a, da = hn::LoadU(d, dw + h);
+    if (g.dropout) {
+      const auto factor = survival(g.dropout, drawn + h, drawn + padded + h, static_cast<uint32_t>(j));
+      kept = hn::Mul(a, factor);
+      da = hn::Mul(da, factor);
+    }
+    hn::StoreU(kept, d, w + h);
+    const auto de = hn::Mul(a, hn::Sub(da, hn::LoadU(d, record + 3 * padded + h)));
     const auto d_sum = hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), de, hn::Mul(de, slope));
     hn::StoreU(hn::Add(hn::LoadU(d, dt + h), d_sum), d, dt + h);
     hn::StoreU(d_sum, d, g.d_edge + at * padded + h);
@@ -224,8 +279,8 @@ template <class D>
 void keys(const RankOneGraph& g, size_t from, size_t to) {
   const D d;
   constexpr size_t N = hn::MaxLanes(D());
-  constexpr size_t kMostHeads = 256;
   const size_t padded = g.padded_heads(), row_size = g.heads * g.width, v_per_head = g.width / N, vectors = row_size / N;
+  const size_t record_size = g.record_parts() * padded;
   HWY_ALIGN float key[kMostHeads] = {}, w[kMostHeads] = {}, dw[kMostHeads] = {}, dt[kMostHeads];
   for (size_t j = from; j < to; ++j) {
     std::copy_n(g.key + j * g.heads, g.heads, key);
@@ -237,9 +292,9 @@ void keys(const RankOneGraph& g, size_t from, size_t to) {
       if (at + kAhead < g.edges) {
         const size_t ahead = static_cast<size_t>(g.key_rows[at + kAhead]);
         prefetch(g.d_output + ahead * row_size, row_size);
-        prefetch(g.record + ahead * 4 * padded, 4 * padded);
+        prefetch(g.record + ahead * record_size, record_size);
       }
-      edge_gradient<D>(g, at, i, key, g.value + j * row_size, w, dw, dt);
+      edge_gradient<D>(g, at, i, j, key, g.value + j * row_size, w, dw, dt);
       const float* row = g.d_output + i * row_size;
       for (size_t h = 0, v = 0; v < vectors; ++h) {
         const auto weight = hn::Set(d, w[h]);

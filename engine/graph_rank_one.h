@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/dropout.h"
 #include "engine/parallel.h"
 #include "engine/problem.h"
 
 namespace fovea::engine {
+
+inline constexpr size_t kRankOneHeads = 256;  // at most
 
 // Arrays of one call. Heads run within a node: [node][head] and [node][head][width].
 struct RankOneGraph {
@@ -19,10 +22,14 @@ struct RankOneGraph {
   size_t rows = 0, keys = 0, edges = 0;
   const int32_t *row_offsets = nullptr, *columns = nullptr;
   const float *query = nullptr, *key = nullptr, *value = nullptr;
+  // Weights are dropped where `dropout` says so, drawn from random_head of each head.
+  Dropout dropout;
+  const uint64_t* head_seeds = nullptr;
   // Forward: results; lse may be null. Scratch for the weights of a row: [degree][padded heads].
   float *output = nullptr, *statistics = nullptr, *lse = nullptr;
   bool stream = false;  // the output is larger than the caches
-  // Backward. `record`: [row][4][padded heads] query, maximum, 1 / sum, row term. `d_edge`: [transposed edge][padded heads].
+  // Backward. `record`: [row][record_parts()][padded heads] query, maximum, 1 / sum, row term; with dropout also the low and
+  // the high half of random_row. `d_edge`: [transposed edge][padded heads].
   const float* d_output = nullptr;
   const float* d_lse = nullptr;
   float *record = nullptr, *d_edge = nullptr;
@@ -30,6 +37,7 @@ struct RankOneGraph {
   const int32_t *key_rows = nullptr, *place = nullptr;
   float *d_query = nullptr, *d_key = nullptr, *d_value = nullptr;
 
+  size_t record_parts() const { return dropout ? 6 : 4; }
   size_t padded_heads() const { return (heads + 7) / 8 * 8; }
 };
 

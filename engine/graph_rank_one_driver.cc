@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "engine/graph.h"
 #include "engine/graph_rank_one.h"
+#include "engine/random.h"
 #include "engine/transposed.h"
 #include "engine/workspace.h"
 
@@ -11,7 +13,6 @@ namespace fovea::engine {
 namespace {
 
 constexpr size_t kChunk = 256;
-constexpr size_t kMostHeads = 256;
 // Results above this size are not wanted back from the caches.
 constexpr size_t kStreamBytes = size_t{8} << 20;
 
@@ -30,7 +31,8 @@ T* data_of(const View& view) {
   return static_cast<T*>(view.data);
 }
 
-RankOneGraph make_graph(const Problem& problem, const Geometry& g, const GraphView& view, const Result& result) {
+RankOneGraph make_graph(const Problem& problem, const Geometry& g, const GraphView& view, const Result& result,
+                        std::vector<uint64_t>* head_seeds) {
   RankOneGraph graph;
   graph.heads = g.heads;
   graph.width = g.value_width;
@@ -46,6 +48,11 @@ RankOneGraph make_graph(const Problem& problem, const Geometry& g, const GraphVi
   graph.output = data_of(result.output);
   graph.statistics = data_of(result.statistics);
   graph.lse = data_of(result.lse);
+  graph.dropout = make_dropout(problem.dropout_p, problem.seed);
+  if (graph.dropout) {
+    for (size_t h = 0; h < g.heads; ++h) head_seeds->push_back(random_head(problem.seed, 0, h));
+    graph.head_seeds = head_seeds->data();
+  }
   return graph;
 }
 
@@ -65,10 +72,9 @@ std::string against_rank_one(const Problem& problem, const Geometry& g) {
   const auto* softmax = std::get_if<Softmax>(&problem.normaliser);
   if (!softmax || softmax->sink) return "the normaliser is not softmax without a sink";
   if (problem.structure.all_of.size() > 1 || problem.key_lengths) return "other structures or lengths drop edges";
-  if (problem.dropout_p > 0) return "weights are dropped";
   if (g.storage != DType::kFloat32) return "the type is not float32";
   if (g.group != 1) return "key heads are shared";
-  if (g.heads == 0 || g.heads > kMostHeads) return "more than " + std::to_string(kMostHeads) + " heads, or none";
+  if (g.heads == 0 || g.heads > kRankOneHeads) return "more than " + std::to_string(kRankOneHeads) + " heads, or none";
   if (g.value_width == 0 || !rank_one_kernels(g.value_width)) return "the value's width is not a multiple of 4";
   if (!dense(problem.query, 3) || !dense(problem.key, 3) || !dense(problem.value, 3)) return "tensors have gaps";
   return "";
@@ -80,7 +86,8 @@ bool rank_one_stores(const Result& result) {
 
 int64_t rank_one_forward(const Problem& problem, const Geometry& g, const Result& result, const Parallel& parallel) {
   const GraphView view(g);
-  RankOneGraph graph = make_graph(problem, g, view, result);
+  std::vector<uint64_t> head_seeds;
+  RankOneGraph graph = make_graph(problem, g, view, result, &head_seeds);
   const size_t row_bytes = graph.heads * graph.width * sizeof(float);
   graph.stream = graph.rows * row_bytes > kStreamBytes && row_bytes % 64 == 0 && reinterpret_cast<uintptr_t>(graph.output) % 64 == 0;
   const auto& kernels = *rank_one_kernels(graph.width);
@@ -109,9 +116,10 @@ bool rank_one_backward(const Problem& problem, const Geometry& g, const Result& 
   }
   const GraphView view(g);
   const Transposed transposed(view);
-  RankOneGraph graph = make_graph(problem, g, view, saved);
+  std::vector<uint64_t> head_seeds;
+  RankOneGraph graph = make_graph(problem, g, view, saved, &head_seeds);
   const size_t padded = graph.padded_heads(), values = graph.keys * graph.heads * graph.width;
-  const ScratchArray<float> record(graph.rows * 4 * padded), d_edge(graph.edges * padded);
+  const ScratchArray<float> record(graph.rows * graph.record_parts() * padded), d_edge(graph.edges * padded);
   // The kernel writes all three; those nobody wants go to scratch.
   const ScratchArray<float> d_value(gradients.value ? 0 : values), d_key(gradients.key ? 0 : graph.keys * graph.heads);
   graph.d_output = data_of(gradients.output);

@@ -20,9 +20,14 @@ constexpr uint64_t mix(uint64_t z) {
   return z ^ z >> 31;
 }
 
-constexpr uint64_t random_row(uint64_t seed, uint64_t batch, uint64_t head, uint64_t query) {
+// What all rows of a head share: row(s, b, h, i) = mix(random_head(s, b, h) ^ i).
+constexpr uint64_t random_head(uint64_t seed, uint64_t batch, uint64_t head) {
   constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
-  return mix((mix((mix(mix(seed + kGolden) ^ batch) + kGolden) ^ head) + kGolden) ^ query);
+  return mix((mix(mix(seed + kGolden) ^ batch) + kGolden) ^ head) + kGolden;
+}
+
+constexpr uint64_t random_row(uint64_t seed, uint64_t batch, uint64_t head, uint64_t query) {
+  return mix(random_head(seed, batch, head) ^ query);
 }
 
 constexpr uint32_t random_hash(uint32_t x) {

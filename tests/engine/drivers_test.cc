@@ -9,6 +9,8 @@
 #include "cases/cases.h"
 #include "engine/random.h"
 #include "engine/reference/reference.h"
+#include "engine/simd/hold.h"
+#include "hwy/targets.h"
 #include "tests/engine/arrays.h"
 
 namespace fovea {
@@ -212,17 +214,55 @@ TEST(Drivers, ThresholdNormalisers) {
 }
 
 TEST(Drivers, RankOneOnGraphs) {
-  for (const char* structure : {"graph", "graph_shuffled"}) {
+  for (const auto& [structure, p] : {std::pair{"graph", 0.0}, {"graph_shuffled", 0.6}}) {
     for (const int64_t heads : {1, 3, 8, 17}) {
       for (const int64_t width : {3, 4, 8, 32, 40}) {
         const Case c{.score = "rank_one", .structure = {structure},
-                     .shape = {.heads = heads, .key_heads = heads, .queries = 300, .keys = 280, .width = 1, .value_width = width}};
+                     .shape = {.heads = heads, .key_heads = heads, .queries = 300, .keys = 280, .width = 1, .value_width = width},
+                     .dropout_p = p};
         expect_right(c);
         const auto text = engine::explain_dispatch(cases::build(c).problem);
         EXPECT_EQ(text.find("in one sweep: taken") != std::string::npos, width % 4 == 0) << text;
       }
     }
   }
+}
+
+// The fast path drops what the general one drops (a graph beside another structure takes that), on every target, and any number
+// of workers gives its bits.
+TEST(Drivers, RankOneDropsTheSameEdgesOnEveryPath) {
+  const Case c{.score = "rank_one", .structure = {"graph"},
+               .shape = {.heads = 8, .key_heads = 8, .queries = 700, .keys = 700, .width = 1, .value_width = 8}, .dropout_p = 0.6};
+  const auto run = [&](const Case& made, size_t workers) {
+    cases::Built built = cases::build(made);
+    // One key in each of 8 columns of the value: an output is zero where all of its keys were dropped.
+    auto* value = static_cast<float*>(built.problem.value.data);
+    for (int64_t i = 0; i < 700 * 8 * 8; ++i) value[i] = i / 64 % 8 == i % 8 ? 1.0f : 0.0f;
+    if (workers == 0) built.problem.structure.all_of.push_back(engine::Dense{});
+    engine::forward(built.problem, built.result, threads(std::max<size_t>(1, workers)));
+    engine::backward(built.problem, built.result, built.gradients, threads(std::max<size_t>(1, workers)));
+    std::vector<std::vector<double>> all = {reference::Tensor<double>(built.result.output).data};
+    for (const auto& array : arrays_of(built.gradients)) all.push_back(reference::Tensor<double>(array.view).data);
+    return all;
+  };
+  const auto general = run(c, 0);
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    engine::hold_simd_target(hwy::TargetName(target));
+    const auto fast = run(c, 1);
+    int64_t zeros = 0;
+    for (size_t i = 0; i < general[0].size(); ++i) {
+      EXPECT_EQ(general[0][i] == 0, fast[0][i] == 0) << i;
+      zeros += fast[0][i] == 0;
+    }
+    EXPECT_GT(zeros, 0);
+    for (size_t a = 0; a < general.size(); ++a) {
+      double worst = 0;
+      for (size_t i = 0; i < general[a].size(); ++i) worst = std::max(worst, std::abs(general[a][i] - fast[a][i]));
+      EXPECT_LE(worst, 2e-5) << a;
+    }
+    for (const size_t workers : {2, 3, 8}) EXPECT_TRUE(run(c, workers) == fast) << hwy::TargetName(target) << " " << workers;
+  }
+  engine::hold_simd_target(nullptr);
 }
 
 TEST(Drivers, StridedByResidues) {
