@@ -14,6 +14,7 @@ namespace {
 struct Options {
   std::string run, data, split = "test", device = "cpu";
   int threads = 0;
+  std::vector<std::string> set;
   bool json = false;
 };
 
@@ -41,11 +42,13 @@ Verb evaluate_verb() {
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
             app.add_option("--data", options->data, "other data: all of it is tested");
             app.add_option("--split", options->split, "train, validation or test");
+            app.add_option("--set", options->set, "an option of the system to change for this use, name=value")->allow_extra_args(false);
             app.add_option("--threads", options->threads, "0: as many as there are");
             app.add_option("--device", options->device, "cpu, cuda or cuda:N");
             app.add_flag("--json", options->json, "print one JSON object");
             return [options] {
-              const Json report = systems::evaluate(options->run, options->data, options->split, options->device, options->threads);
+              const Json report = systems::evaluate(options->run, options->data, options->split, options->device, options->threads,
+                                                    options->set);
               std::cout << (options->json ? report.dump() + "\n" : report_text(report));
               return static_cast<int>(kDone);
             };

@@ -15,6 +15,7 @@ namespace {
 struct Options {
   std::string run, input, out, device = "cpu";
   int threads = 0;
+  std::vector<std::string> set;
 };
 
 // One explanation is an object, several are an array of them.
@@ -40,7 +41,7 @@ std::string html_text(const systems::Run& run, std::vector<explain::Explanation>
 int run(const Options& options) {
   const bool json = options.out.ends_with(".json");
   if (!json && !options.out.ends_with(".html")) throw UsageError("--out " + options.out + ": expected a name that ends in .html or .json");
-  systems::Run run = systems::open(options.run, options.device, options.threads);
+  systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
   std::vector<explain::Explanation> explanations;
   if (options.input.empty()) {
     explanations = systems::explain(run, nullptr);
@@ -61,6 +62,7 @@ Verb explain_verb() {
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
             app.add_option("--input", options->input, "items to look at, a file or - for standard input; without it, test items");
             app.add_option("--out", options->out, "report.html, or explanation.json")->required();
+            app.add_option("--set", options->set, "an option of the system to change for this use, name=value")->allow_extra_args(false);
             app.add_option("--threads", options->threads, "0: as many as there are");
             app.add_option("--device", options->device, "cpu, cuda or cuda:N");
             return [options] { return run(*options); };

@@ -11,10 +11,11 @@ namespace {
 struct Options {
   std::string run, input = "-", output = "-", device = "cpu";
   int threads = 0;
+  std::vector<std::string> set;
 };
 
 int run(const Options& options) {
-  systems::Run run = systems::open(options.run, options.device, options.threads);
+  systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
   InputFile input(options.input);
   OutputFile output(options.output);
   systems::predict(run, input.input(), output.stream());
@@ -31,8 +32,11 @@ Verb predict_verb() {
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
             app.add_option("--input", options->input, "a file, or - for standard input");
             app.add_option("--output", options->output, "a file, or - for standard output");
+            app.add_option("--set", options->set, "an option of the system to change for this use, name=value")->allow_extra_args(false);
             app.add_option("--threads", options->threads, "0: as many as there are");
             app.add_option("--device", options->device, "cpu, cuda or cuda:N");
+            app.add_flag_callback("--align", [options] { options->set.push_back("align=true"); },
+                                  "translation: the alignment of each line after ` ||| `, source-target in Pharaoh format");
             return [options] { return run(*options); };
           }};
 }

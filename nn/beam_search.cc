@@ -87,21 +87,26 @@ Live extend(const Live& from, int64_t token, double log_probability, const at::T
   return next;
 }
 
-// Grows one sentence's beam by a token. `values` and `places` are its candidates, best first, as places in [beam, vocabulary];
-// returns the parents (positions in the old beam) of the survivors.
-std::vector<int64_t> grow(Sentence& sentence, const double* values, const int64_t* places, int64_t candidates,
-                          int64_t vocabulary, const at::Tensor& attention, const BeamOptions& options) {
+struct Candidate {
+  double value;   // log-probability of the whole hypothesis
+  int64_t place;  // in [beam, vocabulary]
+};
+
+// Grows one sentence's beam by a token from its candidates, best first; returns the parents (positions in the old beam) of the
+// survivors.
+std::vector<int64_t> grow(Sentence& sentence, const std::vector<Candidate>& candidates, int64_t vocabulary, const at::Tensor& attention,
+                          const BeamOptions& options) {
   std::vector<Live> survivors;
   std::vector<int64_t> parents;
   const int64_t width = options.beam - static_cast<int64_t>(sentence.result.n_best.size());
   int64_t taken = 0;
-  for (int64_t c = 0; c < candidates && std::isfinite(values[c]); ++c) {
-    const int64_t parent = places[c] / vocabulary, token = places[c] % vocabulary;
+  for (const auto& [value, place] : candidates) {
+    const int64_t parent = place / vocabulary, token = place % vocabulary;
     const Live& from = sentence.beam[static_cast<size_t>(parent)];
-    BeamNode node{from.node, token, values[c], BeamNode::Fate::kPruned};
+    BeamNode node{from.node, token, value, BeamNode::Fate::kPruned};
     if (taken < width) {
       ++taken;
-      Live next = extend(from, token, values[c], attention.defined() ? attention[parent] : at::Tensor(), options);
+      Live next = extend(from, token, value, attention.defined() ? attention[parent] : at::Tensor(), options);
       next.node = static_cast<int64_t>(sentence.result.tree.size());
       const bool at_end = token == options.end;
       node.fate = at_end ? BeamNode::Fate::kFinished : BeamNode::Fate::kKept;
@@ -123,6 +128,52 @@ std::vector<int64_t> grow(Sentence& sentence, const double* values, const int64_
   }
   return parents;
 }
+
+// The best tokens of every row, enough that a sentence's best `wanted` are among its rows': found where the model runs, so that
+// only they travel.
+class RowBest {
+ public:
+  RowBest(const at::Tensor& log_probabilities, int64_t wanted, const std::vector<int64_t>& never)
+      : all_(log_probabilities), never_(never), wanted_(wanted) {
+    vocabulary_ = all_.size(1);
+    count_ = std::min<int64_t>(wanted + static_cast<int64_t>(never.size()) + 1, vocabulary_);
+    const auto [values, tokens] = all_.topk(count_, 1);
+    values_ = values.to(at::kCPU, at::kDouble).contiguous();
+    tokens_ = tokens.cpu().contiguous();
+  }
+
+  int64_t vocabulary() const { return vocabulary_; }
+
+  // Appends a row's candidates, as row `beam` of its sentence.
+  void add(int64_t row, int64_t beam, double so_far, std::vector<Candidate>& to) const {
+    const double* values = values_.const_data_ptr<double>() + row * count_;
+    const int64_t* tokens = tokens_.const_data_ptr<int64_t>() + row * count_;
+    const size_t before = to.size();
+    double least = std::numeric_limits<double>::infinity();  // of the `wanted` best
+    int64_t taken = 0;
+    for (int64_t k = 0; k < count_; ++k) {
+      if (forbidden(tokens[k]) || !std::isfinite(values[k])) continue;
+      if (++taken <= wanted_) least = values[k];
+      to.push_back({so_far + values[k], beam * vocabulary_ + tokens[k]});
+    }
+    // Equal ones may have been cut: which of them came first is looked up in the whole row.
+    if (count_ < vocabulary_ && values[count_ - 1] == least) {
+      to.resize(before);
+      const at::Tensor whole = all_[row].to(at::kCPU, at::kDouble).contiguous();
+      for (int64_t token = 0; token < vocabulary_; ++token) {
+        const double value = whole.const_data_ptr<double>()[token];
+        if (value >= least && std::isfinite(value) && !forbidden(token)) to.push_back({so_far + value, beam * vocabulary_ + token});
+      }
+    }
+  }
+
+ private:
+  bool forbidden(int64_t token) const { return std::find(never_.begin(), never_.end(), token) != never_.end(); }
+
+  at::Tensor all_, values_, tokens_;
+  const std::vector<int64_t>& never_;
+  int64_t wanted_, vocabulary_ = 0, count_ = 0;
+};
 
 }  // namespace
 
@@ -154,26 +205,22 @@ std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_
       }
     }
     const StepOutput output = model.step(at::tensor(last, at::kLong));
-    at::Tensor totals = output.log_probabilities.to(at::kCPU, at::kDouble) + at::tensor(so_far, at::kDouble).unsqueeze(1);
-    for (const int64_t token : options.never) totals.select(1, token).fill_(-std::numeric_limits<double>::infinity());
-    const int64_t vocabulary = totals.size(1);
+    const int64_t wanted = options.keep_tree ? 2 * options.beam : options.beam;
+    const RowBest best(output.log_probabilities, wanted, options.never);
 
     rows.clear();
     std::vector<Sentence> still;
     for (size_t s = 0; s < active.size(); ++s) {
       Sentence& sentence = active[s];
       const int64_t n = static_cast<int64_t>(sentence.beam.size());
-      // A stable sort of the best few, so that ties go to the lower place.
-      const int64_t wanted = std::min(options.keep_tree ? 2 * options.beam : options.beam, n * vocabulary);
-      const at::Tensor own = totals.narrow(0, first_row[s], n).reshape({-1});
-      const at::Tensor floor = std::get<0>(own.topk(wanted)).min();
-      const at::Tensor near = own.ge(floor).nonzero().squeeze(1);
-      const auto [sorted, order] = own.index_select(0, near).sort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
-      const at::Tensor places = near.index_select(0, order).contiguous(), values = sorted.contiguous();
+      std::vector<Candidate> candidates;
+      for (int64_t k = 0; k < n; ++k) best.add(first_row[s] + k, k, so_far[static_cast<size_t>(first_row[s] + k)], candidates);
+      std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        return a.value != b.value ? a.value > b.value : a.place < b.place;  // ties go to the lower place
+      });
+      candidates.resize(std::min(candidates.size(), static_cast<size_t>(wanted)));
       const at::Tensor attention = output.attention.defined() ? output.attention.narrow(0, first_row[s], n).cpu() : at::Tensor();
-      const std::vector<int64_t> parents =
-          grow(sentence, values.const_data_ptr<double>(), places.const_data_ptr<int64_t>(),
-               std::min<int64_t>(wanted, values.numel()), vocabulary, attention, options);
+      const std::vector<int64_t> parents = grow(sentence, candidates, best.vocabulary(), attention, options);
       if (parents.empty()) {
         auto& list = sentence.result.n_best;
         if (static_cast<int64_t>(list.size()) > options.n_best) list.resize(static_cast<size_t>(options.n_best));

@@ -224,7 +224,7 @@ std::vector<std::filesystem::path> member_folders(const std::filesystem::path& r
   return folders;
 }
 
-Run open_member(const std::filesystem::path& path, const std::string& device, int threads) {
+Run open_member(const std::filesystem::path& path, const std::string& device, int threads, const std::vector<std::string>& set) {
   const RunFolder folder(path);
   Run run;
   run.folder = path;
@@ -232,6 +232,7 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
   run.system = &find(run.config.at("system"));
   Settings settings = run.system->settings();
   settings.restore(run.config.at("options"));
+  for (const std::string& assignment : set) settings.set(assignment);
   use_threads(threads);
   run.setting = std::make_shared<Setting>(Setting{std::move(settings), run.config.at("seed"), device_of(device)});
   if (!folder.has(kModel))
@@ -274,12 +275,12 @@ Json train(const TrainRequest& request, train::Progress& progress) {
   return out;
 }
 
-Run open(const std::filesystem::path& path, const std::string& device, int threads) {
+Run open(const std::filesystem::path& path, const std::string& device, int threads, const std::vector<std::string>& set) {
   const auto folders = member_folders(path);
   auto best = folders.front();
   for (const auto& folder : folders)
     if (validation_rank(RunFolder(folder)) < validation_rank(RunFolder(best))) best = folder;
-  return open_member(best, device, threads);
+  return open_member(best, device, threads, set);
 }
 
 void predict(Run& run, Input input, std::ostream& out) {
@@ -288,7 +289,7 @@ void predict(Run& run, Input input, std::ostream& out) {
 }
 
 Json evaluate(const std::filesystem::path& path, const std::string& data, const std::string& split, const std::string& device,
-              int threads) {
+              int threads, const std::vector<std::string>& set) {
   Split wanted;
   try {
     wanted = data::split_from_name(split);
@@ -299,7 +300,7 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     throw UsageError("--split: --data brings items of its own, which are all test items; leave --split out");
   std::vector<Json> reports;
   for (const auto& folder : member_folders(path)) {
-    Run run = open_member(folder, device, threads);
+    Run run = open_member(folder, device, threads, set);
     const auto start = Clock::now();
     Source source = source_of(run.config);
     if (!data.empty()) source = {.path = data, .seed = source.seed, .all_test = true};

@@ -49,12 +49,14 @@ struct Run {
   std::filesystem::path folder;
 };
 // A RUN of several seeds or folds opens its best member by validation.
-Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0);
+// `set` changes options for this use alone: a beam, a test set, a layer to show.
+Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0,
+         const std::vector<std::string>& set = {});
 
 // {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}; of several seeds or folds the means, with
 // "spread" (standard deviations) and "runs" besides. `data` empty: the run's own.
 Json evaluate(const std::filesystem::path& folder, const std::string& data, const std::string& split,
-              const std::string& device = "cpu", int threads = 0);
+              const std::string& device = "cpu", int threads = 0, const std::vector<std::string>& set = {});
 
 // One answer for each item of the input.
 void predict(Run&, Input input, std::ostream& out);

@@ -41,7 +41,8 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
       normaliser);
   for (const auto& part : structure.all_of) {
     if (const auto* c = std::get_if<Causal>(&part)) {
-      against(c->alignment == Alignment::kBottomRight && call.query.size(-2) != call.key.size(-2),
+      against(c->alignment == Alignment::kBottomRight &&
+                  (call.query.size(-2) != call.key.size(-2) || call.key_lengths.defined()),
               "causal aligned to the bottom right with other lengths");
     } else {
       std::visit(
@@ -54,7 +55,6 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
   against(call.query.dim() != 4 || call.key.dim() != 4 || call.value.dim() != 4 ||
               call.query.size(-1) != call.key.size(-1),
           "shapes it does not take");
-  against(call.key_lengths.defined(), "key lengths");
   against(call.dropout_p > 0, "dropout, which must follow the seed");
   against(return_lse, "the log-sum-exp is asked for");
   against(call.query.numel() == 0 || call.key.numel() == 0 || call.value.numel() == 0,

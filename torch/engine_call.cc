@@ -136,7 +136,10 @@ Call canonical(const Call& given) {
                             c10::toString(call.key_lengths.scalar_type()) +
                             ", expected int32 or int64");
     }
-    call.key_lengths = canonical_array("key_lengths", call.key_lengths, call.query);
+    // Lengths may stay on the host, where checking them does not wait for the query's device.
+    call.key_lengths = call.key_lengths.device().is_cpu()
+                           ? to_int32("key_lengths", call.key_lengths)
+                           : canonical_array("key_lengths", call.key_lengths, call.query);
   }
   return call;
 }

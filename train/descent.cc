@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -36,6 +37,28 @@ bool lower_is_better(const std::string& metric) {
 
 namespace train {
 namespace {
+
+// The weights after one epoch, and what validation said of them, less is better.
+struct Kept {
+  int64_t epoch = 0;
+  double value = 0;
+  TensorMap weights;
+};
+
+// Floating-point tensors averaged in double; others are those of the first.
+TensorMap mean_of(const std::vector<Kept>& all) {
+  TensorMap out;
+  for (const auto& [name, first] : all.front().weights) {
+    if (!first.is_floating_point() || all.size() == 1) {
+      out[name] = first;
+      continue;
+    }
+    torch::Tensor sum = torch::zeros_like(first, torch::kFloat64);
+    for (const Kept& one : all) sum += one.weights.at(name);
+    out[name] = (sum / static_cast<double>(all.size())).to(first.scalar_type());
+  }
+  return out;
+}
 
 TensorMap copies(const TensorMap& tensors) {
   TensorMap out;
@@ -73,7 +96,7 @@ class Descent {
     if (const auto state = fit_.resume()) restore(*state);
     while (epoch_ < recipe_.epochs && !stopped_) run_epoch();
     fit_.save(state());  // more epochs may be asked for later
-    if (recipe_.keep == "best" && !best_.empty()) set_weights(fit_.model(), best_, "the best epoch");
+    if (!kept_.empty()) set_weights(fit_.model(), mean_of(kept_), "the epochs kept");
     fit_.model().eval();
   }
 
@@ -129,13 +152,32 @@ class Descent {
     fit_.record(std::move(line));
     history_.push_back(metrics);
     judge(metrics);
+    keep(metrics);
     ++epoch_;
     batch_ = 0;
     count_ = 0;
     loss_sum_.zero_();
   }
 
-  // Remembers the best weights and stops when nothing has become better for `patience` epochs.
+  // Puts the weights among the best, or the last, `average`. One last epoch needs no copy: the model has its weights.
+  void keep(const Metrics& metrics) {
+    const bool best = recipe_.keep == "best";
+    if (best ? metrics.empty() : recipe_.average == 1) return;
+    const Kept now{epoch_, best ? rank(metrics) : static_cast<double>(-epoch_), {}};
+    // Equal ones stay in the order in which they came.
+    const auto place = std::upper_bound(kept_.begin(), kept_.end(), now, [](const Kept& a, const Kept& b) { return a.value < b.value; });
+    if (place - kept_.begin() >= recipe_.average) return;
+    kept_.insert(place, now)->weights = copies(weights_of(fit_.model()));
+    if (static_cast<int64_t>(kept_.size()) > recipe_.average) kept_.pop_back();
+  }
+
+  // The monitored metric, turned so that less is better.
+  double rank(const Metrics& metrics) const {
+    const double value = metrics.at(recipe_.monitor);
+    return lower_is_better(recipe_.monitor) ? value : -value;
+  }
+
+  // Remembers the best epoch and stops when nothing has become better for `patience` epochs.
   void judge(const Metrics& metrics) {
     if (metrics.empty()) return;
     const auto found = metrics.find(recipe_.monitor);
@@ -144,11 +186,10 @@ class Descent {
       for (const auto& [name, value] : metrics) names += (names.empty() ? "" : ", ") + name;
       throw UsageError(fmt::format("--set monitor={}: expected one of {}", recipe_.monitor, names));
     }
-    const double value = lower_is_better(recipe_.monitor) ? found->second : -found->second;
+    const double value = rank(metrics);
     if (best_epoch_ < 0 || value < best_value_) {
       best_value_ = value;
       best_epoch_ = epoch_;
-      if (recipe_.keep == "best") best_ = copies(weights_of(fit_.model()));
     } else if (recipe_.patience > 0 && epoch_ - best_epoch_ >= recipe_.patience) {
       stopped_ = true;
       fit_.progress().line(fmt::format("stopped after epoch {}: no better {} since epoch {}", epoch_ + 1, recipe_.monitor,
@@ -169,7 +210,7 @@ class Descent {
   int64_t count_ = 0;        // of the losses summed so far in this epoch
   torch::Tensor loss_sum_;   // on the device: reading it would make each step wait
   std::vector<Metrics> history_;
-  TensorMap best_;
+  std::vector<Kept> kept_;   // best, or newest, first
   double best_value_ = std::numeric_limits<double>::infinity();
   int64_t best_epoch_ = -1;
   bool stopped_ = false;
@@ -187,7 +228,12 @@ State Descent::state() const {
                  {"stopped", stopped_}, {"history", history_}};
   put(out.tensors, "model.", copies(weights_of(fit_.model())));
   put(out.tensors, "optimiser.", optimiser_.state());
-  put(out.tensors, "best.", best_);
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const std::string name = fmt::format("kept.{}.", i);
+    out.numbers["kept"].push_back(kept_[i].epoch);
+    put(out.tensors, name + "weights.", kept_[i].weights);
+    out.tensors[name + "value"] = torch::tensor(kept_[i].value, torch::kFloat64);
+  }
   out.tensors["loss_sum"] = loss_sum_;
   out.tensors["best_value"] = torch::tensor(best_value_, torch::kFloat64);
   out.tensors["generator"] = at::globalContext().defaultGenerator(torch::kCPU).get_state();
@@ -206,7 +252,11 @@ void Descent::restore(const State& saved) {
   history_ = saved.numbers.at("history").get<std::vector<Metrics>>();
   set_weights(fit_.model(), take(saved.tensors, "model."), "state.safetensors");
   optimiser_.restore(take(saved.tensors, "optimiser."));
-  best_ = take(saved.tensors, "best.");
+  for (const int64_t epoch : saved.numbers.value("kept", std::vector<int64_t>())) {
+    const std::string name = fmt::format("kept.{}.", kept_.size());
+    kept_.push_back({epoch, saved.tensors.at(name + "value").item<double>(), take(saved.tensors, name + "weights.")});
+    for (auto& [key, tensor] : kept_.back().weights) tensor = tensor.to(fit_.setting().device);
+  }
   loss_sum_ = saved.tensors.at("loss_sum").to(loss_device());
   best_value_ = saved.tensors.at("best_value").item<double>();
   set_generator(torch::kCPU, saved.tensors.at("generator"));

@@ -28,6 +28,7 @@ std::vector<Option> options_of(const Recipe& r) {
       Option("patience", r.patience, "epochs without a better validation before stopping; 0: never").at_least(0),
       Option("monitor", r.monitor.c_str(), "validation metric that decides which weights are best"),
       Option("keep", r.keep.c_str(), "which weights are the run's").among({"best", "last"}),
+      Option("average", r.average, "mean of the weights after this many best (or last) epochs").between(1, 100),
   };
 }
 
@@ -50,7 +51,8 @@ Recipe recipe_of(const Settings& s) {
           .clip = s.number("clip"),
           .patience = s.integer("patience"),
           .monitor = s.text("monitor"),
-          .keep = s.text("keep")};
+          .keep = s.text("keep"),
+          .average = s.integer("average")};
 }
 
 double rate_factor(const Recipe& recipe, int64_t step, int64_t epoch, int64_t total_steps) {

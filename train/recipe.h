@@ -27,6 +27,7 @@ struct Recipe {
   int64_t patience = 0;      // epochs without improvement before stopping; 0: never stop early
   std::string monitor = "loss";  // the validation metric that decides
   std::string keep = "best";     // best: the weights of the best validation; last
+  int64_t average = 1;           // the mean of the weights after so many best, or last, epochs
 };
 
 // The recipe as options whose defaults it gives, and back.

@@ -12,9 +12,10 @@ namespace fovea::translate {
 
 struct Batch {
   at::Tensor source;          // int64 [B, S]
-  at::Tensor source_lengths;  // int32 [B], EOS counted
+  at::Tensor source_lengths;  // int32 [B], EOS counted; on the host, where nothing has to wait for them
   at::Tensor target_in;       // int64 [B, T]
   at::Tensor target_out;      // int64 [B, T], PAD where a target has ended
+  int64_t target_tokens = 0;  // real ones in target_out
 };
 
 // A pair in tokens.
@@ -30,8 +31,7 @@ Batch make_sources(const std::vector<const Encoded*>& sources, c10::Device devic
 // by their number; `plain` is the same without smoothing, detached.
 struct TokenLoss {
   at::Tensor smoothed, plain;
-  int64_t tokens = 0;
 };
-TokenLoss token_loss(const at::Tensor& logits, const at::Tensor& target, double smoothing);
+TokenLoss token_loss(const at::Tensor& logits, const Batch& batch, double smoothing);
 
 }  // namespace fovea::translate

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::string_view kWordsMagic = "fovea words 1", kCharactersMagic = "fovea characters 1";
 
-std::string prepared(std::string_view line, bool lowercase) {
-  return lowercase ? metrics::encode_utf8(metrics::lower(metrics::decode_utf8(line))) : std::string(line);
-}
-
 std::vector<std::string> units(std::string_view line, CodecKind kind) {
   std::vector<std::string> out;
   const std::u32string text = metrics::decode_utf8(line);
@@ -31,12 +27,11 @@ std::vector<std::string> units(std::string_view line, CodecKind kind) {
 // Words or characters, numbered by a vocabulary; each is a word of its own to alignments.
 class ListCodec : public Codec {
  public:
-  ListCodec(CodecKind kind, bool lowercase, data::Vocabulary vocabulary)
-      : kind_(kind), lowercase_(lowercase), vocabulary_(std::move(vocabulary)) {}
+  ListCodec(CodecKind kind, data::Vocabulary vocabulary) : kind_(kind), vocabulary_(std::move(vocabulary)) {}
 
   Encoded encode(std::string_view line) const override {
     Encoded out;
-    out.ids = vocabulary_.ids(units(prepared(line, lowercase_), kind_));
+    out.ids = vocabulary_.ids(units(line, kind_));
     out.words.resize(out.ids.size());
     std::iota(out.words.begin(), out.words.end(), 0);
     return out;
@@ -53,19 +48,17 @@ class ListCodec : public Codec {
   std::string piece(int64_t id) const override { return vocabulary_.word(id); }
   int64_t size() const override { return vocabulary_.size(); }
   std::string bytes() const override {
-    std::string out(kind_ == CodecKind::kWords ? kWordsMagic : kCharactersMagic);
-    return out + (lowercase_ ? " lowercase\n" : "\n") + vocabulary_.text();
+    return std::string(kind_ == CodecKind::kWords ? kWordsMagic : kCharactersMagic) + "\n" + vocabulary_.text();
   }
 
  private:
   CodecKind kind_;
-  bool lowercase_;
   data::Vocabulary vocabulary_;
 };
 
 data::Vocabulary learn_vocabulary(const std::vector<std::string>& lines, const CodecRequest& request) {
   std::vector<std::vector<std::string>> sentences;
-  for (const std::string& line : lines) sentences.push_back(units(prepared(line, request.lowercase), request.kind));
+  for (const std::string& line : lines) sentences.push_back(units(line, request.kind));
   return data::Vocabulary::of(sentences, {.least_count = request.min_count, .most_words = request.size});
 }
 
@@ -73,8 +66,7 @@ std::unique_ptr<Codec> list_from_bytes(std::string_view bytes, const std::string
   const size_t end = std::min(bytes.find('\n'), bytes.size() - 1);
   const std::string_view head = bytes.substr(0, end);
   const CodecKind kind = head.starts_with(kWordsMagic) ? CodecKind::kWords : CodecKind::kCharacters;
-  return std::make_unique<ListCodec>(kind, head.ends_with(" lowercase"),
-                                     data::Vocabulary::parse(std::string(bytes.substr(end + 1)), name));
+  return std::make_unique<ListCodec>(kind, data::Vocabulary::parse(std::string(bytes.substr(end + 1)), name));
 }
 
 }  // namespace
@@ -86,9 +78,11 @@ CodecKind codec_kind(std::string_view name) {
   throw InvalidArgument("tokens: '" + std::string(name) + "', expected words, characters or pieces");
 }
 
+std::string lower_case(std::string_view line) { return metrics::encode_utf8(metrics::lower(metrics::decode_utf8(line))); }
+
 std::unique_ptr<Codec> learn_codec(const std::vector<std::string>& lines, const CodecRequest& request) {
-  if (request.kind == CodecKind::kPieces) return learn_pieces(lines, request.size, request.lowercase);
-  return std::make_unique<ListCodec>(request.kind, request.lowercase, learn_vocabulary(lines, request));
+  if (request.kind == CodecKind::kPieces) return learn_pieces(lines, request.size);
+  return std::make_unique<ListCodec>(request.kind, learn_vocabulary(lines, request));
 }
 
 std::unique_ptr<Codec> codec_from_bytes(std::string_view bytes, const std::string& name) {

@@ -36,8 +36,10 @@ struct CodecRequest {
   CodecKind kind = CodecKind::kWords;
   int64_t size = 0;       // pieces: of the vocabulary; words: the most frequent, 0 for all
   int64_t min_count = 1;  // words: rarer ones are UNK
-  bool lowercase = false;
 };
+
+// Lower case as Python's str.lower has it: "ß" stays, where case folding would write "ss".
+std::string lower_case(std::string_view line);
 
 // Learned from lines. SentencePiece (Kudo & Richardson 2018) learns byte-pair pieces; a size larger than the text can fill
 // is lowered to what it can.

@@ -66,14 +66,14 @@ class Lines : public sp::SentenceIterator {
 
 }  // namespace
 
-std::unique_ptr<Codec> learn_pieces(const std::vector<std::string>& lines, int64_t size, bool lowercase) {
+std::unique_ptr<Codec> learn_pieces(const std::vector<std::string>& lines, int64_t size) {
   if (lines.empty()) throw InvalidArgument("pieces: no lines to learn from, expected at least one");
   std::string model;
   Lines iterator(lines);
   const sp::util::Status status = sp::SentencePieceTrainer::Train(
       {{"model_type", "bpe"}, {"vocab_size", std::to_string(size)}, {"hard_vocab_limit", "false"},
        {"pad_id", "0"}, {"unk_id", "1"}, {"bos_id", "2"}, {"eos_id", "3"}, {"character_coverage", "1.0"},
-       {"normalization_rule_name", lowercase ? "nmt_nfkc_cf" : "nmt_nfkc"}, {"minloglevel", "2"}, {"num_threads", "1"}},
+       {"normalization_rule_name", "nmt_nfkc"}, {"minloglevel", "2"}, {"num_threads", "1"}},
       &iterator, &model);
   if (!status.ok()) throw InvalidArgument("pieces: SentencePiece could not learn " + std::to_string(size) + " pieces: " + status.ToString());
   return std::make_unique<PieceCodec>(model, "pieces");

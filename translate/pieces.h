@@ -5,7 +5,7 @@
 
 namespace fovea::translate {
 
-std::unique_ptr<Codec> learn_pieces(const std::vector<std::string>& lines, int64_t size, bool lowercase);
+std::unique_ptr<Codec> learn_pieces(const std::vector<std::string>& lines, int64_t size);
 std::unique_ptr<Codec> pieces_from_bytes(std::string_view bytes, const std::string& name);
 
 }  // namespace fovea::translate

@@ -68,6 +68,11 @@ void TranslationTask::read(const Source& source) {
   train_.pairs = std::move(corpus.train);
   validation_.pairs = std::move(corpus.validation);
   test_.pairs = std::move(corpus.test);
+  if (o.flag("lowercase")) {
+    for (Part* p : {&train_, &validation_, &test_}) {
+      for (Pair& pair : p->pairs) pair = {lower_case(pair.source), lower_case(pair.target), std::move(pair.links)};
+    }
+  }
   if (source_codec_) {
     for (Part* p : {&train_, &validation_, &test_}) encode(*p);
   }
@@ -78,8 +83,7 @@ void TranslationTask::prepare() {
   std::string tokens = o.text("tokens");
   const bool has_truth = !train_.pairs.empty() && !train_.pairs.front().links.possible.empty();
   if (tokens == "auto") tokens = !has_truth ? "pieces" : o.text("generator") == "dates" ? "characters" : "words";
-  CodecRequest request{.kind = codec_kind(tokens), .size = o.integer("vocabulary"), .min_count = o.integer("min_count"),
-                       .lowercase = o.flag("lowercase")};
+  CodecRequest request{.kind = codec_kind(tokens), .size = o.integer("vocabulary"), .min_count = o.integer("min_count")};
   std::vector<std::string> source, target;
   for (const Pair& pair : train_.pairs) {
     source.push_back(pair.source);
@@ -107,6 +111,10 @@ void TranslationTask::prepare() {
 void TranslationTask::encode(Part& p) const {
   p.tokens.clear();
   for (const Pair& pair : p.pairs) p.tokens.push_back({source_codec_->encode(pair.source), target_codec_->encode(pair.target)});
+}
+
+Encoded TranslationTask::read_source(const std::string& line) const {
+  return source_codec_->encode(setting_.options.flag("lowercase") ? lower_case(line) : line);
 }
 
 Assets TranslationTask::assets() const {
@@ -139,26 +147,28 @@ Loss TranslationTask::loss(const fovea::Batch& chosen) {
   std::vector<const Tokens*> items;
   for (const int64_t i : chosen.items) items.push_back(&train_.tokens[static_cast<size_t>(i)]);
   const Batch batch = make_batch(items, setting_.device);
-  const TokenLoss loss = token_loss(model_->logits(batch), batch.target_out, setting_.options.number("label_smoothing"));
-  return {loss.smoothed, loss.tokens};
+  const TokenLoss loss = token_loss(model_->logits(batch), batch, setting_.options.number("label_smoothing"));
+  return {loss.smoothed, batch.target_tokens};
 }
 
 TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) {
   const at::NoGradGuard no_grad;
   Forced result;
   result.links.resize(want_links ? p.tokens.size() : 0);
+  std::vector<at::Tensor> losses;  // read once, at the end
   for (const auto& rows : data::ordered_batches(static_cast<int64_t>(p.tokens.size()), lengths_of(p.tokens), {.tokens = kEvaluateTokens})) {
     std::vector<const Tokens*> items;
     for (const int64_t i : rows) items.push_back(&p.tokens[static_cast<size_t>(i)]);
     const Batch batch = make_batch(items, setting_.device);
-    const TokenLoss loss = token_loss(model_->logits(batch), batch.target_out, 0);
-    result.loss += loss.plain.item<double>() * static_cast<double>(loss.tokens);
-    result.tokens += loss.tokens;
+    const TokenLoss loss = token_loss(model_->logits(batch), batch, 0);
+    losses.push_back(loss.plain.to(at::kDouble) * static_cast<double>(batch.target_tokens));
+    result.tokens += batch.target_tokens;
     const at::Tensor soft = want_links ? model_->alignment(batch) : at::Tensor();
     for (size_t k = 0; soft.defined() && k < items.size(); ++k) {
       result.links[static_cast<size_t>(rows[k])] = best_links(word_weights(soft[static_cast<int64_t>(k)], *items[k]));
     }
   }
+  if (!losses.empty()) result.loss = at::stack(losses).sum().item<double>();
   return result;
 }
 
@@ -213,13 +223,12 @@ Evaluation TranslationTask::evaluate(Split split) {
     references[0].push_back(p.pairs[i].target);
     exact += hypotheses.back() == p.pairs[i].target;
   }
-  const bool lowercase = setting_.options.flag("lowercase");
   const bool has_truth = !p.pairs.front().links.possible.empty();
   const Forced f = forced(p, has_truth);
   Evaluation result;
   result.items = static_cast<int64_t>(p.pairs.size());
-  result.metrics = {{"bleu", metrics::corpus_bleu(hypotheses, references, {.lowercase = lowercase}).score},
-                    {"chrf", metrics::corpus_chrf(hypotheses, references, {.lowercase = lowercase})},
+  result.metrics = {{"bleu", metrics::corpus_bleu(hypotheses, references, {}).score},
+                    {"chrf", metrics::corpus_chrf(hypotheses, references, {})},
                     {"exact", exact / static_cast<double>(p.pairs.size())},
                     {"perplexity", std::exp(f.loss / static_cast<double>(f.tokens))}};
   if (has_truth && !f.links.empty() && !f.links.front().empty()) {
@@ -244,7 +253,7 @@ void TranslationTask::predict(Input input, std::ostream& out) {
     while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 && std::getline(input.stream, line)) lines.push_back(line);
     std::vector<Encoded> encoded;
     std::vector<const Encoded*> sources;
-    for (const std::string& text : lines) encoded.push_back(source_codec_->encode(text));
+    for (const std::string& text : lines) encoded.push_back(read_source(text));
     for (const Encoded& e : encoded) sources.push_back(&e);
     const std::vector<nn::SearchResult> found = translate(sources, beam_options());
     for (size_t i = 0; i < lines.size(); ++i) {
@@ -274,7 +283,7 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
   }
   std::vector<explain::Explanation> all;
   for (const Pair& pair : pairs) {
-    const Encoded source = source_codec_->encode(pair.source);
+    const Encoded source = read_source(pair.source);
     nn::BeamOptions options = beam_options();
     options.keep_tree = true;
     const nn::SearchResult found = translate({&source}, options)[0];

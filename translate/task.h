@@ -47,6 +47,7 @@ class TranslationTask : public GradientTask {
   };
   const Part& part(Split) const;
   void encode(Part&) const;
+  Encoded read_source(const std::string& line) const;  // a line of a user's
   std::vector<nn::SearchResult> translate(const std::vector<const Encoded*>& sources, const nn::BeamOptions&);
   nn::BeamOptions beam_options() const;
   // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.

@@ -76,7 +76,8 @@ class BahdanauModel::Steps : public nn::StepModel {
 
   void select(const at::Tensor& rows) override {
     const at::Tensor r = rows.to(state_.device());
-    for (at::Tensor* t : {&state_, &memory_.states, &memory_.keys, &memory_.lengths}) *t = t->index_select(0, r);
+    for (at::Tensor* t : {&state_, &memory_.states, &memory_.keys}) *t = t->index_select(0, r);
+    memory_.lengths = memory_.lengths.index_select(0, rows);
   }
   nn::StepOutput step(const at::Tensor& tokens) override {
     nn::StepOutput out;

@@ -97,7 +97,8 @@ class ConvS2SModel::Steps : public nn::StepModel {
   Steps(ConvS2SModel& model, const Batch& sources, Want want) : model_(model), want_(want), memory_(model.encode(sources)) {}
   void select(const at::Tensor& rows) override {
     const at::Tensor r = rows.to(memory_.keys.device());
-    for (at::Tensor* t : {&memory_.keys, &memory_.values, &memory_.lengths}) *t = t->index_select(0, r);
+    for (at::Tensor* t : {&memory_.keys, &memory_.values}) *t = t->index_select(0, r);
+    memory_.lengths = memory_.lengths.index_select(0, rows);
     if (prefix_.defined()) prefix_ = prefix_.index_select(0, r);
   }
   nn::StepOutput step(const at::Tensor& tokens) override {

@@ -69,7 +69,7 @@ LuongModel::Memory LuongModel::encode(const Batch& batch, Decoder* decoder) {
   }
   Memory memory;
   memory.lengths = batch.source_lengths;
-  if (config_.reverse) memory.shown_at = translate::reversed_positions(batch.source.size(1), batch.source_lengths);
+  if (config_.reverse) memory.shown_at = translate::reversed_positions(batch.source, batch.source_lengths);
   const at::Tensor tokens = config_.reverse ? batch.source.gather(1, memory.shown_at) : batch.source;
   const nn::Encoded encoded = encoder_->forward(at::dropout(source_(tokens), config_.dropout, is_training()), batch.source_lengths);
   memory.states = encoded.states;
@@ -100,7 +100,10 @@ LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& state,
   Look out{.query = state.unsqueeze(1).unsqueeze(1), .keys = heads_of_one(memory.keys), .choices = {}, .factor = {}};
   switch (config_.score) {
     case LuongScore::kDot: out.choices.score = Dot{1.0}; break;
-    case LuongScore::kGeneral: out.choices.score = Bilinear{general_, 1.0}; break;
+    case LuongScore::kGeneral:  // s' W h is a dot product of W' s, projected once a step, with h
+      out.query = at::matmul(state, general_).unsqueeze(1).unsqueeze(1);
+      out.choices.score = Dot{1.0};
+      break;
     case LuongScore::kConcat:
       out.query = concat_query_(state).unsqueeze(1).unsqueeze(1);
       out.choices.score = Additive{concat_};
@@ -115,7 +118,7 @@ LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& state,
   const double half = static_cast<double>(config_.half_window);
   at::Tensor centre = at::full({1, 1}, static_cast<double>(t), state.options());
   if (config_.window == LuongWindow::kPredictive) {
-    centre = memory.lengths.to(state.scalar_type()).unsqueeze(1) * at::sigmoid(position_score_(at::tanh(position_(state))));
+    centre = memory.lengths.to(state.options(), /*non_blocking=*/true).unsqueeze(1) * at::sigmoid(position_score_(at::tanh(position_(state))));
     // A Gaussian about the predicted place, not renormalised; it multiplies the weights, hence the values.
     out.factor = at::exp(-(place - centre).square() / (2 * (half / 2) * (half / 2)));
   }
@@ -155,7 +158,8 @@ class LuongModel::Steps : public nn::StepModel {
   void select(const at::Tensor& rows) override {
     const at::Tensor r = rows.to(memory_.states.device());
     const auto pick = [&](at::Tensor& t) { if (t.defined()) t = t.index_select(0, r); };
-    for (at::Tensor* t : {&memory_.states, &memory_.keys, &memory_.lengths, &memory_.shown_at, &decoder_.fed}) pick(*t);
+    for (at::Tensor* t : {&memory_.states, &memory_.keys, &memory_.shown_at, &decoder_.fed}) pick(*t);
+    memory_.lengths = memory_.lengths.index_select(0, rows);
     for (at::Tensor& t : decoder_.hidden) pick(t);
     for (at::Tensor& t : decoder_.cells) pick(t);
   }

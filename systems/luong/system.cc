@@ -56,7 +56,7 @@ const Registration registered{System{
                          "<msub><mi>a</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><msub><mi>h</mi><mi>j</mi></msub><mo>;</mo><msub><mi>s</mi><mi>t</mi></msub>"
                          "<mo>]</mo><mo>)</mo></mrow></math>",
              .equation_text = "e_tj = s_t' W h_j;  s~_t = tanh(W_c [sum_j softmax_j(e_tj) h_j; s_t])",
-             .code = "auto context = fovea::attend(state, states, states, {.score = fovea::Bilinear{W, 1.0}},\n"
+             .code = "auto context = fovea::attend(state.matmul(W), states, states, {.score = fovea::Dot{1.0}},\n"
                      "                             {.key_lengths = lengths});",
              .triple = {"decoder state s_t", "encoder state h_j", "encoder state h_j", "dot, bilinear, additive or location", "softmax", "source or a window"},
              .formats = {"generated dates (default), a reordered language or copy-and-reverse", "folder of PART.LANG[.gz] parallel text",

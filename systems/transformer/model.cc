@@ -57,13 +57,12 @@ class TransformerModel::Steps : public nn::StepModel {
         caches_(model.transformer_->decoder->start(memory_)) {}
 
   void select(const at::Tensor& rows) override {
-    const at::Tensor on_device = rows.to(lengths_.device());
-    lengths_ = lengths_.index_select(0, on_device);
-    nn::reorder(caches_, on_device);
+    lengths_ = lengths_.index_select(0, rows);
+    nn::reorder(caches_, rows.to(memory_.device()));
   }
 
   nn::StepOutput step(const at::Tensor& tokens) override {
-    at::Tensor x = model_.embed(model_.target_, tokens.to(lengths_.device()).unsqueeze(1), position_++);
+    at::Tensor x = model_.embed(model_.target_, tokens.to(memory_.device()).unsqueeze(1), position_++);
     nn::DecoderImpl& decoder = *model_.transformer_->decoder;
     const nn::Attention cross{.key_lengths = lengths_};
     nn::StepOutput out;

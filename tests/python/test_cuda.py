@@ -60,6 +60,25 @@ def test_log_sum_exp_dropout_and_sampling():
     check(score="bias", normaliser="top_k", return_lse=True)
 
 
+def test_key_lengths_on_either_device_hide_whatever_padding_holds():
+    torch.manual_seed(0)
+    for score, structure in ((fovea.Dot(), fovea.Dense()), (fovea.Dot(), fovea.Causal()), (fovea.Cosine(1.0), fovea.Dense())):
+        query, key, value = torch.randn(3, 3, 2, 7, 8).unbind(0)
+        lengths = torch.tensor([5, 0, 7], dtype=torch.int32)
+        key[0, :, 5:], value[0, :, 5:] = float("nan"), float("inf")
+        expected, *expected_gradients = gradients_of(query, key, value, score, structure, lengths)
+        for given in (lengths, lengths.cuda()):
+            got, *gradients = gradients_of(query.cuda(), key.cuda(), value.cuda(), score, structure, given)
+            for a, b in zip((got, *gradients), (expected, *expected_gradients)):
+                torch.testing.assert_close(a.cpu(), b, atol=2e-5, rtol=1e-4)
+
+
+def gradients_of(query, key, value, score, structure, lengths):
+    inputs = [x.detach().clone().requires_grad_() for x in (query, key, value)]
+    out = fovea.attend(*inputs, score, structure=structure, key_lengths=lengths)
+    return out.detach(), *torch.autograd.grad(out.square().sum(), inputs)
+
+
 def test_second_derivatives():
     query, key, value = (x.detach().cuda().requires_grad_() for x in operands("dot"))
     attend = lambda q, k, v: fovea.attend(q, k, v, fovea.Dot().soft_cap(2.0), fovea.Entmax())

@@ -107,6 +107,43 @@ TEST_F(Frame, MoreEpochsContinueARun) {
   EXPECT_EQ(contents(base_ / "whole/metrics.jsonl"), contents(base_ / "part/metrics.jsonl"));
 }
 
+TEST_F(Frame, AveragesTheWeightsOfTheLastEpochs) {
+  std::vector<std::map<std::string, torch::Tensor>> last;
+  for (const char* epochs : {"2", "3", "4"}) {
+    auto one = request(std::string("until-") + epochs);
+    one.set = {std::string("epochs=") + epochs, "keep=last"};
+    run(one);
+    last.push_back(train::read_tensors((base_ / one.out.filename() / "model.safetensors").string()).tensors);
+  }
+  auto mean = request("mean");
+  mean.set = {"epochs=3", "keep=last", "average=3"};
+  run(mean);
+  mean.set[0] = "epochs=4";
+  mean.resume = true;  // what was kept before comes back
+  run(mean);
+  for (const auto& [name, tensor] : train::read_tensors((base_ / "mean/model.safetensors").string()).tensors) {
+    const torch::Tensor expected = (last[0][name].to(torch::kDouble) + last[1][name] + last[2][name]) / 3;
+    EXPECT_LE((tensor - expected).abs().max().item<double>(), 1e-7 * expected.abs().max().item<double>()) << name;
+  }
+}
+
+TEST_F(Frame, AveragesTheWeightsOfTheBestEpochs) {
+  auto one = request("one"), all = request("all"), last = request("last");
+  for (auto* r : {&one, &all, &last}) r->set = {"epochs=3"};
+  all.set.push_back("average=3");
+  last.set.insert(last.set.end(), {"keep=last", "average=3"});
+  for (auto* r : {&one, &all, &last}) run(*r);
+  // Of three epochs the three best are the three last; the best alone is another thing.
+  const auto weights = [&](const char* name) { return train::read_tensors((base_ / name / "model.safetensors").string()).tensors; };
+  const auto a = weights("all"), b = weights("last"), c = weights("one");
+  double other = 0;
+  for (const auto& [name, tensor] : a) {
+    EXPECT_LE((tensor - b.at(name)).abs().max().item<double>(), 1e-6);
+    other = std::max(other, (tensor - c.at(name)).abs().max().item<double>());
+  }
+  EXPECT_GT(other, 1e-4);
+}
+
 TEST_F(Frame, InterruptSavesAndResumesToTheSameWeights) {
   auto whole = request("whole"), stopped = request("stopped");
   run(whole);

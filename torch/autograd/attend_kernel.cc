@@ -169,8 +169,8 @@ Outputs attend_autograd(const Tensor& query, const Tensor& key, const Tensor& va
                     0};
     if (sdpa_declines(call, return_lse).empty()) {
       const Tensor none = nothing(query);
-      return {sdpa(call).contiguous(), none, none.clone(),
-              at::zeros({}, query.options().dtype(at::kLong))};
+      auto [output, empty_rows] = sdpa(call);
+      return {output, none, none.clone(), empty_rows};
     }
   }
   auto all = AttendFunction::apply(

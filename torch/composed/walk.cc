@@ -32,7 +32,10 @@ Tensor repeat_heads(const Tensor& x, int64_t heads) {
 Tensor lengths_of(const Call& call, int64_t batch, int64_t batches, int64_t keys) {
   const auto options = call.query.options().dtype(at::kLong);
   if (!call.key_lengths.defined()) return at::full({batches, 1, 1, 1}, keys, options);
-  return call.key_lengths.to(options).narrow(0, batch, batches).clamp_max(keys).view({-1, 1, 1, 1});
+  return call.key_lengths.to(options, /*non_blocking=*/true)
+      .narrow(0, batch, batches)
+      .clamp_max(keys)
+      .view({-1, 1, 1, 1});
 }
 
 std::vector<int64_t> to_vector(const Tensor& offsets) {
@@ -87,8 +90,24 @@ Tensor only_allowed(const Tensor& rows, const Tensor& allowed) {
 }
 
 bool all_finite(const Tensor& x) { return x.isfinite().all().item<bool>(); }
+
+// Whether all queries of a sequence see the same keys, up to its length. Padding is then taken out
+// of the operands, and the device need not be waited for to say whether they are finite.
+bool only_lengths_mask(const Structure& structure) {
+  return std::all_of(structure.all_of.begin(), structure.all_of.end(),
+                     [](const auto& part) { return std::holds_alternative<Dense>(part); });
+}
 bool operands_finite(const Call& call) {
-  return all_finite(call.query) && all_finite(call.key) && all_finite(call.value);
+  return only_lengths_mask(call.choices.structure) ||
+         (all_finite(call.query) && all_finite(call.key) && all_finite(call.value));
+}
+
+// Zeros for every row that no query sees and for every query that sees no row.
+void take_out_padding(Block& block) {
+  const Tensor real = block.j.view({1, 1, -1, 1}) < block.lengths;
+  block.query = at::where(block.lengths > 0, block.query, 0.0);
+  block.key = at::where(real, block.key, 0.0);
+  block.value = at::where(real, block.value, 0.0);
 }
 
 // The block of queries `rows` (int64 [l, 1]); `first` is the first of a range, or -1.
@@ -116,6 +135,9 @@ Block make_block(const Call& call, const Sequences& sequences, const Tensor& row
     block.value = sequences.value;
   }
   block.allowed = allowed_pairs(call.choices.structure, block);
+  if (call.key_lengths.defined() && only_lengths_mask(call.choices.structure)) {
+    take_out_padding(block);
+  }
   if (!finite) {
     const Tensor allowed = block.allowed.expand({block.batches, -1, count, block.columns()});
     if (!block.own_keys()) {

@@ -11,12 +11,33 @@
 
 namespace fovea::operators {
 
-Tensor sdpa(const Call& call) {
+Fused sdpa(const Call& call) {
   const auto scale = std::get<Dot>(call.choices.score.kind).scale;
-  return at::scaled_dot_product_attention(
-      call.query, call.key, call.value, /*attn_mask=*/{}, /*dropout_p=*/0.0,
-      find_structure<Causal>(call.choices.structure) != nullptr, scale,
-      /*enable_gqa=*/call.query.size(1) != call.key.size(1));
+  const bool causal = find_structure<Causal>(call.choices.structure) != nullptr;
+  const bool grouped = call.query.size(1) != call.key.size(1);
+  const auto integers = call.query.options().dtype(at::kLong).requires_grad(false);
+  if (!call.key_lengths.defined()) {
+    return {at::scaled_dot_product_attention(call.query, call.key, call.value, {}, 0.0, causal,
+                                             scale, grouped)
+                .contiguous(),
+            at::zeros({}, integers)};
+  }
+  // Keys and values past the end become zeros, so that nothing they hold, not even a NaN, is seen
+  // in a product. A row without keys sees one such zero: output 0, gradient 0. Nothing here waits
+  // for the device.
+  const int64_t queries = call.query.size(2), keys = call.key.size(2);
+  const Tensor lengths =
+      call.key_lengths.to(integers, /*non_blocking=*/true).view({-1, 1, 1, 1});
+  const Tensor j = at::arange(keys, integers).view({1, 1, 1, -1});
+  const Tensor real = (j < lengths).transpose(2, 3);  // [B, 1, S, 1]
+  Tensor keep = j < lengths.clamp_min(1);
+  if (causal) keep = keep & (j <= at::arange(queries, integers).view({1, 1, -1, 1}));
+  keep = keep.expand({-1, -1, queries, -1});
+  const Tensor none = lengths <= 0;
+  const Tensor output = at::scaled_dot_product_attention(
+      at::where(none, 0.0, call.query), at::where(real, call.key, 0.0),
+      at::where(real, call.value, 0.0), keep, 0.0, /*is_causal=*/false, scale, grouped);
+  return {output.contiguous(), none.sum() * (call.query.size(1) * queries)};
 }
 
 namespace {
@@ -29,8 +50,8 @@ Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
   check_call(call, return_lse);
   const Tensor none = nothing(query).to(arithmetic_type(query));
   if (sdpa_declines(call, return_lse).empty()) {
-    return {sdpa(call).contiguous(), none, none.clone(),
-            at::zeros({}, query.options().dtype(at::kLong))};
+    auto [output, empty_rows] = sdpa(call);
+    return {output, none, none.clone(), empty_rows};
   }
   if (strict) refuse_fallback(call, return_lse);
   const at::NoGradGuard guard;

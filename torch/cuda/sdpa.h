@@ -5,6 +5,9 @@
 
 namespace fovea::operators {
 
-at::Tensor sdpa(const Call& call);
+struct Fused {
+  at::Tensor output, empty_rows;  // int64 scalar
+};
+Fused sdpa(const Call& call);
 
 }  // namespace fovea::operators
