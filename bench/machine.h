@@ -13,7 +13,7 @@ struct Machine {
   int64_t l1_bytes = 0, l2_bytes = 0,
           l3_bytes = 0;  // of a core; L3 of the socket; 0 where the system does not say
   std::string simd_target;
-  std::string bf16;  // "AMX", "dpbf16" or ""
+  std::string bf16;  // "AMX", "dpbf16" or "", and what libtorch is held to where it cannot use it
   std::string libtorch, compiler, system;
   double load = 0;  // one-minute load average when the run began: above the cores' share, figures
                     // are disturbed

@@ -1,6 +1,8 @@
 // The roof of bfloat16 products. Highway 1.0.3 knows neither instruction, so these are intrinsics
 // behind run-time checks.
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 
 #include "bench/roof_kernels.h"
 
@@ -84,6 +86,14 @@ bool has_amx() {
 
 }  // namespace
 
+// Leaf 0x1D lists the shapes tiles may have. Some hypervisors hide it; oneDNN then finds none, configures none, and dies at its
+// first tile instruction, and libtorch with it.
+static bool palettes_are_hidden() {
+  if (bf16_unit().name != std::string("AMX")) return false;
+  unsigned palettes = 0, b = 0, c = 0, d = 0;
+  return !__get_cpuid_count(0x1d, 0, &palettes, &b, &c, &d) || palettes == 0;
+}
+
 const Bf16Unit& bf16_unit() {
   static const Bf16Unit unit = has_amx()      ? Bf16Unit{"AMX", kAmxFlops, run_amx}
                                : has_dpbf16() ? Bf16Unit{"dpbf16", kDpbf16Flops, run_dpbf16}
@@ -93,10 +103,18 @@ const Bf16Unit& bf16_unit() {
 
 #else
 
+static bool palettes_are_hidden() { return false; }
 const Bf16Unit& bf16_unit() {
   static const Bf16Unit unit{"", 0, nullptr};
   return unit;
 }
 
 #endif
+
+bool hold_libtorch_to_what_runs() {
+  if (!palettes_are_hidden()) return false;
+  setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", 0);
+  return true;
+}
+
 }  // namespace fovea::bench

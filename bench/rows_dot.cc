@@ -130,6 +130,7 @@ void add_modifiers(std::vector<Row>& rows) {
 void add_bf16(std::vector<Row>& rows) {
   const std::string instruction = bf16_unit().name;
   if (instruction.empty()) return;
+  hold_libtorch_to_what_runs();
   const Shape shape = square(8, 2048);
   constexpr Pass kPass = Pass::kForward;
   rows.push_back({.name = row_name("dot-bf16", "2048", "dense", kPass),

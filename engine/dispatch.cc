@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "engine/bf16/products.h"
 #include "engine/decode.h"
 #include "engine/graph_rank_one.h"
 #include "engine/strided_path.h"
@@ -39,7 +40,8 @@ std::string explain_dispatch(const Problem& problem) {
     text += std::string(path.name) + ": " + verdict + reason + "\n";
     taken = taken || reason.empty();
   }
-  return text + "simd: " + simd_target() + "\n";
+  const Bf16Products* bf16 = bf16_products();
+  return text + "simd: " + simd_target() + (bf16 ? std::string(", bf16 products by ") + bf16->name : "") + "\n";
 }
 
 }  // namespace fovea::engine

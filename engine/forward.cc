@@ -15,13 +15,19 @@ namespace {
 // A head is one ticket, its keys packed by the worker that uses them, when there are enough heads to keep all workers busy.
 constexpr size_t kHeadsForEach = 4;
 
+// bfloat16 values are summed by the processor's own instructions, where it has them and whole vectors of columns to fill.
+Panels panels_of(const Problem& problem, const Geometry& g) {
+  const bool native = problem.value.dtype == DType::kBFloat16 && bf16_products() && g.value_width >= 16;
+  return native ? Panels::kKeysAndPairs : Panels::kKeys;
+}
+
 template <class T>
 class ForwardDriver {
  public:
   ForwardDriver(const Problem& problem, const Geometry& geometry, const Result& result)
       : pass_(problem, geometry, nullptr),
         g_(geometry),
-        keys_(problem, geometry, *pass_.stages.score, Panels::kKeys),
+        keys_(problem, geometry, *pass_.stages.score, panels_of(problem, geometry)),
         block_(pass_, result, keys_, report_) {}
 
   int64_t run(const Parallel& parallel) {

@@ -12,6 +12,16 @@ namespace {
 constexpr size_t kStripElements = size_t{1} << 18;
 constexpr size_t kFewestRows = 12;
 
+// tile.o gains the weighted values, from bfloat16 pairs where there are any and zero weights may be multiplied.
+template <class T>
+void sum_values(const Tile<T>& tile, const uint32_t* pairs) {
+  const Into into = tile.first ? Into::kStore : Into::kCarry;
+  if constexpr (sizeof(T) == 4) {
+    if (pairs && tile.finite) return bf16_products()->aggregate(tile, pairs, into);
+  }
+  products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1), into, tile.rows.carry, tile.o, tile.o_stride);
+}
+
 }  // namespace
 
 template <class T>
@@ -65,8 +75,7 @@ void ForwardBlock<T>::stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Rea
     normaliser->weigh(tile);
     if (pass_.dropout) drop(pass_.dropout, tile, tile.s, tile.s);
     for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->after_weights(tile, scratch.modifiers[m]);
-    products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1),
-                            tile.first ? Into::kStore : Into::kCarry, tile.rows.carry, tile.o, tile.o_stride);
+    sum_values(tile, keys_.pairs(keys, span.k0));
     tile.first = false;
   }
   if (tile.first) {

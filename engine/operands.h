@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "engine/bf16/products.h"
 #include "engine/problem.h"
 #include "engine/product.h"
 #include "engine/rows.h"
@@ -22,6 +23,7 @@ struct KeyRun {
   size_t v_stride = 0;
   T* panels = nullptr;
   T* v_panels = nullptr;
+  uint32_t* v_pairs = nullptr;  // values as bfloat16 products take them
   uint8_t* finite = nullptr;  // one for each panel: keys and values hold neither NaN nor infinity
   T *k_rows = nullptr, *k_plain = nullptr, *v_rows = nullptr;  // where rows are not used as they lie
 
@@ -31,7 +33,7 @@ struct KeyRun {
   }
 };
 
-enum class Panels { kKeys, kKeysAndValues };
+enum class Panels { kKeys, kKeysAndPairs, kKeysAndValues };
 
 template <class T>
 class KeyLoader {
@@ -41,6 +43,11 @@ class KeyLoader {
 
   size_t key_width() const { return score_.prepared_key_width() ? score_.prepared_key_width() : g_.key_width; }
   size_t value_panel() const { return kPanelKeys * g_.value_width; }
+  size_t pairs_panel() const { return kPanelKeys / 2 * bf16_columns(g_.value_width); }
+  // Of the panel with position k0, or null.
+  const uint32_t* pairs(const KeyRun<T>& run, size_t k0) const {
+    return run.v_pairs ? run.v_pairs + (k0 - run.first) / kPanelKeys * pairs_panel() : nullptr;
+  }
 
   // Memory for a run of at most `keys` keys.
   KeyRun<T> lay(Layout& layout, size_t keys) const {
@@ -48,6 +55,7 @@ class KeyLoader {
     KeyRun<T> run;
     run.panels = layout.take<T>(panels * score_.panel_size());
     if (panels_ == Panels::kKeysAndValues) run.v_panels = layout.take<T>(panels * value_panel());
+    if (panels_ == Panels::kKeysAndPairs) run.v_pairs = layout.take<uint32_t>(panels * pairs_panel());
     run.finite = layout.take<uint8_t>(panels);
     if (score_.prepared_key_width()) run.k_rows = layout.take<T>(keys * key_width());
     if (converts_) {
@@ -99,9 +107,12 @@ class KeyLoader {
       if (panels_ == Panels::kKeysAndValues) {
         products<T>().pack(v_row, run.v_stride, n, g_.value_width, T(1), run.v_panels + panel * value_panel());
       }
+      if constexpr (sizeof(T) == 4) {
+        if (run.v_pairs) bf16_products()->pack_values(v_row, run.v_stride, n, g_.value_width, run.v_pairs + panel * pairs_panel());
+      }
       const auto& loops = row_loops<T>();
       run.finite[panel] = loops.finite(v_row, run.v_stride, n, g_.value_width) &&
-                          (panels_ == Panels::kKeys || loops.finite(k_row, run.k_stride, n, key_width()));
+                          (panels_ != Panels::kKeysAndValues || loops.finite(k_row, run.k_stride, n, key_width()));
     }
   }
 

@@ -70,21 +70,6 @@ void pack(const T* rows, size_t stride, size_t n, size_t width, T scale, T* pane
   }
 }
 
-// Columns [begin, end) that rows [r, r + n) of the tile reach.
-template <class T>
-HWY_INLINE void reach(const Tile<T>& tile, size_t r, size_t n, size_t* begin, size_t* end) {
-  *begin = 0;
-  *end = tile.nk;
-  if (!tile.masked) return;
-  *begin = tile.nk;
-  *end = 0;
-  for (size_t i = r; i < r + n; ++i) {
-    *begin = std::min(*begin, tile.row_begin(i));
-    *end = std::max(*end, tile.row_end(i));
-  }
-  *end = std::max(*begin, *end);
-}
-
 template <class T>
 void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, T* out) {
   constexpr size_t W = kPanelWidth<T>, N = kLanes<T>;

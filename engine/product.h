@@ -1,6 +1,7 @@
 // The matrix products a tile needs, on the places its ranges reach; one table for each SIMD target and type.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "engine/tile.h"
@@ -25,5 +26,20 @@ struct Products {
 
 template <class T>
 const Products<T>& products();
+
+// Columns [begin, end) that rows [r, r + n) of the tile reach.
+template <class T>
+inline void reach(const Tile<T>& tile, size_t r, size_t n, size_t* begin, size_t* end) {
+  *begin = 0;
+  *end = tile.nk;
+  if (!tile.masked) return;
+  *begin = tile.nk;
+  *end = 0;
+  for (size_t i = r; i < r + n; ++i) {
+    *begin = std::min(*begin, tile.row_begin(i));
+    *end = std::max(*end, tile.row_end(i));
+  }
+  *end = std::max(*begin, *end);
+}
 
 }  // namespace fovea::engine

@@ -8,4 +8,7 @@ namespace fovea::engine {
 // the processor or the build has no such target.
 void hold_simd_target(const char* name);
 
+// The same for the unit of bfloat16 products: "AMX", "dpbf16", or "none" for float32 arithmetic.
+void hold_bf16_unit(const char* name);
+
 }  // namespace fovea::engine

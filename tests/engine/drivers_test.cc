@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <iostream>
 #include <thread>
 
 #include "cases/cases.h"
@@ -111,6 +112,41 @@ TEST(Drivers, StorageTypes) {
       expect_right({.structure = structure, .shape = {.queries = 70, .keys = 140, .width = 24, .value_width = 8}, .dtype = dtype});
     }
   }
+}
+
+// Every unit of bfloat16 products this processor has, and float32 arithmetic, at sizes around their blocks.
+TEST(Drivers, Bf16ByEveryUnit) {
+  for (const char* unit : {"none", "dpbf16", "AMX"}) {
+    try {
+      engine::hold_bf16_unit(unit);
+    } catch (const InvalidArgument& e) {
+      std::cout << "not on this processor: " << e.what() << "\n";
+      continue;
+    }
+    SCOPED_TRACE(unit);
+    const std::vector<std::vector<std::string>> structures = {{"dense"}, {"causal"}, {"window"}, {"keep"}, {"ragged", "causal"}, {"graph"}};
+    for (const auto& structure : structures) {
+      for (const auto& [width, value_width] : {std::pair<int64_t, int64_t>{64, 64}, {24, 19}, {8, 48}}) {
+        expect_right({.structure = structure,
+                      .shape = {.batch = 1, .heads = 2, .key_heads = 1, .queries = 117, .keys = 541, .width = width, .value_width = value_width},
+                      .dtype = DType::kBFloat16,
+                      .key_lengths = true,
+                      .content = cases::Content::kPoison});
+      }
+    }
+    expect_right({.normaliser = "sigmoid", .structure = {"causal"}, .shape = {.queries = 70, .keys = 140, .width = 80, .value_width = 33}, .dtype = DType::kBFloat16});
+    expect_right({.normaliser = "sparsemax", .shape = {.queries = 70, .keys = 140, .width = 80, .value_width = 33}, .dtype = DType::kBFloat16});
+    expect_right({.shape = {.queries = 40, .keys = 90, .width = 32, .value_width = 32}, .dtype = DType::kBFloat16, .dropout_p = 0.3});
+    std::vector<double> first;
+    for (const size_t workers : {1, 2, 3, 8}) {
+      cases::Built built = cases::build({.structure = {"causal"}, .shape = {.queries = 300, .keys = 700, .width = 64, .value_width = 64}, .dtype = DType::kBFloat16});
+      engine::forward(built.problem, built.result, threads(workers));
+      const auto output = reference::Tensor<double>(built.result.output).data;
+      if (first.empty()) first = output;
+      EXPECT_TRUE(output == first) << workers;
+    }
+  }
+  engine::hold_bf16_unit(nullptr);
 }
 
 TEST(Drivers, GroupedHeadsStridesAndLengths) {
