@@ -36,6 +36,30 @@ Bags read_bags(const std::string& path) {
   return out;
 }
 
+Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int64_t width) {
+  const Table table = parse_csv(text, name);
+  const size_t bag_column = table.column("bag");
+  std::vector<size_t> columns;
+  for (size_t c = 0; c < table.header.size(); ++c)
+    if (c != bag_column && table.header[c] != "label") columns.push_back(c);
+  if (static_cast<int64_t>(columns.size()) != width) throw FileError(name, 1, fmt::format("{} features, expected {}", columns.size(), width));
+  Bags out;
+  out.width = width;
+  std::map<std::string, size_t> where;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const auto [place, fresh] = where.try_emplace(table.rows[row][bag_column], out.size());
+    if (fresh) {
+      out.names.push_back(place->first);
+      out.labels.push_back(0);
+      out.features.emplace_back();
+    }
+    for (const size_t c : columns)
+      out.features[place->second].push_back(
+          static_cast<float>(parse_number(table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row])));
+  }
+  return out;
+}
+
 Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
   const auto width = static_cast<size_t>(bags.width);
   std::vector<double> sum(width), squares(width);

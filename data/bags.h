@@ -18,6 +18,9 @@ struct Bags {
 // Rows of a bag need not be neighbours; a bag whose rows disagree about the label is refused.
 Bags read_bags(const std::string& path);
 
+// The same from text, for prediction: `label` may be missing and is not read; features must number `width`.
+Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int64_t width);
+
 // Per feature, (x - mean) / deviation with the numbers of the bags given; a constant feature becomes 0.
 struct Scaling {
   std::vector<float> mean, deviation;

@@ -113,26 +113,45 @@ CitationGraph read_planetoid(const std::string& folder) {
   return graph;
 }
 
-Csr symmetric_with_loops(int64_t nodes, const std::vector<std::pair<int32_t, int32_t>>& edges) {
-  std::vector<std::pair<int32_t, int32_t>> all;
-  all.reserve(2 * edges.size() + static_cast<size_t>(nodes));
-  for (const auto& [u, v] : edges) {
+namespace {
+
+void check_ends(int64_t nodes, const std::vector<std::pair<int32_t, int32_t>>& edges) {
+  for (const auto& [u, v] : edges)
     if (u < 0 || v < 0 || u >= nodes || v >= nodes)
       throw InvalidArgument(fmt::format("edge {}-{}: expected nodes 0 to {}", u, v, nodes - 1));
-    all.emplace_back(u, v);
-    all.emplace_back(v, u);
-  }
-  for (int64_t i = 0; i < nodes; ++i) all.emplace_back(i, i);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+}
+
+Csr compress(int64_t nodes, std::vector<std::pair<int32_t, int32_t>> seen) {
+  for (int64_t i = 0; i < nodes; ++i) seen.emplace_back(i, i);
+  std::sort(seen.begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
   Csr out;
   out.row_offsets.assign(static_cast<size_t>(nodes) + 1, 0);
-  for (const auto& [u, v] : all) {
+  out.columns.reserve(seen.size());
+  for (const auto& [u, v] : seen) {
     ++out.row_offsets[static_cast<size_t>(u) + 1];
     out.columns.push_back(v);
   }
   for (size_t i = 1; i < out.row_offsets.size(); ++i) out.row_offsets[i] += out.row_offsets[i - 1];
   return out;
+}
+
+}  // namespace
+
+Csr symmetric_with_loops(int64_t nodes, const std::vector<std::pair<int32_t, int32_t>>& edges) {
+  check_ends(nodes, edges);
+  std::vector<std::pair<int32_t, int32_t>> both;
+  both.reserve(2 * edges.size() + static_cast<size_t>(nodes));
+  for (const auto& [u, v] : edges) {
+    both.emplace_back(u, v);
+    both.emplace_back(v, u);
+  }
+  return compress(nodes, std::move(both));
+}
+
+Csr directed_with_loops(int64_t nodes, const std::vector<std::pair<int32_t, int32_t>>& edges) {
+  check_ends(nodes, edges);
+  return compress(nodes, edges);
 }
 
 }  // namespace fovea::data

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "data/bags.h"
-#include "data/csv.h"
 #include "data/file.h"
 #include "data/packed.h"
 #include "data/random.h"
@@ -118,24 +117,7 @@ class Pooling : public ClassificationTask {
 
   // A CSV of bags; the label column may be there and is not read.
   void predict(Input input, std::ostream& out) override {
-    const data::Table table = data::parse_csv({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
-    const size_t bag_column = table.column("bag");
-    std::vector<size_t> features;
-    for (size_t c = 0; c < table.header.size(); ++c)
-      if (c != bag_column && table.header[c] != "label") features.push_back(c);
-    if (static_cast<int64_t>(features.size()) != inputs_)
-      throw data::FileError(input.name, 1, fmt::format("{} features, expected {}", features.size(), inputs_));
-    data::Bags bags;
-    bags.width = inputs_;
-    for (size_t row = 0; row < table.rows.size(); ++row) {
-      if (bags.names.empty() || bags.names.back() != table.rows[row][bag_column]) {
-        bags.names.push_back(table.rows[row][bag_column]);
-        bags.labels.push_back(0);
-        bags.features.emplace_back();
-      }
-      for (const size_t c : features)
-        bags.features.back().push_back(static_cast<float>(data::parse_number(table.rows[row][c], "column '" + table.header[c] + "'", input.name, table.lines[row])));
-    }
+    data::Bags bags = data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
     if (!generated_) data::apply(scaling_, bags);
     for (size_t i = 0; i < bags.size(); ++i) {
       const int64_t item = static_cast<int64_t>(i);

@@ -1,0 +1,27 @@
+// Handwritten digits: MNIST's folder, or strokes drawn by a generator.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/idx.h"
+
+namespace fovea::data {
+
+struct DigitSets {
+  Digits train, test;
+};
+
+// The folder of MNIST's four IDX files, gzip or not (`train-images-idx3-ubyte.gz`, …).
+DigitSets read_mnist(const std::string& folder);
+bool is_mnist(const std::string& folder);
+
+// `count` digits of 28 x 28 pixels, classes in turn: strokes bent, tilted, scaled and drawn with a pen of varying width.
+Digits generate_digits(int64_t count, uint64_t seed);
+// The folder's digits, or generated ones where the path is empty.
+DigitSets digits_of(const std::string& folder, int64_t train, int64_t test, uint64_t seed);
+
+// One picture, scaled as networks want it: mean 0.1307, deviation 0.3081 of MNIST's pixels between 0 and 1. `to` has room.
+void normalised_digit(const Digits& digits, int64_t which, float* to);
+
+}  // namespace fovea::data

@@ -1,0 +1,85 @@
+// Graph attention networks, Veličković et al. 2018; GATv2's score, Brody et al. 2022, as an option.
+//
+//   e_ij = LeakyReLU(a1·W h_i + a2·W h_j)      (v2: a·LeakyReLU(W1 h_i + W2 h_j)),  j in N(i) and i itself
+//   h'_i = ELU(sum_j a_ij W h_j),  a_i = softmax(e_i);  heads side by side inside, their mean at the output
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/graph.h"
+#include "fovea/attend.h"
+
+namespace fovea::systems::gat {
+
+// What the network is given: who sees whom, and each node's features, as words (few of many are there) or as numbers.
+struct GraphInput {
+  Graph sees;    // [nodes] x [nodes]
+  Graph words;   // [nodes] x [features]: the words of each node; undefined tensors where `values` has the features
+  torch::Tensor values;  // [nodes, features]
+  int64_t nodes = 0, features = 0;
+
+  GraphInput to(torch::Device device) const;
+};
+// Rows of features are divided by their sums (numbers: of absolute values), as the paper does; a row of zeros stays.
+GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees);
+
+struct Shape {
+  int64_t features = 0, classes = 0;
+  int64_t layers = 2, heads = 8, width = 8, output_heads = 1;
+  double dropout = 0.6, attention_dropout = 0.6, negative_slope = 0.2;
+  bool dynamic = false;  // GATv2: the ranking of neighbours may differ from node to node
+  Normaliser normaliser = Softmax{};
+};
+
+// True with chance 1 - dropout, each on its own; the seed is drawn from libtorch's generator.
+torch::Tensor survivors(int64_t count, double dropout);
+// Dropout of numbers, survivors scaled.
+torch::Tensor drop(const torch::Tensor& values, double dropout);
+
+// W h for features that are words: row-normalised words are a uniform attention over the rows of W, and dropping features is
+// dropping its weights. A product with the dense matrix, most of it zeros, is never made.
+torch::Tensor mean_of_words(const torch::Tensor& weight, const GraphInput& input, double dropout);  // weight [features, out]
+
+// One layer. Parameters are laid out for the engine: values [nodes, heads, width].
+class Layer : public torch::nn::Module {
+ public:
+  Layer(int64_t inputs, int64_t heads, int64_t width, const Shape& shape);
+
+  // What attend is given, for the output and for the pictures. `nodes` undefined: the words of `input`.
+  struct Parts {
+    torch::Tensor query, key, value;
+    Choices choices;
+  };
+  Parts parts(const GraphInput& input, const torch::Tensor& nodes);
+  torch::Tensor forward(const GraphInput& input, const torch::Tensor& nodes);  // [nodes, heads, width]
+
+  int64_t heads() const { return heads_; }
+
+ private:
+  torch::Tensor project(const torch::Tensor& weight, const GraphInput& input, const torch::Tensor& nodes) const;
+
+  const int64_t heads_, width_;
+  const double dropout_, attention_dropout_, negative_slope_;
+  const bool dynamic_;
+  const Normaliser normaliser_;
+  torch::Tensor weight_, query_weight_, attention_, bias_;
+};
+
+class Model : public torch::nn::Module {
+ public:
+  explicit Model(const Shape& shape);
+  torch::Tensor forward(const GraphInput& input);  // [nodes, classes], before softmax
+  // The parts of every layer's attention, in evaluation: what a picture shows.
+  std::vector<Layer::Parts> look(const GraphInput& input);
+
+ private:
+  torch::Tensor run(const GraphInput& input, std::vector<Layer::Parts>* seen);
+  std::vector<std::shared_ptr<Layer>> layers_;
+};
+
+}  // namespace fovea::systems::gat

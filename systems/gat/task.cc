@@ -1,0 +1,266 @@
+// S14: classes of the nodes of a graph, from a few labelled ones.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "data/file.h"
+#include "data/generated_graph.h"
+#include "data/packed.h"
+#include "data/text.h"
+#include "systems/gat/model.h"
+#include "systems/gat/view.h"
+#include "systems/system.h"
+#include "train/classification_task.h"
+
+namespace fovea::systems::gat {
+namespace {
+
+constexpr int64_t kNodesDrawn = 60, kWidestDrawn = 40;
+
+Normaliser normaliser_named(const std::string& name) {
+  if (name == "sparsemax") return Sparsemax{};
+  if (name == "entmax") return Entmax{};
+  return Softmax{};
+}
+
+// An item is a node. A step is one pass over the whole graph; the loss is that of the training nodes.
+class GraphAttention : public ClassificationTask {
+ public:
+  using ClassificationTask::ClassificationTask;
+
+  void read(const Source& source) override {
+    source_ = source;
+    survey_.clear();
+    if (source.path.empty()) {
+      data::GeneratedGraph made = data::generate_graph({.nodes = setting_.options.integer("nodes"),
+                                                        .edges = setting_.options.integer("edges"),
+                                                        .features = setting_.options.integer("words"),
+                                                        .classes = setting_.options.integer("classes"),
+                                                        .seed = source.seed});
+      graph_ = std::move(made.graph);
+      survey_ = std::move(made.survey);
+    } else {
+      graph_ = data::read_graph(source.path);
+    }
+    sees_ = setting_.options.flag("directed") ? data::directed_with_loops(graph_.nodes, graph_.edges)
+                                              : data::symmetric_with_loops(graph_.nodes, graph_.edges);
+    labels_ = graph_.labels;
+    choose_splits(source);
+    input_ = input_of(graph_, sees_).to(setting_.device);
+    if (model_) check_fits();
+  }
+
+  void prepare() override {
+    features_ = graph_.features;
+    classes_ = graph_.classes;
+    words_ = !graph_.words.empty();
+    class_names_ = graph_.class_names;
+    if (classes_ < 2) throw data::FileError(source_.path, 0, fmt::format("{} classes among the labels, expected at least 2", classes_));
+  }
+  Assets assets() const override {
+    return {.facts = {{"features", features_}, {"classes", classes_}, {"words", words_}, {"class_names", class_names_},
+                      {"data", source_.path}, {"data_seed", source_.seed}},
+            .files = {}};
+  }
+  void restore(const Assets& assets) override {
+    features_ = assets.facts.at("features");
+    classes_ = assets.facts.at("classes");
+    words_ = assets.facts.at("words");
+    class_names_ = assets.facts.at("class_names").get<std::vector<std::string>>();
+    source_.path = assets.facts.at("data");
+    source_.seed = assets.facts.at("data_seed");
+  }
+
+  std::shared_ptr<torch::nn::Module> build() override {
+    const Settings& options = setting_.options;
+    return model_ = std::make_shared<Model>(Shape{.features = features_,
+                                                  .classes = classes_,
+                                                  .layers = options.integer("layers"),
+                                                  .heads = options.integer("heads"),
+                                                  .width = options.integer("width"),
+                                                  .output_heads = options.integer("output_heads"),
+                                                  .dropout = options.number("dropout"),
+                                                  .attention_dropout = options.number("attention_dropout"),
+                                                  .dynamic = options.text("version") == "gatv2",
+                                                  .normaliser = normaliser_named(options.text("normaliser"))});
+  }
+
+  torch::Tensor logits(std::span<const int64_t> items) override {
+    const torch::Tensor rows = torch::tensor(at::ArrayRef<int64_t>(items.data(), items.size()), torch::kInt64);
+    return model_->forward(input_).index_select(0, rows.to(setting_.device));
+  }
+
+  // Every epoch is one step, so that judging it must cost no more than a pass.
+  Metrics validate() override {
+    if (splits_.validation.empty()) return {};
+    const torch::Tensor scores = logits(splits_.validation), truth = classes(splits_.validation);
+    return {{"loss", torch::nn::functional::cross_entropy(scores, truth).item<double>()},
+            {"accuracy", scores.argmax(1).eq(truth).to(torch::kFloat64).mean().item<double>()}};
+  }
+
+  // Made-up graphs: of the neighbours other than itself, is the one looked at most (the heads of the first layer together) no survey?
+  std::vector<int> hits(std::span<const int64_t> items) override {
+    std::vector<int> out;
+    if (survey_.empty()) return out;
+    const Layer::Parts first = model_->look(input_).front();
+    for (const int64_t node : items) out.push_back(looks_at_a_paper(first, node));
+    return out;
+  }
+
+  // A node a line: its id, or its number from 0 where nodes have none.
+  void predict(Input input, std::ostream& out) override {
+    ensure_graph();
+    const torch::Tensor p = model_->forward(input_).softmax(1).cpu();
+    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+      for (const std::string& word : data::words(text)) {
+        const int64_t node = node_named(word, input.name, line);
+        const torch::Tensor row = p[node];
+        out << fmt::format("{}\t{}\t{:.4f}\n", word, name_of_class(graph_, row.argmax().item<int64_t>()), row.max().item<double>()) << std::flush;
+      }
+    });
+  }
+
+  // Neighbourhoods of the nodes named, or of some test nodes with neighbours.
+  std::vector<explain::Explanation> explain(Input* input) override {
+    ensure_graph();
+    std::vector<int64_t> nodes;
+    if (input)
+      data::each_line(input->stream, input->name, [&](size_t line, std::string_view text) {
+        for (const std::string& word : data::words(text)) nodes.push_back(node_named(word, input->name, line));
+      });
+    else
+      nodes = nodes_worth_drawing();
+    std::vector<int64_t> distinct;
+    for (const int64_t node : nodes)
+      if (std::find(distinct.begin(), distinct.end(), node) == distinct.end()) distinct.push_back(node);
+    if (distinct.empty()) return {};
+    return pictures({*model_, input_, graph_, sees_, distinct, survey_, setting_.options.text("version") == "gatv2"});
+  }
+
+ private:
+  void ensure_graph() {
+    if (graph_.nodes == 0) read(source_);
+  }
+
+  void check_fits() const {
+    if (graph_.features != features_)
+      throw data::FileError(source_.path, 0, fmt::format("{} features, expected {} as in training", graph_.features, features_));
+    if (graph_.words.empty() == words_) throw data::FileError(source_.path, 0, "features of another kind than in training");
+    if (graph_.class_names != class_names_ || graph_.classes > classes_)
+      throw data::FileError(source_.path, 0, "classes differ from those of training");
+  }
+
+  void choose_splits(const Source& source) {
+    splits_ = graph_.splits;
+    std::vector<int64_t> labelled;
+    for (int64_t i = 0; i < graph_.nodes; ++i)
+      if (labels_[static_cast<size_t>(i)] >= 0) labelled.push_back(i);
+    if (source.all_test) {
+      splits_ = {.train = {}, .validation = {}, .test = labelled};
+    } else if (source.folds > 0 || splits_.train.empty()) {
+      std::vector<int64_t> kinds;
+      for (const int64_t node : labelled) kinds.push_back(labels_[static_cast<size_t>(node)]);
+      splits_ = data::split(static_cast<int64_t>(labelled.size()),
+                            {.validation = 0.2, .test = 0.3, .fold = source.fold, .folds = source.folds, .seed = source.seed, .classes = kinds});
+      for (auto* part : {&splits_.train, &splits_.validation, &splits_.test})
+        for (int64_t& place : *part) place = labelled[static_cast<size_t>(place)];
+    }
+    for (const auto* part : {&splits_.train, &splits_.validation, &splits_.test})
+      for (const int64_t node : *part)
+        if (labels_[static_cast<size_t>(node)] < 0) throw data::FileError(source.path, 0, fmt::format("node {} is in a split but has no label", node));
+  }
+
+  int64_t node_named(const std::string& word, const std::string& name, size_t line) const {
+    if (graph_.names.empty()) {
+      const int64_t node = data::parse_integer(word, "node", name, line);
+      if (node < 0 || node >= graph_.nodes) throw data::FileError(name, line, fmt::format("node {}, expected 0 to {}", node, graph_.nodes - 1));
+      return node;
+    }
+    const auto found = std::find(graph_.names.begin(), graph_.names.end(), word);
+    if (found == graph_.names.end()) throw data::FileError(name, line, fmt::format("node {} is not in the graph", data::shown(word)));
+    return found - graph_.names.begin();
+  }
+
+  std::vector<int64_t> nodes_worth_drawing() const {
+    std::vector<int64_t> out;
+    for (const int64_t node : splits_.test) {
+      const int64_t degree = sees_.row_offsets[static_cast<size_t>(node) + 1] - sees_.row_offsets[static_cast<size_t>(node)];
+      if (degree >= 5 && degree <= kWidestDrawn) out.push_back(node);
+      if (static_cast<int64_t>(out.size()) == kNodesDrawn) break;
+    }
+    return out.empty() ? std::vector<int64_t>(splits_.test.begin(), splits_.test.begin() + std::min<int64_t>(splits_.test.size(), kNodesDrawn)) : out;
+  }
+
+  int looks_at_a_paper(const Layer::Parts& parts, int64_t node) const {
+    const int64_t from = sees_.row_offsets[static_cast<size_t>(node)], to = sees_.row_offsets[static_cast<size_t>(node) + 1];
+    const SelectedWeights found = weights(parts.query, parts.key, parts.choices,
+                                          {.rows = torch::tensor({node}, torch::kInt64).to(parts.query.device()), .top_k = to - from});
+    const torch::Tensor weight = found.weights.reshape({-1, to - from}).cpu(), index = found.indices.reshape({-1, to - from}).to(torch::kCPU, torch::kInt64);
+    const torch::Tensor sum = torch::zeros({graph_.nodes}).index_add(0, index.flatten(), weight.flatten());
+    int64_t best = -1, papers = 0;
+    for (int64_t e = from; e < to; ++e) {
+      const int64_t key = sees_.columns[static_cast<size_t>(e)];
+      if (key == node) continue;
+      papers += !survey_[static_cast<size_t>(key)];
+      if (best < 0 || sum[key].item<float>() > sum[best].item<float>()) best = key;
+    }
+    const bool open_question = papers > 0 && papers < to - from - 1;
+    return open_question ? !survey_[static_cast<size_t>(best)] : -1;
+  }
+
+  Source source_;
+  data::CitationGraph graph_;
+  data::Csr sees_;
+  GraphInput input_;
+  std::vector<uint8_t> survey_;
+  int64_t features_ = 0, classes_ = 0;
+  bool words_ = false;
+  std::vector<std::string> class_names_;
+  std::shared_ptr<Model> model_;
+};
+
+const Registration registered{{
+    .info = {.name = "gat",
+             .number = 14,
+             .title = "Graph attention",
+             .idea = "A node of a graph decides how much to listen to each of its neighbours, and to itself; what it hears becomes its new features. "
+                     "The structure is the graph: a query sees the keys at the other ends of its edges and no others, so a graph of a million edges costs a "
+                     "million scores, never nodes × nodes.\n\nThe made-up graph here has papers, which cite their own field, and surveys, which everyone cites "
+                     "and which tell nothing. A paper's own words are few: it must listen to its neighbours, and learn to look past the surveys.",
+             .paper = "Veličković, Cucurull, Casanova, Romero, Liò & Bengio 2018; Brody, Alon & Yahav 2022",
+             .equation = "<math display=\"block\"><msub><mi>e</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub><mo>=</mo><mtext>LeakyReLU</mtext><mo>(</mo>"
+                         "<msubsup><mi>a</mi><mn>1</mn><mo>⊤</mo></msubsup><mi>W</mi><msub><mi>h</mi><mi>i</mi></msub><mo>+</mo>"
+                         "<msubsup><mi>a</mi><mn>2</mn><mo>⊤</mo></msubsup><mi>W</mi><msub><mi>h</mi><mi>j</mi></msub><mo>)</mo><mo>,</mo><mspace width=\"1em\"/>"
+                         "<msubsup><mi>h</mi><mi>i</mi><mo>′</mo></msubsup><mo>=</mo><mtext>ELU</mtext><mo>(</mo><munder><mo>∑</mo><mrow><mi>j</mi><mo>∈</mo>"
+                         "<mi>N</mi><mo>(</mo><mi>i</mi><mo>)</mo><mo>∪</mo><mo>{</mo><mi>i</mi><mo>}</mo></mrow></munder><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub>"
+                         "<mi>W</mi><msub><mi>h</mi><mi>j</mi></msub><mo>)</mo></math>",
+             .equation_text = "e_ij = LeakyReLU(a1·W h_i + a2·W h_j), j in N(i) and i; h'_i = ELU(sum_j softmax_j(e_ij) W h_j)",
+             .code = "auto mixed = fovea::attend(query, key, value,  // [nodes, heads, 1], [nodes, heads, 1], [nodes, heads, width]\n"
+                     "                           {.score = fovea::RankOne{0.2}, .structure = fovea::Graph{row_offsets, columns}}, {.dropout_p = 0.6});",
+             .triple = {.query = "a1·W h_i", .key = "a2·W h_j", .value = "W h_j", .score = "LeakyReLU of the sum", .normaliser = "softmax", .structure = "edges and self"},
+             .formats = {"generated: papers and surveys (nodes=, edges=, words=, classes=)",
+                         "a folder in Planetoid's text form: meta.txt, edges.txt, features.txt, labels.txt, split_*.txt",
+                         "a folder with nodes.csv (id,label,split,features…) and edges.csv (two ids a line)"},
+             .expect = "Cora 83.0 ± 0.7 %, Citeseer 72.5 ± 0.7 % (Veličković et al. 2018, 100 runs)"},
+    .options = {Option("layers", 2, "layers of attention").between(1, 16),
+                Option("heads", 8, "heads of every layer but the last").between(1, 64),
+                Option("width", 8, "of a head, in every layer but the last").between(1, 512),
+                Option("output_heads", 1, "heads of the last layer, averaged").between(1, 64),
+                Option("dropout", 0.6, "of each layer's input").between(0, 0.95),
+                Option("attention_dropout", 0.6, "of the weights").between(0, 0.95),
+                Option("version", "gat", "gatv2: the ranking of neighbours may differ from node to node").among({"gat", "gatv2"}),
+                Option("normaliser", "softmax", "what turns scores to weights").among({"softmax", "sparsemax", "entmax"}),
+                Option("directed", false, "an edge u v lets u see v only; otherwise each sees the other"),
+                Option("nodes", 1500, "generated: nodes").between(50, 10000000),
+                Option("edges", 0, "generated: edges, about; 0: seven for each node").between(0, 100000000),
+                Option("words", 240, "generated: different words").between(20, 100000),
+                Option("classes", 5, "generated: fields").between(2, 100)},
+    .recipe = train::Recipe{.epochs = 1000, .batch = 1000000000, .optimiser = "adam", .rate = 0.005, .weight_decay = 5e-4, .patience = 100, .monitor = "loss"},
+    .tour = {"epochs=150"},
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<GraphAttention>(setting); },
+}};
+
+}  // namespace
+}  // namespace fovea::systems::gat

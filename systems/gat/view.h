@@ -1,0 +1,30 @@
+// Who a node listens to: ego graphs with a colour for each head, and how decided the nodes are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/graph.h"
+#include "explain/explanation.h"
+#include "systems/gat/model.h"
+
+namespace fovea::systems::gat {
+
+struct Shown {
+  Model& model;
+  const GraphInput& input;
+  const data::CitationGraph& graph;
+  const data::Csr& sees;
+  std::vector<int64_t> nodes;     // whose neighbourhoods are drawn
+  std::vector<uint8_t> look_past;  // of each node: better not looked at; empty where nobody knows
+  bool dynamic = false;
+};
+
+std::string name_of_node(const data::CitationGraph& graph, int64_t node);
+std::string name_of_class(const data::CitationGraph& graph, int64_t label);
+
+// One for each layer.
+std::vector<explain::Explanation> pictures(const Shown& shown);
+
+}  // namespace fovea::systems::gat
