@@ -1,0 +1,109 @@
+#include "systems/mil/bags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "data/digits.h"
+#include "data/file.h"
+#include "data/image.h"
+#include "data/random.h"
+
+namespace fovea::systems::mil {
+namespace {
+
+// Bags of digits as in the paper: sizes N(mean, deviation²), positive where one of them or more is the target. Half are positive by
+// construction: of large bags drawn freely nearly all would be.
+void add_digit_bags(BagSet& set, const data::Digits& digits, int64_t count, uint64_t seed, const Settings& options) {
+  const int64_t target = options.integer("target"), width = digits.height * digits.width;
+  const double mean = options.number("mean_size"), deviation = options.number("size_deviation");
+  std::vector<int64_t> wanted, others, all(static_cast<size_t>(digits.count));
+  std::iota(all.begin(), all.end(), 0);
+  for (const int64_t i : all) (digits.labels[static_cast<size_t>(i)] == target ? wanted : others).push_back(i);
+  if (wanted.empty() || others.empty()) throw InvalidArgument(fmt::format("target: {}, expected a digit that some but not all pictures show", target));
+  data::Random random(seed);
+  for (int64_t bag = 0; bag < count; ++bag) {
+    const bool positive = bag % 2;
+    const auto size = std::max<int64_t>(1, std::lround(mean + deviation * random.normal()));
+    std::vector<int64_t> members;
+    for (int64_t i = 0; i < size; ++i) members.push_back(random.choice(positive ? all : others));
+    const auto is_key = [&](int64_t i) { return digits.labels[static_cast<size_t>(i)] == target; };
+    if (positive && std::none_of(members.begin(), members.end(), is_key)) members[random.below(members.size())] = random.choice(wanted);
+    set.bags.names.push_back(std::to_string(set.bags.names.size()));
+    set.bags.labels.push_back(positive);
+    auto& features = set.bags.features.emplace_back(static_cast<size_t>(size * width));
+    auto& keys = set.key_instances.emplace_back();
+    for (size_t i = 0; i < members.size(); ++i) {
+      data::normalised_digit(digits, members[i], features.data() + static_cast<int64_t>(i) * width);
+      keys.push_back(is_key(members[i]));
+    }
+  }
+}
+
+BagSet digit_bags(const Source& source, const Settings& options) {
+  const data::DigitSets digits = data::digits_of(source.path, 6000, 3000, source.seed);
+  if (digits.train.height != digits.train.width) throw data::FileError(source.path, 0, "expected square pictures");
+  BagSet out;
+  out.side = digits.train.height;
+  out.bags.width = out.side * out.side;
+  const auto add = [&](std::vector<int64_t>& split, const data::Digits& from, int64_t count, uint64_t purpose) {
+    const auto first = static_cast<int64_t>(out.bags.size());
+    add_digit_bags(out, from, count, data::mix(source.seed, purpose), options);
+    split.resize(static_cast<size_t>(count));
+    std::iota(split.begin(), split.end(), first);
+  };
+  if (!source.all_test) {
+    add(out.splits.train, digits.train, options.integer("bags"), 11);
+    add(out.splits.validation, digits.train, options.integer("validation_bags"), 12);
+  }
+  add(out.splits.test, digits.test, options.integer("test_bags"), 13);
+  return out;
+}
+
+std::vector<float> as_numbers(const std::vector<data::GreyImage>& images, int64_t side) {
+  std::vector<float> out;
+  out.reserve(images.size() * static_cast<size_t>(side * side));
+  for (const data::GreyImage& image : images)
+    for (const uint8_t pixel : image.pixels) out.push_back((static_cast<float>(pixel) / 255.0f - 0.1307f) / 0.3081f);
+  return out;
+}
+
+void split_bags(BagSet& set, const Source& source, const Settings& options) {
+  for (size_t i = 0; i < set.bags.size(); ++i)
+    if (set.bags.labels[i] != 0 && set.bags.labels[i] != 1)
+      throw data::FileError(source.path, 0, fmt::format("bag '{}' has label {}, expected 0 or 1", set.bags.names[i], set.bags.labels[i]));
+  if (source.all_test) {
+    set.splits.test.resize(set.bags.size());
+    std::iota(set.splits.test.begin(), set.splits.test.end(), 0);
+    return;
+  }
+  set.splits = data::split(static_cast<int64_t>(set.bags.size()),
+                           {.validation = options.number("validation"), .test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed, .classes = set.bags.labels});
+}
+
+}  // namespace
+
+std::vector<float> picture_bag(const std::string& folder, int64_t side) { return as_numbers(data::read_image_bag(folder, side), side); }
+
+BagSet read_bag_set(const Source& source, const Settings& options) {
+  std::error_code ignored;
+  if (source.path.empty() || data::is_mnist(source.path)) return digit_bags(source, options);
+  BagSet out;
+  if (std::filesystem::is_directory(source.path, ignored)) {
+    out.side = options.integer("side");
+    data::ImageBags pictures = data::read_image_bags(source.path, out.side);
+    out.bags.width = out.side * out.side;
+    out.bags.names = std::move(pictures.names);
+    out.bags.labels = std::move(pictures.labels);
+    for (const auto& images : pictures.images) out.bags.features.push_back(as_numbers(images, out.side));
+  } else {
+    out.bags = data::read_bags(source.path);
+  }
+  split_bags(out, source, options);
+  return out;
+}
+
+}  // namespace fovea::systems::mil

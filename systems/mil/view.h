@@ -1,0 +1,25 @@
+// Where a bag's label comes from: strips of instances with their weights, and a mosaic.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/packed.h"
+#include "explain/explanation.h"
+#include "train/task.h"
+#include "systems/mil/model.h"
+
+namespace fovea::systems::mil {
+
+struct ShownBag {
+  std::string name;
+  std::optional<int64_t> label = {};
+  std::vector<float> features = {};
+  std::vector<uint8_t> key_instances = {};  // empty: nobody knows
+};
+
+std::vector<explain::Explanation> pictures(Model& model, const std::vector<ShownBag>& bags, int64_t width, int64_t side, const std::string& pool,
+                                           torch::Device device);
+
+}  // namespace fovea::systems::mil

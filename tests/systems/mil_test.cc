@@ -1,0 +1,179 @@
+// Multiple-instance learning: the pooling against loops, odd bags, pictures of the user's own, short runs.
+#include <gtest/gtest.h>
+#include <png.h>
+#include <torch/torch.h>
+
+#include <fstream>
+
+#include "data/digits.h"
+#include "data/random.h"
+#include "systems/mil/model.h"
+#include "tests/systems/runs.h"
+
+namespace fovea::systems::mil {
+namespace {
+
+using test::Runs;
+
+const std::vector<std::string> kPools = {"attention", "gated", "embedding_max", "embedding_mean", "instance_max", "instance_mean"};
+
+data::Packed bags_of(const torch::Tensor& values, std::vector<int64_t> offsets) {
+  return {values, torch::tensor(at::ArrayRef<int64_t>(offsets)).to(torch::kInt32)};
+}
+
+double gap(const torch::Tensor& a, const torch::Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+TEST(Mil, AttentionEqualsItsFormula) {
+  torch::manual_seed(1);
+  for (const std::string pool : {"attention", "gated"}) {
+    Model model({.inputs = 5, .attention = 7, .pool = pool});
+    model.eval();
+    const torch::Tensor x = torch::randn({6, 5});
+    const auto p = model.named_parameters();
+    const torch::Tensor h = model.embed(x);
+    torch::Tensor inner = torch::tanh(h.matmul(p["v.weight"].t()) + p["v.bias"]);
+    if (pool == "gated") inner = inner * torch::sigmoid(h.matmul(p["u.weight"].t()) + p["u.bias"]);
+    const torch::Tensor a = inner.matmul(p["w"]).softmax(0);
+    const torch::Tensor score = a.matmul(h).dot(p["classifier.weight"][0]) + p["classifier.bias"][0];
+    const data::Packed bag = bags_of(x, {0, 6});
+    EXPECT_LT(gap(model.weights_of(bag), a), 1e-6);
+    EXPECT_NEAR(model.forward(bag)[0][1].item<double>(), score.item<double>(), 1e-5);
+  }
+}
+
+// R6, R2, R4, and bags that do not feel each other.
+TEST(Mil, ShufflingChangesNothingAndBagsStandAlone) {
+  torch::manual_seed(2);
+  for (const std::string& pool : kPools) {
+    Model model({.inputs = 5, .attention = 7, .pool = pool});
+    model.eval();
+    const torch::Tensor x = torch::randn({9, 5}), order = torch::tensor({3, 0, 4, 1, 2, 8, 6, 5, 7});
+    const torch::Tensor plain = model.forward(bags_of(x, {0, 5, 5, 9}));
+    EXPECT_LT(gap(plain, model.forward(bags_of(x.index_select(0, order), {0, 5, 5, 9}))), 1e-5) << pool;
+    EXPECT_LT(gap(plain[2], model.forward(bags_of(x.slice(0, 5), {0, 4}))[0]), 1e-5) << pool;
+    EXPECT_TRUE(plain.isfinite().all().item<bool>()) << pool << ": the empty bag";
+    EXPECT_EQ(model.weights_of(bags_of(x.slice(0, 0, 1), {0, 1}))[0].item<float>(), 1.0f) << pool << ": a bag of one";
+  }
+}
+
+TEST(Mil, AnEmptyBagBringsNoGradientAndALargeOneFits) {
+  torch::manual_seed(3);
+  Model model({.inputs = 5, .attention = 7, .pool = "gated"});
+  model.eval();
+  model.forward(bags_of(torch::zeros({0, 5}), {0, 0})).sum().backward();
+  EXPECT_FALSE(model.named_parameters()["w"].grad().defined() && model.named_parameters()["w"].grad().abs().sum().item<double>() != 0);
+  const data::Packed large = bags_of(torch::randn({10000, 5}), {0, 10000});
+  EXPECT_NEAR(model.weights_of(large).sum().item<double>(), 1, 1e-4);
+}
+
+class Bags : public Runs {
+ protected:
+  static constexpr int kSide = 28;
+
+  static void write_png(const std::filesystem::path& path, const uint8_t* pixels) {
+    png_image image{};
+    image.version = PNG_IMAGE_VERSION;
+    image.width = image.height = kSide;
+    image.format = PNG_FORMAT_GRAY;
+    ASSERT_TRUE(png_image_write_to_file(&image, path.c_str(), 0, pixels, 0, nullptr));
+  }
+  // Folders LABEL/BAG of drawn digits; those of label 1 have a nine.
+  std::filesystem::path pictures(int bags) const {
+    const data::Digits digits = data::generate_digits(10 * 40, 5);
+    data::Random random(6);
+    for (int bag = 0; bag < bags; ++bag) {
+      const auto folder = base_ / "pictures" / std::to_string(bag % 2) / ("bag" + std::to_string(bag));
+      std::filesystem::create_directories(folder);
+      for (int i = 0; i < 4; ++i) {
+        const bool nine = bag % 2 && i == bag % 4;
+        const auto which = static_cast<int64_t>(10 * random.below(40) + (nine ? 9 : random.below(9)));
+        write_png(folder / (std::to_string(i) + ".png"), digits.pixels.data() + which * kSide * kSide);
+      }
+    }
+    return base_ / "pictures";
+  }
+  static void expect_error(const std::string& words, const std::function<void()>& run) {
+    try {
+      run();
+      ADD_FAILURE() << "expected: " << words;
+    } catch (const InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  }
+};
+
+const std::vector<std::string> kSmall = {"epochs=6", "bags=120", "test_bags=100", "filters=8", "hidden=64", "rate=0.002", "batch=4"};
+
+TEST_F(Bags, FindsTheNinesInGeneratedBags) {
+  const Json report = train("run", {.system = "mil", .set = kSmall, .threads = 1});
+  EXPECT_GE(report.at("metrics").at("auc").get<double>(), 0.95);
+  EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.9);
+  check_every_verb("run", (pictures(2) / "1" / "bag1").string() + "\n");
+}
+
+TEST_F(Bags, EveryPoolingLearns) {
+  for (const std::string& pool : kPools) {
+    TrainRequest request{.system = "mil", .set = kSmall, .threads = 1};
+    request.set.insert(request.set.end(), {"pool=" + pool, "epochs=3", "bags=80", "mean_size=4", "size_deviation=1"});
+    EXPECT_GE(train(pool, request).at("metrics").at("auc").get<double>(), 0.7) << pool;
+  }
+}
+
+TEST_F(Bags, TablesAreStandardisedAndPredicted) {
+  std::string csv = "bag,label,x,y\n";
+  data::Random random(7);
+  for (int bag = 0; bag < 60; ++bag)
+    for (int i = 0; i < 5; ++i)
+      csv += "b" + std::to_string(bag) + "," + std::to_string(bag % 2) + "," + std::to_string(1000 + (bag % 2 && i == 2 ? 50 : 0) + random.normal()) + "," + std::to_string(random.normal()) + "\n";
+  std::ofstream(base_ / "bags.csv") << csv;
+  const Json report = train("run", {.system = "mil", .data = (base_ / "bags.csv").string(), .set = {"epochs=15", "rate=0.002", "attention=16", "dropout=0.1"}, .threads = 1});
+  EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.9);
+  std::string large = "bag,x,y\n";
+  for (int i = 0; i < 10000; ++i) large += std::string("huge,") + (i == 4321 ? "1050" : "1000") + ",0\n";
+  systems::Run run = systems::open(base_ / "run");
+  std::istringstream lines(large);
+  std::ostringstream answers;
+  systems::predict(run, {lines, "input"}, answers);
+  EXPECT_NE(answers.str().find("instance 4322 of 10000"), std::string::npos) << answers.str();
+}
+
+TEST_F(Bags, PicturesOfTheUsersOwn) {
+  const std::string folder = pictures(40).string();
+  const Json report = train("run", {.system = "mil", .data = folder, .set = {"epochs=8", "filters=8", "hidden=64", "rate=0.002"}, .threads = 1});
+  EXPECT_GE(report.at("metrics").at("auc").get<double>(), 0.7);
+  check_every_verb("run", folder + "/1/bag1\n");
+}
+
+TEST_F(Bags, RefusesDamagedPictures) {
+  const std::filesystem::path folder = pictures(4);
+  const auto victim = folder / "0" / "bag0" / "1.png";
+  const auto size = std::filesystem::file_size(victim);
+  std::filesystem::resize_file(victim, size / 2);
+  expect_error("1.png: a damaged PNG file", [&] { train("run", {.system = "mil", .data = folder.string()}); });
+  std::ofstream(victim) << "not a picture";
+  expect_error("1.png: neither PNG nor JPEG", [&] { train("run", {.system = "mil", .data = folder.string()}); });
+  std::ofstream(victim) << "\xFF\xD8\xFF\xE0 and no more";
+  expect_error("1.png: a damaged JPEG file", [&] { train("run", {.system = "mil", .data = folder.string()}); });
+  expect_error("expected folders LABEL/BAG", [&] {
+    std::filesystem::create_directories(base_ / "empty");
+    train("run", {.system = "mil", .data = (base_ / "empty").string()});
+  });
+}
+
+TEST_F(Bags, MnistBags) {
+  const std::string mnist = data_folder("mnist");
+  if (mnist.empty()) GTEST_SKIP() << "mnist is absent (FOVEA_DATA)";
+  TrainRequest request{.system = "mil", .data = mnist, .set = kSmall, .threads = 1};
+  const Json report = train("run", request);
+  EXPECT_GE(report.at("metrics").at("auc").get<double>(), 0.65);
+}
+
+TEST_F(Bags, ClassicTable) {
+  const std::string tables = data_folder("mil");
+  if (tables.empty()) GTEST_SKIP() << "mil is absent (FOVEA_DATA)";
+  const Json report = train("run", {.system = "mil", .data = tables + "/musk1.csv.gz", .set = {"epochs=20", "attention=64"}, .threads = 1});
+  EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.65);
+}
+
+}  // namespace
+}  // namespace fovea::systems::mil
