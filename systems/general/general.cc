@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "data/batches.h"
@@ -20,17 +21,28 @@
 namespace fovea::systems::general {
 namespace {
 
-constexpr int64_t kKey = 8, kValue = 5, kInner = 16;  // widths of keys, values and of the projected query and key
+constexpr int64_t kKey = 8, kValue = 5, kInner = 32;  // widths of keys, values and of the projected query and key
 
 struct Memory {
   std::vector<float> keys, values, queries;  // m × kKey, m × kValue, n × kKey
   std::vector<int64_t> asked;                // for each query, the pair it asks for
 };
 
+// A key is a random direction of length √kKey: with keys of different lengths a dot product would prefer the long ones.
+void add_direction(std::vector<float>& keys, data::Random& random) {
+  double direction[kKey], square = 0;
+  for (double& c : direction) {
+    c = random.normal();
+    square += c * c;
+  }
+  for (const double c : direction) keys.push_back(static_cast<float>(c * std::sqrt(kKey / square)));
+}
+
 struct Model : torch::nn::Module {
   explicit Model(const Settings& options) : score(options.text("score")), normaliser(options.text("normaliser")) {
     q_proj = register_module("q_proj", torch::nn::Linear(torch::nn::LinearOptions(kKey, kInner).bias(false)));
-    k_proj = register_module("k_proj", torch::nn::Linear(torch::nn::LinearOptions(kKey, kInner).bias(false)));
+    // The bias matters to the additive score alone: without it w'tanh(…) is odd, and cannot tell q = k from q = -k.
+    k_proj = register_module("k_proj", torch::nn::Linear(kKey, kInner));
     if (score == "additive") weight = register_parameter("weight", torch::randn({kInner}) / 4);
     if (score == "bilinear") weight = register_parameter("weight", torch::randn({kInner, kInner}) / kInner);
     if (score == "cosine") weight = register_parameter("beta", torch::full({1}, 10.0));
@@ -71,7 +83,7 @@ class General : public GradientTask {
     for (int64_t i = 0; i < count; ++i) {
       Memory memory;
       const auto pairs = static_cast<int64_t>(1 + random.below(16)), queries = static_cast<int64_t>(random.below(5));
-      for (int64_t j = 0; j < pairs * kKey; ++j) memory.keys.push_back(static_cast<float>(random.normal()));
+      for (int64_t j = 0; j < pairs; ++j) add_direction(memory.keys, random);
       for (int64_t j = 0; j < pairs * kValue; ++j) memory.values.push_back(static_cast<float>(random.normal()));
       for (int64_t q = 0; q < queries; ++q) {
         memory.asked.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(pairs))));
@@ -230,7 +242,7 @@ const Registration registered{{
                 Option("normaliser", "softmax", "how scores become weights").among({"softmax", "sparsemax", "entmax", "sigmoid", "top_k", "uniform"}),
                 Option("memories", 3000, "generated").between(20, 1000000),
                 Option("noise", 0.2, "on the key a query repeats").at_least(0)},
-    .recipe = train::Recipe{.epochs = 15, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},
+    .recipe = train::Recipe{.epochs = 30, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},
     .tour = {"epochs=8"},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<General>(setting); },
 }};

@@ -127,7 +127,7 @@ double silverman_start(const torch::Tensor& x) {
   return start > 0 ? start : 1;
 }
 
-Search search_bandwidth(Model& model, double low, double high, int64_t points, int64_t refine, const std::function<void(int64_t)>& step) {
+Search search_bandwidth(Model& model, const SearchPlan& plan, const std::function<void(int64_t)>& step) {
   Search out;
   int64_t done = 0;
   const auto look = [&](double h) {
@@ -135,22 +135,25 @@ Search search_bandwidth(Model& model, double low, double high, int64_t points, i
     const LeaveOneOut result = leave_one_out(model);
     out.grid.push_back({h, result.criterion, result.mse, result.undefined});
     step(++done);
-    return result.criterion;
+    return out.grid.back();
   };
-  for (int64_t i = 0; i < points; ++i)
-    look(points > 1 ? low * std::pow(high / low, static_cast<double>(i) / static_cast<double>(points - 1)) : low);
-  const auto less = [](const GridPoint& a, const GridPoint& b) { return a.criterion < b.criterion; };
-  const auto best = std::min_element(out.grid.begin(), out.grid.end(), less) - out.grid.begin();
+  const auto better = [&](const GridPoint& a, const GridPoint& b) {
+    const int64_t left = std::max<int64_t>(a.undefined - plan.alone, 0), right = std::max<int64_t>(b.undefined - plan.alone, 0);
+    return left != right ? left < right : a.criterion < b.criterion;
+  };
+  for (int64_t i = 0; i < plan.points; ++i)
+    look(plan.points > 1 ? plan.low * std::pow(plan.high / plan.low, static_cast<double>(i) / static_cast<double>(plan.points - 1)) : plan.low);
+  const auto best = std::min_element(out.grid.begin(), out.grid.end(), better) - out.grid.begin();
   // Golden section in log h between the best point's neighbours.
   const auto last = static_cast<ptrdiff_t>(out.grid.size()) - 1;
   double a = std::log(out.grid[static_cast<size_t>(std::max<ptrdiff_t>(best - 1, 0))].h);
   double b = std::log(out.grid[static_cast<size_t>(std::min(best + 1, last))].h);
   const double ratio = (std::sqrt(5.0) - 1) / 2;
-  if (refine > 0 && b > a) {
+  if (plan.refine > 1 && b > a) {
     double c = b - ratio * (b - a), d = a + ratio * (b - a);
-    double at_c = look(std::exp(c)), at_d = look(std::exp(d));
-    for (int64_t i = 2; i < refine; ++i) {
-      if (at_c <= at_d) {
+    GridPoint at_c = look(std::exp(c)), at_d = look(std::exp(d));
+    for (int64_t i = 2; i < plan.refine; ++i) {
+      if (!better(at_d, at_c)) {
         b = d;
         d = c;
         at_d = at_c;
@@ -165,7 +168,7 @@ Search search_bandwidth(Model& model, double low, double high, int64_t points, i
       }
     }
   }
-  out.best = std::min_element(out.grid.begin(), out.grid.end(), less)->h;
+  out.best = std::min_element(out.grid.begin(), out.grid.end(), better)->h;
   std::sort(out.grid.begin(), out.grid.end(), [](const GridPoint& p, const GridPoint& q) { return p.h < q.h; });
   model.bandwidth.fill_(out.best);
   return out;

@@ -55,7 +55,7 @@ struct Model : torch::nn::Module {
 
 struct LeaveOneOut {
   double mse = 0;          // over the rows where it is defined
-  double criterion = 0;    // the same, rows without a neighbour charged what the mean of the others would cost: what a search compares
+  double criterion = 0;    // over all rows, those without a neighbour charged what the mean of the others would cost
   int64_t undefined = 0;   // rows that saw no other point
 };
 // At the model's present bandwidth and metric.
@@ -72,7 +72,13 @@ struct Search {
   std::vector<GridPoint> grid;  // ascending
   double best = 0;
 };
-// Evaluates a grid spaced evenly in log h, then golden-section steps about the best point. `step` is called after each.
-Search search_bandwidth(Model&, double low, double high, int64_t points, int64_t refine, const std::function<void(int64_t)>& step);
+struct SearchPlan {
+  double low = 0, high = 0;  // of the grid, spaced evenly in log h
+  int64_t points = 30;
+  int64_t refine = 24;   // golden-section steps about the best point
+  int64_t alone = 0;     // rows a bandwidth may leave without a neighbour; one that leaves more is taken only where all do
+};
+// `step` is called after each bandwidth tried.
+Search search_bandwidth(Model&, const SearchPlan&, const std::function<void(int64_t)>& step);
 
 }  // namespace fovea::systems::nadaraya_watson

@@ -166,11 +166,15 @@ void Regression::find_bandwidth(train::Fit& fit) {
   const int64_t points = setting_.options.integer("grid");
   int64_t refine = setting_.options.integer("refine");
   if (refine < 0) refine = shape_.rows > 5000 ? 0 : 24;
-  search_ = search_bandwidth(*model_, start * setting_.options.number("grid_low"), start * setting_.options.number("grid_high"), points,
-                             refine, [&](int64_t done) {
-                               fit.progress().step(done, points + refine, "bandwidth by leave-one-out");
-                               fit.stop_if_interrupted("in the bandwidth search");
-                             });
+  const SearchPlan plan{.low = start * setting_.options.number("grid_low"),
+                        .high = start * setting_.options.number("grid_high"),
+                        .points = points,
+                        .refine = refine,
+                        .alone = static_cast<int64_t>(setting_.options.number("alone") * static_cast<double>(shape_.rows))};
+  search_ = search_bandwidth(*model_, plan, [&](int64_t done) {
+    fit.progress().step(done, points + refine, "bandwidth by leave-one-out");
+    fit.stop_if_interrupted("in the bandwidth search");
+  });
 }
 
 // The number of neighbours by leave-one-out, over 1, 2, 3, 5, 8, … up to half the rows, unless k is given.
@@ -286,6 +290,7 @@ const Registration registered{{
                 Option("grid_low", 0.05, "the smallest, as a multiple of Silverman's rule").at_least(1e-6),
                 Option("grid_high", 20.0, "the largest").at_least(1e-6),
                 Option("refine", -1, "golden-section steps after the grid; -1: 24, or none above 5000 rows").at_least(-1),
+                Option("alone", 0.0, "share of rows a bandwidth may leave without a neighbour in leave-one-out").between(0, 1),
                 Option("standardise", "auto", "inputs to mean 0 and deviation 1; auto: where there are several").among({"auto", "yes", "no"}),
                 Option("precision", "auto", "auto: float64 up to 5000 rows").among({"auto", "float32", "float64"}),
                 Option("x", "", "input columns, comma-separated"),

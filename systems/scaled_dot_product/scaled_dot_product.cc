@@ -2,7 +2,8 @@
 //   1 project q = x W^Q, k = x W^K, v = x W^V   2 score q·k   3 divide by √d_k   4 softmax   5 weight the values   6 sum
 //
 // The task is the lecture's own sentence: "the animal did not cross the street because it was too tired". Whom does "it" mean? Here it
-// always means the living thing; the model must name it, and can only do so by looking there.
+// always means the living thing; the model must name it, and can only do so by looking there. Some sentences have no living
+// thing, so that "nobody" is the answer by default and no animal can be guessed by elimination.
 #include "systems/scaled_dot_product/scaled_dot_product.h"
 
 #include <fmt/format.h>
@@ -46,14 +47,15 @@ const std::vector<std::string> kStates = {"tired", "afraid", "hungry", "late", "
 
 struct Sentence {
   std::vector<std::string> words;
-  int64_t asks = 0, meant = 0;  // where "it" stands, and the word it means
+  int64_t asks = 0, meant = -1;  // where "it" stands, and the word it means; -1: nobody
   int64_t animal = 0;
 };
 
 Sentence draw(data::Random& random) {
   Sentence out;
-  out.animal = static_cast<int64_t>(random.below(kAnimals.size()));
-  const std::string animal = kAnimals[static_cast<size_t>(out.animal)], place = random.choice(kPlaces);
+  out.animal = static_cast<int64_t>(random.below(kAnimals.size() + 1));
+  const bool nobody = out.animal == static_cast<int64_t>(kAnimals.size());
+  const std::string animal = nobody ? random.choice(kPlaces) : kAnimals[static_cast<size_t>(out.animal)], place = random.choice(kPlaces);
   const std::string verb = random.choice(kVerbs), state = random.choice(kStates);
   switch (random.below(3)) {
     case 0: out.words = {"the", animal, "did", "not", verb, "the", place, "because", "it", "was", "too", state}; break;
@@ -61,7 +63,7 @@ Sentence draw(data::Random& random) {
     default: out.words = {"the", place, "was", "what", "the", animal, "did", "not", verb, "for", "it", "was", "too", state};
   }
   out.asks = std::find(out.words.begin(), out.words.end(), "it") - out.words.begin();
-  out.meant = std::find(out.words.begin(), out.words.end(), animal) - out.words.begin();
+  if (!nobody) out.meant = std::find(out.words.begin(), out.words.end(), animal) - out.words.begin();
   return out;
 }
 
@@ -72,7 +74,7 @@ struct Model : torch::nn::Module {
     q_proj = register_module("q_proj", linear(key_width));
     k_proj = register_module("k_proj", linear(key_width));
     v_proj = register_module("v_proj", linear(width));
-    out = register_module("out", torch::nn::Linear(width, static_cast<int64_t>(kAnimals.size())));
+    out = register_module("out", torch::nn::Linear(width, static_cast<int64_t>(kAnimals.size()) + 1));
   }
   // [total, width]: every word looks at every word of its own sentence.
   torch::Tensor mixed(const torch::Tensor& x, const torch::Tensor& offsets) {
@@ -129,7 +131,7 @@ class ScaledDotProduct : public ClassificationTask {
       const torch::Tensor x = embedded(sentence.words);
       const torch::Tensor top = weights(four(model_->q_proj(x)), four(model_->k_proj(x)), {},
                                         {.rows = torch::tensor({sentence.asks}, torch::kInt32).to(x.device()), .top_k = 1}).indices;
-      out.push_back(top.item<int64_t>() == sentence.meant);
+      out.push_back(sentence.meant < 0 ? -1 : top.item<int64_t>() == sentence.meant);
     }
     return out;
   }
@@ -141,7 +143,8 @@ class ScaledDotProduct : public ClassificationTask {
       const torch::Tensor x = embedded(sentence.words);
       const torch::Tensor offsets = torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
       const torch::Tensor p = model_->out(model_->mixed(x, offsets)[sentence.asks]).softmax(0);
-      out << fmt::format("{}\t{:.4f}\n", kAnimals[static_cast<size_t>(p.argmax().item<int64_t>())], p.max().item<double>()) << std::flush;
+      const auto best = static_cast<size_t>(p.argmax().item<int64_t>());
+      out << fmt::format("{}\t{:.4f}\n", best < kAnimals.size() ? kAnimals[best] : "nobody", p.max().item<double>()) << std::flush;
     });
   }
 

