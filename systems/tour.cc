@@ -43,13 +43,14 @@ constexpr const char* kEquation =
     "<mo "
     "stretchy=\"false\">(</mo><msub><mi>q</mi><mi>i</mi></msub><mo>,</mo><msub><mi>k</mi><mi>j</"
     "mi></msub>"
-    "<mo stretchy=\"false\">)</mo><mtext> over </mtext><mi>j</mi><mo>∈</mo><mi>N</mi><mo "
+    "<mo stretchy=\"false\">)</mo><mspace width=\"0.4em\"/><mtext>over</mtext><mspace width=\"0.4em\"/><mi>j</mi><mo>∈</mo><mi>N</mi><mo "
     "stretchy=\"false\">(</mo><mi>i</mi>"
     "<mo stretchy=\"false\">)</mo><mo stretchy=\"false\">)</mo></math>";
 constexpr const char* kCode =
     "auto out = fovea::attend(query, key, value,\n"
-    "                         {.score = fovea::Dot{}, .normaliser = fovea::Softmax{}, .structure = "
-    "fovea::Dense{}});";
+    "                         {.score = fovea::Dot{},\n"
+    "                          .normaliser = fovea::Softmax{},\n"
+    "                          .structure = fovea::Dense{}});";
 
 // A folder that goes when it is not kept.
 class Draft {

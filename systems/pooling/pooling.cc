@@ -172,7 +172,7 @@ class Pooling : public ClassificationTask {
       if (question == "right") {
         float mean = 0;
         for (size_t i = 0; i < points.size(); i += 2) mean += points[i] / static_cast<float>(size);
-        for (size_t i = 0; i < points.size(); i += 2) points[i] += (yes ? 0.4f : -0.4f) - mean;
+        for (size_t i = 0; i < points.size(); i += 2) points[i] += (yes ? 0.15f : -0.15f) - mean;
       }
       if (question == "far") {
         for (float& value : points) value = std::min(value, 2.0f);

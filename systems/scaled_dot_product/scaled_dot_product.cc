@@ -248,10 +248,9 @@ const Registration registered{{
              .formats = {"generated: sentences in which “it” means the living thing"},
              .expect = "112, 96 → 0.88, 0.12; accuracy and hit rate ≥ 0.99"},
     .options = {Option("sentences", 2000, "generated").between(50, 1000000),
-                Option("width", 32, "of a word").between(1, 4096),
+                Option("width", 64, "of a word").between(1, 4096),
                 Option("key_width", 64, "d_k").between(1, 4096)},
-    .recipe = train::Recipe{.epochs = 8, .batch = 32, .optimiser = "adam", .rate = 0.005, .monitor = "loss"},
-    .tour = {"epochs=5"},
+    .recipe = train::Recipe{.epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.002, .monitor = "loss"},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<ScaledDotProduct>(setting); },
 }};
 

@@ -41,7 +41,8 @@ export function plain(value) {
 }
 
 export function count(n, singular) {
-  return `${n.toLocaleString('en')} ${singular}${n === 1 ? '' : 's'}`;
+  const plural = singular.replace(/([^aeiou])y$/, '$1ie') + 's';
+  return `${n.toLocaleString('en')} ${n === 1 ? singular : plural}`;
 }
 
 export function shorten(text, length) {

@@ -47,7 +47,7 @@ export class Frame {
     this.picture = el('div', { class: 'picture' },
       el('h4', { id: title }, model.title), model.outcome ? el('p', { class: 'outcome' }, model.outcome) : '',
       model.shapes ? shapes_diagram(model) : '', leads ? plots : '', this.controls, this.stage, this.legend, this.labels, this.verdict,
-      leads ? '' : plots, this.tables);
+      this.tables, leads ? '' : plots);
     this.figure = el('figure', { class: 'explanation', 'aria-labelledby': title, 'data-system': model.system },
       this.picture, this.readout,
       model.notes.length ? el('ul', { class: 'notes' }, model.notes.map((note) => el('li', {}, note))) : '',

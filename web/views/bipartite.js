@@ -29,11 +29,11 @@ export const bipartite_view = {
     const width = clamp(stage.clientWidth, 280, 720), row = 32, top = 30;
     const height = top + row * Math.max(queries.length, keys.length) + 8;
     const most = clamp(width * 0.3, 96, 190), letters = Math.floor(most / 8.2);
-    const column = (items) => clamp(24 + 8.2 * Math.max(...items.map((item) => Math.min(letters, item.text.length))), 64, most);
-    const left = column(queries), right = width - column(keys) - 34;
+    const column = (items, label) => clamp(24 + 8.2 * Math.max(0.8 * label.length, ...items.map((item) => Math.min(letters, item.text.length))), 64, most);
+    const left = column(queries, model.query_label), right = width - column(keys, model.key_label) - 50;
     const offset = (n) => top + row * (Math.max(queries.length, keys.length) - n) / 2 + row / 2;
     const query_y = (i) => offset(queries.length) + i * row, key_y = (j) => offset(keys.length) + j * row;
-    const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': `${model.query_label}s and the ${model.key_label}s they look at` });
+    const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': `Each ${model.query_label} and where it looks` });
     root.append(svg('text', { class: 'side', x: left - 10, y: 14, 'text-anchor': 'end' }, model.query_label),
       svg('text', { class: 'side', x: right + 10, y: 14 }, model.key_label));
     const lines = svg('g', { class: 'lines' }), labels = svg('g', {});
@@ -75,7 +75,7 @@ export const bipartite_view = {
       const map = frame.map;
       const numbered = query !== null ? map.row(query).map(([k, w]) => [key_y(k), w, k, width - 4]) : queries.map((_, q) => [query_y(q), map.at(q, key), q, 44]);
       for (const [y, weight, at, x] of numbered) {
-        if (frame.state.head === -1 || weight === 0 || at >= MOST_ITEMS) continue;
+        if (frame.state.head === -1 || Math.abs(weight) < 5e-4 || at >= MOST_ITEMS) continue;  // smaller ones are in the table
         numbers.append(svg('text', { x, y: y + 4, 'text-anchor': 'end' }, number(weight)));
       }
       if (query !== null) frame.say(this.words(frame, query));
