@@ -26,7 +26,7 @@ if(FOVEA_SANITIZE)
 endif()
 
 if(DEFINED ENV{CI})
-  set(werror_default OFF)
+  set(werror_default ON)
 else()
   set(werror_default OFF)
 endif()

@@ -168,7 +168,9 @@ TEST(Batching, EachItemOnceAndLikeLengthsTogether) {
         high = std::max(high, lengths[static_cast<size_t>(i)]);
         total += lengths[static_cast<size_t>(i)];
       }
-      if (plan.tokens) EXPECT_LE(total, 700);
+      if (plan.tokens) {
+        EXPECT_LE(total, 700);
+      }
       spread += static_cast<double>(high - low) / static_cast<double>(all.size());
     }
     EXPECT_LT(spread, 10);

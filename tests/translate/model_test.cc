@@ -82,7 +82,9 @@ TEST_P(Models, StepsEqualTeacherForcing) {
   for (int64_t t = 0; t < batch.target_in.size(1); ++t) {
     const at::Tensor one = steps->step(batch.target_in.select(1, t)).log_probabilities;
     EXPECT_LT((one[0] - whole[0][t]).abs().max().item<double>(), 1e-5) << "long, step " << t;
-    if (t < 3) EXPECT_LT((one[1] - whole[1][t]).abs().max().item<double>(), 1e-5) << "short, step " << t;
+    if (t < 3) {
+      EXPECT_LT((one[1] - whole[1][t]).abs().max().item<double>(), 1e-5) << "short, step " << t;
+    }
   }
 }
 
@@ -115,7 +117,9 @@ TEST_P(Models, AlignmentIsADistributionOverTheSource) {
   const bool local_p = models()[GetParam()].name == "luong_local_p";  // its Gaussian takes some away
   const bool local = local_p || models()[GetParam()].name == "luong_local_m";
   const at::Tensor sums = rows[0].sum(-1);
-  if (!local) EXPECT_LT((sums - 1).abs().max().item<double>(), 1e-5);
+  if (!local) {
+    EXPECT_LT((sums - 1).abs().max().item<double>(), 1e-5);
+  }
   EXPECT_LE(sums.max().item<double>(), 1 + 1e-5);
   // Decoding reports the same rows.
   const auto steps = model_->start(batch, Want::kAttention);

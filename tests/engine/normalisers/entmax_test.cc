@@ -34,8 +34,8 @@ TEST_P(EntmaxTest, AgreesWithBisection) {
   for (double alpha : {1.05, 1.3, 1.5, 1.9, 2.0, 2.5, 4.0})
     for (double spread : {0.0, 1.0, 20.0, 1e4})
       for (size_t n : {1, 2, 15, 16, 17, 67, 300}) {
-        check_normaliser<double>({Entmax{alpha}, make_entmax<double>}, entmax(alpha), n, spread);
-        check_normaliser<float>({Entmax{alpha}, make_entmax<float>}, entmax(static_cast<float>(alpha)), n, spread,
+        check_normaliser<double>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<double>}, entmax(alpha), n, spread);
+        check_normaliser<float>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<float>}, entmax(static_cast<float>(alpha)), n, spread,
                                 false, alpha > 3 ? 3e-4 : 4e-6);  // a cube root of a difference
         if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n << ", spread " << spread;
       }
@@ -44,7 +44,7 @@ TEST_P(EntmaxTest, AgreesWithBisection) {
 TEST_P(EntmaxTest, GradientAgreesWithDifferences) {
   for (double alpha : {1.2, 1.5, 2.0})
     for (size_t n : {1, 5, 16, 41}) {
-      check_gradient({Entmax{alpha}, make_entmax<double>}, entmax(alpha), n, false, false);
+      check_gradient({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<double>}, entmax(alpha), n, false, false);
       if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n;
     }
 }
@@ -85,7 +85,7 @@ TEST_P(EntmaxTest, KnownRows) {
 
 TEST_P(EntmaxTest, RefusesWhatIsNotANumber) {
   check_refusals<float>({Entmax{}, make_entmax<float>});
-  check_refusals<double>({Entmax{1.2}, make_entmax<double>});
+  check_refusals<double>({Entmax{.alpha = 1.2, .alpha_tensor = {}}, make_entmax<double>});
 }
 
 FOVEA_FOR_EVERY_TARGET(EntmaxTest);
