@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
 #include "explain/report.h"
+#include "explain/still.h"
 #include "systems/lecture.h"
 #include "systems/session.h"
 #include "train/interrupt.h"
@@ -117,6 +119,17 @@ void check_room(const std::filesystem::path& out, const std::vector<const System
   }
 }
 
+// One panel a system, of those that can be read as a still: the README's picture.
+std::string still_of(const std::vector<explain::Section>& sections) {
+  constexpr size_t kPanels = 3;
+  std::vector<explain::Explanation> panels;
+  for (const explain::Section& section : sections) {
+    const auto found = std::find_if(section.explanations.begin(), section.explanations.end(), explain::is_still);
+    if (found != section.explanations.end() && panels.size() < kPanels) panels.push_back(*found);
+  }
+  return panels.empty() ? "" : explain::still_svg(panels);
+}
+
 }  // namespace
 
 TourResult tour(const TourRequest& request, train::Progress& progress) {
@@ -151,6 +164,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   options.introduction.equation = kEquation;
   options.introduction.code = kCode;
   explain::write_file(result.page, explain::html_report(sections, options));
+  if (const std::string still = still_of(sections); !still.empty()) explain::write_file(request.out / "picture.svg", still);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
