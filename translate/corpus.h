@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "metrics/alignment.h"
@@ -37,5 +39,11 @@ struct ParallelRequest {
   bool test_only = false;      // evaluate: only the test part is read
 };
 Corpus read_parallel(const ParallelRequest&);
+
+// NAME.src-tgt with `source ||| target` lines, and NAME.gold beside it with links counted from 1.
+bool is_gold_corpus(const std::string& path);
+std::vector<Pair> read_gold_corpus(const std::string& path);
+// `source ||| target` or source<TAB>target; nothing where a line is neither.
+std::optional<Pair> split_pair(std::string_view line);
 
 }  // namespace fovea::translate

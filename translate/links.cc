@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace fovea::translate {
@@ -15,6 +16,18 @@ at::Tensor membership(const Encoded& side) {
   const int64_t n = static_cast<int64_t>(side.words.size());
   const at::Tensor index = at::tensor(side.words, at::kInt).to(at::kLong);
   return at::zeros({n, count_words(side)}).scatter_(1, index.unsqueeze(1), 1.0);
+}
+
+// body(link to the best source word, its weight, what the row lacks to one) for each target word.
+template <class Body>
+void each_best(const at::Tensor& weights, Body body) {
+  if (weights.size(1) == 0) return;
+  const at::Tensor rows = weights.contiguous();
+  for (int64_t t = 0; t < rows.size(0); ++t) {
+    const float* row = rows.const_data_ptr<float>() + t * rows.size(1);
+    const float* best = std::max_element(row, row + rows.size(1));
+    body(metrics::Link{static_cast<int32_t>(best - row), static_cast<int32_t>(t)}, *best, 1 - std::accumulate(row, row + rows.size(1), 0.0f));
+  }
 }
 
 }  // namespace
@@ -30,12 +43,15 @@ at::Tensor word_weights(const at::Tensor& weights, const Tokens& tokens) {
 
 metrics::Links best_links(const at::Tensor& weights) {
   metrics::Links links;
-  if (weights.size(1) == 0) return links;
-  const at::Tensor rows = weights.contiguous();
-  for (int64_t t = 0; t < rows.size(0); ++t) {
-    const float* row = rows.const_data_ptr<float>() + t * rows.size(1);
-    links.insert({static_cast<int32_t>(std::max_element(row, row + rows.size(1)) - row), static_cast<int32_t>(t)});
-  }
+  each_best(weights, [&](const metrics::Link& link, float, float) { links.insert(link); });
+  return links;
+}
+
+metrics::Links likely_links(const at::Tensor& weights) {
+  metrics::Links links;
+  each_best(weights, [&](const metrics::Link& link, float best, float rest) {
+    if (best > rest) links.insert(link);
+  });
   return links;
 }
 

@@ -15,6 +15,9 @@ at::Tensor word_weights(const at::Tensor& weights, const Tokens& tokens);
 // For each target word the source word it looks at most; ties go to the first. No source words: no links.
 metrics::Links best_links(const at::Tensor& word_weights);
 
+// The same for weights whose rows lack what went to no word: a target word is linked where its best source word outweighs that.
+metrics::Links likely_links(const at::Tensor& word_weights);
+
 // How often the best source word is one the truth allows, over target words that have a true link.
 struct HitRate {
   int64_t hits = 0, asked = 0;

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <istream>
-#include <ostream>
 
 #include "data/batches.h"
 #include "metrics/bleu.h"
@@ -52,6 +51,9 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("alpha", 0.6, "length normalisation of the beam").between(0, 5),
       Option("coverage", 0.0, "weight of the coverage penalty").between(0, 10),
       Option("align", false, "predict: print the alignment of each line after ` ||| `"),
+      Option("n_best", 1, "predict: so many answers a line, with log-probability and score").between(1, 1000),
+      Option("forced", false, "predict: read source<TAB>target lines, print each target's log-probability and number of tokens"),
+      Option("replace_unknown", false, "put the source word looked at most for an unknown one"),
   };
 }
 
@@ -113,9 +115,11 @@ void TranslationTask::encode(Part& p) const {
   for (const Pair& pair : p.pairs) p.tokens.push_back({source_codec_->encode(pair.source), target_codec_->encode(pair.target)});
 }
 
-Encoded TranslationTask::read_source(const std::string& line) const {
-  return source_codec_->encode(setting_.options.flag("lowercase") ? lower_case(line) : line);
+std::string TranslationTask::prepared(const std::string& line) const {
+  return setting_.options.flag("lowercase") ? lower_case(line) : line;
 }
+Encoded TranslationTask::read_source(const std::string& line) const { return source_codec_->encode(prepared(line)); }
+PictureContext TranslationTask::context() const { return {system_, *source_codec_, *target_codec_}; }
 
 Assets TranslationTask::assets() const {
   Assets assets;
@@ -243,63 +247,40 @@ Evaluation TranslationTask::evaluate(Split split) {
   return result;
 }
 
-void TranslationTask::predict(Input input, std::ostream& out) {
-  constexpr size_t kMostLines = 64;
-  const bool align = setting_.options.flag("align");
-  std::string line;
-  while (std::getline(input.stream, line)) {
-    std::vector<std::string> lines = {line};
-    // As many lines as have arrived already: a pipe is translated in batches, a person's line at once.
-    while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 && std::getline(input.stream, line)) lines.push_back(line);
-    std::vector<Encoded> encoded;
-    std::vector<const Encoded*> sources;
-    for (const std::string& text : lines) encoded.push_back(read_source(text));
-    for (const Encoded& e : encoded) sources.push_back(&e);
-    const std::vector<nn::SearchResult> found = translate(sources, beam_options());
-    for (size_t i = 0; i < lines.size(); ++i) {
-      const std::string text = found[i].n_best.empty() ? "" : target_codec_->decode(found[i].n_best[0].tokens);
-      out << text;
-      if (align && !text.empty()) {
-        const Tokens tokens{encoded[i], target_codec_->encode(text)};
-        const at::NoGradGuard no_grad;
-        const at::Tensor soft = model_->alignment(make_batch({&tokens}, setting_.device));
-        out << " ||| " << (soft.defined() ? metrics::format_pharaoh(best_links(word_weights(soft[0], tokens))) : "");
-      }
-      out << '\n';
+std::vector<TranslationTask::Searched> TranslationTask::searched(Input* input, size_t most) {
+  std::vector<Searched> out;
+  if (input != nullptr) {
+    for (std::string line; std::getline(input->stream, line);) {
+      if (!line.empty()) out.push_back({{line, "", {}}, {}, {}, ""});
     }
-    out.flush();
+  } else {
+    for (size_t i = 0; i < std::min(most, test_.pairs.size()); ++i) out.push_back({test_.pairs[i], {}, {}, ""});
   }
+  nn::BeamOptions options = beam_options();
+  options.keep_tree = true;
+  for (Searched& one : out) {
+    one.source = read_source(one.pair.source);
+    one.result = translate({&one.source}, options)[0];
+    one.said = one.result.n_best.empty() ? "" : target_codec_->decode(one.result.n_best[0].tokens);
+  }
+  return out;
 }
 
 std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
   constexpr size_t kShown = 3;
-  std::vector<Pair> pairs;
-  if (input != nullptr) {
-    for (std::string line; std::getline(input->stream, line);) {
-      if (!line.empty()) pairs.push_back({line, "", {}});
-    }
-  } else {
-    for (size_t i = 0; i < std::min(kShown, test_.pairs.size()); ++i) pairs.push_back(test_.pairs[i]);
-  }
   std::vector<explain::Explanation> all;
-  for (const Pair& pair : pairs) {
-    const Encoded source = read_source(pair.source);
-    nn::BeamOptions options = beam_options();
-    options.keep_tree = true;
-    const nn::SearchResult found = translate({&source}, options)[0];
-    const std::string said = found.n_best.empty() ? "" : target_codec_->decode(found.n_best[0].tokens);
-    const Tokens tokens{source, target_codec_->encode(said)};
-    // The truth speaks of the reference: it is shown where the model said the same.
-    const Pair shown{pair.source, said, said == pair.target ? pair.links : metrics::GoldLinks{}};
+  for (const Searched& one : searched(input, kShown)) {
+    const Tokens tokens{one.source, target_codec_->encode(one.said)};
     if (tokens.source.ids.empty() || tokens.target.ids.empty()) continue;
+    // The truth speaks of the reference: it is shown where the model said the same.
+    const Pair shown{one.pair.source, one.said, one.said == one.pair.target ? one.pair.links : metrics::GoldLinks{}};
     const at::NoGradGuard no_grad;
-    const PictureContext context{system_, *source_codec_, *target_codec_};
     for (const AttentionMaps& maps : model_->maps(make_batch({&tokens}, setting_.device))) {
-      all.push_back(attention_picture(context, maps, tokens, shown));
+      all.push_back(attention_picture(context(), maps, tokens, shown));
     }
-    if (options.beam > 1) all.push_back(beam_picture(context, found, said));
+    if (one.result.tree.size() > 1) all.push_back(beam_picture(context(), one.result, one.said));
   }
-  if (more_ && !pairs.empty()) {
+  if (more_ && !all.empty()) {
     for (explain::Explanation& e : more_(*model_, setting_.options)) all.push_back(std::move(e));
   }
   return all;

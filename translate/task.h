@@ -7,6 +7,7 @@
 #include "train/task.h"
 #include "translate/corpus.h"
 #include "translate/model.h"
+#include "translate/pictures.h"
 
 namespace fovea::translate {
 
@@ -40,16 +41,32 @@ class TranslationTask : public GradientTask {
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
 
- private:
+ protected:
   struct Part {
     std::vector<Pair> pairs;
     std::vector<Tokens> tokens;
   };
   const Part& part(Split) const;
-  void encode(Part&) const;
-  Encoded read_source(const std::string& line) const;  // a line of a user's
+  const Codec& target_codec() const { return *target_codec_; }
   std::vector<nn::SearchResult> translate(const std::vector<const Encoded*>& sources, const nn::BeamOptions&);
   nn::BeamOptions beam_options() const;
+  // Sources with what the search made of them: the input's lines, or some of the test split.
+  struct Searched {
+    Pair pair;
+    Encoded source;
+    nn::SearchResult result;
+    std::string said;
+  };
+  std::vector<Searched> searched(Input* input, size_t most);
+  PictureContext context() const;
+
+ private:
+  void encode(Part&) const;
+  std::string prepared(const std::string& line) const;
+  Encoded read_source(const std::string& line) const;  // a line of a user's
+  std::string text_of(const nn::Hypothesis& said, const Encoded& source, const std::string& line) const;
+  std::string pharaoh(const Tokens&);
+  void predict_forced(Input, std::ostream&);
   // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.
   struct Forced {
     double loss = 0;

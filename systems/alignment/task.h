@@ -1,0 +1,55 @@
+// Word alignment: learn from parallel text, in one direction or both; link words; mark the links against gold ones.
+#pragma once
+
+#include "systems/alignment/aligner.h"
+#include "train/task.h"
+#include "translate/corpus.h"
+
+namespace fovea::systems {
+
+class AlignmentTask : public GradientTask {
+ public:
+  explicit AlignmentTask(const Setting& setting) : setting_(setting) {}
+
+  void read(const Source&) override;
+  void prepare() override;
+  Assets assets() const override;
+  void restore(const Assets&) override;
+  std::shared_ptr<torch::nn::Module> build() override;
+  void fit(train::Fit&) override;
+  int64_t items(Split) const override;
+  std::vector<int64_t> lengths() const override;
+  Loss loss(const Batch&) override;
+  Metrics validate() override;
+  Evaluation evaluate(Split) override;
+  void predict(Input, std::ostream&) override;
+  std::vector<explain::Explanation> explain(Input*) override;
+
+ private:
+  struct Part {
+    std::vector<translate::Pair> pairs;
+    std::vector<translate::Tokens> tokens;    // source to target
+    std::vector<translate::Tokens> swapped;   // target to source
+  };
+  // What both directions say of one pair: weights between words, and the links they mean.
+  struct Aligned {
+    std::vector<at::Tensor> weights;      // [target words, source words], then the other way round
+    std::vector<metrics::Links> links;    // all in source-target order
+    const metrics::Links& chosen() const { return links.back(); }
+  };
+  Part& part(Split split) { return split == Split::kTrain ? train_ : split == Split::kValidation ? validation_ : test_; }
+  const Part& part(Split split) const { return const_cast<AlignmentTask*>(this)->part(split); }
+  std::string prepared(const std::string& line) const;
+  void encode(Part&) const;
+  bool both() const { return setting_.options.flag("both"); }
+  double forced_loss(const Part&) const;
+  std::vector<Aligned> align(const Part&) const;
+
+  Setting setting_;
+  Part train_, validation_, test_;
+  std::shared_ptr<translate::Codec> source_codec_, target_codec_;
+  std::vector<std::shared_ptr<Aligner>> aligners_;  // source to target; then the other way round
+  std::map<std::string, std::string> counted_;      // what an aligner that counts has kept
+};
+
+}  // namespace fovea::systems

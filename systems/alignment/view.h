@@ -1,0 +1,19 @@
+// What word alignment shows: the soft matrix with the gold links drawn in, and the links chosen as lines between words.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "explain/explanation.h"
+#include "translate/corpus.h"
+
+namespace fovea::systems {
+
+struct AlignedPair {
+  const translate::Pair& pair;
+  const at::Tensor& weights;  // [target words, source words]
+  const metrics::Links& links;
+  const std::string &method, &symmetrise;
+};
+std::vector<explain::Explanation> alignment_pictures(const AlignedPair&);
+
+}  // namespace fovea::systems

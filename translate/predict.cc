@@ -1,0 +1,99 @@
+// What a translation system answers: lines as they come, n-best lists, forced decoding, alignments.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <istream>
+#include <ostream>
+
+#include "data/text.h"
+#include "translate/links.h"
+#include "translate/task.h"
+
+namespace fovea::translate {
+
+// A hypothesis as text. With attention, an unknown word is replaced by the source word that was looked at most while it was said
+// (Luong et al. 2015).
+std::string TranslationTask::text_of(const nn::Hypothesis& said, const Encoded& source, const std::string& line) const {
+  if (!setting_.options.flag("replace_unknown") || !said.attention.defined()) return target_codec_->decode(said.tokens);
+  const std::vector<std::string> words = data::words(line);
+  const int64_t real = static_cast<int64_t>(source.ids.size());  // EOS is no word
+  std::string out;
+  std::vector<int64_t> known;
+  const auto append = [&](const std::string& text) {
+    if (!text.empty()) out += (out.empty() ? "" : " ") + text;
+  };
+  for (size_t t = 0; t < said.tokens.size(); ++t) {
+    if (said.tokens[t] != kUnknown) {
+      known.push_back(said.tokens[t]);
+      continue;
+    }
+    append(target_codec_->decode(known));
+    known.clear();
+    const int64_t j = said.attention[static_cast<int64_t>(t)].slice(0, 0, real).argmax().item<int64_t>();
+    append(words.at(static_cast<size_t>(source.words[static_cast<size_t>(j)])));
+  }
+  append(target_codec_->decode(known));
+  return out;
+}
+
+std::string TranslationTask::pharaoh(const Tokens& tokens) {
+  const at::NoGradGuard no_grad;
+  if (tokens.source.ids.empty() || tokens.target.ids.empty()) return "";
+  const at::Tensor soft = model_->alignment(make_batch({&tokens}, setting_.device));
+  return soft.defined() ? metrics::format_pharaoh(best_links(word_weights(soft[0], tokens))) : "";
+}
+
+// `source<TAB>target` lines: how probable the model finds each target.
+void TranslationTask::predict_forced(Input input, std::ostream& out) {
+  std::string line;
+  for (int64_t number = 1; std::getline(input.stream, line); ++number) {
+    const std::optional<Pair> pair = split_pair(line);
+    if (!pair) {
+      out.flush();  // what is done is not lost
+      throw InvalidArgument(fmt::format("{}:{}: expected source<TAB>target or `source ||| target` for forced decoding", input.name, number));
+    }
+    const Tokens tokens{read_source(pair->source), target_codec_->encode(prepared(pair->target))};
+    const at::NoGradGuard no_grad;
+    const Batch batch = make_batch({&tokens}, setting_.device);
+    const double log_probability = -token_loss(model_->logits(batch), batch, 0).plain.item<double>() * static_cast<double>(batch.target_tokens);
+    out << fmt::format("{:.6f}\t{}", log_probability, batch.target_tokens);
+    if (setting_.options.flag("align")) out << '\t' << pharaoh(tokens);
+    out << '\n';
+  }
+}
+
+void TranslationTask::predict(Input input, std::ostream& out) {
+  constexpr size_t kMostLines = 64;
+  const Settings& o = setting_.options;
+  if (o.flag("forced")) return predict_forced(input, out);
+  nn::BeamOptions options = beam_options();
+  options.n_best = o.integer("n_best");
+  options.beam = std::max(options.beam, options.n_best);
+  options.keep_attention = o.flag("replace_unknown");
+  std::string line;
+  for (int64_t number = 0; std::getline(input.stream, line);) {
+    std::vector<std::string> lines = {line};
+    // As many lines as have arrived already: a pipe is translated in batches, a person's line at once.
+    while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 && std::getline(input.stream, line)) lines.push_back(line);
+    std::vector<Encoded> encoded;
+    std::vector<const Encoded*> sources;
+    for (const std::string& text : lines) encoded.push_back(read_source(text));
+    for (const Encoded& e : encoded) sources.push_back(&e);
+    const std::vector<nn::SearchResult> found = translate(sources, options);
+    for (size_t i = 0; i < lines.size(); ++i, ++number) {
+      if (options.n_best > 1) {  // as Moses writes it: the line's number, the text, log-probability, score
+        for (const nn::Hypothesis& one : found[i].n_best) {
+          out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", number, text_of(one, encoded[i], lines[i]), one.log_probability, one.score);
+        }
+        continue;
+      }
+      const std::string text = found[i].n_best.empty() ? "" : text_of(found[i].n_best[0], encoded[i], lines[i]);
+      out << text;
+      if (o.flag("align") && !text.empty()) out << " ||| " << pharaoh({encoded[i], target_codec_->encode(text)});
+      out << '\n';
+    }
+    out.flush();
+  }
+}
+
+}  // namespace fovea::translate
