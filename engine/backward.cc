@@ -5,6 +5,7 @@
 #include "engine/check.h"
 #include "engine/graph.h"
 #include "engine/graph_rank_one.h"
+#include "engine/strided_path.h"
 #include "engine/view.h"
 
 namespace fovea::engine {
@@ -63,16 +64,25 @@ void store_parameters(BackwardState<T>& state) {
 }
 
 template <class T>
-void run_backward(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients,
-                  const Parallel& parallel) {
-  clear_parameters<T>(gradients);
-  if (g.graph && rank_one_backward(problem, g, saved, gradients, parallel)) return;
-  if (g.graph) return graph_backward<T>(problem, g, saved, gradients, parallel);
+void run_tiles(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients, const Parallel& parallel) {
   BackwardState<T> state(problem, g, saved, gradients);
   prepare_blocks(state, parallel);
   if (state.pass.stages.normaliser->row_term() == RowTerm::kRows) solve_row_terms(state, parallel);
   run_units(state, parallel);
   finish_blocks(state, parallel);
+}
+
+template <class T>
+void run_backward(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients,
+                  const Parallel& parallel) {
+  clear_parameters<T>(gradients);
+  if (g.graph && rank_one_backward(problem, g, saved, gradients, parallel)) return;
+  if (g.graph) return graph_backward<T>(problem, g, saved, gradients, parallel);
+  const auto run_part = [&](const Problem& part, const Result& part_saved, const Gradients& part_gradients) {
+    run_tiles<T>(part, resolve(part), part_saved, part_gradients, parallel);
+  };
+  if (strided_backward<T>(problem, g, saved, gradients, run_part)) return;
+  run_tiles<T>(problem, g, saved, gradients, parallel);
 }
 
 }  // namespace

@@ -327,6 +327,37 @@ TEST(Drivers, StridedByResidues) {
   }
 }
 
+TEST(Drivers, StridedBackwardInTwoParts) {
+  for (const char* normaliser : {"softmax", "softmax_sink", "sigmoid"}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+      for (const int64_t stride : {4, 17, 128, 400}) {
+        const Case c{.normaliser = normaliser, .structure = {"strided"},
+                     .shape = {.heads = 4, .key_heads = 2, .queries = 333, .keys = 333, .width = 8, .value_width = 12},
+                     .dtype = dtype, .layout = cases::Layout::kStrided};
+        SCOPED_TRACE(c.name() + " stride " + std::to_string(stride));
+        std::vector<std::vector<double>> first;
+        for (const size_t workers : {1, 3}) {
+          cases::Built built = cases::build(c);
+          std::get<engine::Strided>(built.problem.structure.all_of[0]).stride = stride;
+          engine::forward(built.problem, built.result, threads(workers));
+          engine::backward(built.problem, built.result, built.gradients, threads(workers));
+          std::vector<std::vector<double>> all;
+          const auto want = reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
+          const auto got = arrays_of(built.gradients);
+          const auto wanted = arrays_of(want);
+          ASSERT_EQ(got.size(), wanted.size());
+          for (size_t i = 0; i < got.size(); ++i) {
+            all.push_back(reference::Tensor<double>(got[i].view).data);
+            EXPECT_LE(difference(reference::Tensor<double>(got[i].view), wanted[i]->data), 4 * tolerance(c)) << got[i].name;
+          }
+          if (first.empty()) first = all;
+          EXPECT_TRUE(all == first) << workers;
+        }
+      }
+    }
+  }
+}
+
 TEST(Drivers, SameBitsForAnyNumberOfThreads) {
   for (const auto& structure : kStructures) {
     Case c{.structure = structure, .shape = {.batch = 1, .heads = 3, .key_heads = 1, .queries = 300, .keys = 700, .width = 16}};
