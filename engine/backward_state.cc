@@ -134,16 +134,19 @@ void BackwardState<T>::finish_head(size_t batch, size_t head, T* plain, T* d_pla
     if (!dq_rows.data()) continue;
     const T* d_rows = block.dq;
     size_t d_stride = block.dq_stride;
+    const Rows d_query = wants_query ? g.query_rows(gradients.query, batch, head) : Rows{};
+    T* const result = wants_query ? direct<T>(gradients.query.dtype, d_query, q0) : nullptr;
     if (score.prepared_query_width()) {
       size_t stride;
       const T* rows = rows_in_type(pass.problem.query, batch, head, q0, nq, g.query_width, plain, &stride);
-      score.unprepare_query(batch, head, q0, nq, rows, stride, block.dq, d_plain, g.query_width,
+      T* const to = result ? result : d_plain;
+      d_stride = result ? static_cast<size_t>(d_query.stride) : g.query_width;
+      score.unprepare_query(batch, head, q0, nq, rows, stride, block.dq, to, d_stride,
                             score.partial_size() ? total(batch, head) : nullptr);
-      d_rows = d_plain;
-      d_stride = g.query_width;
+      d_rows = to;
     }
-    if (wants_query) {
-      store_rows(d_rows, d_stride, nq, g.query_width, gradients.query.dtype, g.query_rows(gradients.query, batch, head), q0);
+    if (wants_query && d_rows != result) {
+      store_rows(d_rows, d_stride, nq, g.query_width, gradients.query.dtype, d_query, q0);
     }
   }
 }

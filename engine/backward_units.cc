@@ -231,8 +231,17 @@ class Unit {
     const T* d_rows = dk_;
     size_t d_stride = dk_stride_;
     if (score.prepared_key_width()) {
+      T* d_plain = d_plain_;
+      d_stride = g.key_width;
+      if (s_.wants_key) {
+        const Rows rows = g.key_rows(wanted.key, batch, key_head);
+        if (T* as_is = direct<T>(wanted.key.dtype, rows, k0)) {
+          d_plain = as_is;
+          d_stride = static_cast<size_t>(rows.stride);
+        }
+      }
       // Prepared keys past the length do not exist; their gradient is zero.
-      std::fill_n(d_plain_, nk * g.key_width, T(0));
+      for (size_t j = seen; j < nk; ++j) std::fill_n(d_plain + j * d_stride, g.key_width, T(0));
       const T* plain = run_.k_plain;
       size_t stride = g.key_width;
       if (!plain) {
@@ -241,11 +250,11 @@ class Unit {
         stride = static_cast<size_t>(rows.stride);
       }
       if (seen > 0) {
-        score.unprepare_key(batch, key_head, k0, seen, plain, stride, dk_, d_plain_, g.key_width,
+        score.unprepare_key(batch, key_head, k0, seen, plain, stride, dk_, d_plain, d_stride,
                             score.partial_size() ? partial_ : nullptr);
       }
-      d_rows = d_plain_;
-      d_stride = g.key_width;
+      d_rows = d_plain;
+      if (d_plain != d_plain_) return;
     }
     if (s_.wants_key) {
       store_rows(d_rows, d_stride, nk, g.key_width, wanted.key.dtype, g.key_rows(wanted.key, batch, key_head), k0);

@@ -109,19 +109,22 @@ class Stage final : public ScoreStage<T> {
  private:
   void prepare_row(const T* in, T* out) const {
     const D d;
-    std::copy_n(in, width_, out);
     std::fill(out + width_, out + padded_ + kClassPadding, T(0));
+    const bool whole = width_ == padded_;  // then the row is read where it lies
+    if (!tanh_ || !whole) std::copy_n(in, width_, out);
     if (!tanh_) return;
+    const T* from = whole ? in : out;
     auto sizes = hn::Zero(d);
-    for (size_t e = 0; e < padded_; e += N) sizes = hn::Max(sizes, hn::Abs(hn::LoadU(d, out + e)));
+    for (size_t e = 0; e < padded_; e += N) sizes = hn::Max(sizes, hn::Abs(hn::LoadU(d, from + e)));
     const T largest = hn::GetLane(hn::MaxOfLanes(d, sizes));
     if (largest > kClampedLimit<T>) {
       out[padded_] = kRaw;
+      if (whole) std::copy_n(in, width_, out);
       return;
     }
     out[padded_] = largest > kPlainLimit<T> ? kClamped : kPlain;
     for (size_t e = 0; e < padded_; e += N) {
-      const auto x = hn::LoadU(d, out + e);
+      const auto x = hn::LoadU(d, from + e);
       hn::StoreU(exp_bounded(d, hn::Add(x, x)), d, out + e);  // padding becomes 1, and meets weight 0
     }
   }
