@@ -1,0 +1,48 @@
+// R learned queries look at a set of words: v_r = Σ_i a_ri x_i, each θ_r normalised on its own, output [v_1; …; v_R].
+#pragma once
+
+#include <torch/nn.h>
+
+#include "text/embedding.h"
+#include "text/model.h"
+
+namespace fovea::systems {
+
+enum class FixedScore { kDot, kMlp };
+
+class FixedAttentionModel : public text::Model {
+ public:
+  struct Config {
+    text::EmbeddingOptions embedding;
+    int64_t classes = 2;
+    int64_t queries = 1;  // R
+    FixedScore score = FixedScore::kDot;
+    int64_t hidden = 50;  // of the MLP score θᵀtanh(W x + b)
+    Normaliser normaliser = Softmax{};
+    std::string normaliser_name = "softmax";
+    int64_t context_heads = 0;  // > 0: a layer of self-attention with relative positions first, so that words know their neighbours
+    int64_t context_reach = 4;  // positions further apart look the same to it
+    double dropout = 0;
+  };
+  explicit FixedAttentionModel(const Config& config);
+
+  text::Answer answer(const text::Batch& batch, text::Want want) override;
+  // e_ri before the normaliser, for word vectors [total, width]: [R, total].
+  at::Tensor scores(const at::Tensor& x);
+
+  text::Embedding embedding{nullptr};
+  at::Tensor theta;  // [R, width], or [R, hidden] of the MLP
+
+ private:
+  at::Tensor context(const at::Tensor& x, const at::Tensor& bounds);
+  // What the queries see of the words: x itself, or W x + b.
+  at::Tensor keys(const at::Tensor& x);
+  Choices choices(const at::Tensor& bounds) const;
+
+  Config config_;
+  torch::nn::Linear key_{nullptr}, in_{nullptr}, out_{nullptr}, feed1_{nullptr}, feed2_{nullptr}, answer_{nullptr};
+  torch::nn::LayerNorm norm1_{nullptr}, norm2_{nullptr};
+  at::Tensor positions_;  // [2 reach + 1, width of a head]
+};
+
+}  // namespace fovea::systems

@@ -1,0 +1,50 @@
+// Word vectors from plain text: learned, looked up, drawn, and written in the files the field reads.
+#pragma once
+
+#include "data/vocabulary.h"
+#include "systems/word2vec/negative_sampling.h"
+#include "text/tokens.h"
+#include "train/task.h"
+
+namespace fovea::systems::word2vec {
+
+class Word2vecTask : public Task {
+ public:
+  explicit Word2vecTask(const Setting& setting);
+
+  void read(const Source&) override;
+  void prepare() override;
+  Assets assets() const override;
+  void restore(const Assets&) override;
+  std::shared_ptr<torch::nn::Module> build() override;
+  void fit(train::Fit&) override;
+  // words_per_second (of the training), analogy (share right of `analogies` whose words are known); hit rate of generated text.
+  Evaluation evaluate(Split) override;
+  // A word: its neighbours. Three words a b c: what is to c as b is to a.
+  void predict(Input, std::ostream&) override;
+  std::vector<explain::Explanation> explain(Input*) override;
+
+ private:
+  struct Near {
+    int64_t id;
+    double cosine;
+  };
+  // Nearest by cosine, none of `without` among them; ties to the lower id.
+  std::vector<Near> nearest(const at::Tensor& direction, int64_t count, const std::vector<int64_t>& without) const;
+  at::Tensor unit(int64_t id) const { return units_[id]; }
+  int64_t known(const std::string& word, const std::string& name, size_t line) const;
+  void refresh();
+
+  const Setting setting_;
+  std::unique_ptr<text::Tokeniser> tokeniser_;
+  std::vector<text::Words> sentences_;
+  std::vector<std::vector<std::string>> slots_;  // of generated text: words of one slot should be neighbours
+  data::Vocabulary vocabulary_;
+  std::vector<int64_t> counts_;
+  double words_per_second_ = 0;
+  std::vector<double> losses_;
+  std::shared_ptr<torch::nn::Module> model_;
+  at::Tensor input_, output_, units_;  // [vocabulary, width]; units_ are input_'s rows of length 1
+};
+
+}  // namespace fovea::systems::word2vec

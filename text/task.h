@@ -1,0 +1,107 @@
+// The task that all classifiers of text share: documents, vocabulary, word vectors, batches, metrics, words that carried the answer,
+// heat maps. A system gives its model and its defaults.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "data/vocabulary.h"
+#include "text/corpus.h"
+#include "text/embedding.h"
+#include "text/model.h"
+#include "text/pictures.h"
+#include "text/tokens.h"
+#include "train/classification_task.h"
+
+namespace fovea::text {
+
+// What a model is read as: one run of words, or sentences of words.
+enum class Level { kWords, kSentences };
+
+struct Defaults {
+  Level level = Level::kWords;
+  int64_t width = 50, min_count = 1;
+  double dropout = 0, word_dropout = 0;
+};
+// The options of the task; a system adds its generators and its model's.
+std::vector<Option> task_options(const Defaults& defaults);
+
+// What is known when the model is made.
+struct Known {
+  EmbeddingOptions embedding;
+  int64_t classes = 2;
+  int64_t aspects = 0;  // of the aspects' own vocabulary, with PAD (none) and UNK
+};
+
+class TextTask;
+struct Parts {
+  Level level = Level::kWords;
+  bool aspects = false;  // a document is asked about one aspect of it
+  std::map<std::string, std::function<Corpus(uint64_t seed)>> generators = {};  // option "generator" chooses
+  std::function<std::shared_ptr<Model>(const Settings&, const Known&)> model = {};
+  // The table of word vectors in the model.
+  std::function<Embedding(Model&)> embedding = {};
+  // Called once before training with the number of training documents each word occurs in, and of all; may be empty.
+  std::function<void(Model&, const at::Tensor& documents, int64_t total)> begin = {};
+  // Pictures beside the heat maps; may be empty.
+  std::function<std::vector<explain::Explanation>(TextTask&)> more = {};
+};
+
+class TextTask : public ClassificationTask {
+ public:
+  TextTask(const Setting& setting, Parts parts);
+
+  void read(const Source&) override;
+  void prepare() override;
+  Assets assets() const override;
+  void restore(const Assets&) override;
+  std::shared_ptr<torch::nn::Module> build() override;
+  Evaluation evaluate(Split) override;
+  std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const override;
+  // A line of text, tabs between sentences; with aspects `aspect<TAB>text`. Answers: label, probability, the words that carried it.
+  void predict(Input, std::ostream&) override;
+  std::vector<explain::Explanation> explain(Input*) override;
+
+  // For a system's own pictures.
+  Model& model() { return *model_; }
+  Embedding embedding() { return parts_.embedding(*model_); }
+  const data::Vocabulary& vocabulary() const { return vocabulary_; }
+  const std::vector<std::string>& class_names() const { return names_; }
+  const Settings& options() const { return setting_.options; }
+  explain::Explanation picture(Document document, const std::string& title);
+
+ protected:
+  torch::Tensor logits(std::span<const int64_t> items) override;
+  std::vector<int> hits(std::span<const int64_t> items) override;
+
+ private:
+  struct Encoded {
+    std::vector<int32_t> ids, lengths;  // of all words; of each sentence
+    int64_t aspect = 0;
+  };
+  std::vector<Words> sentences_of(const Document&) const;
+  Encoded encode(const Document&) const;
+  void encode_all();
+  at::Tensor document_counts() const;  // of the training split: int64 [vocabulary]
+  Batch batch(const std::vector<const Encoded*>&) const;
+  Document parse(std::string_view line, const std::string& name, size_t number) const;
+  std::string carried(const std::vector<Words>&, const Look&) const;
+
+  Parts parts_;
+  Corpus corpus_;
+  std::vector<Encoded> encoded_;
+  std::vector<std::string> names_;  // of the classes
+  std::shared_ptr<Tokeniser> tokeniser_;
+  data::Vocabulary vocabulary_, aspects_;
+  std::optional<Vectors> vectors_;
+  bool learning_ = false;  // prepare was called: this run trains
+  int64_t width_ = 0;
+  std::shared_ptr<Model> model_;
+  // What evaluate gathers while logits() answers its batches: where the last batch looked, and how many weights were exactly zero.
+  Want want_ = Want::kLogits;
+  Look look_;
+  double weights_seen_ = 0, zeros_seen_ = 0, mixed_right_ = 0, mixed_seen_ = 0;
+};
+
+}  // namespace fovea::text
