@@ -62,36 +62,57 @@ void TranslationTask::predict_forced(Input input, std::ostream& out) {
   }
 }
 
-void TranslationTask::predict(Input input, std::ostream& out) {
-  constexpr size_t kMostLines = 64;
+// Answers to some lines, all of them or (with an exception) none.
+void TranslationTask::answer(const std::vector<std::string>& lines, int64_t first_number, std::ostream& out) {
   const Settings& o = setting_.options;
-  if (o.flag("forced")) return predict_forced(input, out);
   nn::BeamOptions options = beam_options();
   options.n_best = o.integer("n_best");
   options.beam = std::max(options.beam, options.n_best);
   options.keep_attention = o.flag("replace_unknown");
+  std::vector<Encoded> encoded;
+  std::vector<const Encoded*> sources;
+  for (const std::string& text : lines) encoded.push_back(read_source(text));
+  for (const Encoded& e : encoded) sources.push_back(&e);
+  const std::vector<nn::SearchResult> found = translate(sources, options);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (options.n_best > 1) {  // as Moses writes it: the line's number from 0, the text, log-probability, score
+      for (const nn::Hypothesis& one : found[i].n_best) {
+        out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", first_number + static_cast<int64_t>(i), text_of(one, encoded[i], lines[i]),
+                           one.log_probability, one.score);
+      }
+      continue;
+    }
+    const std::string text = found[i].n_best.empty() ? "" : text_of(found[i].n_best[0], encoded[i], lines[i]);
+    out << text;
+    if (o.flag("align") && !text.empty()) out << " ||| " << pharaoh({encoded[i], target_codec_->encode(text)});
+    out << '\n';
+  }
+}
+
+void TranslationTask::predict(Input input, std::ostream& out) {
+  constexpr size_t kMostLines = 64;
+  if (setting_.options.flag("forced")) return predict_forced(input, out);
   std::string line;
   for (int64_t number = 0; std::getline(input.stream, line);) {
     std::vector<std::string> lines = {line};
     // As many lines as have arrived already: a pipe is translated in batches, a person's line at once.
     while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 && std::getline(input.stream, line)) lines.push_back(line);
-    std::vector<Encoded> encoded;
-    std::vector<const Encoded*> sources;
-    for (const std::string& text : lines) encoded.push_back(read_source(text));
-    for (const Encoded& e : encoded) sources.push_back(&e);
-    const std::vector<nn::SearchResult> found = translate(sources, options);
-    for (size_t i = 0; i < lines.size(); ++i, ++number) {
-      if (options.n_best > 1) {  // as Moses writes it: the line's number, the text, log-probability, score
-        for (const nn::Hypothesis& one : found[i].n_best) {
-          out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", number, text_of(one, encoded[i], lines[i]), one.log_probability, one.score);
+    try {
+      answer(lines, number, out);
+    } catch (const InvalidArgument&) {
+      // One line is at fault: those before it are answered, and it is named.
+      for (const std::string& one : lines) {
+        try {
+          answer({one}, number, out);
+        } catch (const InvalidArgument& error) {
+          out.flush();
+          throw InvalidArgument(fmt::format("{}:{}: {}", input.name, number + 1, error.what()));
         }
-        continue;
+        ++number;
       }
-      const std::string text = found[i].n_best.empty() ? "" : text_of(found[i].n_best[0], encoded[i], lines[i]);
-      out << text;
-      if (o.flag("align") && !text.empty()) out << " ||| " << pharaoh({encoded[i], target_codec_->encode(text)});
-      out << '\n';
+      continue;
     }
+    number += static_cast<int64_t>(lines.size());
     out.flush();
   }
 }

@@ -66,6 +66,7 @@ class TranslationTask : public GradientTask {
   Encoded read_source(const std::string& line) const;  // a line of a user's
   std::string text_of(const nn::Hypothesis& said, const Encoded& source, const std::string& line) const;
   std::string pharaoh(const Tokens&);
+  void answer(const std::vector<std::string>& lines, int64_t first_number, std::ostream&);
   void predict_forced(Input, std::ostream&);
   // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.
   struct Forced {

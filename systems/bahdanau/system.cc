@@ -45,7 +45,7 @@ const Registration registered{System{
              .expect = "dates: 99 % exact, alignment hit rate 95 %"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 12, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
-    .tour = {"epochs=6"},
+    .tour = {"epochs=5", "width=64", "embedding=32", "rate=0.006"},
     .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("bahdanau", setting, make); },
 }};
 

@@ -95,25 +95,37 @@ at::Tensor LuongModel::advance(const at::Tensor& word, Decoder& decoder) {
   return x;
 }
 
-LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& state, int64_t t) {
+at::Tensor LuongModel::all_states(at::Tensor x, const Decoder& decoder) {
+  for (size_t l = 0; l < decoder.hidden.size(); ++l) {
+    const auto& cell = *cells_->at<torch::nn::LSTMCellImpl>(l).as<torch::nn::LSTMCellImpl>();
+    x = std::get<0>(at::lstm(x, {decoder.hidden[l].unsqueeze(0).contiguous(), decoder.cells[l].unsqueeze(0).contiguous()},
+                             {cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh}, /*has_biases=*/true, /*num_layers=*/1,
+                             /*dropout=*/0.0, is_training(), /*bidirectional=*/false, /*batch_first=*/true));
+    if (l + 1 < decoder.hidden.size()) x = at::dropout(x, config_.dropout, is_training());
+  }
+  return x;
+}
+
+LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& states, int64_t t) {
   const int64_t keys = memory.states.size(1);
-  Look out{.query = state.unsqueeze(1).unsqueeze(1), .keys = heads_of_one(memory.keys), .choices = {}, .factor = {}};
+  Look out{.query = states.unsqueeze(1), .keys = heads_of_one(memory.keys), .choices = {}, .factor = {}};
   switch (config_.score) {
     case LuongScore::kDot: out.choices.score = Dot{1.0}; break;
     case LuongScore::kGeneral:  // s' W h is a dot product of W' s, projected once a step, with h
-      out.query = at::matmul(state, general_).unsqueeze(1).unsqueeze(1);
+      out.query = at::matmul(states, general_).unsqueeze(1);
       out.choices.score = Dot{1.0};
       break;
     case LuongScore::kConcat:
-      out.query = concat_query_(state).unsqueeze(1).unsqueeze(1);
+      out.query = concat_query_(states).unsqueeze(1);
       out.choices.score = Additive{concat_};
       break;
     case LuongScore::kLocation:
-      out.query = location_(state).slice(1, 0, keys).unsqueeze(1).unsqueeze(1);
+      out.query = location_(states).slice(2, 0, keys).unsqueeze(1);
       out.choices.score = Location{};
       break;
   }
   if (config_.window == LuongWindow::kGlobal) return out;
+  const at::Tensor state = states.squeeze(1);
   const at::Tensor place = at::arange(keys, state.options()).unsqueeze(0);  // [1, S]
   const double half = static_cast<double>(config_.half_window);
   at::Tensor centre = at::full({1, 1}, static_cast<double>(t), state.options());
@@ -128,7 +140,7 @@ LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& state,
 }
 
 at::Tensor LuongModel::mix(const Memory& memory, const at::Tensor& state, Decoder& decoder) {
-  const Look l = look(memory, state, decoder.t++);
+  const Look l = look(memory, state.unsqueeze(1), decoder.t++);
   const at::Tensor values = l.factor.defined() ? memory.states * l.factor.unsqueeze(-1) : memory.states;
   const at::Tensor context = attend(l.query, l.keys, heads_of_one(values), l.choices, {.key_lengths = memory.lengths}).squeeze(1).squeeze(1);
   decoder.fed = at::tanh(combine_(at::cat({context, state}, -1)));
@@ -136,7 +148,7 @@ at::Tensor LuongModel::mix(const Memory& memory, const at::Tensor& state, Decode
 }
 
 at::Tensor LuongModel::weights(const Memory& memory, const at::Tensor& state, int64_t t) {
-  const Look l = look(memory, state, t);
+  const Look l = look(memory, state.unsqueeze(1), t);
   at::Tensor row = fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths}).weights.squeeze(1).squeeze(1);
   if (l.factor.defined()) row = row * l.factor;
   return memory.shown_at.defined() ? row.gather(1, memory.shown_at) : row;
@@ -146,6 +158,12 @@ at::Tensor LuongModel::logits(const Batch& batch) {
   Decoder decoder;
   const Memory memory = encode(batch, &decoder);
   const at::Tensor words = embed_target(batch.target_in);
+  if (at_once()) {
+    const at::Tensor states = all_states(words, decoder);
+    const Look l = look(memory, states, 0);
+    const at::Tensor context = attend(l.query, l.keys, heads_of_one(memory.states), l.choices, {.key_lengths = memory.lengths}).squeeze(1);
+    return output_(at::dropout(at::tanh(combine_(at::cat({context, states}, -1))), config_.dropout, is_training()));
+  }
   std::vector<at::Tensor> mixed;
   for (int64_t t = 0; t < words.size(1); ++t) mixed.push_back(mix(memory, advance(words.select(1, t), decoder), decoder));
   return output_(at::dropout(at::stack(mixed, 1), config_.dropout, is_training()));
@@ -186,6 +204,11 @@ at::Tensor LuongModel::alignment(const Batch& batch) {
   Decoder decoder;
   const Memory memory = encode(batch, &decoder);
   const at::Tensor words = embed_target(batch.target_in);
+  if (at_once()) {
+    const Look l = look(memory, all_states(words, decoder), 0);
+    const at::Tensor all = fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths}).weights.squeeze(1);  // [B, T, S]
+    return memory.shown_at.defined() ? all.gather(2, memory.shown_at.unsqueeze(1).expand_as(all)) : all;
+  }
   std::vector<at::Tensor> rows;
   for (int64_t t = 0; t < words.size(1); ++t) {
     const at::Tensor state = advance(words.select(1, t), decoder);

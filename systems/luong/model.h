@@ -47,7 +47,7 @@ class LuongModel : public translate::Model {
   };
   // The query and choices of one step, and for local-p the factor on each key's value.
   struct Look {
-    at::Tensor query;  // [B, 1, 1, E]
+    at::Tensor query;  // [B, 1, T, E]
     at::Tensor keys;   // [B, 1, S, E]
     Choices choices;
     at::Tensor factor;  // [B, S] or undefined
@@ -55,7 +55,11 @@ class LuongModel : public translate::Model {
 
   Memory encode(const translate::Batch& batch, Decoder* decoder);
   at::Tensor advance(const at::Tensor& word, Decoder& decoder);  // the new top state
-  Look look(const Memory& memory, const at::Tensor& state, int64_t t);
+  // Without input feeding and windows no step waits for another: all top states [B, T, width] in one go.
+  bool at_once() const { return !config_.input_feeding && config_.window == LuongWindow::kGlobal; }
+  at::Tensor all_states(at::Tensor words, const Decoder& decoder);
+  // states [B, T, width]; a window's t is that of the first.
+  Look look(const Memory& memory, const at::Tensor& states, int64_t t);
   at::Tensor mix(const Memory& memory, const at::Tensor& state, Decoder& decoder);  // s~, which is also fed on
   at::Tensor weights(const Memory& memory, const at::Tensor& state, int64_t t);     // [B, S] in the source's own order
   at::Tensor embed_target(const at::Tensor& tokens);

@@ -64,7 +64,7 @@ const Registration registered{System{
              .expect = "dates: 99 % exact, alignment hit rate 95 %"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 12, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 5.0},
-    .tour = {"epochs=6"},
+    .tour = {"epochs=7", "input_feeding=false", "width=64", "rate=0.008"},
     .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("luong", setting, make); },
 }};
 

@@ -1,0 +1,183 @@
+// The translation systems as a user meets them: short trainings on generated data, every verb, and lines nobody expects.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "fovea/error.h"
+#include "systems/session.h"
+#include "translate/codec.h"
+#include "translate/corpus.h"
+#include "translate/links.h"
+
+namespace fovea::translate {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Systems : public testing::Test {
+ protected:
+  void SetUp() override {
+    base_ = fs::path(testing::TempDir()) / ("fovea_translate_" + std::to_string(getpid()));
+    fs::remove_all(base_);
+    fs::create_directories(base_);
+  }
+  void TearDown() override { fs::remove_all(base_); }
+
+  Json train(const std::string& system, std::vector<std::string> set, const std::string& data = "") const {
+    train::Progress silent(train::Progress::Style::kSilent);
+    return systems::train({.system = system, .data = data, .set = std::move(set), .threads = 1, .out = base_ / system, .overwrite = true}, silent);
+  }
+  std::string predict(const std::string& system, const std::string& text, const std::vector<std::string>& set = {}) const {
+    systems::Run run = systems::open(base_ / system, "cpu", 1, set);
+    std::istringstream in(text);
+    std::ostringstream out;
+    systems::predict(run, {in, "input"}, out);
+    return out.str();
+  }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(base_ / name) << text; }
+  static std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> out;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) out.push_back(line);
+    return out;
+  }
+  // A tiny parallel text: words and their capitals.
+  std::string tiny() const {
+    std::string source, target;
+    for (int i = 0; i < 40; ++i) {
+      const std::string a(1, static_cast<char>('a' + i % 7)), b(1, static_cast<char>('h' + i % 5));
+      source += a + " " + b + "\n";
+      target += std::string(1, static_cast<char>('A' + i % 7)) + " " + static_cast<char>('H' + i % 5) + "\n";
+    }
+    for (const char* part : {"train", "val", "test"}) {
+      write(std::string(part) + ".en", source);
+      write(std::string(part) + ".de", target);
+    }
+    return base_.string();
+  }
+
+  fs::path base_;
+};
+
+TEST_F(Systems, HostileLinesGetASensibleAnswer) {
+  train("transformer", {"epochs=1", "width=16", "heads=2", "hidden=16", "layers=1", "tokens=words"}, tiny());
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += "a ";
+  const std::vector<std::string> said = lines(predict("transformer", "a h\n\n   \n" + many + "\n東京 ☃\n\xff\xfe bytes\nb i\n", {"beam=2"}));
+  ASSERT_EQ(said.size(), 7u);  // a line out for every line in, in order
+  EXPECT_EQ(said[1], "");
+  EXPECT_EQ(said[2], "");
+  EXPECT_EQ(said[0], lines(predict("transformer", "a h\n", {"beam=2"}))[0]);  // company changes nothing
+}
+
+TEST_F(Systems, WrongInputIsOneLineAndLosesNothing) {
+  train("luong", {"epochs=1", "width=8", "embedding=8", "tokens=words", "score=location", "longest_source=6"}, tiny());
+  systems::Run run = systems::open(base_ / "luong", "cpu", 1);
+  const auto attempt = [&](const std::string& text, std::ostringstream& out) {
+    std::istringstream in(text);
+    std::string message;
+    try {
+      systems::predict(run, {in, "input"}, out);
+    } catch (const std::exception& error) {
+      message = error.what();
+    }
+    return message;
+  };
+  std::ostringstream out;
+  std::string long_line;
+  for (int i = 0; i < 9; ++i) long_line += "a ";
+  const std::string message = attempt("a h\nb i\n" + long_line + "\na h\n", out);
+  EXPECT_NE(message.find("longest_source"), std::string::npos) << message;
+  EXPECT_NE(message.find("input:3"), std::string::npos) << message;
+  EXPECT_EQ(lines(out.str()).size(), 2u) << "what was translated before is not lost";
+  write("val.de", "one line\n");
+  EXPECT_THROW(train("seq2seq", {"epochs=1"}, base_.string()), std::exception);
+}
+
+TEST_F(Systems, AVocabularyOfAnotherRunIsRefused) {
+  train("transformer", {"epochs=1", "width=16", "heads=2", "hidden=16", "layers=1", "tokens=pieces", "vocabulary=40"}, tiny());
+  std::vector<std::string> text;
+  for (int i = 0; i < 200; ++i) text.push_back("other words " + std::to_string(i * 7919) + " entirely");
+  const std::string other = learn_codec(text, {.kind = CodecKind::kPieces, .size = 60})->bytes();
+  std::ofstream(base_ / "transformer" / "source.vocabulary", std::ios::binary) << other;
+  try {
+    systems::open(base_ / "transformer", "cpu", 1);
+    ADD_FAILURE() << "expected an error";
+  } catch (const std::exception& error) {
+    EXPECT_NE(std::string(error.what()).find("target_embedding"), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+  }
+}
+
+TEST_F(Systems, NBestForcedDecodingAndAlignmentsAgree) {
+  train("bahdanau", {"epochs=25", "width=16", "embedding=16", "tokens=words", "batch=8", "rate=0.02", "dropout=0"}, tiny());
+  const std::vector<std::string> best = lines(predict("bahdanau", "a h\n", {"n_best=3", "alpha=0"}));
+  ASSERT_EQ(best.size(), 3u);
+  double before = 0;
+  for (const std::string& line : best) {
+    // number ||| text ||| log-probability ||| score; what forced decoding says of the text is the same.
+    const size_t a = line.find(" ||| "), b = line.find(" ||| ", a + 5), c = line.find(" ||| ", b + 5);
+    const std::string text = line.substr(a + 5, b - a - 5);
+    const double log_probability = std::stod(line.substr(b + 5, c - b - 5));
+    EXPECT_LE(log_probability, before);
+    before = log_probability;
+    const std::string forced = predict("bahdanau", "a h\t" + text + "\n", {"forced=true"});
+    EXPECT_NEAR(std::stod(forced), log_probability, 1e-4) << line;
+  }
+  const std::string aligned = predict("bahdanau", "a h\n", {"align=true"});
+  EXPECT_NE(aligned.find(" ||| "), std::string::npos) << aligned;
+  EXPECT_NE(aligned.find("-0"), std::string::npos) << aligned;
+}
+
+TEST_F(Systems, UnknownWordsTakeTheSourceWordLookedAt) {
+  // Nearly every target word is unknown to a vocabulary this small, so the answer is full of unknown words to replace.
+  train("bahdanau", {"epochs=1", "width=8", "embedding=8", "tokens=words", "vocabulary=8", "min_count=6"}, tiny());
+  const std::string plain = predict("bahdanau", "a h\n"), replaced = predict("bahdanau", "a h\n", {"replace_unknown=true"});
+  EXPECT_EQ(replaced.find("<unk>"), std::string::npos) << replaced;
+  if (plain.find("<unk>") != std::string::npos) EXPECT_NE(replaced, plain);
+}
+
+TEST_F(Systems, AlignersFindTheTrueLinks) {
+  EXPECT_GT(train("alignment", {"method=diagonal"}).at("metrics").at("aer").get<double>(), 0.7);
+  const Json counted = train("alignment", {"method=ibm1", "both=true"});
+  EXPECT_LT(counted.at("metrics").at("aer").get<double>(), 0.05);
+  EXPECT_LT(counted.at("metrics").at("aer_intersection").get<double>(), 0.03);
+  EXPECT_EQ(predict("alignment", "\n"), "\n");
+  const std::string links = predict("alignment", "the big dog sees the cat ||| no such words\n", {"output=soft"});
+  EXPECT_EQ(Json::parse(links).at("weights").size(), 3u);
+  EXPECT_THROW(predict("alignment", "no separator\n"), InvalidArgument);
+}
+
+TEST_F(Systems, GoldFilesAreReadAndChecked) {
+  write("x.src-tgt", "a b ||| c d \ne ||| f\n");
+  write("x.gold", "1-1 2p2\n1-1 4-9\n");  // the last points outside
+  const std::vector<Pair> pairs = read_gold_corpus((base_ / "x.src-tgt").string());
+  ASSERT_EQ(pairs.size(), 2u);
+  EXPECT_EQ(pairs[0].source, "a b");
+  EXPECT_EQ(pairs[0].links.sure.size(), 1u);
+  EXPECT_EQ(pairs[0].links.possible.size(), 2u);
+  EXPECT_EQ(pairs[1].links.possible.size(), 1u);
+  write("x.gold", "1-1\n");
+  EXPECT_THROW(read_gold_corpus((base_ / "x.src-tgt").string()), std::exception);
+}
+
+TEST_F(Systems, ThreeHeadsAnswerThreeQuestionsAndOneCannot) {
+  const Json three = train("multi-head", {});
+  EXPECT_GE(three.at("metrics").at("accuracy").get<double>(), 0.99);
+  EXPECT_GE(three.at("attention").at("hit_rate").get<double>(), 0.8);
+  EXPECT_NE(predict("multi-head", "cat-o today fox-a sees\n").find("fox sees cat"), std::string::npos);
+  EXPECT_LE(train("multi-head", {"heads=1"}).at("metrics").at("accuracy").get<double>(), 0.95);
+}
+
+TEST(Links, AWordMayBeLeftOut) {
+  const at::Tensor weights = torch::tensor({{0.7f, 0.1f}, {0.2f, 0.1f}});
+  EXPECT_EQ(likely_links(weights), (metrics::Links{{0, 0}}));
+  EXPECT_EQ(best_links(weights), (metrics::Links{{0, 0}, {0, 1}}));
+}
+
+}  // namespace
+}  // namespace fovea::translate
