@@ -78,11 +78,11 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What a step must hold: parameters with gradients and two moments, the features, and what each layer keeps for its backward:
-// its input after dropout, the projection, the two halves of the score, and the output.
+// Parameters with gradients and two moments, the graph and its words, and a tensor for each step of the equations: projection, the two
+// halves of the score, mixture, its ELU, the same with some dropped; the last layer has the logits in place of these two.
 double bytes_needed(const GraphInput& input, const Shape& shape, int64_t parameters) {
   const double hidden = static_cast<double>(shape.heads * shape.width), out = static_cast<double>(shape.output_heads * shape.classes);
-  const double a_node = (hidden + 2.0 * static_cast<double>(shape.heads) + hidden) + (hidden + out + 2.0 * static_cast<double>(shape.output_heads) + out);
+  const double a_node = 4 * hidden + 2.0 * static_cast<double>(shape.heads) + 2 * out + 2.0 * static_cast<double>(shape.output_heads) + static_cast<double>(shape.classes);
   const double graph = static_cast<double>(input.sees.columns.numel() + input.words.columns.numel() + 2 * input.nodes);
   return 4.0 * (4.0 * static_cast<double>(parameters) + static_cast<double>(input.nodes) * a_node + graph);
 }

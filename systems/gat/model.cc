@@ -41,7 +41,8 @@ torch::Tensor survivors(int64_t count, double dropout) {
 
 torch::Tensor drop(const torch::Tensor& values, double dropout) {
   if (dropout == 0) return values;
-  return values * survivors(values.numel(), dropout).view(values.sizes()).to(values.options()).mul_(1 / (1 - dropout));
+  // Only the mask is kept for the backward pass, a byte each.
+  return values.mul(survivors(values.numel(), dropout).view(values.sizes()).to(values.device())).mul_(1 / (1 - dropout));
 }
 
 GraphInput GraphInput::to(torch::Device device) const {
@@ -68,22 +69,30 @@ GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees) {
   return out;
 }
 
-torch::Tensor mean_of_words(const torch::Tensor& weight, const GraphInput& input, double dropout) {
-  const auto blank = [&](int64_t n) { return torch::zeros({n, 1, 1}, weight.options()); };
-  Graph kept = input.words;
-  torch::Tensor factor;
-  if (dropout > 0) {
-    // A dropped word need not be read: the mean of those left, times their number, over that of all and the chance to be left.
-    const torch::Tensor stays = survivors(input.words.columns.numel(), dropout).to(weight.device());
-    const torch::Tensor ends = torch::nn::functional::pad(stays.cumsum(0, torch::kInt32), torch::nn::functional::PadFuncOptions({1, 0}));
-    kept = {ends.index_select(0, input.words.row_offsets), input.words.columns.masked_select(stays)};
-    const torch::Tensor all = input.words.row_offsets.diff(), left = kept.row_offsets.diff();
-    factor = (left / (all.clamp_min(1) * (1 - dropout))).to(weight.scalar_type()).unsqueeze(1);
+Features features_of(const GraphInput& input, const torch::Tensor& nodes, double dropout) {
+  Features out{.nodes = input.nodes, .width = input.features};
+  if (nodes.defined()) {
+    out.values = drop(nodes, dropout);
+    return out;
   }
+  out.words = input.words;
+  if (dropout == 0) return out;
+  // A dropped word need not be read: the mean of those left, times their number, over that of all and the chance to be left.
+  const torch::Tensor stays = survivors(input.words.columns.numel(), dropout).to(input.words.columns.device());
+  const torch::Tensor ends = F::pad(stays.cumsum(0, torch::kInt32), F::PadFuncOptions({1, 0}));
+  out.words = {ends.index_select(0, input.words.row_offsets), input.words.columns.masked_select(stays)};
+  const torch::Tensor all = input.words.row_offsets.diff(), left = out.words.row_offsets.diff();
+  out.factor = (left / (all.clamp_min(1) * (1 - dropout))).to(torch::kFloat32).unsqueeze(1);
+  return out;
+}
+
+torch::Tensor product(const Features& features, const torch::Tensor& weight) {
+  if (features.values.defined()) return features.values.matmul(weight);
+  const auto blank = [&](int64_t n) { return torch::zeros({n, 1, 1}, weight.options()); };
   // Equal scores: the softmax is the mean, on the path the engine keeps for graphs.
   const torch::Tensor mean =
-      attend(blank(input.nodes), blank(input.features), weight.unsqueeze(1), {.score = RankOne{}, .structure = kept}).squeeze(1);
-  return factor.defined() ? mean * factor : mean;
+      attend(blank(features.nodes), blank(features.width), weight.unsqueeze(1), {.score = RankOne{}, .structure = features.words}).squeeze(1);
+  return features.factor.defined() ? mean * features.factor : mean;
 }
 
 Layer::Layer(int64_t inputs, int64_t heads, int64_t width, const Shape& shape)
@@ -99,26 +108,23 @@ Layer::Layer(int64_t inputs, int64_t heads, int64_t width, const Shape& shape)
   bias_ = register_parameter("bias", torch::zeros({heads, width}));
 }
 
-torch::Tensor Layer::project(const torch::Tensor& weight, const GraphInput& input, const torch::Tensor& nodes) const {
-  const double chance = is_training() ? dropout_ : 0;
-  const torch::Tensor flat = nodes.defined() ? drop(nodes, chance).matmul(weight) : mean_of_words(weight, input, chance);
-  return flat.view({input.nodes, -1, heads_, width_});
-}
-
 Layer::Parts Layer::parts(const GraphInput& input, const torch::Tensor& nodes) {
+  const Features features = features_of(input, nodes, is_training() ? dropout_ : 0);
+  const auto by_head = [&](const torch::Tensor& flat) { return flat.view({input.nodes, heads_, width_}); };
   Parts out;
   out.choices = {.score = RankOne{negative_slope_}, .normaliser = normaliser_, .structure = input.sees};
-  if (dynamic_) {  // both projections see the same features dropped
-    const torch::Tensor both = project(torch::cat({weight_, query_weight_}, 1), input, nodes);
-    out.key = out.value = both.select(1, 0).contiguous();
-    out.query = both.select(1, 1).contiguous();
+  out.value = by_head(product(features, weight_));
+  if (dynamic_) {
+    out.key = out.value;
+    out.query = by_head(product(features, query_weight_));
     out.choices.score = Additive{attention_, Activation::kLeakyRelu, negative_slope_};
     return out;
   }
-  out.value = project(weight_, input, nodes).squeeze(1);
-  const torch::Tensor both = torch::bmm(out.value.transpose(0, 1), attention_);  // [heads, nodes, 2]
-  out.query = both.select(2, 0).t().unsqueeze(2).contiguous();
-  out.key = both.select(2, 1).t().unsqueeze(2).contiguous();
+  // a·(W h) = (W a)·h: the two halves of the score are a narrow product of their own.
+  const torch::Tensor halves = (weight_.view({-1, heads_, width_, 1}) * attention_).sum(2);  // [inputs, heads, 2]
+  const torch::Tensor both = product(features, halves.transpose(1, 2).flatten(1)).view({input.nodes, 2, heads_, 1});
+  out.query = both.select(1, 0).contiguous();
+  out.key = both.select(1, 1).contiguous();
   return out;
 }
 
@@ -147,7 +153,8 @@ torch::Tensor Model::run(const GraphInput& input, std::vector<Layer::Parts>* see
     if (seen) seen->push_back(layers_[i]->parts(input, nodes));
     const torch::Tensor mixed = layers_[i]->forward(input, nodes);
     if (i + 1 == layers_.size()) return mixed.mean(1);
-    nodes = torch::elu(mixed.flatten(1));
+    nodes = mixed.flatten(1);
+    torch::elu_(nodes);
   }
   return nodes;
 }

@@ -41,9 +41,18 @@ torch::Tensor survivors(int64_t count, double dropout);
 // Dropout of numbers, survivors scaled.
 torch::Tensor drop(const torch::Tensor& values, double dropout);
 
-// W h for features that are words: row-normalised words are a uniform attention over the rows of W, and dropping features is
-// dropping its weights. A product with the dense matrix, most of it zeros, is never made.
-torch::Tensor mean_of_words(const torch::Tensor& weight, const GraphInput& input, double dropout);  // weight [features, out]
+// A layer's input with some of it dropped: numbers, or the words left of each node.
+//
+// Row-normalised words are a uniform attention over the rows of W, and a dropped word is an edge left out: a product with the dense
+// matrix, most of it zeros, is never made.
+struct Features {
+  int64_t nodes = 0, width = 0;
+  torch::Tensor values = {};  // [nodes, width], or undefined: words
+  Graph words = {};
+  torch::Tensor factor = {};  // [nodes, 1], where words were dropped
+};
+Features features_of(const GraphInput& input, const torch::Tensor& nodes, double dropout);
+torch::Tensor product(const Features& features, const torch::Tensor& weight);  // weight [width, out] -> [nodes, out]
 
 // One layer. Parameters are laid out for the engine: values [nodes, heads, width].
 class Layer : public torch::nn::Module {
@@ -61,8 +70,6 @@ class Layer : public torch::nn::Module {
   int64_t heads() const { return heads_; }
 
  private:
-  torch::Tensor project(const torch::Tensor& weight, const GraphInput& input, const torch::Tensor& nodes) const;
-
   const int64_t heads_, width_;
   const double dropout_, attention_dropout_, negative_slope_;
   const bool dynamic_;

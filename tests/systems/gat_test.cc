@@ -73,7 +73,7 @@ TEST(Layer, WordsAreTheProductWithRowNormalisedFeatures) {
   for (int64_t i = 0; i < 5; ++i)
     for (const int32_t word : graph.words[static_cast<size_t>(i)]) dense[i][word] = 1.0 / static_cast<double>(graph.words[static_cast<size_t>(i)].size());
   const torch::Tensor weight = torch::randn({6, 8}).requires_grad_();
-  const torch::Tensor ours = mean_of_words(weight, symmetric(graph), 0);
+  const torch::Tensor ours = product(features_of(symmetric(graph), {}, 0), weight);
   EXPECT_LT(gap(ours, dense.matmul(weight)), 1e-6);
   EXPECT_EQ(ours[2].abs().sum().item<double>(), 0) << "a node without words";
   ours.square().sum().backward();
@@ -89,8 +89,8 @@ TEST(Layer, DroppedWordsKeepTheMean) {
   const torch::Tensor weight = torch::randn({6, 8});
   torch::manual_seed(5);
   torch::Tensor sum = torch::zeros({5, 8});
-  for (int i = 0; i < 4000; ++i) sum += mean_of_words(weight, input, 0.6);
-  EXPECT_LT(gap(sum / 4000, mean_of_words(weight, input, 0)), 0.1);
+  for (int i = 0; i < 4000; ++i) sum += product(features_of(input, {}, 0.6), weight);
+  EXPECT_LT(gap(sum / 4000, product(features_of(input, {}, 0), weight)), 0.1);
 }
 
 TEST(Graphs, AnIsolatedNodeSeesItselfWithWeightOne) {

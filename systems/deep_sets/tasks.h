@@ -1,0 +1,13 @@
+// The two tasks of S3.
+#pragma once
+
+#include <memory>
+
+#include "train/task.h"
+
+namespace fovea::systems::deep_sets {
+
+std::unique_ptr<Task> make_digit_sums(const Setting& setting);
+std::unique_ptr<Task> make_solids(const Setting& setting);
+
+}  // namespace fovea::systems::deep_sets

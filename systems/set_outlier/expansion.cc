@@ -1,0 +1,245 @@
+// What is missing from a set: every thing ranked by how well it would fit.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "data/file.h"
+#include "data/item_sets.h"
+#include "data/packed.h"
+#include "data/random.h"
+#include "systems/set_outlier/model.h"
+#include "systems/set_outlier/tasks.h"
+
+namespace fovea::systems::set_outlier {
+namespace {
+
+constexpr int64_t kRanked = 10;
+
+// Where targets stand in rankings, and which were found near the top: of all, and averaged thing by thing, so that rare ones count.
+struct Recall {
+  double found = 0, found_wide = 0, count = 0;
+  std::vector<int64_t> ranks;
+  std::map<int64_t, std::pair<double, double>> by_thing;
+
+  void add(int64_t rank, int64_t thing) {
+    found += rank <= kRanked;
+    found_wide += rank <= 10 * kRanked;
+    count += 1;
+    ranks.push_back(rank);
+    by_thing[thing].first += rank <= kRanked;
+    by_thing[thing].second += 1;
+  }
+  double share() const { return count > 0 ? found / count : 0; }
+  double share_wide() const { return count > 0 ? found_wide / count : 0; }
+  double by_thing_share() const {
+    double sum = 0;
+    for (const auto& [thing, tally] : by_thing) sum += tally.first / tally.second;
+    return by_thing.empty() ? 0 : sum / static_cast<double>(by_thing.size());
+  }
+  double median() {
+    if (ranks.empty()) return 0;
+    std::nth_element(ranks.begin(), ranks.begin() + static_cast<int64_t>(ranks.size() / 2), ranks.end());
+    return static_cast<double>(ranks[ranks.size() / 2]);
+  }
+};
+
+class Expansion : public GradientTask {
+ public:
+  explicit Expansion(const Setting& setting) : setting_(setting) {}
+
+  void read(const Source& source) override {
+    data::ItemSets found = source.path.empty() ? data::generate_topics(setting_.options.integer("sets"), setting_.options.integer("topics"), source.seed) : data::read_item_sets(source.path);
+    if (!known_.empty() && found.names != known_) found = renumbered(found);
+    names_ = std::move(found.names);
+    sets_.clear();
+    for (auto& set : found.sets)
+      if (set.size() >= 2) sets_.push_back(std::move(set));  // one to hide and one to see
+    if (source.all_test) {
+      splits_ = {};
+      splits_.test.resize(sets_.size());
+      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+    } else {
+      splits_ = data::split(static_cast<int64_t>(sets_.size()), {.validation = 0.05, .test = 0.1, .fold = source.fold, .folds = source.folds, .seed = source.seed});
+    }
+    seed_ = source.seed;
+  }
+  void prepare() override {
+    known_ = names_;
+    counts_.assign(known_.size(), 0);
+    for (const int64_t set : splits_.train)
+      for (const int64_t thing : sets_[static_cast<size_t>(set)]) ++counts_[static_cast<size_t>(thing)];
+  }
+  Assets assets() const override {
+    std::string names;
+    for (size_t i = 0; i < known_.size(); ++i) names += fmt::format("{}\t{}\n", counts_[i], known_[i]);
+    return {.facts = Json::object(), .files = {{"things.tsv", names}}};
+  }
+  void restore(const Assets& assets) override {
+    data::each_line(std::string_view(assets.files.at("things.tsv")), "things.tsv", [&](size_t line, std::string_view text) {
+      const size_t tab = text.find('\t');
+      counts_.push_back(data::parse_integer(text.substr(0, tab), "count", "things.tsv", line));
+      known_.emplace_back(text.substr(tab + 1));
+    });
+  }
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<ExpansionModel>(static_cast<int64_t>(known_.size()), setting_.options.integer("embedding"));
+  }
+  int64_t items(Split split) const override { return static_cast<int64_t>(splits_.of(split).size()); }
+
+  Loss loss(const Batch& batch) override {
+    std::vector<int64_t> chosen;
+    for (const int64_t position : batch.items) chosen.push_back(splits_.train[static_cast<size_t>(position)]);
+    const Hidden hidden = hide(chosen, batch.seed);
+    const torch::Tensor scores = model_->gains(hidden.seen.values, hidden.seen.offsets);
+    if (setting_.options.text("loss") == "softmax")
+      return {torch::nn::functional::cross_entropy(scores.masked_fill(hidden.excluded, -1e30), hidden.target), static_cast<int64_t>(chosen.size())};
+    return {margin_loss(scores, hidden.target, hidden.excluded, setting_.options.integer("hard"), 1.0), static_cast<int64_t>(chosen.size())};
+  }
+
+  Evaluation evaluate(Split split) override {
+    const std::vector<int64_t>& all = splits_.of(split);
+    Recall own, popular;
+    const torch::Tensor counts = torch::tensor(at::ArrayRef<int64_t>(counts_)).to(torch::kFloat32);
+    for (size_t from = 0; from < all.size(); from += 256) {
+      const std::vector<int64_t> chosen(all.begin() + static_cast<int64_t>(from), all.begin() + static_cast<int64_t>(std::min(all.size(), from + 256)));
+      const Hidden hidden = hide(chosen, data::mix(seed_, 50 + from));
+      const torch::Tensor scores = model_->gains(hidden.seen.values, hidden.seen.offsets).cpu();
+      count_ranks(own, scores, hidden);
+      count_ranks(popular, counts.unsqueeze(0).expand_as(scores), hidden);
+    }
+    Evaluation out;
+    out.items = static_cast<int64_t>(all.size());
+    out.metrics = {{"recall_10", own.share()},
+                   {"recall_100", own.share_wide()},
+                   {"error", 1 - own.share()},
+                   {"median_rank", own.median()},
+                   {"recall_10_by_thing", own.by_thing_share()},
+                   {"popularity_recall_10", popular.share()},
+                   {"popularity_recall_10_by_thing", popular.by_thing_share()},
+                   {"popularity_median_rank", popular.median()}};
+    return out;
+  }
+
+  // A line is a set, things between '|': the ten best candidates that are not in it.
+  void predict(Input input, std::ostream& out) override {
+    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+      if (text.empty()) return;
+      for (const auto& [name, gain] : ranked(text, input.name, line)) out << fmt::format("{}\t{:.3f}\n", name, gain);
+      out << "\n" << std::flush;
+    });
+  }
+
+  std::vector<explain::Explanation> explain(Input* input) override {
+    std::vector<explain::Explanation> out;
+    if (input) {
+      data::each_line(input->stream, input->name, [&](size_t line, std::string_view text) {
+        if (!text.empty()) out.push_back(picture(std::string(text), "", ranked(text, input->name, line)));
+      });
+      return out;
+    }
+    for (const int64_t set : splits_.test) {
+      const auto& things = sets_[static_cast<size_t>(set)];
+      if (things.size() < 5) continue;
+      std::string line;
+      for (size_t i = 0; i + 1 < things.size(); ++i) line += (i ? "|" : "") + known_[static_cast<size_t>(things[i])];
+      out.push_back(picture(line, known_[static_cast<size_t>(things.back())], ranked(line, "test", 1)));
+      if (out.size() == 3) break;
+    }
+    return out;
+  }
+
+ private:
+  struct Hidden {
+    data::Packed seen;
+    torch::Tensor target, excluded;  // int64 [sets]; bool [sets, things]
+  };
+  // One thing of each set is hidden; those that are seen are no candidates.
+  Hidden hide(const std::vector<int64_t>& chosen, uint64_t seed) const {
+    data::Random random(seed);
+    std::vector<std::vector<int64_t>> seen;
+    std::vector<int64_t> target, all(chosen.size());
+    for (const int64_t set : chosen) {
+      seen.push_back(sets_[static_cast<size_t>(set)]);
+      const auto at = static_cast<int64_t>(random.below(seen.back().size()));
+      target.push_back(seen.back()[static_cast<size_t>(at)]);
+      seen.back().erase(seen.back().begin() + at);
+    }
+    std::iota(all.begin(), all.end(), 0);
+    Hidden out{data::pack_tokens(seen, all), torch::tensor(at::ArrayRef<int64_t>(target)), torch::zeros({static_cast<int64_t>(chosen.size()), static_cast<int64_t>(known_.size())}, torch::kBool)};
+    out.excluded.index_put_({data::owners(out.seen.offsets), out.seen.values}, true);
+    return {out.seen.to(setting_.device), out.target.to(setting_.device), out.excluded.to(setting_.device)};
+  }
+
+  // Ties go to the lower index (R9): a rival of equal score counts only where it comes first.
+  static void count_ranks(Recall& recall, const torch::Tensor& scores, const Hidden& hidden) {
+    const torch::Tensor target = hidden.target.cpu(), rivals = ~hidden.excluded.cpu(), own = scores.gather(1, target.unsqueeze(1));
+    const torch::Tensor before = torch::arange(scores.size(1)).unsqueeze(0).lt(target.unsqueeze(1));
+    const torch::Tensor rank = (rivals & (scores.gt(own) | (scores.eq(own) & before))).sum(1) + 1;
+    for (int64_t i = 0; i < rank.size(0); ++i) recall.add(rank[i].item<int64_t>(), target[i].item<int64_t>());
+  }
+
+  data::ItemSets renumbered(const data::ItemSets& found) const {
+    std::vector<std::vector<std::string>> things;
+    for (const auto& set : found.sets) {
+      auto& one = things.emplace_back();
+      for (const int64_t thing : set) one.push_back(found.names[static_cast<size_t>(thing)]);
+    }
+    return {known_, data::item_sets_of(things, known_).sets};
+  }
+
+  using Ranking = std::vector<std::pair<std::string, double>>;
+  Ranking ranked(std::string_view line, const std::string& name, size_t number) {
+    const std::vector<std::string> things = data::things_of_line(line);
+    const data::KnownSets known = data::item_sets_of({things}, known_);
+    if (known.sets[0].empty()) throw data::FileError(name, number, fmt::format("nothing known in {}", data::shown(line)));
+    const data::Packed set = data::pack_tokens(known.sets, std::vector<int64_t>{0}).to(setting_.device);
+    torch::Tensor scores = model_->gains(set.values, set.offsets)[0].cpu();
+    for (const int64_t thing : known.sets[0]) scores[thing] = -std::numeric_limits<float>::infinity();
+    const auto [best, index] = scores.topk(std::min<int64_t>(kRanked, scores.size(0) - static_cast<int64_t>(known.sets[0].size())));
+    Ranking out;
+    for (int64_t i = 0; i < best.size(0); ++i) out.emplace_back(known_[static_cast<size_t>(index[i].item<int64_t>())], best[i].item<double>());
+    return out;
+  }
+
+  static explain::Explanation picture(const std::string& line, const std::string& hidden, const Ranking& ranking) {
+    explain::Explanation out;
+    out.title = "What would fit this set";
+    out.view = explain::View::kBag;
+    out.score = "s(x|X) = f({x} ∪ X)";
+    out.normaliser = "none: margins to the best candidate left out";
+    out.structure = "set";
+    out.scale = "1";
+    out.query_label = "set";
+    out.key_label = "candidate";
+    std::string shown = line;
+    for (size_t at = 0; (at = shown.find('|', at)) != std::string::npos;) shown.replace(at, 1, ", ");
+    out.queries.emplace_back().text = shown + (hidden.empty() ? "" : " — hidden: " + hidden);
+    auto& dense = out.maps.emplace_back().dense;
+    const double last = ranking.empty() ? 0 : ranking.back().second;
+    if (!hidden.empty()) out.truth = explain::Truth{.label = "the hidden one"};
+    for (size_t i = 0; i < ranking.size(); ++i) {
+      out.keys.emplace_back().text = ranking[i].first;
+      dense.push_back(static_cast<float>(ranking[i].second - last));
+      if (ranking[i].first == hidden) out.truth->sure.push_back({0, static_cast<int32_t>(i)});
+    }
+    out.outcome = ranking.empty() ? "" : "best: " + ranking.front().first;
+    out.notes.push_back("A bar is the candidate's margin over the tenth; things already in the set are no candidates.");
+    return out;
+  }
+
+  const Setting setting_;
+  std::vector<std::string> names_, known_;
+  std::vector<int64_t> counts_;
+  std::vector<std::vector<int64_t>> sets_;
+  data::Splits splits_;
+  uint64_t seed_ = 1;
+  std::shared_ptr<ExpansionModel> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_expansion(const Setting& setting) { return std::make_unique<Expansion>(setting); }
+
+}  // namespace fovea::systems::set_outlier

@@ -1,0 +1,13 @@
+// The two tasks of S4.
+#pragma once
+
+#include <memory>
+
+#include "train/task.h"
+
+namespace fovea::systems::set_outlier {
+
+std::unique_ptr<Task> make_outlier(const Setting& setting);
+std::unique_ptr<Task> make_expansion(const Setting& setting);
+
+}  // namespace fovea::systems::set_outlier

@@ -1,0 +1,195 @@
+// Deep Sets, set outlier and set expansion: symmetry, formulas, odd sets, short runs.
+#include <gtest/gtest.h>
+#include <png.h>
+#include <torch/torch.h>
+
+#include <fstream>
+#include <set>
+
+#include "data/digits.h"
+#include "data/item_sets.h"
+#include "data/solids.h"
+#include "systems/deep_sets/model.h"
+#include "systems/set_outlier/model.h"
+#include "tests/systems/runs.h"
+
+namespace fovea::systems {
+namespace {
+
+using test::Runs;
+using torch::indexing::Slice;
+
+double gap(const torch::Tensor& a, const torch::Tensor& b) { return (a - b).abs().max().item<double>(); }
+data::Packed sets_of(const torch::Tensor& values, std::vector<int64_t> offsets) { return {values, torch::tensor(at::ArrayRef<int64_t>(offsets)).to(torch::kInt32)}; }
+
+// ---- S3 -----------------------------------------------------------------------------------------
+
+TEST(DeepSets, TheEquivariantLayerIsItsFormula) {
+  torch::manual_seed(1);
+  for (const std::string pool : {"max", "mean"}) {
+    deep_sets::Equivariant layer(3, 4, pool);
+    const auto p = layer.named_parameters();
+    const torch::Tensor x = torch::randn({6, 3}), out = layer.forward(x, torch::tensor({0, 2, 2, 6}, torch::kInt32));
+    for (const auto& [from, to] : {std::pair(0, 2), std::pair(2, 6)}) {
+      const torch::Tensor part = x.index({Slice(from, to)}), pooled = pool == "max" ? std::get<0>(part.max(0)) : part.mean(0);
+      const torch::Tensor expected = torch::tanh(part.matmul(p["lambda.weight"].t()) + p["lambda.bias"] - pooled.matmul(p["gamma.weight"].t()));
+      EXPECT_LT(gap(out.index({Slice(from, to)}), expected), 1e-6) << pool;
+    }
+  }
+}
+
+// R6: an invariant answer stays, an equivariant one moves along.
+TEST(DeepSets, ShufflingChangesNothing) {
+  torch::manual_seed(2);
+  const torch::Tensor order = torch::tensor({4, 0, 3, 1, 2});
+  deep_sets::CloudClassifier clouds(16, 8, "max", 0.5);
+  clouds.eval();
+  const torch::Tensor points = torch::randn({5, 3});
+  EXPECT_LT(gap(clouds.forward(sets_of(points, {0, 5})), clouds.forward(sets_of(points.index_select(0, order), {0, 5}))), 1e-5);
+  deep_sets::Equivariant layer(3, 4, "mean");
+  const torch::Tensor offsets = torch::tensor({0, 5}, torch::kInt32);
+  EXPECT_LT(gap(layer.forward(points, offsets).index_select(0, order), layer.forward(points.index_select(0, order), offsets)), 1e-6);
+  deep_sets::DigitSum sum({.filters = 2, .width = 4});
+  sum.eval();
+  const torch::Tensor phi = sum.features(torch::randn({5, 784})), shuffled = phi.index_select(0, order);
+  EXPECT_LT(gap(sum.sums(phi, offsets), sum.sums(shuffled, offsets)), 1e-5);
+  EXPECT_GT(gap(sum.gru_sums(phi, offsets), sum.gru_sums(shuffled, offsets)), 1e-6) << "the GRU should feel the order";
+}
+
+TEST(DeepSets, SumsAreTakenInDouble) {
+  std::vector<float> values(3000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = i % 3 == 0 ? 1e7f : i % 3 == 1 ? -1e7f : 0.01f;
+  const torch::Tensor x = torch::tensor(at::ArrayRef<float>(values)).unsqueeze(1), offsets = torch::tensor({0, 3000}, torch::kInt32);
+  EXPECT_NEAR(deep_sets::sum_of(x, offsets)[0][0].item<double>(), 10, 1e-3);
+  EXPECT_EQ(deep_sets::sum_of(x.slice(0, 0, 0), torch::tensor({0, 0}, torch::kInt32)).abs().sum().item<double>(), 0) << "the empty set";
+}
+
+TEST(DeepSets, RepeatsAreKeptAndPartsAddUp) {
+  torch::manual_seed(3);
+  deep_sets::DigitSum model({.filters = 2, .width = 4});
+  model.eval();
+  const torch::Tensor one = model.features(torch::randn({1, 784})), thrice = one.expand({3, 4});
+  EXPECT_NEAR(model.sums(thrice, torch::tensor({0, 3}, torch::kInt32))[0].item<double>(), 3 * model.contributions(one)[0].item<double>(), 1e-4);
+}
+
+TEST(DeepSets, APaddedStepOfTheGruIsNeverRead) {
+  torch::manual_seed(4);
+  deep_sets::DigitSum model({.filters = 2, .width = 4});
+  const torch::Tensor phi = torch::randn({9, 4});
+  const torch::Tensor together = model.gru_sums(phi, torch::tensor({0, 2, 9}, torch::kInt32));
+  EXPECT_LT(gap(together[0], model.gru_sums(phi.slice(0, 0, 2), torch::tensor({0, 2}, torch::kInt32))[0]), 1e-6);
+}
+
+TEST(Solids, AreStandardisedAndAConstantCloudIsGuarded) {
+  for (int64_t which = 0; which < data::kSolids; ++which) {
+    const auto cloud = data::solid_cloud(which, 200, 7);
+    const torch::Tensor x = torch::tensor(at::ArrayRef<float>(cloud)).view({-1, 3});
+    EXPECT_LT(x.mean(0).abs().max().item<double>(), 1e-5) << data::solid_name(which);
+    EXPECT_NEAR(x.square().mean().item<double>(), 1, 1e-4) << data::solid_name(which);
+  }
+  std::vector<float> constant(30, 4.0f);
+  data::standardise_cloud(constant);
+  for (const float x : constant) EXPECT_EQ(x, 0.0f);
+}
+
+// ---- S4 -----------------------------------------------------------------------------------------
+
+TEST(SetOutlier, TheHingeIsFlatWhereSatisfiedAndTheTargetIsNoRival) {
+  const torch::Tensor scores = torch::tensor({{3.0, 2.0, 1.0, 9.0}}).requires_grad_();
+  const torch::Tensor excluded = torch::tensor({{false, false, false, true}});  // a member: no candidate
+  const torch::Tensor loss = set_outlier::margin_loss(scores, torch::tensor({int64_t{0}}), excluded, 3, 1.0);
+  EXPECT_EQ(loss.item<double>(), 0);  // rivals at 2 (exactly one below) and 1
+  loss.backward();
+  EXPECT_EQ(scores.grad().abs().sum().item<double>(), 0);
+  const torch::Tensor close = set_outlier::margin_loss(scores.detach(), torch::tensor({int64_t{1}}), excluded, 1, 1.0);
+  EXPECT_NEAR(close.item<double>(), 2, 1e-6);  // 3 − 2 + 1
+}
+
+TEST(SetOutlier, GainsAreDifferencesOfTheSetFunction) {
+  torch::manual_seed(5);
+  set_outlier::ExpansionModel model(6, 4);
+  const torch::Tensor set = torch::tensor({int64_t{0}, int64_t{3}});
+  const torch::Tensor gains = model.gains(set, torch::tensor({0, 2}, torch::kInt32))[0];
+  const double before = model.value(set, torch::tensor({0, 2}, torch::kInt32))[0].item<double>();
+  for (int64_t x = 0; x < 6; ++x) {
+    const torch::Tensor with = torch::cat({set, torch::tensor({x})});
+    EXPECT_NEAR(model.value(with, torch::tensor({0, 3}, torch::kInt32))[0].item<double>() - before, gains[x].item<double>(), 1e-5);
+  }
+}
+
+TEST(SetOutlier, SharesMoveWithTheMembersAndSumToOne) {
+  torch::manual_seed(6);
+  set_outlier::OutlierModel model({.filters = 2, .width = 4});
+  const torch::Tensor x = torch::randn({5, 784}), order = torch::tensor({4, 0, 3, 1, 2});
+  const auto shares = [&](const torch::Tensor& members) {
+    const data::Packed set = sets_of(members, {0, 5});
+    return set_outlier::OutlierModel::weights_of(model.forward(set), set.offsets);
+  };
+  EXPECT_LT(gap(shares(x).index_select(0, order), shares(x.index_select(0, order))), 1e-5);
+  EXPECT_NEAR(shares(x).sum().item<double>(), 1, 1e-5);
+}
+
+TEST(ItemSets, ReadsTheLastFieldAndCountsAThingOnce) {
+  EXPECT_EQ(data::things_of_line("7\tgreek\tsalt|oil|salt||"), (std::vector<std::string>{"oil", "salt"}));
+  EXPECT_TRUE(data::things_of_line("").empty());
+}
+
+// ---- runs ---------------------------------------------------------------------------------------
+
+class Sets : public Runs {
+ protected:
+  // A folder of drawn digits, one picture each.
+  std::string pictures(const std::vector<int64_t>& kinds) const {
+    const data::Digits digits = data::generate_digits(400, 5);
+    std::filesystem::create_directories(base_ / "set");
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      png_image image{};
+      image.version = PNG_IMAGE_VERSION;
+      image.width = image.height = 28;
+      image.format = PNG_FORMAT_GRAY;
+      EXPECT_TRUE(png_image_write_to_file(&image, (base_ / "set" / (std::to_string(i) + ".png")).c_str(), 0,
+                                          digits.pixels.data() + (10 * static_cast<int64_t>(i) + kinds[i]) * 784, 0, nullptr));
+    }
+    return (base_ / "set").string();
+  }
+};
+
+TEST_F(Sets, DigitSumsGoOnWhereAGruStops) {
+  const Json report = train("run", {.system = "deep-sets", .set = {"epochs=2", "sets=2500", "batch=8", "filters=6", "width=16", "rate=0.003"}, .threads = 1});
+  const Json& metrics = report.at("metrics");
+  EXPECT_GE(metrics.at("exact_1").get<double>(), 0.4);
+  EXPECT_GT(metrics.at("exact_50").get<double>(), metrics.at("gru_exact_50").get<double>());
+  check_every_verb("run", pictures({1, 2, 3}) + "\n");
+}
+
+TEST_F(Sets, SolidsAreToldApart) {
+  const Json report = train("run", {.system = "deep-sets", .set = {"task=solids", "epochs=2", "cloud_width=32", "pool=mean", "rate=0.005"}, .threads = 1});
+  EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.5);
+  std::string csv = "bag,x,y,z\n";
+  for (int i = 0; i < 50; ++i) csv += "a," + std::to_string(i) + ",0,1\n";
+  check_every_verb("run", csv);
+}
+
+TEST_F(Sets, TheOddDigitIsFound) {
+  const Json report = train("run", {.system = "set-outlier", .set = {"epochs=3", "sets=1000", "filters=6", "rate=0.002"}, .threads = 1});
+  EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.5);  // chance: one in eight
+  check_every_verb("run", pictures({4, 4, 4, 7, 4}) + "\n");
+}
+
+TEST_F(Sets, MissingThingsAreRanked) {
+  for (const std::string loss : {"margin", "softmax"}) {
+    const Json report = train(loss, {.system = "set-outlier", .set = {"task=expansion", "epochs=6", "rate=0.01", "loss=" + loss}, .threads = 1});
+    const Json& metrics = report.at("metrics");
+    EXPECT_GE(metrics.at("recall_10").get<double>(), 5 * metrics.at("popularity_recall_10").get<double>() * 0.5) << loss;
+    EXPECT_GE(metrics.at("recall_10").get<double>(), 0.6) << loss;
+  }
+  check_every_verb("margin", "t1w0|t1w3|t1w5\n");
+  systems::Run run = systems::open(base_ / "margin");
+  std::istringstream lines("t1w0|t1w3|t1w5\n");
+  std::ostringstream answers;
+  systems::predict(run, {lines, "input"}, answers);
+  for (const char* member : {"t1w0\t", "t1w3\t", "t1w5\t"}) EXPECT_EQ(answers.str().find(member), std::string::npos) << "a member is no candidate";
+}
+
+}  // namespace
+}  // namespace fovea::systems
