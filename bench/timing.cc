@@ -74,7 +74,9 @@ Timed take_turns(const std::vector<std::function<void()>>& contenders,
   };
   const double start = seconds_now();
   for (size_t round = 0; round < protocol.maximum_rounds; ++round) {
-    if (round >= protocol.minimum_rounds && seconds_now() - start > protocol.seconds) break;
+    const double gone = seconds_now() - start;
+    if (round >= protocol.minimum_rounds && gone > protocol.seconds) break;
+    if (round >= protocol.fewest_rounds && gone > protocol.patience) break;
     for (size_t i = 0; i < n; ++i) {
       sample((i + round) % n);
       if (i == 0 && gauge) timed.gauge.push_back(gauge());

@@ -22,6 +22,9 @@ enum class Cache { kWarm, kCold };
 struct Protocol {
   size_t minimum_rounds = 7;
   size_t maximum_rounds = 60;
+  // Where a peer takes seconds a run, fewer rounds will do after this many seconds.
+  size_t fewest_rounds = 3;
+  double patience = 8;
   double seconds = 1.5;           // stop after this and minimum_rounds
   double shortest_sample = 2e-3;  // a run shorter than this is repeated within a sample
   Cache cache = Cache::kWarm;  // kCold: caches are swept before every run, and a sample is one run

@@ -1,11 +1,9 @@
 // Row terms of normalisers that need whole rows: weights and their gradients again, a strip of rows at a time.
 #include "engine/backward.h"
+#include "engine/caches.h"
 
 namespace fovea::engine {
 namespace {
-
-constexpr size_t kStripElements = size_t{1} << 18;
-constexpr size_t kFewestRows = 12;
 
 template <class T>
 class RowTerms {
@@ -109,7 +107,7 @@ class RowTerms {
 template <class T>
 void solve_row_terms(BackwardState<T>& state, const Parallel& parallel) {
   const Geometry& g = state.geometry;
-  const size_t rows = std::clamp(kStripElements / std::max<size_t>(1, g.max_keys), kFewestRows, kMaxQueries);
+  const size_t rows = strip_rows(g.max_keys, 2 * sizeof(T));  // weights and their gradients
   const size_t tickets = g.batches * g.heads * state.block_count;
   std::vector<RowTerms<T>> workers;
   workers.reserve(slots(parallel, tickets));

@@ -2,15 +2,11 @@
 
 #include <cmath>
 
+#include "engine/caches.h"
 #include "engine/view.h"
 
 namespace fovea::engine {
 namespace {
-
-// A threshold normaliser sees whole rows: as many at a time as keep the strip of scores in a core's second-level cache,
-// but enough to use a loaded key panel several times.
-constexpr size_t kStripElements = size_t{1} << 18;
-constexpr size_t kFewestRows = 12;
 
 // tile.o gains the weighted values, from bfloat16 pairs where there are any and zero weights may be multiplied.
 template <class T>
@@ -32,7 +28,7 @@ ForwardBlock<T>::ForwardBlock(const Pass<T>& pass, const Result& result, const K
     columns_ = std::min(kMaxKeys, all);
     rows_ = kMaxQueries;
   } else {
-    rows_ = std::clamp(kStripElements / all, kFewestRows, kMaxQueries);
+    rows_ = strip_rows(all, sizeof(T));
     columns_ = all;
   }
 }
