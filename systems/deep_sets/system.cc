@@ -17,7 +17,9 @@ const Registration registered{{
                          "<mi>φ</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>)</mo><mo>,</mo><mspace width=\"1em\"/><mi>g</mi><mo>(</mo><mi>X</mi><mi>Λ</mi><mo>−</mo><mn>1</mn><mtext>pool</mtext><mo>(</mo><mi>X</mi>"
                          "<mo>)</mo><mi>Γ</mi><mo>)</mo></math>",
              .equation_text = "f(X) = ρ(sum_x φ(x));  equivariant layer g(X Λ − 1·pool(X) Γ)",
-             .code = "auto sum = fovea::attend(blank, phi, phi, {.score = fovea::Constant{}, .normaliser = fovea::Unnormalised{}, .structure = fovea::Ragged{one_each, offsets}});\n"
+             .code = "auto sum = fovea::attend(blank, phi, phi,\n"
+                     "                         {.score = fovea::Constant{}, .normaliser = fovea::Unnormalised{},\n"
+                     "                          .structure = fovea::Ragged{one_each, offsets}});\n"
                      "auto answer = rho(sum);",
              .triple = {.query = "none", .key = "none", .value = "φ(x)", .score = "constant", .normaliser = "none (sum); argmax in equivariant layers", .structure = "set"},
              .formats = {"generated: sums of drawn digits (task=digits), clouds of eight solids (task=solids)", "task=digits: MNIST's folder",

@@ -148,7 +148,7 @@ const Registration registered{{
                          "<mi>V</mi><msub><mi>h</mi><mi>k</mi></msub><mo>)</mo><mo>⊙</mo><mi>σ</mi><mo>(</mo><mi>U</mi><msub><mi>h</mi><mi>k</mi></msub><mo>)</mo><mo>)</mo><mo>)</mo>"
                          "<mo>,</mo><mspace width=\"1em\"/><mi>p</mi><mo>=</mo><mi>σ</mi><mo>(</mo><msup><mi>c</mi><mo>⊤</mo></msup><mi>z</mi><mo>+</mo><mi>b</mi><mo>)</mo></math>",
              .equation_text = "z = sum_k a_k h_k, a = softmax(w·(tanh(V h_k) ⊙ σ(U h_k))), p = σ(c·z + b); plain: without σ(U h_k)",
-             .code = "auto z = fovea::attend(zero, fovea_key, h,  // one query a bag; key V h, or [V h; U h] when gated\n"
+             .code = "auto z = fovea::attend(zero, key, h,  // one query a bag; key V h, or [V h; U h] when gated\n"
                      "                       {.score = fovea::GatedAdditive{w}, .structure = fovea::Ragged{one_each, offsets}});",
              .triple = {.query = "learned w", .key = "instance V h_k (and U h_k)", .value = "h_k", .score = "(gated) additive", .normaliser = "softmax", .structure = "bag"},
              .formats = {"generated: bags of drawn digits, positive where a nine is among them (bags=, mean_size=, target=)",

@@ -109,7 +109,7 @@ std::vector<explain::Explanation> pictures(Model& model, const std::vector<Shown
       dense[i * out.keys.size() + key] = weights[i][k];
       if (!bags[i].key_instances.empty() && bags[i].key_instances[k]) out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
     }
-  out.notes.push_back("Nothing in a negative bag stands out: its weights are near uniform, and shown all the same.");
+  out.notes.push_back("A negative bag has nothing to find: its weights tend to the uniform, mean little, and are shown all the same.");
   if (!model.attends()) out.notes.push_back("A baseline: what its pooling takes from each instance.");
   if (out.score.empty()) return {};
   all.push_back(out);

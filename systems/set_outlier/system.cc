@@ -17,8 +17,9 @@ const Registration registered{{
                          "<mi>s</mi><mo>(</mo><msup><mi>x</mi><mo>′</mo></msup><mo>|</mo><mi>X</mi><mo>)</mo><mo>−</mo><mi>s</mi><mo>(</mo><mi>x</mi><mo>|</mo><mi>X</mi><mo>)</mo><mo>+</mo><mi>Δ</mi><mo>)</mo><mo>,</mo>"
                          "<mspace width=\"1em\"/><mi>s</mi><mo>(</mo><mi>x</mi><mo>|</mo><mi>X</mi><mo>)</mo><mo>=</mo><mi>f</mi><mo>(</mo><mo>{</mo><mi>x</mi><mo>}</mo><mo>∪</mo><mi>X</mi><mo>)</mo></math>",
              .equation_text = "ℓ(x, x'|X) = max(0, s(x'|X) − s(x|X) + Δ), s(x|X) = f({x} ∪ X); outlier: softmax over the members of an equivariant score",
-             .code = "auto whole = fovea::attend(blank, x, x, {.score = fovea::Constant{}, .normaliser = fovea::Uniform{}, .structure = set});  // pool(X)\n"
-                     "auto share = fovea::weights(one, score, {.score = fovea::Dot{1.0}, .structure = set});                                // softmax over members",
+             .code = "auto whole = fovea::attend(blank, x, x,  // pool(X) of an equivariant layer\n"
+                     "                           {.score = fovea::Constant{}, .normaliser = fovea::Uniform{}, .structure = set});\n"
+                     "auto share = fovea::weights(one, score, {.score = fovea::Dot{1.0}, .structure = set});  // softmax over members",
              .triple = {.query = "set summary", .key = "candidate x", .value = "—", .score = "s(x given X)", .normaliser = "softmax over members, or margin", .structure = "set"},
              .formats = {"generated: eight drawn digits, one odd (task=outlier); sets drawn from topics (task=expansion)", "task=outlier: MNIST's folder",
                          "task=expansion: a set a line, things between '|' in the last tab-separated field"},
