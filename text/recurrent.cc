@@ -43,6 +43,71 @@ Order order_of(const at::Tensor& offsets) {
   return out;
 }
 
+struct Weights {
+  at::Tensor ih, hh, bias_ih, bias_hh;
+};
+
+Weights weights_of(torch::nn::Module& cell, const char* ending) {
+  const auto all = cell.named_parameters();
+  const auto of = [&](const char* name) { return all[std::string(name) + "_l0" + ending]; };
+  return {of("weight_ih"), of("weight_hh"), of("bias_ih"), of("bias_hh")};
+}
+
+// h' = (1 - z) n + z h, with n = tanh(W x + r (U h + b)); gates_x is W x + b of r, z, n.
+struct GruCell {
+  at::Tensor step(const at::Tensor& gates_x, const at::Tensor& h, const Weights& w) const {
+    const int64_t d = h.size(1);
+    const auto x = gates_x.split_with_sizes({2 * d, d}, 1), g = at::linear(h, w.hh, w.bias_hh).split_with_sizes({2 * d, d}, 1);
+    const auto rz = at::sigmoid(x[0] + g[0]).split_with_sizes({d, d}, 1);
+    const at::Tensor n = at::tanh(at::addcmul(x[1], rz[0], g[1]));
+    return at::lerp(n, h, rz[1]);
+  }
+  void grow(int64_t) {}
+  void shrink(int64_t) {}
+};
+
+// c' = f c + i g, h' = o tanh(c').
+struct LstmCell {
+  at::Tensor step(const at::Tensor& gates_x, const at::Tensor& h, const Weights& w) {
+    const int64_t d = h.size(1);
+    const auto all = (gates_x + at::linear(h, w.hh, w.bias_hh)).split_with_sizes({2 * d, d, d}, 1);
+    const auto in_forget = at::sigmoid(all[0]).split_with_sizes({d, d}, 1);
+    const at::Tensor kept = c.defined() ? in_forget[1] * c : at::zeros_like(h);
+    c = at::addcmul(kept, in_forget[0], at::tanh(all[1]));
+    return at::sigmoid(all[2]) * at::tanh(c);
+  }
+  void grow(int64_t rows) {
+    if (c.defined()) c = at::constant_pad_nd(c, {0, 0, 0, rows - c.size(0)});
+  }
+  void shrink(int64_t rows) {
+    if (c.defined()) c = c.narrow(0, 0, rows);
+  }
+  at::Tensor c;
+};
+
+// One direction over x in reading order. The input is parted once: libtorch's own walk takes a slice a step, and the gradient of
+// each slice is as large as the whole input, which makes its backward quadratic in the number of steps.
+template <class Cell>
+at::Tensor direction(const at::Tensor& x, const std::vector<int64_t>& batch_sizes, const Weights& w, int64_t width, bool backwards) {
+  const auto pieces = at::linear(x, w.ih, w.bias_ih).split_with_sizes(batch_sizes, 0);
+  std::vector<at::Tensor> states(batch_sizes.size());
+  Cell cell;
+  at::Tensor h = at::zeros({backwards ? batch_sizes.back() : batch_sizes.front(), width}, x.options());
+  for (size_t i = 0; i < batch_sizes.size(); ++i) {
+    const size_t t = backwards ? batch_sizes.size() - 1 - i : i;
+    const int64_t running = batch_sizes[t];
+    if (running > h.size(0)) {  // sequences that end here begin, walking backwards
+      h = at::constant_pad_nd(h, {0, 0, 0, running - h.size(0)});
+      cell.grow(running);
+    } else if (running < h.size(0)) {
+      h = h.narrow(0, 0, running);
+      cell.shrink(running);
+    }
+    states[t] = h = cell.step(pieces[t], h, w);
+  }
+  return at::cat(states);
+}
+
 }  // namespace
 
 Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offsets) {
@@ -56,19 +121,25 @@ Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offse
 
   const Order order = order_of(offsets);
   const at::Tensor read = at::tensor(order.read, at::kLong).to(x.device()), back = at::tensor(order.back, at::kLong).to(x.device());
-  const rnn::PackedSequence packed(x.index_select(0, read), at::tensor(order.batch_sizes, at::kLong));
-  at::Tensor states, hidden;
-  if (gru) {
-    const auto [out, last] = gru->forward_with_packed_input(packed);
-    states = out.data();
-    hidden = last;
+  const at::Tensor sorted = x.index_select(0, read);
+  const int64_t layers = gru ? gru->options.num_layers() : lstm->options.num_layers();
+  at::Tensor states;
+  if (x.is_cpu() && layers == 1) {
+    const auto run = [&](const char* ending, bool backwards) {
+      const Weights w = weights_of(*child, ending);
+      return gru ? direction<GruCell>(sorted, order.batch_sizes, w, one, backwards) : direction<LstmCell>(sorted, order.batch_sizes, w, one, backwards);
+    };
+    states = run("", false);
+    if (both) states = at::cat({states, run("_reverse", true)}, 1);
   } else {
-    const auto [out, last] = lstm->forward_with_packed_input(packed);
-    states = out.data();
-    hidden = std::get<0>(last);
+    const rnn::PackedSequence packed(sorted, at::tensor(order.batch_sizes, at::kLong));
+    states = gru ? std::get<0>(gru->forward_with_packed_input(packed)).data() : std::get<0>(lstm->forward_with_packed_input(packed)).data();
   }
+  states = states.index_select(0, back);
   const at::Tensor sequences = at::tensor(order.sequences, at::kLong).to(x.device());
-  return {states.index_select(0, back), at::zeros({items, one}, x.options()).index_copy(0, sequences, hidden[hidden.size(0) - (both ? 2 : 1)])};
+  const at::Tensor ends = offsets.to(at::kLong).slice(0, 1).index_select(0, sequences.to(offsets.device())) - 1;
+  const at::Tensor at_end = states.index_select(0, ends.to(x.device())).slice(1, 0, one);
+  return {states, at::zeros({items, one}, x.options()).index_copy(0, sequences, at_end)};
 }
 
 }  // namespace fovea::text
