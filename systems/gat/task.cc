@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <map>
 
 #include "data/file.h"
 #include "data/generated_graph.h"
@@ -119,7 +119,13 @@ class GraphAttention : public ClassificationTask {
     std::vector<int> out;
     if (survey_.empty()) return out;
     const Layer::Parts first = model_->look(input_).front();
-    for (const int64_t node : items) out.push_back(looks_at_a_paper(first, node));
+    int64_t widest = 1;
+    for (const int64_t node : items) widest = std::max(widest, degree(node));
+    const torch::Tensor rows = torch::tensor(at::ArrayRef<int64_t>(items.data(), items.size()), torch::kInt64).to(setting_.device);
+    const SelectedWeights found = weights(first.query, first.key, first.choices, {.rows = rows, .top_k = widest});
+    const auto count = static_cast<int64_t>(items.size());
+    const torch::Tensor weight = found.weights.reshape({-1, count, widest}).cpu(), index = found.indices.reshape({-1, count, widest}).to(torch::kCPU, torch::kInt64);
+    for (int64_t i = 0; i < count; ++i) out.push_back(looks_at_a_paper(items[static_cast<size_t>(i)], weight.select(1, i).contiguous(), index.select(1, i).contiguous()));
     return out;
   }
 
@@ -200,27 +206,25 @@ class GraphAttention : public ClassificationTask {
   std::vector<int64_t> nodes_worth_drawing() const {
     std::vector<int64_t> out;
     for (const int64_t node : splits_.test) {
-      const int64_t degree = sees_.row_offsets[static_cast<size_t>(node) + 1] - sees_.row_offsets[static_cast<size_t>(node)];
-      if (degree >= 5 && degree <= kWidestDrawn) out.push_back(node);
+      if (degree(node) >= 5 && degree(node) <= kWidestDrawn) out.push_back(node);
       if (static_cast<int64_t>(out.size()) == kNodesDrawn) break;
     }
     return out.empty() ? std::vector<int64_t>(splits_.test.begin(), splits_.test.begin() + std::min<int64_t>(splits_.test.size(), kNodesDrawn)) : out;
   }
 
-  int looks_at_a_paper(const Layer::Parts& parts, int64_t node) const {
-    const int64_t from = sees_.row_offsets[static_cast<size_t>(node)], to = sees_.row_offsets[static_cast<size_t>(node) + 1];
-    const SelectedWeights found = weights(parts.query, parts.key, parts.choices,
-                                          {.rows = torch::tensor({node}, torch::kInt64).to(parts.query.device()), .top_k = to - from});
-    const torch::Tensor weight = found.weights.reshape({-1, to - from}).cpu(), index = found.indices.reshape({-1, to - from}).to(torch::kCPU, torch::kInt64);
-    const torch::Tensor sum = torch::zeros({graph_.nodes}).index_add(0, index.flatten(), weight.flatten());
+  int64_t degree(int64_t node) const { return sees_.row_offsets[static_cast<size_t>(node) + 1] - sees_.row_offsets[static_cast<size_t>(node)]; }
+
+  // 1 where the neighbour with the most weight, all heads together, is no survey; -1 where there is nothing to choose between.
+  int looks_at_a_paper(int64_t node, const torch::Tensor& weight, const torch::Tensor& index) const {
+    std::map<int64_t, double> sums;  // by neighbour, ascending: ties go to the lower index
+    for (int64_t i = 0; i < index.numel(); ++i)
+      if (const int64_t key = index.data_ptr<int64_t>()[i]; key >= 0 && key != node) sums[key] += weight.data_ptr<float>()[i];
     int64_t best = -1, papers = 0;
-    for (int64_t e = from; e < to; ++e) {
-      const int64_t key = sees_.columns[static_cast<size_t>(e)];
-      if (key == node) continue;
+    for (const auto& [key, sum] : sums) {
       papers += !survey_[static_cast<size_t>(key)];
-      if (best < 0 || sum[key].item<float>() > sum[best].item<float>()) best = key;
+      if (best < 0 || sum > sums.at(best)) best = key;
     }
-    const bool open_question = papers > 0 && papers < to - from - 1;
+    const bool open_question = papers > 0 && papers < static_cast<int64_t>(sums.size());
     return open_question ? !survey_[static_cast<size_t>(best)] : -1;
   }
 

@@ -1,11 +1,16 @@
 // Multiple-instance learning: the pooling against loops, odd bags, pictures of the user's own, short runs.
 #include <gtest/gtest.h>
 #include <png.h>
+
+#include <cstdio>
+// After <cstdio>: its header uses FILE without including it.
+#include <jpeglib.h>
 #include <torch/torch.h>
 
 #include <fstream>
 
 #include "data/digits.h"
+#include "data/image.h"
 #include "data/random.h"
 #include "systems/mil/model.h"
 #include "tests/systems/runs.h"
@@ -77,6 +82,29 @@ class Bags : public Runs {
     image.format = PNG_FORMAT_GRAY;
     ASSERT_TRUE(png_image_write_to_file(&image, path.c_str(), 0, pixels, 0, nullptr));
   }
+  static void write_jpeg(const std::filesystem::path& path, const uint8_t* pixels, int width, int height) {
+    jpeg_compress_struct info{};
+    jpeg_error_mgr errors{};
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&info);
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    ASSERT_NE(file, nullptr);
+    jpeg_stdio_dest(&info, file);
+    info.image_width = static_cast<JDIMENSION>(width);
+    info.image_height = static_cast<JDIMENSION>(height);
+    info.input_components = 1;
+    info.in_color_space = JCS_GRAYSCALE;
+    jpeg_set_defaults(&info);
+    jpeg_set_quality(&info, 98, TRUE);
+    jpeg_start_compress(&info, TRUE);
+    for (int y = 0; y < height; ++y) {
+      auto* row = const_cast<uint8_t*>(pixels + y * width);
+      jpeg_write_scanlines(&info, &row, 1);
+    }
+    jpeg_finish_compress(&info);
+    jpeg_destroy_compress(&info);
+    std::fclose(file);
+  }
   // Folders LABEL/BAG of drawn digits; those of label 1 have a nine.
   std::filesystem::path pictures(int bags) const {
     const data::Digits digits = data::generate_digits(10 * 40, 5);
@@ -142,6 +170,22 @@ TEST_F(Bags, PicturesOfTheUsersOwn) {
   const Json report = train("run", {.system = "mil", .data = folder, .set = {"epochs=8", "filters=8", "hidden=64", "rate=0.002"}, .threads = 1});
   EXPECT_GE(report.at("metrics").at("auc").get<double>(), 0.7);
   check_every_verb("run", folder + "/1/bag1\n");
+}
+
+TEST_F(Bags, PngAndJpegShowTheSamePicture) {
+  std::vector<uint8_t> pixels(56 * 56);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>((i / 56 / 14 + i % 56 / 14) % 2 ? 220 : 30);
+  write_jpeg(base_ / "board.jpg", pixels.data(), 56, 56);
+  const data::GreyImage image = data::read_image((base_ / "board.jpg").string());
+  ASSERT_EQ(image.pixels.size(), pixels.size());
+  for (size_t i = 0; i < pixels.size(); ++i) ASSERT_NEAR(image.pixels[i], pixels[i], 12) << i;
+  const data::GreyImage small = data::scaled(image, 4);
+  for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(small.pixels[i], (i / 4 + i % 4) % 2 ? 220 : 30, 6);
+  write_png(base_ / "digit.png", data::generate_digits(1, 3).pixels.data());
+  EXPECT_EQ(data::read_image((base_ / "digit.png").string()).pixels, data::generate_digits(1, 3).pixels);
+  // Cut short, a JPEG decodes to half a picture and a warning: refused all the same.
+  std::filesystem::resize_file(base_ / "board.jpg", std::filesystem::file_size(base_ / "board.jpg") / 2);
+  expect_error("a damaged JPEG file", [&] { data::read_image((base_ / "board.jpg").string()); });
 }
 
 TEST_F(Bags, RefusesDamagedPictures) {
