@@ -76,7 +76,7 @@ class RowTerms {
       tile.ds = gradients_ + (span.k0 - first);
       score_tile(s_.pass, tile, modifiers_);
       normaliser->weights(tile);
-      products<T>().score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, tile.ds);
+      support_gradients(tile);
       for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->backward_weights(tile, modifiers_[m], nullptr);
       if (s_.pass.dropout) drop(s_.pass.dropout, tile, tile.ds, tile.ds);
       loops.mask(tile, tile.ds, T(0));
@@ -89,6 +89,23 @@ class RowTerms {
     tile.nk = all;
     loops.mask(tile, tile.s, T(0));
     loops.mask(tile, tile.ds, T(0));
+  }
+
+  // tile.ds = g . v where a weight is not zero: what lies outside the support has no part in a row term. A product of the whole
+  // tile where the support is not small.
+  void support_gradients(const Tile<T>& tile) const {
+    const auto& loops = row_loops<T>();
+    size_t left = tile.nq * tile.nk / 32;
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const T* weights = tile.s + r * tile.s_stride;
+      T* out = tile.ds + r * tile.s_stride;
+      const size_t end = tile.row_end(r);
+      for (size_t c = loops.find_above(weights, tile.row_begin(r), end, T(0)); c < end; c = loops.find_above(weights, c + 1, end, T(0))) {
+        if (left-- == 0) return products<T>().score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, tile.ds);
+        const int32_t index = static_cast<int32_t>(c);
+        loops.gather_dots(tile.g + r * tile.g_stride, &index, 1, tile.v, tile.v_stride, tile.value_width, out + c);
+      }
+    }
   }
 
   BackwardState<T>& s_;

@@ -32,8 +32,19 @@ class Stage final : public ModifierStage<T> {
     const auto slope = hn::Set(d, *slopes_.of(tile.head));
     for (size_t r = 0; r < tile.nq; ++r) {
       T* s = tile.s + r * tile.s_stride;
-      for (size_t c = tile.row_begin(r) / N * N; c < tile.row_end(r); c += N)
-        hn::StoreU(hn::NegMulAdd(slope, distance(tile, r, c), hn::LoadU(d, s + c)), d, s + c);
+      const size_t begin = tile.row_begin(r) / N * N, end = tile.row_end(r);
+      if (tile.key_index != nullptr) {
+        for (size_t c = begin; c < end; c += N)
+          hn::StoreU(hn::NegMulAdd(slope, distance(tile, r, c), hn::LoadU(d, s + c)), d, s + c);
+        continue;
+      }
+      // Whole numbers: a step of N is exact.
+      auto position = hn::Iota(d, static_cast<T>(static_cast<int64_t>(tile.k0 + begin) - static_cast<int64_t>(tile.query_at(r))));
+      const auto step = hn::Set(d, static_cast<T>(N));
+      for (size_t c = begin; c < end; c += N) {
+        hn::StoreU(hn::NegMulAdd(slope, hn::Abs(position), hn::LoadU(d, s + c)), d, s + c);
+        position = hn::Add(position, step);
+      }
     }
   }
 
