@@ -10,7 +10,7 @@ std::vector<Row> all_rows() {
   std::vector<Row> rows;
   for (auto* family :
        {dot_rows, width_rows, decoding_rows, structure_rows, additive_rows, kernel_rows, graph_rows,
-        threshold_rows, module_rows, memory_rows, case_rows}) {
+        threshold_rows, module_rows, translation_rows, memory_rows, case_rows}) {
     std::vector<Row> some = family();
     std::move(some.begin(), some.end(), std::back_inserter(rows));
   }

@@ -74,6 +74,7 @@ std::vector<Row> kernel_rows();
 std::vector<Row> graph_rows();
 std::vector<Row> threshold_rows();
 std::vector<Row> module_rows();
+std::vector<Row> translation_rows();
 std::vector<Row> memory_rows();
 std::vector<Row> case_rows();
 

@@ -247,43 +247,4 @@ Evaluation TranslationTask::evaluate(Split split) {
   return result;
 }
 
-std::vector<TranslationTask::Searched> TranslationTask::searched(Input* input, size_t most) {
-  std::vector<Searched> out;
-  if (input != nullptr) {
-    for (std::string line; std::getline(input->stream, line);) {
-      if (!line.empty()) out.push_back({{line, "", {}}, {}, {}, ""});
-    }
-  } else {
-    for (size_t i = 0; i < std::min(most, test_.pairs.size()); ++i) out.push_back({test_.pairs[i], {}, {}, ""});
-  }
-  nn::BeamOptions options = beam_options();
-  options.keep_tree = true;
-  for (Searched& one : out) {
-    one.source = read_source(one.pair.source);
-    one.result = translate({&one.source}, options)[0];
-    one.said = one.result.n_best.empty() ? "" : target_codec_->decode(one.result.n_best[0].tokens);
-  }
-  return out;
-}
-
-std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
-  constexpr size_t kShown = 3;
-  std::vector<explain::Explanation> all;
-  for (const Searched& one : searched(input, kShown)) {
-    const Tokens tokens{one.source, target_codec_->encode(one.said)};
-    if (tokens.source.ids.empty() || tokens.target.ids.empty()) continue;
-    // The truth speaks of the reference: it is shown where the model said the same.
-    const Pair shown{one.pair.source, one.said, one.said == one.pair.target ? one.pair.links : metrics::GoldLinks{}};
-    const at::NoGradGuard no_grad;
-    for (const AttentionMaps& maps : model_->maps(make_batch({&tokens}, setting_.device))) {
-      all.push_back(attention_picture(context(), maps, tokens, shown));
-    }
-    if (one.result.tree.size() > 1) all.push_back(beam_picture(context(), one.result, one.said));
-  }
-  if (more_ && !all.empty()) {
-    for (explain::Explanation& e : more_(*model_, setting_.options)) all.push_back(std::move(e));
-  }
-  return all;
-}
-
 }  // namespace fovea::translate

@@ -68,6 +68,7 @@ class TranslationTask : public GradientTask {
   std::string pharaoh(const Tokens&);
   void answer(const std::vector<std::string>& lines, int64_t first_number, std::ostream&);
   void predict_forced(Input, std::ostream&);
+  explain::Explanation length_curve();
   // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.
   struct Forced {
     double loss = 0;

@@ -135,8 +135,8 @@ const Registration registered{System{
                          "source<TAB>target lines"},
              .expect = "at least greedy's BLEU; +0.5 to 1.5 on real text"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 4, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
-    .tour = {"epochs=2"},
+    .recipe = train::Recipe{.epochs = 8, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
+    .tour = {"epochs=4"},
     .make = [](const Setting& setting) { return std::make_unique<BeamSearchTask>(setting); },
 }};
 

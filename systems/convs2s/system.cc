@@ -40,7 +40,7 @@ const Registration registered{System{
              .expect = "Multi30k: 12 to 20 BLEU for four layers (an estimate)"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 12, .batch = 64, .rate = 1e-3, .schedule = "cosine", .clip = 1.0},
-    .tour = {"epochs=6"},
+    .tour = {"epochs=3"},
     .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("convs2s", setting, make); },
 }};
 

@@ -312,8 +312,8 @@ const Registration registered{System{
              .formats = {"generated sentences with free word order and case suffixes"},
              .expect = "three heads 99 %, one head 85 to 95 %"},
     .options = {Option("width", 24, "of the model").at_least(1), Option("heads", 3, "divides the width").at_least(1)},
-    .recipe = train::Recipe{.epochs = 14, .batch = 64, .rate = 3e-3, .schedule = "cosine"},
-    .tour = {"epochs=12"},
+    .recipe = train::Recipe{.epochs = 22, .batch = 64, .rate = 6e-3, .schedule = "cosine"},
+    .tour = {},
     .make = [](const Setting& setting) { return std::make_unique<MultiHeadTask>(setting); },
 }};
 

@@ -53,7 +53,7 @@ const Registration registered{System{
              .expect = "copy and reverse: 100 % exact; Multi30k en-de: 41.0 BLEU (Wu et al. 2021)"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 20, .batch = 64, .rate = 2e-3, .beta2 = 0.98, .epsilon = 1e-9, .schedule = "inverse_sqrt", .warmup = 400, .clip = 1.0},
-    .tour = {"epochs=8"},
+    .tour = {"epochs=7", "width=64", "hidden=128", "dropout=0", "label_smoothing=0", "rate=0.004", "warmup=300"},
     .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("transformer", setting, make, more_pictures); },
 }};
 
