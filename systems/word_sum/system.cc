@@ -88,7 +88,7 @@ const Registration registered{System{
                      "                                        .structure = fovea::Ragged{one_each, offsets}});",
              .triple = {"none", "none", "x_w", "constant", "none", "sentence"},
              .formats = {"generated reviews, one in ten negated", "label<TAB>text, `label text`, JSON Lines", "folder or stem of train.*, dev.*, test.*"},
-             .expect = "generated reviews: 91 % (most negated ones are lost); MR 77 to 78 %"},
+             .expect = "generated reviews: 91 % (most negated ones are lost); MR 76 %"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 12, .batch = 32, .rate = 2e-3, .patience = 3, .monitor = "accuracy"},
     .tour = {"epochs=6"},
