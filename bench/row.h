@@ -53,7 +53,7 @@ struct Row {
   std::string name;  // mechanism/size/structure/pass
   Pass pass = Pass::kForward;
   Roof roof = Roof::kFma;
-  Work work;
+  Work work = {};
   std::function<Instance()> make;
   std::vector<Figure> figures = {};
   std::string simd_target = {};  // held while the row runs; empty: the machine's best

@@ -13,7 +13,7 @@ enum class FixedScore { kDot, kMlp };
 class FixedAttentionModel : public text::Model {
  public:
   struct Config {
-    text::EmbeddingOptions embedding;
+    text::EmbeddingOptions embedding{};
     int64_t classes = 2;
     int64_t queries = 1;  // R
     FixedScore score = FixedScore::kDot;
