@@ -69,7 +69,7 @@ std::string panel_svg(const Explanation& explanation, const Size& size, double x
   const double below = size.top + kCell * static_cast<double>(explanation.queries.size());
   out += fmt::format("<text class=\"label\" y=\"{:.1f}\">{}: {}</text>\n", below + 18, escape_html(explanation.system), escape_html(explanation.score));
   return out + fmt::format("<text class=\"label\" y=\"{:.1f}\">{}; outlined: {}</text>\n</g>\n", below + 33, escape_html(explanation.normaliser),
-                           escape_html(explanation.truth->label));
+                           escape_html(explanation.truth->label.substr(0, explanation.truth->label.find(':'))));
 }
 
 }  // namespace
