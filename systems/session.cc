@@ -185,6 +185,7 @@ double rank_of(const Setting& setting, const System& system, Task& task) {
 
 Json train_member(const System& system, const TrainRequest& request, const Member& member, const Settings& settings,
                   train::Progress& progress) {
+  const auto start = Clock::now();  // the report's seconds: reading, training and evaluating
   const RunFolder folder(member.name.empty() ? request.out : request.out / member.name);
   Json config = config_of(request, member, settings);
   if (request.resume && folder.has(kConfig)) check_resumable(folder, read_config(folder), config);
@@ -210,7 +211,6 @@ Json train_member(const System& system, const TrainRequest& request, const Membe
   model->eval();
   config["rank"] = rank_of(setting, system, *task);
   write_assets(folder, config, task->assets());
-  const auto start = Clock::now();
   const Evaluation evaluation = task->evaluate(Split::kTest);
   return report(config, "", "test", evaluation, seconds_since(start));
 }
