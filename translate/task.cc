@@ -33,6 +33,10 @@ std::vector<int64_t> lengths_of(const std::vector<Tokens>& tokens) {
 
 }  // namespace
 
+std::vector<std::string> formats(const std::string& generated) {
+  return {generated, "folder of PART.LANG[.gz] parallel text", "source<TAB>target lines"};
+}
+
 std::vector<Option> task_options(const Defaults& defaults) {
   return {
       Option("generator", defaults.generator.c_str(), "generated text when no --data is given")

@@ -18,6 +18,8 @@ struct Defaults {
 };
 // The options of the task; a system adds its model's.
 std::vector<Option> task_options(const Defaults& defaults);
+// What it reads, for a registration: what is generated, in words, then the files.
+std::vector<std::string> formats(const std::string& generated);
 
 using MakeModel = std::function<std::shared_ptr<Model>(const Settings&, const Vocabularies&)>;
 // Pictures beside the attention: a schedule, a table of positions. May be empty.

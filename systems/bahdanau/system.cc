@@ -40,8 +40,7 @@ const Registration registered{System{
              .code = "auto context = fovea::attend(W(state), U(states), states, {.score = fovea::Additive{v}},\n"
                      "                             {.key_lengths = lengths});",
              .triple = {"decoder state s_{t−1}", "encoder state h_j", "encoder state h_j", "additive", "softmax", "source"},
-             .formats = {"generated dates (default), a reordered language or copy-and-reverse", "folder of PART.LANG[.gz] parallel text",
-                         "source<TAB>target lines"},
+             .formats = translate::formats("generated dates (default), a reordered language or copy-and-reverse"),
              .expect = "dates: 99 % exact, alignment hit rate 95 %"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 12, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},

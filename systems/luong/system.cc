@@ -59,8 +59,7 @@ const Registration registered{System{
              .code = "auto context = fovea::attend(state.matmul(W), states, states, {.score = fovea::Dot{1.0}},\n"
                      "                             {.key_lengths = lengths});",
              .triple = {"decoder state s_t", "encoder state h_j", "encoder state h_j", "dot, bilinear, additive or location", "softmax", "source or a window"},
-             .formats = {"generated dates (default), a reordered language or copy-and-reverse", "folder of PART.LANG[.gz] parallel text",
-                         "source<TAB>target lines"},
+             .formats = translate::formats("generated dates (default), a reordered language or copy-and-reverse"),
              .expect = "dates: 99 % exact, alignment hit rate 95 %"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 22, .batch = 64, .rate = 0.01, .schedule = "cosine", .clip = 5.0},
