@@ -101,7 +101,7 @@ class RowTerms {
       T* out = tile.ds + r * tile.s_stride;
       const size_t end = tile.row_end(r);
       for (size_t c = loops.find_above(weights, tile.row_begin(r), end, T(0)); c < end; c = loops.find_above(weights, c + 1, end, T(0))) {
-        if (left-- == 0) return products<T>().score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, tile.ds);
+        if (left-- == 0) return products<T>().score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, {}, tile.ds);
         const int32_t index = static_cast<int32_t>(c);
         loops.gather_dots(tile.g + r * tile.g_stride, &index, 1, tile.v, tile.v_stride, tile.value_width, out + c);
       }

@@ -155,14 +155,14 @@ class Unit {
     T* const score_partial = score->partial_size() ? partial_ : nullptr;
     // Weights again, from the saved statistics.
     for (size_t m = 0; m < n; ++m) modifiers[m]->begin_rows(tile, modifiers_[m]);
-    score->score(tile);
+    const size_t added = score_and_add(s_.pass.stages, tile, modifiers_);
     if (tile.raw) std::copy_n(tile.s, elements, tile.raw);
-    for (size_t m = 0; m < n; ++m) modifiers[m]->apply(tile, modifiers_[m], saved_[m]);
+    for (size_t m = added; m < n; ++m) modifiers[m]->apply(tile, modifiers_[m], saved_[m]);
     loops.mask(tile, tile.s, s_.pass.masked);
     if (kept_scores_) std::copy_n(tile.s, elements, kept_scores_);
     normaliser->weights(tile);
     // Their gradient, and that of the values.
-    products.score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, tile.ds);
+    products.score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, {}, tile.ds);
     T* weights = tile.s;
     if (dropped_) drop(s_.pass.dropout, tile, tile.s, dropped_);
     if (dropped_) tile.s = dropped_;

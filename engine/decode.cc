@@ -147,7 +147,8 @@ class Decode {
       tile.v = w.v;
       tile.v_stride = g_.value_width;
     }
-    row_scores<T>({tile.q, tile.q_stride, tile.nq, tile.k, tile.k_stride, nk, g_.query_width, scale_, tile.s, tile.s_stride});
+    row_scores<T>({tile.q, tile.q_stride, tile.nq, tile.k, tile.k_stride, nk, g_.query_width, scale_, tile.s, tile.s_stride,
+                   tile.v, tile.v_stride, g_.value_width});
     row_loops<T>().mask(tile, tile.s, pass_.masked);
     pass_.stages.normaliser->weigh(tile);
     tile.finite = !tile.masked || row_loops<T>().finite(tile.v, tile.v_stride, nk, g_.value_width);

@@ -63,13 +63,30 @@ class ForwardDriver {
     return all;
   }
 
+  // Keys a worker holds at a time: all, unless every block of queries reaches a few only. A run that stays in the second-level
+  // cache is then begun anew now and then; the blocks' reach overlaps, so that is when an eighth of it has to be packed again.
+  size_t run_keys() const {
+    constexpr size_t kShortRun = 2048;
+    if (g_.max_keys <= kShortRun || pass_.structure->irregular()) return g_.max_keys;
+    size_t widest = 0;
+    for (size_t batch = 0; batch < g_.batches; ++batch) {
+      for (size_t head = 0; head < g_.heads; ++head) {
+        for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += block_.rows()) {
+          const size_t nq = std::min(block_.rows(), g_.query_count[batch] - q0);
+          const Reach reach(*pass_.structure, batch, head, q0, nq, g_.key_count[batch]);
+          widest = std::max(widest, reach.end() - reach.begin());
+        }
+      }
+    }
+    return std::min(g_.max_keys, std::max(kShortRun, 8 * widest));
+  }
+
   void by_head(const Parallel& parallel, size_t heads) {
-    auto all = workers(parallel, heads, g_.max_keys);
+    auto all = workers(parallel, heads, run_keys());
     run_tickets(parallel, heads, [&](size_t worker, size_t ticket) {
       const size_t batch = ticket / g_.key_heads, key_head = ticket % g_.key_heads;
       Worker& w = all[worker];
       keys_.attach(&w.run, batch, key_head, 0);
-      keys_.load(w.run, batch, key_head, 0, g_.key_limit[batch]);
       for (size_t h = key_head * g_.group; h < (key_head + 1) * g_.group; ++h) {
         for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += block_.rows()) block(w, w.run, batch, h, q0);
       }
@@ -94,6 +111,7 @@ class ForwardDriver {
       const size_t to = std::min(from + kChunk, g_.key_limit[batch]);
       if (from < to) keys_.load(runs[i], batch, i % g_.key_heads, from, to);
     });
+    for (KeyRun<T>& run : runs) run.loaded = SIZE_MAX;
     const size_t tickets = g_.batches * g_.heads * blocks;
     auto all = workers(parallel, tickets, 0);
     run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {
@@ -103,7 +121,7 @@ class ForwardDriver {
     });
   }
 
-  void block(Worker& w, const KeyRun<T>& run, size_t batch, size_t head, size_t q0) const {
+  void block(Worker& w, KeyRun<T>& run, size_t batch, size_t head, size_t q0) const {
     block_.run(*w.tile, run, batch, head, q0, std::min(block_.rows(), g_.query_count[batch] - q0));
   }
 

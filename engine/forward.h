@@ -25,7 +25,7 @@ class ForwardBlock {
   // Scratch of one worker.
   size_t columns() const { return columns_; }  // of its score tile
   size_t rows() const { return rows_; }        // queries a block
-  void run(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq) const;
+  void run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq) const;
   // The weights instead of the output: put(tile) for each tile of them, ascending, masked places -infinity.
   using Put = std::function<void(const Tile<T>& tile)>;
   void weights(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq, const Put& put) const;

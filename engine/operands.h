@@ -13,10 +13,11 @@
 
 namespace fovea::engine {
 
-// A run of keys of one key head, starting at position `first` (a multiple of kPanelKeys).
+// A run of keys of one key head, starting at position `first` (a multiple of kPanelKeys), of which those before `loaded` are
+// there already.
 template <class T>
 struct KeyRun {
-  size_t first = 0;
+  size_t first = 0, loaded = 0, capacity = 0;
   const T* k = nullptr;  // row of position `first`
   size_t k_stride = 0;
   const T* v = nullptr;
@@ -53,6 +54,7 @@ class KeyLoader {
   KeyRun<T> lay(Layout& layout, size_t keys) const {
     const size_t panels = (keys + kPanelKeys - 1) / kPanelKeys;
     KeyRun<T> run;
+    run.capacity = panels * kPanelKeys;
     run.panels = layout.take<T>(panels * score_.panel_size());
     if (panels_ == Panels::kKeysAndValues) run.v_panels = layout.take<T>(panels * value_panel());
     if (panels_ == Panels::kKeysAndPairs) run.v_pairs = layout.take<uint32_t>(panels * pairs_panel());
@@ -67,7 +69,7 @@ class KeyLoader {
 
   // Points the run at a head's keys from `first` on.
   void attach(KeyRun<T>* run, size_t batch, size_t key_head, size_t first) const {
-    run->first = first;
+    run->first = run->loaded = first;
     if (converts_) {
       run->k = run->k_plain;
       run->k_stride = g_.key_width;
@@ -114,6 +116,16 @@ class KeyLoader {
       run.finite[panel] = loops.finite(v_row, run.v_stride, n, g_.value_width) &&
                           (panels_ != Panels::kKeysAndValues || loops.finite(k_row, run.k_stride, n, key_width()));
     }
+  }
+
+  // Loads what is not there of [begin, end), begin a multiple of kPanelKeys. A run too short for all keys is begun anew at
+  // `begin` when it is full.
+  void fill(KeyRun<T>* run, size_t batch, size_t key_head, size_t begin, size_t end) const {
+    if (begin >= run->first && end <= run->loaded) return;
+    if (begin < run->first || end > run->first + run->capacity) attach(run, batch, key_head, begin);
+    const size_t to = (end + kPanelKeys - 1) / kPanelKeys * kPanelKeys;
+    load(*run, batch, key_head, run->loaded, std::min(to, g_.key_limit[batch]));
+    run->loaded = to;
   }
 
   // Puts keys [k0, k0 + nk) of the run in a tile.

@@ -93,11 +93,21 @@ class Report {
   std::atomic<int64_t> empty_{0};
 };
 
+// The score of one tile, together with the first modifier where that only adds: returns how many modifiers it has applied.
+// Not for a tile that keeps raw scores.
+template <class T>
+size_t score_and_add(const Stages<T>& stages, Tile<T>& tile, const std::vector<T*>& scratch) {
+  const bool may = stages.score->adds() && !stages.modifiers.empty() && !tile.raw;
+  tile.addend = may ? stages.modifiers[0]->addend(tile, scratch[0]) : Addend<T>{};
+  stages.score->score(tile);
+  return tile.addend.data ? 1 : 0;
+}
+
 // Score, modifiers and mask of one tile: what both kinds of normaliser start from.
 template <class T>
 void score_tile(const Pass<T>& pass, Tile<T>& tile, const std::vector<T*>& scratch) {
-  pass.stages.score->score(tile);
-  for (size_t m = 0; m < pass.stages.modifiers.size(); ++m) pass.stages.modifiers[m]->apply(tile, scratch[m], nullptr);
+  const auto& modifiers = pass.stages.modifiers;
+  for (size_t m = score_and_add(pass.stages, tile, scratch); m < modifiers.size(); ++m) modifiers[m]->apply(tile, scratch[m], nullptr);
   row_loops<T>().mask(tile, tile.s, pass.masked);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/simd/subnormals.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/product.cc"
 #include "hwy/foreach_target.h"
@@ -71,7 +73,8 @@ void pack(const T* rows, size_t stride, size_t n, size_t width, T scale, T* pane
 }
 
 template <class T>
-void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, T* out) {
+void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, const Addend<T>& addend, T* out) {
+  const FlushSubnormals flush;
   constexpr size_t W = kPanelWidth<T>, N = kLanes<T>;
   Block<T> block{.a = nullptr, .a_stride = left_stride, .b = nullptr, .b_stride = W, .c = nullptr, .c_stride = tile.s_stride,
                  .depth = width, .into = Into::kStore, .alpha = 1, .carry = nullptr};
@@ -83,11 +86,21 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
       if (end <= column || begin >= column + W) continue;
       block.a = left + r * left_stride;
       const size_t vectors = (std::min(end - column, W) + N - 1) / N;
-      for (size_t v = 0, m; v < vectors; v += m) {
+      for (size_t v = (std::max(begin, column) - column) / N, m; v < vectors; v += m) {
         m = vectors_of(vectors - v);
+        const size_t c = column + v * N;
         block.b = panels + column * width + v * N;
-        block.c = out + r * tile.s_stride + column + v * N;
-        multiply_any<T, Side::kPlain>(n, m, block);
+        block.c = out + r * tile.s_stride + c;
+        const T* added = addend.data ? addend.data + static_cast<ptrdiff_t>(r) * addend.stride + c : nullptr;
+        const bool inside = c + m * N <= tile.nk;  // the addend ends with the keys, the scores with a whole vector
+        block.addend = {inside ? added : nullptr, addend.stride};
+        if (added) block.ask = added + W;  // the same rows of the next panel
+        if (added) multiply_any<T, Side::kPlain, Ask::kAddend>(n, m, block);
+        else multiply_any<T, Side::kPlain>(n, m, block);
+        if (inside || !added) continue;
+        for (size_t i = 0; i < n; ++i, added += addend.stride) {
+          for (size_t j = 0; c + j < tile.nk; ++j) block.c[i * tile.s_stride + j] += added[j];
+        }
       }
     }
   }
@@ -132,6 +145,7 @@ size_t depth_of(size_t stride) {
 template <class T>
 void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into,
                const T* carry, T* out, size_t out_stride) {
+  const FlushSubnormals flush;
   if (!tile.finite) {
     for (size_t r = 0; r < tile.nq; ++r) {
       T* o = out + r * out_stride;
@@ -187,6 +201,7 @@ HWY_INLINE void reached_by(const Tile<T>& tile, size_t c, size_t n, size_t* begi
 template <class T>
 void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into, T* out,
                 size_t out_stride) {
+  const FlushSubnormals flush;
   if (!tile.finite) {
     for (size_t c = 0; c < tile.nk; ++c) {
       T* o = out + c * out_stride;

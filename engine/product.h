@@ -14,8 +14,9 @@ template <class T>
 struct Products {
   // kPanelKeys rows of `width`, scaled, transposed into panels of width * kPanelKeys; missing rows are zeros.
   void (*pack)(const T* rows, size_t stride, size_t n, size_t width, T scale, T* panel);
-  // out[r][c] = left[r] . panel[:, c] for tile.nq x tile.nk places; leaves what no row's range reaches as it was.
-  void (*score)(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, T* out);
+  // out[r][c] = left[r] . panel[:, c] + addend[r][c] for tile.nq x tile.nk places; leaves what no row's range reaches as it was.
+  void (*score)(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, const Addend<T>& addend,
+                T* out);
   // out[r] = alpha * sum_c weights[r][c] rows[c] (into).
   void (*aggregate)(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into,
                     const T* carry, T* out, size_t out_stride);

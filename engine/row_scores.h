@@ -16,6 +16,9 @@ struct RowScores {
   T scale;
   T* out;
   size_t out_stride;
+  // Rows that are read next, asked for on the way: as many as there are keys.
+  const T* next;
+  size_t next_stride, next_width;
 };
 
 template <class T>

@@ -46,6 +46,8 @@ class ScoreStage {
 
   // Fills tile.s; masked places may hold anything, NaN too.
   virtual void score(Tile<T>& tile) const = 0;
+  // Whether `score` adds tile.addend.
+  virtual bool adds() const { return false; }
 
   // From tile.ds: adds to (or, when tile.first, stores) tile.dq, tile.dk. Pairs whose ds is zero contribute nothing, whatever
   // their operands hold, when !tile.finite.
@@ -76,6 +78,9 @@ class ModifierStage {
   virtual bool keeps_tile() const { return false; }    // wants a tile of its own between apply and backward
   virtual void begin_rows(Tile<T>& tile, T* scratch) const {}
   virtual void apply(Tile<T>& tile, const T* scratch, T* saved) const = 0;  // saved: null in forward
+  // Where all that `apply` would do to this tile is to add an array: that array, which may be made in the scratch. The first
+  // modifier of a score that adds() is then spared a pass over the tile.
+  virtual Addend<T> addend(const Tile<T>& tile, T* scratch) const { return {}; }
   // Forward: weights are in tile.s; what the scratch holds from earlier tiles wants the factor tile.rows.carry first.
   virtual void after_weights(Tile<T>& tile, T* scratch) const {}
   // Forward: final output rows are in tile.o; what the scratch holds wants the factor tile.rows.carry.

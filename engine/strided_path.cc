@@ -16,6 +16,7 @@ class StridedForward {
         g_(geometry),
         result_(result),
         stride_(static_cast<size_t>(std::get<Strided>(problem.structure.all_of[0]).stride)),
+        direct_(result.output && result.output.dtype == dtype_of<T>()),
         keys_(problem, geometry, *pass_.stages.score, Panels::kKeys) {}
 
   int64_t run(const Parallel& parallel) {
@@ -29,6 +30,9 @@ class StridedForward {
   }
 
  private:
+  // Residues are taken a few at a time: their rows lie side by side, so each page that is touched serves all of them.
+  static constexpr size_t kTogether = 4;
+
   struct Worker {
     explicit Worker(const StridedForward& driver) {
       Layout sizes;
@@ -39,34 +43,44 @@ class StridedForward {
     }
     void lay(const StridedForward& driver, Layout& layout) {
       const Geometry& g = driver.g_;
-      const auto& score = *driver.pass_.stages.score;
-      const size_t members = g.max_keys / driver.stride_ + 1;  // of a residue
+      most = g.max_keys / driver.stride_ + 1 + kPanelKeys;  // members of a residue, in whole panels
+      panel = driver.pass_.stages.score->panel_size();
       tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, kMaxQueries, kMaxKeys);
-      run = driver.keys_.lay(layout, g.max_keys);
-      o = layout.take<T>(g.max_queries * g.value_width);
+      run = driver.keys_.lay(layout, std::min(g.max_keys, std::max<size_t>(2048, 8 * driver.stride_)));
+      o = layout.take<T>(driver.direct_ ? 0 : g.max_queries * g.value_width);
       maximum = layout.take<T>(g.max_queries + kRowPadding);
       sum = layout.take<T>(g.max_queries + kRowPadding);
-      panels = layout.take<T>((members / kPanelKeys + 1) * score.panel_size());
-      k = layout.take<T>(kPanelKeys * g.key_width);
-      v = layout.take<T>(members * g.value_width);
-      q = layout.take<T>(kMaxQueries * g.query_width);
+      panels = layout.take<T>(kTogether * (most / kPanelKeys) * panel);
+      k = layout.take<T>(kTogether * kPanelKeys * g.key_width);
+      v = layout.take<T>(kTogether * most * g.value_width);
+      q = layout.take<T>(kTogether * kMaxQueries * g.query_width);
+      sums = layout.take<T>(kTogether * kMaxQueries * g.value_width);
       index = layout.take<int32_t>(kMaxQueries);
-      key_index = layout.take<int32_t>(members + kPanelKeys);
+      key_index = layout.take<int32_t>(most);
     }
     Scratch memory;
     std::unique_ptr<TileScratch<T>> tile;
     KeyRun<T> run;
-    T *o, *maximum, *sum, *panels, *k, *v, *q;
+    size_t most, panel;
+    T *o, *maximum, *sum, *panels, *k, *v, *q, *sums;
     int32_t *index, *key_index;
+    bool finite[kTogether];
   };
 
+  // Members of each residue first; the band then finds their state, completes it and stores the results.
   void head(Worker& w, size_t batch, size_t head) {
-    const size_t key_head = head / g_.group, queries = g_.query_count[batch];
-    keys_.attach(&w.run, batch, key_head, 0);
-    keys_.load(w.run, batch, key_head, 0, g_.key_limit[batch]);
+    const size_t queries = g_.query_count[batch], residues = std::min(stride_, queries);
+    keys_.attach(&w.run, batch, head / g_.group, 0);
+    std::fill_n(w.maximum, queries, -std::numeric_limits<T>::infinity());
+    std::fill_n(w.sum, queries, T(0));
+    for (size_t r = 0; r < residues; r += kTogether) members(w, batch, head, r, std::min(kTogether, residues - r));
     for (size_t q0 = 0; q0 < queries; q0 += kMaxQueries) band(w, batch, head, q0, std::min(kMaxQueries, queries - q0));
-    for (size_t residue = 0; residue < std::min(stride_, queries); ++residue) members(w, batch, head, residue);
-    store(w, batch, head);
+  }
+
+  // Where a row's output is summed: the result itself where it has the right type.
+  T* output(const Worker& w, size_t batch, size_t head, size_t i) const {
+    if (!direct_) return w.o + i * g_.value_width;
+    return direct<T>(result_.output.dtype, g_.query_rows(result_.output, batch, head), i);
   }
 
   // Adds the keys of a tile to the state of its rows.
@@ -99,113 +113,127 @@ class StridedForward {
     return any;
   }
 
-  // Queries [q0, q0 + nq) against keys i - stride <= j <= i.
+  // Queries and keys of `n` residues: query a sees key b when a - b >= 2, beyond the band.
+  void members(Worker& w, size_t batch, size_t head, size_t residue, size_t n) {
+    const auto count = [&](size_t rows, size_t r) { return rows > r ? (rows - r + stride_ - 1) / stride_ : 0; };
+    const size_t most = count(g_.query_count[batch], residue);
+    gather_keys(w, batch, head / g_.group, residue, n, std::min(count(g_.key_limit[batch], residue), most > 2 ? most - 2 : 0));
+    for (size_t a0 = 2; a0 < most; a0 += kMaxQueries) {
+      const size_t rows = std::min(kMaxQueries, most - a0);
+      gather_queries(w, batch, head, residue, n, a0, rows);
+      for (size_t t = 0; t < n; ++t) {
+        const size_t queries = count(g_.query_count[batch], residue + t);
+        if (queries <= a0) continue;
+        const size_t keys = std::min(count(g_.key_limit[batch], residue + t), queries - 2);
+        some_members(w, batch, head, residue, t, a0, std::min(rows, queries - a0), keys);
+      }
+    }
+  }
+
+  // Rows [a0, a0 + rows) of residue + t, their first keys: state and output from nothing.
+  void some_members(Worker& w, size_t batch, size_t head, size_t residue, size_t t, size_t a0, size_t rows, size_t keys) {
+    Tile<T> tile;
+    tile.batch = batch;
+    tile.head = head;
+    tile.nq = rows;
+    tile.q = w.q + t * kMaxQueries * g_.query_width;
+    tile.q_stride = g_.query_width;
+    tile.s = w.tile->s;
+    tile.rows = w.tile->rows;
+    tile.o = w.sums;
+    tile.o_stride = tile.value_width = g_.value_width;
+    tile.query_index = w.index;
+    tile.v_stride = g_.value_width;
+    tile.finite = w.finite[t];
+    tile.first = true;
+    const auto position = [&](size_t a) { return residue + t + a * stride_; };
+    for (size_t r = 0; r < rows; ++r) w.index[r] = static_cast<int32_t>(position(a0 + r));
+    pass_.stages.normaliser->begin(tile);
+    const size_t end = std::min(keys, a0 + rows - 2);
+    for (size_t b = 0; b < end; ++b) w.key_index[b] = static_cast<int32_t>(position(b));
+    for (size_t b0 = 0; b0 < end; b0 += kMaxKeys) {
+      tile.k0 = b0;
+      tile.nk = std::min(kMaxKeys, end - b0);
+      tile.k_panel = w.panels + (t * (w.most / kPanelKeys) + b0 / kPanelKeys) * w.panel;
+      tile.key_index = w.key_index + b0;
+      tile.v = w.v + (t * w.most + b0) * g_.value_width;
+      if (mark(w, tile, [](size_t) { return size_t{0}; }, [&](size_t r) { return std::min(keys, a0 + r - 1); })) meet(w, tile);
+    }
+    if (tile.first) std::fill_n(tile.o, rows * g_.value_width, T(0));
+    for (size_t r = 0; r < rows; ++r) {
+      const size_t i = position(a0 + r);
+      std::copy_n(tile.o + r * g_.value_width, g_.value_width, output(w, batch, head, i));
+      w.maximum[i] = tile.rows.maximum[r];
+      w.sum[i] = tile.rows.sum[r];
+    }
+  }
+
+  // The first `keys` members of each of `n` residues (some may have one less), panel by panel.
+  void gather_keys(Worker& w, size_t batch, size_t key_head, size_t residue, size_t n, size_t keys) {
+    const Problem& p = pass_.problem;
+    const Rows k = g_.key_rows(p.key, batch, key_head), v = g_.key_rows(p.value, batch, key_head);
+    const size_t limit = g_.key_limit[batch];
+    for (size_t b0 = 0; b0 < keys; b0 += kPanelKeys) {
+      const size_t some = std::min(kPanelKeys, keys - b0);
+      for (size_t c = 0; c < some; ++c) {
+        for (size_t t = 0, j = residue + (b0 + c) * stride_; t < n && j < limit; ++t, ++j) {
+          load_rows(p.key.dtype, k, j, 1, g_.key_width, w.k + (t * kPanelKeys + c) * g_.key_width, g_.key_width);
+          load_rows(p.value.dtype, v, j, 1, g_.value_width, w.v + (t * w.most + b0 + c) * g_.value_width, g_.value_width);
+        }
+      }
+      for (size_t t = 0; t < n; ++t) {
+        const size_t last = residue + t + (b0 + some - 1) * stride_, there = last < limit ? some : some - 1;
+        pass_.stages.score->pack_keys(w.k + t * kPanelKeys * g_.key_width, g_.key_width, there,
+                                      w.panels + (t * (w.most / kPanelKeys) + b0 / kPanelKeys) * w.panel);
+        const T* rows = w.v + (t * w.most + b0) * g_.value_width;
+        w.finite[t] = (b0 == 0 || w.finite[t]) && row_loops<T>().finite(rows, g_.value_width, there, g_.value_width);
+      }
+    }
+  }
+
+  void gather_queries(Worker& w, size_t batch, size_t head, size_t residue, size_t n, size_t a0, size_t rows) {
+    const Problem& p = pass_.problem;
+    const Rows q = g_.query_rows(p.query, batch, head);
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t t = 0, i = residue + (a0 + r) * stride_; t < n && i < g_.query_count[batch]; ++t, ++i) {
+        load_rows(p.query.dtype, q, i, 1, g_.query_width, w.q + (t * kMaxQueries + r) * g_.query_width, g_.query_width);
+      }
+    }
+  }
+
+  // Queries [q0, q0 + nq) against keys i - stride <= j <= i, on top of what the members left; results are then complete.
   void band(Worker& w, size_t batch, size_t head, size_t q0, size_t nq) {
     Tile<T> tile;
     show_queries(pass_.problem, g_, *pass_.stages.score, batch, head, q0, nq, w.tile->q_plain, w.tile->q_prepared, &tile);
     tile.s = w.tile->s;
     tile.rows = w.tile->rows;
-    tile.o = w.o + q0 * g_.value_width;
-    tile.o_stride = tile.value_width = g_.value_width;
-    tile.first = true;
+    tile.value_width = g_.value_width;
+    show_output(pass_, result_, *w.tile, &tile);
+    if (!direct_) std::copy_n(w.o + q0 * g_.value_width, nq * g_.value_width, tile.o);
     pass_.stages.normaliser->begin(tile);
-    const size_t limit = g_.key_limit[batch], from = (q0 > stride_ ? q0 - stride_ : 0) / kPanelKeys * kPanelKeys;
-    for (size_t k0 = from; k0 < std::min(limit, q0 + nq); k0 += kMaxKeys) {
-      keys_.show(w.run, k0, std::min(kMaxKeys, std::min(limit, q0 + nq) - k0), &tile);
+    std::copy_n(w.maximum + q0, nq, tile.rows.maximum);
+    std::copy_n(w.sum + q0, nq, tile.rows.sum);
+    // The first rows have no members further back.
+    const size_t fresh = std::min(nq, 2 * stride_ > q0 ? 2 * stride_ - q0 : 0);
+    for (size_t r = 0; r < fresh; ++r) std::fill_n(tile.o + r * tile.o_stride, g_.value_width, T(0));
+    const size_t limit = g_.key_limit[batch], end = std::min(limit, q0 + nq);
+    const size_t from = (q0 > stride_ ? q0 - stride_ : 0) / kPanelKeys * kPanelKeys;
+    if (from < end) keys_.fill(&w.run, batch, head / g_.group, from, end);
+    for (size_t k0 = from; k0 < end; k0 += kMaxKeys) {
+      keys_.show(w.run, k0, std::min(kMaxKeys, end - k0), &tile);
       const bool any = mark(w, tile, [&](size_t r) { return q0 + r > stride_ ? q0 + r - stride_ : 0; },
                             [&](size_t r) { return std::min(limit, q0 + r + 1); });
       if (any) meet(w, tile);
     }
-    if (tile.first) std::fill_n(tile.o, nq * g_.value_width, T(0));
-    std::copy_n(tile.rows.maximum, nq, w.maximum + q0);
-    std::copy_n(tile.rows.sum, nq, w.sum + q0);
+    for (size_t r = 0; r < nq; ++r) {
+      w.tile->seen[r] = limit > 0;  // key 0 or a neighbour is always within reach, unless lengths cut them off
+      if (q0 + r > stride_ && limit <= q0 + r - stride_) w.tile->seen[r] = sees_any(batch, head, q0 + r);
+    }
+    pass_.stages.normaliser->finish(tile, result_.lse ? w.tile->lse : nullptr);
+    settle_rows(pass_, *w.tile, tile, report_);
+    store_results(pass_, result_, *w.tile, tile);
   }
 
-  // Queries and keys of one residue: query a sees key b when a - b >= 2, beyond the band.
-  void members(Worker& w, size_t batch, size_t head, size_t residue) {
-    const auto count = [&](size_t n) { return n > residue ? (n - residue + stride_ - 1) / stride_ : 0; };
-    const size_t queries = count(g_.query_count[batch]), keys = std::min(count(g_.key_limit[batch]), queries > 2 ? queries - 2 : 0);
-    if (keys == 0) return;
-    gather_keys(w, residue, keys);
-    for (size_t a0 = 2; a0 < queries; a0 += kMaxQueries) {
-      const size_t n = std::min(kMaxQueries, queries - a0);
-      Tile<T> tile;
-      tile.batch = batch;
-      tile.head = head;
-      tile.nq = n;
-      tile.q = w.q;
-      tile.q_stride = g_.query_width;
-      tile.s = w.tile->s;
-      tile.rows = w.tile->rows;
-      tile.o = w.tile->o;
-      tile.o_stride = tile.value_width = g_.value_width;
-      tile.query_index = w.index;
-      const Rows rows = g_.query_rows(pass_.problem.query, batch, head);
-      for (size_t r = 0; r < n; ++r) {
-        const size_t i = residue + (a0 + r) * stride_;
-        w.index[r] = static_cast<int32_t>(i);
-        load_rows(pass_.problem.query.dtype, rows, i, 1, g_.query_width, w.q + r * g_.query_width, g_.query_width);
-        std::copy_n(w.o + i * g_.value_width, g_.value_width, tile.o + r * g_.value_width);
-        tile.rows.maximum[r] = w.maximum[i];
-        tile.rows.sum[r] = w.sum[i];
-      }
-      for (size_t b0 = 0; b0 < std::min(keys, a0 + n - 2); b0 += kMaxKeys) {
-        tile.k0 = b0;
-        tile.nk = std::min(kMaxKeys, std::min(keys, a0 + n - 2) - b0);
-        tile.k_panel = w.panels + b0 / kPanelKeys * pass_.stages.score->panel_size();
-        tile.key_index = w.key_index + b0;
-        tile.v = w.v + b0 * g_.value_width;
-        tile.v_stride = g_.value_width;
-        tile.finite = row_loops<T>().finite(tile.v, tile.v_stride, tile.nk, g_.value_width);
-        const bool any = mark(w, tile, [](size_t) { return size_t{0}; }, [&](size_t r) { return std::min(keys, a0 + r - 1); });
-        if (any) meet(w, tile);
-      }
-      for (size_t r = 0; r < n; ++r) {
-        const size_t i = static_cast<size_t>(w.index[r]);
-        std::copy_n(tile.o + r * g_.value_width, g_.value_width, w.o + i * g_.value_width);
-        w.maximum[i] = tile.rows.maximum[r];
-        w.sum[i] = tile.rows.sum[r];
-      }
-    }
-  }
-
-  void gather_keys(Worker& w, size_t residue, size_t keys) {
-    const auto& score = *pass_.stages.score;
-    for (size_t b0 = 0; b0 < keys; b0 += kPanelKeys) {
-      const size_t n = std::min(kPanelKeys, keys - b0);
-      for (size_t c = 0; c < n; ++c) {
-        const size_t j = residue + (b0 + c) * stride_;
-        w.key_index[b0 + c] = static_cast<int32_t>(j);
-        std::copy_n(w.run.k + j * w.run.k_stride, g_.key_width, w.k + c * g_.key_width);
-        std::copy_n(w.run.v + j * w.run.v_stride, g_.value_width, w.v + (b0 + c) * g_.value_width);
-      }
-      score.pack_keys(w.k, g_.key_width, n, w.panels + b0 / kPanelKeys * score.panel_size());
-    }
-  }
-
-  // The state of every row is complete: a block at a time to the results.
-  void store(Worker& w, size_t batch, size_t head) {
-    for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += kMaxQueries) {
-      Tile<T> tile;
-      tile.batch = batch;
-      tile.head = head;
-      tile.q0 = q0;
-      tile.nq = std::min(kMaxQueries, g_.query_count[batch] - q0);
-      tile.value_width = g_.value_width;
-      tile.rows = w.tile->rows;
-      show_output(pass_, result_, *w.tile, &tile);
-      std::copy_n(w.maximum + q0, tile.nq, tile.rows.maximum);
-      std::copy_n(w.sum + q0, tile.nq, tile.rows.sum);
-      for (size_t r = 0; r < tile.nq; ++r) {
-        std::copy_n(w.o + (q0 + r) * g_.value_width, g_.value_width, tile.o + r * tile.o_stride);
-        w.tile->seen[r] = g_.key_limit[batch] > 0;  // key 0 or a neighbour is always within reach, unless lengths cut them off
-        if (q0 + r > stride_ && g_.key_limit[batch] <= q0 + r - stride_) w.tile->seen[r] = sees_any(batch, head, q0 + r);
-      }
-      pass_.stages.normaliser->finish(tile, result_.lse ? w.tile->lse : nullptr);
-      settle_rows(pass_, *w.tile, tile, report_);
-      store_results(pass_, result_, *w.tile, tile);
-    }
-  }
   bool sees_any(size_t batch, size_t head, size_t i) const {
     for (size_t j = i % stride_; j < g_.key_limit[batch]; j += stride_) {
       if (pass_.structure->allows(batch, head, i, j)) return true;
@@ -217,6 +245,7 @@ class StridedForward {
   const Geometry& g_;
   const Result& result_;
   const size_t stride_;
+  const bool direct_;
   KeyLoader<T> keys_;
   Report report_;
 };

@@ -23,6 +23,13 @@ struct RowState {
   T* stats;    // [rows][kStatistics], saved for backward
 };
 
+// An array added to the scores of a tile: row r and column c take data[r * stride + c]. Nothing where data is null.
+template <class T>
+struct Addend {
+  const T* data = nullptr;
+  ptrdiff_t stride = 0;
+};
+
 template <class T>
 struct Tile {
   // Which pairs. Positions count within the sequence; `head` is the query's head.
@@ -57,6 +64,7 @@ struct Tile {
   T* raw = nullptr;  // the score before modifiers, where the score's backward asks for it
   const T* scores = nullptr;  // backward: the scores the weights were made from, where the normaliser asks
   size_t s_stride = 0;
+  Addend<T> addend{};  // what a score that adds() adds as it stores
 
   // Results.
   T* o = nullptr;   size_t o_stride = 0;

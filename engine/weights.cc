@@ -23,12 +23,21 @@ class WeightsDriver {
     const size_t heads = g_.batches * writer_.heads();
     const size_t parts = writer_.sums() ? 1 : std::clamp<size_t>(writer_.runs().size() / 8, 1, 8);
     for (size_t i = 0; i < heads; ++i) writer_.clear(i / writer_.heads(), i % writer_.heads());
+    const size_t count = slots(parallel, heads * parts);
     std::vector<Worker> workers;
-    workers.reserve(slots(parallel, heads * parts));
-    for (size_t i = 0; i < slots(parallel, heads * parts); ++i) workers.emplace_back(*this);
+    workers.reserve(count);
+    for (size_t i = 0; i < count; ++i) workers.emplace_back(*this);
+    // Fewer heads than workers: each head's keys are packed once, for all of them.
+    const bool shared = heads < count;
+    std::vector<Keys> keys;
+    for (size_t i = 0; i < (shared ? heads : count); ++i) keys.emplace_back(*this);
+    const auto hold = [&](Keys& held, size_t i) { this->hold(held, i / writer_.heads(), i % writer_.heads()); };
+    if (shared) run_tickets(parallel, heads, [&](size_t, size_t i) { hold(keys[i], i); });
     run_tickets(parallel, heads * parts, [&](size_t worker, size_t ticket) {
       const size_t i = ticket / parts, part = ticket % parts, n = writer_.runs().size();
-      some_runs(workers[worker], i / writer_.heads(), i % writer_.heads(), n * part / parts, n * (part + 1) / parts);
+      Keys& held = keys[shared ? i : worker];
+      hold(held, i);
+      some_runs(*workers[worker].tile, held.run, i / writer_.heads(), i % writer_.heads(), n * part / parts, n * (part + 1) / parts);
     });
     report_.check(g_);
   }
@@ -44,28 +53,40 @@ class WeightsDriver {
     }
     void lay(const WeightsDriver& driver, Layout& layout) {
       tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.rows(), driver.block_.columns());
-      run = driver.keys_.lay(layout, driver.g_.max_keys);
     }
     Scratch memory;
     std::unique_ptr<TileScratch<T>> tile;
+  };
+  struct Keys {
+    explicit Keys(const WeightsDriver& driver) {
+      Layout sizes;
+      driver.keys_.lay(sizes, driver.g_.max_keys);
+      memory = Scratch(sizes.size());
+      Layout layout(memory.data());
+      run = driver.keys_.lay(layout, driver.g_.max_keys);
+    }
+    Scratch memory;
     KeyRun<T> run;
     size_t batch = SIZE_MAX, key_head = SIZE_MAX;
   };
 
-  void some_runs(Worker& w, size_t batch, size_t slot, size_t from, size_t to) {
-    const size_t head = writer_.head(slot), key_head = head / g_.group;
-    if (w.batch != batch || w.key_head != key_head) {
-      keys_.attach(&w.run, batch, key_head, 0);
-      keys_.load(w.run, batch, key_head, 0, g_.key_limit[batch]);
-      w.batch = batch;
-      w.key_head = key_head;
-    }
+  void hold(Keys& keys, size_t batch, size_t slot) const {
+    const size_t key_head = writer_.head(slot) / g_.group;
+    if (keys.batch == batch && keys.key_head == key_head) return;
+    keys_.attach(&keys.run, batch, key_head, 0);
+    keys_.load(keys.run, batch, key_head, 0, g_.key_limit[batch]);
+    keys.batch = batch;
+    keys.key_head = key_head;
+  }
+
+  void some_runs(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t slot, size_t from, size_t to) {
+    const size_t head = writer_.head(slot);
     for (size_t i = from; i < to; ++i) {
       const auto& run = writer_.runs()[i];
       const size_t end = std::min(run.q0 + run.n, g_.query_count[batch]);
       for (size_t q0 = run.q0; q0 < end; q0 += block_.rows()) {
         const size_t nq = std::min(block_.rows(), end - q0), first = run.slot + (q0 - run.q0);
-        block_.weights(*w.tile, w.run, batch, head, q0, nq,
+        block_.weights(scratch, keys, batch, head, q0, nq,
                        [&](const Tile<T>& tile) {
                          for (size_t r = 0; r < tile.nq; ++r) writer_.put(tile, r, slot, first + r, 0);
                        });

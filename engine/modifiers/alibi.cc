@@ -48,6 +48,19 @@ class Stage final : public ModifierStage<T> {
     }
   }
 
+  // -m |j - i| depends on j - i alone: one list serves every row, each starting one element before the row above.
+  size_t row_scratch() const override { return (kMaxQueries + kMaxKeys + N) / kMaxQueries + 1; }
+  Addend<T> addend(const Tile<T>& tile, T* scratch) const override {
+    if (tile.key_index || tile.query_index || tile.nk > kMaxKeys) return {};
+    const D d;
+    const auto slope = hn::Set(d, -*slopes_.of(tile.head));
+    const int64_t first = static_cast<int64_t>(tile.k0) - static_cast<int64_t>(tile.q0 + tile.nq - 1);
+    for (size_t i = 0; i < tile.nq - 1 + tile.nk; i += N) {
+      hn::StoreU(hn::Mul(slope, hn::Abs(hn::Iota(d, static_cast<T>(first + static_cast<int64_t>(i))))), d, scratch + i);
+    }
+    return {scratch + (tile.nq - 1), -1};
+  }
+
   void backward(Tile<T>& tile, T*, const T*, T* partial) const override {
     if (!partial) return;
     const D d;

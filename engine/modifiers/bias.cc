@@ -64,6 +64,12 @@ class Stage final : public ModifierStage<T> {
     }
   }
 
+  Addend<T> addend(const Tile<T>& tile, T*) const override {
+    if (bias_.dtype != dtype_of<T>() || tile.key_index || tile.query_index || bias_.stride[3] != 1) return {};
+    return {&element<T>(bias_, tile.batch, tile.head, static_cast<int64_t>(tile.q0), static_cast<int64_t>(tile.k0)),
+            static_cast<ptrdiff_t>(bias_.stride[2])};
+  }
+
   void backward(Tile<T>& tile, T*, const T*, T*) const override {
     if (!gradient_) return;
     for (size_t r = 0; r < tile.nq; ++r) {

@@ -50,7 +50,10 @@ class SoftmaxStage final : public NormaliserStage<T> {
   void weigh(Tile<T>& tile) const override {
     const D d;
     HWY_ALIGN T base[kMaxQueries + kN], sum[kMaxQueries + kN];
-    for (size_t r = 0; r < tile.nq; ++r) base[r] = largest(tile.s + r * tile.s_stride, padded(tile.row_end(r)));
+    for (size_t r = 0; r < tile.nq; ++r) {
+      const size_t begin = tile.row_begin(r) / kN * kN;
+      base[r] = largest(tile.s + r * tile.s_stride + begin, padded(tile.row_end(r)) - begin);
+    }
     for (size_t r = 0; r < tile.nq; r += kN) {  // row state is padded to whole vectors
       const V before = hn::LoadU(d, tile.rows.maximum + r);
       const V now = hn::Max(before, hn::LoadU(d, base + r));
@@ -143,7 +146,7 @@ class SoftmaxStage final : public NormaliserStage<T> {
     return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
   }
 
-  // s = last(exp(s - base)) in row r, zero past its end; returns the sum of the exponentials. Four vectors at a time keep
+  // s = last(exp(s - base)) in row r, zero before its first vector and past its last; returns the sum of the exponentials. Four vectors at a time keep
   // dependent operations apart.
   template <class Last>
   static HWY_INLINE T exponentials(const Tile<T>& tile, size_t r, T base, const Last& last) {
@@ -153,6 +156,7 @@ class SoftmaxStage final : public NormaliserStage<T> {
     const V b = hn::Set(d, base), log2e = hn::Set(d, kLog2E);
     V sum[2] = {hn::Zero(d), hn::Zero(d)};
     size_t c = 0;
+    for (; c + kN <= tile.row_begin(r); c += kN) hn::StoreU(hn::Zero(d), d, s + c);
     for (; c + 4 * kN <= columns; c += 4 * kN) {
 #pragma GCC unroll 4
       for (size_t i = 0; i < 4; ++i) {

@@ -25,6 +25,7 @@ class Bf16Dot final : public ProductScore<float> {
   void pack_keys(const float* rows, size_t stride, size_t nk, float* panel) const override {
     bf16_.pack_keys(rows, stride, nk, width_, folded_, reinterpret_cast<uint32_t*>(panel));
   }
+  bool adds() const override { return false; }
   void score(Tile<float>& tile) const override {
     bf16_.score(tile, width_, reinterpret_cast<const uint32_t*>(tile.k_panel));
     if (factor_ == 1.0f) return;

@@ -18,8 +18,9 @@ class ProductScore : public ScoreStage<T> {
     products_.pack(rows, stride, nk, width_, scale_, panel);
   }
   void score(Tile<T>& tile) const override {
-    products_.score(tile, tile.q, tile.q_stride, width_, tile.k_panel, tile.s);
+    products_.score(tile, tile.q, tile.q_stride, width_, tile.k_panel, tile.addend, tile.s);
   }
+  bool adds() const override { return true; }
   void backward_query(Tile<T>& tile) const override {
     products_.aggregate(tile, tile.ds, tile.k, tile.k_stride, width_, scale_, into(tile), nullptr, tile.dq, tile.dq_stride);
   }

@@ -48,6 +48,8 @@ struct Block {
   T alpha;
   const T* carry;    // one factor a row, for Into::kCarry
   size_t lanes = 0;  // of the last vector, when partial
+  Addend<T> addend{};  // with Into::kStore and whole vectors only
+  const T* ask = nullptr;  // a block of the addend to ask for meanwhile, with Ask::kAddend
 };
 
 // The first `lanes` elements of a vector, and no byte beyond them. Below AVX2 Highway's masked loads and stores touch a whole
@@ -73,10 +75,15 @@ HWY_INLINE void store_first(hn::Vec<D> x, D d, T* p, size_t lanes) {
 #endif
 }
 
+// Lines of a panel's width.
+template <class T>
+inline constexpr size_t kLines = (kPanelWidth<T> * sizeof(T) + 63) / 64;
+
 enum class Side { kPlain, kTransposed };
 enum class Edge { kWhole, kPartial };
+enum class Ask { kNothing, kAddend };
 
-template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge>
+template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge, Ask kAsk>
 HWY_INLINE void multiply(const Block<T>& m) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
@@ -96,32 +103,61 @@ HWY_INLINE void multiply(const Block<T>& m) {
   const size_t a_step = kSide == Side::kTransposed ? m.a_stride : 1;
   const T* HWY_RESTRICT b = m.b;
   size_t at = 0;
+  // What is asked for goes to the second-level cache, a line of each row at a time: a core has room for some sixteen lines on
+  // their way, and waits when there are more.
+  const T* ask = m.ask;
+  size_t k = 0;
+  do {
+    size_t until = m.depth;
+    if constexpr (kAsk == Ask::kAddend) {
+      for (size_t r = 0; r < kR; ++r) __builtin_prefetch(ask + static_cast<ptrdiff_t>(r) * m.addend.stride, 0, 2);
+      ask += 64 / sizeof(T);
+      until = std::min(until, k + m.depth / kLines<T> + 1);
+    }
 #pragma GCC unroll 2
-  for (size_t k = 0; k < m.depth; ++k) {
-    V right[kV];
+    for (; k < until; ++k) {
+      V right[kV];
 #pragma GCC unroll 8
-    for (size_t v = 0; v < kV; ++v) right[v] = load(b + v * N);
+      for (size_t v = 0; v < kV; ++v) right[v] = load(b + v * N);
 #pragma GCC unroll 8
-    for (size_t r = 0; r < kR; ++r) {
-      const V left = hn::Set(d, a[r][at]);
+      for (size_t r = 0; r < kR; ++r) {
+        const V left = hn::Set(d, a[r][at]);
 #pragma GCC unroll 8
-      for (size_t v = 0; v < kV; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
+        for (size_t v = 0; v < kV; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
+      }
+      b += m.b_stride;
+      at += a_step;
     }
-    b += m.b_stride;
-    at += a_step;
+  } while (kAsk == Ask::kAddend && k < m.depth);
+  if (m.alpha != T(1)) {
+    const V alpha = hn::Set(d, m.alpha);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+      for (size_t v = 0; v < kV; ++v) sum[r][v] = hn::Mul(sum[r][v], alpha);
   }
-  const V alpha = hn::Set(d, m.alpha);
+  // c = last(x, row, column)
+  const auto finish = [&](const auto& last) HWY_ATTR {
 #pragma GCC unroll 8
-  for (size_t r = 0; r < kR; ++r) {
-    T* c = m.c + r * m.c_stride;
+    for (size_t r = 0; r < kR; ++r)
 #pragma GCC unroll 8
-    for (size_t v = 0; v < kV; ++v) {
-      V x = hn::Mul(sum[r][v], alpha);
-      if (m.into == Into::kAdd) x = hn::Add(load(c + v * N), x);
-      if (m.into == Into::kCarry) x = hn::MulAdd(hn::Set(d, m.carry[r]), load(c + v * N), x);
-      if constexpr (kEdge == Edge::kPartial) store_first(x, d, c + v * N, m.lanes);
-      else hn::StoreU(x, d, c + v * N);
-    }
+      for (size_t v = 0; v < kV; ++v) {
+        T* c = m.c + r * m.c_stride + v * N;
+        const V x = last(sum[r][v], r, v, c);
+        if constexpr (kEdge == Edge::kPartial) store_first(x, d, c, m.lanes);
+        else hn::StoreU(x, d, c);
+      }
+  };
+  if (m.addend.data) {
+    finish([&](V x, size_t r, size_t v, const T*) HWY_ATTR {
+      return hn::Add(x, hn::LoadU(d, m.addend.data + static_cast<ptrdiff_t>(r) * m.addend.stride + v * N));
+    });
+  } else if (m.into == Into::kStore) {
+    finish([](V x, size_t, size_t, const T*) HWY_ATTR { return x; });
+  } else if (m.into == Into::kAdd) {
+    finish([&](V x, size_t, size_t, const T* c) HWY_ATTR { return hn::Add(load(c), x); });
+  } else {
+    finish([&](V x, size_t r, size_t, const T* c) HWY_ATTR { return hn::MulAdd(hn::Set(d, m.carry[r]), load(c), x); });
   }
 }
 
@@ -135,7 +171,7 @@ HWY_INLINE size_t vectors_of(size_t left) {
 
 template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge>
 HWY_NOINLINE void multiply_call(const Block<T>& m) {
-  multiply<T, kR, kV, kSide, kEdge>(m);
+  multiply<T, kR, kV, kSide, kEdge, Ask::kNothing>(m);
 }
 
 template <class T, Side kSide, size_t kR>
@@ -150,10 +186,10 @@ HWY_INLINE void multiply_remainder(size_t vectors, const Block<T>& m) {
 }
 
 // The full-size block is inlined into its loop; remainders are calls.
-template <class T, Side kSide>
+template <class T, Side kSide, Ask kAsk = Ask::kNothing>
 HWY_INLINE void multiply_any(size_t rows, size_t vectors, const Block<T>& m) {
   if (HWY_LIKELY(rows == kRows && vectors == kVectors && m.lanes == 0)) {
-    return multiply<T, kRows, kVectors, kSide, Edge::kWhole>(m);
+    return multiply<T, kRows, kVectors, kSide, Edge::kWhole, kAsk>(m);
   }
   if (rows == kRows) return multiply_remainder<T, kSide, kRows>(vectors, m);
   if constexpr (kRows > 4) {

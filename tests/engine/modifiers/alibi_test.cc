@@ -46,6 +46,26 @@ TEST_P(AlibiTest, GatheredKeysHaveTheirOwnPositions) {
     EXPECT_FLOAT_EQ(rig.s[c], before[c] - std::abs(keys[c] - static_cast<int>(Rig::kFirstQuery)));
 }
 
+// What a score may add by itself is what `apply` would have done, for keys before, beside and after the queries.
+TEST_P(AlibiTest, AddendIsThePenalty) {
+  std::vector<float> slopes = {9, 0.25};
+  using Rig = ModifierRig<float>;
+  for (auto [nq, nk] : modifier_sizes()) {
+    Rig rig(nq, nk, Alibi{view_of(slopes, {2})}, Alibi{}, make_alibi<float>);
+    std::vector<float> scratch(kMaxQueries * rig.stage->row_scratch());
+    const Addend<float> addend = rig.stage->addend(rig.tile, scratch.data());
+    ASSERT_NE(addend.data, nullptr);
+    for (ptrdiff_t r = 0; r < static_cast<ptrdiff_t>(nq); ++r)
+      for (ptrdiff_t c = 0; c < static_cast<ptrdiff_t>(nk); ++c) {
+        const ptrdiff_t distance = static_cast<ptrdiff_t>(Rig::kFirstKey) + c - static_cast<ptrdiff_t>(Rig::kFirstQuery) - r;
+        ASSERT_EQ(addend.data[r * addend.stride + c], -0.25f * static_cast<float>(std::abs(distance)));
+      }
+    const std::vector<int32_t> keys(nk, 3);
+    rig.tile.key_index = keys.data();
+    EXPECT_EQ(rig.stage->addend(rig.tile, scratch.data()).data, nullptr);
+  }
+}
+
 FOVEA_FOR_EVERY_TARGET(AlibiTest);
 
 }  // namespace

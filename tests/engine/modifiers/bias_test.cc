@@ -64,6 +64,24 @@ TEST_P(BiasTest, EveryBroadcast) {
   }
 }
 
+// What a score may add by itself: the rows as they lie, where they lie in the score's type and key beside key.
+TEST_P(BiasTest, AddendIsTheRowsThemselves) {
+  using Rig = ModifierRig<float>;
+  const size_t nq = 3, nk = 9, rows = Rig::kFirstQuery + nq, columns = Rig::kFirstKey + nk;
+  std::vector<float> bias = random_vector<float>(rows * columns, 3);
+  View view = View::of(bias.data(), DType::kFloat32, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)});
+  Rig rig(nq, nk, Bias{view}, Bias{}, make_bias<float>);
+  const Addend<float> addend = rig.stage->addend(rig.tile, nullptr);
+  ASSERT_EQ(addend.data, &bias[Rig::kFirstQuery * columns + Rig::kFirstKey]);
+  EXPECT_EQ(addend.stride, static_cast<ptrdiff_t>(columns));
+  const std::vector<int32_t> keys(nk, 0);
+  rig.tile.key_index = keys.data();
+  EXPECT_EQ(rig.stage->addend(rig.tile, nullptr).data, nullptr);
+  view.stride = {1, static_cast<int64_t>(rows)};
+  Rig turned(nq, nk, Bias{view}, Bias{}, make_bias<float>);
+  EXPECT_EQ(turned.stage->addend(turned.tile, nullptr).data, nullptr);
+}
+
 TEST_P(BiasTest, ReadsOtherStridesAndHalfPrecision) {
   // bfloat16, stored key-major: element (i, j) at j * L + i.
   const size_t nq = 3, nk = 9, rows = ModifierRig<float>::kFirstQuery + nq, columns = ModifierRig<float>::kFirstKey + nk;
