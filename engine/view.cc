@@ -1,10 +1,9 @@
-// Views of the caller's memory, and what the engine says about the machine.
+// Views of the caller's memory.
 #include "engine/view.h"
 
 #include <bit>
 
 #include "fovea/engine.h"
-#include "hwy/targets.h"
 
 namespace fovea::engine {
 
@@ -25,11 +24,6 @@ View View::of(void* data, DType dtype, std::initializer_list<int64_t> size) {
     stride *= view.size[d];
   }
   return view;
-}
-
-const char* simd_target() {
-  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
-  return hwy::TargetName(targets & -targets);  // the lowest bit is the best target
 }
 
 const char* name_of(DType dtype) {

@@ -7,6 +7,12 @@
 
 namespace fovea::engine {
 
+// Beside the function that holds it: a library that contains one has the other, and the state of both.
+const char* simd_target() {
+  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
+  return hwy::TargetName(targets & -targets);  // the lowest bit is the best target
+}
+
 void hold_simd_target(const char* name) {
   hwy::SetSupportedTargetsForTest(0);
   if (name == nullptr) return;
