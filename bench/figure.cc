@@ -33,6 +33,15 @@ Figure times_peer_at_least(double bound) {
           }};
 }
 
+Figure times_this_peer_at_least(double bound, const std::string& peer) {
+  return {fmt::format("x {} >= {:g}", peer, bound),
+          [=](const Measured& row, const Context&) -> std::optional<Verdict> {
+            const auto times = lookup(row.times, peer);
+            if (!times) return std::nullopt;
+            return at_least(1 / *times, bound);
+          }};
+}
+
 Figure percent_roof_at_least(double bound, double two_units) {
   const std::string text =
       bound == two_units

@@ -45,6 +45,8 @@ struct Figure {
 };
 
 Figure times_peer_at_least(double bound);
+// Against one peer by name, where the figure was given for that form and others are faster.
+Figure times_this_peer_at_least(double bound, const std::string& peer);
 // `two_units` applies where the core has two 512-bit multiply-add units.
 Figure percent_roof_at_least(double bound, double two_units);
 Figure percent_roof_at_least(double bound);

@@ -1,5 +1,5 @@
 // Sparsemax and 1.5-entmax by a full sort (Martins & Astudillo 2016, Alg. 1; Peters et al. 2019,
-// Alg. 2), top-k by libtorch's own selection. Backward in closed form: what the packages of the
+// Alg. 2), top-k by a sort and by libtorch's own selection. Backward in closed form: what the packages of the
 // field do, and faster than autograd through the sort.
 #include <torch/torch.h>
 
@@ -58,7 +58,13 @@ at::Tensor sparsemax(const at::Tensor& scores) { return SparsemaxFunction::apply
 
 at::Tensor entmax15(const at::Tensor& scores) { return Entmax15Function::apply(scores); }
 
-at::Tensor top_k_softmax(const at::Tensor& scores, int64_t k) {
+at::Tensor top_k_sorted(const at::Tensor& scores, int64_t k) {
+  const auto [sorted, indices] = scores.sort(-1, true);
+  const at::Tensor weights = at::softmax(sorted.narrow(-1, 0, k), -1);
+  return at::zeros_like(scores).scatter(-1, indices.narrow(-1, 0, k), weights);
+}
+
+at::Tensor top_k_selected(const at::Tensor& scores, int64_t k) {
   const auto [values, indices] = scores.topk(k, -1);
   return at::zeros_like(scores).scatter(-1, indices, at::softmax(values, -1));
 }

@@ -56,6 +56,12 @@ at::Tensor kernel_ratio(const at::Tensor& query, const at::Tensor& key, const at
   return at::matmul(weights, value) / weights.sum(-1, true);
 }
 
+at::Tensor gaussian_differences(const at::Tensor& query, const at::Tensor& key,
+                                const at::Tensor& value, double bandwidth) {
+  const at::Tensor squares = (query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(-1);
+  return at::matmul(at::softmax(squares * (-0.5 / (bandwidth * bandwidth)), -1), value);
+}
+
 at::Tensor gaussian_expanded(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, double bandwidth) {
   const double factor = 1.0 / (bandwidth * bandwidth);

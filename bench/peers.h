@@ -34,7 +34,11 @@ at::Tensor additive_by_head(const at::Tensor& query, const at::Tensor& key, cons
 using Profile = at::Tensor (*)(const at::Tensor& u);
 at::Tensor kernel_ratio(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                         double bandwidth, Profile profile);
-// The Gaussian as softmax(-|q - k|^2 / 2 h^2), the square expanded: |q|^2 + |k|^2 - 2 q.k, one
+// The Gaussian as softmax(-|q - k|^2 / 2 h^2), the distance from differences, which a chunk holds for
+// every pair.
+at::Tensor gaussian_differences(const at::Tensor& query, const at::Tensor& key,
+                                const at::Tensor& value, double bandwidth);
+// The same, the square expanded: |q|^2 + |k|^2 - 2 q.k, one
 // matrix product.
 at::Tensor gaussian_expanded(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, double bandwidth);
@@ -45,10 +49,11 @@ at::Tensor graph_scatter(const at::Tensor& query, const at::Tensor& key, const a
                          const at::Tensor& rows, const at::Tensor& columns, double negative_slope);
 
 // Threshold normalisers over the last dimension, by a sort as their papers give them; backward in
-// closed form.
+// closed form. Top-k also by libtorch's own selection.
 at::Tensor sparsemax(const at::Tensor& scores);
 at::Tensor entmax15(const at::Tensor& scores);
-at::Tensor top_k_softmax(const at::Tensor& scores, int64_t k);
+at::Tensor top_k_sorted(const at::Tensor& scores, int64_t k);
+at::Tensor top_k_selected(const at::Tensor& scores, int64_t k);
 // normalise(q.k scale) v
 at::Tensor with_normaliser(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const std::function<at::Tensor(const at::Tensor&)>& normalise);

@@ -7,15 +7,20 @@ namespace {
 
 constexpr int64_t kK = 16;
 
+using Normalise = at::Tensor (*)(const at::Tensor& scores);
+
 struct ThresholdCase {
   std::string name;
   Normaliser normaliser;
-  at::Tensor (*peer)(const at::Tensor& scores);
+  Normalise by_sort, by_selection = nullptr;
 };
+
+constexpr const char* kBySort = "sort-based eager";
 
 Row threshold_row(const ThresholdCase& threshold, Pass pass) {
   const Shape shape{.queries = 1024, .keys = 1024};
-  std::vector<Figure> figures = {times_peer_at_least(pass == Pass::kForward ? 25 : 15)};
+  std::vector<Figure> figures = {
+      times_this_peer_at_least(pass == Pass::kForward ? 25 : 15, kBySort)};
   if (threshold.name == "sparsemax" && pass == Pass::kForward)
     figures.push_back(times_yardstick_at_most(1.1, "softmax"));
   return {.name = row_name("dot-" + threshold.name, "1024", "dense", pass),
@@ -24,13 +29,17 @@ Row threshold_row(const ThresholdCase& threshold, Pass pass) {
           .make =
               [=] {
                 const Operands x(shape);
-                return Instance{.ours = x.ours(pass, {.normaliser = threshold.normaliser}),
-                                .peers = {x.peer_with(pass, "eager", {},
-                                                      [peer = threshold.peer](const Operands& y) {
-                                                        return peers::with_normaliser(
-                                                            y.query, y.key, y.value, peer);
-                                                      })},
-                                .yardsticks = {x.ours(pass, {}, "softmax")}};
+                const auto peer = [&](const std::string& name, Normalise normalise) {
+                  return x.peer_with(pass, name, {}, [normalise](const Operands& y) {
+                    return peers::with_normaliser(y.query, y.key, y.value, normalise);
+                  });
+                };
+                Instance instance{.ours = x.ours(pass, {.normaliser = threshold.normaliser}),
+                                  .peers = {peer(kBySort, threshold.by_sort)},
+                                  .yardsticks = {x.ours(pass, {}, "softmax")}};
+                if (threshold.by_selection)
+                  instance.peers.push_back(peer("eager with topk", threshold.by_selection));
+                return instance;
               },
           .figures = std::move(figures),
           .tensor_bytes = tensor_bytes(shape)};
@@ -39,11 +48,11 @@ Row threshold_row(const ThresholdCase& threshold, Pass pass) {
 }  // namespace
 
 std::vector<Row> threshold_rows() {
-  const ThresholdCase cases[] = {{"sparsemax", Sparsemax{}, peers::sparsemax},
-                                 {"entmax15", Entmax{1.5, {}}, peers::entmax15},
-                                 {"top-k", TopK{kK}, [](const at::Tensor& scores) {
-                                    return peers::top_k_softmax(scores, kK);
-                                  }}};
+  const ThresholdCase cases[] = {
+      {"sparsemax", Sparsemax{}, peers::sparsemax},
+      {"entmax15", Entmax{1.5, {}}, peers::entmax15},
+      {"top-k", TopK{kK}, [](const at::Tensor& scores) { return peers::top_k_sorted(scores, kK); },
+       [](const at::Tensor& scores) { return peers::top_k_selected(scores, kK); }}};
   std::vector<Row> rows;
   for (const ThresholdCase& threshold : cases) {
     for (Pass pass : {Pass::kForward, Pass::kForwardBackward})

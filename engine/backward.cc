@@ -5,6 +5,7 @@
 #include "engine/check.h"
 #include "engine/graph.h"
 #include "engine/graph_rank_one.h"
+#include "engine/kernel_mean.h"
 #include "engine/strided_path.h"
 #include "engine/view.h"
 
@@ -81,6 +82,7 @@ void run_backward(const Problem& problem, const Geometry& g, const Result& saved
   const auto run_part = [&](const Problem& part, const Result& part_saved, const Gradients& part_gradients) {
     run_tiles<T>(part, resolve(part), part_saved, part_gradients, parallel);
   };
+  if (kernel_mean_backward(problem, g, saved, gradients, parallel)) return;
   if (strided_backward<T>(problem, g, saved, gradients, run_part)) return;
   run_tiles<T>(problem, g, saved, gradients, parallel);
 }

@@ -5,6 +5,7 @@
 #include "engine/bf16/products.h"
 #include "engine/decode.h"
 #include "engine/graph_rank_one.h"
+#include "engine/kernel_mean.h"
 #include "engine/strided_path.h"
 
 namespace fovea::engine {
@@ -16,6 +17,7 @@ const std::array kPaths = {
     Path{"graph: keys of each row gathered",
          [](const Problem&, const Geometry& g) { return std::string(g.graph ? "" : "the structure is not a graph"); }},
     Path{"strided: the band, then each residue as a causal problem of its own", against_strided},
+    Path{"kernel mean: weights used in registers, no tile stored", against_kernel_mean},
     Path{"tiles: blocks of queries against packed keys",
          [](const Problem&, const Geometry& g) { return std::string(g.graph ? "the structure is a graph" : ""); }},
 };

@@ -13,7 +13,7 @@ struct Path {
   std::string (*against)(const Problem& problem, const Geometry& geometry);  // empty: serves it
 };
 
-enum class PathId { kDecode, kRankOneGraph, kGraph, kStrided, kTiles };
+enum class PathId { kDecode, kRankOneGraph, kGraph, kStrided, kKernelMean, kTiles };
 std::span<const Path> paths();
 PathId choose_path(const Problem& problem, const Geometry& geometry);
 

@@ -5,6 +5,7 @@
 #include "engine/dispatch.h"
 #include "engine/graph.h"
 #include "engine/graph_rank_one.h"
+#include "engine/kernel_mean.h"
 #include "engine/parallel.h"
 #include "engine/strided_path.h"
 #include "engine/view.h"
@@ -145,6 +146,9 @@ void forward(const Problem& problem, const Result& result, const Parallel& paral
         return graph_forward<T>(problem, geometry, result, parallel);
       case PathId::kGraph: return graph_forward<T>(problem, geometry, result, parallel);
       case PathId::kStrided: return strided_forward<T>(problem, geometry, result, parallel);
+      case PathId::kKernelMean:
+        if (const auto empty = kernel_mean_forward(problem, geometry, result, parallel)) return *empty;
+        break;
       case PathId::kTiles: break;
     }
     return ForwardDriver<T>(problem, geometry, result).run(parallel);

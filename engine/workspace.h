@@ -10,7 +10,7 @@
 namespace fovea::engine {
 
 // The cache keeps at most this much for later calls.
-inline constexpr size_t kScratchKept = size_t{256} << 20;
+inline constexpr size_t kScratchKept = size_t{512} << 20;
 
 class Scratch {
  public:

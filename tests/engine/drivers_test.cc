@@ -301,6 +301,61 @@ TEST(Drivers, RankOneDropsTheSameEdgesOnEveryPath) {
   engine::hold_simd_target(nullptr);
 }
 
+// Points in one to three dimensions with one to four values take the path without tiles.
+TEST(Drivers, KernelMeans) {
+  for (const char* score : {"kernel_gaussian", "kernel_laplace", "kernel_logistic", "kernel_sigmoid", "kernel_silverman",
+                            "kernel_cauchy", "kernel_box", "kernel_triangular", "kernel_epanechnikov", "kernel_quartic",
+                            "kernel_triweight", "kernel_tricube", "kernel_cosine", "kernel_gaussian_per_head",
+                            "kernel_epanechnikov_per_query", "kernel_gaussian_diagonal", "kernel_quartic_full"}) {
+    for (const auto& [width, values] : {std::pair<int64_t, int64_t>{1, 1}, {2, 3}, {3, 1}, {3, 4}}) {
+      for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{1, 1}, {5, 33}, {13, 1100}}) {
+        const Case c{.score = score, .normaliser = "kernel_ratio",
+                     .shape = {.heads = 4, .key_heads = 2, .queries = queries, .keys = keys, .width = width, .value_width = values},
+                     .key_lengths = true, .content = cases::Content::kPoison};
+        expect_right(c);
+        if (score == std::string("kernel_quartic_full") && width == 3) continue;  // its metric has a row more
+        EXPECT_NE(engine::explain_dispatch(cases::build(c).problem).find("no tile stored: taken"), std::string::npos);
+      }
+    }
+    expect_right({.score = score, .normaliser = "kernel_ratio", .structure = {"ragged"},
+                  .shape = {.queries = 67, .keys = 67, .width = 2, .value_width = 2}});
+  }
+}
+
+// Queries so far from every key that all kernels underflow still have their nearest key's weight; any number of workers gives
+// the same bits, on every target.
+TEST(Drivers, KernelMeansFarAway) {
+  for (const auto& [score, distance] : {std::pair{"kernel_gaussian", 40.0f}, {"kernel_laplace", 300.0f}, {"kernel_logistic", 300.0f},
+                                        {"kernel_sigmoid", 300.0f}, {"kernel_cauchy", 300.0f}}) {
+    const Case c{.score = score, .normaliser = "kernel_ratio",
+                 .shape = {.heads = 2, .key_heads = 2, .queries = 70, .keys = 1100, .width = 3, .value_width = 2}};
+    const auto run = [&](size_t workers) {
+      cases::Built built = cases::build(c);
+      auto* query = static_cast<float*>(built.problem.query.data);
+      for (size_t i = 0; i < 70 * 3; i += 9) query[i] += distance;
+      engine::forward(built.problem, built.result, threads(workers));
+      engine::backward(built.problem, built.result, built.gradients, threads(workers));
+      const auto want = reference::forward<double>(built.problem);
+      EXPECT_LE(difference(reference::Tensor<double>(built.result.output), want.output.data), 1e-4) << score;
+      const auto gradients = reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
+      std::vector<std::vector<double>> all = {reference::Tensor<double>(built.result.output).data};
+      const auto got = arrays_of(built.gradients);
+      const auto wanted = arrays_of(gradients);
+      for (size_t i = 0; i < got.size(); ++i) {
+        all.push_back(reference::Tensor<double>(got[i].view).data);
+        EXPECT_LE(difference(reference::Tensor<double>(got[i].view), wanted[i]->data), 1e-3) << score << " " << got[i].name;
+      }
+      return all;
+    };
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      engine::hold_simd_target(hwy::TargetName(target));
+      const auto one = run(1);
+      for (const size_t workers : {2, 5}) EXPECT_TRUE(run(workers) == one) << score << " " << hwy::TargetName(target) << " " << workers;
+    }
+    engine::hold_simd_target(nullptr);
+  }
+}
+
 TEST(Drivers, StridedByResidues) {
   for (const char* normaliser : {"softmax_sink", "sigmoid"}) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {

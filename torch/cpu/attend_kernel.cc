@@ -1,8 +1,10 @@
 // The CPU kernels: libtorch's tensors and threads lent to the engine.
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 #include <torch/library.h>
 
 #include "engine/problem.h"
+#include "engine/workspace.h"
 #include "torch/engine_call.h"
 #include "torch/operators.h"
 
@@ -19,14 +21,41 @@ std::vector<int64_t> sizes_like(const Tensor& query, std::optional<int64_t> last
   return sizes;
 }
 
+// Memory from the engine's cache and back to it: malloc takes large blocks from the system and returns them each time, and
+// the first write to each page of a fresh one can cost as much as computing what goes there.
+class CachedAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    auto* scratch = new engine::Scratch(bytes);
+    return {scratch->data(), scratch, drop, c10::Device(c10::DeviceType::CPU)};
+  }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+
+ private:
+  static void drop(void* scratch) { delete static_cast<engine::Scratch*>(scratch); }
+};
+
+// Results of less are malloc's to keep.
+constexpr int64_t kLargeResult = int64_t{16} << 20;
+
+Tensor result_of(at::IntArrayRef sizes, const at::TensorOptions& options) {
+  static CachedAllocator* const allocator = new CachedAllocator;  // outlives every tensor
+  const auto bytes = c10::multiply_integers(sizes) * static_cast<int64_t>(options.dtype().itemsize());
+  if (bytes < kLargeResult) return at::empty(sizes, options);
+  return at::detail::empty_generic(sizes, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                   c10::typeMetaToScalarType(options.dtype()), std::nullopt);
+}
+
 Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
                    c10::string_view choices, at::TensorList arrays,
                    const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
                    bool return_lse, bool /*strict: the engine serves all, fused*/) {
   const Call call = call_of(query, key, value, choices, arrays, key_lengths, dropout_p, seed);
   const auto arithmetic = call.query.options().dtype(arithmetic_type(query));
-  Tensor output = at::empty(sizes_like(query, value.size(-1)), query.options());
-  Tensor statistics = at::empty(sizes_like(query, engine::kStatistics), arithmetic);
+  Tensor output = result_of(sizes_like(query, value.size(-1)), query.options());
+  Tensor statistics = result_of(sizes_like(query, engine::kStatistics), arithmetic);
   Tensor lse =
       at::empty(return_lse ? sizes_like(query, std::nullopt) : std::vector<int64_t>{0}, arithmetic);
   Tensor empty_rows = at::zeros({}, query.options().dtype(at::kLong));
@@ -59,7 +88,7 @@ Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_ls
 
   const auto place = [&](const Tensor& argument, int64_t n, engine::View* view) {
     if (!wanted[n]) return nothing(argument);
-    Tensor gradient = at::empty(argument.sizes(), argument.options());
+    Tensor gradient = result_of(argument.sizes(), argument.options());
     *view = view_of(gradient);
     return gradient;
   };
@@ -106,7 +135,7 @@ std::tuple<Tensor, Tensor> weights_cpu(const Tensor& query, const Tensor& key,
                              count(selection.heads, geometry.heads)};
   if (!column_sums) sizes.push_back(count(selection.rows, geometry.max_queries));
   sizes.push_back(top_k > 0 ? top_k : static_cast<int64_t>(geometry.max_keys));
-  Tensor weights = at::empty(sizes, query.options().dtype(arithmetic_type(query)));
+  Tensor weights = result_of(sizes, query.options().dtype(arithmetic_type(query)));
   Tensor indices =
       at::empty(top_k > 0 ? sizes : std::vector<int64_t>{0}, query.options().dtype(at::kInt));
   engine::Selection chosen{.rows = {}, .heads = {}, .top_k = top_k, .column_sums = column_sums};
