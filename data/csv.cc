@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
 
@@ -13,7 +14,50 @@
 namespace fovea::data {
 namespace {
 
-bool is_missing(const std::string& cell) { return cell.empty() || cell == "NA" || cell == "?"; }
+bool is_missing(const std::string& cell) {
+  return cell.empty() || cell == "NA" || cell == "?" || cell == "NaN" || cell == "nan";
+}
+
+std::string missing_cell(const Table& table, size_t column, const std::string& cell) {
+  return cell.empty() ? fmt::format("column '{}' is empty", table.header[column])
+                      : fmt::format("column '{}': expected a finite number, found {}",
+                                    table.header[column], shown(cell));
+}
+
+// Also "inf", "nan" and 1e999: bad cells of a numeric column, to be reported where they are read.
+bool spells_number(std::string_view cell) {
+  while (cell.starts_with(' ')) cell.remove_prefix(1);
+  while (cell.ends_with(' ')) cell.remove_suffix(1);
+  if (cell.starts_with('+')) cell.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error != std::errc::invalid_argument && end == cell.data() + cell.size();
+}
+
+// Refuses a first line that is data, not names, which would silently lose a row, and names that
+// nothing parted. Integers may be names (years; 0, 1, 2, … as data frames number their columns)
+// unless there is nothing else.
+void check_header(const std::vector<std::string>& header, const std::string& name) {
+  if (header.size() == 1)
+    for (const char* separator : {";", "\t"})
+      if (header[0].find(separator) != std::string::npos)
+        throw FileError(name, 1,
+                        fmt::format("expected columns separated by commas, found {}",
+                                    *separator == ';' ? "semicolons" : "tabs"));
+  size_t numbered = 0;
+  while (numbered < header.size() && header[numbered] == std::to_string(numbered)) ++numbered;
+  if (header.size() > 1 && numbered == header.size()) return;
+  constexpr std::string_view kDigits = "0123456789";
+  const auto is_number = [&](const std::string& cell) {
+    return cell.find_first_of(kDigits) != std::string::npos && spells_number(cell);
+  };
+  const bool all = std::all_of(header.begin(), header.end(), is_number);
+  for (const std::string& column : header)
+    if (is_number(column) && (all || column.find_first_not_of(kDigits) != std::string::npos))
+      throw FileError(name, 1,
+                      fmt::format("expected a header line with column names, found the number {}",
+                                  shown(column)));
+}
 
 // Reads one record at a time; a quoted field may run over several lines.
 class Reader {
@@ -35,7 +79,8 @@ class Reader {
     while (consume(','));
     if (!text_.empty()) {
       consume('\r');
-      if (!consume('\n')) throw FileError(name_, line_, "expected a comma or the line's end after a closing quote");
+      if (!consume('\n'))
+        throw FileError(name_, line_, "expected a comma or the line's end after a closing quote");
       ++line_;
     }
     return fields;
@@ -58,9 +103,11 @@ class Reader {
     std::string value;
     for (;;) {
       const size_t end = text_.find('"');
-      if (end == std::string_view::npos) throw FileError(name_, start_, "a quoted field is never closed");
+      if (end == std::string_view::npos)
+        throw FileError(name_, start_, "a quoted field is never closed");
       value += text_.substr(0, end);
-      line_ += static_cast<size_t>(std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(end), '\n'));
+      line_ += static_cast<size_t>(
+          std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(end), '\n'));
       text_.remove_prefix(end + 1);
       if (!consume('"')) return value;
       value += '"';
@@ -76,21 +123,26 @@ bool is_row_number(const Table& table) {
   const std::string& name = table.header[0];
   if (name != "rownames" && !name.empty() && name != "Unnamed: 0") return false;
   for (size_t row = 0; row < table.rows.size(); ++row)
-    if (table.rows[row][0] != std::to_string(row + 1) && table.rows[row][0] != std::to_string(row)) return false;
+    if (table.rows[row][0] != std::to_string(row + 1) && table.rows[row][0] != std::to_string(row))
+      return false;
   return true;
 }
 
-std::vector<size_t> input_columns(const Table& table, const std::vector<std::string>& names, size_t target) {
+std::vector<size_t> input_columns(const Table& table, const std::vector<std::string>& names,
+                                  size_t target) {
   std::vector<size_t> columns;
   for (const std::string& name : names) columns.push_back(table.column(name));
   if (names.empty()) {
     for (size_t c = is_row_number(table) ? 1 : 0; c < table.header.size(); ++c)
       if (c != target && table.numeric(c)) columns.push_back(c);
     if (columns.empty())
-      throw FileError(table.path, 1, fmt::format("expected a numeric input column beside '{}'", table.header[target]));
+      throw FileError(
+          table.path, 1,
+          fmt::format("expected a numeric input column beside '{}'", table.header[target]));
   }
   if (std::find(columns.begin(), columns.end(), target) != columns.end())
-    throw FileError(table.path, 1, fmt::format("column '{}' is both input and target", table.header[target]));
+    throw FileError(table.path, 1,
+                    fmt::format("column '{}' is both input and target", table.header[target]));
   return columns;
 }
 
@@ -99,9 +151,10 @@ double stand_in(const Table& table, size_t column, Missing missing) {
   std::vector<double> known;
   for (size_t row = 0; row < table.rows.size(); ++row)
     if (!is_missing(table.rows[row][column]))
-      known.push_back(parse_number(table.rows[row][column], "column '" + table.header[column] + "'", table.path,
-                                   table.lines[row]));
-  if (known.empty()) throw FileError(table.path, 1, fmt::format("column '{}' is empty", table.header[column]));
+      known.push_back(parse_number(table.rows[row][column], "column '" + table.header[column] + "'",
+                                   table.path, table.lines[row]));
+  if (known.empty())
+    throw FileError(table.path, 1, fmt::format("column '{}' is empty", table.header[column]));
   if (missing == Missing::kMean) {
     double sum = 0;
     for (double v : known) sum += v;
@@ -117,8 +170,9 @@ double stand_in(const Table& table, size_t column, Missing missing) {
 size_t Table::column(const std::string& name) const {
   const auto found = std::find(header.begin(), header.end(), name);
   if (found == header.end())
-    throw FileError(path, 1, fmt::format("no column '{}'{}; the columns are {}", name, did_you_mean(name, header),
-                                         fmt::join(header, ", ")));
+    throw FileError(path, 1,
+                    fmt::format("no column '{}'{}; the columns are {}", name,
+                                did_you_mean(name, header), fmt::join(header, ", ")));
   return static_cast<size_t>(found - header.begin());
 }
 
@@ -126,7 +180,8 @@ std::vector<double> Table::numbers(size_t column) const {
   std::vector<double> values;
   values.reserve(rows.size());
   for (size_t row = 0; row < rows.size(); ++row)
-    values.push_back(parse_number(rows[row][column], "column '" + header[column] + "'", path, lines[row]));
+    values.push_back(
+        parse_number(rows[row][column], "column '" + header[column] + "'", path, lines[row]));
   return values;
 }
 
@@ -134,14 +189,8 @@ bool Table::numeric(size_t column) const {
   bool any = false;
   for (const auto& row : rows) {
     if (is_missing(row[column])) continue;
+    if (!spells_number(row[column])) return false;
     any = true;
-    try {
-      parse_number(row[column], "", path, 1);
-    } catch (const FileError&) {
-      // A number that is not finite is a bad cell of a numeric column, to be reported where it is read.
-      const std::string& cell = row[column];
-      if (cell.find_first_not_of("+-.0123456789eEinfatyINFATY") != std::string::npos) return false;
-    }
   }
   return any;
 }
@@ -154,13 +203,16 @@ Table parse_csv(const std::string& text, const std::string& name) {
   auto header = reader.next();
   if (!header) throw FileError(name, 1, "expected a header line with column names");
   table.header = std::move(*header);
+  check_header(table.header, name);
   std::set<std::string> seen;
   for (const std::string& column : table.header)
-    if (!seen.insert(column).second) throw FileError(name, 1, fmt::format("column '{}' occurs twice", column));
+    if (!seen.insert(column).second)
+      throw FileError(name, 1, fmt::format("column '{}' occurs twice", column));
   while (auto row = reader.next()) {
     if (row->size() != table.header.size())
       throw FileError(name, reader.start_line(),
-                      fmt::format("expected {} fields as in the header, found {}", table.header.size(), row->size()));
+                      fmt::format("expected {} fields as in the header, found {}",
+                                  table.header.size(), row->size()));
     table.lines.push_back(reader.start_line());
     table.rows.push_back(std::move(*row));
   }
@@ -174,17 +226,20 @@ Regression regression(const Table& table, const Columns& wanted) {
   Regression out;
   const size_t target = wanted.y.empty() ? table.header.size() - 1 : table.column(wanted.y);
   if (!table.numeric(target))
-    throw FileError(table.path, 1,
-                    fmt::format("the target column '{}' is not numeric: name another with --set y=COLUMN", table.header[target]));
+    throw FileError(
+        table.path, 1,
+        fmt::format("the target column '{}' is not numeric: name another with --set y=COLUMN",
+                    table.header[target]));
   const std::vector<size_t> columns = input_columns(table, wanted.x, target);
   out.target = table.header[target];
   std::vector<std::optional<double>> fill(columns.size());
   for (size_t c : columns) out.inputs.push_back(table.header[c]);
   for (size_t row = 0; row < table.rows.size(); ++row) {
     const auto& cells = table.rows[row];
-    const bool drop = wanted.missing == Missing::kDrop &&
-                      (is_missing(cells[target]) ||
-                       std::any_of(columns.begin(), columns.end(), [&](size_t c) { return is_missing(cells[c]); }));
+    const bool drop =
+        wanted.missing == Missing::kDrop &&
+        (is_missing(cells[target]) || std::any_of(columns.begin(), columns.end(),
+                                                  [&](size_t c) { return is_missing(cells[c]); }));
     if (drop) {
       ++out.dropped;
       continue;
@@ -194,16 +249,22 @@ Regression regression(const Table& table, const Columns& wanted) {
       const bool empty = is_missing(cell);
       if (empty && wanted.missing == Missing::kError)
         throw FileError(table.path, table.lines[row],
-                        fmt::format("column '{}' is empty: --set missing=drop, mean or median says what to do",
-                                    table.header[columns[i]]));
+                        missing_cell(table, columns[i], cell) +
+                            ": --set missing=drop, mean or median says what to do");
       if (empty) {
         if (!fill[i]) fill[i] = stand_in(table, columns[i], wanted.missing);
         ++out.filled;
       }
       out.x.push_back(empty ? *fill[i]
-                            : parse_number(cell, "column '" + table.header[columns[i]] + "'", table.path, table.lines[row]));
+                            : parse_number(cell, "column '" + table.header[columns[i]] + "'",
+                                           table.path, table.lines[row]));
     }
-    out.y.push_back(parse_number(cells[target], "column '" + out.target + "'", table.path, table.lines[row]));
+    if (is_missing(cells[target]))
+      throw FileError(
+          table.path, table.lines[row],
+          missing_cell(table, target, cells[target]) + ": --set missing=drop leaves such rows out");
+    out.y.push_back(
+        parse_number(cells[target], "column '" + out.target + "'", table.path, table.lines[row]));
   }
   if (out.y.empty()) throw FileError(table.path, 0, "every row has an empty cell: nothing is left");
   return out;

@@ -24,7 +24,7 @@ struct Table {
 Table read_csv(const std::string& path);
 Table parse_csv(const std::string& text, const std::string& name);
 
-// What to do with an empty cell (also "NA" and "?") of a numeric column.
+// What to do with an empty cell (also "NA", "NaN" and "?") of a numeric column.
 enum class Missing { kError, kDrop, kMean, kMedian };
 
 // Inputs and target of a regression table: x[row * names.size() + column], y[row].

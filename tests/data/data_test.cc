@@ -53,9 +53,19 @@ TEST_F(Files, RegressionColumnsDefaultToTheLastAndTheNumericOthers) {
   EXPECT_EQ(chosen.y, (std::vector<double>{1, 2}));
 }
 
+TEST_F(Files, AColumnOfWordsIsNoInput) {  // not even of words spelt with the letters of "infinity" and "nan"
+  EXPECT_EQ(regression(read_csv(write("w.csv", "a,b,c,y\nfit,1,N,2\ntiny,+3,F, 4\n")), {}).inputs, (std::vector<std::string>{"b"}));
+}
+
+TEST_F(Files, IntegersMayNameColumns) {
+  EXPECT_EQ(regression(read_csv(write("frame.csv", "0,1\n5,6\n")), {}).target, "1");
+  EXPECT_EQ(regression(read_csv(write("years.csv", "city,1990,1991\na,5,6\n")), {}).inputs, (std::vector<std::string>{"1990"}));
+}
+
 TEST_F(Files, MissingCellsAreDroppedOrFilled) {
   const std::string path = write("m.csv", "a,y\n1,1\n,2\n2,3\n6,4\n");
   EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kDrop}).x, (std::vector<double>{1, 2, 6}));
+  EXPECT_EQ(regression(read_csv(write("n.csv", "a,y\n1,1\nNaN,2\n2,nan\n6,4\n")), {.missing = Missing::kDrop}).x, (std::vector<double>{1, 6}));
   EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kMedian}).x, (std::vector<double>{1, 2, 2, 6}));
   EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kMean}).x, (std::vector<double>{1, 3, 2, 6}));
 }

@@ -52,6 +52,8 @@ TEST_F(Hostile, FilesThatCannotBeRead) {
 TEST_F(Hostile, Tables) {
   expect_regression("a,y\n1,2\n3\n", ":3:", "expected 2 fields as in the header, found 1");
   expect_regression("a,y\n1,2\n3,nan\n", ":3:", "column 'y': expected a finite number, found 'nan'");
+  expect_regression("a,y\n1,2\n3,NaN\n", ":3:", "--set missing=drop leaves such rows out");
+  expect_regression("a,y\n1,2\nNaN,4\n", ":3:", "found 'NaN': --set missing=drop");
   expect_regression("a,y\n1,2\ninf,4\n", ":3:", "column 'a': expected a finite number");
   expect_regression("a,y\n1,2\n1e999,4\n", ":3:", "column 'a': expected a finite number");
   expect_regression("a,y\n,2\n", ":1:", "expected a numeric input column");
@@ -63,6 +65,11 @@ TEST_F(Hostile, Tables) {
   expect_regression("a,y\n1,\xff\xfe\n", ":2:", "expected UTF-8 text");
   expect_regression(std::string("a,y\n1,\0\n", 8), ":2:", "NUL byte");
   expect_regression("a,y\n1,high\n", ":1:", "target column 'y' is not numeric");
+  expect_regression("1.5,red,2\n2.5,blue,3\n", ":1:", "expected a header line with column names, found the number '1.5'");
+  expect_regression("7,2\n8,3\n", ":1:", "found the number '7'");
+  expect_regression("5\n6\n", ":1:", "found the number '5'");
+  expect_regression("a;y\n1;2\n", ":1:", "expected columns separated by commas, found semicolons");
+  expect_regression("a\ty\n1\t2\n", ":1:", "expected columns separated by commas, found tabs");
   const std::string path = write("c.csv", "width,height\n1,2\n");
   expect("c.csv:1", "did you mean 'height'", [&] { read_csv(path).column("heigth"); });
 }
