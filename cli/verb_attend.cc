@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -25,14 +26,23 @@ struct AttendOptions {
   bool strict = false, explain = false, json = false;
 };
 
-// A choice's text with files for tensors; what is misspelt is named with its option and the nearest
-// there is.
+std::optional<double> number_in(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// A choice's text with files for tensors, or a number where one is enough (a bandwidth); what is
+// misspelt is named with its option and the nearest there is.
 template <class Parse>
-auto parse_choice(const char* option, const std::string& text, const Parse& parse) {
-  const Resolve resolve = [&](std::string_view field, std::string_view file) {
-    if (file.empty())
+auto parse_choice(const char* option, const std::string& text, const Parse& parse,
+                  at::ScalarType type) {
+  const Resolve resolve = [&](std::string_view field, std::string_view given) {
+    if (given.empty())
       throw UsageError(std::string(option) + ": " + std::string(field) + " has no file");
-    return read_tensor(std::string(file));
+    if (const auto number = number_in(given)) return at::full({1}, *number, type);
+    return read_tensor(std::string(given));
   };
   try {
     return parse(text, resolve);
@@ -46,9 +56,10 @@ auto parse_choice(const char* option, const std::string& text, const Parse& pars
 int run(const AttendOptions& given) {
   const at::Tensor query = read_tensor(given.query), key = read_tensor(given.key),
                    value = read_tensor(given.value);
-  const Choices choices{parse_choice("--score", given.score, parse_score),
-                        parse_choice("--normaliser", given.normaliser, parse_normaliser),
-                        parse_choice("--structure", given.structure, parse_structure)};
+  const auto type = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const Choices choices{parse_choice("--score", given.score, parse_score, type),
+                        parse_choice("--normaliser", given.normaliser, parse_normaliser, type),
+                        parse_choice("--structure", given.structure, parse_structure, type)};
   Options options{.scale = given.scale,
                   .dropout_p = given.dropout_p,
                   .key_lengths = {},

@@ -45,6 +45,14 @@ def test_applies_the_choices(files):
     assert torch.equal(torch.from_numpy(numpy.load(folder / "o.npy")), expected)
 
 
+def test_a_number_is_enough_for_a_bandwidth(files):
+    folder, x = files
+    outcome = run(folder, "--score", "kernel:name=gaussian,bandwidth=0.7")
+    assert outcome.returncode == 0, outcome.stderr
+    expected = fovea.attend(x["q"], x["k"], x["v"], fovea.Kernel("gaussian", 0.7))
+    assert torch.equal(torch.from_numpy(numpy.load(folder / "o.npy")), expected)
+
+
 def test_writes_and_reads_safetensors(files):
     folder, x = files
     assert run(folder, out="o.safetensors").returncode == 0
@@ -61,6 +69,8 @@ def test_writes_and_reads_safetensors(files):
         (["--score", "additve:weight=w.npy"], "--score: unknown score 'additve': did you mean 'additive'?"),
         (["--score", "additive:weigth=w.npy"], "did you mean 'weight'?"),
         (["--score", "additive:weight=missing.npy"], "missing.npy"),
+        (["--score", "kernel:name=gaussian,bandwidth=nan"], "score.bandwidth"),
+        (["--score", "additive:weight=3"], "score.weight"),
         (["--normaliser", "entmax:alpha=big"], "entmax.alpha: 'big', expected a number"),
         (["--structure", "causal:alignment=top_lft"], "did you mean 'top_left'?"),
         (["--structure", "causal&windw"], "did you mean 'window'?"),
