@@ -37,7 +37,7 @@ void write_whole(const std::filesystem::path& path, std::string_view bytes) {
   const std::filesystem::path unfinished = path.string() + kUnfinished;
   {
     const Descriptor file{::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-    if (file.fd < 0) fail(unfinished, "cannot be created");
+    if (file.fd < 0) fail(path, "cannot be created");
     for (size_t done = 0; done < bytes.size();) {
       const ssize_t written = ::write(file.fd, bytes.data() + done, bytes.size() - done);
       if (written < 0 && errno == EINTR) continue;

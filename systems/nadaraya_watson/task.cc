@@ -65,6 +65,8 @@ void Regression::read(const Source& source) {
       columns.y = target_;
     }
     table_ = data::regression(data::read_csv(source.path), columns);
+    if (!source.all_test && table_.rows() < 2)
+      throw data::FileError(source.path, 0, "one row is left, expected at least 2: each is predicted from the others");
   }
   const auto rows = static_cast<int64_t>(table_.rows());
   splits_ = {};
@@ -142,6 +144,8 @@ void Regression::fit(train::Fit& fit) {
   const std::string& rule = setting_.options.text("bandwidth");
   const double start = silverman_start(model_->x);
   const torch::NoGradGuard guard;
+  if (model_->kernel == KernelName::kSilverman)
+    fit.progress().line("kernel=silverman goes below zero: weights may be negative and their sum may vanish; they are no probabilities");
   if (rule == "fixed") {
     const double h = setting_.options.number("h");
     if (h <= 0) throw UsageError("--set h: a fixed bandwidth needs --set h=NUMBER above 0");
