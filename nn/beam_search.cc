@@ -1,11 +1,13 @@
 #include "fovea/nn/beam_search.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "engine/best.h"
 #include "fovea/error.h"
 
 namespace fovea::nn {
@@ -129,17 +131,15 @@ std::vector<int64_t> grow(Sentence& sentence, const std::vector<Candidate>& cand
   return parents;
 }
 
-// The best tokens of every row, enough that a sentence's best `wanted` are among its rows': found where the model runs, so that
-// only they travel.
+// The best tokens of every row with their log-probabilities, enough that a sentence's best `wanted` are among its rows': found
+// where the model runs, so that only they travel.
 class RowBest {
  public:
-  RowBest(const at::Tensor& log_probabilities, int64_t wanted, const std::vector<int64_t>& never)
-      : all_(log_probabilities), never_(never), wanted_(wanted) {
-    vocabulary_ = all_.size(1);
+  RowBest(const at::Tensor& logits, int64_t wanted, const std::vector<int64_t>& never) : never_(never), wanted_(wanted) {
+    vocabulary_ = logits.size(1);
     count_ = std::min<int64_t>(wanted + static_cast<int64_t>(never.size()) + 1, vocabulary_);
-    const auto [values, tokens] = all_.topk(count_, 1);
-    values_ = values.to(at::kCPU, at::kDouble).contiguous();
-    tokens_ = tokens.cpu().contiguous();
+    if (logits.is_cpu() && logits.scalar_type() == at::kFloat) in_one_sweep(logits.contiguous());
+    else by_libtorch(logits);
   }
 
   int64_t vocabulary() const { return vocabulary_; }
@@ -157,7 +157,7 @@ class RowBest {
       to.push_back({so_far + values[k], beam * vocabulary_ + tokens[k]});
     }
     // Equal ones may have been cut: which of them came first is looked up in the whole row.
-    if (count_ < vocabulary_ && values[count_ - 1] == least) {
+    if (all_.defined() && count_ < vocabulary_ && values[count_ - 1] == least) {
       to.resize(before);
       const at::Tensor whole = all_[row].to(at::kCPU, at::kDouble).contiguous();
       for (int64_t token = 0; token < vocabulary_; ++token) {
@@ -169,6 +169,29 @@ class RowBest {
 
  private:
   bool forbidden(int64_t token) const { return std::find(never_.begin(), never_.end(), token) != never_.end(); }
+
+  // No table of probabilities is made, and equal ones come in order.
+  void in_one_sweep(const at::Tensor& logits) {
+    const int64_t rows = logits.size(0);
+    values_ = at::empty({rows, count_}, at::kDouble);
+    tokens_ = at::empty({rows, count_}, at::kLong);
+    at::parallel_for(0, rows, 1, [&](int64_t from, int64_t to) {
+      std::vector<float> best(static_cast<size_t>(count_));
+      for (int64_t r = from; r < to; ++r) {
+        const double lse = engine::best_of_row(logits.const_data_ptr<float>() + r * vocabulary_, static_cast<size_t>(vocabulary_), best.size(),
+                                               best.data(), tokens_.mutable_data_ptr<int64_t>() + r * count_);
+        double* values = values_.mutable_data_ptr<double>() + r * count_;
+        for (size_t k = 0; k < best.size(); ++k) values[k] = static_cast<double>(best[k]) - lse;
+      }
+    });
+  }
+
+  void by_libtorch(const at::Tensor& logits) {
+    all_ = at::log_softmax(logits, -1, logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    const auto [values, tokens] = all_.topk(count_, 1);
+    values_ = values.to(at::kCPU, at::kDouble).contiguous();
+    tokens_ = tokens.cpu().contiguous();
+  }
 
   at::Tensor all_, values_, tokens_;
   const std::vector<int64_t>& never_;
@@ -206,7 +229,7 @@ std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_
     }
     const StepOutput output = model.step(at::tensor(last, at::kLong));
     const int64_t wanted = options.keep_tree ? 2 * options.beam : options.beam;
-    const RowBest best(output.log_probabilities, wanted, options.never);
+    const RowBest best(output.logits, wanted, options.never);
 
     rows.clear();
     std::vector<Sentence> still;

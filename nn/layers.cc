@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "nn/sublayer.h"
+
 namespace fovea::nn {
 namespace {
 
@@ -11,16 +13,19 @@ MultiHeadOptions attention_options(const LayerOptions& o) {
   return {.width = o.width, .heads = o.heads, .dropout = o.attention_dropout};
 }
 
-// One sublayer with its residual and its norm, in either order.
-template <class Sublayer>
-at::Tensor residual(const at::Tensor& x, torch::nn::LayerNorm& norm, const LayerOptions& options, bool training, Sublayer f) {
-  const bool pre = options.order == NormOrder::kPre;
-  const at::Tensor y = at::dropout(f(pre ? norm(x) : x), options.dropout, training);
-  return pre ? x + y : norm(x + y);
+// An attention sublayer with its residual and its norm, in either order; `heads` gives what the output projection takes.
+template <class Heads>
+at::Tensor attention_sublayer(const at::Tensor& x, MultiHeadImpl& attention, torch::nn::LayerNorm& norm, const LayerOptions& options,
+                              double dropout, Heads heads) {
+  if (options.order == NormOrder::kPost) return project_add_norm(x, heads(x), attention.out_proj, norm, dropout);
+  return x + at::dropout(attention.out_proj(heads(norm(x))), dropout, dropout > 0);
 }
 
-at::Tensor feed_forward(const at::Tensor& x, torch::nn::Linear& in, torch::nn::Linear& out, double dropout, bool training) {
-  return out(at::dropout(at::relu(in(x)), dropout, training));
+at::Tensor feed_forward_sublayer(const at::Tensor& x, torch::nn::Linear& in, torch::nn::Linear& out, torch::nn::LayerNorm& norm,
+                                 const LayerOptions& options, double dropout) {
+  if (options.order == NormOrder::kPost) return feed_forward_add_norm(x, in, out, norm, dropout);
+  const at::Tensor hidden = at::dropout(at::relu(in(norm(x))), dropout, dropout > 0);
+  return x + at::dropout(out(hidden), dropout, dropout > 0);
 }
 
 }  // namespace
@@ -34,11 +39,9 @@ EncoderLayerImpl::EncoderLayerImpl(const LayerOptions& options) : options_(optio
 }
 
 at::Tensor EncoderLayerImpl::forward(const at::Tensor& x, const Attention& attention) {
-  const at::Tensor y = residual(x, norm1, options_, is_training(),
-                                [&](const at::Tensor& z) { return self_attn->forward(z, attention); });
-  return residual(y, norm2, options_, is_training(), [&](const at::Tensor& z) {
-    return feed_forward(z, linear1, linear2, options_.dropout, is_training());
-  });
+  const at::Tensor y = attention_sublayer(x, *self_attn, norm1, options_, dropout(),
+                                          [&](const at::Tensor& z) { return self_attn->heads(z, z, z, attention); });
+  return feed_forward_sublayer(y, linear1, linear2, norm2, options_, dropout());
 }
 
 DecoderLayerImpl::DecoderLayerImpl(const LayerOptions& options) : options_(options) {
@@ -51,34 +54,27 @@ DecoderLayerImpl::DecoderLayerImpl(const LayerOptions& options) : options_(optio
   norm3 = register_module("norm3", layer_norm(options.width));
 }
 
-template <class SelfAttention, class CrossAttention>
-at::Tensor DecoderLayerImpl::run(at::Tensor x, SelfAttention self, CrossAttention cross) {
-  x = residual(x, norm1, options_, is_training(), self);
-  x = residual(x, norm2, options_, is_training(), cross);
-  return residual(x, norm3, options_, is_training(), [&](const at::Tensor& z) {
-    return feed_forward(z, linear1, linear2, options_.dropout, is_training());
-  });
-}
-
-at::Tensor DecoderLayerImpl::forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self,
-                                     const Attention& cross) {
-  return run(
-      x, [&](const at::Tensor& z) { return self_attn->forward(z, self); },
-      [&](const at::Tensor& z) { return multihead_attn->forward(z, memory, memory, cross); });
-}
-
 at::Tensor DecoderLayerImpl::after_self(const at::Tensor& x, const Attention& self) {
-  return residual(x, norm1, options_, is_training(), [&](const at::Tensor& z) { return self_attn->forward(z, self); });
+  return attention_sublayer(x, *self_attn, norm1, options_, dropout(),
+                            [&](const at::Tensor& z) { return self_attn->heads(z, z, z, self); });
 }
 
-at::Tensor DecoderLayerImpl::self_step(const at::Tensor& x, DecoderCache& cache) {
-  return residual(x, norm1, options_, is_training(), [&](const at::Tensor& z) { return self_attn->step(z, cache.self); });
+at::Tensor DecoderLayerImpl::forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self, const Attention& cross) {
+  const at::Tensor y = attention_sublayer(after_self(x, self), *multihead_attn, norm2, options_, dropout(),
+                                          [&](const at::Tensor& z) { return multihead_attn->heads(z, memory, memory, cross); });
+  return feed_forward_sublayer(y, linear1, linear2, norm3, options_, dropout());
 }
 
-at::Tensor DecoderLayerImpl::step(const at::Tensor& x, DecoderCache& cache, const Attention& cross) {
-  return run(
-      x, [&](const at::Tensor& z) { return self_attn->step(z, cache.self); },
-      [&](const at::Tensor& z) { return multihead_attn->attend_cached(z, cache.memory, cross); });
+at::Tensor DecoderLayerImpl::self_step(const at::Tensor& x, StepCache& cache) {
+  return attention_sublayer(x, *self_attn, norm1, options_, dropout(),
+                            [&](const at::Tensor& z) { return self_attn->step_heads(z, cache); });
+}
+
+at::Tensor DecoderLayerImpl::cross_step(const at::Tensor& after_self, const HeadsCache& memory, const Readers& readers) {
+  const at::Tensor y = attention_sublayer(after_self, *multihead_attn, norm2, options_, dropout(), [&](const at::Tensor& z) {
+    return readers.scattered(multihead_attn->cached_heads(readers.gathered(z), memory, {.key_lengths = readers.lengths()}));
+  });
+  return feed_forward_sublayer(y, linear1, linear2, norm3, options_, dropout());
 }
 
 }  // namespace fovea::nn

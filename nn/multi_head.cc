@@ -39,7 +39,7 @@ MultiHeadImpl::MultiHeadImpl(const MultiHeadOptions& options) : options_(options
     v_proj_weight_ = register_parameter("v_proj_weight", at::empty({d, value_width}));
   }
   if (options.bias) in_proj_bias_ = register_parameter("in_proj_bias", at::empty({3 * d}));
-  out_proj_ = register_module("out_proj", torch::nn::Linear(torch::nn::LinearOptions(d, d).bias(options.bias)));
+  out_proj = register_module("out_proj", torch::nn::Linear(torch::nn::LinearOptions(d, d).bias(options.bias)));
   reset();
 }
 
@@ -49,7 +49,7 @@ void MultiHeadImpl::reset() {
   }
   if (in_proj_bias_.defined()) {
     torch::nn::init::zeros_(in_proj_bias_);
-    torch::nn::init::zeros_(out_proj_->bias);
+    torch::nn::init::zeros_(out_proj->bias);
   }
 }
 
@@ -78,11 +78,10 @@ HeadsCache MultiHeadImpl::project(const at::Tensor& key, const at::Tensor& value
 at::Tensor MultiHeadImpl::mix(const at::Tensor& query, const HeadsCache& cache, const Attention& attention) {
   const at::Tensor heads = attend(query, cache.key, cache.value, {.structure = attention.structure},
                                   {.dropout_p = is_training() ? options_.dropout : 0.0, .key_lengths = attention.key_lengths});
-  return out_proj_(join_heads(heads));
+  return join_heads(heads);
 }
 
-at::Tensor MultiHeadImpl::forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                                  const Attention& attention) {
+at::Tensor MultiHeadImpl::heads(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const Attention& attention) {
   if (in_proj_weight_.defined() && query.is_same(key) && key.is_same(value)) {  // self attention: one product for all three
     const std::vector<at::Tensor> all = at::linear(query, in_proj_weight_, in_proj_bias_).chunk(3, -1);
     return mix(split_heads(all[0], options_.heads),
@@ -91,18 +90,23 @@ at::Tensor MultiHeadImpl::forward(const at::Tensor& query, const at::Tensor& key
   return mix(project_query(query), project(key, value), attention);
 }
 
-at::Tensor MultiHeadImpl::attend_cached(const at::Tensor& query, const HeadsCache& cache, const Attention& attention) {
+at::Tensor MultiHeadImpl::forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                  const Attention& attention) {
+  return out_proj(heads(query, key, value, attention));
+}
+
+at::Tensor MultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache& cache, const Attention& attention) {
   return mix(project_query(query), cache, attention);
 }
 
-at::Tensor MultiHeadImpl::step(const at::Tensor& x, HeadsCache& cache) {
-  HeadsCache added = project(x, x);
-  if (cache.defined()) {
-    added.key = at::cat({cache.key, added.key}, 2);
-    added.value = at::cat({cache.value, added.value}, 2);
-  }
-  cache = added;
-  return mix(project_query(x), cache, {.structure = Causal{Alignment::kBottomRight}});
+at::Tensor MultiHeadImpl::step_heads(const at::Tensor& x, StepCache& cache) {
+  if (!in_proj_weight_.defined()) throw InvalidArgument("step_heads: keys of another width than the model's, expected self attention");
+  const int64_t d = options_.width;
+  const at::Tensor all = at::linear(x, in_proj_weight_, in_proj_bias_);
+  cache.append(all.narrow(-1, d, 2 * d));
+  // One new position sees all there are.
+  const Structure seen = x.size(1) == 1 ? Structure(Dense{}) : Structure(Causal{Alignment::kBottomRight});
+  return mix(split_heads(all.narrow(-1, 0, d), options_.heads), cache.heads(options_.heads), {.structure = seen});
 }
 
 SelectedWeights MultiHeadImpl::weights(const at::Tensor& query, const at::Tensor& key, const Attention& attention,

@@ -35,27 +35,20 @@ at::Tensor DecoderImpl::forward(at::Tensor x, const at::Tensor& memory, const At
   return norm ? norm(x) : x;
 }
 
-std::vector<DecoderCache> DecoderImpl::start(const at::Tensor& memory) {
-  std::vector<DecoderCache> caches(layers->size());
-  for (size_t i = 0; i < caches.size(); ++i) {
-    caches[i].memory = layer(static_cast<int64_t>(i)).multihead_attn->project(memory, memory);
+DecoderCache DecoderImpl::start(const at::Tensor& memory, const at::Tensor& lengths) {
+  DecoderCache cache{.self = std::vector<StepCache>(layers->size()), .memory = {}, .readers = Readers(memory.size(0), lengths)};
+  for (size_t i = 0; i < layers->size(); ++i) {
+    cache.memory.push_back(layer(static_cast<int64_t>(i)).multihead_attn->project(memory, memory));
   }
-  return caches;
+  return cache;
 }
 
-at::Tensor DecoderImpl::step(at::Tensor x, std::vector<DecoderCache>& caches, const Attention& cross) {
-  for (size_t i = 0; i < layers->size(); ++i) x = layer(static_cast<int64_t>(i)).step(x, caches[i], cross);
+at::Tensor DecoderImpl::step(at::Tensor x, DecoderCache& cache) {
+  for (size_t i = 0; i < layers->size(); ++i) {
+    DecoderLayerImpl& one = layer(static_cast<int64_t>(i));
+    x = one.cross_step(one.self_step(x, cache.self[i]), cache.memory[i], cache.readers);
+  }
   return norm ? norm(x) : x;
-}
-
-void reorder(std::vector<DecoderCache>& caches, const at::Tensor& rows) {
-  for (DecoderCache& cache : caches) {
-    for (HeadsCache* heads : {&cache.self, &cache.memory}) {
-      if (!heads->defined()) continue;
-      heads->key = heads->key.index_select(0, rows);
-      heads->value = heads->value.index_select(0, rows);
-    }
-  }
 }
 
 TransformerImpl::TransformerImpl(const TransformerOptions& o) {

@@ -2,10 +2,13 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <istream>
 #include <numeric>
 
+#include "data/file.h"
 #include "metrics/bleu.h"
 #include "translate/pictures.h"
 #include "translate/task.h"
@@ -52,6 +55,30 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
   return all;
 }
 
+namespace {
+
+constexpr const char* kLengthTitle = "Score against the length of the source";
+
+// The curves of another run, from the explanation that `fovea explain --out FILE.json` wrote of it.
+std::vector<explain::Curve> curves_of(const std::string& path) {
+  const nlohmann::json read = nlohmann::json::parse(data::read_file(path), nullptr, /*allow_exceptions=*/false);
+  std::vector<explain::Curve> curves;
+  for (const nlohmann::json& one : read.is_object() ? nlohmann::json::array({read}) : read) {
+    const explain::Explanation e = explain::from_json(one.dump(), path);
+    if (e.title != kLengthTitle) continue;
+    for (explain::Curve curve : e.plots.at(0).curves) {
+      curve.label = e.system + ": " + curve.label;
+      curves.push_back(std::move(curve));
+    }
+  }
+  if (curves.empty()) {
+    throw InvalidArgument("control: " + path + ": no picture of score against length, expected what `fovea explain RUN --out FILE.json` writes of a translation run");
+  }
+  return curves;
+}
+
+}  // namespace
+
 // BLEU and exact answers in groups of like length: a decoder that sees only the last state falls with it (S19), one that attends does not.
 explain::Explanation TranslationTask::length_curve() {
   constexpr size_t kJudged = 400, kGroups = 5;
@@ -82,14 +109,20 @@ explain::Explanation TranslationTask::length_curve() {
   }
   explain::Explanation e;
   e.system = system_;
-  e.title = "Score against the length of the source";
+  e.title = kLengthTitle;
   e.view = explain::View::kCurve;
   e.score = "log-probability";
   e.normaliser = "beam";
   e.structure = "the test split, in five groups of like length";
   e.scale = "per cent";
   e.plots.push_back({.title = "Longer sentences", .x_label = "source tokens", .y_label = "score", .curves = {bleu, exact}});
-  e.notes.push_back(fmt::format("{} sentences. The bottleneck control is seq2seq: train it on the same data and compare.", order.size()));
+  const std::string control = setting_.options.text("control");
+  e.notes.push_back(fmt::format("{} sentences.", order.size()));
+  if (control.empty()) {
+    e.notes.push_back("The bottleneck control is seq2seq: train it on the same data, explain it to a .json file and give that as control=FILE.");
+  } else {
+    for (explain::Curve& curve : curves_of(control)) e.plots[0].curves.push_back(std::move(curve));
+  }
   return e;
 }
 

@@ -57,6 +57,7 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("align", false, "predict: print the alignment of each line after ` ||| `"),
       Option("n_best", 1, "predict: so many answers a line, with log-probability and score").between(1, 1000),
       Option("forced", false, "predict: read source<TAB>target lines, print each target's log-probability and number of tokens"),
+      Option("control", "", "explain: a .json explanation of another run (seq2seq: the bottleneck) to draw in the plot of score against length"),
       Option("replace_unknown", false, "put the source word looked at most for an unknown one"),
   };
 }

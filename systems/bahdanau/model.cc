@@ -85,7 +85,7 @@ class BahdanauModel::Steps : public nn::StepModel {
     if (want_ == Want::kAttention) out.attention = model_.weights(memory_, state_);
     const at::Tensor context = model_.context(memory_, state_);
     state_ = model_.cell_(at::cat({word, context}, -1), state_);
-    out.log_probabilities = at::log_softmax(model_.output(state_, word, context), -1, at::kFloat);
+    out.logits = model_.output(state_, word, context);
     return out;
   }
 

@@ -107,7 +107,7 @@ class ConvS2SModel::Steps : public nn::StepModel {
     std::vector<at::Tensor> rows;
     const at::Tensor logits = model_.decode(memory_, prefix_, want_ == Want::kAttention ? &rows : nullptr);
     nn::StepOutput out;
-    out.log_probabilities = at::log_softmax(logits.select(1, -1), -1, at::kFloat);
+    out.logits = logits.select(1, -1);
     if (!rows.empty()) out.attention = at::stack(rows).mean(0).select(1, -1);
     return out;
   }

@@ -185,7 +185,7 @@ class LuongModel::Steps : public nn::StepModel {
     nn::StepOutput out;
     const at::Tensor state = model_.advance(model_.embed_target(tokens.to(memory_.states.device())), decoder_);
     if (want_ == Want::kAttention) out.attention = model_.weights(memory_, state, decoder_.t);
-    out.log_probabilities = at::log_softmax(model_.output_(model_.mix(memory_, state, decoder_)), -1, at::kFloat);
+    out.logits = model_.output_(model_.mix(memory_, state, decoder_));
     return out;
   }
 

@@ -39,7 +39,7 @@ class Seq2SeqModel::Steps : public nn::StepModel {
   nn::StepOutput step(const at::Tensor& tokens) override {
     at::Tensor states;
     std::tie(states, state_) = model_.decoder_->forward(model_.embed_target(tokens.to(state_.device()).unsqueeze(1)), state_);
-    return {at::log_softmax(model_.output_(states.squeeze(1)), -1, at::kFloat), {}};
+    return {model_.output_(states.squeeze(1)), {}};
   }
 
  private:

@@ -53,44 +53,46 @@ at::Tensor TransformerModel::logits(const Batch& batch) {
 class TransformerModel::Steps : public nn::StepModel {
  public:
   Steps(TransformerModel& model, const Batch& sources, Want want)
-      : model_(model), want_(want), memory_(model.encode(sources)), lengths_(sources.source_lengths),
-        caches_(model.transformer_->decoder->start(memory_)) {}
+      : model_(model), want_(want), cache_(model.transformer_->decoder->start(model.encode(sources), sources.source_lengths)) {}
 
-  void select(const at::Tensor& rows) override {
-    lengths_ = lengths_.index_select(0, rows);
-    nn::reorder(caches_, rows.to(memory_.device()));
-  }
+  void select(const at::Tensor& rows) override { cache_.select(rows); }
 
   nn::StepOutput step(const at::Tensor& tokens) override {
-    at::Tensor x = model_.embed(model_.target_, tokens.to(memory_.device()).unsqueeze(1), position_++);
-    nn::DecoderImpl& decoder = *model_.transformer_->decoder;
-    const nn::Attention cross{.key_lengths = lengths_};
+    const c10::Device device = model_.target_->weight.device();
+    at::Tensor x = model_.embed(model_.target_, tokens.to(device).unsqueeze(1), position_++);
     nn::StepOutput out;
-    if (want_ == Want::kAttention) out.attention = attention_of_step(x, decoder, cross);
-    x = decoder.step(x, caches_, cross);
-    out.log_probabilities = at::log_softmax(model_.project(x.squeeze(1)), -1, at::kFloat);
+    if (want_ == Want::kAttention) std::tie(x, out.attention) = attentive_step(x);
+    else x = model_.transformer_->decoder->step(x, cache_);
+    out.logits = model_.project(x.squeeze(1));
     return out;
   }
 
  private:
-  // The alignment layer's cross attention, on copies of the caches (tensors are shared, the step itself is repeated).
-  at::Tensor attention_of_step(at::Tensor x, nn::DecoderImpl& decoder, const nn::Attention& cross) {
-    std::vector<nn::DecoderCache> caches = caches_;
-    const int64_t layers = static_cast<int64_t>(caches.size());
+  // The step, and the alignment layer's cross attention in it: [rows, S].
+  std::pair<at::Tensor, at::Tensor> attentive_step(at::Tensor x) {
+    nn::DecoderImpl& decoder = *model_.transformer_->decoder;
+    const int64_t layers = static_cast<int64_t>(cache_.self.size());
     const int64_t chosen = (model_.config_.align_layer + layers) % layers;
-    for (int64_t l = 0; l < chosen; ++l) x = decoder.layer(l).step(x, caches[static_cast<size_t>(l)], cross);
-    nn::DecoderLayerImpl& layer = decoder.layer(chosen);
-    const at::Tensor y = layer.self_step(x, caches[static_cast<size_t>(chosen)]);
-    const at::Tensor weights =
-        layer.multihead_attn->cached_weights(layer.cross_attended(y), caches[static_cast<size_t>(chosen)].memory, cross).weights;
-    const at::Tensor rows = weights.squeeze(2);  // [B, heads, S]
-    return model_.config_.align_head < 0 ? rows.mean(1) : rows.select(1, model_.config_.align_head);
+    at::Tensor attention;
+    for (int64_t l = 0; l < layers; ++l) {
+      nn::DecoderLayerImpl& layer = decoder.layer(l);
+      const nn::HeadsCache& memory = cache_.memory[static_cast<size_t>(l)];
+      const at::Tensor y = layer.self_step(x, cache_.self[static_cast<size_t>(l)]);
+      if (l == chosen) {
+        const at::Tensor query = cache_.readers.gathered(layer.cross_attended(y));
+        const at::Tensor weights = layer.multihead_attn->cached_weights(query, memory, {.key_lengths = cache_.readers.lengths()}).weights;
+        const int64_t head = model_.config_.align_head;
+        const at::Tensor rows = head < 0 ? weights.mean(1) : weights.select(1, head);  // [memories, readers, S]
+        attention = cache_.readers.scattered(rows).squeeze(1);
+      }
+      x = layer.cross_step(y, memory, cache_.readers);
+    }
+    return {decoder.norm ? decoder.norm(x) : x, attention};
   }
 
   TransformerModel& model_;
   Want want_;
-  at::Tensor memory_, lengths_;
-  std::vector<nn::DecoderCache> caches_;
+  nn::DecoderCache cache_;
   int64_t position_ = 0;
 };
 

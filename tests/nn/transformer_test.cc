@@ -73,31 +73,44 @@ TEST(Transformer, CachedDecodingIsRecomputing) {
     model->eval();
     const torch::NoGradGuard no_grad;
     const at::Tensor memory = model->encoder->forward(torch::randn({2, 6, 24}));
-    const Attention cross{.key_lengths = torch::tensor({6, 3}, torch::kInt)};
+    const at::Tensor lengths = torch::tensor({6, 3}, torch::kInt);
     const at::Tensor target = torch::randn({2, 5, 24});
-    const at::Tensor whole = model->decoder->forward(target, memory, {.structure = Causal{}}, cross);
-    std::vector<DecoderCache> caches = model->decoder->start(memory);
+    const at::Tensor whole = model->decoder->forward(target, memory, {.structure = Causal{}}, {.key_lengths = lengths});
+    DecoderCache cache = model->decoder->start(memory, lengths);
     for (int64_t t = 0; t < 5; ++t) {
-      const at::Tensor one = model->decoder->step(target.narrow(1, t, 1), caches, cross);
+      const at::Tensor one = model->decoder->step(target.narrow(1, t, 1), cache);
       EXPECT_TRUE(close(one, whole.narrow(1, t, 1))) << "position " << t;
     }
   }
 }
 
-TEST(Transformer, ReorderedCachesFollowTheirRows) {
+// Rows share a memory, leave, change places: each goes on as if it had been decoded alone.
+TEST(Transformer, SelectedRowsGoOnAsTheyWere) {
   torch::manual_seed(4);
   Transformer model(small());
   model->eval();
   const torch::NoGradGuard no_grad;
-  const at::Tensor memory = torch::randn({2, 4, 24}), x = torch::randn({2, 2, 24});
-  std::vector<DecoderCache> straight = model->decoder->start(memory), turned = model->decoder->start(memory);
-  model->decoder->step(x.narrow(1, 0, 1), straight, {});
-  model->decoder->step(x.narrow(1, 0, 1), turned, {});
-  const at::Tensor rows = torch::tensor({1, 0}, torch::kLong);
-  reorder(turned, rows);
-  const at::Tensor a = model->decoder->step(x.narrow(1, 1, 1), straight, {});
-  const at::Tensor b = model->decoder->step(x.narrow(1, 1, 1).index_select(0, rows), turned, {});
-  EXPECT_TRUE(close(a.index_select(0, rows), b, 1e-6));
+  constexpr int64_t kSteps = 20;  // past the room a cache begins with
+  const at::Tensor memory = torch::randn({3, 4, 24}), lengths = torch::tensor({4, 2, 3}, torch::kInt);
+  DecoderCache cache = model->decoder->start(memory, lengths);
+  std::vector<int64_t> sentence = {0, 1, 2};  // of each row
+  at::Tensor read;                            // [rows, positions, 24]
+  const std::vector<std::vector<int64_t>> selections = {{0, 1, 2}, {0, 0, 1, 2, 2}, {1, 0, 2, 4, 3}, {0, 2, 3, 4}, {2, 3, 1}, {0, 1, 2}};
+  for (int64_t t = 0; t < kSteps; ++t) {
+    if (t < static_cast<int64_t>(selections.size())) {
+      const std::vector<int64_t>& rows = selections[static_cast<size_t>(t)];
+      cache.select(torch::tensor(rows, torch::kLong));
+      std::vector<int64_t> now;
+      for (const int64_t row : rows) now.push_back(sentence[static_cast<size_t>(row)]);
+      sentence = now;
+      if (read.defined()) read = read.index_select(0, torch::tensor(rows, torch::kLong));
+    }
+    const int64_t n = static_cast<int64_t>(sentence.size());
+    const at::Tensor x = torch::randn({n, 1, 24}), of = torch::tensor(sentence, torch::kLong);
+    read = read.defined() ? at::cat({read, x}, 1) : x;
+    const at::Tensor whole = model->decoder->forward(read, memory.index_select(0, of), {.structure = Causal{}}, {.key_lengths = lengths.index_select(0, of)});
+    EXPECT_TRUE(close(model->decoder->step(x, cache), whole.narrow(1, t, 1))) << "step " << t;
+  }
 }
 
 TEST(MultiHead, EqualsALoopOverHeads) {

@@ -78,6 +78,7 @@ def test_smoothing(files, smooth):
     assert score(folder, "bleu", "--tokenize", "none", "--smooth", smooth, "--json")["score"] == pytest.approx(expected.score, abs=1e-9)
 
 
+@pytest.mark.parametrize("files", [1, 4], indirect=True)
 @pytest.mark.parametrize("word_order", [0, 2])
 def test_chrf(files, word_order):
     folder, hypothesis, references = files

@@ -48,13 +48,21 @@ Tensor result_of(at::IntArrayRef sizes, const at::TensorOptions& options) {
                                    c10::typeMetaToScalarType(options.dtype()), std::nullopt);
 }
 
+// Empty, laid out as `like` is where its heads were split off whole rows ([batch, length, heads, width] in memory): joining
+// them again is then a view.
+Tensor empty_laid_out_as(const Tensor& like, std::vector<int64_t> sizes) {
+  if (!heads_inside_rows(like)) return result_of(sizes, like.options());
+  std::swap(sizes[1], sizes[2]);
+  return result_of(sizes, like.options()).transpose(1, 2);
+}
+
 Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
                    c10::string_view choices, at::TensorList arrays,
                    const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
                    bool return_lse, bool /*strict: the engine serves all, fused*/) {
   const Call call = call_of(query, key, value, choices, arrays, key_lengths, dropout_p, seed);
   const auto arithmetic = call.query.options().dtype(arithmetic_type(query));
-  Tensor output = result_of(sizes_like(query, value.size(-1)), query.options());
+  Tensor output = empty_laid_out_as(query, sizes_like(query, value.size(-1)));
   Tensor statistics = result_of(sizes_like(query, engine::kStatistics), arithmetic);
   Tensor lse =
       at::empty(return_lse ? sizes_like(query, std::nullopt) : std::vector<int64_t>{0}, arithmetic);
@@ -80,7 +88,8 @@ Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_ls
                               const OptionalTensor& seed, const Tensor& output,
                               const Tensor& statistics, at::IntArrayRef wanted) {
   const Call call = call_of(query, key, value, choices, arrays, key_lengths, dropout_p, seed);
-  const Tensor from_output = d_output.to(query.scalar_type()).contiguous();
+  const Tensor given = d_output.to(query.scalar_type());
+  const Tensor from_output = given.stride(-1) == 1 ? given : given.contiguous();
   const Tensor from_lse = d_lse ? d_lse->to(statistics.scalar_type()).contiguous() : Tensor();
   engine::Gradients gradients;
   gradients.output = view_of(from_output);
@@ -88,7 +97,7 @@ Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_ls
 
   const auto place = [&](const Tensor& argument, int64_t n, engine::View* view) {
     if (!wanted[n]) return nothing(argument);
-    Tensor gradient = result_of(argument.sizes(), argument.options());
+    Tensor gradient = empty_laid_out_as(argument, argument.sizes().vec());
     *view = view_of(gradient);
     return gradient;
   };

@@ -18,6 +18,13 @@ Tensor empty_like_query(const Tensor& query, std::optional<c10::SymInt> last, at
   return at::empty_symint(sizes, query.options().dtype(type));
 }
 
+// As the CPU's kernel lays it out.
+Tensor empty_laid_out_as(const Tensor& like, std::vector<c10::SymInt> sizes) {
+  if (!like.device().is_cpu() || !heads_inside_rows(like)) return at::empty_symint(sizes, like.options());
+  std::swap(sizes[1], sizes[2]);
+  return at::empty_symint(sizes, like.options()).transpose(1, 2);
+}
+
 Outputs attend_meta(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view,
                     at::TensorList, const OptionalTensor&, double, const OptionalTensor&,
                     bool return_lse, bool) {
@@ -29,7 +36,9 @@ Outputs attend_meta(const Tensor& query, const Tensor& key, const Tensor& value,
   }
   const auto type = arithmetic_type(query);
   const Tensor none = at::empty({0}, query.options().dtype(type));
-  return {empty_like_query(query, value.sym_size(-1), query.scalar_type()),
+  auto sizes = query.sym_sizes().vec();
+  sizes.back() = value.sym_size(-1);
+  return {empty_laid_out_as(query, sizes),
           return_lse ? empty_like_query(query, std::nullopt, type) : none,
           query.device().is_cuda()
               ? at::empty_like(none)
@@ -44,7 +53,8 @@ Gradients attend_backward_meta(const Tensor&, const OptionalTensor&, const Tenso
                                at::IntArrayRef wanted) {
   const auto give = [&](size_t n, const Tensor& argument) {
     if (!wanted[n] || !argument.is_floating_point()) return nothing(argument);
-    return at::empty_symint(argument.sym_sizes(), argument.options());
+    return n < 3 ? empty_laid_out_as(argument, argument.sym_sizes().vec())
+                 : at::empty_symint(argument.sym_sizes(), argument.options());
   };
   std::vector<Tensor> d_arrays;
   for (size_t n = 0; n < arrays.size(); ++n) d_arrays.push_back(give(3 + n, arrays[n]));

@@ -16,8 +16,8 @@ namespace fovea::nn {
 
 // One step of a model over `rows` hypotheses. Rows are hypotheses side by side, several a sentence.
 struct StepOutput {
-  at::Tensor log_probabilities;  // [rows, vocabulary]
-  at::Tensor attention;          // [rows, source length], or undefined
+  at::Tensor logits;     // [rows, vocabulary]: log-probabilities up to a constant in each row
+  at::Tensor attention;  // [rows, source length], or undefined
 };
 class StepModel {
  public:

@@ -1,6 +1,7 @@
 // The Transformer's layers (Vaswani et al. 2017), with PyTorch's names: self_attn, multihead_attn, linear1, linear2, norm1 ...
 #pragma once
 
+#include "fovea/nn/decoder_cache.h"
 #include "fovea/nn/multi_head.h"
 
 namespace fovea::nn {
@@ -29,26 +30,23 @@ class EncoderLayerImpl : public torch::nn::Module {
   torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
 
  private:
+  double dropout() const { return is_training() ? options_.dropout : 0; }
   LayerOptions options_;
 };
 TORCH_MODULE(EncoderLayer);
-
-// What a decoder layer keeps between steps.
-struct DecoderCache {
-  HeadsCache self, memory;
-};
 
 class DecoderLayerImpl : public torch::nn::Module {
  public:
   explicit DecoderLayerImpl(const LayerOptions& options);
   // x [B, T, width], memory [B, S, width]; `self` is the target's attention (causal), `cross` the memory's.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self, const Attention& cross);
-  // One position x [B, 1, width]; cache.memory must hold multihead_attn->project(memory, memory).
-  at::Tensor step(const at::Tensor& x, DecoderCache& cache, const Attention& cross);
+  // Decoding new positions x [rows, n, width] in two halves: the row's own positions, then the memory its readers share and
+  // the feed-forward net.
+  at::Tensor self_step(const at::Tensor& x, StepCache& cache);
+  at::Tensor cross_step(const at::Tensor& after_self, const HeadsCache& memory, const Readers& readers);
 
   // The first of the three sublayers alone, and what each attention is given: for pictures.
   at::Tensor after_self(const at::Tensor& x, const Attention& self);
-  at::Tensor self_step(const at::Tensor& x, DecoderCache& cache);
   at::Tensor self_attended(const at::Tensor& x) { return options_.order == NormOrder::kPre ? norm1(x) : x; }
   at::Tensor cross_attended(const at::Tensor& after_self) {
     return options_.order == NormOrder::kPre ? norm2(after_self) : after_self;
@@ -59,8 +57,7 @@ class DecoderLayerImpl : public torch::nn::Module {
   torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr}, norm3{nullptr};
 
  private:
-  template <class SelfAttention, class CrossAttention>
-  at::Tensor run(at::Tensor x, SelfAttention self, CrossAttention cross);
+  double dropout() const { return is_training() ? options_.dropout : 0; }
   LayerOptions options_;
 };
 TORCH_MODULE(DecoderLayer);

@@ -7,6 +7,7 @@
 #include <torch/nn.h>
 
 #include "fovea/attend.h"
+#include "fovea/nn/decoder_cache.h"
 
 namespace fovea::nn {
 
@@ -22,12 +23,6 @@ struct MultiHeadOptions {
 Structure keep(at::Tensor mask);  // true: may attend. Any broadcast of [B, H, L, S].
 Structure drop(at::Tensor mask);  // true: may not, as in torch.nn.MultiheadAttention
 
-// Keys and values of one attention, split into heads: [B, H, S, E].
-struct HeadsCache {
-  at::Tensor key, value;
-  bool defined() const { return key.defined(); }
-};
-
 struct Attention {
   Structure structure = Dense{};
   at::Tensor key_lengths = {};  // int [B]
@@ -42,12 +37,15 @@ class MultiHeadImpl : public torch::nn::Module {
                      const Attention& attention = {});
   at::Tensor forward(const at::Tensor& x, const Attention& attention = {}) { return forward(x, x, x, attention); }
 
+  // The same up to the output projection: [B, L, width], the heads side by side.
+  at::Tensor heads(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const Attention& attention);
+
   // Decoding: the keys and values of a memory, projected once.
   HeadsCache project(const at::Tensor& key, const at::Tensor& value);
-  // New queries against a cache that stays as it is (cross attention).
-  at::Tensor attend_cached(const at::Tensor& query, const HeadsCache& cache, const Attention& attention = {});
-  // New positions x [B, n, width] that see the cache and, causally, themselves, and join it (self attention).
-  at::Tensor step(const at::Tensor& x, HeadsCache& cache);
+  // The heads of new queries against a cache that stays as it is (cross attention).
+  at::Tensor cached_heads(const at::Tensor& query, const HeadsCache& cache, const Attention& attention);
+  // Those of new positions x [B, n, width] that see the cache and, causally, themselves, and join it (self attention).
+  at::Tensor step_heads(const at::Tensor& x, StepCache& cache);
 
   // The weights of chosen rows and heads, for pictures.
   SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Attention& attention,
@@ -57,6 +55,8 @@ class MultiHeadImpl : public torch::nn::Module {
 
   const MultiHeadOptions& options() const { return options_; }
 
+  torch::nn::Linear out_proj{nullptr};
+
  private:
   void reset();
   at::Tensor project_query(const at::Tensor& query);
@@ -65,7 +65,6 @@ class MultiHeadImpl : public torch::nn::Module {
   MultiHeadOptions options_;
   at::Tensor in_proj_weight_, in_proj_bias_;                  // [3 width, width] and [3 width]
   at::Tensor q_proj_weight_, k_proj_weight_, v_proj_weight_;  // where widths differ
-  torch::nn::Linear out_proj_{nullptr};
 };
 TORCH_MODULE(MultiHead);
 

@@ -27,18 +27,15 @@ class DecoderImpl : public torch::nn::Module {
   DecoderImpl(const LayerOptions& layer, int64_t layers, bool final_norm);
   at::Tensor forward(at::Tensor x, const at::Tensor& memory, const Attention& self, const Attention& cross);
 
-  // Decoding one position at a time: as many caches as layers, the memory projected once.
-  std::vector<DecoderCache> start(const at::Tensor& memory);
-  at::Tensor step(at::Tensor x, std::vector<DecoderCache>& caches, const Attention& cross);
+  // Decoding one position at a time: the memory [B, S, width] is projected once; lengths int [B] or undefined.
+  DecoderCache start(const at::Tensor& memory, const at::Tensor& lengths = {});
+  at::Tensor step(at::Tensor x, DecoderCache& cache);
 
   torch::nn::ModuleList layers{nullptr};
   torch::nn::LayerNorm norm{nullptr};
   DecoderLayerImpl& layer(int64_t i) { return *layers->at<DecoderLayerImpl>(i).as<DecoderLayerImpl>(); }
 };
 TORCH_MODULE(Decoder);
-
-// Keeps the rows of every cache that `rows` (int64) names: a beam's survivors.
-void reorder(std::vector<DecoderCache>& caches, const at::Tensor& rows);
 
 class TransformerImpl : public torch::nn::Module {
  public:

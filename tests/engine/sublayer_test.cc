@@ -1,0 +1,111 @@
+#include "engine/sublayer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "engine/best.h"
+#include "engine/random.h"
+#include "tests/engine/targets.h"
+
+namespace fovea::engine::testing {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats normal(size_t n, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> distribution;
+  Floats out(n);
+  for (float& x : out) x = distribution(generator);
+  return out;
+}
+
+class Sublayer : public TargetTest {};
+
+// Widths around whole vectors of every target; the formula in double.
+TEST_P(Sublayer, AddsDropsAndNormalises) {
+  for (const size_t width : {1u, 3u, 8u, 16u, 17u, 31u, 256u}) {
+    for (const double p : {0.0, 0.3}) {
+      constexpr size_t kRows = 5;
+      const Floats x = normal(kRows * width, 1), y = normal(kRows * width, 2), shift = normal(width, 3), weight = normal(width, 4), bias = normal(width, 5);
+      Floats sum = y, out(kRows * width), stats(2 * kRows);
+      const Dropout dropout = make_dropout(p, 7);
+      const AddNorm<float> what{.width = width, .shift = shift.data(), .weight = weight.data(), .bias = bias.data(), .epsilon = 1e-5f, .dropout = dropout};
+      sublayer_kernels<float>().add_norm(what, 1, kRows, x.data(), sum.data(), out.data(), stats.data());
+      EXPECT_EQ(sum[0], y[0]) << "a row outside the range";
+      for (size_t r = 1; r < kRows; ++r) {
+        std::vector<double> s(width);
+        double mean = 0, variance = 0;
+        for (size_t c = 0; c < width; ++c) {
+          const bool dropped = random_pair(random_row(7, 0, 0, r), static_cast<uint32_t>(c)) < dropout.threshold;
+          s[c] = x[r * width + c] + (dropped ? 0.0 : (static_cast<double>(y[r * width + c]) + shift[c]) / (1 - p));
+          mean += s[c] / static_cast<double>(width);
+        }
+        for (const double v : s) variance += (v - mean) * (v - mean) / static_cast<double>(width);
+        for (size_t c = 0; c < width; ++c) {
+          EXPECT_NEAR(sum[r * width + c], s[c], 2e-6 * (1 + std::fabs(s[c])));
+          EXPECT_NEAR(out[r * width + c], (s[c] - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c], width == 1 ? 1e-3 : 2e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Sublayer, RectifiesAndKeepsNan) {
+  constexpr size_t kWidth = 19, kRows = 3;
+  const Floats shift = normal(kWidth, 8);
+  const Floats before = normal(kRows * kWidth, 9);
+  Floats y = before, gradient(kRows * kWidth, 1), columns(kWidth, 0);
+  y[4] = NAN;
+  const Dropout dropout = make_dropout(0.25, 3);
+  sublayer_kernels<float>().rectify(shift.data(), dropout, kWidth, 0, kRows, y.data());
+  sublayer_kernels<float>().rectify_backward(dropout.scale, kWidth, 0, kRows, y.data(), gradient.data(), columns.data());
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t r = i / kWidth, c = i % kWidth;
+    const bool dropped = random_pair(random_row(3, 0, 0, r), static_cast<uint32_t>(c)) < dropout.threshold;
+    if (i == 4) {
+      EXPECT_TRUE(dropped ? y[i] == 0 : std::isnan(y[i]));
+      continue;
+    }
+    const float value = before[i] + shift[c];
+    EXPECT_FLOAT_EQ(y[i], dropped || value <= 0 ? 0 : value / 0.75f);
+    EXPECT_FLOAT_EQ(gradient[i], dropped || value <= 0 ? 0 : 1 / 0.75f);
+  }
+}
+
+TEST_P(Sublayer, FindsTheBestOfARowAndItsLogSumExp) {
+  for (const size_t n : {1u, 7u, 16u, 33u, 1000u}) {
+    Floats x = normal(n, 20);
+    if (n > 20) x[3] = x[19] = x[11] = 9;  // equal ones come by place
+    const size_t k = std::min<size_t>(n, 6);
+    Floats values(k);
+    std::vector<int64_t> places(k);
+    const double lse = best_of_row(x.data(), n, k, values.data(), places.data());
+    double sum = 0;
+    for (const float v : x) sum += std::exp(static_cast<double>(v));
+    EXPECT_NEAR(lse, std::log(sum), 1e-6);
+    std::vector<int64_t> expected(n);
+    for (size_t i = 0; i < n; ++i) expected[i] = static_cast<int64_t>(i);
+    std::stable_sort(expected.begin(), expected.end(), [&](int64_t a, int64_t b) { return x[static_cast<size_t>(a)] > x[static_cast<size_t>(b)]; });
+    for (size_t i = 0; i < k; ++i) {
+      EXPECT_EQ(places[i], expected[i]);
+      EXPECT_EQ(values[i], x[static_cast<size_t>(expected[i])]);
+    }
+  }
+}
+
+TEST_P(Sublayer, LeavesOutWhatIsNoNumber) {
+  Floats x(40, -INFINITY), values(3);
+  std::vector<int64_t> places(3);
+  x[5] = NAN;
+  x[38] = 1;
+  best_of_row(x.data(), x.size(), 3, values.data(), places.data());
+  EXPECT_EQ(places, (std::vector<int64_t>{38, -1, -1}));
+}
+
+FOVEA_FOR_EVERY_TARGET(Sublayer);
+
+}  // namespace
+}  // namespace fovea::engine::testing
