@@ -12,7 +12,8 @@ namespace {
 
 // More rows than this pay for packing the keys.
 constexpr size_t kMostRows = 16;
-constexpr size_t kFewestKeys = 256;
+// So do more than this with fewer keys.
+constexpr size_t kFewRows = 4, kFewestKeys = 256;
 // Keys of a ticket: long enough that a merge is nothing, short enough that one head of a few thousand keys uses every core.
 constexpr size_t kChunkKeys = 1024;
 
@@ -209,7 +210,9 @@ std::string against_decode(const Problem& problem, const Geometry& g) {
   if (g.group * g.max_queries > kMostRows) {
     return std::to_string(g.group * g.max_queries) + " query rows share a key head, at most " + std::to_string(kMostRows);
   }
-  if (g.max_keys < kFewestKeys) return std::to_string(g.max_keys) + " keys, at least " + std::to_string(kFewestKeys);
+  if (g.max_keys < kFewestKeys && g.group * g.max_queries > kFewRows) {
+    return std::to_string(g.max_keys) + " keys, at least " + std::to_string(kFewestKeys) + " for more than " + std::to_string(kFewRows) + " query rows";
+  }
   if (make_structure(problem, g)->irregular()) return "the structure is not one range of keys for each query";
   return "";
 }

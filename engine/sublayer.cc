@@ -19,17 +19,23 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using V = hn::Vec<hn::ScalableTag<T>>;
 
-// Vectors of a row, the last one short: lanes past its end are read as zero and not written.
+// Vectors of a row, the last one short: lanes past its end are zero and not written. (Not all targets load masked where memory is
+// not aligned.)
 template <class T>
 HWY_INLINE V<T> load(const T* from, size_t left) {
   const hn::ScalableTag<T> d;
-  return left >= hn::Lanes(d) ? hn::LoadU(d, from) : hn::MaskedLoad(hn::FirstN(d, left), d, from);
+  if (left >= hn::Lanes(d)) return hn::LoadU(d, from);
+  HWY_ALIGN T last[HWY_LANES(T)] = {};
+  for (size_t i = 0; i < left; ++i) last[i] = from[i];
+  return hn::Load(d, last);
 }
 template <class T>
 HWY_INLINE void store(V<T> v, T* to, size_t left) {
   const hn::ScalableTag<T> d;
-  if (left >= hn::Lanes(d)) hn::StoreU(v, d, to);
-  else hn::BlendedStore(v, hn::FirstN(d, left), d, to);
+  if (left >= hn::Lanes(d)) return hn::StoreU(v, d, to);
+  HWY_ALIGN T last[HWY_LANES(T)];
+  hn::Store(v, d, last);
+  for (size_t i = 0; i < left; ++i) to[i] = last[i];
 }
 template <class T>
 HWY_INLINE V<T> first(V<T> v, size_t left) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "explain/explanation.h"
 #include "fovea/error.h"
 #include "systems/session.h"
 #include "translate/codec.h"
@@ -72,6 +73,27 @@ TEST_F(Systems, HostileLinesGetASensibleAnswer) {
   EXPECT_EQ(said[1], "");
   EXPECT_EQ(said[2], "");
   EXPECT_EQ(said[0], lines(predict("transformer", "a h\n", {"beam=2"}))[0]);  // company changes nothing
+}
+
+TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
+  const std::vector<std::string> small = {"epochs=1", "width=8", "embedding=8", "tokens=words"};
+  train("seq2seq", small, tiny());
+  train("bahdanau", small, tiny());
+  systems::Run control = systems::open(base_ / "seq2seq", "cpu", 1);
+  std::string json = "[";
+  for (const explain::Explanation& e : systems::explain(control, nullptr)) json += (json.size() > 1 ? "," : "") + explain::to_json(e);
+  write("control.json", json + "]");
+  write("other.json", "[]");
+  systems::Run run = systems::open(base_ / "bahdanau", "cpu", 1, {"control=" + (base_ / "control.json").string()});
+  std::vector<std::string> labels;
+  for (const explain::Explanation& e : systems::explain(run, nullptr)) {
+    for (const explain::Plot& plot : e.plots) {
+      for (const explain::Curve& curve : plot.curves) labels.push_back(curve.label);
+    }
+  }
+  EXPECT_EQ(labels, (std::vector<std::string>{"BLEU", "exact, per cent", "seq2seq: BLEU", "seq2seq: exact, per cent"}));
+  systems::Run wrong = systems::open(base_ / "bahdanau", "cpu", 1, {"control=" + (base_ / "other.json").string()});
+  EXPECT_THROW(systems::explain(wrong, nullptr), InvalidArgument);
 }
 
 TEST_F(Systems, WrongInputIsOneLineAndLosesNothing) {
