@@ -44,8 +44,10 @@ class Kept {
   int64_t* places_;
 };
 
-// A vector is looked into only where one of its lanes is larger than the least kept: k log(n / k) times in a row in random order.
-double best_of_row(const float* HWY_RESTRICT x, size_t n, size_t k, float* values, int64_t* places) {
+// A vector is looked into only where one of its lanes is larger than the least kept: k log(n / k)
+// times in a row in random order.
+double best_of_row(const float* HWY_RESTRICT x, size_t n, size_t k, float* values,
+                   int64_t* places) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
   Kept kept(k, values, places);

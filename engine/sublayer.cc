@@ -19,8 +19,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using V = hn::Vec<hn::ScalableTag<T>>;
 
-// Vectors of a row, the last one short: lanes past its end are zero and not written. (Not all targets load masked where memory is
-// not aligned.)
+// Vectors of a row, the last one short: lanes past its end are zero and not written. (Not all
+// targets load masked where memory is not aligned.)
 template <class T>
 HWY_INLINE V<T> load(const T* from, size_t left) {
   const hn::ScalableTag<T> d;
@@ -43,12 +43,14 @@ HWY_INLINE V<T> first(V<T> v, size_t left) {
   return left >= hn::Lanes(d) ? v : hn::IfThenElseZero(hn::FirstN(d, left), v);
 }
 
-// out[c] = in[c] kept and scaled, or 0. A plain integer loop: the compiler vectorises it for each target.
+// out[c] = in[c] kept and scaled, or 0. A plain integer loop: the compiler vectorises it for each
+// target.
 template <class T>
 HWY_INLINE void drop_row(const Dropout& dropout, size_t r, size_t width, const T* in, T* out) {
   const uint64_t row = random_row(dropout.seed, 0, 0, r);
   const T scale = static_cast<T>(dropout.scale);
-  for (size_t c = 0; c < width; ++c) out[c] = random_pair(row, static_cast<uint32_t>(c)) < dropout.threshold ? T(0) : scale * in[c];
+  for (size_t c = 0; c < width; ++c)
+    out[c] = random_pair(row, static_cast<uint32_t>(c)) < dropout.threshold ? T(0) : scale * in[c];
 }
 
 template <class T>
@@ -73,18 +75,21 @@ void add_norm(const AddNorm<T>& what, size_t from, size_t to, const T* x, T* y, 
       const V<T> s = first<T>(hn::Sub(load(sum + c, width - c), centre), width - c);
       squares = hn::MulAdd(s, s, squares);
     }
-    const T inverse = 1 / std::sqrt(sum_of_lanes(d, squares) / static_cast<T>(width) + what.epsilon);
+    const T inverse =
+        1 / std::sqrt(sum_of_lanes(d, squares) / static_cast<T>(width) + what.epsilon);
     T* HWY_RESTRICT normal = out + r * width;
-    for (size_t c = 0; c < width; ++c) normal[c] = (sum[c] - mean) * inverse * what.weight[c] + what.bias[c];
+    for (size_t c = 0; c < width; ++c)
+      normal[c] = (sum[c] - mean) * inverse * what.weight[c] + what.bias[c];
     stats[2 * r] = mean;
     stats[2 * r + 1] = inverse;
   }
 }
 
-// With n = (sum - mean) / sqrt(...) and g = d_out * weight: d sum = (g - mean(g) - n mean(g n)) / sqrt(...).
+// With n = (sum - mean) / sqrt(...) and g = d_out * weight: d sum = (g - mean(g) - n mean(g n)) /
+// sqrt(...).
 template <class T>
-void add_norm_backward(const AddNorm<T>& what, size_t from, size_t to, const T* sums, const T* stats, const T* d_out, T* d_x, T* d_y,
-                       T* columns) {
+void add_norm_backward(const AddNorm<T>& what, size_t from, size_t to, const T* sums,
+                       const T* stats, const T* d_out, T* d_x, T* d_y, T* columns) {
   const hn::ScalableTag<T> d;
   const size_t lanes = hn::Lanes(d), width = what.width;
   T* HWY_RESTRICT d_weight = columns;
@@ -97,7 +102,8 @@ void add_norm_backward(const AddNorm<T>& what, size_t from, size_t to, const T* 
     V<T> total = hn::Zero(d), along = hn::Zero(d);
     for (size_t c = 0; c < width; c += lanes) {
       const size_t left = width - c;
-      const V<T> n = hn::Mul(hn::Sub(load(sum + c, left), mean), inverse), given = load(g + c, left);
+      const V<T> n = hn::Mul(hn::Sub(load(sum + c, left), mean), inverse),
+                 given = load(g + c, left);
       const V<T> weighed = hn::Mul(given, load(what.weight + c, left));
       total = hn::Add(total, weighed);
       along = hn::MulAdd(weighed, n, along);
@@ -105,7 +111,8 @@ void add_norm_backward(const AddNorm<T>& what, size_t from, size_t to, const T* 
       store(hn::Add(given, load(d_bias + c, left)), d_bias + c, left);
     }
     const T share = 1 / static_cast<T>(width);
-    const V<T> a = hn::Set(d, sum_of_lanes(d, total) * share), b = hn::Set(d, sum_of_lanes(d, along) * share);
+    const V<T> a = hn::Set(d, sum_of_lanes(d, total) * share),
+               b = hn::Set(d, sum_of_lanes(d, along) * share);
     T* HWY_RESTRICT dx = d_x + r * width;
     for (size_t c = 0; c < width; c += lanes) {
       const size_t left = width - c;
@@ -132,7 +139,8 @@ void rectify(const T* shift, const Dropout& dropout, size_t width, size_t from, 
 }
 
 template <class T>
-void rectify_backward(double scale, size_t width, size_t from, size_t to, const T* y, T* d_y, T* columns) {
+void rectify_backward(double scale, size_t width, size_t from, size_t to, const T* y, T* d_y,
+                      T* columns) {
   const T factor = static_cast<T>(scale);
   for (size_t r = from; r < to; ++r) {
     const T* HWY_RESTRICT row = y + r * width;
@@ -148,7 +156,8 @@ void rectify_backward(double scale, size_t width, size_t from, size_t to, const 
 
 template <class T>
 SublayerKernels<T> kernels() {
-  return {&sublayer::add_norm<T>, &sublayer::add_norm_backward<T>, &sublayer::rectify<T>, &sublayer::rectify_backward<T>};
+  return {&sublayer::add_norm<T>, &sublayer::add_norm_backward<T>, &sublayer::rectify<T>,
+          &sublayer::rectify_backward<T>};
 }
 SublayerKernels<float> sublayer_f32() { return kernels<float>(); }
 SublayerKernels<double> sublayer_f64() { return kernels<double>(); }

@@ -28,7 +28,8 @@ std::vector<int64_t> listed(const at::Tensor& numbers) {
 void StepCache::append(const at::Tensor& both) {
   const int64_t wanted = length_ + both.size(1);
   if (!store_.defined() || store_.size(1) < wanted) {
-    const at::Tensor larger = at::empty({both.size(0), std::max(2 * wanted, kLeastRoom), both.size(2)}, both.options());
+    const at::Tensor larger =
+        at::empty({both.size(0), std::max(2 * wanted, kLeastRoom), both.size(2)}, both.options());
     if (store_.defined()) larger.narrow(1, 0, length_).copy_(store_.narrow(1, 0, length_));
     store_ = larger;
     spare_ = at::Tensor();
@@ -38,7 +39,8 @@ void StepCache::append(const at::Tensor& both) {
 }
 
 HeadsCache StepCache::heads(int64_t heads) const {
-  const at::Tensor there = store_.narrow(1, 0, length_).unflatten(-1, {2, heads, store_.size(2) / (2 * heads)});
+  const at::Tensor there =
+      store_.narrow(1, 0, length_).unflatten(-1, {2, heads, store_.size(2) / (2 * heads)});
   return {there.select(2, 0).transpose(1, 2), there.select(2, 1).transpose(1, 2)};
 }
 
@@ -59,7 +61,8 @@ Readers::Readers(int64_t memories, at::Tensor lengths)
 }
 
 at::Tensor Readers::select(const at::Tensor& rows) {
-  std::vector<int64_t> kept, readers, slot_of;  // memories in order, how many rows read each, a row's place among them
+  std::vector<int64_t> kept, readers,
+      slot_of;  // memories in order, how many rows read each, a row's place among them
   int64_t before = -1;
   for (const int64_t row : listed(rows)) {
     const int64_t memory = memory_of_[static_cast<size_t>(row)];
@@ -78,7 +81,8 @@ at::Tensor Readers::select(const at::Tensor& rows) {
   for (int64_t m = 0, first = 0; m < memories_; first += readers[static_cast<size_t>(m)], ++m) {
     const int64_t n = readers[static_cast<size_t>(m)];
     memory_of_.insert(memory_of_.end(), static_cast<size_t>(n), m);
-    for (int64_t k = 0; k < most; ++k) slots.push_back(first + std::min(k, n - 1));  // spare slots repeat the last reader
+    for (int64_t k = 0; k < most; ++k)
+      slots.push_back(first + std::min(k, n - 1));  // spare slots repeat the last reader
   }
   slots_ = rows_ = at::Tensor();
   if (slots.size() != memory_of_.size()) {

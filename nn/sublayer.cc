@@ -29,11 +29,13 @@ T* data(const Tensor& x) {
 template <class Body>
 void over_rows(int64_t rows, const Body& body) {
   at::parallel_for(0, (rows + kBlock - 1) / kBlock, 1, [&](int64_t from, int64_t to) {
-    for (int64_t b = from; b < to; ++b) body(static_cast<size_t>(b * kBlock), static_cast<size_t>(std::min(rows, (b + 1) * kBlock)));
+    for (int64_t b = from; b < to; ++b)
+      body(static_cast<size_t>(b * kBlock), static_cast<size_t>(std::min(rows, (b + 1) * kBlock)));
   });
 }
 
-// body(first, last, sums) for blocks of rows; returns the blocks' sums [count, width] added up, in order.
+// body(first, last, sums) for blocks of rows; returns the blocks' sums [count, width] added up, in
+// order.
 template <class T, class Body>
 Tensor sums_over_rows(const Tensor& x, int64_t count, const Body& body) {
   const int64_t blocks = (x.size(0) + kBlock - 1) / kBlock;
@@ -57,15 +59,20 @@ struct Norm {
 
   template <class T>
   engine::AddNorm<T> kernel() const {
-    return {.width = static_cast<size_t>(weight.size(0)), .shift = data<T>(shift), .weight = data<T>(weight), .bias = data<T>(bias),
-            .epsilon = static_cast<T>(epsilon), .dropout = dropout};
+    return {.width = static_cast<size_t>(weight.size(0)),
+            .shift = data<T>(shift),
+            .weight = data<T>(weight),
+            .bias = data<T>(bias),
+            .epsilon = static_cast<T>(epsilon),
+            .dropout = dropout};
   }
   // `y` becomes x + dropout(y + shift); returns its norm, and the rows' statistics.
   std::pair<Tensor, Tensor> forward(const Tensor& x, const Tensor& y) const {
     const Tensor out = at::empty_like(y), stats = at::empty({y.size(0), 2}, y.options());
     with_type(y, [&]<class T>(T) {
       over_rows(y.size(0), [&](size_t first, size_t last) {
-        engine::sublayer_kernels<T>().add_norm(kernel<T>(), first, last, data<T>(x), data<T>(y), data<T>(out), data<T>(stats));
+        engine::sublayer_kernels<T>().add_norm(kernel<T>(), first, last, data<T>(x), data<T>(y),
+                                               data<T>(out), data<T>(stats));
       });
     });
     return {out, stats};
@@ -77,7 +84,8 @@ struct Norm {
     const Tensor d_x = at::empty_like(sum), d_y = dropout ? at::empty_like(sum) : d_x;
     const Tensor columns = with_type(sum, [&]<class T>(T) {
       return sums_over_rows<T>(sum, 3, [&](size_t first, size_t last, T* sums) {
-        engine::sublayer_kernels<T>().add_norm_backward(kernel<T>(), first, last, data<T>(sum), data<T>(stats), data<T>(d_out),
+        engine::sublayer_kernels<T>().add_norm_backward(kernel<T>(), first, last, data<T>(sum),
+                                                        data<T>(stats), data<T>(d_out),
                                                         data<T>(d_x), data<T>(d_y), sums);
       });
     });
@@ -88,7 +96,8 @@ struct Norm {
 void rectify(const Tensor& y, const Tensor& shift, const Dropout& dropout) {
   with_type(y, [&]<class T>(T) {
     over_rows(y.size(0), [&](size_t first, size_t last) {
-      engine::sublayer_kernels<T>().rectify(data<T>(shift), dropout, static_cast<size_t>(y.size(1)), first, last, data<T>(y));
+      engine::sublayer_kernels<T>().rectify(data<T>(shift), dropout, static_cast<size_t>(y.size(1)),
+                                            first, last, data<T>(y));
     });
   });
 }
@@ -97,13 +106,14 @@ void rectify(const Tensor& y, const Tensor& shift, const Dropout& dropout) {
 Tensor rectify_backward(const Tensor& y, const Tensor& d_y, const Dropout& dropout) {
   return with_type(y, [&]<class T>(T) {
     return sums_over_rows<T>(y, 1, [&](size_t first, size_t last, T* sums) {
-      engine::sublayer_kernels<T>().rectify_backward(dropout.scale, static_cast<size_t>(y.size(1)), first, last, data<T>(y),
-                                                     data<T>(d_y), sums);
+      engine::sublayer_kernels<T>().rectify_backward(dropout.scale, static_cast<size_t>(y.size(1)),
+                                                     first, last, data<T>(y), data<T>(d_y), sums);
     });
   })[0];
 }
 
-// What dropout multiplies by, as a tensor: for the derivative of the derivative, which libtorch takes of the plain formula.
+// What dropout multiplies by, as a tensor: for the derivative of the derivative, which libtorch
+// takes of the plain formula.
 Tensor factors(const Dropout& dropout, int64_t rows, const Tensor& column) {
   const Tensor ones = at::ones({rows, column.size(0)}, column.options());
   rectify(ones, at::zeros_like(column), dropout);
@@ -111,7 +121,8 @@ Tensor factors(const Dropout& dropout, int64_t rows, const Tensor& column) {
 }
 
 Dropout draw(double p) {
-  return engine::make_dropout(p, p > 0 ? static_cast<uint64_t>(at::randint(INT64_MAX, {}, at::kLong).item<int64_t>()) : 0);
+  return engine::make_dropout(
+      p, p > 0 ? static_cast<uint64_t>(at::randint(INT64_MAX, {}, at::kLong).item<int64_t>()) : 0);
 }
 // The second of two in one node.
 Dropout second(Dropout dropout) {
@@ -126,29 +137,38 @@ void save(AutogradContext* context, variable_list tensors, const Norm& norm) {
   context->saved_data["threshold"] = static_cast<int64_t>(norm.dropout.threshold);
   context->saved_data["scale"] = norm.dropout.scale;
 }
-Norm saved_norm(AutogradContext* context, const Tensor& shift, const Tensor& weight, const Tensor& bias) {
+Norm saved_norm(AutogradContext* context, const Tensor& shift, const Tensor& weight,
+                const Tensor& bias) {
   auto& saved = context->saved_data;
-  return {shift, weight, bias, saved["epsilon"].toDouble(),
-          {.seed = static_cast<uint64_t>(saved["seed"].toInt()), .threshold = static_cast<uint32_t>(saved["threshold"].toInt()),
+  return {shift,
+          weight,
+          bias,
+          saved["epsilon"].toDouble(),
+          {.seed = static_cast<uint64_t>(saved["seed"].toInt()),
+           .threshold = static_cast<uint32_t>(saved["threshold"].toInt()),
            .scale = saved["scale"].toDouble()}};
 }
 
 // Gradients of `formula` of the inputs, which can be differentiated again.
 template <class Formula>
-variable_list differentiable(const variable_list& inputs, const Tensor& d_out, const Formula& formula) {
+variable_list differentiable(const variable_list& inputs, const Tensor& d_out,
+                             const Formula& formula) {
   variable_list wanted;
   for (const Tensor& x : inputs) {
     if (x.requires_grad()) wanted.push_back(x);
   }
-  const variable_list found = torch::autograd::grad({formula()}, wanted, {d_out}, /*retain_graph=*/true, /*create_graph=*/true);
+  const variable_list found = torch::autograd::grad({formula()}, wanted, {d_out},
+                                                    /*retain_graph=*/true, /*create_graph=*/true);
   variable_list all;
-  for (size_t i = 0, k = 0; i < inputs.size(); ++i) all.push_back(inputs[i].requires_grad() ? found[k++] : Tensor());
+  for (size_t i = 0, k = 0; i < inputs.size(); ++i)
+    all.push_back(inputs[i].requires_grad() ? found[k++] : Tensor());
   return all;
 }
 
 struct ProjectAddNorm : Function<ProjectAddNorm> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& y, const Tensor& weight, const Tensor& shift,
-                        const Tensor& gain, const Tensor& bias, double epsilon, Dropout dropout) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& y,
+                        const Tensor& weight, const Tensor& shift, const Tensor& gain,
+                        const Tensor& bias, double epsilon, Dropout dropout) {
     const Norm norm{shift, gain, bias, epsilon, dropout};
     const Tensor sum = at::mm(y, weight.t());
     auto [out, stats] = norm.forward(x, sum);
@@ -162,12 +182,19 @@ struct ProjectAddNorm : Function<ProjectAddNorm> {
     variable_list all;
     if (at::GradMode::is_enabled()) {
       all = differentiable({s.begin(), s.begin() + 6}, given[0], [&] {
-        return at::layer_norm(x + at::linear(y, weight, s[3]) * factors(norm.dropout, x.size(0), s[3]), s[4].sizes(), s[4], s[5], norm.epsilon);
+        return at::layer_norm(
+            x + at::linear(y, weight, s[3]) * factors(norm.dropout, x.size(0), s[3]), s[4].sizes(),
+            s[4], s[5], norm.epsilon);
       });
     } else {
       const Norm::Gradients g = norm.backward(s[6], s[7], given[0].contiguous());
       const auto wanted = [&](size_t n) { return context->needs_input_grad(n); };
-      all = {g.x, wanted(1) ? at::mm(g.y, weight) : Tensor(), wanted(2) ? at::mm(g.y.t(), y) : Tensor(), g.shift, g.weight, g.bias};
+      all = {g.x,
+             wanted(1) ? at::mm(g.y, weight) : Tensor(),
+             wanted(2) ? at::mm(g.y.t(), y) : Tensor(),
+             g.shift,
+             g.weight,
+             g.bias};
     }
     all.resize(8);
     return all;
@@ -175,8 +202,9 @@ struct ProjectAddNorm : Function<ProjectAddNorm> {
 };
 
 struct FeedForwardAddNorm : Function<FeedForwardAddNorm> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& in, const Tensor& in_shift, const Tensor& weight,
-                        const Tensor& shift, const Tensor& gain, const Tensor& bias, double epsilon, Dropout dropout) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& in,
+                        const Tensor& in_shift, const Tensor& weight, const Tensor& shift,
+                        const Tensor& gain, const Tensor& bias, double epsilon, Dropout dropout) {
     const Norm norm{shift, gain, bias, epsilon, dropout};
     const Tensor hidden = at::mm(x, in.t());
     rectify(hidden, in_shift, second(dropout));
@@ -192,13 +220,17 @@ struct FeedForwardAddNorm : Function<FeedForwardAddNorm> {
     variable_list all;
     if (at::GradMode::is_enabled()) {
       all = differentiable({s.begin(), s.begin() + 7}, given[0], [&] {
-        const Tensor h = at::relu(at::linear(x, in, s[2])) * factors(second(norm.dropout), x.size(0), s[2]);
-        return at::layer_norm(x + at::linear(h, weight, s[4]) * factors(norm.dropout, x.size(0), s[4]), s[5].sizes(), s[5], s[6], norm.epsilon);
+        const Tensor h =
+            at::relu(at::linear(x, in, s[2])) * factors(second(norm.dropout), x.size(0), s[2]);
+        return at::layer_norm(
+            x + at::linear(h, weight, s[4]) * factors(norm.dropout, x.size(0), s[4]), s[5].sizes(),
+            s[5], s[6], norm.epsilon);
       });
     } else {
       const Norm::Gradients g = norm.backward(s[8], s[9], given[0].contiguous());
       const auto wanted = [&](size_t n) { return context->needs_input_grad(n); };
-      const Tensor d_weight = wanted(3) ? at::mm(g.y.t(), hidden) : Tensor(), d_hidden = at::mm(g.y, weight);
+      const Tensor d_weight = wanted(3) ? at::mm(g.y.t(), hidden) : Tensor(),
+                   d_hidden = at::mm(g.y, weight);
       const Tensor d_in_shift = rectify_backward(hidden, d_hidden, norm.dropout);
       const Tensor d_in = wanted(1) ? at::mm(d_hidden.t(), x) : Tensor();
       // The residual's gradient is there already: the product is added to it.
@@ -209,10 +241,12 @@ struct FeedForwardAddNorm : Function<FeedForwardAddNorm> {
   }
 };
 
-// All on the CPU and float or double, the linear layers with a bias and the norm with both its parameters.
+// All on the CPU and float or double, the linear layers with a bias and the norm with both its
+// parameters.
 bool can_fuse(std::initializer_list<Tensor> tensors) {
   const at::ScalarType type = tensors.begin()->scalar_type();
-  return (type == at::kFloat || type == at::kDouble) && std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& t) {
+  return (type == at::kFloat || type == at::kDouble) &&
+         std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& t) {
            return t.defined() && t.device().is_cpu() && t.scalar_type() == type;
          });
 }
@@ -221,23 +255,26 @@ Tensor as_rows(const Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(
 
 }  // namespace
 
-Tensor project_add_norm(const Tensor& x, const Tensor& y, torch::nn::Linear& linear, torch::nn::LayerNorm& norm, double dropout) {
+Tensor project_add_norm(const Tensor& x, const Tensor& y, torch::nn::Linear& linear,
+                        torch::nn::LayerNorm& norm, double dropout) {
   const double epsilon = norm->options.eps();
   if (!can_fuse({x, y, linear->weight, linear->bias, norm->weight, norm->bias})) {
     return norm(x + at::dropout(linear(y), dropout, dropout > 0));
   }
-  return ProjectAddNorm::apply(as_rows(x), as_rows(y), linear->weight, linear->bias, norm->weight, norm->bias, epsilon, draw(dropout))
+  return ProjectAddNorm::apply(as_rows(x), as_rows(y), linear->weight, linear->bias, norm->weight,
+                               norm->bias, epsilon, draw(dropout))
       .view(x.sizes());
 }
 
-Tensor feed_forward_add_norm(const Tensor& x, torch::nn::Linear& in, torch::nn::Linear& out, torch::nn::LayerNorm& norm, double dropout) {
+Tensor feed_forward_add_norm(const Tensor& x, torch::nn::Linear& in, torch::nn::Linear& out,
+                             torch::nn::LayerNorm& norm, double dropout) {
   const double epsilon = norm->options.eps();
   if (!can_fuse({x, in->weight, in->bias, out->weight, out->bias, norm->weight, norm->bias})) {
     const Tensor hidden = at::dropout(at::relu(in(x)), dropout, dropout > 0);
     return norm(x + at::dropout(out(hidden), dropout, dropout > 0));
   }
-  return FeedForwardAddNorm::apply(as_rows(x), in->weight, in->bias, out->weight, out->bias, norm->weight, norm->bias, epsilon,
-                                   draw(dropout))
+  return FeedForwardAddNorm::apply(as_rows(x), in->weight, in->bias, out->weight, out->bias,
+                                   norm->weight, norm->bias, epsilon, draw(dropout))
       .view(x.sizes());
 }
 

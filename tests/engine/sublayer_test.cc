@@ -29,24 +29,35 @@ TEST_P(Sublayer, AddsDropsAndNormalises) {
   for (const size_t width : {1u, 3u, 8u, 16u, 17u, 31u, 256u}) {
     for (const double p : {0.0, 0.3}) {
       constexpr size_t kRows = 5;
-      const Floats x = normal(kRows * width, 1), y = normal(kRows * width, 2), shift = normal(width, 3), weight = normal(width, 4), bias = normal(width, 5);
+      const Floats x = normal(kRows * width, 1), y = normal(kRows * width, 2),
+                   shift = normal(width, 3), weight = normal(width, 4), bias = normal(width, 5);
       Floats sum = y, out(kRows * width), stats(2 * kRows);
       const Dropout dropout = make_dropout(p, 7);
-      const AddNorm<float> what{.width = width, .shift = shift.data(), .weight = weight.data(), .bias = bias.data(), .epsilon = 1e-5f, .dropout = dropout};
-      sublayer_kernels<float>().add_norm(what, 1, kRows, x.data(), sum.data(), out.data(), stats.data());
+      const AddNorm<float> what{.width = width,
+                                .shift = shift.data(),
+                                .weight = weight.data(),
+                                .bias = bias.data(),
+                                .epsilon = 1e-5f,
+                                .dropout = dropout};
+      sublayer_kernels<float>().add_norm(what, 1, kRows, x.data(), sum.data(), out.data(),
+                                         stats.data());
       EXPECT_EQ(sum[0], y[0]) << "a row outside the range";
       for (size_t r = 1; r < kRows; ++r) {
         std::vector<double> s(width);
         double mean = 0, variance = 0;
         for (size_t c = 0; c < width; ++c) {
-          const bool dropped = random_pair(random_row(7, 0, 0, r), static_cast<uint32_t>(c)) < dropout.threshold;
-          s[c] = x[r * width + c] + (dropped ? 0.0 : (static_cast<double>(y[r * width + c]) + shift[c]) / (1 - p));
+          const bool dropped =
+              random_pair(random_row(7, 0, 0, r), static_cast<uint32_t>(c)) < dropout.threshold;
+          s[c] = x[r * width + c] +
+                 (dropped ? 0.0 : (static_cast<double>(y[r * width + c]) + shift[c]) / (1 - p));
           mean += s[c] / static_cast<double>(width);
         }
         for (const double v : s) variance += (v - mean) * (v - mean) / static_cast<double>(width);
         for (size_t c = 0; c < width; ++c) {
           EXPECT_NEAR(sum[r * width + c], s[c], 2e-6 * (1 + std::fabs(s[c])));
-          EXPECT_NEAR(out[r * width + c], (s[c] - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c], width == 1 ? 1e-3 : 2e-5);
+          EXPECT_NEAR(out[r * width + c],
+                      (s[c] - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c],
+                      width == 1 ? 1e-3 : 2e-5);
         }
       }
     }
@@ -61,10 +72,12 @@ TEST_P(Sublayer, RectifiesAndKeepsNan) {
   y[4] = NAN;
   const Dropout dropout = make_dropout(0.25, 3);
   sublayer_kernels<float>().rectify(shift.data(), dropout, kWidth, 0, kRows, y.data());
-  sublayer_kernels<float>().rectify_backward(dropout.scale, kWidth, 0, kRows, y.data(), gradient.data(), columns.data());
+  sublayer_kernels<float>().rectify_backward(dropout.scale, kWidth, 0, kRows, y.data(),
+                                             gradient.data(), columns.data());
   for (size_t i = 0; i < y.size(); ++i) {
     const size_t r = i / kWidth, c = i % kWidth;
-    const bool dropped = random_pair(random_row(3, 0, 0, r), static_cast<uint32_t>(c)) < dropout.threshold;
+    const bool dropped =
+        random_pair(random_row(3, 0, 0, r), static_cast<uint32_t>(c)) < dropout.threshold;
     if (i == 4) {
       EXPECT_TRUE(dropped ? y[i] == 0 : std::isnan(y[i]));
       continue;
@@ -88,7 +101,9 @@ TEST_P(Sublayer, FindsTheBestOfARowAndItsLogSumExp) {
     EXPECT_NEAR(lse, std::log(sum), 1e-6);
     std::vector<int64_t> expected(n);
     for (size_t i = 0; i < n; ++i) expected[i] = static_cast<int64_t>(i);
-    std::stable_sort(expected.begin(), expected.end(), [&](int64_t a, int64_t b) { return x[static_cast<size_t>(a)] > x[static_cast<size_t>(b)]; });
+    std::stable_sort(expected.begin(), expected.end(), [&](int64_t a, int64_t b) {
+      return x[static_cast<size_t>(a)] > x[static_cast<size_t>(b)];
+    });
     for (size_t i = 0; i < k; ++i) {
       EXPECT_EQ(places[i], expected[i]);
       EXPECT_EQ(values[i], x[static_cast<size_t>(expected[i])]);

@@ -13,13 +13,18 @@ using at::Tensor;
 struct Layers {
   torch::nn::Linear in{nullptr}, out{nullptr};
   torch::nn::LayerNorm norm{nullptr};
-  explicit Layers(at::ScalarType type) : in(6, 11), out(11, 6), norm(torch::nn::LayerNormOptions({6})) {
-    for (torch::nn::Module* module : std::initializer_list<torch::nn::Module*>{in.get(), out.get(), norm.get()}) module->to(type);
+  explicit Layers(at::ScalarType type)
+      : in(6, 11), out(11, 6), norm(torch::nn::LayerNormOptions({6})) {
+    for (torch::nn::Module* module :
+         std::initializer_list<torch::nn::Module*>{in.get(), out.get(), norm.get()})
+      module->to(type);
     const torch::NoGradGuard no_grad;
     norm->weight.normal_();
     norm->bias.normal_();
   }
-  std::vector<Tensor> parameters() { return {in->weight, in->bias, out->weight, out->bias, norm->weight, norm->bias}; }
+  std::vector<Tensor> parameters() {
+    return {in->weight, in->bias, out->weight, out->bias, norm->weight, norm->bias};
+  }
 };
 
 double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
@@ -31,11 +36,14 @@ TEST(Sublayer, IsTheFormulaWithoutDropout) {
     const Tensor x = torch::randn({3, 70, 6}, type), y = torch::randn({3, 70, 11}, type);
     const double tolerance = type == torch::kFloat ? 1e-5 : 1e-12;
     EXPECT_LT(distance(project_add_norm(x, y, l.out, l.norm, 0), l.norm(x + l.out(y))), tolerance);
-    EXPECT_LT(distance(feed_forward_add_norm(x, l.in, l.out, l.norm, 0), l.norm(x + l.out(at::relu(l.in(x))))), tolerance);
+    EXPECT_LT(distance(feed_forward_add_norm(x, l.in, l.out, l.norm, 0),
+                       l.norm(x + l.out(at::relu(l.in(x))))),
+              tolerance);
   }
 }
 
-// First derivatives by the fused backward, by finite differences and, as second derivatives ask for it, by the plain formula.
+// First derivatives by the fused backward, by finite differences and, as second derivatives ask for
+// it, by the plain formula.
 void check_gradients(const std::vector<Tensor>& inputs, const std::function<Tensor()>& run) {
   const auto value = [&] {
     torch::manual_seed(9);  // the same is dropped every time
@@ -43,11 +51,14 @@ void check_gradients(const std::vector<Tensor>& inputs, const std::function<Tens
   };
   const Tensor output = value(), towards = torch::randn_like(output).detach();
   const auto fused = torch::autograd::grad({output}, inputs, {towards}, /*retain_graph=*/true);
-  const auto plain = torch::autograd::grad({output}, inputs, {towards}, true, /*create_graph=*/true);
+  const auto plain =
+      torch::autograd::grad({output}, inputs, {towards}, true, /*create_graph=*/true);
   Tensor squares = torch::zeros({}, torch::kDouble);
   for (const Tensor& g : plain) squares = squares + g.square().sum();
-  for (const Tensor& g : torch::autograd::grad({squares}, inputs, {}, /*retain_graph=*/true, false, /*allow_unused=*/true)) {
-    EXPECT_TRUE(!g.defined() || g.isfinite().all().item<bool>());  // the norm's bias has no second derivative
+  for (const Tensor& g : torch::autograd::grad({squares}, inputs, {}, /*retain_graph=*/true, false,
+                                               /*allow_unused=*/true)) {
+    EXPECT_TRUE(!g.defined() ||
+                g.isfinite().all().item<bool>());  // the norm's bias has no second derivative
   }
   for (size_t n = 0; n < inputs.size(); ++n) {
     EXPECT_LT(distance(fused[n], plain[n]), 1e-10) << "input " << n;
@@ -60,7 +71,8 @@ void check_gradients(const std::vector<Tensor>& inputs, const std::function<Tens
       flat[i] -= 2 * kStep;
       const double below = (value() * towards).sum().item<double>();
       flat[i] += kStep;
-      EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * kStep), 1e-6) << "input " << n << ", element " << i;
+      EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * kStep), 1e-6)
+          << "input " << n << ", element " << i;
     }
   }
 }
@@ -68,9 +80,11 @@ void check_gradients(const std::vector<Tensor>& inputs, const std::function<Tens
 TEST(Sublayer, GradientsAreThoseOfTheFormula) {
   torch::manual_seed(2);
   Layers l(torch::kDouble);
-  const Tensor x = torch::randn({2, 40, 6}, torch::kDouble).requires_grad_(), y = torch::randn({2, 40, 11}, torch::kDouble).requires_grad_();
+  const Tensor x = torch::randn({2, 40, 6}, torch::kDouble).requires_grad_(),
+               y = torch::randn({2, 40, 11}, torch::kDouble).requires_grad_();
   for (const double p : {0.0, 0.3}) {
-    check_gradients({x, y, l.out->weight, l.out->bias, l.norm->weight, l.norm->bias}, [&] { return project_add_norm(x, y, l.out, l.norm, p); });
+    check_gradients({x, y, l.out->weight, l.out->bias, l.norm->weight, l.norm->bias},
+                    [&] { return project_add_norm(x, y, l.out, l.norm, p); });
     std::vector<Tensor> all = l.parameters();
     all.insert(all.begin(), x);
     check_gradients(all, [&] { return feed_forward_add_norm(x, l.in, l.out, l.norm, p); });
