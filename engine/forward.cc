@@ -55,6 +55,8 @@ class ForwardDriver {
     Scratch memory;
     std::unique_ptr<TileScratch<T>> tile;
     KeyRun<T> run;
+    Asks asks;
+    size_t asked = 0;  // keys of this head before this one
   };
 
   std::vector<Worker> workers(const Parallel& parallel, size_t tickets, size_t keys) const {
@@ -64,10 +66,10 @@ class ForwardDriver {
     return all;
   }
 
-  // Keys a worker holds at a time: all, unless every block of queries reaches a few only. A run that stays in the second-level
-  // cache is then begun anew now and then; the blocks' reach overlaps, so that is when an eighth of it has to be packed again.
+  // Keys a worker holds at a time: all, unless every block of queries reaches a few only. A run so short that it stays in the
+  // second-level cache is then begun anew when it is full; what the blocks on both sides reach is packed twice.
   size_t run_keys() const {
-    constexpr size_t kShortRun = 2048;
+    constexpr size_t kShortRun = 1024;
     if (g_.max_keys <= kShortRun || pass_.structure->irregular()) return g_.max_keys;
     size_t widest = 0;
     for (size_t batch = 0; batch < g_.batches; ++batch) {
@@ -79,7 +81,7 @@ class ForwardDriver {
         }
       }
     }
-    return std::min(g_.max_keys, std::max(kShortRun, 8 * widest));
+    return std::min(g_.max_keys, std::max(kShortRun, 3 * widest));
   }
 
   void by_head(const Parallel& parallel, size_t heads) {
@@ -88,10 +90,48 @@ class ForwardDriver {
       const size_t batch = ticket / g_.key_heads, key_head = ticket % g_.key_heads;
       Worker& w = all[worker];
       keys_.attach(&w.run, batch, key_head, 0);
+      w.asked = 0;
       for (size_t h = key_head * g_.group; h < (key_head + 1) * g_.group; ++h) {
-        for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += block_.rows()) block(w, w.run, batch, h, q0);
+        for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += block_.rows()) {
+          block_.run(*w.tile, w.run, batch, h, q0, std::min(block_.rows(), g_.query_count[batch] - q0), [&] {
+            // Heads take equally long as a rule: of two workers, each does every other one.
+            ask(w, {batch, h, q0}, ticket + all.size());
+            return &w.asks;
+          });
+        }
       }
     });
+  }
+
+  struct Place {
+    size_t batch, head, q0;
+  };
+  // What is wanted after the block at `here`: the next block's queries, as many of the keys that are not there yet, and from
+  // the last block but one on the first rows of the head that follows.
+  void ask(Worker& w, const Place& here, size_t next_head) const {
+    const Problem& p = pass_.problem;
+    const auto add_keys = [&](size_t batch, size_t head, size_t from, size_t to) {
+      to = std::min(to, g_.key_limit[batch]);
+      ask_for(p.key, g_.key_rows(p.key, batch, head), from, to, g_.key_width, &w.asks);
+      ask_for(p.value, g_.key_rows(p.value, batch, head), from, to, g_.value_width, &w.asks);
+    };
+    const auto add_queries = [&](size_t batch, size_t head, size_t from) {
+      const size_t to = std::min(from + block_.rows(), g_.query_count[batch]);
+      ask_for(p.query, g_.query_rows(p.query, batch, head), from, to, g_.query_width, &w.asks);
+    };
+    const size_t n = block_.rows(), after = (g_.query_count[here.batch] - here.q0 - 1) / n;  // blocks after this one
+    const bool last_head = (here.head + 1) % g_.group == 0, head_follows = last_head && next_head < g_.batches * g_.key_heads;
+    if (after > 0 || !last_head || here.q0 == 0) w.asks.clear();  // the last block goes on where the one before ended
+    if (after > 0) {
+      add_queries(here.batch, here.head, here.q0 + n);
+      const size_t from = std::max(w.asked, w.run.loaded);
+      w.asked = from + n;
+      add_keys(here.batch, here.head / g_.group, from, w.asked);
+    }
+    if (!head_follows || after > 1) return;
+    const size_t batch = next_head / g_.key_heads, key_head = next_head % g_.key_heads;
+    if (after == 1 || here.q0 == 0) add_keys(batch, key_head, 0, 2 * n);
+    if (after == 0) add_queries(batch, key_head * g_.group, 0);
   }
 
   void by_block(const Parallel& parallel, size_t heads) {

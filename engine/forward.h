@@ -3,7 +3,9 @@
 
 #include <functional>
 
+#include "engine/asks.h"
 #include "engine/pass.h"
+#include "engine/view.h"
 
 namespace fovea::engine {
 
@@ -17,6 +19,13 @@ void store_results(const Pass<T>& pass, const Result& result, const TileScratch<
 template <class T>
 void show_output(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch, Tile<T>* tile);
 
+// Asks for rows [from, to) of a view.
+inline void ask_for(const View& view, const Rows& rows, size_t from, size_t to, size_t width, Asks* asks) {
+  const size_t size = size_of(view.dtype);
+  const int64_t stride = rows.stride * static_cast<int64_t>(size);
+  if (from < to) asks->add(rows.data + static_cast<int64_t>(from) * stride, stride, to - from, width * size);
+}
+
 template <class T>
 class ForwardBlock {
  public:
@@ -26,6 +35,9 @@ class ForwardBlock {
   size_t columns() const { return columns_; }  // of its score tile
   size_t rows() const { return rows_; }        // queries a block
   void run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq) const;
+  // The same; once the keys are there, coming() says what to ask for meanwhile.
+  void run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq,
+           const std::function<Asks*()>& coming) const;
   // The weights instead of the output: put(tile) for each tile of them, ascending, masked places -infinity.
   using Put = std::function<void(const Tile<T>& tile)>;
   void weights(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq, const Put& put) const;

@@ -46,12 +46,18 @@ Tile<T> ForwardBlock<T>::begin(TileScratch<T>& scratch, size_t batch, size_t hea
 }
 
 template <class T>
-void ForwardBlock<T>::run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0,
-                          size_t nq) const {
+void ForwardBlock<T>::run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq) const {
+  run(scratch, keys, batch, head, q0, nq, [] { return nullptr; });
+}
+
+template <class T>
+void ForwardBlock<T>::run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq,
+                          const std::function<Asks*()>& coming) const {
   Tile<T> tile = begin(scratch, batch, head, q0, nq);
   show_output(pass_, result_, scratch, &tile);
   Reach reach(*pass_.structure, batch, head, q0, nq, pass_.geometry.key_count[batch]);
   keys_.fill(&keys, batch, head / pass_.geometry.group, reach.begin(), reach.end());
+  tile.asks = coming();
   if (pass_.stages.normaliser->kind() == Kind::kStreaming) stream(scratch, keys, reach, tile);
   else solve(scratch, keys, reach, tile);
   settle_rows(pass_, scratch, tile, report_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/asks.h"
 #include "engine/simd/subnormals.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -72,36 +73,53 @@ void pack(const T* rows, size_t stride, size_t n, size_t width, T scale, T* pane
   }
 }
 
+// A product, and on the way the next of what is asked for, where a block is large enough to hide it.
+template <class T>
+HWY_INLINE void multiply_and_ask(Asks* asks, size_t rows, size_t vectors, Block<T>& block) {
+  const bool whole = rows == kRows && vectors == kVectors && block.lanes == 0;
+  if (asks && whole && asks->next(kRows, 64 * kLines<T>, &block.ask, &block.ask_stride)) {
+    return multiply<T, kRows, kVectors, Side::kPlain, Edge::kWhole, Ask::kBlock>(block);
+  }
+  multiply_any<T, Side::kPlain>(rows, vectors, block);
+}
+
 template <class T>
 void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, const Addend<T>& addend, T* out) {
   const FlushSubnormals flush;
   constexpr size_t W = kPanelWidth<T>, N = kLanes<T>;
   Block<T> block{.a = nullptr, .a_stride = left_stride, .b = nullptr, .b_stride = W, .c = nullptr, .c_stride = tile.s_stride,
                  .depth = width, .into = Into::kStore, .alpha = 1, .carry = nullptr};
+  const auto row_block = [&](size_t r, size_t n, size_t column) HWY_ATTR {
+    size_t begin, end;
+    reach(tile, r, n, &begin, &end);
+    if (end <= column || begin >= column + W) return;
+    block.a = left + r * left_stride;
+    const size_t vectors = (std::min(end - column, W) + N - 1) / N;
+    for (size_t v = (std::max(begin, column) - column) / N, m; v < vectors; v += m) {
+      m = vectors_of(vectors - v);
+      const size_t c = column + v * N;
+      block.b = panels + column * width + v * N;
+      block.c = out + r * tile.s_stride + c;
+      if (!addend.data) {
+        multiply_and_ask(tile.asks, n, m, block);
+        continue;
+      }
+      const T* added = addend.data + static_cast<ptrdiff_t>(r) * addend.stride + c;
+      const bool inside = c + m * N <= tile.nk;  // the addend ends with the keys, the scores with a whole vector
+      block.addend = {inside ? added : nullptr, addend.stride};
+      block.ask = reinterpret_cast<const char*>(added + W);  // the same rows of the next panel
+      block.ask_stride = addend.stride * static_cast<int64_t>(sizeof(T));
+      multiply_any<T, Side::kPlain, Ask::kBlock>(n, m, block);
+      if (inside) continue;
+      for (size_t i = 0; i < n; ++i, added += addend.stride) {
+        for (size_t j = 0; c + j < tile.nk; ++j) block.c[i * tile.s_stride + j] += added[j];
+      }
+    }
+  };
   for (size_t column = 0; column < tile.nk; column += W) {
     for (size_t r = 0, n; r < tile.nq; r += n) {
       n = rows_of(tile.nq - r);
-      size_t begin, end;
-      reach(tile, r, n, &begin, &end);
-      if (end <= column || begin >= column + W) continue;
-      block.a = left + r * left_stride;
-      const size_t vectors = (std::min(end - column, W) + N - 1) / N;
-      for (size_t v = (std::max(begin, column) - column) / N, m; v < vectors; v += m) {
-        m = vectors_of(vectors - v);
-        const size_t c = column + v * N;
-        block.b = panels + column * width + v * N;
-        block.c = out + r * tile.s_stride + c;
-        const T* added = addend.data ? addend.data + static_cast<ptrdiff_t>(r) * addend.stride + c : nullptr;
-        const bool inside = c + m * N <= tile.nk;  // the addend ends with the keys, the scores with a whole vector
-        block.addend = {inside ? added : nullptr, addend.stride};
-        if (added) block.ask = added + W;  // the same rows of the next panel
-        if (added) multiply_any<T, Side::kPlain, Ask::kAddend>(n, m, block);
-        else multiply_any<T, Side::kPlain>(n, m, block);
-        if (inside || !added) continue;
-        for (size_t i = 0; i < n; ++i, added += addend.stride) {
-          for (size_t j = 0; c + j < tile.nk; ++j) block.c[i * tile.s_stride + j] += added[j];
-        }
-      }
+      row_block(r, n, column);
     }
   }
 }
@@ -181,7 +199,7 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
         block.c = out + r * out_stride + column;
         block.depth = end - begin;
         block.carry = carry + r;
-        multiply_any<T, Side::kPlain>(n, vectors, block);
+        multiply_and_ask(tile.asks, n, vectors, block);
       }
     }
   });

@@ -46,7 +46,7 @@ class StridedForward {
       most = g.max_keys / driver.stride_ + 1 + kPanelKeys;  // members of a residue, in whole panels
       panel = driver.pass_.stages.score->panel_size();
       tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, kMaxQueries, kMaxKeys);
-      run = driver.keys_.lay(layout, std::min(g.max_keys, std::max<size_t>(2048, 8 * driver.stride_)));
+      run = driver.keys_.lay(layout, std::min(g.max_keys, std::max<size_t>(1024, 4 * driver.stride_)));
       o = layout.take<T>(driver.direct_ ? 0 : g.max_queries * g.value_width);
       maximum = layout.take<T>(g.max_queries + kRowPadding);
       sum = layout.take<T>(g.max_queries + kRowPadding);
@@ -65,6 +65,7 @@ class StridedForward {
     T *o, *maximum, *sum, *panels, *k, *v, *q, *sums;
     int32_t *index, *key_index;
     bool finite[kTogether];
+    Asks asks;
   };
 
   // Members of each residue first; the band then finds their state, completes it and stores the results.
@@ -77,10 +78,13 @@ class StridedForward {
     for (size_t q0 = 0; q0 < queries; q0 += kMaxQueries) band(w, batch, head, q0, std::min(kMaxQueries, queries - q0));
   }
 
-  // Where a row's output is summed: the result itself where it has the right type.
-  T* output(const Worker& w, size_t batch, size_t head, size_t i) const {
-    if (!direct_) return w.o + i * g_.value_width;
-    return direct<T>(result_.output.dtype, g_.query_rows(result_.output, batch, head), i);
+  // Where the rows of a head's output are summed: the result itself where it has the right type.
+  T* output(const Worker& w, size_t batch, size_t head, size_t* stride) const {
+    *stride = g_.value_width;
+    if (!direct_) return w.o;
+    const Rows rows = g_.query_rows(result_.output, batch, head);
+    *stride = static_cast<size_t>(rows.stride);
+    return direct<T>(result_.output.dtype, rows, 0);
   }
 
   // Adds the keys of a tile to the state of its rows.
@@ -160,9 +164,11 @@ class StridedForward {
       if (mark(w, tile, [](size_t) { return size_t{0}; }, [&](size_t r) { return std::min(keys, a0 + r - 1); })) meet(w, tile);
     }
     if (tile.first) std::fill_n(tile.o, rows * g_.value_width, T(0));
+    size_t stride;
+    T* out = output(w, batch, head, &stride);
     for (size_t r = 0; r < rows; ++r) {
       const size_t i = position(a0 + r);
-      std::copy_n(tile.o + r * g_.value_width, g_.value_width, output(w, batch, head, i));
+      std::copy_n(tile.o + r * g_.value_width, g_.value_width, out + i * stride);
       w.maximum[i] = tile.rows.maximum[r];
       w.sum[i] = tile.rows.sum[r];
     }
@@ -219,6 +225,8 @@ class StridedForward {
     const size_t limit = g_.key_limit[batch], end = std::min(limit, q0 + nq);
     const size_t from = (q0 > stride_ ? q0 - stride_ : 0) / kPanelKeys * kPanelKeys;
     if (from < end) keys_.fill(&w.run, batch, head / g_.group, from, end);
+    ask(w, batch, head, q0 + kMaxQueries);
+    tile.asks = &w.asks;
     for (size_t k0 = from; k0 < end; k0 += kMaxKeys) {
       keys_.show(w.run, k0, std::min(kMaxKeys, end - k0), &tile);
       const bool any = mark(w, tile, [&](size_t r) { return q0 + r > stride_ ? q0 + r - stride_ : 0; },
@@ -234,6 +242,17 @@ class StridedForward {
     store_results(pass_, result_, *w.tile, tile);
   }
 
+  // What the band at q0 will want to read.
+  void ask(Worker& w, size_t batch, size_t head, size_t q0) const {
+    const Problem& p = pass_.problem;
+    const size_t to = std::min(q0 + kMaxQueries, g_.query_count[batch]), keys = std::min(q0 + kMaxQueries, g_.key_limit[batch]);
+    const Rows k = g_.key_rows(p.key, batch, head / g_.group), v = g_.key_rows(p.value, batch, head / g_.group);
+    w.asks.clear();
+    ask_for(p.key, k, w.run.loaded, keys, g_.key_width, &w.asks);
+    ask_for(p.value, v, w.run.loaded, keys, g_.value_width, &w.asks);
+    ask_for(p.query, g_.query_rows(p.query, batch, head), q0, to, g_.query_width, &w.asks);
+    if (direct_) ask_for(result_.output, g_.query_rows(result_.output, batch, head), q0, to, g_.value_width, &w.asks);
+  }
   bool sees_any(size_t batch, size_t head, size_t i) const {
     for (size_t j = i % stride_; j < g_.key_limit[batch]; j += stride_) {
       if (pass_.structure->allows(batch, head, i, j)) return true;

@@ -49,7 +49,8 @@ struct Block {
   const T* carry;    // one factor a row, for Into::kCarry
   size_t lanes = 0;  // of the last vector, when partial
   Addend<T> addend{};  // with Into::kStore and whole vectors only
-  const T* ask = nullptr;  // a block of the addend to ask for meanwhile, with Ask::kAddend
+  const char* ask = nullptr;  // with Ask::kBlock: kRows rows of kLines lines to ask for meanwhile
+  int64_t ask_stride = 0;     // in bytes
 };
 
 // The first `lanes` elements of a vector, and no byte beyond them. Below AVX2 Highway's masked loads and stores touch a whole
@@ -81,7 +82,7 @@ inline constexpr size_t kLines = (kPanelWidth<T> * sizeof(T) + 63) / 64;
 
 enum class Side { kPlain, kTransposed };
 enum class Edge { kWhole, kPartial };
-enum class Ask { kNothing, kAddend };
+enum class Ask { kNothing, kBlock };
 
 template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge, Ask kAsk>
 HWY_INLINE void multiply(const Block<T>& m) {
@@ -105,13 +106,13 @@ HWY_INLINE void multiply(const Block<T>& m) {
   size_t at = 0;
   // What is asked for goes to the second-level cache, a line of each row at a time: a core has room for some sixteen lines on
   // their way, and waits when there are more.
-  const T* ask = m.ask;
+  const char* ask = m.ask;
   size_t k = 0;
   do {
     size_t until = m.depth;
-    if constexpr (kAsk == Ask::kAddend) {
-      for (size_t r = 0; r < kR; ++r) __builtin_prefetch(ask + static_cast<ptrdiff_t>(r) * m.addend.stride, 0, 2);
-      ask += 64 / sizeof(T);
+    if constexpr (kAsk == Ask::kBlock) {
+      for (size_t r = 0; r < kR; ++r) __builtin_prefetch(ask + static_cast<int64_t>(r) * m.ask_stride, 0, 2);
+      ask += 64;
       until = std::min(until, k + m.depth / kLines<T> + 1);
     }
 #pragma GCC unroll 2
@@ -128,7 +129,7 @@ HWY_INLINE void multiply(const Block<T>& m) {
       b += m.b_stride;
       at += a_step;
     }
-  } while (kAsk == Ask::kAddend && k < m.depth);
+  } while (kAsk == Ask::kBlock && k < m.depth);
   if (m.alpha != T(1)) {
     const V alpha = hn::Set(d, m.alpha);
 #pragma GCC unroll 8

@@ -356,6 +356,32 @@ TEST(Drivers, KernelMeansFarAway) {
   }
 }
 
+// Blocks of queries that reach a few of many keys hold a short run of them, begun anew when it is full, for every head of a
+// group; strides have one too.
+TEST(Drivers, ShortRunsOfManyKeys) {
+  for (const char* structure : {"window", "documents", "strided"}) {
+    const Case c{.structure = {structure}, .shape = {.batch = 1, .heads = 2, .key_heads = 1, .queries = 2300, .keys = 2300, .width = 4, .value_width = 5}};
+    SCOPED_TRACE(c.name());
+    cases::Built built = cases::build(c);
+    engine::forward(built.problem, built.result, threads(1));
+    const auto want = reference::forward<double>(built.problem);
+    EXPECT_LE(difference(reference::Tensor<double>(built.result.output), want.output.data), tolerance(c));
+  }
+}
+
+// A bias or ALiBi is added as scores are stored, whole vectors and what is left of a row, on every target.
+TEST(Drivers, ModifiersThatOnlyAdd) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    engine::hold_simd_target(hwy::TargetName(target));
+    for (const char* modifier : {"bias", "alibi"}) {
+      for (const int64_t keys : {1, 15, 64, 77, 600}) {
+        expect_right({.modifiers = {modifier}, .structure = {"causal"}, .shape = {.queries = 70, .keys = keys, .width = 6, .value_width = 3}});
+      }
+    }
+  }
+  engine::hold_simd_target(nullptr);
+}
+
 TEST(Drivers, StridedByResidues) {
   for (const char* normaliser : {"softmax_sink", "sigmoid"}) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {

@@ -1,0 +1,44 @@
+// Rows that will be read soon, asked for while the products run, a block of lines for each micro-kernel: a core has room for
+// some sixteen lines on their way and waits when there are more, so asking for all of them at once saves nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace fovea::engine {
+
+class Asks {
+ public:
+  void clear() { count_ = at_ = 0; }
+  // `rows` rows of `bytes` bytes, `stride` bytes apart.
+  void add(const void* data, int64_t stride, size_t rows, size_t bytes) {
+    if (rows > 0 && bytes > 0 && count_ < lists_.size()) lists_[count_++] = {static_cast<const char*>(data), stride, rows, bytes, 0};
+  }
+  // The next `rows` rows from *data on, *stride bytes apart, of which the first `bytes` bytes are meant. The last block of a
+  // list may reach beyond it: asking for what does not exist does nothing.
+  bool next(size_t rows, size_t bytes, const char** data, int64_t* stride) {
+    if (at_ == count_) return false;
+    List& list = lists_[at_];
+    *data = list.data + list.column;
+    *stride = list.stride;
+    list.column += bytes;
+    if (list.column < list.bytes) return true;
+    list.column = 0;
+    list.data += static_cast<int64_t>(rows) * list.stride;
+    if (list.rows <= rows) ++at_;
+    else list.rows -= rows;
+    return true;
+  }
+
+ private:
+  struct List {
+    const char* data;
+    int64_t stride;
+    size_t rows, bytes, column;
+  };
+  std::array<List, 8> lists_;
+  size_t count_ = 0, at_ = 0;
+};
+
+}  // namespace fovea::engine
