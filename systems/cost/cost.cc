@@ -127,7 +127,8 @@ class Cost : public Task {
     });
   }
 
-  std::vector<explain::Explanation> explain(Input*) override {
+  std::vector<explain::Explanation> explain(Input* input) override {
+    if (input) throw UsageError("--input: cost draws what it measured");
     const auto d = static_cast<double>(setting_.options.integer("d"));
     explain::Explanation out;
     out.title = fmt::format("Time of one layer, width {}", setting_.options.integer("d"));

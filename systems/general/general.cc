@@ -145,7 +145,8 @@ class General : public GradientTask {
     });
   }
 
-  std::vector<explain::Explanation> explain(Input*) override {
+  std::vector<explain::Explanation> explain(Input* input) override {
+    if (input) throw UsageError("--input: general draws a memory of its own; `fovea attend --weights` shows your arrays");
     // The test memory with the most to see.
     const Memory* shown = &memories_[static_cast<size_t>(splits_.test.at(0))];
     for (const int64_t item : splits_.test)

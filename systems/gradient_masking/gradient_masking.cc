@@ -93,7 +93,8 @@ class Masking : public GradientTask {
     });
   }
 
-  std::vector<explain::Explanation> explain(Input*) override {
+  std::vector<explain::Explanation> explain(Input* input) override {
+    if (input) throw UsageError("--input: gradient-masking is an exact toy and draws itself");
     explain::Explanation out;
     out.title = "Gradients through o = a₁x₁ + a₂x₂";
     out.view = explain::View::kGraph;

@@ -80,7 +80,10 @@ class Pooling : public ClassificationTask {
     lengths_.clear();
     if (source.path.empty()) generate(source.seed);
     else bags_ = data::read_bags(source.path);
-    if (!scaling_.mean.empty() && !source.path.empty()) data::apply(scaling_, bags_);
+    if (!scaling_.mean.empty()) {
+      if (bags_.width != inputs_) throw data::FileError(source.path, 1, fmt::format("{} features, expected {} as in training", bags_.width, inputs_));
+      data::apply(scaling_, bags_);
+    }
     labels_ = bags_.labels;
     for (size_t i = 0; i < bags_.size(); ++i) {
       if (labels_[i] != 0 && labels_[i] != 1)
@@ -99,8 +102,10 @@ class Pooling : public ClassificationTask {
 
   void prepare() override {
     inputs_ = bags_.width;
-    scaling_ = data::scaling_of(bags_, splits_.train);
-    if (!generated_) data::apply(scaling_, bags_);
+    // Generated points are as they should be; whatever the run meets later is then left alone too.
+    if (generated_) scaling_ = {std::vector<float>(2, 0.0f), std::vector<float>(2, 1.0f)};
+    else scaling_ = data::scaling_of(bags_, splits_.train);
+    data::apply(scaling_, bags_);
   }
   Assets assets() const override { return {.facts = {{"inputs", inputs_}, {"mean", scaling_.mean}, {"deviation", scaling_.deviation}}, .files = {}}; }
   void restore(const Assets& assets) override {
@@ -111,14 +116,12 @@ class Pooling : public ClassificationTask {
     return model_ = std::make_shared<Model>(inputs_, setting_.options.integer("width"), setting_.options.text("pool"));
   }
   torch::Tensor logits(std::span<const int64_t> items) override {
-    if (bags_.width != inputs_) throw InvalidArgument(fmt::format("features: {} in a row, expected {}", bags_.width, inputs_));
     return model_->forward(data::pack_features(bags_.features, bags_.width, items).to(setting_.device));
   }
 
   // A CSV of bags; the label column may be there and is not read.
   void predict(Input input, std::ostream& out) override {
-    data::Bags bags = data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
-    if (!generated_) data::apply(scaling_, bags);
+    const data::Bags bags = bags_in(input);
     for (size_t i = 0; i < bags.size(); ++i) {
       const int64_t item = static_cast<int64_t>(i);
       const double p = model_->forward(data::pack_features(bags.features, bags.width, std::span(&item, 1)).to(setting_.device)).softmax(1)[0][1].item<double>();
@@ -126,8 +129,32 @@ class Pooling : public ClassificationTask {
     }
   }
 
-  // The weights of this run's pooling, beside the even ones: three bags of the test split.
-  std::vector<explain::Explanation> explain(Input*) override {
+  // The weights of this run's pooling, beside the even ones: the bags given, or the first of the test split.
+  std::vector<explain::Explanation> explain(Input* input) override {
+    std::vector<explain::Explanation> out;
+    if (!input) {
+      if (splits_.test.empty()) return {};
+      const auto at = static_cast<size_t>(splits_.test[0]);
+      return {picture(bags_.features[at], fmt::format("label {}, ", labels_[at]))};
+    }
+    const data::Bags bags = bags_in(*input);
+    for (size_t i = 0; i < bags.size() && i < kShownBags; ++i) {
+      out.push_back(picture(bags.features[i], ""));
+      out.back().title += fmt::format(": {}", bags.names[i]);
+    }
+    return out;
+  }
+
+ private:
+  static constexpr size_t kShownBags = 8;
+
+  data::Bags bags_in(Input& input) const {
+    data::Bags bags = data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
+    data::apply(scaling_, bags);
+    return bags;
+  }
+
+  explain::Explanation picture(const std::vector<float>& features, const std::string& label) const {
     explain::Explanation out;
     out.title = fmt::format("What {} pooling takes from a bag", model_->how);
     out.view = explain::View::kBag;
@@ -138,14 +165,13 @@ class Pooling : public ClassificationTask {
     out.query_label = "pooling";
     out.key_label = "item of the bag";
     out.heads = {"weights", {"this run: " + model_->how, "even"}};
-    if (splits_.test.empty()) return {};
-    const int64_t item = splits_.test[0];
-    const data::Packed bag = data::pack_features(bags_.features, bags_.width, std::span(&item, 1)).to(setting_.device);
+    const int64_t item = 0;
+    const data::Packed bag = data::pack_features({features}, inputs_, std::span(&item, 1)).to(setting_.device);
     const torch::Tensor phi = model_->phi(bag.values).cpu();
     out.queries.emplace_back().text = fmt::format("bag of {}", phi.size(0));
     for (int64_t i = 0; i < phi.size(0); ++i) {
       std::string text = fmt::format("{:.2f}", bag.values[i][0].item<double>());
-      if (bags_.width > 1) text += fmt::format(", {:.2f}{}", bag.values[i][1].item<double>(), bags_.width > 2 ? ", …" : "");
+      if (inputs_ > 1) text += fmt::format(", {:.2f}{}", bag.values[i][1].item<double>(), inputs_ > 2 ? ", …" : "");
       out.keys.emplace_back().text = text;
     }
     out.maps.emplace_back().dense = to_floats(pool_weights(model_->how, phi, model_->query.defined() ? model_->query.cpu() : model_->query));
@@ -153,12 +179,11 @@ class Pooling : public ClassificationTask {
     even.head = 1;
     even.dense = to_floats(pool_weights("mean", phi, {}));
     const double p = model_->forward(bag).softmax(1)[0][1].item<double>();
-    out.outcome = fmt::format("label {}, p(1) = {:.3f}", labels_[static_cast<size_t>(item)], p);
+    out.outcome = fmt::format("{}p(1) = {:.3f}", label, p);
     if (model_->how == "max") out.notes.push_back("A weight is the share of coordinates whose largest value is this item's.");
-    return {out};
+    return out;
   }
 
- private:
   void generate(uint64_t seed) {
     const std::string& question = setting_.options.text("question");
     data::Random random(seed);
