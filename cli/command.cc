@@ -80,16 +80,19 @@ int parse_and_run(const Command& command, int argc, const char* const* argv) {
   return actions.at(app.get_subcommands().front()->get_name())();
 }
 
+// libtorch's errors bring a stack trace along, which helps no user.
+std::string_view without_trace(std::string_view text) { return text.substr(0, text.find("\nException raised from")); }
+
 }  // namespace
 
 int run(const Command& command, int argc, const char* const* argv) {
   try {
     return parse_and_run(command, argc, argv);
   } catch (const UsageError& error) {
-    command.err << "fovea: " << error.what() << '\n';
+    command.err << "fovea: " << without_trace(error.what()) << '\n';
     return kWrongUsage;
   } catch (const std::exception& error) {
-    command.err << "fovea: " << error.what() << '\n';
+    command.err << "fovea: " << without_trace(error.what()) << '\n';
     return kFailed;
   }
 }

@@ -27,7 +27,7 @@ Outcome run_with(std::vector<const char*> arguments) {
       {"refuse", "throw a usage error", "fovea refuse",
        [](CLI::App&) { return []() -> int { throw UsageError("system: none given"); }; }},
       {"break", "throw any other error", "fovea break",
-       [](CLI::App&) { return []() -> int { throw std::runtime_error("disk: full"); }; }},
+       [](CLI::App&) { return []() -> int { throw std::runtime_error("disk: full\nException raised from write at disk.cpp:7\nframe #0"); }; }},
   };
   std::ostringstream out, err;
   arguments.insert(arguments.begin(), "fovea");
