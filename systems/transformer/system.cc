@@ -51,8 +51,8 @@ const Registration registered{System{
              .formats = translate::formats("generated copy-and-reverse (default), dates or a reordered language"),
              .expect = "copy and reverse: 100 % exact; Multi30k en-de: 41.0 BLEU (Wu et al. 2021)"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 24, .batch = 64, .rate = 3e-3, .beta2 = 0.98, .epsilon = 1e-9, .schedule = "cosine", .warmup = 500, .clip = 1.0},
-    .tour = {"epochs=7", "width=64", "hidden=128", "rate=0.004", "warmup=300"},
+    .recipe = train::Recipe{.epochs = 6, .batch = 64, .rate = 3e-3, .beta2 = 0.98, .epsilon = 1e-9, .schedule = "cosine", .warmup = 500, .clip = 1.0},
+    .tour = {"epochs=2", "width=64", "hidden=128", "rate=0.004", "warmup=300"},
     .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("transformer", setting, make, more_pictures); },
 }};
 
