@@ -68,8 +68,10 @@ template <class T>
 void run_tiles(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients, const Parallel& parallel) {
   BackwardState<T> state(problem, g, saved, gradients);
   prepare_blocks(state, parallel);
-  if (state.pass.stages.normaliser->row_term() == RowTerm::kRows) solve_row_terms(state, parallel);
-  run_units(state, parallel);
+  if (!run_supports(state, parallel)) {
+    if (state.pass.stages.normaliser->row_term() == RowTerm::kRows) solve_row_terms(state, parallel);
+    run_units(state, parallel);
+  }
   finish_blocks(state, parallel);
 }
 

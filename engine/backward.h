@@ -72,7 +72,10 @@ void finish_blocks(BackwardState<T>& state, const Parallel& parallel);
 // Row terms that need whole rows of weights and gradients (sparsemax, entmax).
 template <class T>
 void solve_row_terms(BackwardState<T>& state, const Parallel& parallel);
-// The main phase.
+// All gradients by the pairs that have weight, where they are few and forward counted them; says whether it served.
+template <class T>
+bool run_supports(BackwardState<T>& state, const Parallel& parallel);
+// The main phase otherwise.
 template <class T>
 void run_units(BackwardState<T>& state, const Parallel& parallel);
 

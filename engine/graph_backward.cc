@@ -20,7 +20,7 @@ class GraphBackward {
         g_(geometry),
         gradients_(gradients),
         graph_(geometry),
-        transposed_(graph_),
+        transposed_(transposed_of(graph_)),
         keys_(pass_, parallel),
         weights_(graph_.edges * g_.heads),
         d_scores_(graph_.edges * g_.heads),
@@ -279,16 +279,16 @@ class GraphBackward {
     tile.s_stride = kRowPadding;
     tile.dk = w.dk + j * keys_.key_width();
     tile.dk_stride = keys_.key_width();
-    const size_t begin = transposed_.offsets[key], end = transposed_.offsets[key + 1];
+    const size_t begin = transposed_->offsets[key], end = transposed_->offsets[key + 1];
     if (wants_key && begin < end && score.panel_size()) {
       score.pack_keys(tile.k, tile.k_stride, 1, w.panel);
       tile.k_panel = w.panel;
     }
     for (size_t from = begin; from < end; from += kMaxQueries) {
       tile.nq = std::min(kMaxQueries, end - from);
-      tile.query_index = transposed_.rows.data() + from;
+      tile.query_index = transposed_->rows.data() + from;
       for (size_t r = 0; r < tile.nq; ++r) {
-        const size_t edge = base + static_cast<size_t>(transposed_.edges[from + r]);
+        const size_t edge = base + static_cast<size_t>(transposed_->edges[from + r]);
         const size_t row = static_cast<size_t>(tile.query_index[r]);
         const QueryBlock<T>& block = state_.at(0, head, row / kMaxQueries);
         w.weights[r] = weights_[edge];
@@ -318,7 +318,7 @@ class GraphBackward {
   const Geometry& g_;
   const Gradients& gradients_;
   const GraphView graph_;
-  const Transposed transposed_;
+  const std::shared_ptr<const Transposed> transposed_;
   const GraphKeys<T> keys_;
   ScratchArray<T> weights_, d_scores_, raw_;
   bool finite_ = true;

@@ -62,6 +62,14 @@ HWY_INLINE HeadVector load_sums(const float* p) {
     return hn::LoadU(d, p);
   }
 }
+// [maximum, 1 / sum, 0, 0] of each head.
+HWY_INLINE void store_statistics(HeadVector maximum, HeadVector inverse, float* p, size_t left) {
+  const Heads d;
+  if (left >= hn::Lanes(d)) return hn::StoreInterleaved4(maximum, inverse, hn::Zero(d), hn::Zero(d), d, p);
+  HWY_ALIGN float all[4 * 8];
+  hn::StoreInterleaved4(maximum, inverse, hn::Zero(d), hn::Zero(d), d, all);
+  std::copy_n(all, 4 * left, p);
+}
 HWY_INLINE HeadVector leaky(HeadVector x, HeadVector slope) {
   const Heads d;
   return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, slope));
@@ -136,20 +144,15 @@ HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inve
     const auto none = hn::Eq(sum, hn::Zero(d));
     const auto inv = hn::IfThenZeroElse(none, hn::Div(hn::Set(d, 1.0f), sum));
     hn::StoreU(inv, d, inverse + h);
-    HWY_ALIGN float tops[8], sums[8], invs[8];
+    const auto infinity = hn::Set(d, kInfinity);  // lanes past the heads hold scores of 0
+    right = right && hn::AllTrue(d, hn::And(hn::Lt(sum, infinity), hn::Lt(base, infinity)));
+    if (g.statistics) store_statistics(base, inv, g.statistics + (i * g.heads + h) * 4, g.heads - h);
+    if (!g.lse) continue;
+    HWY_ALIGN float tops[8], sums[8];
     hn::Store(base, d, tops);
     hn::Store(sum, d, sums);
-    hn::Store(inv, d, invs);
     for (size_t l = 0; l < std::min(N, g.heads - h); ++l) {
-      right = right && sums[l] < kInfinity && tops[l] < kInfinity;
-      const size_t at = i * g.heads + h + l;
-      if (g.statistics) {
-        float* stats = g.statistics + at * 4;
-        stats[0] = tops[l];
-        stats[1] = invs[l];
-        stats[2] = stats[3] = 0;
-      }
-      if (g.lse) g.lse[at] = sums[l] > 0 ? tops[l] + std::log(sums[l]) : -kInfinity;
+      g.lse[i * g.heads + h + l] = sums[l] > 0 ? tops[l] + std::log(sums[l]) : -kInfinity;
     }
   }
   return right;

@@ -115,7 +115,8 @@ bool rank_one_backward(const Problem& problem, const Geometry& g, const Result& 
     if (!fits(*view, rank)) return false;
   }
   const GraphView view(g);
-  const Transposed transposed(view);
+  const auto kept = transposed_of(view);
+  const Transposed& transposed = *kept;
   std::vector<uint64_t> head_seeds;
   RankOneGraph graph = make_graph(problem, g, view, saved, &head_seeds);
   const size_t padded = graph.padded_heads(), values = graph.keys * graph.heads * graph.width;

@@ -97,24 +97,30 @@ HWY_INLINE void collect(const T* HWY_RESTRICT s, size_t columns, T limit, T base
 }
 
 // Writes weights where the driver wants them: compressed with their columns, or in place among zeros. `weight(i)` is that of
-// list entry i; entries with weight 0 are left out.
+// list entry i; entries with weight 0 are left out. Returns how many there are.
 template <class T, class Weight>
-HWY_INLINE void store_weights(Tile<T>& tile, size_t r, const List<T>& list, const Weight& weight) {
+HWY_INLINE size_t store_weights(Tile<T>& tile, size_t r, const List<T>& list, const Weight& weight) {
   T* s = tile.s + r * tile.s_stride;
   if (tile.support) {
     int32_t* support = tile.support + r * tile.s_stride;
     int32_t n = 0;
-    for (size_t i = 0; i < list.n; ++i) {
+    for (size_t i = 0; i < list.n; ++i) {  // without a branch: which of them have weight is anybody's guess
       const T a = weight(i);
-      if (!(a > 0)) continue;
       s[n] = a;
-      support[n++] = list.column[i];
+      support[n] = list.column[i];
+      n += a > 0;
     }
     tile.support_count[r] = n;
-    return;
+    return static_cast<size_t>(n);
   }
   std::fill_n(s, padded<T>(tile.nk), T(0));
-  for (size_t i = 0; i < list.n; ++i) s[list.column[i]] = weight(i);
+  size_t n = 0;
+  for (size_t i = 0; i < list.n; ++i) {
+    const T a = weight(i);
+    s[list.column[i]] = a;
+    n += a > 0;
+  }
+  return n;
 }
 
 // A row without weights: it saw no key (carry 0) or a score that is not a number (carry NaN).

@@ -55,7 +55,8 @@ class Stage final : public NormaliserStage<T> {
   Kind kind() const override { return Kind::kThreshold; }
   RowTerm row_term() const override { return RowTerm::kRows; }
 
-  // Statistics: the largest score, tau of the scores less it, and 1 / sum of the powers (1 but for rounding).
+  // Statistics: the largest score, tau of the scores less it, 1 / sum of the powers (1 but for rounding), and the number of
+  // weights.
   void solve(Tile<T>& tile, T*) const override {
     auto& list = candidates::list_of_this_thread<T>();
     const size_t columns = candidates::padded<T>(tile.nk);
@@ -80,7 +81,7 @@ class Stage final : public NormaliserStage<T> {
       stats[0] = most;
       stats[1] = tau;
       stats[2] = inverse;
-      candidates::store_weights(tile, r, list, [&](size_t i) { return list.value[i] * inverse; });
+      stats[3] = static_cast<T>(candidates::store_weights(tile, r, list, [&](size_t i) { return list.value[i] * inverse; }));
       tile.rows.carry[r] = 1;
     }
   }
@@ -192,7 +193,19 @@ class Stage final : public NormaliserStage<T> {
     *slope = p * sum_of_lanes(d, b);
   }
 
-  static T threshold(const candidates::List<T>& list, T p) {
+  // Drops from the list what has no weight under any threshold from tau on.
+  static void shrink(candidates::List<T>& list, T tau) {
+    size_t n = 0;
+    for (size_t i = 0; i < list.n; ++i) {
+      list.value[n] = list.value[i];
+      list.column[n] = list.column[i];
+      n += list.value[i] > tau;
+    }
+    list.n = n;
+    std::fill(list.value.begin() + n, list.value.begin() + candidates::padded<T>(n), -kInfinity);
+  }
+
+  static T threshold(candidates::List<T>& list, T p) {
     // The largest weight is at most 1 and at least 1 / n.
     T low = -1, high = -std::pow(1 / static_cast<T>(list.n), 1 / p);
     T tau = low;
@@ -202,6 +215,7 @@ class Stage final : public NormaliserStage<T> {
       (sum >= 1 ? low : high) = tau;
       T next = tau + (sum - 1) / slope;
       if (!(next > low && next < high)) next = (low + high) / 2;
+      if (step == 2) shrink(list, low);  // Newton's steps come from below: a third is left
       const bool done = std::fabs(next - tau) <= std::numeric_limits<T>::epsilon() * std::fabs(tau) / 2;
       tau = next;
       if (done) break;

@@ -34,7 +34,7 @@ class Stage final : public NormaliserStage<T> {
   Kind kind() const override { return Kind::kThreshold; }
   RowTerm row_term() const override { return RowTerm::kRows; }
 
-  // Statistics: the largest score, and tau less it.
+  // Statistics: the largest score, tau less it, and the number of weights.
   void solve(Tile<T>& tile, T*) const override {
     auto& list = candidates::list_of_this_thread<T>();
     const size_t columns = candidates::padded<T>(tile.nk);
@@ -57,7 +57,8 @@ class Stage final : public NormaliserStage<T> {
         stats[1] = kInfinity;
         continue;
       }
-      candidates::store_weights(tile, r, list, [&](size_t i) { return std::max(T(0), list.value[i] - tau); });
+      stats[2] = static_cast<T>(
+          candidates::store_weights(tile, r, list, [&](size_t i) { return std::max(T(0), list.value[i] - tau); }));
       tile.rows.carry[r] = 1;
     }
   }

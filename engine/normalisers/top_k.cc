@@ -29,6 +29,7 @@ class Stage final : public NormaliserStage<T> {
   using D = hn::ScalableTag<T>;
   static constexpr size_t N = HWY_LANES(T);
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  static constexpr size_t kVectors = 4, kGroups = kVectors * N;
 
  public:
   explicit Stage(const StageContext& context) : k_(static_cast<size_t>(std::get<TopK>(context.problem.normaliser).k)) {}
@@ -83,6 +84,10 @@ class Stage final : public NormaliserStage<T> {
         const auto x = hn::LoadU(d, s + c), position = hn::Iota(d, static_cast<T>(tile.k0 + c));
         const auto tie = hn::And(hn::Eq(x, limit), hn::Le(position, last));
         const auto in = hn::Or(hn::Gt(x, limit), hn::And(tie, hn::Gt(x, hn::Set(d, -kInfinity))));
+        if (HWY_LIKELY(hn::AllFalse(d, in))) {
+          hn::StoreU(hn::Zero(d), d, s + c);
+          continue;
+        }
         hn::StoreU(hn::IfThenElseZero(in, hn::Mul(inverse, exp_bounded(d, hn::Sub(x, most)))), d, s + c);
       }
     }
@@ -104,6 +109,7 @@ class Stage final : public NormaliserStage<T> {
   // Less than the k-th largest of the n scores, or -infinity: at least k scores are above, or all that are not masked.
   T bound(const T* s, size_t n) const {
     if (k_ * 4 >= n) return -kInfinity;
+    if (k_ <= kGroups / 2) return bound_of_few(s, candidates::padded<T>(n));
     const D d;
     const size_t columns = candidates::padded<T>(n), groups = (2 * k_ + 3 * N - 1) / N * N;
     static thread_local std::vector<T> maxima;
@@ -117,13 +123,62 @@ class Stage final : public NormaliserStage<T> {
     return kth == -kInfinity ? kth : std::nextafter(kth, -kInfinity);
   }
 
-  // Keeps the k largest of the list; says the least of them and the column of its last copy that is kept.
-  void choose(candidates::List<T>& list, T* last_value, T* last_column) const {
-    if (list.n < k_) return;  // all there are
+  // The same for a small k, its groups in registers: halving an interval that holds the k-th largest of their maxima, always with
+  // k of them above, comes close enough in a few steps.
+  T bound_of_few(const T* s, size_t columns) const {
+    const D d;
+    hn::Vec<D> most[kVectors];
+    for (size_t v = 0; v < kVectors; ++v) most[v] = hn::Set(d, -kInfinity);
+    size_t c = 0;
+    for (; c + kGroups <= columns; c += kGroups) {
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v) most[v] = hn::Max(most[v], hn::LoadU(d, s + c + v * N));
+    }
+    for (; c < columns; c += N) most[0] = hn::Max(most[0], hn::LoadU(d, s + c));
+    const auto least = hn::Min(hn::Min(most[0], most[1]), hn::Min(most[2], most[3]));
+    const auto largest = hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3]));
+    T low = hn::GetLane(hn::MinOfLanes(d, least)), high = hn::GetLane(hn::MaxOfLanes(d, largest));
+    if (!(low > -kInfinity)) return -kInfinity;  // masked groups, or NaN
+    low = std::nextafter(low, -kInfinity);
+    for (int step = 0; step < 6; ++step) {
+      const T middle = low + (high - low) / 2;
+      size_t above = 0;
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v) above += hn::CountTrue(d, hn::Gt(most[v], hn::Set(d, middle)));
+      (above >= k_ ? low : high) = middle;
+    }
+    return low;
+  }
+
+  // The k-th largest of the list: the entry that fewer than k exceed, and k or more reach.
+  T kth_of(const candidates::List<T>& list) const {
+    const D d;
+    if (list.n <= kGroups) {
+      HWY_ALIGN T copy[kGroups];
+      std::fill(copy, copy + kGroups, -kInfinity);
+      std::copy_n(list.value.data(), list.n, copy);
+      const size_t used = candidates::padded<T>(list.n);
+      for (size_t i = 0; i < list.n; ++i) {
+        const auto x = hn::Set(d, copy[i]);
+        size_t above = 0, reach = 0;
+        for (size_t c = 0; c < used; c += N) {
+          above += hn::CountTrue(d, hn::Gt(hn::Load(d, copy + c), x));
+          reach += hn::CountTrue(d, hn::Ge(hn::Load(d, copy + c), x));
+        }
+        if (above < k_ && reach >= k_) return copy[i];
+      }
+    }
+    // Many, or NaN among them.
     static thread_local std::vector<T> values;
     values.assign(list.value.begin(), list.value.begin() + list.n);
     std::nth_element(values.begin(), values.begin() + (k_ - 1), values.end(), std::greater<>());
-    const T kth = values[k_ - 1];
+    return values[k_ - 1];
+  }
+
+  // Keeps the k largest of the list; says the least of them and the column of its last copy that is kept.
+  void choose(candidates::List<T>& list, T* last_value, T* last_column) const {
+    if (list.n < k_) return;  // all there are
+    const T kth = kth_of(list);
     size_t above = 0;
     for (size_t i = 0; i < list.n; ++i) above += list.value[i] > kth;
     size_t ties = k_ - above, n = 0;

@@ -50,7 +50,9 @@ ScorePointer<T> make_dot(const StageContext& context) {
   const T scale = static_cast<T>(given.value_or(natural));
   if constexpr (sizeof(T) == 4) {
     const bool native = context.problem.query.dtype == DType::kBFloat16 && !context.gradients && width >= 8 && width <= kBf16Width;
-    if (native && scale != 0 && bf16_products()) return std::make_unique<Bf16Dot>(*bf16_products(), width, scale);
+    // Backward makes scores again in float32, and top-k asks which of them equal the k-th: they must be the same.
+    const bool again = std::holds_alternative<TopK>(context.problem.normaliser);
+    if (native && !again && scale != 0 && bf16_products()) return std::make_unique<Bf16Dot>(*bf16_products(), width, scale);
   }
   return std::make_unique<ProductScore<T>>(width, scale);
 }

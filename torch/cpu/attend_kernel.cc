@@ -21,8 +21,9 @@ std::vector<int64_t> sizes_like(const Tensor& query, std::optional<int64_t> last
   return sizes;
 }
 
-// Memory from the engine's cache and back to it: malloc takes large blocks from the system and returns them each time, and
-// the first write to each page of a fresh one can cost as much as computing what goes there.
+// Memory from the engine's cache and back to it: malloc takes large blocks from the system and
+// returns them each time, and the first write to each page of a fresh one can cost as much as
+// computing what goes there.
 class CachedAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
@@ -38,11 +39,12 @@ class CachedAllocator final : public c10::Allocator {
 };
 
 // Results of less are malloc's to keep.
-constexpr int64_t kLargeResult = int64_t{16} << 20;
+constexpr int64_t kLargeResult = int64_t{256} << 10;
 
 Tensor result_of(at::IntArrayRef sizes, const at::TensorOptions& options) {
   static CachedAllocator* const allocator = new CachedAllocator;  // outlives every tensor
-  const auto bytes = c10::multiply_integers(sizes) * static_cast<int64_t>(options.dtype().itemsize());
+  const auto bytes =
+      c10::multiply_integers(sizes) * static_cast<int64_t>(options.dtype().itemsize());
   if (bytes < kLargeResult) return at::empty(sizes, options);
   return at::detail::empty_generic(sizes, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU),
                                    c10::typeMetaToScalarType(options.dtype()), std::nullopt);
