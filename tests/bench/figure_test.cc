@@ -41,6 +41,10 @@ TEST(Figure, YardsticksAndProportion) {
   EXPECT_TRUE(times_yardstick_at_most(1.12, "plain").judge(m, {})->met);
   EXPECT_FALSE(times_yardstick_at_most(1.05, "plain").judge(m, {})->met);
   EXPECT_FALSE(times_yardstick_at_most(1.05, "other").judge(m, {}));
+  m.times["sort"] = 1.0 / 32;
+  EXPECT_TRUE(times_this_peer_at_least(32, "sort").judge(m, {})->met);
+  EXPECT_FALSE(times_this_peer_at_least(33, "sort").judge(m, {})->met);
+  EXPECT_FALSE(times_this_peer_at_least(1, "other").judge(m, {}));
   EXPECT_FALSE(proportional_to("half", 0.15)
                    .judge(m, {})
                    ->met);  // faster than in proportion is not proportional either
