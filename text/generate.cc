@@ -94,8 +94,8 @@ Corpus generate_aspects(uint64_t seed) {
     const int first = static_cast<int>(random.below(2)), second = static_cast<int>(random.below(2));
     const int asked = static_cast<int>(random.below(2));
     Document out;
-    out.texts = {"the " + aspects[0] + " was " + random.choice(kPolar[first]) + (first == second ? " and" : " but") + " the " + aspects[1] + " was " +
-                 random.choice(kPolar[second])};
+    // Always "but": an "and" where they agree would tell the second clause's answer from the first.
+    out.texts = {"the " + aspects[0] + " was " + random.choice(kPolar[first]) + " but the " + aspects[1] + " was " + random.choice(kPolar[second])};
     out.aspect = aspects[static_cast<size_t>(asked)];
     out.label = name_of(asked ? second : first);
     out.mixed = first != second;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "fovea/error.h"
+
 namespace fovea::text {
 namespace {
 
@@ -64,6 +66,7 @@ struct GruCell {
   }
   void grow(int64_t) {}
   void shrink(int64_t) {}
+  void forget(const at::Tensor&) {}
 };
 
 // c' = f c + i g, h' = o tanh(c').
@@ -82,13 +85,16 @@ struct LstmCell {
   void shrink(int64_t rows) {
     if (c.defined()) c = c.narrow(0, 0, rows);
   }
+  void forget(const at::Tensor& kept) {
+    if (c.defined()) c = c * kept;
+  }
   at::Tensor c;
 };
 
 // One direction over x in reading order. The input is parted once: libtorch's own walk takes a slice a step, and the gradient of
 // each slice is as large as the whole input, which makes its backward quadratic in the number of steps.
 template <class Cell>
-at::Tensor direction(const at::Tensor& x, const std::vector<int64_t>& batch_sizes, const Weights& w, int64_t width, bool backwards) {
+at::Tensor direction(const at::Tensor& x, const std::vector<int64_t>& batch_sizes, const Weights& w, int64_t width, bool backwards, double forgetting) {
   const auto pieces = at::linear(x, w.ih, w.bias_ih).split_with_sizes(batch_sizes, 0);
   std::vector<at::Tensor> states(batch_sizes.size());
   Cell cell;
@@ -103,6 +109,11 @@ at::Tensor direction(const at::Tensor& x, const std::vector<int64_t>& batch_size
       h = h.narrow(0, 0, running);
       cell.shrink(running);
     }
+    if (forgetting > 0 && i > 0) {
+      const at::Tensor kept = remembered(running, forgetting, x);
+      h = h * kept;
+      cell.forget(kept);
+    }
     states[t] = h = cell.step(pieces[t], h, w);
   }
   return at::cat(states);
@@ -110,7 +121,9 @@ at::Tensor direction(const at::Tensor& x, const std::vector<int64_t>& batch_size
 
 }  // namespace
 
-Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offsets) {
+at::Tensor remembered(int64_t rows, double forgetting, const at::Tensor& like) { return at::empty({rows, 1}, like.options()).bernoulli_(1 - forgetting); }
+
+Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offsets, double forgetting) {
   const int64_t items = offsets.size(0) - 1, width = encoder->state_width();
   const auto child = encoder->named_children()["rnn"];
   const auto gru = std::dynamic_pointer_cast<torch::nn::GRUImpl>(child);
@@ -124,10 +137,13 @@ Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offse
   const at::Tensor sorted = x.index_select(0, read);
   const int64_t layers = gru ? gru->options.num_layers() : lstm->options.num_layers();
   at::Tensor states;
-  if (x.is_cpu() && layers == 1) {
+  if (!encoder->is_training()) forgetting = 0;
+  if (forgetting > 0 && layers > 1) throw Unsupported("forgetting: not with several recurrent layers");
+  if (layers == 1 && (x.is_cpu() || forgetting > 0)) {
     const auto run = [&](const char* ending, bool backwards) {
       const Weights w = weights_of(*child, ending);
-      return gru ? direction<GruCell>(sorted, order.batch_sizes, w, one, backwards) : direction<LstmCell>(sorted, order.batch_sizes, w, one, backwards);
+      return gru ? direction<GruCell>(sorted, order.batch_sizes, w, one, backwards, forgetting)
+                 : direction<LstmCell>(sorted, order.batch_sizes, w, one, backwards, forgetting);
     };
     states = run("", false);
     if (both) states = at::cat({states, run("_reverse", true)}, 1);

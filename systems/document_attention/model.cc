@@ -38,7 +38,7 @@ text::Answer DocumentAttentionModel::answer(const text::Batch& batch, text::Want
   const at::Tensor bounds = batch.bounds(), v = aspect(batch);
   at::Tensor x = embedding(batch.words);
   if (config_.use == AspectUse::kAtae) x = at::cat({x, v.index_select(0, data::owners(bounds).to(x.device()))}, 1);  // [x_i; v]
-  const text::Walked walked = text::walk(encoder_, x, bounds);  // its last state is that of the last real word
+  const text::Walked walked = text::walk(encoder_, x, bounds, config_.forgetting);  // its last state is that of the last real word
   at::Tensor key = key_(walked.states), query = query_(v);
   if (config_.score == AspectScore::kConcat) {  // tanh([a; b]) is tanh([a; 0] + [0; b])
     key = at::constant_pad_nd(key, {0, config_.width});
@@ -46,7 +46,8 @@ text::Answer DocumentAttentionModel::answer(const text::Batch& batch, text::Want
   }
   const Choices choices{.score = Additive{score_}, .normaliser = config_.normaliser, .structure = Ragged{data::one_each(batch.items(), x.device()), bounds}};
   const at::Tensor mixed = attend(query.unsqueeze(1), key.unsqueeze(1), walked.states.unsqueeze(1), choices).squeeze(1);  // r
-  const at::Tensor document = at::tanh(from_mixed_(mixed) + from_last_(walked.last));                                      // h*
+  const at::Tensor last = is_training() ? walked.last * text::remembered(batch.items(), config_.last_forgetting, x) : walked.last;
+  const at::Tensor document = at::tanh(from_mixed_(mixed) + from_last_(last));  // h*
   text::Answer out;
   out.logits = output_(at::dropout(document, config_.dropout, is_training()));
   if (want == text::Want::kLook) {

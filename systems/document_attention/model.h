@@ -23,6 +23,8 @@ class DocumentAttentionModel : public text::Model {
     Normaliser normaliser = Softmax{};
     std::string normaliser_name = "softmax";
     double dropout = 0;
+    double forgetting = 0;       // of what the LSTM carries on, see text/recurrent.h
+    double last_forgetting = 0;  // of h_n: the weighted states must then answer alone
   };
   explicit DocumentAttentionModel(const Config& config);
   text::Answer answer(const text::Batch& batch, text::Want want) override;

@@ -19,7 +19,9 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
                                         .use = use == "atae" ? AspectUse::kAtae : use == "at" ? AspectUse::kAt : AspectUse::kBlind,
                                         .score = o.text("score") == "sum" ? AspectScore::kSum : AspectScore::kConcat,
                                         .normaliser_name = o.text("normaliser"),
-                                        .dropout = o.number("dropout")};
+                                        .dropout = o.number("dropout"),
+                                        .forgetting = o.number("forgetting"),
+                                        .last_forgetting = o.number("last_forgetting")};
   config.normaliser = translate::normaliser_named(config.normaliser_name);
   return std::make_shared<DocumentAttentionModel>(config);
 }
@@ -64,6 +66,8 @@ std::vector<Option> options() {
   all.push_back(Option("aspect_width", 50, "of an aspect's vector").between(1, 4096));
   all.push_back(Option("hidden", 64, "of the LSTM").between(1, 4096));
   all.push_back(translate::normaliser_option());
+  all.push_back(Option("forgetting", 0.15, "chance that the LSTM, in training, reads afresh from a word on: weights then go to where a thing was read").between(0, 0.9));
+  all.push_back(Option("last_forgetting", 0.15, "chance that h_n, in training, is missing: the weighted states must then answer alone").between(0, 1));
   return all;
 }
 
@@ -84,10 +88,10 @@ const Registration registered{System{
              .triple = {"aspect v", "LSTM state h_i", "h_i", "additive", "softmax", "sentence"},
              .formats = {"generated: two aspects, asked about one", "label<TAB>aspect<TAB>text (columns=label,aspect,text)", "label<TAB>text without aspects, JSON Lines",
                          "predict: text, or aspect<TAB>text"},
-             .expect = "generated aspects: 98 %, blind 50 to 55 % on mixed sentences"},
+             .expect = "generated aspects: 99 %, the largest weight in the clause asked about 9 times in 10; blind 50 to 55 % on mixed sentences"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 12, .batch = 25, .rate = 5e-3, .clip = 5.0, .patience = 4, .monitor = "accuracy"},
-    .tour = {"epochs=6"},
+    .recipe = train::Recipe{.epochs = 8, .batch = 50, .rate = 1e-2, .clip = 5.0, .patience = 4, .monitor = "loss"},
+    .tour = {},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(setting, text::Parts{.aspects = true,
                                                                    .generators = {{"aspects", text::generate_aspects}},

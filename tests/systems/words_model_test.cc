@@ -200,6 +200,30 @@ TEST(Walk, EqualsThePaddedEncoderOnEveryRealWord) {
   }
 }
 
+TEST(Walk, ForgettingReadsAfreshInTrainingOnly) {
+  for (const nn::Cell cell : {nn::Cell::kGru, nn::Cell::kLstm}) {
+    torch::manual_seed(3);
+    nn::Recurrent encoder(nn::RecurrentOptions{.cell = cell, .input = 3, .width = 4});
+    constexpr int64_t kPairs = 400;  // sequences of two words, all alike
+    const torch::Tensor pair = torch::randn({2, 3}), x = pair.repeat({kPairs, 1}), offsets = torch::arange(0, 2 * kPairs + 1, 2, torch::kInt);
+    const torch::Tensor whole = text::walk(encoder, x, offsets).states.slice(0, 0, 2), alone = text::walk(encoder, pair, torch::tensor({0, 1, 2}, torch::kInt)).states;
+    const text::Walked walked = text::walk(encoder, x, offsets, 0.3);
+    double afresh[2] = {0, 0};
+    for (int64_t i = 0; i < kPairs; ++i) {
+      for (const int64_t word : {0, 1}) {  // the first word's backward half is what carries, the second's forward half
+        const auto carried = [&](const torch::Tensor& states, int64_t row) { return states[row].slice(0, word ? 0 : 4, word ? 4 : 8); };
+        const torch::Tensor found = carried(walked.states, 2 * i + word);
+        const bool forgot = difference(found, carried(alone, word)) < 1e-6;
+        EXPECT_TRUE(forgot || difference(found, carried(whole, word)) < 1e-6);
+        afresh[word] += forgot;
+      }
+    }
+    for (const double count : afresh) EXPECT_NEAR(count / kPairs, 0.3, 0.1);
+    encoder->eval();
+    EXPECT_LT(difference(text::walk(encoder, x, offsets, 0.3).states.slice(0, 0, 2), whole), 1e-6);
+  }
+}
+
 // ---- S11 -----------------------------------------------------------------------------------------
 
 TEST(DocumentAttention, TheAspectTurnsTheWeightsWhereItCan) {
