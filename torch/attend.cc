@@ -48,9 +48,14 @@ operators::Outputs call_operator(const at::Tensor& query, const at::Tensor& key,
                                  const Options& options, bool return_lse) {
   const Flat flat =
       flatten({scaled(choices.score, options.scale), choices.normaliser, choices.structure});
-  return operators::attend(query, key, value, flat.text, flat.arrays, optional(options.key_lengths),
-                           options.dropout_p, seed_of(choices, options), return_lse,
-                           options.strict);
+  operators::Outputs outputs =
+      operators::attend(query, key, value, flat.text, flat.arrays, optional(options.key_lengths),
+                        options.dropout_p, seed_of(choices, options), return_lse, options.strict);
+  if (!options.allow_empty_rows)
+    if (const auto empty = std::get<3>(outputs).item<int64_t>(); empty > 0)
+      throw InvalidArgument("structure: " + std::to_string(empty) +
+                            " rows without a key, expected none (allow_empty_rows is false)");
+  return outputs;
 }
 
 }  // namespace

@@ -66,11 +66,11 @@ using choice::KernelName;
 namespace choice {
 // fovea::Causal{} & fovea::Window{.left = 8}: two kinds, or a kind and a Structure.
 template <class A, class B>
-  requires(std::is_constructible_v<Structure<at::Tensor>, A> && std::is_constructible_v<Structure<at::Tensor>, B> &&
-           !(std::is_same_v<A, Structure<at::Tensor>> && std::is_same_v<B, Structure<at::Tensor>>))
-Structure<at::Tensor> operator&(const A& a, const B& b) {
-  return Structure<at::Tensor>(a) & Structure<at::Tensor>(b);
-}
+requires(std::is_constructible_v<Structure<at::Tensor>, A>&&
+             std::is_constructible_v<Structure<at::Tensor>, B> &&
+         !(std::is_same_v<A, Structure<at::Tensor>> &&
+           std::is_same_v<B, Structure<at::Tensor>>)) Structure<at::Tensor>
+operator&(const A& a, const B& b) { return Structure<at::Tensor>(a) & Structure<at::Tensor>(b); }
 }  // namespace choice
 
 struct Choices {
@@ -89,6 +89,8 @@ struct Options {
       std::nullopt;  // of dropout and Hard{sample}; absent: drawn from libtorch's generator
   bool strict =
       false;  // throw Unsupported, with every reason, rather than take a path that is not fused
+  bool allow_empty_rows =
+      true;  // a query that sees no key has output and gradient zero; false: throw InvalidArgument
 };
 
 // [B, H, L, Ev], or (total, H, Ev) for packed tensors; the query's type.

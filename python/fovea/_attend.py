@@ -29,6 +29,7 @@ def attend(
     seed: Optional[int] = None,
     strict: bool = False,
     return_empty_rows: bool = False,
+    allow_empty_rows: bool = True,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, ...]]:
     r"""Attention: :math:`o_i = \sum_{j \in N(i)} a_{ij} v_j`, :math:`a_i = \mathrm{normalise}(\mathrm{score}(q_i, k_j), j \in N(i))`.
 
@@ -47,6 +48,7 @@ def attend(
         seed: of dropout and sampling; the same seed gives the same choices. None draws one from torch's generator.
         strict: raise rather than take a path that is not fused; the message gives every reason.
         return_empty_rows: also return how many queries saw no key (an int64 scalar); their output and gradient are zero.
+        allow_empty_rows: False raises where a query sees no key (and breaks a compiled graph, which cannot raise on a number).
 
     Returns:
         ``[B, H, L, Ev]`` (packed: ``(total, H, Ev)``) in the query's type, or a tuple of it and what else was asked for.
@@ -57,6 +59,8 @@ def attend(
     outputs = torch.ops.fovea.attend(
         query, key, value, text, arrays, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), return_lse, strict
     )
+    if not allow_empty_rows and (empty := outputs[3].item()):
+        raise ValueError(f"structure: {empty} rows without a key, expected none (allow_empty_rows is False)")
     wanted = [outputs[0]]
     if return_lse:
         wanted.append(outputs[1])

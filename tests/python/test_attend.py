@@ -64,6 +64,10 @@ def test_an_empty_row_gives_zero_and_is_counted():
     assert (out[:, :, 2] == 0).all() and (lse[:, :, 2] == -torch.inf).all() and empty.item() == 2 * 2
     out.sum().backward()
     assert (query.grad[:, :, 2] == 0).all() and query.grad.isfinite().all()
+    with pytest.raises(ValueError, match="structure: 4 rows without a key"):
+        fovea.attend(query, key, value, structure=fovea.Keep(keep), allow_empty_rows=False)
+    keep[2, 1] = True
+    fovea.attend(query, key, value, structure=fovea.Keep(keep), allow_empty_rows=False)
 
 
 def test_nan_in_masked_places_stays_there():

@@ -27,19 +27,22 @@ std::string message(Call call) {
 
 TEST(Attend, IsScaledDotProductAttentionByDefault) {
   const auto q = randn({2, 4, 5, 8}), k = randn({2, 4, 7, 8}), v = randn({2, 4, 7, 3});
-  EXPECT_TRUE(at::allclose(attend(q, k, v), at::scaled_dot_product_attention(q, k, v), 1e-12, 1e-12));
+  EXPECT_TRUE(
+      at::allclose(attend(q, k, v), at::scaled_dot_product_attention(q, k, v), 1e-12, 1e-12));
 }
 
 TEST(Attend, CompilesAsTheDesignWritesIt) {
   const auto q = randn({6, 2, 8}), k = randn({9, 2, 8}), v = randn({9, 2, 4}), weight = randn({8});
-  const auto query_offsets = at::tensor({0, 2, 6}, at::kInt), key_offsets = at::tensor({0, 4, 9}, at::kInt);
+  const auto query_offsets = at::tensor({0, 2, 6}, at::kInt),
+             key_offsets = at::tensor({0, 4, 9}, at::kInt);
   auto out = fovea::attend(q, k, v,
                            {.score = fovea::Additive{weight},
                             .normaliser = fovea::Sparsemax{},
                             .structure = fovea::Ragged{query_offsets, key_offsets}});
   EXPECT_EQ(out.sizes(), at::IntArrayRef({6, 2, 4}));
-  const auto second = fovea::attend(unpacked(q, 2, 6), unpacked(k, 4, 9), unpacked(v, 4, 9),
-                                    {.score = fovea::Additive{weight}, .normaliser = fovea::Sparsemax{}});
+  const auto second =
+      fovea::attend(unpacked(q, 2, 6), unpacked(k, 4, 9), unpacked(v, 4, 9),
+                    {.score = fovea::Additive{weight}, .normaliser = fovea::Sparsemax{}});
   EXPECT_TRUE(at::allclose(out.slice(0, 2, 6), second.squeeze(0).transpose(0, 1), 1e-12, 1e-12));
 }
 
@@ -59,13 +62,18 @@ TEST(Attend, GivesLogSumExpWithGradientAndCountsEmptyRows) {
   const auto none = attend_full(q, k, v, {.structure = Keep{at::zeros({4, 6}, at::kBool)}});
   EXPECT_EQ(none.empty_rows, 2 * 4);
   EXPECT_TRUE((none.output == 0).all().item<bool>());
+  EXPECT_THROW(attend(q, k, v, {.structure = Keep{at::zeros({4, 6}, at::kBool)}},
+                      {.allow_empty_rows = false}),
+               InvalidArgument);
+  EXPECT_NO_THROW(attend(q, k, v, {}, {.allow_empty_rows = false}));
   EXPECT_FALSE(attend_full(q, k, v, {.normaliser = Sparsemax{}}).lse.defined());
 }
 
 TEST(Attend, TakesAUsersOwnFunction) {
   const auto q = randn({1, 2, 4, 8}), k = randn({1, 2, 6, 8}), v = randn({1, 2, 6, 3});
-  const auto squared = elementwise([](auto e, const RowPosition& at) { return e * e - 0.1 * double(at.key - at.query); },
-                                   [](auto e, const RowPosition&) { return 2 * e; });
+  const auto squared = elementwise(
+      [](auto e, const RowPosition& at) { return e * e - 0.1 * double(at.key - at.query); },
+      [](auto e, const RowPosition&) { return 2 * e; });
   const auto ours = attend(q, k, v, {.score = Score(Dot{}).custom(squared)});
   const auto distance = at::arange(6, at::kDouble) - at::arange(4, at::kDouble).unsqueeze(1);
   const auto e = at::matmul(q, k.transpose(-1, -2)) / std::sqrt(8.0);
@@ -89,11 +97,14 @@ TEST(Attend, SelectsWeights) {
 
 TEST(Attend, NamesWhatIsWrong) {
   const auto q = randn({1, 2, 4, 8}), k = randn({1, 2, 6, 8}), v = randn({1, 2, 6, 3});
-  EXPECT_EQ(message<InvalidArgument>([&] { attend(q, k.slice(-1, 0, 6), v); }), "key: width 6, expected 8 (the query's)");
+  EXPECT_EQ(message<InvalidArgument>([&] { attend(q, k.slice(-1, 0, 6), v); }),
+            "key: width 6, expected 8 (the query's)");
   EXPECT_EQ(message<InvalidArgument>([&] { attend(q, k, v, {.score = Cosine{}}, {.scale = 2}); }),
             "scale: cosine has none; dot and bilinear have");
   const auto silverman = Kernel{KernelName::kSilverman, at::ones({1}, at::kDouble), {}};
-  EXPECT_NE(message<Unsupported>([&] { attend(q, k, v, {.score = silverman}); }).find("no logarithm"), std::string::npos);
+  EXPECT_NE(
+      message<Unsupported>([&] { attend(q, k, v, {.score = silverman}); }).find("no logarithm"),
+      std::string::npos);
 }
 
 TEST(Attend, SaysWhichPathIsTaken) {
