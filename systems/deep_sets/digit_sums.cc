@@ -24,11 +24,13 @@ struct Sets {
   std::vector<float> sums;
 };
 
-Sets draw_sets(const data::Digits& digits, int64_t count, int64_t least, int64_t most, uint64_t seed) {
+Sets draw_sets(const data::Digits& digits, int64_t count, int64_t least, int64_t most,
+               uint64_t seed) {
   data::Random random(seed);
   Sets out;
   for (int64_t i = 0; i < count; ++i) {
-    const auto size = least + static_cast<int64_t>(random.below(static_cast<uint64_t>(most - least + 1)));
+    const auto size =
+        least + static_cast<int64_t>(random.below(static_cast<uint64_t>(most - least + 1)));
     auto& set = out.members.emplace_back();
     float sum = 0;
     for (int64_t k = 0; k < size; ++k) {
@@ -43,16 +45,23 @@ Sets draw_sets(const data::Digits& digits, int64_t count, int64_t least, int64_t
 torch::Tensor pictures_of(const data::Digits& digits, const torch::Tensor& members) {
   const int64_t size = digits.height * digits.width;
   torch::Tensor out = torch::empty({members.numel(), size});
-  for (int64_t i = 0; i < members.numel(); ++i) data::normalised_digit(digits, members.data_ptr<int64_t>()[i], out.data_ptr<float>() + i * size);
+  for (int64_t i = 0; i < members.numel(); ++i)
+    data::normalised_digit(digits, members.data_ptr<int64_t>()[i],
+                           out.data_ptr<float>() + i * size);
   return out;
 }
 
 explain::Picture picture_of(const data::Digits& digits, int64_t which) {
   const auto* from = digits.pixels.data() + which * digits.height * digits.width;
-  return {static_cast<int>(digits.width), static_cast<int>(digits.height), 1, {from, from + digits.height * digits.width}};
+  return {static_cast<int>(digits.width),
+          static_cast<int>(digits.height),
+          1,
+          {from, from + digits.height * digits.width}};
 }
 
-double share_exact(const torch::Tensor& answers, const torch::Tensor& truth) { return answers.round().eq(truth).to(torch::kFloat64).mean().item<double>(); }
+double share_exact(const torch::Tensor& answers, const torch::Tensor& truth) {
+  return answers.round().eq(truth).to(torch::kFloat64).mean().item<double>();
+}
 
 class DigitSums : public GradientTask {
  public:
@@ -62,38 +71,53 @@ class DigitSums : public GradientTask {
     data::DigitSets digits = data::digits_of(source.path, 4000, 2000, source.seed);
     train_ = std::move(digits.train);
     test_ = std::move(digits.test);
-    if (train_.height != train_.width) throw data::FileError(source.path, 0, "expected square pictures");
+    if (train_.height != train_.width)
+      throw data::FileError(source.path, 0, "expected square pictures");
     side_ = train_.height;
     const int64_t most = setting_.options.integer("largest");
-    sets_ = draw_sets(train_, setting_.options.integer("sets"), 1, most, data::mix(source.seed, 21));
+    sets_ =
+        draw_sets(train_, setting_.options.integer("sets"), 1, most, data::mix(source.seed, 21));
     validation_ = draw_sets(train_, 200, most, most, data::mix(source.seed, 22));
     seed_ = source.seed;
   }
   Assets assets() const override { return {.facts = {{"side", side_}}, .files = {}}; }
   void restore(const Assets& assets) override { side_ = assets.facts.at("side"); }
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<DigitSum>(DigitSum::Shape{
-               .side = side_, .filters = setting_.options.integer("filters"), .width = setting_.options.integer("width"), .rho = setting_.options.text("rho")});
+    return model_ = std::make_shared<DigitSum>(
+               DigitSum::Shape{.side = side_,
+                               .filters = setting_.options.integer("filters"),
+                               .width = setting_.options.integer("width"),
+                               .rho = setting_.options.text("rho")});
   }
   int64_t items(Split split) const override {
-    return static_cast<int64_t>(split == Split::kTrain ? sets_.members.size() : split == Split::kValidation ? validation_.members.size() : 1);
+    return static_cast<int64_t>(split == Split::kTrain        ? sets_.members.size()
+                                : split == Split::kValidation ? validation_.members.size()
+                                                              : 1);
   }
 
-  // The GRU learns from the same φ(x), which it does not shape: what differs is how elements are brought together.
+  // The GRU learns from the same φ(x), which it does not shape: what differs is how elements are
+  // brought together.
   Loss loss(const Batch& batch) override {
     const data::Packed sets = data::pack_tokens(sets_.members, batch.items);
-    const torch::Tensor phi = model_->features(pictures_of(train_, sets.values).to(setting_.device)), offsets = sets.offsets.to(setting_.device);
+    const torch::Tensor phi =
+                            model_->features(pictures_of(train_, sets.values).to(setting_.device)),
+                        offsets = sets.offsets.to(setting_.device);
     const torch::Tensor truth = data::gather(sets_.sums, batch.items).to(setting_.device);
     // A large set says little about each of its elements: it counts by the inverse of its size.
     const torch::Tensor share = 1.0 / offsets.diff().clamp_min(1).to(torch::kFloat32);
-    const auto miss = [&](const torch::Tensor& answers) { return (torch::smooth_l1_loss(answers, truth, at::Reduction::None) * share).mean(); };
-    return {miss(model_->sums(phi, offsets)) + miss(model_->gru_sums(phi.detach(), offsets)), static_cast<int64_t>(batch.items.size())};
+    const auto miss = [&](const torch::Tensor& answers) {
+      return (torch::smooth_l1_loss(answers, truth, at::Reduction::None) * share).mean();
+    };
+    return {miss(model_->sums(phi, offsets)) + miss(model_->gru_sums(phi.detach(), offsets)),
+            static_cast<int64_t>(batch.items.size())};
   }
 
   Metrics validate() override {
     const torch::Tensor phi = features_of(train_, validation_);
     const auto [own, other, truth] = answers(phi, relabelled(validation_));
-    return {{"loss", torch::smooth_l1_loss(own, truth).item<double>()}, {"exact", share_exact(own, truth)}, {"gru_exact", share_exact(other, truth)}};
+    return {{"loss", torch::smooth_l1_loss(own, truth).item<double>()},
+            {"exact", share_exact(own, truth)},
+            {"gru_exact", share_exact(other, truth)}};
   }
 
   Evaluation evaluate(Split split) override {
@@ -101,7 +125,9 @@ class DigitSums : public GradientTask {
     const torch::Tensor phi = all_features(digits);
     Evaluation out;
     for (const int64_t size : kSizes) {
-      const auto [own, other, truth] = answers(phi, draw_sets(digits, kSetsOfASize, size, size, data::mix(seed_, 1000 + static_cast<uint64_t>(size))));
+      const auto [own, other, truth] =
+          answers(phi, draw_sets(digits, kSetsOfASize, size, size,
+                                 data::mix(seed_, 1000 + static_cast<uint64_t>(size))));
       out.metrics[fmt::format("exact_{}", size)] = share_exact(own, truth);
       out.metrics[fmt::format("gru_exact_{}", size)] = share_exact(other, truth);
       if (size == 10) out.metrics["loss"] = torch::smooth_l1_loss(own, truth).item<double>();
@@ -116,17 +142,28 @@ class DigitSums : public GradientTask {
       if (line.empty()) return;
       const std::vector<data::GreyImage> images = data::read_image_bag(std::string(line), side_);
       data::Digits digits{static_cast<int64_t>(images.size()), side_, side_, {}, {}};
-      for (const auto& image : images) digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
-      const torch::Tensor phi = model_->features(pictures_of(digits, torch::arange(digits.count)).to(setting_.device));
-      const double sum = model_->sums(phi, torch::tensor({int64_t{0}, digits.count}, torch::kInt32).to(setting_.device))[0].item<double>();
+      for (const auto& image : images)
+        digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
+      const torch::Tensor phi =
+          model_->features(pictures_of(digits, torch::arange(digits.count)).to(setting_.device));
+      const double sum =
+          model_
+              ->sums(
+                  phi,
+                  torch::tensor({int64_t{0}, digits.count}, torch::kInt32).to(setting_.device))[0]
+              .item<double>();
       out << fmt::format("{}\t{:.0f}\t{:.3f}\t", line, std::round(sum), sum);
       const std::vector<float> parts = to_floats(model_->contributions(phi));
-      for (size_t i = 0; i < parts.size(); ++i) out << fmt::format("{}{:.2f}", i ? " + " : "", parts[i]);
+      for (size_t i = 0; i < parts.size(); ++i)
+        out << fmt::format("{}{:.2f}", i ? " + " : "", parts[i]);
       out << "\n" << std::flush;
     });
   }
 
-  std::vector<explain::Explanation> explain(Input*) override {
+  std::vector<explain::Explanation> explain(Input* input) override {
+    if (input)
+      throw UsageError(
+          "--input: deep-sets draws its own test sets; fovea predict answers for yours");
     const torch::Tensor phi = all_features(test_);
     return {accuracy_against_size(), one_set(phi)};
   }
@@ -140,20 +177,24 @@ class DigitSums : public GradientTask {
     std::iota(all.begin(), all.end(), 0);
     const data::Packed packed = data::pack_tokens(sets.members, all).to(phi.device());
     const torch::Tensor members = phi.index_select(0, packed.values);
-    return {model_->sums(members, packed.offsets).cpu(), model_->gru_sums(members, packed.offsets).cpu(), data::gather(sets.sums, all)};
+    return {model_->sums(members, packed.offsets).cpu(),
+            model_->gru_sums(members, packed.offsets).cpu(), data::gather(sets.sums, all)};
   }
 
   torch::Tensor all_features(const data::Digits& digits) {
     std::vector<torch::Tensor> parts;
     for (int64_t from = 0; from < digits.count; from += 500)
-      parts.push_back(model_->features(pictures_of(digits, torch::arange(from, std::min(digits.count, from + 500))).to(setting_.device)));
+      parts.push_back(model_->features(
+          pictures_of(digits, torch::arange(from, std::min(digits.count, from + 500)))
+              .to(setting_.device)));
     return torch::cat(parts);
   }
 
   // φ of the pictures of some sets only, in their order; relabelled() counts them through.
   torch::Tensor features_of(const data::Digits& digits, const Sets& sets) {
     std::vector<torch::Tensor> parts;
-    for (const auto& set : sets.members) parts.push_back(torch::tensor(at::ArrayRef<int64_t>(set), torch::kInt64));
+    for (const auto& set : sets.members)
+      parts.push_back(torch::tensor(at::ArrayRef<int64_t>(set), torch::kInt64));
     return model_->features(pictures_of(digits, torch::cat(parts)).to(setting_.device));
   }
   static Sets relabelled(Sets sets) {
@@ -180,10 +221,13 @@ class DigitSums : public GradientTask {
       gru.y.push_back(found.metrics.at(fmt::format("gru_exact_{}", size)));
     }
     plot.curves = {own, gru};
-    plot.markers.push_back({.label = "largest set learned from", .x = static_cast<double>(setting_.options.integer("largest"))});
+    plot.markers.push_back({.label = "largest set learned from",
+                            .x = static_cast<double>(setting_.options.integer("largest"))});
     out.plots.push_back(plot);
-    out.outcome = fmt::format("exact at 10: {:.1f} %, at 50: {:.1f} %; GRU {:.1f} %, {:.1f} %", 100 * found.metrics.at("exact_10"), 100 * found.metrics.at("exact_50"),
-                              100 * found.metrics.at("gru_exact_10"), 100 * found.metrics.at("gru_exact_50"));
+    out.outcome =
+        fmt::format("exact at 10: {:.1f} %, at 50: {:.1f} %; GRU {:.1f} %, {:.1f} %",
+                    100 * found.metrics.at("exact_10"), 100 * found.metrics.at("exact_50"),
+                    100 * found.metrics.at("gru_exact_10"), 100 * found.metrics.at("gru_exact_50"));
     return out;
   }
 
@@ -198,26 +242,34 @@ class DigitSums : public GradientTask {
     out.query_label = "set";
     out.key_label = "digit";
     const auto [own, gru, truth] = answers(phi, drawn);
-    out.queries.emplace_back().text = fmt::format("sum {:.0f}: Deep Sets {:.2f}, GRU {:.2f}", truth[0].item<double>(), own[0].item<double>(), gru[0].item<double>());
-    const torch::Tensor chosen = phi.index_select(0, torch::tensor(at::ArrayRef<int64_t>(set)).to(phi.device()));
+    out.queries.emplace_back().text =
+        fmt::format("sum {:.0f}: Deep Sets {:.2f}, GRU {:.2f}", truth[0].item<double>(),
+                    own[0].item<double>(), gru[0].item<double>());
+    const torch::Tensor chosen =
+        phi.index_select(0, torch::tensor(at::ArrayRef<int64_t>(set)).to(phi.device()));
     out.maps.emplace_back().dense = to_floats(model_->contributions(chosen));
     for (const int64_t member : set) {
       explain::Item& item = out.keys.emplace_back();
       item.text = std::to_string(test_.labels[static_cast<size_t>(member)]);
       item.picture = picture_of(test_, member);
     }
-    explain::Table table{.title = "Shuffle test: the same set in five orders", .columns = {"order", "Deep Sets", "GRU"}};
+    explain::Table table{.title = "Shuffle test: the same set in five orders",
+                         .columns = {"order", "Deep Sets", "GRU"}};
     data::Random random(5);
     std::vector<int64_t> order = set;
     for (int i = 0; i < 5; ++i) {
       const auto now = answers(phi, {{order}, {0}});
       std::string names;
-      for (const int64_t member : order) names += std::to_string(test_.labels[static_cast<size_t>(member)]) + " ";
-      table.rows.push_back({names, fmt::format("{:.6f}", now.own[0].item<double>()), fmt::format("{:.6f}", now.gru[0].item<double>())});
+      for (const int64_t member : order)
+        names += std::to_string(test_.labels[static_cast<size_t>(member)]) + " ";
+      table.rows.push_back({names, fmt::format("{:.6f}", now.own[0].item<double>()),
+                            fmt::format("{:.6f}", now.gru[0].item<double>())});
       random.shuffle(order);
     }
     out.tables.push_back(table);
-    out.notes.push_back("ρ is linear: the numbers beneath the digits add up to the answer. Sums are taken in double, so that the order changes nothing that a float can show.");
+    out.notes.push_back(
+        "ρ is linear: the numbers beneath the digits add up to the answer. Sums are taken in "
+        "double, so that the order changes nothing that a float can show.");
     return out;
   }
 
@@ -238,6 +290,8 @@ class DigitSums : public GradientTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_digit_sums(const Setting& setting) { return std::make_unique<DigitSums>(setting); }
+std::unique_ptr<Task> make_digit_sums(const Setting& setting) {
+  return std::make_unique<DigitSums>(setting);
+}
 
 }  // namespace fovea::systems::deep_sets

@@ -27,31 +27,50 @@ class Solids : public ClassificationTask {
     clouds_.clear();
     labels_.clear();
     names_.clear();
-    if (source.path.empty()) generate(source.seed);
-    else read_table(source);
+    if (source.path.empty())
+      generate(source.seed);
+    else
+      read_table(source);
   }
   void prepare() override { known_ = names_; }
   Assets assets() const override { return {.facts = {{"classes", known_}}, .files = {}}; }
-  void restore(const Assets& assets) override { known_ = assets.facts.at("classes").get<std::vector<std::string>>(); }
+  void restore(const Assets& assets) override {
+    known_ = assets.facts.at("classes").get<std::vector<std::string>>();
+  }
   std::shared_ptr<torch::nn::Module> build() override {
     const Settings& options = setting_.options;
-    return model_ = std::make_shared<CloudClassifier>(options.integer("cloud_width"), static_cast<int64_t>(known_.size()), options.text("pool"), options.number("dropout"));
+    return model_ = std::make_shared<CloudClassifier>(
+               options.integer("cloud_width"), static_cast<int64_t>(known_.size()),
+               options.text("pool"), options.number("dropout"));
   }
-  torch::Tensor logits(std::span<const int64_t> items) override { return model_->forward(data::pack_features(clouds_, 3, items).to(setting_.device)); }
+  torch::Tensor logits(std::span<const int64_t> items) override {
+    return model_->forward(data::pack_features(clouds_, 3, items).to(setting_.device));
+  }
 
   // CSV bag,x,y,z: a cloud each bag.
   void predict(Input input, std::ostream& out) override {
-    data::Bags bags = data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name, 3);
+    data::Bags bags = data::parse_unlabelled_bags(
+        {std::istreambuf_iterator<char>(input.stream), {}}, input.name, 3);
     for (size_t i = 0; i < bags.size(); ++i) {
       data::standardise_cloud(bags.features[i]);
       const auto item = static_cast<int64_t>(i);
-      const torch::Tensor p = model_->forward(data::pack_features(bags.features, 3, std::span(&item, 1)).to(setting_.device)).softmax(1)[0];
-      out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], known_[static_cast<size_t>(p.argmax().item<int64_t>())], p.max().item<double>()) << std::flush;
+      const torch::Tensor p =
+          model_
+              ->forward(
+                  data::pack_features(bags.features, 3, std::span(&item, 1)).to(setting_.device))
+              .softmax(1)[0];
+      out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i],
+                         known_[static_cast<size_t>(p.argmax().item<int64_t>())],
+                         p.max().item<double>())
+          << std::flush;
     }
   }
 
   // For one test cloud of each kind: which points the maximum took, and how often.
-  std::vector<explain::Explanation> explain(Input*) override {
+  std::vector<explain::Explanation> explain(Input* input) override {
+    if (input)
+      throw UsageError(
+          "--input: deep-sets draws its own test sets; fovea predict answers for yours");
     explain::Explanation out;
     out.title = "The points that decide";
     out.view = explain::View::kCurve;
@@ -59,22 +78,33 @@ class Solids : public ClassificationTask {
     out.normaliser = "hard, one head a coordinate";
     out.structure = "set";
     out.scale = "1";
-    out.notes.push_back("A point counts by the share of the coordinates whose largest value is its own; points that win nothing could be left out without changing the answer.");
+    out.notes.push_back(
+        "A point counts by the share of the coordinates whose largest value is its own; points "
+        "that win nothing could be left out without changing the answer.");
     std::vector<bool> seen(known_.size());
-    explain::Table shuffled{.title = "Shuffle test: the largest change of any output when the points are shuffled", .columns = {"cloud", "change"}};
+    explain::Table shuffled{
+        .title = "Shuffle test: the largest change of any output when the points are shuffled",
+        .columns = {"cloud", "change"}};
     data::Random random(9);
     for (const int64_t item : splits_.test) {
       const auto label = static_cast<size_t>(labels_[static_cast<size_t>(item)]);
       if (seen[label]) continue;
       seen[label] = true;
-      const data::Packed cloud = data::pack_features(clouds_, 3, std::span(&item, 1)).to(setting_.device);
-      const torch::Tensor logits = model_->forward(cloud), p = logits.softmax(1)[0], share = pooling::pool_weights("max", model_->points(cloud).cpu());
+      const data::Packed cloud =
+          data::pack_features(clouds_, 3, std::span(&item, 1)).to(setting_.device);
+      const torch::Tensor logits = model_->forward(cloud), p = logits.softmax(1)[0],
+                          share = pooling::pool_weights("max", model_->points(cloud).cpu());
       out.plots.push_back(plot_of(cloud.values.cpu(), share, known_[label], p));
       std::vector<int64_t> order(static_cast<size_t>(cloud.values.size(0)));
       std::iota(order.begin(), order.end(), 0);
       random.shuffle(order);
-      const data::Packed other{cloud.values.index_select(0, torch::tensor(at::ArrayRef<int64_t>(order)).to(cloud.values.device())), cloud.offsets};
-      shuffled.rows.push_back({known_[label], fmt::format("{:.1e}", (model_->forward(other) - logits).abs().max().item<double>())});
+      const data::Packed other{
+          cloud.values.index_select(
+              0, torch::tensor(at::ArrayRef<int64_t>(order)).to(cloud.values.device())),
+          cloud.offsets};
+      shuffled.rows.push_back(
+          {known_[label],
+           fmt::format("{:.1e}", (model_->forward(other) - logits).abs().max().item<double>())});
     }
     out.tables.push_back(shuffled);
     return {out};
@@ -86,15 +116,21 @@ class Solids : public ClassificationTask {
     const int64_t points = setting_.options.integer("points");
     for (int64_t i = 0; i < kTrain + kValidation + kTest; ++i) {
       labels_.push_back(i % data::kSolids);
-      clouds_.push_back(data::solid_cloud(labels_.back(), points, data::mix(seed, 3000 + static_cast<uint64_t>(i))));
-      (i < kTrain ? splits_.train : i < kTrain + kValidation ? splits_.validation : splits_.test).push_back(i);
+      clouds_.push_back(data::solid_cloud(labels_.back(), points,
+                                          data::mix(seed, 3000 + static_cast<uint64_t>(i))));
+      (i < kTrain                 ? splits_.train
+       : i < kTrain + kValidation ? splits_.validation
+                                  : splits_.test)
+          .push_back(i);
     }
   }
 
   // CSV bag,label,x,y,z: a cloud each bag; labels are numbers.
   void read_table(const Source& source) {
     data::Bags bags = data::read_bags(source.path);
-    if (bags.width != 3) throw data::FileError(source.path, 1, fmt::format("{} features, expected x, y, z", bags.width));
+    if (bags.width != 3)
+      throw data::FileError(source.path, 1,
+                            fmt::format("{} features, expected x, y, z", bags.width));
     const int64_t most = *std::max_element(bags.labels.begin(), bags.labels.end());
     if (*std::min_element(bags.labels.begin(), bags.labels.end()) < 0 || most > 10000)
       throw data::FileError(source.path, 0, "labels: expected 0 to 10000");
@@ -107,18 +143,25 @@ class Solids : public ClassificationTask {
       splits_.test.resize(clouds_.size());
       std::iota(splits_.test.begin(), splits_.test.end(), 0);
     } else {
-      splits_ = data::split(count, {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed, .classes = labels_});
+      splits_ = data::split(count, {.test = 0.2,
+                                    .fold = source.fold,
+                                    .folds = source.folds,
+                                    .seed = source.seed,
+                                    .classes = labels_});
     }
   }
 
-  static explain::Plot plot_of(const torch::Tensor& points, const torch::Tensor& share, const std::string& name, const torch::Tensor& p) {
+  static explain::Plot plot_of(const torch::Tensor& points, const torch::Tensor& share,
+                               const std::string& name, const torch::Tensor& p) {
     explain::Plot plot;
     plot.title = fmt::format("{}: p = {:.3f}", name, p.max().item<double>());
     plot.x_label = "x + y/2";
     plot.y_label = "z + y/4";
-    explain::Curve winners{.kind = explain::Curve::Kind::kPoints, .label = "wins coordinates"}, others{.kind = explain::Curve::Kind::kPoints, .label = "wins none"};
+    explain::Curve winners{.kind = explain::Curve::Kind::kPoints, .label = "wins coordinates"},
+        others{.kind = explain::Curve::Kind::kPoints, .label = "wins none"};
     for (int64_t i = 0; i < points.size(0); ++i) {
-      const double won = share[i].item<double>(), x = points[i][0].item<double>(), y = points[i][1].item<double>(), z = points[i][2].item<double>();
+      const double won = share[i].item<double>(), x = points[i][0].item<double>(),
+                   y = points[i][1].item<double>(), z = points[i][2].item<double>();
       explain::Curve& curve = won > 0 ? winners : others;
       curve.x.push_back(x + y / 2);
       curve.y.push_back(z + y / 4);
@@ -136,6 +179,8 @@ class Solids : public ClassificationTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_solids(const Setting& setting) { return std::make_unique<Solids>(setting); }
+std::unique_ptr<Task> make_solids(const Setting& setting) {
+  return std::make_unique<Solids>(setting);
+}
 
 }  // namespace fovea::systems::deep_sets

@@ -15,14 +15,17 @@
 namespace fovea::systems::set_outlier {
 namespace {
 
-// An item is a set, its class the place of the odd one: cross entropy of the members' scores is the softmax over the members.
+// An item is a set, its class the place of the odd one: cross entropy of the members' scores is the
+// softmax over the members.
 class Outlier : public ClassificationTask {
  public:
-  explicit Outlier(const Setting& setting) : ClassificationTask(setting), members_(setting.options.integer("members")) {}
+  explicit Outlier(const Setting& setting)
+      : ClassificationTask(setting), members_(setting.options.integer("members")) {}
 
   void read(const Source& source) override {
     const data::DigitSets digits = data::digits_of(source.path, 4000, 2000, source.seed);
-    if (digits.train.height != digits.train.width) throw data::FileError(source.path, 0, "expected square pictures");
+    if (digits.train.height != digits.train.width)
+      throw data::FileError(source.path, 0, "expected square pictures");
     side_ = digits.train.height;
     splits_ = {};
     labels_.clear();
@@ -37,13 +40,20 @@ class Outlier : public ClassificationTask {
   std::shared_ptr<torch::nn::Module> build() override {
     const Settings& options = setting_.options;
     return model_ = std::make_shared<OutlierModel>(
-               OutlierModel::Shape{.side = side_, .filters = options.integer("filters"), .width = options.integer("width"), .pool = options.text("pool")});
+               OutlierModel::Shape{.side = side_,
+                                   .filters = options.integer("filters"),
+                                   .width = options.integer("width"),
+                                   .pool = options.text("pool")});
   }
-  torch::Tensor logits(std::span<const int64_t> items) override { return model_->forward(packed(items)).view({-1, members_}); }
+  torch::Tensor logits(std::span<const int64_t> items) override {
+    return model_->forward(packed(items)).view({-1, members_});
+  }
   std::vector<int> hits(std::span<const int64_t> items) override {
     const torch::Tensor best = logits(items).argmax(1).cpu();
     std::vector<int> out;
-    for (size_t i = 0; i < items.size(); ++i) out.push_back(best[static_cast<int64_t>(i)].item<int64_t>() == labels_[static_cast<size_t>(items[i])]);
+    for (size_t i = 0; i < items.size(); ++i)
+      out.push_back(best[static_cast<int64_t>(i)].item<int64_t>() ==
+                    labels_[static_cast<size_t>(items[i])]);
     return out;
   }
 
@@ -62,15 +72,23 @@ class Outlier : public ClassificationTask {
         digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
       }
       std::vector<float> values(digits.pixels.size());
-      for (int64_t i = 0; i < digits.count; ++i) data::normalised_digit(digits, i, values.data() + i * side_ * side_);
-      const data::Packed set = data::pack_features({values}, side_ * side_, std::vector<int64_t>{0}).to(setting_.device);
+      for (int64_t i = 0; i < digits.count; ++i)
+        data::normalised_digit(digits, i, values.data() + i * side_ * side_);
+      const data::Packed set =
+          data::pack_features({values}, side_ * side_, std::vector<int64_t>{0}).to(setting_.device);
       const torch::Tensor share = OutlierModel::weights_of(model_->forward(set), set.offsets);
-      out << fmt::format("{}\t{}\t{:.4f}\n", line, files[static_cast<size_t>(share.argmax().item<int64_t>())], share.max().item<double>()) << std::flush;
+      out << fmt::format("{}\t{}\t{:.4f}\n", line,
+                         files[static_cast<size_t>(share.argmax().item<int64_t>())],
+                         share.max().item<double>())
+          << std::flush;
     });
   }
 
   // Five test sets: each member with its share; the true odd one is marked.
-  std::vector<explain::Explanation> explain(Input*) override {
+  std::vector<explain::Explanation> explain(Input* input) override {
+    if (input)
+      throw UsageError(
+          "--input: set-outlier draws its own test sets; fovea predict answers for yours");
     explain::Explanation out;
     out.title = "Which member does not belong";
     out.view = explain::View::kBag;
@@ -87,7 +105,8 @@ class Outlier : public ClassificationTask {
     for (size_t i = 0; i < shown; ++i) {
       const int64_t item = splits_.test[i];
       const data::Packed set = packed(std::span(&item, 1));
-      const std::vector<float> share = to_floats(OutlierModel::weights_of(model_->forward(set), set.offsets));
+      const std::vector<float> share =
+          to_floats(OutlierModel::weights_of(model_->forward(set), set.offsets));
       const auto group = static_cast<int>(i);
       out.groups.push_back({.name = fmt::format("set {}", i + 1)});
       explain::Item& query = out.queries.emplace_back();
@@ -100,10 +119,13 @@ class Outlier : public ClassificationTask {
         member.text = std::to_string(kinds_[static_cast<size_t>(item)][static_cast<size_t>(m)]);
         member.picture = picture_of(sets_[static_cast<size_t>(item)].data() + m * side_ * side_);
         dense[i * shown * static_cast<size_t>(members_) + key] = share[static_cast<size_t>(m)];
-        if (m == labels_[static_cast<size_t>(item)]) out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
+        if (m == labels_[static_cast<size_t>(item)])
+          out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
       }
     }
-    out.notes.push_back("Every member is judged against the whole set: the equivariant layers subtract what the set has in common.");
+    out.notes.push_back(
+        "Every member is judged against the whole set: the equivariant layers subtract what the "
+        "set has in common.");
     if (shown == 0) return {};
     return {out};
   }
@@ -111,7 +133,8 @@ class Outlier : public ClassificationTask {
  private:
   void add(std::vector<int64_t>& split, const data::Digits& digits, int64_t count, uint64_t seed) {
     std::vector<std::vector<int64_t>> of_kind(10);
-    for (int64_t i = 0; i < digits.count; ++i) of_kind[static_cast<size_t>(digits.labels[static_cast<size_t>(i)])].push_back(i);
+    for (int64_t i = 0; i < digits.count; ++i)
+      of_kind[static_cast<size_t>(digits.labels[static_cast<size_t>(i)])].push_back(i);
     data::Random random(seed);
     const int64_t size = side_ * side_;
     for (int64_t i = 0; i < count; ++i) {
@@ -123,7 +146,8 @@ class Outlier : public ClassificationTask {
       auto& kinds = kinds_.emplace_back();
       for (int64_t m = 0; m < members_; ++m) {
         const uint64_t own = m == place ? odd_kind : kind;
-        if (of_kind[own].empty()) throw InvalidArgument(fmt::format("digits: none of kind {}, expected some", own));
+        if (of_kind[own].empty())
+          throw InvalidArgument(fmt::format("digits: none of kind {}, expected some", own));
         data::normalised_digit(digits, random.choice(of_kind[own]), set.data() + m * size);
         kinds.push_back(static_cast<int64_t>(own));
       }
@@ -132,10 +156,13 @@ class Outlier : public ClassificationTask {
   explain::Picture picture_of(const float* values) const {
     explain::Picture out{static_cast<int>(side_), static_cast<int>(side_), 1, {}};
     for (int64_t i = 0; i < side_ * side_; ++i)
-      out.pixels.push_back(static_cast<uint8_t>(std::clamp((values[i] * 0.3081f + 0.1307f) * 255.0f + 0.5f, 0.0f, 255.0f)));
+      out.pixels.push_back(static_cast<uint8_t>(
+          std::clamp((values[i] * 0.3081f + 0.1307f) * 255.0f + 0.5f, 0.0f, 255.0f)));
     return out;
   }
-  data::Packed packed(std::span<const int64_t> items) const { return data::pack_features(sets_, side_ * side_, items).to(setting_.device); }
+  data::Packed packed(std::span<const int64_t> items) const {
+    return data::pack_features(sets_, side_ * side_, items).to(setting_.device);
+  }
 
   const int64_t members_;
   int64_t side_ = 28;
@@ -146,6 +173,8 @@ class Outlier : public ClassificationTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_outlier(const Setting& setting) { return std::make_unique<Outlier>(setting); }
+std::unique_ptr<Task> make_outlier(const Setting& setting) {
+  return std::make_unique<Outlier>(setting);
+}
 
 }  // namespace fovea::systems::set_outlier
