@@ -42,7 +42,10 @@ Machine this_machine() {
 #endif
   machine.simd_target = engine::simd_target();
   machine.bf16 = bf16_unit().name;
-  if (hold_libtorch_to_what_runs()) machine.bf16 += " (through MKL only for libtorch: oneDNN needs the list of tile palettes, which is hidden here)";
+  if (hold_libtorch_to_what_runs())
+    machine.bf16 +=
+        " (through MKL only for libtorch: oneDNN needs the list of tile palettes, which is hidden "
+        "here)";
   machine.libtorch = TORCH_VERSION;
   machine.compiler = "g++ " __VERSION__;
   utsname names;

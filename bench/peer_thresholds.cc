@@ -1,6 +1,6 @@
 // Sparsemax and 1.5-entmax by a full sort (Martins & Astudillo 2016, Alg. 1; Peters et al. 2019,
-// Alg. 2), top-k by a sort and by libtorch's own selection. Backward in closed form: what the packages of the
-// field do, and faster than autograd through the sort.
+// Alg. 2), top-k by a sort and by libtorch's own selection. Backward in closed form: what the
+// packages of the field do, and faster than autograd through the sort.
 #include <torch/torch.h>
 
 #include "bench/peers.h"

@@ -34,8 +34,8 @@ at::Tensor additive_by_head(const at::Tensor& query, const at::Tensor& key, cons
 using Profile = at::Tensor (*)(const at::Tensor& u);
 at::Tensor kernel_ratio(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                         double bandwidth, Profile profile);
-// The Gaussian as softmax(-|q - k|^2 / 2 h^2), the distance from differences, which a chunk holds for
-// every pair.
+// The Gaussian as softmax(-|q - k|^2 / 2 h^2), the distance from differences, which a chunk holds
+// for every pair.
 at::Tensor gaussian_differences(const at::Tensor& query, const at::Tensor& key,
                                 const at::Tensor& value, double bandwidth);
 // The same, the square expanded: |q|^2 + |k|^2 - 2 q.k, one

@@ -86,8 +86,8 @@ bool has_amx() {
 
 }  // namespace
 
-// Leaf 0x1D lists the shapes tiles may have. Some hypervisors hide it; oneDNN then finds none, configures none, and dies at its
-// first tile instruction, and libtorch with it.
+// Leaf 0x1D lists the shapes tiles may have. Some hypervisors hide it; oneDNN then finds none,
+// configures none, and dies at its first tile instruction, and libtorch with it.
 static bool palettes_are_hidden() {
   if (bf16_unit().name != std::string("AMX")) return false;
   unsigned palettes = 0, b = 0, c = 0, d = 0;

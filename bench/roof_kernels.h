@@ -34,8 +34,9 @@ struct Bf16Unit {
 };
 const Bf16Unit& bf16_unit();
 
-// Before libtorch multiplies anything: where oneDNN's AMX kernels cannot run on this machine, holds it to
-// those without; libtorch then multiplies bfloat16 through MKL, which knows the tiles by itself. Says whether it did.
+// Before libtorch multiplies anything: where oneDNN's AMX kernels cannot run on this machine, holds
+// it to those without; libtorch then multiplies bfloat16 through MKL, which knows the tiles by
+// itself. Says whether it did.
 bool hold_libtorch_to_what_runs();
 
 }  // namespace fovea::bench

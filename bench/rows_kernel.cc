@@ -51,8 +51,8 @@ const KernelCase kKernels[] = {
     {"cosine", KernelName::kCosine,
      [](const at::Tensor& u) { return (u * (std::numbers::pi / 2)).cos() * inside(u); }}};
 
-// The form that is as accurate as ours: cdist and the expanded square lose what cancels between close
-// points far from the origin.
+// The form that is as accurate as ours: cdist and the expanded square lose what cancels between
+// close points far from the origin.
 constexpr const char* kByDifferences = "eager, chunked, by differences";
 
 using Chunk = std::function<at::Tensor(const at::Tensor& query, const at::Tensor& key,
@@ -91,8 +91,8 @@ Contender chunked(Pass pass, const std::string& name, const Operands& x, int64_t
 const Shape kPoints{
     .heads = 1, .key_heads = 1, .queries = 2000, .keys = 100'000, .width = 3, .value_width = 1};
 
-// Does the kernel or its derivative jump at u = 1? A pair that rounding puts inside on one side and outside on the other then moves
-// a sparse query's mean or gradient by that one key.
+// Does the kernel or its derivative jump at u = 1? A pair that rounding puts inside on one side and
+// outside on the other then moves a sparse query's mean or gradient by that one key.
 bool jumps(KernelName kernel) {
   return kernel == KernelName::kBox || kernel == KernelName::kTriangular ||
          kernel == KernelName::kEpanechnikov || kernel == KernelName::kCosine;
@@ -100,43 +100,44 @@ bool jumps(KernelName kernel) {
 
 Row kernel_row(const KernelCase& kernel, Pass pass, std::vector<Figure> figures) {
   const double pairs = pairs_dense(kPoints.queries, kPoints.keys);
-  return {.name = row_name("kernel-" + kernel.name, "2000x100000", "dense", pass),
-          .pass = pass,
-          .roof = Roof::kExp,
-          .work = dot_work(pass, kPoints, pairs),
-          .make =
-              [=] {
-                const Operands x(kPoints);
-                const at::Tensor bandwidth = at::full({1}, kBandwidth, at::kFloat);
-                // Sums of 100,000 terms in float32 on both sides; cdist's square root costs some
-                // more bits.
-                Instance instance{.ours = x.ours(pass, {.score = Kernel{kernel.kernel, bandwidth, {}},
-                                                        .normaliser = KernelRatio{}}),
-                                  .tolerance = jumps(kernel.kernel) ? 0.05 : 2e-3};
-                const Contender by_distance =
-                    chunked(pass, "eager, chunked", x, kChunk, [=](auto& q, auto& k, auto& v) {
-                      return peers::kernel_ratio(q, k, v, kBandwidth, kernel.profile);
-                    });
-                if (kernel.kernel != KernelName::kGaussian) {
-                  // Their figures are against the Gaussian's row: a peer checks them, and is not
-                  // timed.
-                  instance.ours_to_check = instance.ours.run;
-                  instance.expected = by_distance.run;
-                  return instance;
-                }
-                instance.peers = {
-                    chunked(pass, kByDifferences, x, kDifferencesChunk,
-                            [](auto& q, auto& k, auto& v) {
-                              return peers::gaussian_differences(q, k, v, kBandwidth);
-                            }),
-                    by_distance,
-                    chunked(pass, "eager, chunked, expanded", x, kChunk, [](auto& q, auto& k, auto& v) {
-                      return peers::gaussian_expanded(q, k, v, kBandwidth);
-                    })};
-                return instance;
-              },
-          .figures = std::move(figures),
-          .tensor_bytes = tensor_bytes(kPoints)};
+  return {
+      .name = row_name("kernel-" + kernel.name, "2000x100000", "dense", pass),
+      .pass = pass,
+      .roof = Roof::kExp,
+      .work = dot_work(pass, kPoints, pairs),
+      .make =
+          [=] {
+            const Operands x(kPoints);
+            const at::Tensor bandwidth = at::full({1}, kBandwidth, at::kFloat);
+            // Sums of 100,000 terms in float32 on both sides; cdist's square root costs some
+            // more bits.
+            Instance instance{.ours = x.ours(pass, {.score = Kernel{kernel.kernel, bandwidth, {}},
+                                                    .normaliser = KernelRatio{}}),
+                              .tolerance = jumps(kernel.kernel) ? 0.05 : 2e-3};
+            const Contender by_distance =
+                chunked(pass, "eager, chunked", x, kChunk, [=](auto& q, auto& k, auto& v) {
+                  return peers::kernel_ratio(q, k, v, kBandwidth, kernel.profile);
+                });
+            if (kernel.kernel != KernelName::kGaussian) {
+              // Their figures are against the Gaussian's row: a peer checks them, and is not
+              // timed.
+              instance.ours_to_check = instance.ours.run;
+              instance.expected = by_distance.run;
+              return instance;
+            }
+            instance.peers = {
+                chunked(pass, kByDifferences, x, kDifferencesChunk,
+                        [](auto& q, auto& k, auto& v) {
+                          return peers::gaussian_differences(q, k, v, kBandwidth);
+                        }),
+                by_distance,
+                chunked(pass, "eager, chunked, expanded", x, kChunk, [](auto& q, auto& k, auto& v) {
+                  return peers::gaussian_expanded(q, k, v, kBandwidth);
+                })};
+            return instance;
+          },
+      .figures = std::move(figures),
+      .tensor_bytes = tensor_bytes(kPoints)};
 }
 
 }  // namespace

@@ -20,21 +20,27 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-std::string without_value(const std::string& argument) { return argument.substr(0, argument.find('=')); }
+std::string without_value(const std::string& argument) {
+  return argument.substr(0, argument.find('='));
+}
 
 // What to say of the arguments that `verb` did not know.
 std::string unexpected(const CLI::App& verb) {
   const std::vector<std::string> extra = verb.remaining();
   for (const std::string& argument : extra) {
     if (argument.starts_with("--")) {
-      return verb.get_name() + ": " + unknown("option", without_value(argument), option_names(verb));
+      return verb.get_name() + ": " +
+             unknown("option", without_value(argument), option_names(verb));
     }
   }
-  return verb.get_name() + ": '" + extra.front() + "' was not expected; see fovea " + verb.get_name() + " --help";
+  return verb.get_name() + ": '" + extra.front() + "' was not expected; see fovea " +
+         verb.get_name() + " --help";
 }
 
-// CLI11 would say of a misspelt verb, or of an option before it, only that a subcommand is required.
-void check_first(const CLI::App& app, const std::vector<std::string>& verbs, int argc, const char* const* argv) {
+// CLI11 would say of a misspelt verb, or of an option before it, only that a subcommand is
+// required.
+void check_first(const CLI::App& app, const std::vector<std::string>& verbs, int argc,
+                 const char* const* argv) {
   if (argc < 2) throw UsageError("which verb? fovea --help lists them");
   const std::string first = argv[1];
   if (first.starts_with("-")) {
@@ -67,7 +73,8 @@ int parse_and_run(const Command& command, int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help, command.out, command.err);
   } catch (const CLI::ParseError& error) {
-    // A required option misspelt counts as missing first; the spelling is what the user wants to hear.
+    // A required option misspelt counts as missing first; the spelling is what the user wants to
+    // hear.
     for (const CLI::App* verb : app.get_subcommands()) {
       if (!verb->remaining().empty()) throw UsageError(unexpected(*verb));
     }
@@ -81,7 +88,9 @@ int parse_and_run(const Command& command, int argc, const char* const* argv) {
 }
 
 // libtorch's errors bring a stack trace along, which helps no user.
-std::string_view without_trace(std::string_view text) { return text.substr(0, text.find("\nException raised from")); }
+std::string_view without_trace(std::string_view text) {
+  return text.substr(0, text.find("\nException raised from"));
+}
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// From an argument vector to an exit code: finds the verb, parses its options, runs it; every failure is one line.
+// From an argument vector to an exit code: finds the verb, parses its options, runs it; every
+// failure is one line.
 #pragma once
 
 #include <functional>

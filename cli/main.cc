@@ -5,6 +5,8 @@
 
 int main(int argc, char** argv) {
   using namespace fovea::cli;
-  std::ios::sync_with_stdio(false);  // std::cin then knows how much has arrived, and lines are answered in batches
-  return run({.verbs = verbs(), .version = version, .out = std::cout, .err = std::cerr}, argc, argv);
+  std::ios::sync_with_stdio(
+      false);  // std::cin then knows how much has arrived, and lines are answered in batches
+  return run({.verbs = verbs(), .version = version, .out = std::cout, .err = std::cerr}, argc,
+             argv);
 }

@@ -10,8 +10,10 @@ InputFile::InputFile(const std::string& path) : name_(path == "-" ? "standard in
 }
 
 void OutputFile::finish() {
-  if (path_ != "-") train::write_whole(path_, text_.str());
-  else std::cout.flush();
+  if (path_ != "-")
+    train::write_whole(path_, text_.str());
+  else
+    std::cout.flush();
 }
 
 }  // namespace fovea::cli

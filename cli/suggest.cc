@@ -4,7 +4,8 @@
 
 namespace fovea::cli {
 
-std::string unknown(std::string_view kind, std::string_view typed, const std::vector<std::string>& names) {
+std::string unknown(std::string_view kind, std::string_view typed,
+                    const std::vector<std::string>& names) {
   std::string message = "unknown " + std::string(kind) + " '" + std::string(typed) + "'";
   if (const std::string near = data::nearest(typed, names); !near.empty()) {
     return message + ": did you mean '" + near + "'?";

@@ -19,7 +19,8 @@ at::Tensor from_safetensors(const std::string& path, const std::string& name) {
   for (const auto& [known, tensor] : tensors) names.push_back(known);
   if (name.empty() && names.size() == 1) return tensors.begin()->second;
   if (name.empty()) {
-    throw data::FileError(path, 0, std::to_string(names.size()) + " arrays; say which: " + path + ":NAME");
+    throw data::FileError(path, 0,
+                          std::to_string(names.size()) + " arrays; say which: " + path + ":NAME");
   }
   const auto found = tensors.find(name);
   if (found == tensors.end()) throw data::FileError(path, 0, unknown("array", name, names));
@@ -35,7 +36,8 @@ at::Tensor read_tensor(const std::string& place) {
     return from_safetensors(place.substr(0, end), place.substr(end + 1));
   }
   if (place.ends_with(kSafetensors)) return from_safetensors(place, "");
-  if (place.ends_with(".npy")) return train::tensor_of(data::parse_npy(data::read_file(place), place));
+  if (place.ends_with(".npy"))
+    return train::tensor_of(data::parse_npy(data::read_file(place), place));
   throw data::FileError(place, 0, "expected a name that ends in .npy or .safetensors");
 }
 

@@ -21,13 +21,17 @@ struct Options {
 }  // namespace
 
 std::string report_text(const Json& report) {
-  std::string text = fmt::format("{}, {} items of the {} split ({})\n", report.at("system").get<std::string>(),
-                                 report.at("items").get<int64_t>(), report.at("split").get<std::string>(),
-                                 report.at("data").get<std::string>());
+  std::string text =
+      fmt::format("{}, {} items of the {} split ({})\n", report.at("system").get<std::string>(),
+                  report.at("items").get<int64_t>(), report.at("split").get<std::string>(),
+                  report.at("data").get<std::string>());
   for (const char* part : {"metrics", "attention"}) {
     for (const auto& [name, value] : report.at(part).items()) {
-      text += fmt::format("  {:<24} {:.6g}", std::string(part) == "metrics" ? name : "attention " + name, value.get<double>());
-      if (report.contains("spread")) text += fmt::format(" ± {:.3g}", report.at("spread").at(part).at(name).get<double>());
+      text += fmt::format("  {:<24} {:.6g}",
+                          std::string(part) == "metrics" ? name : "attention " + name,
+                          value.get<double>());
+      if (report.contains("spread"))
+        text += fmt::format(" ± {:.3g}", report.at("spread").at(part).at(name).get<double>());
       text += "\n";
     }
   }
@@ -36,19 +40,22 @@ std::string report_text(const Json& report) {
 }
 
 Verb evaluate_verb() {
-  return {"evaluate", "how well a RUN does, on its own test split or on other data", "fovea evaluate out/curve --json",
-          [](CLI::App& app) {
+  return {"evaluate", "how well a RUN does, on its own test split or on other data",
+          "fovea evaluate out/curve --json", [](CLI::App& app) {
             auto options = std::make_shared<Options>();
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
             app.add_option("--data", options->data, "other data: all of it is tested");
             app.add_option("--split", options->split, "train, validation or test");
-            app.add_option("--set", options->set, "an option of the system to change for this use, name=value")->allow_extra_args(false);
+            app.add_option("--set", options->set,
+                           "an option of the system to change for this use, name=value")
+                ->allow_extra_args(false);
             app.add_option("--threads", options->threads, "0: as many as there are");
             app.add_option("--device", options->device, "cpu, cuda or cuda:N");
             app.add_flag("--json", options->json, "print one JSON object");
             return [options] {
-              const Json report = systems::evaluate(options->run, options->data, options->split, options->device, options->threads,
-                                                    options->set);
+              const Json report =
+                  systems::evaluate(options->run, options->data, options->split, options->device,
+                                    options->threads, options->set);
               std::cout << (options->json ? report.dump() + "\n" : report_text(report));
               return static_cast<int>(kDone);
             };

@@ -22,7 +22,8 @@ struct Options {
 std::string json_text(const std::vector<explain::Explanation>& explanations) {
   if (explanations.size() == 1) return explain::to_json(explanations[0]) + "\n";
   std::string text = "[";
-  for (const explain::Explanation& one : explanations) text += (text.size() > 1 ? ",\n" : "\n") + explain::to_json(one);
+  for (const explain::Explanation& one : explanations)
+    text += (text.size() > 1 ? ",\n" : "\n") + explain::to_json(one);
   return text + "\n]\n";
 }
 
@@ -35,12 +36,14 @@ std::string html_text(const systems::Run& run, std::vector<explain::Explanation>
   section.equation = info.equation;
   section.code = info.code;
   section.explanations = std::move(explanations);
-  return explain::html_report({section}, {.title = info.title + ": where it looks", .subtitle = {}, .introduction = {}});
+  return explain::html_report(
+      {section}, {.title = info.title + ": where it looks", .subtitle = {}, .introduction = {}});
 }
 
 int run(const Options& options) {
   const bool json = options.out.ends_with(".json");
-  if (!json && !options.out.ends_with(".html")) throw UsageError("--out " + options.out + ": expected a name that ends in .html or .json");
+  if (!json && !options.out.ends_with(".html"))
+    throw UsageError("--out " + options.out + ": expected a name that ends in .html or .json");
   systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
   std::vector<explain::Explanation> explanations;
   if (options.input.empty()) {
@@ -57,12 +60,17 @@ int run(const Options& options) {
 }  // namespace
 
 Verb explain_verb() {
-  return {"explain", "a picture of where a RUN looks", "fovea explain out/curve --out out/curve.html", [](CLI::App& app) {
+  return {"explain", "a picture of where a RUN looks",
+          "fovea explain out/curve --out out/curve.html", [](CLI::App& app) {
             auto options = std::make_shared<Options>();
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
-            app.add_option("--input", options->input, "items to look at, a file or - for standard input; without it, test items");
+            app.add_option(
+                "--input", options->input,
+                "items to look at, a file or - for standard input; without it, test items");
             app.add_option("--out", options->out, "report.html, or explanation.json")->required();
-            app.add_option("--set", options->set, "an option of the system to change for this use, name=value")->allow_extra_args(false);
+            app.add_option("--set", options->set,
+                           "an option of the system to change for this use, name=value")
+                ->allow_extra_args(false);
             app.add_option("--threads", options->threads, "0: as many as there are");
             app.add_option("--device", options->device, "cpu, cuda or cuda:N");
             return [options] { return run(*options); };

@@ -15,17 +15,20 @@ void print_options(const systems::System& system) {
   const Json defaults = settings.json();
   for (const Option& option : settings.declared())
     std::cout << fmt::format("  --set {}={}\n      {} ({})\n", option.name,
-                             defaults.at(option.name).is_string() ? defaults.at(option.name).get<std::string>()
-                                                                  : defaults.at(option.name).dump(),
+                             defaults.at(option.name).is_string()
+                                 ? defaults.at(option.name).get<std::string>()
+                                 : defaults.at(option.name).dump(),
                              option.help, option.describe_type());
 }
 
 void print_one(const systems::System& system) {
   const systems::Info& info = system.info;
-  std::cout << fmt::format("{}  S{}  {}\n  {}\n  {}\n", info.name, info.number, info.title, info.paper, info.equation_text);
-  std::cout << fmt::format("  query {}; key {}; value {}\n", info.triple.query, info.triple.key, info.triple.value);
-  std::cout << fmt::format("  score {}; normaliser {}; structure {}\n", info.triple.score, info.triple.normaliser,
-                           info.triple.structure);
+  std::cout << fmt::format("{}  S{}  {}\n  {}\n  {}\n", info.name, info.number, info.title,
+                           info.paper, info.equation_text);
+  std::cout << fmt::format("  query {}; key {}; value {}\n", info.triple.query, info.triple.key,
+                           info.triple.value);
+  std::cout << fmt::format("  score {}; normaliser {}; structure {}\n", info.triple.score,
+                           info.triple.normaliser, info.triple.structure);
   for (const std::string& format : info.formats) std::cout << "  data: " << format << "\n";
   std::cout << "  expect: " << info.expect << "\n";
 }
@@ -35,7 +38,8 @@ int run(const std::string& only, bool json) {
   if (!only.empty()) chosen = {&systems::find(only)};
   if (json) {
     Json all = {{"systems", Json::array()}};
-    for (const systems::System* system : chosen) all["systems"].push_back(systems::describe(*system));
+    for (const systems::System* system : chosen)
+      all["systems"].push_back(systems::describe(*system));
     std::cout << all.dump(2) << "\n";
     return kDone;
   }
@@ -49,8 +53,8 @@ int run(const std::string& only, bool json) {
 }  // namespace
 
 Verb list_verb() {
-  return {"list", "every system: paper, triple, data it takes, figure to expect", "fovea list\nfovea list nadaraya-watson",
-          [](CLI::App& app) {
+  return {"list", "every system: paper, triple, data it takes, figure to expect",
+          "fovea list\nfovea list nadaraya-watson", [](CLI::App& app) {
             auto only = std::make_shared<std::string>();
             auto json = std::make_shared<bool>(false);
             app.add_option("system", *only, "one system, with the options it takes");

@@ -26,17 +26,21 @@ int run(const Options& options) {
 }  // namespace
 
 Verb predict_verb() {
-  return {"predict", "answers for new items: a line, or a row of a table, each", "printf 'times\\n10\\n20\\n' | fovea predict out/curve",
-          [](CLI::App& app) {
+  return {"predict", "answers for new items: a line, or a row of a table, each",
+          "printf 'times\\n10\\n20\\n' | fovea predict out/curve", [](CLI::App& app) {
             auto options = std::make_shared<Options>();
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
             app.add_option("--input", options->input, "a file, or - for standard input");
             app.add_option("--output", options->output, "a file, or - for standard output");
-            app.add_option("--set", options->set, "an option of the system to change for this use, name=value")->allow_extra_args(false);
+            app.add_option("--set", options->set,
+                           "an option of the system to change for this use, name=value")
+                ->allow_extra_args(false);
             app.add_option("--threads", options->threads, "0: as many as there are");
             app.add_option("--device", options->device, "cpu, cuda or cuda:N");
-            app.add_flag_callback("--align", [options] { options->set.push_back("align=true"); },
-                                  "translation: the alignment of each line after ` ||| `, source-target in Pharaoh format");
+            app.add_flag_callback(
+                "--align", [options] { options->set.push_back("align=true"); },
+                "translation: the alignment of each line after ` ||| `, source-target in Pharaoh "
+                "format");
             return [options] { return run(*options); };
           }};
 }

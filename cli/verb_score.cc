@@ -34,7 +34,8 @@ struct Scored {
 
 std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
-  data::each_line(data::read_file(path), path, [&](size_t, std::string_view line) { lines.emplace_back(line); });
+  data::each_line(data::read_file(path), path,
+                  [&](size_t, std::string_view line) { lines.emplace_back(line); });
   return lines;
 }
 
@@ -46,22 +47,31 @@ std::vector<std::vector<std::string>> references_of(const Options& o) {
 
 // The bootstrap of a metric that is a function of summed counts.
 template <class Counts, class Sum>
-std::optional<metrics::Interval> interval_of(const std::vector<Counts>& counts, size_t resamples, const Sum& score_of_sum) {
+std::optional<metrics::Interval> interval_of(const std::vector<Counts>& counts, size_t resamples,
+                                             const Sum& score_of_sum) {
   if (resamples == 0) return std::nullopt;
-  return metrics::bootstrap(counts.size(), resamples, [&](const std::vector<uint32_t>& chosen) { return score_of_sum(counts, chosen); });
+  return metrics::bootstrap(counts.size(), resamples, [&](const std::vector<uint32_t>& chosen) {
+    return score_of_sum(counts, chosen);
+  });
 }
 
 Scored score_bleu(const Options& o) {
-  const metrics::BleuOptions options{.tokeniser = metrics::parse_tokeniser(o.tokenize), .smoothing = metrics::parse_smoothing(o.smooth),
+  const metrics::BleuOptions options{.tokeniser = metrics::parse_tokeniser(o.tokenize),
+                                     .smoothing = metrics::parse_smoothing(o.smooth),
                                      .lowercase = o.lowercase};
   const auto hypotheses = lines_of(o.hypothesis);
   const auto references = references_of(o);
   const metrics::Bleu bleu = metrics::corpus_bleu(hypotheses, references, options);
-  Scored out{"BLEU", bleu.score, metrics::bleu_signature(options, references.size(), o.resamples), "", {}};
-  out.detail = fmt::format("{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", bleu.precisions[0],
-                           bleu.precisions[1], bleu.precisions[2], bleu.precisions[3], bleu.brevity_penalty,
-                           bleu.counts.reference_length > 0 ? bleu.counts.hypothesis_length / bleu.counts.reference_length : 0.0,
-                           bleu.counts.hypothesis_length, bleu.counts.reference_length);
+  Scored out{
+      "BLEU", bleu.score, metrics::bleu_signature(options, references.size(), o.resamples), "", {}};
+  out.detail = fmt::format(
+      "{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})",
+      bleu.precisions[0], bleu.precisions[1], bleu.precisions[2], bleu.precisions[3],
+      bleu.brevity_penalty,
+      bleu.counts.reference_length > 0
+          ? bleu.counts.hypothesis_length / bleu.counts.reference_length
+          : 0.0,
+      bleu.counts.hypothesis_length, bleu.counts.reference_length);
   std::vector<metrics::BleuCounts> counts;
   for (size_t i = 0; o.resamples > 0 && i < hypotheses.size(); ++i) {
     std::vector<std::string_view> own;
@@ -80,8 +90,11 @@ Scored score_chrf(const Options& o) {
   const metrics::ChrfOptions options{.word_order = o.word_order, .lowercase = o.lowercase};
   const auto hypotheses = lines_of(o.hypothesis);
   const auto references = references_of(o);
-  Scored out{metrics::chrf_name(options), metrics::corpus_chrf(hypotheses, references, options),
-             metrics::chrf_signature(options, references.size(), o.resamples), "", {}};
+  Scored out{metrics::chrf_name(options),
+             metrics::corpus_chrf(hypotheses, references, options),
+             metrics::chrf_signature(options, references.size(), o.resamples),
+             "",
+             {}};
   std::vector<metrics::ChrfCounts> counts;
   for (size_t i = 0; o.resamples > 0 && i < hypotheses.size(); ++i) {
     std::vector<std::string_view> own;
@@ -107,9 +120,11 @@ bool is_naacl(const std::vector<std::string>& lines) {
 }
 
 Scored score_aer(const Options& o) {
-  if (o.references.size() != 1) throw UsageError("--reference: expected one file of gold alignments");
+  if (o.references.size() != 1)
+    throw UsageError("--reference: expected one file of gold alignments");
   const auto base = o.one_based ? metrics::IndexBase::kOne : metrics::IndexBase::kZero;
-  const std::vector<std::string> links = lines_of(o.hypothesis), gold_lines = lines_of(o.references[0]);
+  const std::vector<std::string> links = lines_of(o.hypothesis),
+                                 gold_lines = lines_of(o.references[0]);
   std::vector<metrics::GoldLinks> gold;
   if (is_naacl(gold_lines)) {
     gold = metrics::parse_naacl(gold_lines);
@@ -118,26 +133,37 @@ Scored score_aer(const Options& o) {
     for (const std::string& line : gold_lines) gold.push_back(metrics::parse_gold(line, base));
   }
   if (gold.size() != links.size()) {
-    throw InvalidArgument(fmt::format("{}: {} sentences, expected {} (those of {})", o.hypothesis, links.size(), gold.size(), o.references[0]));
+    throw InvalidArgument(fmt::format("{}: {} sentences, expected {} (those of {})", o.hypothesis,
+                                      links.size(), gold.size(), o.references[0]));
   }
   metrics::AlignmentErrorRate rate;
   for (size_t i = 0; i < gold.size(); ++i) rate.add(metrics::parse_pharaoh(links[i]), gold[i]);
-  if (std::isnan(rate.error_rate())) throw InvalidArgument("aer: neither a link nor a sure one, so the rate is 0/0");
-  return {"AER", rate.error_rate(), fmt::format("sentences:{}|gold:{}", gold.size(), o.one_based ? "1-based" : "0-based"),
-          fmt::format("precision {:.4f}, recall {:.4f}, {} empty sentences skipped", rate.precision(), rate.recall(), rate.skipped()), {}};
+  if (std::isnan(rate.error_rate()))
+    throw InvalidArgument("aer: neither a link nor a sure one, so the rate is 0/0");
+  return {"AER",
+          rate.error_rate(),
+          fmt::format("sentences:{}|gold:{}", gold.size(), o.one_based ? "1-based" : "0-based"),
+          fmt::format("precision {:.4f}, recall {:.4f}, {} empty sentences skipped",
+                      rate.precision(), rate.recall(), rate.skipped()),
+          {}};
 }
 
 int run(const Options& o) {
-  const Scored s = o.metric == "bleu" ? score_bleu(o) : o.metric == "chrf" ? score_chrf(o) : score_aer(o);
+  const Scored s = o.metric == "bleu"   ? score_bleu(o)
+                   : o.metric == "chrf" ? score_chrf(o)
+                                        : score_aer(o);
   if (o.json) {
-    nlohmann::ordered_json out = {{"metric", o.metric}, {"score", s.score}, {"signature", s.signature}};
+    nlohmann::ordered_json out = {
+        {"metric", o.metric}, {"score", s.score}, {"signature", s.signature}};
     if (s.interval) out["mean"] = s.interval->mean, out["half_width"] = s.interval->half_width;
     std::cout << out.dump() << '\n';
     return kDone;
   }
-  const std::string value = o.metric == "aer" ? fmt::format("{:.4f}", s.score) : fmt::format("{:.2f}", s.score);
+  const std::string value =
+      o.metric == "aer" ? fmt::format("{:.4f}", s.score) : fmt::format("{:.2f}", s.score);
   std::cout << s.name << '|' << s.signature << " = " << value;
-  if (s.interval) std::cout << fmt::format(" (μ = {:.2f} ± {:.2f})", s.interval->mean, s.interval->half_width);
+  if (s.interval)
+    std::cout << fmt::format(" (μ = {:.2f} ± {:.2f})", s.interval->mean, s.interval->half_width);
   std::cout << (s.detail.empty() ? "" : "  ") << s.detail << '\n';
   return kDone;
 }
@@ -145,21 +171,33 @@ int run(const Options& o) {
 }  // namespace
 
 Verb score_verb() {
-  return {"score", "BLEU, chrF or alignment error rate of a file against its reference",
-          "printf 'the cat sat on the mat\\n' >gold.txt; fovea score bleu --hypothesis gold.txt --reference gold.txt", [](CLI::App& app) {
-            auto o = std::make_shared<Options>();
-            app.add_option("metric", o->metric, "bleu, chrf or aer")->required()->check(CLI::IsMember({"bleu", "chrf", "aer"}));
-            app.add_option("--hypothesis", o->hypothesis, "what a system wrote, a sentence a line (aer: Pharaoh links)")->required();
-            app.add_option("--reference", o->references, "what is right; several files are several references")->required();
-            app.add_option("--tokenize", o->tokenize, "bleu: 13a, intl or none")->capture_default_str();
-            app.add_option("--smooth", o->smooth, "bleu: exp, floor, add-k or none")->capture_default_str();
-            app.add_flag("--lowercase", o->lowercase, "ignore case");
-            app.add_option("--word-order", o->word_order, "chrf: 2 is chrF++")->capture_default_str();
-            app.add_option("--bootstrap", o->resamples, "resamples for a confidence interval; 0 for none")->capture_default_str();
-            app.add_flag("!--zero-based", o->one_based, "aer: gold positions count from 0");
-            app.add_flag("--json", o->json, "print one JSON object");
-            return [o] { return run(*o); };
-          }};
+  return {
+      "score", "BLEU, chrF or alignment error rate of a file against its reference",
+      "printf 'the cat sat on the mat\\n' >gold.txt; fovea score bleu --hypothesis gold.txt "
+      "--reference gold.txt",
+      [](CLI::App& app) {
+        auto o = std::make_shared<Options>();
+        app.add_option("metric", o->metric, "bleu, chrf or aer")
+            ->required()
+            ->check(CLI::IsMember({"bleu", "chrf", "aer"}));
+        app.add_option("--hypothesis", o->hypothesis,
+                       "what a system wrote, a sentence a line (aer: Pharaoh links)")
+            ->required();
+        app.add_option("--reference", o->references,
+                       "what is right; several files are several references")
+            ->required();
+        app.add_option("--tokenize", o->tokenize, "bleu: 13a, intl or none")->capture_default_str();
+        app.add_option("--smooth", o->smooth, "bleu: exp, floor, add-k or none")
+            ->capture_default_str();
+        app.add_flag("--lowercase", o->lowercase, "ignore case");
+        app.add_option("--word-order", o->word_order, "chrf: 2 is chrF++")->capture_default_str();
+        app.add_option("--bootstrap", o->resamples,
+                       "resamples for a confidence interval; 0 for none")
+            ->capture_default_str();
+        app.add_flag("!--zero-based", o->one_based, "aer: gold positions count from 0");
+        app.add_flag("--json", o->json, "print one JSON object");
+        return [o] { return run(*o); };
+      }};
 }
 
 }  // namespace fovea::cli

@@ -12,7 +12,8 @@
 namespace fovea::cli {
 namespace {
 
-// The model of the first NVIDIA GPU as its driver names it; libtorch's headers give a name only with the CUDA toolkit at hand.
+// The model of the first NVIDIA GPU as its driver names it; libtorch's headers give a name only
+// with the CUDA toolkit at hand.
 std::string gpu_model() {
   std::error_code absent;
   for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", absent)) {
@@ -30,14 +31,17 @@ std::string gpu() {
     const auto count = at::detail::getCUDAHooks().deviceCount();
     if (count > 0) return std::to_string(count) + " x " + (model.empty() ? "CUDA device" : model);
   }
-  return model.empty() ? "none" : "none used (" + model + " is present; this build is for the CPU: preset cuda)";
+  return model.empty()
+             ? "none"
+             : "none used (" + model + " is present; this build is for the CPU: preset cuda)";
 }
 
 }  // namespace
 
 std::string version() {
   return std::string("fovea    ") + FOVEA_VERSION + "\nlibtorch " + TORCH_VERSION + "\nsimd     " +
-         engine::simd_target() + "\nthreads  " + std::to_string(at::get_num_threads()) + "\ngpu      " + gpu() + "\n";
+         engine::simd_target() + "\nthreads  " + std::to_string(at::get_num_threads()) +
+         "\ngpu      " + gpu() + "\n";
 }
 
 }  // namespace fovea::cli

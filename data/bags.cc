@@ -13,7 +13,8 @@ namespace fovea::data {
 Bags read_bags(const std::string& path) {
   const Table table = read_csv(path);
   if (table.header.size() < 3 || table.header[0] != "bag" || table.header[1] != "label")
-    throw FileError(path, 1, "expected a header that starts bag,label and names at least one feature");
+    throw FileError(path, 1,
+                    "expected a header that starts bag,label and names at least one feature");
   Bags out;
   out.width = static_cast<int64_t>(table.header.size()) - 2;
   std::map<std::string, size_t> where;
@@ -26,12 +27,13 @@ Bags read_bags(const std::string& path) {
       out.labels.push_back(label);
       out.features.emplace_back();
     } else if (out.labels[place->second] != label) {
-      throw FileError(path, table.lines[row], fmt::format("bag {} has label {} here and {} before", shown(cells[0]), label,
-                                                          out.labels[place->second]));
+      throw FileError(path, table.lines[row],
+                      fmt::format("bag {} has label {} here and {} before", shown(cells[0]), label,
+                                  out.labels[place->second]));
     }
     for (size_t c = 2; c < cells.size(); ++c)
-      out.features[place->second].push_back(
-          static_cast<float>(parse_number(cells[c], "column '" + table.header[c] + "'", path, table.lines[row])));
+      out.features[place->second].push_back(static_cast<float>(
+          parse_number(cells[c], "column '" + table.header[c] + "'", path, table.lines[row])));
   }
   return out;
 }
@@ -42,7 +44,8 @@ Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int
   std::vector<size_t> columns;
   for (size_t c = 0; c < table.header.size(); ++c)
     if (c != bag_column && table.header[c] != "label") columns.push_back(c);
-  if (static_cast<int64_t>(columns.size()) != width) throw FileError(name, 1, fmt::format("{} features, expected {}", columns.size(), width));
+  if (static_cast<int64_t>(columns.size()) != width)
+    throw FileError(name, 1, fmt::format("{} features, expected {}", columns.size(), width));
   Bags out;
   out.width = width;
   std::map<std::string, size_t> where;
@@ -54,8 +57,8 @@ Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int
       out.features.emplace_back();
     }
     for (const size_t c : columns)
-      out.features[place->second].push_back(
-          static_cast<float>(parse_number(table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row])));
+      out.features[place->second].push_back(static_cast<float>(parse_number(
+          table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row])));
   }
   return out;
 }
@@ -76,7 +79,8 @@ Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
   for (size_t f = 0; f < width; ++f) {
     const double mean = count > 0 ? sum[f] / count : 0;
     out.mean.push_back(static_cast<float>(mean));
-    out.deviation.push_back(static_cast<float>(std::sqrt(std::max(0.0, count > 0 ? squares[f] / count - mean * mean : 0))));
+    out.deviation.push_back(static_cast<float>(
+        std::sqrt(std::max(0.0, count > 0 ? squares[f] / count - mean * mean : 0))));
   }
   return out;
 }
@@ -84,7 +88,8 @@ Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
 void apply(const Scaling& scaling, Bags& bags) {
   const auto width = static_cast<size_t>(bags.width);
   if (scaling.mean.size() != width)
-    throw InvalidArgument(fmt::format("features: {} in a row, expected {}", width, scaling.mean.size()));
+    throw InvalidArgument(
+        fmt::format("features: {} in a row, expected {}", width, scaling.mean.size()));
   for (auto& values : bags.features)
     for (size_t i = 0; i < values.size(); ++i) {
       const float deviation = scaling.deviation[i % width];

@@ -8,20 +8,23 @@
 namespace fovea::data {
 
 struct Bags {
-  int64_t width = 0;                         // features of an instance
-  std::vector<std::string> names;            // in order of first appearance
-  std::vector<int64_t> labels;               // of each bag
-  std::vector<std::vector<float>> features;  // of each bag: instances one after another, `width` numbers each
+  int64_t width = 0;               // features of an instance
+  std::vector<std::string> names;  // in order of first appearance
+  std::vector<int64_t> labels;     // of each bag
+  std::vector<std::vector<float>>
+      features;  // of each bag: instances one after another, `width` numbers each
   size_t size() const { return names.size(); }
 };
 
 // Rows of a bag need not be neighbours; a bag whose rows disagree about the label is refused.
 Bags read_bags(const std::string& path);
 
-// The same from text, for prediction: `label` may be missing and is not read; features must number `width`.
+// The same from text, for prediction: `label` may be missing and is not read; features must number
+// `width`.
 Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int64_t width);
 
-// Per feature, (x - mean) / deviation with the numbers of the bags given; a constant feature becomes 0.
+// Per feature, (x - mean) / deviation with the numbers of the bags given; a constant feature
+// becomes 0.
 struct Scaling {
   std::vector<float> mean, deviation;
 };

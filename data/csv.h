@@ -8,10 +8,10 @@
 namespace fovea::data {
 
 struct Table {
-  std::string path;                          // for messages
-  std::vector<std::string> header;           // distinct names
+  std::string path;                            // for messages
+  std::vector<std::string> header;             // distinct names
   std::vector<std::vector<std::string>> rows;  // each as wide as the header
-  std::vector<size_t> lines;                 // where each row starts in the file, from 1
+  std::vector<size_t> lines;                   // where each row starts in the file, from 1
 
   // The column of that name; otherwise an error that lists the columns and suggests the nearest.
   size_t column(const std::string& name) const;
@@ -36,8 +36,8 @@ struct Regression {
   size_t rows() const { return y.size(); }
 };
 
-// `x` empty: every numeric column but the target, a leading column of row numbers (R's `rownames`) left out;
-// `y` empty: the last column.
+// `x` empty: every numeric column but the target, a leading column of row numbers (R's `rownames`)
+// left out; `y` empty: the last column.
 struct Columns {
   std::vector<std::string> x = {};
   std::string y = {};

@@ -33,76 +33,104 @@ Stroke arc(double x, double y, double rx, double ry, double from, double to) {
 // Each digit as people write it, in a box from (-1, -1.4) to (1, 1.4), y downwards.
 std::vector<Stroke> strokes_of(int64_t digit, bool other_form) {
   switch (digit) {
-    case 0: return {arc(0, 0, 0.8, 1.25, 0, 360)};
-    case 1: return other_form ? std::vector<Stroke>{{{0, -1.3}, {0, 1.3}}} : std::vector<Stroke>{{{-0.5, -0.8}, {0, -1.3}, {0, 1.3}}};
+    case 0:
+      return {arc(0, 0, 0.8, 1.25, 0, 360)};
+    case 1:
+      return other_form ? std::vector<Stroke>{{{0, -1.3}, {0, 1.3}}}
+                        : std::vector<Stroke>{{{-0.5, -0.8}, {0, -1.3}, {0, 1.3}}};
     case 2: {
       Stroke s = arc(0, -0.6, 0.75, 0.7, 180, 385);
       s.insert(s.end(), {{-0.75, 1.25}, {0.8, 1.25}});
       return {s};
     }
-    case 3: return {arc(-0.1, -0.65, 0.7, 0.62, 200, 440), arc(-0.1, 0.6, 0.8, 0.68, -80, 160)};
-    case 4: return other_form ? std::vector<Stroke>{{{-0.6, -1.2}, {-0.7, 0.2}, {0.8, 0.2}}, {{0.5, -1.1}, {0.45, 1.3}}}
-                              : std::vector<Stroke>{{{0.4, 1.3}, {0.4, -1.3}, {-0.8, 0.4}, {0.85, 0.4}}};
+    case 3:
+      return {arc(-0.1, -0.65, 0.7, 0.62, 200, 440), arc(-0.1, 0.6, 0.8, 0.68, -80, 160)};
+    case 4:
+      return other_form ? std::vector<Stroke>{{{-0.6, -1.2}, {-0.7, 0.2}, {0.8, 0.2}},
+                                              {{0.5, -1.1}, {0.45, 1.3}}}
+                        : std::vector<Stroke>{{{0.4, 1.3}, {0.4, -1.3}, {-0.8, 0.4}, {0.85, 0.4}}};
     case 5: {
       Stroke s{{0.7, -1.25}, {-0.55, -1.25}, {-0.6, -0.2}};
       const Stroke belly = arc(-0.05, 0.5, 0.75, 0.75, -120, 150);
       s.insert(s.end(), belly.begin(), belly.end());
       return {s};
     }
-    case 6: return {{{0.5, -1.3}, {-0.3, -0.6}, {-0.7, 0.3}}, arc(0, 0.6, 0.7, 0.68, 0, 360)};
-    case 7: return other_form ? std::vector<Stroke>{{{-0.8, -1.2}, {0.8, -1.2}, {-0.2, 1.3}}, {{-0.3, 0.1}, {0.6, 0.1}}}
-                              : std::vector<Stroke>{{{-0.8, -1.2}, {0.8, -1.2}, {-0.2, 1.3}}};
-    case 8: return {arc(0, -0.65, 0.58, 0.6, 0, 360), arc(0, 0.62, 0.72, 0.66, 0, 360)};
-    default: return {arc(0, -0.5, 0.65, 0.7, 0, 360), {{0.65, -0.5}, {0.55, 0.5}, {0.2, 1.3}}};
+    case 6:
+      return {{{0.5, -1.3}, {-0.3, -0.6}, {-0.7, 0.3}}, arc(0, 0.6, 0.7, 0.68, 0, 360)};
+    case 7:
+      return other_form ? std::vector<Stroke>{{{-0.8, -1.2}, {0.8, -1.2}, {-0.2, 1.3}},
+                                              {{-0.3, 0.1}, {0.6, 0.1}}}
+                        : std::vector<Stroke>{{{-0.8, -1.2}, {0.8, -1.2}, {-0.2, 1.3}}};
+    case 8:
+      return {arc(0, -0.65, 0.58, 0.6, 0, 360), arc(0, 0.62, 0.72, 0.66, 0, 360)};
+    default:
+      return {arc(0, -0.5, 0.65, 0.7, 0, 360), {{0.65, -0.5}, {0.55, 0.5}, {0.2, 1.3}}};
   }
 }
 
 double distance(const Point& p, const Point& a, const Point& b) {
   const double dx = b.x - a.x, dy = b.y - a.y, length = dx * dx + dy * dy;
-  const double t = length > 0 ? std::clamp(((p.x - a.x) * dx + (p.y - a.y) * dy) / length, 0.0, 1.0) : 0;
+  const double t =
+      length > 0 ? std::clamp(((p.x - a.x) * dx + (p.y - a.y) * dy) / length, 0.0, 1.0) : 0;
   return std::hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
 }
 
 void draw(Random& random, int64_t digit, uint8_t* pixels) {
-  const double angle = random.normal() * 0.12, slant = random.normal() * 0.15, scale = random.uniform(6.2, 7.8);
-  const double squeeze = random.uniform(0.75, 1.1), pen = random.uniform(0.8, 1.6), bend = random.normal() * 0.12;
+  const double angle = random.normal() * 0.12, slant = random.normal() * 0.15,
+               scale = random.uniform(6.2, 7.8);
+  const double squeeze = random.uniform(0.75, 1.1), pen = random.uniform(0.8, 1.6),
+               bend = random.normal() * 0.12;
   const Point centre{13.5 + random.normal() * 0.8, 13.5 + random.normal() * 0.8};
   std::vector<Stroke> strokes = strokes_of(digit, random.below(2));
   for (Stroke& stroke : strokes)
     for (Point& p : stroke) {
-      const double x = (p.x + slant * -p.y + bend * p.y * p.y + random.normal() * 0.025) * squeeze, y = p.y + random.normal() * 0.025;
-      p = {centre.x + scale * (x * std::cos(angle) - y * std::sin(angle)), centre.y + scale * (x * std::sin(angle) + y * std::cos(angle))};
+      const double x = (p.x + slant * -p.y + bend * p.y * p.y + random.normal() * 0.025) * squeeze,
+                   y = p.y + random.normal() * 0.025;
+      p = {centre.x + scale * (x * std::cos(angle) - y * std::sin(angle)),
+           centre.y + scale * (x * std::sin(angle) + y * std::cos(angle))};
     }
   std::array<double, kSide * kSide> ink{};
   for (const Stroke& stroke : strokes)
     for (size_t i = 0; i + 1 < stroke.size(); ++i) {
       const Point &a = stroke[i], &b = stroke[i + 1];
       const double reach = pen + 1;
-      for (int64_t y = std::max<int64_t>(0, static_cast<int64_t>(std::min(a.y, b.y) - reach)); y < std::min<int64_t>(kSide, static_cast<int64_t>(std::max(a.y, b.y) + reach) + 1); ++y)
-        for (int64_t x = std::max<int64_t>(0, static_cast<int64_t>(std::min(a.x, b.x) - reach)); x < std::min<int64_t>(kSide, static_cast<int64_t>(std::max(a.x, b.x) + reach) + 1); ++x) {
+      for (int64_t y = std::max<int64_t>(0, static_cast<int64_t>(std::min(a.y, b.y) - reach));
+           y < std::min<int64_t>(kSide, static_cast<int64_t>(std::max(a.y, b.y) + reach) + 1); ++y)
+        for (int64_t x = std::max<int64_t>(0, static_cast<int64_t>(std::min(a.x, b.x) - reach));
+             x < std::min<int64_t>(kSide, static_cast<int64_t>(std::max(a.x, b.x) + reach) + 1);
+             ++x) {
           double& at = ink[static_cast<size_t>(y * kSide + x)];
-          at = std::max(at, std::clamp(pen + 0.5 - distance({static_cast<double>(x), static_cast<double>(y)}, a, b), 0.0, 1.0));
+          at = std::max(
+              at, std::clamp(
+                      pen + 0.5 - distance({static_cast<double>(x), static_cast<double>(y)}, a, b),
+                      0.0, 1.0));
         }
     }
   for (size_t i = 0; i < ink.size(); ++i)
-    pixels[i] = static_cast<uint8_t>(std::clamp(ink[i] * 255 + (ink[i] > 0 ? random.normal() * 12 : 0), 0.0, 255.0));
+    pixels[i] = static_cast<uint8_t>(
+        std::clamp(ink[i] * 255 + (ink[i] > 0 ? random.normal() * 12 : 0), 0.0, 255.0));
 }
 
 std::string found(const std::filesystem::path& folder, const std::string& name) {
   std::error_code ignored;
   for (const char* ending : {"", ".gz"})
-    if (std::filesystem::exists(folder / (name + ending), ignored)) return (folder / (name + ending)).string();
+    if (std::filesystem::exists(folder / (name + ending), ignored))
+      return (folder / (name + ending)).string();
   return "";
 }
 
 }  // namespace
 
-bool is_mnist(const std::string& folder) { return !found(folder, "train-images-idx3-ubyte").empty(); }
+bool is_mnist(const std::string& folder) {
+  return !found(folder, "train-images-idx3-ubyte").empty();
+}
 
 DigitSets read_mnist(const std::string& folder) {
   const auto file = [&](const char* name) {
     const std::string path = found(folder, name);
-    if (path.empty()) throw FileError(folder, 0, fmt::format("no {}, expected MNIST's four IDX files (gzip or not)", name));
+    if (path.empty())
+      throw FileError(folder, 0,
+                      fmt::format("no {}, expected MNIST's four IDX files (gzip or not)", name));
     return path;
   };
   return {read_digits(file("train-images-idx3-ubyte"), file("train-labels-idx1-ubyte")),
@@ -111,7 +139,8 @@ DigitSets read_mnist(const std::string& folder) {
 
 Digits generate_digits(int64_t count, uint64_t seed) {
   Random random(mix(seed, 0xD161));
-  Digits out{count, kSide, kSide, std::vector<uint8_t>(static_cast<size_t>(count * kSide * kSide)), {}};
+  Digits out{
+      count, kSide, kSide, std::vector<uint8_t>(static_cast<size_t>(count * kSide * kSide)), {}};
   for (int64_t i = 0; i < count; ++i) {
     out.labels.push_back(i % 10);
     draw(random, i % 10, out.pixels.data() + i * kSide * kSide);
@@ -127,7 +156,8 @@ DigitSets digits_of(const std::string& folder, int64_t train, int64_t test, uint
 void normalised_digit(const Digits& digits, int64_t which, float* to) {
   const int64_t size = digits.height * digits.width;
   const uint8_t* from = digits.pixels.data() + which * size;
-  for (int64_t i = 0; i < size; ++i) to[i] = (static_cast<float>(from[i]) / 255.0f - 0.1307f) / 0.3081f;
+  for (int64_t i = 0; i < size; ++i)
+    to[i] = (static_cast<float>(from[i]) / 255.0f - 0.1307f) / 0.3081f;
 }
 
 }  // namespace fovea::data

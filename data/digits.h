@@ -16,12 +16,14 @@ struct DigitSets {
 DigitSets read_mnist(const std::string& folder);
 bool is_mnist(const std::string& folder);
 
-// `count` digits of 28 x 28 pixels, classes in turn: strokes bent, tilted, scaled and drawn with a pen of varying width.
+// `count` digits of 28 x 28 pixels, classes in turn: strokes bent, tilted, scaled and drawn with a
+// pen of varying width.
 Digits generate_digits(int64_t count, uint64_t seed);
 // The folder's digits, or generated ones where the path is empty.
 DigitSets digits_of(const std::string& folder, int64_t train, int64_t test, uint64_t seed);
 
-// One picture, scaled as networks want it: mean 0.1307, deviation 0.3081 of MNIST's pixels between 0 and 1. `to` has room.
+// One picture, scaled as networks want it: mean 0.1307, deviation 0.3081 of MNIST's pixels between
+// 0 and 1. `to` has room.
 void normalised_digit(const Digits& digits, int64_t which, float* to);
 
 }  // namespace fovea::data

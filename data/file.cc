@@ -43,13 +43,17 @@ std::string gunzip(const std::string& packed, const std::string& path) {
     if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0))
       throw FileError(path, 0, "gzip stream cut short: expected more bytes (download it again)");
     if (status != Z_OK)
-      throw FileError(path, 0, fmt::format("damaged gzip stream: {}", stream.msg ? stream.msg : "bad data"));
+      throw FileError(path, 0,
+                      fmt::format("damaged gzip stream: {}", stream.msg ? stream.msg : "bad data"));
   }
 }
 
-// The number of bytes of the UTF-8 character at `at`, or 0 where there is none (overlong forms and surrogates included).
+// The number of bytes of the UTF-8 character at `at`, or 0 where there is none (overlong forms and
+// surrogates included).
 size_t utf8_length(std::string_view bytes, size_t at) {
-  const auto byte = [&](size_t i) -> unsigned { return i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0; };
+  const auto byte = [&](size_t i) -> unsigned {
+    return i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0;
+  };
   const auto tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
   const unsigned lead = byte(at);
   if (lead < 0x80) return 1;
@@ -67,12 +71,14 @@ size_t utf8_length(std::string_view bytes, size_t at) {
   return 0;
 }
 
-void visit_line(std::string_view line, const std::string& name, size_t number, const LineVisitor& visit) {
+void visit_line(std::string_view line, const std::string& name, size_t number,
+                const LineVisitor& visit) {
   if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (line.find('\0') != std::string_view::npos)
     throw FileError(name, number, "expected text, found a NUL byte (is this a binary file?)");
-  if (!is_utf8(line)) throw FileError(name, number, fmt::format("expected UTF-8 text, found {}", shown(line)));
+  if (!is_utf8(line))
+    throw FileError(name, number, fmt::format("expected UTF-8 text, found {}", shown(line)));
   visit(number, line);
 }
 
@@ -83,9 +89,12 @@ FileError::FileError(std::string_view path, size_t line, std::string_view what)
 
 std::string read_file(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw FileError(path, 0, "expected a file, found a folder");
+  if (std::filesystem::is_directory(path, ignored))
+    throw FileError(path, 0, "expected a file, found a folder");
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw FileError(path, 0, std::filesystem::exists(path, ignored) ? "cannot be read" : "no such file");
+  if (!file)
+    throw FileError(path, 0,
+                    std::filesystem::exists(path, ignored) ? "cannot be read" : "no such file");
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) throw FileError(path, 0, "reading failed part-way");
   if (bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b') bytes = gunzip(bytes, path);
@@ -117,23 +126,28 @@ void each_line(std::istream& stream, const std::string& name, const LineVisitor&
   for (std::string line; std::getline(stream, line);) visit_line(line, name, ++number, visit);
 }
 
-double parse_number(std::string_view text, std::string_view what, const std::string& path, size_t line) {
+double parse_number(std::string_view text, std::string_view what, const std::string& path,
+                    size_t line) {
   double value = 0;
   std::string_view digits = text;
   while (digits.starts_with(' ')) digits.remove_prefix(1);
   while (digits.ends_with(' ')) digits.remove_suffix(1);
   if (digits.starts_with('+')) digits.remove_prefix(1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() || !std::isfinite(value))
-    throw FileError(path, line, fmt::format("{}: expected a finite number, found {}", what, shown(text)));
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() ||
+      !std::isfinite(value))
+    throw FileError(path, line,
+                    fmt::format("{}: expected a finite number, found {}", what, shown(text)));
   return value;
 }
 
-int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path, size_t line) {
+int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path,
+                      size_t line) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty())
-    throw FileError(path, line, fmt::format("{}: expected an integer, found {}", what, shown(text)));
+    throw FileError(path, line,
+                    fmt::format("{}: expected an integer, found {}", what, shown(text)));
   return value;
 }
 

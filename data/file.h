@@ -1,4 +1,5 @@
-// Reading files that may be gzipped, cut short, or not text at all: one line says what is wrong and where.
+// Reading files that may be gzipped, cut short, or not text at all: one line says what is wrong and
+// where.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +12,20 @@
 
 namespace fovea::data {
 
-// A file is not what was expected: "path:line: what was expected, what was found" (line 0 leaves it out).
+// A file is not what was expected: "path:line: what was expected, what was found" (line 0 leaves it
+// out).
 struct FileError : InvalidArgument {
   FileError(std::string_view path, size_t line, std::string_view what);
 };
 
-// The whole file, decompressed where it starts with gzip's two bytes. Refuses a folder, a missing or unreadable file and a
-// truncated or damaged gzip stream; an empty file is an error, for no format of ours allows it.
+// The whole file, decompressed where it starts with gzip's two bytes. Refuses a folder, a missing
+// or unreadable file and a truncated or damaged gzip stream; an empty file is an error, for no
+// format of ours allows it.
 std::string read_file(const std::string& path);
 
-// Calls visit(line number from 1, line) for each line of `text`, without its end ("\n" or "\r\n"). Refuses bytes that are not
-// UTF-8 and NUL; `path` names the file in errors. A UTF-8 byte order mark at the start is dropped.
+// Calls visit(line number from 1, line) for each line of `text`, without its end ("\n" or "\r\n").
+// Refuses bytes that are not UTF-8 and NUL; `path` names the file in errors. A UTF-8 byte order
+// mark at the start is dropped.
 using LineVisitor = std::function<void(size_t, std::string_view)>;
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit);
 
@@ -30,9 +34,12 @@ void each_line(std::istream& stream, const std::string& name, const LineVisitor&
 
 bool is_utf8(std::string_view bytes);
 
-// A finite number and nothing else, or an error that quotes the text; `what` names the column or field.
-double parse_number(std::string_view text, std::string_view what, const std::string& path, size_t line);
-int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path, size_t line);
+// A finite number and nothing else, or an error that quotes the text; `what` names the column or
+// field.
+double parse_number(std::string_view text, std::string_view what, const std::string& path,
+                    size_t line);
+int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path,
+                      size_t line);
 
 // Text for an error message: at most 40 bytes, control characters and broken UTF-8 made visible.
 std::string shown(std::string_view text);

@@ -13,9 +13,11 @@
 namespace fovea::data {
 namespace {
 
-int64_t index_below(std::string_view text, std::string_view what, int64_t limit, const std::string& path, size_t line) {
+int64_t index_below(std::string_view text, std::string_view what, int64_t limit,
+                    const std::string& path, size_t line) {
   const int64_t value = parse_integer(text, what, path, line);
-  if (value < 0 || value >= limit) throw FileError(path, line, fmt::format("{} {}, expected 0 to {}", what, value, limit - 1));
+  if (value < 0 || value >= limit)
+    throw FileError(path, line, fmt::format("{} {}, expected 0 to {}", what, value, limit - 1));
   return value;
 }
 
@@ -24,14 +26,19 @@ std::map<std::string, int64_t> read_meta(const std::string& path) {
   const std::string text = read_file(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     std::string spaced(content);
-    std::replace_if(spaced.begin(), spaced.end(), [](char c) { return c == ':' || c == '='; }, ' ');
+    std::replace_if(
+        spaced.begin(), spaced.end(), [](char c) { return c == ':' || c == '='; }, ' ');
     const auto parts = words(spaced);
     if (parts.empty()) return;
-    if (parts.size() < 2) throw FileError(path, line, fmt::format("expected a name and a number, found {}", shown(content)));
-    for (size_t i = 0; i + 1 < parts.size(); i += 2) out[parts[i]] = parse_integer(parts[i + 1], parts[i], path, line);
+    if (parts.size() < 2)
+      throw FileError(path, line,
+                      fmt::format("expected a name and a number, found {}", shown(content)));
+    for (size_t i = 0; i + 1 < parts.size(); i += 2)
+      out[parts[i]] = parse_integer(parts[i + 1], parts[i], path, line);
   });
   for (const char* name : {"nodes", "features", "classes"})
-    if (!out.contains(name) || out[name] < 1) throw FileError(path, 0, fmt::format("expected a line '{} N'", name));
+    if (!out.contains(name) || out[name] < 1)
+      throw FileError(path, 0, fmt::format("expected a line '{} N'", name));
   return out;
 }
 
@@ -39,10 +46,12 @@ std::vector<int64_t> read_nodes(const std::string& path, int64_t nodes) {
   std::vector<int64_t> out;
   const std::string text = read_file(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
-    for (const std::string& word : words(content)) out.push_back(index_below(word, "node", nodes, path, line));
+    for (const std::string& word : words(content))
+      out.push_back(index_below(word, "node", nodes, path, line));
   });
   std::sort(out.begin(), out.end());
-  if (std::adjacent_find(out.begin(), out.end()) != out.end()) throw FileError(path, 0, "a node is listed twice");
+  if (std::adjacent_find(out.begin(), out.end()) != out.end())
+    throw FileError(path, 0, "a node is listed twice");
   return out;
 }
 
@@ -52,7 +61,9 @@ void read_features(CitationGraph& graph, const std::string& path) {
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     if (content.empty()) return;
     const size_t colon = content.find(':');
-    if (colon == std::string_view::npos) throw FileError(path, line, fmt::format("expected 'node: index index …', found {}", shown(content)));
+    if (colon == std::string_view::npos)
+      throw FileError(path, line,
+                      fmt::format("expected 'node: index index …', found {}", shown(content)));
     const int64_t node = index_below(content.substr(0, colon), "node", graph.nodes, path, line);
     auto& own = graph.words[static_cast<size_t>(node)];
     for (const std::string& word : words(content.substr(colon + 1)))
@@ -66,11 +77,15 @@ void read_labels(CitationGraph& graph, const std::string& path) {
   const std::string text = read_file(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     const int64_t label = parse_integer(content, "class", path, line);
-    if (label < -1 || label >= graph.classes) throw FileError(path, line, fmt::format("class {}, expected -1 to {}", label, graph.classes - 1));
+    if (label < -1 || label >= graph.classes)
+      throw FileError(path, line,
+                      fmt::format("class {}, expected -1 to {}", label, graph.classes - 1));
     graph.labels.push_back(label);
   });
   if (static_cast<int64_t>(graph.labels.size()) != graph.nodes)
-    throw FileError(path, 0, fmt::format("{} lines, expected {}, one for each node", graph.labels.size(), graph.nodes));
+    throw FileError(
+        path, 0,
+        fmt::format("{} lines, expected {}, one for each node", graph.labels.size(), graph.nodes));
 }
 
 }  // namespace
@@ -83,17 +98,23 @@ std::vector<std::pair<int32_t, int32_t>> read_edges(const std::string& path, int
     std::replace(spaced.begin(), spaced.end(), ',', ' ');
     const auto parts = words(spaced);
     if (parts.empty()) return;
-    if (parts.size() != 2) throw FileError(path, line, fmt::format("expected two nodes, found {}", shown(content)));
-    out.emplace_back(index_below(parts[0], "node", nodes, path, line), index_below(parts[1], "node", nodes, path, line));
+    if (parts.size() != 2)
+      throw FileError(path, line, fmt::format("expected two nodes, found {}", shown(content)));
+    out.emplace_back(index_below(parts[0], "node", nodes, path, line),
+                     index_below(parts[1], "node", nodes, path, line));
   });
   return out;
 }
 
 CitationGraph read_planetoid(const std::string& folder) {
-  const auto file = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
+  const auto file = [&](const char* name) {
+    return (std::filesystem::path(folder) / name).string();
+  };
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
-    throw FileError(folder, 0, "expected a folder with meta.txt, edges.txt, features.txt, labels.txt and split_*.txt");
+    throw FileError(
+        folder, 0,
+        "expected a folder with meta.txt, edges.txt, features.txt, labels.txt and split_*.txt");
   CitationGraph graph;
   auto meta = read_meta(file("meta.txt"));
   graph.nodes = meta["nodes"];
@@ -101,15 +122,19 @@ CitationGraph read_planetoid(const std::string& folder) {
   graph.classes = meta["classes"];
   graph.edges = read_edges(file("edges.txt"), graph.nodes);
   if (meta.contains("edges") && meta["edges"] != static_cast<int64_t>(graph.edges.size()))
-    throw FileError(file("edges.txt"), 0, fmt::format("{} edges, expected {} as in meta.txt", graph.edges.size(), meta["edges"]));
+    throw FileError(
+        file("edges.txt"), 0,
+        fmt::format("{} edges, expected {} as in meta.txt", graph.edges.size(), meta["edges"]));
   read_features(graph, file("features.txt"));
   read_labels(graph, file("labels.txt"));
-  graph.splits = {read_nodes(file("split_train.txt"), graph.nodes), read_nodes(file("split_val.txt"), graph.nodes),
+  graph.splits = {read_nodes(file("split_train.txt"), graph.nodes),
+                  read_nodes(file("split_val.txt"), graph.nodes),
                   read_nodes(file("split_test.txt"), graph.nodes)};
   std::set<int64_t> seen;
   for (const auto* part : {&graph.splits.train, &graph.splits.validation, &graph.splits.test})
     for (const int64_t node : *part)
-      if (!seen.insert(node).second) throw FileError(folder, 0, fmt::format("node {} is in two splits", node));
+      if (!seen.insert(node).second)
+        throw FileError(folder, 0, fmt::format("node {} is in two splits", node));
   return graph;
 }
 

@@ -17,28 +17,31 @@ struct Csr {
 
 struct CitationGraph {
   int64_t nodes = 0, features = 0, classes = 0;
-  std::vector<std::pair<int32_t, int32_t>> edges;   // as in the file
-  std::vector<std::vector<int32_t>> words;          // of each node: the features that are 1, ascending; empty: `values` has them
-  std::vector<float> values;                        // [nodes, features]
-  std::vector<int64_t> labels;                      // -1: unlabelled
-  std::vector<std::string> names, class_names;      // empty: their numbers
+  std::vector<std::pair<int32_t, int32_t>> edges;  // as in the file
+  std::vector<std::vector<int32_t>>
+      words;  // of each node: the features that are 1, ascending; empty: `values` has them
+  std::vector<float> values;                    // [nodes, features]
+  std::vector<int64_t> labels;                  // -1: unlabelled
+  std::vector<std::string> names, class_names;  // empty: their numbers
   Splits splits;
 };
 
 // The folder of `meta.txt`, `edges.txt`, `features.txt`, `labels.txt` and the three split files.
 CitationGraph read_planetoid(const std::string& folder);
 
-// A graph of the user's own: a folder with `nodes.csv` and `edges.csv` (or `edges.txt`). nodes.csv: columns `id` (any text; without the
-// column a node's number, from 0), `label` (empty: unlabelled), `split` (train, validation, test; without the column the caller draws
-// one), and one for each feature, numbers. Edges: two ids a line, between commas, tabs or blanks; a first line `source,target` is
-// a header.
+// A graph of the user's own: a folder with `nodes.csv` and `edges.csv` (or `edges.txt`). nodes.csv:
+// columns `id` (any text; without the column a node's number, from 0), `label` (empty: unlabelled),
+// `split` (train, validation, test; without the column the caller draws one), and one for each
+// feature, numbers. Edges: two ids a line, between commas, tabs or blanks; a first line
+// `source,target` is a header.
 CitationGraph read_node_table(const std::string& folder);
 
-// Either of the two, by what the folder holds. The `ind.*` files of Planetoid are Python pickles: refused, naming the text folder.
+// Either of the two, by what the folder holds. The `ind.*` files of Planetoid are Python pickles:
+// refused, naming the text folder.
 CitationGraph read_graph(const std::string& folder);
 
-// Both directions of each edge and a self-loop for each node; duplicates and given self-loops count once. An end outside
-// 0 … nodes - 1 is refused.
+// Both directions of each edge and a self-loop for each node; duplicates and given self-loops count
+// once. An end outside 0 … nodes - 1 is refused.
 Csr symmetric_with_loops(int64_t nodes, const std::vector<std::pair<int32_t, int32_t>>& edges);
 
 // The same with the directions given: an edge u v lets u see v, and not v u; u is the query.

@@ -1,4 +1,5 @@
-// IDX files, as MNIST comes: unsigned bytes of any number of dimensions, big-endian header, gzip or not.
+// IDX files, as MNIST comes: unsigned bytes of any number of dimensions, big-endian header, gzip or
+// not.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ struct Idx {
 Idx read_idx(const std::string& path);
 std::string idx_bytes(const Idx&);
 
-// Images and their labels; refuses counts that differ, images that are not of rank 3 and labels above 9.
+// Images and their labels; refuses counts that differ, images that are not of rank 3 and labels
+// above 9.
 struct Digits {
   int64_t count = 0, height = 0, width = 0;
   std::vector<uint8_t> pixels;

@@ -21,7 +21,8 @@ constexpr int64_t kMostPixels = int64_t{64} << 20;
 
 void check_size(const std::string& path, int64_t width, int64_t height) {
   if (width < 1 || height < 1 || width > kMostPixels / height)
-    throw FileError(path, 0, fmt::format("{} x {} pixels, expected 1 to {}", width, height, kMostPixels));
+    throw FileError(path, 0,
+                    fmt::format("{} x {} pixels, expected 1 to {}", width, height, kMostPixels));
 }
 
 GreyImage read_png(const std::string& path, const std::string& bytes) {
@@ -34,7 +35,8 @@ GreyImage read_png(const std::string& path, const std::string& bytes) {
   };
   if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) refuse();
   GreyImage out{image.width, image.height, {}};
-  if (out.width < 1 || out.height < 1 || out.width > kMostPixels / out.height) png_image_free(&image);
+  if (out.width < 1 || out.height < 1 || out.width > kMostPixels / out.height)
+    png_image_free(&image);
   check_size(path, out.width, out.height);
   image.format = PNG_FORMAT_GRAY;
   out.pixels.resize(PNG_IMAGE_SIZE(image));
@@ -60,7 +62,8 @@ void jpeg_warns(j_common_ptr info, int level) {
 }
 
 // Nothing with a destructor lives in here: an error jumps out of it.
-bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::string& bytes, GreyImage& out) {
+bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::string& bytes,
+                 GreyImage& out) {
   if (setjmp(errors.back)) return false;
   jpeg_create_decompress(&info);
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
@@ -72,7 +75,8 @@ bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::st
   jpeg_start_decompress(&info);
   out.pixels.resize(static_cast<size_t>(out.width * out.height));
   while (info.output_scanline < info.output_height) {
-    JSAMPROW row = out.pixels.data() + static_cast<size_t>(info.output_scanline) * static_cast<size_t>(out.width);
+    JSAMPROW row = out.pixels.data() +
+                   static_cast<size_t>(info.output_scanline) * static_cast<size_t>(out.width);
     jpeg_read_scanlines(&info, &row, 1);
   }
   jpeg_finish_decompress(&info);
@@ -116,12 +120,16 @@ GreyImage scaled(const GreyImage& image, int64_t side) {
   GreyImage out{side, side, std::vector<uint8_t>(static_cast<size_t>(side * side))};
   for (int64_t y = 0; y < side; ++y)
     for (int64_t x = 0; x < side; ++x) {
-      const int64_t y0 = y * image.height / side, y1 = std::max(y0 + 1, (y + 1) * image.height / side);
-      const int64_t x0 = x * image.width / side, x1 = std::max(x0 + 1, (x + 1) * image.width / side);
+      const int64_t y0 = y * image.height / side,
+                    y1 = std::max(y0 + 1, (y + 1) * image.height / side);
+      const int64_t x0 = x * image.width / side,
+                    x1 = std::max(x0 + 1, (x + 1) * image.width / side);
       int64_t sum = 0;
       for (int64_t v = y0; v < y1; ++v)
-        for (int64_t u = x0; u < x1; ++u) sum += image.pixels[static_cast<size_t>(v * image.width + u)];
-      out.pixels[static_cast<size_t>(y * side + x)] = static_cast<uint8_t>(sum / ((y1 - y0) * (x1 - x0)));
+        for (int64_t u = x0; u < x1; ++u)
+          sum += image.pixels[static_cast<size_t>(v * image.width + u)];
+      out.pixels[static_cast<size_t>(y * side + x)] =
+          static_cast<uint8_t>(sum / ((y1 - y0) * (x1 - x0)));
     }
   return out;
 }
@@ -131,7 +139,8 @@ std::vector<std::string> image_files(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string ending = lower_ascii(entry.path().extension().string());
-    if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") out.push_back(entry.path().string());
+    if (ending == ".png" || ending == ".jpg" || ending == ".jpeg")
+      out.push_back(entry.path().string());
   }
   if (error) throw FileError(folder, 0, "expected a folder of images: " + error.message());
   std::sort(out.begin(), out.end());
@@ -147,14 +156,16 @@ std::vector<GreyImage> read_image_bag(const std::string& folder, int64_t side) {
 ImageBags read_image_bags(const std::string& folder, int64_t side) {
   ImageBags out;
   for (const auto& label : folders_in(folder)) {
-    const int64_t value = parse_integer(label.filename().string(), "the folder's name, a label,", label.string(), 0);
+    const int64_t value =
+        parse_integer(label.filename().string(), "the folder's name, a label,", label.string(), 0);
     for (const auto& bag : folders_in(label)) {
       out.names.push_back(label.filename().string() + "/" + bag.filename().string());
       out.labels.push_back(value);
       out.images.push_back(read_image_bag(bag.string(), side));
     }
   }
-  if (out.names.empty()) throw FileError(folder, 0, "expected folders LABEL/BAG with PNG or JPEG files in them");
+  if (out.names.empty())
+    throw FileError(folder, 0, "expected folders LABEL/BAG with PNG or JPEG files in them");
   return out;
 }
 

@@ -12,7 +12,8 @@ struct GreyImage {
   std::vector<uint8_t> pixels;  // row by row
 };
 
-// By the first bytes, not by the name. Damaged, cut short, another format, or above 64 million pixels: FileError.
+// By the first bytes, not by the name. Damaged, cut short, another format, or above 64 million
+// pixels: FileError.
 GreyImage read_image(const std::string& path);
 
 // Scaled to side x side, each pixel the mean of what it covers.
@@ -23,7 +24,7 @@ std::vector<std::string> image_files(const std::string& folder);
 
 // A folder for each label (0, 1), in it a folder for each bag, in it the bag's images.
 struct ImageBags {
-  std::vector<std::string> names;               // label/bag
+  std::vector<std::string> names;  // label/bag
   std::vector<int64_t> labels;
   std::vector<std::vector<GreyImage>> images;  // of side x side
 };

@@ -17,7 +17,9 @@ ItemSets numbered(const std::vector<std::vector<std::string>>& things) {
     for (const std::string& thing : set) ++counts[thing];
   ItemSets out;
   for (const auto& [name, count] : counts) out.names.push_back(name);
-  std::stable_sort(out.names.begin(), out.names.end(), [&](const std::string& a, const std::string& b) { return counts[a] > counts[b]; });
+  std::stable_sort(
+      out.names.begin(), out.names.end(),
+      [&](const std::string& a, const std::string& b) { return counts[a] > counts[b]; });
   out.sets = item_sets_of(things, out.names).sets;
   return out;
 }
@@ -38,7 +40,8 @@ std::vector<std::string> things_of_line(std::string_view line) {
   return out;
 }
 
-KnownSets item_sets_of(const std::vector<std::vector<std::string>>& things, const std::vector<std::string>& names) {
+KnownSets item_sets_of(const std::vector<std::vector<std::string>>& things,
+                       const std::vector<std::string>& names) {
   std::map<std::string, int64_t> numbers;
   for (size_t i = 0; i < names.size(); ++i) numbers[names[i]] = static_cast<int64_t>(i);
   KnownSets out;
@@ -46,8 +49,10 @@ KnownSets item_sets_of(const std::vector<std::vector<std::string>>& things, cons
     auto& one = out.sets.emplace_back();
     for (const std::string& thing : set) {
       const auto found = numbers.find(thing);
-      if (found == numbers.end()) ++out.unknown;
-      else one.push_back(found->second);
+      if (found == numbers.end())
+        ++out.unknown;
+      else
+        one.push_back(found->second);
     }
     std::sort(one.begin(), one.end());
     one.erase(std::unique(one.begin(), one.end()), one.end());
@@ -61,10 +66,13 @@ ItemSets read_item_sets(const std::string& path) {
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     if (content.empty()) return;
     things.push_back(things_of_line(content));
-    if (things.back().empty()) throw FileError(path, line, "an empty set, expected things between '|' in the last field");
+    if (things.back().empty())
+      throw FileError(path, line, "an empty set, expected things between '|' in the last field");
   });
   ItemSets out = numbered(things);
-  if (out.names.size() < 3) throw FileError(path, 0, fmt::format("{} different things, expected at least 3", out.names.size()));
+  if (out.names.size() < 3)
+    throw FileError(path, 0,
+                    fmt::format("{} different things, expected at least 3", out.names.size()));
   return out;
 }
 
@@ -73,10 +81,13 @@ ItemSets generate_topics(int64_t sets, int64_t topics, uint64_t seed) {
   Random random(mix(seed, 0x70F1));
   std::vector<std::vector<std::string>> things;
   for (int64_t i = 0; i < sets; ++i) {
-    const uint64_t topic = random.below(static_cast<uint64_t>(topics)), size = 4 + random.below(5), common = random.below(3);
+    const uint64_t topic = random.below(static_cast<uint64_t>(topics)), size = 4 + random.below(5),
+                   common = random.below(3);
     std::vector<std::string> set;
     while (set.size() < size + common) {
-      const std::string word = set.size() < size ? fmt::format("t{}w{}", topic, random.below(kWords)) : fmt::format("common{}", random.below(kCommon));
+      const std::string word = set.size() < size
+                                   ? fmt::format("t{}w{}", topic, random.below(kWords))
+                                   : fmt::format("common{}", random.below(kCommon));
       if (std::find(set.begin(), set.end(), word) == set.end()) set.push_back(word);
     }
     things.push_back(std::move(set));

@@ -8,12 +8,12 @@
 
 namespace fovea::data {
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b` (Damerau-Levenshtein, each place
-// edited once).
+// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`
+// (Damerau-Levenshtein, each place edited once).
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The name nearest to `typed`, or "" where none is near: more than a third of its letters, and more than one, differ. A name that
-// begins with what was typed is near.
+// The name nearest to `typed`, or "" where none is near: more than a third of its letters, and more
+// than one, differ. A name that begins with what was typed is near.
 std::string nearest(std::string_view typed, const std::vector<std::string>& names);
 
 // " (did you mean 'x'?)" or "".

@@ -46,7 +46,8 @@ void read_labels(CitationGraph& graph, const Table& table, size_t column) {
     if (!row[column].empty()) given.push_back(row[column]);
   graph.class_names = classes_of(given).names;
   for (size_t i = 0; i < table.rows.size(); ++i) {
-    const auto found = std::find(graph.class_names.begin(), graph.class_names.end(), table.rows[i][column]);
+    const auto found =
+        std::find(graph.class_names.begin(), graph.class_names.end(), table.rows[i][column]);
     if (found != graph.class_names.end()) graph.labels[i] = found - graph.class_names.begin();
   }
   graph.classes = static_cast<int64_t>(graph.class_names.size());
@@ -57,7 +58,9 @@ void read_splits(CitationGraph& graph, const Table& table, size_t column) {
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const std::string& name = table.rows[i][column];
     if (name.empty()) continue;
-    if (graph.labels[i] < 0) throw FileError(table.path, table.lines[i], fmt::format("split {} of a node without a label", shown(name)));
+    if (graph.labels[i] < 0)
+      throw FileError(table.path, table.lines[i],
+                      fmt::format("split {} of a node without a label", shown(name)));
     try {
       graph.splits.of(split_from_name(name)).push_back(static_cast<int64_t>(i));
     } catch (const FileError&) {
@@ -73,25 +76,30 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
   for (size_t c = 0; c < table.header.size(); ++c)
     if (!taken.contains(c)) columns.push_back(c);
   graph.features = static_cast<int64_t>(columns.size());
-  if (columns.empty()) throw FileError(table.path, 1, "expected at least one column of features besides id, label and split");
+  if (columns.empty())
+    throw FileError(table.path, 1,
+                    "expected at least one column of features besides id, label and split");
   graph.values.reserve(table.rows.size() * columns.size());
   for (size_t row = 0; row < table.rows.size(); ++row)
     for (const size_t c : columns)
-      graph.values.push_back(
-          static_cast<float>(parse_number(table.rows[row][c], "column '" + table.header[c] + "'", table.path, table.lines[row])));
+      graph.values.push_back(static_cast<float>(parse_number(
+          table.rows[row][c], "column '" + table.header[c] + "'", table.path, table.lines[row])));
 }
 
-void read_edges_by_id(CitationGraph& graph, const std::string& path, const std::map<std::string, int32_t, std::less<>>& numbers) {
+void read_edges_by_id(CitationGraph& graph, const std::string& path,
+                      const std::map<std::string, int32_t, std::less<>>& numbers) {
   const std::string text = read_file(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     std::string spaced(content);
     std::replace(spaced.begin(), spaced.end(), ',', ' ');
     const auto ends = words(spaced);
     if (ends.empty() || (line == 1 && ends == std::vector<std::string>{"source", "target"})) return;
-    if (ends.size() != 2) throw FileError(path, line, fmt::format("expected two nodes, found {}", shown(content)));
+    if (ends.size() != 2)
+      throw FileError(path, line, fmt::format("expected two nodes, found {}", shown(content)));
     const auto number = [&](const std::string& id) {
       const auto found = numbers.find(id);
-      if (found == numbers.end()) throw FileError(path, line, fmt::format("node {} is not in nodes.csv", shown(id)));
+      if (found == numbers.end())
+        throw FileError(path, line, fmt::format("node {} is not in nodes.csv", shown(id)));
       return found->second;
     };
     graph.edges.emplace_back(number(ends[0]), number(ends[1]));
@@ -101,18 +109,22 @@ void read_edges_by_id(CitationGraph& graph, const std::string& path, const std::
 }  // namespace
 
 CitationGraph read_node_table(const std::string& folder) {
-  const std::string nodes = with_or_without_gzip(Path(folder) / "nodes.csv"), edges = edge_file(folder);
-  if (nodes.empty() || edges.empty()) throw FileError(folder, 0, "expected nodes.csv and edges.csv (or edges.txt)");
+  const std::string nodes = with_or_without_gzip(Path(folder) / "nodes.csv"),
+                    edges = edge_file(folder);
+  if (nodes.empty() || edges.empty())
+    throw FileError(folder, 0, "expected nodes.csv and edges.csv (or edges.txt)");
   const Table table = read_csv(nodes);
   CitationGraph graph;
   graph.nodes = static_cast<int64_t>(table.rows.size());
   if (graph.nodes == 0) throw FileError(nodes, 0, "no nodes, expected at least one");
-  const size_t id = column_or_none(table, "id"), label = column_or_none(table, "label"), split = column_or_none(table, "split");
+  const size_t id = column_or_none(table, "id"), label = column_or_none(table, "label"),
+               split = column_or_none(table, "split");
   std::map<std::string, int32_t, std::less<>> numbers;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     graph.names.push_back(id == kNone ? std::to_string(i) : table.rows[i][id]);
     if (!numbers.emplace(graph.names.back(), static_cast<int32_t>(i)).second)
-      throw FileError(nodes, table.lines[i], fmt::format("node {} is there twice", shown(graph.names.back())));
+      throw FileError(nodes, table.lines[i],
+                      fmt::format("node {} is there twice", shown(graph.names.back())));
   }
   read_labels(graph, table, label);
   read_splits(graph, table, split);
@@ -125,14 +137,20 @@ CitationGraph read_graph(const std::string& folder) {
   std::error_code ignored;
   const Path path(folder);
   if (path.filename().string().starts_with("ind."))
-    throw FileError(folder, 0, "the ind.* files are Python pickles, which are not read here; give the folder with meta.txt, edges.txt, features.txt");
+    throw FileError(folder, 0,
+                    "the ind.* files are Python pickles, which are not read here; give the folder "
+                    "with meta.txt, edges.txt, features.txt");
   if (!std::filesystem::is_directory(path, ignored))
-    throw FileError(folder, 0, "expected a folder: Planetoid's text files (meta.txt, …), or nodes.csv with edges.csv");
+    throw FileError(
+        folder, 0,
+        "expected a folder: Planetoid's text files (meta.txt, …), or nodes.csv with edges.csv");
   if (std::filesystem::exists(path / "meta.txt", ignored)) return read_planetoid(folder);
   if (!with_or_without_gzip(path / "nodes.csv").empty()) return read_node_table(folder);
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored))
-    if (entry.path().filename().string().starts_with("ind.")) return read_graph(entry.path().string());  // says why not
-  throw FileError(folder, 0, "expected Planetoid's text files (meta.txt, …), or nodes.csv with edges.csv");
+    if (entry.path().filename().string().starts_with("ind."))
+      return read_graph(entry.path().string());  // says why not
+  throw FileError(folder, 0,
+                  "expected Planetoid's text files (meta.txt, …), or nodes.csv with edges.csv");
 }
 
 }  // namespace fovea::data

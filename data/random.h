@@ -1,4 +1,5 @@
-// Small seeded draws that give the same numbers on every platform (the standard distributions do not).
+// Small seeded draws that give the same numbers on every platform (the standard distributions do
+// not).
 #pragma once
 
 #include <cmath>
@@ -8,7 +9,8 @@
 
 namespace fovea::data {
 
-// SplitMix64 (Steele, Lea & Flood 2014): one word of state, so a stream for each (seed, purpose) costs nothing.
+// SplitMix64 (Steele, Lea & Flood 2014): one word of state, so a stream for each (seed, purpose)
+// costs nothing.
 __extension__ using Wide = unsigned __int128;
 
 class Random {
@@ -25,7 +27,8 @@ class Random {
   uint64_t below(uint64_t n) {
     for (;;) {
       const Wide product = static_cast<Wide>(next()) * n;
-      if (static_cast<uint64_t>(product) >= (0 - n) % n) return static_cast<uint64_t>(product >> 64);
+      if (static_cast<uint64_t>(product) >= (0 - n) % n)
+        return static_cast<uint64_t>(product >> 64);
     }
   }
   // Uniform on [0, 1).

@@ -13,7 +13,8 @@ using Point = std::array<double, 3>;
 constexpr double kTurn = 6.283185307179586;
 
 Point on_sphere(Random& random) {
-  const double z = random.uniform(-1, 1), angle = random.uniform(0, kTurn), r = std::sqrt(1 - z * z);
+  const double z = random.uniform(-1, 1), angle = random.uniform(0, kTurn),
+               r = std::sqrt(1 - z * z);
   return {r * std::cos(angle), r * std::sin(angle), z};
 }
 
@@ -44,19 +45,26 @@ Point on_torus(Random& random) {
   for (;;) {  // even over the surface: the outside has more of it
     const double u = random.uniform(0, kTurn), v = random.uniform(0, kTurn);
     if (random.uniform() * (kBig + kSmall) > kBig + kSmall * std::cos(v)) continue;
-    return {(kBig + kSmall * std::cos(v)) * std::cos(u), (kBig + kSmall * std::cos(v)) * std::sin(u), kSmall * std::sin(v)};
+    return {(kBig + kSmall * std::cos(v)) * std::cos(u),
+            (kBig + kSmall * std::cos(v)) * std::sin(u), kSmall * std::sin(v)};
   }
 }
 
 Point on_pyramid(Random& random) {
-  if (random.uniform() < 4 / (4 + 4 * std::sqrt(5.0))) return {random.uniform(-1, 1), random.uniform(-1, 1), -1};
-  const double down = std::sqrt(random.uniform()), along = random.uniform(-1, 1) * down;  // from the tip
+  if (random.uniform() < 4 / (4 + 4 * std::sqrt(5.0)))
+    return {random.uniform(-1, 1), random.uniform(-1, 1), -1};
+  const double down = std::sqrt(random.uniform()),
+               along = random.uniform(-1, 1) * down;  // from the tip
   const double z = 1 - 2 * down;
   switch (random.below(4)) {
-    case 0: return {down, along, z};
-    case 1: return {-down, along, z};
-    case 2: return {along, down, z};
-    default: return {along, -down, z};
+    case 0:
+      return {down, along, z};
+    case 1:
+      return {-down, along, z};
+    case 2:
+      return {along, down, z};
+    default:
+      return {along, -down, z};
   }
 }
 
@@ -74,8 +82,14 @@ struct Solid {
   const char* name;
   Point (*draw)(Random&);
 };
-constexpr std::array<Solid, kSolids> kTable = {{{"sphere", on_sphere}, {"cube", on_cube}, {"cone", on_cone}, {"cylinder", on_cylinder},
-                                                {"torus", on_torus}, {"pyramid", on_pyramid}, {"ellipsoid", on_ellipsoid}, {"helix", on_helix}}};
+constexpr std::array<Solid, kSolids> kTable = {{{"sphere", on_sphere},
+                                                {"cube", on_cube},
+                                                {"cone", on_cone},
+                                                {"cylinder", on_cylinder},
+                                                {"torus", on_torus},
+                                                {"pyramid", on_pyramid},
+                                                {"ellipsoid", on_ellipsoid},
+                                                {"helix", on_helix}}};
 
 }  // namespace
 
@@ -105,8 +119,10 @@ std::vector<float> solid_cloud(int64_t which, int64_t points, uint64_t seed) {
   std::vector<float> out;
   for (int64_t i = 0; i < points; ++i) {
     const Point p = kTable[static_cast<size_t>(which)].draw(random);
-    const double x = p[0] * std::cos(angle) - p[1] * std::sin(angle), y = p[0] * std::sin(angle) + p[1] * std::cos(angle);
-    for (const double value : {x, y, p[2]}) out.push_back(static_cast<float>(value + 0.02 * random.normal()));
+    const double x = p[0] * std::cos(angle) - p[1] * std::sin(angle),
+                 y = p[0] * std::sin(angle) + p[1] * std::cos(angle);
+    for (const double value : {x, y, p[2]})
+      out.push_back(static_cast<float>(value + 0.02 * random.normal()));
   }
   standardise_cloud(out);
   return out;

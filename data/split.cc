@@ -40,13 +40,16 @@ void check(int64_t items, const SplitRequest& request) {
     throw InvalidArgument(fmt::format("keys: {} given, expected {}", request.keys.size(), n));
   if (!request.classes.empty() && request.classes.size() != n)
     throw InvalidArgument(fmt::format("classes: {} given, expected {}", request.classes.size(), n));
-  if (request.folds != 0 && (request.folds < 2 || request.fold < 0 || request.fold >= request.folds))
-    throw InvalidArgument(fmt::format("fold: {} of {}, expected 0 to {} of at least 2", request.fold, request.folds,
-                                      request.folds - 1));
+  if (request.folds != 0 &&
+      (request.folds < 2 || request.fold < 0 || request.fold >= request.folds))
+    throw InvalidArgument(fmt::format("fold: {} of {}, expected 0 to {} of at least 2",
+                                      request.fold, request.folds, request.folds - 1));
   if (request.folds > items)
-    throw InvalidArgument(fmt::format("folds: {}, expected at most the number of items, {}", request.folds, items));
+    throw InvalidArgument(
+        fmt::format("folds: {}, expected at most the number of items, {}", request.folds, items));
   if (request.validation < 0 || request.test < 0 || request.validation + request.test > 1)
-    throw InvalidArgument("validation, test: expected shares that are not negative and sum to at most 1");
+    throw InvalidArgument(
+        "validation, test: expected shares that are not negative and sum to at most 1");
 }
 
 }  // namespace
@@ -74,8 +77,10 @@ Splits split(int64_t items, const SplitRequest& request) {
   std::vector<Bundle> all = bundles(items, request);
   Random random(mix(request.seed, 0x5011));
   random.shuffle(all);
-  // Dealing out class after class gives every part the same mix; within a class the order stays random.
-  std::stable_sort(all.begin(), all.end(), [](const Bundle& a, const Bundle& b) { return a.label < b.label; });
+  // Dealing out class after class gives every part the same mix; within a class the order stays
+  // random.
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Bundle& a, const Bundle& b) { return a.label < b.label; });
 
   Splits out;
   const auto give = [](std::vector<int64_t>& to, const Bundle& bundle) {
@@ -87,10 +92,13 @@ Splits split(int64_t items, const SplitRequest& request) {
     const bool test = request.folds ? static_cast<int64_t>(i) % request.folds == request.fold
                                     : (debt += request.test) >= 1 - 1e-9;
     if (test && !request.folds) debt -= 1;
-    if (test) give(out.test, all[i]);
-    else rest.push_back(&all[i]);
+    if (test)
+      give(out.test, all[i]);
+    else
+      rest.push_back(&all[i]);
   }
-  const double share = request.folds ? request.validation : request.validation / std::max(1e-9, 1 - request.test);
+  const double share =
+      request.folds ? request.validation : request.validation / std::max(1e-9, 1 - request.test);
   debt = 0;
   for (const Bundle* bundle : rest) {
     const bool validation = (debt += share) >= 1 - 1e-9;

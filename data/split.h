@@ -1,4 +1,5 @@
-// Which items are for learning, for choosing and for judging: drawn once from a seed, never overlapping.
+// Which items are for learning, for choosing and for judging: drawn once from a seed, never
+// overlapping.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,14 @@ struct Splits {
 };
 
 struct SplitRequest {
-  double validation = 0.1, test = 0.1;  // shares of the whole; with folds, `validation` is a share of what is not tested
-  int64_t fold = 0, folds = 0;          // folds > 0: the test split is part `fold` of `folds`, and `test` is unused
+  double validation = 0.1,
+         test =
+             0.1;  // shares of the whole; with folds, `validation` is a share of what is not tested
+  int64_t fold = 0,
+          folds = 0;  // folds > 0: the test split is part `fold` of `folds`, and `test` is unused
   uint64_t seed = 1;
-  // Items of equal key (the same sentence, the same bag) go to the same side. Empty: each item is its own.
+  // Items of equal key (the same sentence, the same bag) go to the same side. Empty: each item is
+  // its own.
   std::vector<std::string> keys = {};
   // Classes: each split then has about the same mix of them. Empty: not stratified.
   std::vector<int64_t> classes = {};

@@ -25,10 +25,13 @@ size_t blank_length(std::string_view text, size_t at) {
 
 void add_json(LabelledText& out, size_t line, std::string_view text) {
   const auto item = nlohmann::json::parse(text, nullptr, false);
-  if (!item.is_object() || !item.contains("text") || !item["text"].is_string() || !item.contains("label") ||
-      !(item["label"].is_string() || item["label"].is_number()))
-    throw FileError(out.path, line, fmt::format("expected {{\"label\": …, \"text\": \"…\"}}, found {}", shown(text)));
-  out.labels.push_back(item["label"].is_string() ? item["label"].get<std::string>() : item["label"].dump());
+  if (!item.is_object() || !item.contains("text") || !item["text"].is_string() ||
+      !item.contains("label") || !(item["label"].is_string() || item["label"].is_number()))
+    throw FileError(
+        out.path, line,
+        fmt::format("expected {{\"label\": …, \"text\": \"…\"}}, found {}", shown(text)));
+  out.labels.push_back(item["label"].is_string() ? item["label"].get<std::string>()
+                                                 : item["label"].dump());
   out.texts.push_back(item["text"].get<std::string>());
 }
 
@@ -71,11 +74,13 @@ LabelledText read_labelled_text(const std::string& path, TextFormat format) {
   out.path = path;
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     if (format == TextFormat::kAuto)
-      format = content.starts_with('{')                          ? TextFormat::kJsonLines
+      format = content.starts_with('{')                       ? TextFormat::kJsonLines
                : content.find('\t') != std::string_view::npos ? TextFormat::kTab
-                                                                  : TextFormat::kSpace;
-    if (format == TextFormat::kJsonLines) add_json(out, line, content);
-    else add_separated(out, line, content, format == TextFormat::kTab ? '\t' : ' ');
+                                                              : TextFormat::kSpace;
+    if (format == TextFormat::kJsonLines)
+      add_json(out, line, content);
+    else
+      add_separated(out, line, content, format == TextFormat::kTab ? '\t' : ' ');
     out.lines.push_back(line);
   });
   return out;
@@ -88,10 +93,13 @@ Classes classes_of(const std::vector<std::string>& labels) {
   const auto number = [](const std::string& name) {
     double value = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-    return error == std::errc() && end == name.data() + name.size() ? std::optional(value) : std::nullopt;
+    return error == std::errc() && end == name.data() + name.size() ? std::optional(value)
+                                                                    : std::nullopt;
   };
-  if (std::all_of(out.names.begin(), out.names.end(), [&](const auto& name) { return number(name).has_value(); }))
-    std::sort(out.names.begin(), out.names.end(), [&](const auto& a, const auto& b) { return *number(a) < *number(b); });
+  if (std::all_of(out.names.begin(), out.names.end(),
+                  [&](const auto& name) { return number(name).has_value(); }))
+    std::sort(out.names.begin(), out.names.end(),
+              [&](const auto& a, const auto& b) { return *number(a) < *number(b); });
   for (const std::string& label : labels)
     out.of.push_back(std::find(out.names.begin(), out.names.end(), label) - out.names.begin());
   return out;
@@ -103,8 +111,8 @@ std::vector<int64_t> classes_in(const LabelledText& text, const std::vector<std:
     const auto found = std::find(names.begin(), names.end(), text.labels[i]);
     if (found == names.end())
       throw FileError(text.path, text.lines[i],
-                      fmt::format("label {}{}: expected one of {}", shown(text.labels[i]), did_you_mean(text.labels[i], names),
-                                  fmt::join(names, ", ")));
+                      fmt::format("label {}{}: expected one of {}", shown(text.labels[i]),
+                                  did_you_mean(text.labels[i], names), fmt::join(names, ", ")));
     out.push_back(found - names.begin());
   }
   return out;
@@ -114,12 +122,15 @@ ParallelText read_parallel_text(const std::string& source_path, const std::strin
   ParallelText out;
   const auto read = [](const std::string& path, std::vector<std::string>& into) {
     const std::string text = read_file(path);
-    each_line(std::string_view(text), path, [&](size_t, std::string_view line) { into.emplace_back(line); });
+    each_line(std::string_view(text), path,
+              [&](size_t, std::string_view line) { into.emplace_back(line); });
   };
   read(source_path, out.source);
   read(target_path, out.target);
   if (out.source.size() != out.target.size())
-    throw FileError(target_path, 0, fmt::format("{} lines, expected {} as in {}", out.target.size(), out.source.size(), source_path));
+    throw FileError(target_path, 0,
+                    fmt::format("{} lines, expected {} as in {}", out.target.size(),
+                                out.source.size(), source_path));
   return out;
 }
 
@@ -129,7 +140,8 @@ ParallelText read_parallel_tsv(const std::string& path) {
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     const size_t tab = content.find('\t');
     if (tab == std::string_view::npos || content.find('\t', tab + 1) != std::string_view::npos)
-      throw FileError(path, line, fmt::format("expected source<TAB>target, found {}", shown(content)));
+      throw FileError(path, line,
+                      fmt::format("expected source<TAB>target, found {}", shown(content)));
     out.source.emplace_back(content.substr(0, tab));
     out.target.emplace_back(content.substr(tab + 1));
   });

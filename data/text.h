@@ -1,4 +1,5 @@
-// Labelled text: `label<space>text`, `label<TAB>text`, JSON Lines; parallel text; white-space tokens.
+// Labelled text: `label<space>text`, `label<TAB>text`, JSON Lines; parallel text; white-space
+// tokens.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,15 @@ struct LabelledText {
   std::string path;
   std::vector<std::string> labels;  // as written
   std::vector<std::string> texts;
-  std::vector<size_t> lines;        // where each stands in the file
+  std::vector<size_t> lines;  // where each stands in the file
   size_t size() const { return texts.size(); }
 };
 
 enum class TextFormat { kAuto, kSpace, kTab, kJsonLines };
 
-// kAuto: JSON Lines where the first line starts with '{', tab where it has one, otherwise the first space ends the label.
-// JSON Lines have "label" (text or number) and "text". An empty text is allowed, a missing label is not.
+// kAuto: JSON Lines where the first line starts with '{', tab where it has one, otherwise the first
+// space ends the label. JSON Lines have "label" (text or number) and "text". An empty text is
+// allowed, a missing label is not.
 LabelledText read_labelled_text(const std::string& path, TextFormat format = TextFormat::kAuto);
 
 // The classes in order (numbers by value, otherwise by bytes), and each item's class number.

@@ -24,7 +24,8 @@ void Vocabulary::add(std::string word) {
   words_.push_back(std::move(word));
 }
 
-Vocabulary Vocabulary::of(const std::vector<std::vector<std::string>>& sentences, const Limits& limits) {
+Vocabulary Vocabulary::of(const std::vector<std::vector<std::string>>& sentences,
+                          const Limits& limits) {
   std::map<std::string, int64_t> counts;
   for (const auto& sentence : sentences)
     for (const std::string& word : sentence) ++counts[word];
@@ -47,7 +48,8 @@ int64_t Vocabulary::id(std::string_view word) const {
 bool Vocabulary::has(std::string_view word) const { return ids_.find(word) != ids_.end(); }
 
 const std::string& Vocabulary::word(int64_t id) const {
-  if (id < 0 || id >= size()) throw InvalidArgument(fmt::format("word number: {}, expected 0 to {}", id, size() - 1));
+  if (id < 0 || id >= size())
+    throw InvalidArgument(fmt::format("word number: {}, expected 0 to {}", id, size() - 1));
   return words_[static_cast<size_t>(id)];
 }
 
@@ -69,13 +71,16 @@ Vocabulary Vocabulary::parse(const std::string& text, const std::string& path) {
   each_line(std::string_view(text), path, [&](size_t line, std::string_view word) {
     if (line <= 4) {
       if (word != kSpecial[line - 1])
-        throw FileError(path, line, fmt::format("expected {}, found {}", kSpecial[line - 1], shown(word)));
+        throw FileError(path, line,
+                        fmt::format("expected {}, found {}", kSpecial[line - 1], shown(word)));
       return;
     }
-    if (word.empty() || out.has(word)) throw FileError(path, line, fmt::format("expected a new word, found {}", shown(word)));
+    if (word.empty() || out.has(word))
+      throw FileError(path, line, fmt::format("expected a new word, found {}", shown(word)));
     out.add(std::string(word));
   });
-  if (std::count(text.begin(), text.end(), '\n') < 4) throw FileError(path, 0, "expected the four special words first");
+  if (std::count(text.begin(), text.end(), '\n') < 4)
+    throw FileError(path, 0, "expected the four special words first");
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Words and their numbers. PAD 0, UNK 1, BOS 2, EOS 3, then words by falling frequency, ties in byte order.
+// Words and their numbers. PAD 0, UNK 1, BOS 2, EOS 3, then words by falling frequency, ties in
+// byte order.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ class Vocabulary {
     int64_t least_count = 1;  // rarer words are UNK
     int64_t most_words = 0;   // besides the four; 0: no limit
   };
-  static Vocabulary of(const std::vector<std::vector<std::string>>& sentences, const Limits& limits);
+  static Vocabulary of(const std::vector<std::vector<std::string>>& sentences,
+                       const Limits& limits);
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
   int64_t id(std::string_view word) const;  // kUnk where unknown
@@ -27,7 +29,8 @@ class Vocabulary {
   const std::string& word(int64_t id) const;  // InvalidArgument out of range
   std::vector<int64_t> ids(const std::vector<std::string>& words) const;
 
-  // One word a line, the special ones included; and back, from a file that may have been tampered with.
+  // One word a line, the special ones included; and back, from a file that may have been tampered
+  // with.
   std::string text() const;
   static Vocabulary parse(const std::string& text, const std::string& path);
 

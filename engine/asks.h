@@ -1,5 +1,6 @@
-// Rows that will be read soon, asked for while the products run, a block of lines for each micro-kernel: a core has room for
-// some sixteen lines on their way and waits when there are more, so asking for all of them at once saves nothing.
+// Rows that will be read soon, asked for while the products run, a block of lines for each
+// micro-kernel: a core has room for some sixteen lines on their way and waits when there are more,
+// so asking for all of them at once saves nothing.
 #pragma once
 
 #include <array>
@@ -13,10 +14,12 @@ class Asks {
   void clear() { count_ = at_ = 0; }
   // `rows` rows of `bytes` bytes, `stride` bytes apart.
   void add(const void* data, int64_t stride, size_t rows, size_t bytes) {
-    if (rows > 0 && bytes > 0 && count_ < lists_.size()) lists_[count_++] = {static_cast<const char*>(data), stride, rows, bytes, 0};
+    if (rows > 0 && bytes > 0 && count_ < lists_.size())
+      lists_[count_++] = {static_cast<const char*>(data), stride, rows, bytes, 0};
   }
-  // The next `rows` rows from *data on, *stride bytes apart, of which the first `bytes` bytes are meant. The last block of a
-  // list may reach beyond it: asking for what does not exist does nothing.
+  // The next `rows` rows from *data on, *stride bytes apart, of which the first `bytes` bytes are
+  // meant. The last block of a list may reach beyond it: asking for what does not exist does
+  // nothing.
   bool next(size_t rows, size_t bytes, const char** data, int64_t* stride) {
     if (at_ == count_) return false;
     List& list = lists_[at_];
@@ -26,8 +29,10 @@ class Asks {
     if (list.column < list.bytes) return true;
     list.column = 0;
     list.data += static_cast<int64_t>(rows) * list.stride;
-    if (list.rows <= rows) ++at_;
-    else list.rows -= rows;
+    if (list.rows <= rows)
+      ++at_;
+    else
+      list.rows -= rows;
     return true;
   }
 

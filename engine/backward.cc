@@ -1,5 +1,5 @@
-// Backward in three phases: rows and row terms of every block of queries; the units (backward_units.cc); what is left to turn
-// into gradients of queries and parameters.
+// Backward in three phases: rows and row terms of every block of queries; the units
+// (backward_units.cc); what is left to turn into gradients of queries and parameters.
 #include "engine/backward.h"
 
 #include "engine/check.h"
@@ -57,7 +57,9 @@ void store_parameters(BackwardState<T>& state) {
       }
       if (const size_t size = normaliser->partial_size()) {
         for (size_t b = 0; b < state.block_count; ++b) {
-          normaliser->store_parameters(head, state.normaliser_partials.data() + (state.index(batch, head) * state.block_count + b) * size);
+          normaliser->store_parameters(
+              head, state.normaliser_partials.data() +
+                        (state.index(batch, head) * state.block_count + b) * size);
         }
       }
     }
@@ -65,23 +67,26 @@ void store_parameters(BackwardState<T>& state) {
 }
 
 template <class T>
-void run_tiles(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients, const Parallel& parallel) {
+void run_tiles(const Problem& problem, const Geometry& g, const Result& saved,
+               const Gradients& gradients, const Parallel& parallel) {
   BackwardState<T> state(problem, g, saved, gradients);
   prepare_blocks(state, parallel);
   if (!run_supports(state, parallel)) {
-    if (state.pass.stages.normaliser->row_term() == RowTerm::kRows) solve_row_terms(state, parallel);
+    if (state.pass.stages.normaliser->row_term() == RowTerm::kRows)
+      solve_row_terms(state, parallel);
     run_units(state, parallel);
   }
   finish_blocks(state, parallel);
 }
 
 template <class T>
-void run_backward(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients,
-                  const Parallel& parallel) {
+void run_backward(const Problem& problem, const Geometry& g, const Result& saved,
+                  const Gradients& gradients, const Parallel& parallel) {
   clear_parameters<T>(gradients);
   if (g.graph && rank_one_backward(problem, g, saved, gradients, parallel)) return;
   if (g.graph) return graph_backward<T>(problem, g, saved, gradients, parallel);
-  const auto run_part = [&](const Problem& part, const Result& part_saved, const Gradients& part_gradients) {
+  const auto run_part = [&](const Problem& part, const Result& part_saved,
+                            const Gradients& part_gradients) {
     run_tiles<T>(part, resolve(part), part_saved, part_gradients, parallel);
   };
   if (kernel_mean_backward(problem, g, saved, gradients, parallel)) return;
@@ -103,7 +108,8 @@ void prepare_blocks(BackwardState<T>& state, const Parallel& parallel) {
 template <class T>
 void finish_blocks(BackwardState<T>& state, const Parallel& parallel) {
   const Geometry& g = state.geometry;
-  const size_t heads = g.batches * g.heads, width = std::max(g.query_width, state.pass.query_width());
+  const size_t heads = g.batches * g.heads,
+               width = std::max(g.query_width, state.pass.query_width());
   std::vector<ScratchArray<T>> scratch(slots(parallel, heads));
   for (auto& s : scratch) s = ScratchArray<T>(2 * kMaxQueries * width);
   run_tickets(parallel, heads, [&](size_t worker, size_t head) {
@@ -118,13 +124,17 @@ template void prepare_blocks<double>(BackwardState<double>&, const Parallel&);
 template void finish_blocks<float>(BackwardState<float>&, const Parallel&);
 template void finish_blocks<double>(BackwardState<double>&, const Parallel&);
 
-void backward(const Problem& problem, const Result& saved, const Gradients& gradients, const Parallel& parallel) {
+void backward(const Problem& problem, const Result& saved, const Gradients& gradients,
+              const Parallel& parallel) {
   const Geometry geometry = resolve(problem);
   check_result(problem, geometry, saved);
-  FOVEA_CHECK(saved.statistics || geometry.max_queries * geometry.heads == 0, "statistics: missing, expected what forward wrote");
+  FOVEA_CHECK(saved.statistics || geometry.max_queries * geometry.heads == 0,
+              "statistics: missing, expected what forward wrote");
   check_gradients(problem, geometry, gradients);
-  if (is_double(geometry.storage)) run_backward<double>(problem, geometry, saved, gradients, parallel);
-  else run_backward<float>(problem, geometry, saved, gradients, parallel);
+  if (is_double(geometry.storage))
+    run_backward<double>(problem, geometry, saved, gradients, parallel);
+  else
+    run_backward<float>(problem, geometry, saved, gradients, parallel);
 }
 
 }  // namespace fovea::engine

@@ -1,5 +1,5 @@
-// Whole rows of weights and their gradients again, a strip of rows at a time: for the row terms of normalisers that need them, and,
-// where few weights are not zero, for all gradients.
+// Whole rows of weights and their gradients again, a strip of rows at a time: for the row terms of
+// normalisers that need them, and, where few weights are not zero, for all gradients.
 #include <algorithm>
 #include <cmath>
 
@@ -9,14 +9,15 @@
 namespace fovea::engine {
 namespace {
 
-// Below this share of pairs with weight, gathering their rows costs less than products of whole tiles: about 25 cycles a pair
-// for each of four rows against two.
+// Below this share of pairs with weight, gathering their rows costs less than products of whole
+// tiles: about 25 cycles a pair for each of four rows against two.
 constexpr size_t kFewOneIn = 16;
 
 template <class T>
 class WholeRows {
  public:
-  WholeRows(BackwardState<T>& state, size_t rows, bool by_support) : s_(state), rows_(rows), by_support_(by_support) {
+  WholeRows(BackwardState<T>& state, size_t rows, bool by_support)
+      : s_(state), rows_(rows), by_support_(by_support) {
     Layout sizes;
     lay(sizes);
     memory_ = Scratch(sizes.size());
@@ -29,7 +30,8 @@ class WholeRows {
     each_strip(batch, head, b, [](const Tile<T>&) {});
   }
 
-  // All gradients of a key head, by the pairs that have weight: one worker adds to the head's keys and values.
+  // All gradients of a key head, by the pairs that have weight: one worker adds to the head's keys
+  // and values.
   void gradients(size_t batch, size_t key_head) {
     const Geometry& g = s_.geometry;
     const size_t keys = g.key_count[batch], width = g.key_width, ev = g.value_width;
@@ -42,14 +44,17 @@ class WholeRows {
       }
     }
     const auto store = [&](const View& view, const T* rows, size_t row_width) {
-      if (view) store_rows(rows, row_width, keys, row_width, view.dtype, g.key_rows(view, batch, key_head), 0);
+      if (view)
+        store_rows(rows, row_width, keys, row_width, view.dtype, g.key_rows(view, batch, key_head),
+                   0);
     };
     store(s_.gradients.key, dk_, width);
     store(s_.gradients.value, dv_, ev);
   }
 
  private:
-  // body(tile) for each strip of a block's rows, its weights, their gradients and its row terms at hand.
+  // body(tile) for each strip of a block's rows, its weights, their gradients and its row terms at
+  // hand.
   template <class Body>
   void each_strip(size_t batch, size_t head, size_t b, const Body& body) {
     const Geometry& g = s_.geometry;
@@ -67,7 +72,8 @@ class WholeRows {
     Tile<T> whole;
     s_.show(batch, head, b, &whole);
     const size_t size = normaliser.partial_size();
-    T* partial = s_.normaliser_partials.data() + (s_.index(batch, head) * s_.block_count + b) * size;
+    T* partial =
+        s_.normaliser_partials.data() + (s_.index(batch, head) * s_.block_count + b) * size;
     for (size_t r = 0; r < whole.nq; r += rows_) {
       Tile<T> tile = whole;
       tile.q0 += r;
@@ -79,7 +85,8 @@ class WholeRows {
       if (tile.d_lse) tile.d_lse += r;
       if (tile.dq) tile.dq += r * tile.dq_stride;
       strip(tile, s_.at(batch, head, b).finite);
-      if (whole_terms) normaliser.row_terms(tile, s_.row_terms.data() + s_.row(batch, head, tile.q0));
+      if (whole_terms)
+        normaliser.row_terms(tile, s_.row_terms.data() + s_.row(batch, head, tile.q0));
       if (whole_terms && size) normaliser.backward_parameters(tile, partial);
       body(tile);
     }
@@ -95,21 +102,29 @@ class WholeRows {
     for (size_t r = 0; r < tile.nq; ++r) {
       const T *a = tile.s + r * tile.s_stride, *ds = tile.ds + r * tile.s_stride;
       size_t n = 0;
-      for (size_t c = loops.find_above(a, 0, tile.nk, T(0)); c < tile.nk; c = loops.find_above(a, c + 1, tile.nk, T(0))) {
+      for (size_t c = loops.find_above(a, 0, tile.nk, T(0)); c < tile.nk;
+           c = loops.find_above(a, c + 1, tile.nk, T(0))) {
         const size_t key = tile.k0 + c;
         const T d = ds[c] * scale;
-        if (s_.wants_key) loops.gather(&d, &kThis, 1, tile.q + r * tile.q_stride, 0, width, Into::kAdd, dk_ + key * width);
-        if (s_.wants_value) loops.gather(a + c, &kThis, 1, tile.g + r * tile.g_stride, 0, ev, Into::kAdd, dv_ + key * ev);
+        if (s_.wants_key)
+          loops.gather(&d, &kThis, 1, tile.q + r * tile.q_stride, 0, width, Into::kAdd,
+                       dk_ + key * width);
+        if (s_.wants_value)
+          loops.gather(a + c, &kThis, 1, tile.g + r * tile.g_stride, 0, ev, Into::kAdd,
+                       dv_ + key * ev);
         support_d_[n] = d;
         support_[n++] = static_cast<int32_t>(key);
       }
-      if (tile.dq) loops.gather(support_d_, support_, n, run_.k, run_.k_stride, width, Into::kStore, tile.dq + r * tile.dq_stride);
+      if (tile.dq)
+        loops.gather(support_d_, support_, n, run_.k, run_.k_stride, width, Into::kStore,
+                     tile.dq + r * tile.dq_stride);
     }
   }
 
   static T score_scale(const Problem& problem, const Geometry& g) {
     const auto& dot = std::get<Dot>(problem.score.kind);
-    return static_cast<T>(dot.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<size_t>(1, g.query_width)))));
+    return static_cast<T>(
+        dot.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<size_t>(1, g.query_width)))));
   }
 
   void lay(Layout& layout) {
@@ -118,7 +133,8 @@ class WholeRows {
     scores_ = layout.take<T>(tile);
     gradients_ = layout.take<T>(tile);
     modifiers_.clear();
-    for (const auto& m : s_.pass.stages.modifiers) modifiers_.push_back(layout.take<T>(kMaxQueries * m->row_scratch()));
+    for (const auto& m : s_.pass.stages.modifiers)
+      modifiers_.push_back(layout.take<T>(kMaxQueries * m->row_scratch()));
     marks_ = layout.take<Marks>(1);
     dk_ = layout.take<T>(by_support_ ? all * s_.geometry.key_width : 0);
     dv_ = layout.take<T>(by_support_ ? all * s_.geometry.value_width : 0);
@@ -131,7 +147,8 @@ class WholeRows {
     const auto& [score, modifiers, normaliser] = s_.pass.stages;
     const auto& loops = row_loops<T>();
     for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->begin_rows(tile, modifiers_[m]);
-    Reach reach(*s_.pass.structure, tile.batch, tile.head, tile.q0, tile.nq, s_.geometry.key_count[tile.batch]);
+    Reach reach(*s_.pass.structure, tile.batch, tile.head, tile.q0, tile.nq,
+                s_.geometry.key_count[tile.batch]);
     const size_t first = reach.begin(), all = reach.end() - first;
     tile.s_stride = tile_stride(all);
     std::fill_n(scores_, tile.nq * tile.s_stride, T(0));
@@ -145,7 +162,8 @@ class WholeRows {
       score_tile(s_.pass, tile, modifiers_);
       normaliser->weights(tile);
       support_gradients(tile);
-      for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->backward_weights(tile, modifiers_[m], nullptr);
+      for (size_t m = 0; m < modifiers.size(); ++m)
+        modifiers[m]->backward_weights(tile, modifiers_[m], nullptr);
       if (s_.pass.dropout) drop(s_.pass.dropout, tile, tile.ds, tile.ds);
       loops.mask(tile, tile.ds, T(0));
     }
@@ -159,8 +177,8 @@ class WholeRows {
     loops.mask(tile, tile.ds, T(0));
   }
 
-  // tile.ds = g . v where a weight is not zero: what lies outside the support has no part in a row term. A product of the whole
-  // tile where the support is not small.
+  // tile.ds = g . v where a weight is not zero: what lies outside the support has no part in a row
+  // term. A product of the whole tile where the support is not small.
   void support_gradients(const Tile<T>& tile) const {
     const auto& loops = row_loops<T>();
     size_t left = tile.nq * tile.nk / kFewOneIn;
@@ -168,10 +186,14 @@ class WholeRows {
       const T* weights = tile.s + r * tile.s_stride;
       T* out = tile.ds + r * tile.s_stride;
       const size_t end = tile.row_end(r);
-      for (size_t c = loops.find_above(weights, tile.row_begin(r), end, T(0)); c < end; c = loops.find_above(weights, c + 1, end, T(0))) {
-        if (left-- == 0) return products<T>().score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, {}, tile.ds);
+      for (size_t c = loops.find_above(weights, tile.row_begin(r), end, T(0)); c < end;
+           c = loops.find_above(weights, c + 1, end, T(0))) {
+        if (left-- == 0)
+          return products<T>().score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel,
+                                     {}, tile.ds);
         const int32_t index = static_cast<int32_t>(c);
-        loops.gather_dots(tile.g + r * tile.g_stride, &index, 1, tile.v, tile.v_stride, tile.value_width, out + c);
+        loops.gather_dots(tile.g + r * tile.g_stride, &index, 1, tile.v, tile.v_stride,
+                          tile.value_width, out + c);
       }
     }
   }
@@ -191,31 +213,38 @@ class WholeRows {
 };
 
 template <class T>
-std::vector<WholeRows<T>> make_workers(BackwardState<T>& state, const Parallel& parallel, size_t tickets, bool by_support) {
-  const size_t rows = strip_rows(state.geometry.max_keys, 2 * sizeof(T));  // weights and their gradients
+std::vector<WholeRows<T>> make_workers(BackwardState<T>& state, const Parallel& parallel,
+                                       size_t tickets, bool by_support) {
+  const size_t rows =
+      strip_rows(state.geometry.max_keys, 2 * sizeof(T));  // weights and their gradients
   std::vector<WholeRows<T>> workers;
   workers.reserve(slots(parallel, tickets));
-  for (size_t i = 0; i < slots(parallel, tickets); ++i) workers.emplace_back(state, rows, by_support);
+  for (size_t i = 0; i < slots(parallel, tickets); ++i)
+    workers.emplace_back(state, rows, by_support);
   return workers;
 }
 
-// How many weights a row has, from what forward saved of it; all keys where the normaliser does not say.
+// How many weights a row has, from what forward saved of it; all keys where the normaliser does not
+// say.
 template <class T>
 size_t support_size(const Normaliser& normaliser, const T* statistics, size_t keys) {
   if (std::holds_alternative<Sparsemax>(normaliser)) return static_cast<size_t>(statistics[2]);
   if (std::holds_alternative<Entmax>(normaliser)) return static_cast<size_t>(statistics[3]);
-  if (const auto* top = std::get_if<TopK>(&normaliser)) return std::min(keys, static_cast<size_t>(top->k));
+  if (const auto* top = std::get_if<TopK>(&normaliser))
+    return std::min(keys, static_cast<size_t>(top->k));
   return keys;
 }
 
-// Enough key heads that one worker for each is no loss: the choice must not depend on how many workers there are.
+// Enough key heads that one worker for each is no loss: the choice must not depend on how many
+// workers there are.
 constexpr size_t kEnoughHeads = 4;
 
 template <class T>
 bool few_weights(const BackwardState<T>& s) {
   const Geometry& g = s.geometry;
   const Problem& p = s.pass.problem;
-  if (!std::holds_alternative<Dot>(p.score.kind) || !p.score.modifiers.empty() || s.pass.dropout) return false;
+  if (!std::holds_alternative<Dot>(p.score.kind) || !p.score.modifiers.empty() || s.pass.dropout)
+    return false;
   if (g.batches * g.key_heads < kEnoughHeads) return false;
   size_t weights = 0, pairs = 0;
   for (size_t batch = 0; batch < g.batches; ++batch) {

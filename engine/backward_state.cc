@@ -4,7 +4,8 @@
 namespace fovea::engine {
 
 template <class T>
-BackwardState<T>::BackwardState(const Problem& problem, const Geometry& g, const Result& saved_result, const Gradients& wanted)
+BackwardState<T>::BackwardState(const Problem& problem, const Geometry& g,
+                                const Result& saved_result, const Gradients& wanted)
     : pass(problem, g, &wanted),
       geometry(g),
       saved(saved_result),
@@ -25,17 +26,19 @@ BackwardState<T>::BackwardState(const Problem& problem, const Geometry& g, const
   row_terms = ScratchArray<T>(rows + kRowPadding);
   statistics = ScratchArray<T>(rows * kStatistics);
   if (wanted.lse) d_lse = ScratchArray<T>(rows);
-  const bool converts = problem.query.dtype != dtype_of<T>(), prepares = pass.stages.score->prepared_query_width() != 0;
+  const bool converts = problem.query.dtype != dtype_of<T>(),
+             prepares = pass.stages.score->prepared_query_width() != 0;
   if (converts || prepares) q_rows = ScratchArray<T>(rows * pass.query_width());
   if (converts) g_rows = ScratchArray<T>(rows * g.value_width);
   // A parameter gradient may come through the queries', wanted or not.
   const bool through = prepares && pass.stages.score->partial_size() != 0;
-  if (((converts || prepares) && wants_query) || through) dq_rows = ScratchArray<T>(rows * pass.query_width());
+  if (((converts || prepares) && wants_query) || through)
+    dq_rows = ScratchArray<T>(rows * pass.query_width());
 }
 
 template <class T>
-const T* BackwardState<T>::rows_in_type(const View& view, size_t batch, size_t head, size_t q0, size_t nq, size_t width,
-                                        T* scratch, size_t* stride) const {
+const T* BackwardState<T>::rows_in_type(const View& view, size_t batch, size_t head, size_t q0,
+                                        size_t nq, size_t width, T* scratch, size_t* stride) const {
   const Rows rows = geometry.query_rows(view, batch, head);
   if (const T* as_is = direct<T>(view.dtype, rows, q0)) {
     *stride = static_cast<size_t>(rows.stride);
@@ -62,14 +65,17 @@ void BackwardState<T>::prepare(size_t batch, size_t head, size_t b) {
   const auto& score = *pass.stages.score;
   if (score.prepared_query_width()) {
     size_t stride;
-    const T* rows = rows_in_type(pass.problem.query, batch, head, q0, nq, g.query_width, plain.data(), &stride);
+    const T* rows =
+        rows_in_type(pass.problem.query, batch, head, q0, nq, g.query_width, plain.data(), &stride);
     score.prepare_query(batch, head, q0, nq, rows, stride, q_rows.data() + first * width);
     block.q = q_rows.data() + first * width;
     block.q_stride = width;
   } else {
-    block.q = rows_in_type(pass.problem.query, batch, head, q0, nq, width, q_rows.data() + first * width, &block.q_stride);
+    block.q = rows_in_type(pass.problem.query, batch, head, q0, nq, width,
+                           q_rows.data() + first * width, &block.q_stride);
   }
-  block.g = rows_in_type(gradients.output, batch, head, q0, nq, ev, g_rows.data() + first * ev, &block.g_stride);
+  block.g = rows_in_type(gradients.output, batch, head, q0, nq, ev, g_rows.data() + first * ev,
+                         &block.g_stride);
   if (dq_rows.data()) {
     block.dq = dq_rows.data() + first * width;
     block.dq_stride = width;
@@ -78,10 +84,13 @@ void BackwardState<T>::prepare(size_t batch, size_t head, size_t b) {
     block.dq = direct<T>(gradients.query.dtype, rows, q0);
     block.dq_stride = static_cast<size_t>(rows.stride);
   }
-  block.finite = loops.finite(block.q, block.q_stride, nq, width) && loops.finite(block.g, block.g_stride, nq, ev);
-  load_rows(saved.statistics.dtype, g.query_rows(saved.statistics, batch, head), q0, nq, kStatistics,
-            statistics.data() + first * kStatistics, kStatistics);
-  if (gradients.lse) load_rows(gradients.lse.dtype, g.query_rows(gradients.lse, batch, head), q0, nq, 1, d_lse.data() + first, 1);
+  block.finite = loops.finite(block.q, block.q_stride, nq, width) &&
+                 loops.finite(block.g, block.g_stride, nq, ev);
+  load_rows(saved.statistics.dtype, g.query_rows(saved.statistics, batch, head), q0, nq,
+            kStatistics, statistics.data() + first * kStatistics, kStatistics);
+  if (gradients.lse)
+    load_rows(gradients.lse.dtype, g.query_rows(gradients.lse, batch, head), q0, nq, 1,
+              d_lse.data() + first, 1);
   if (pass.stages.normaliser->row_term() == RowTerm::kOutput) {
     size_t stride;
     const T* o = rows_in_type(saved.output, batch, head, q0, nq, ev, plain.data(), &stride);
@@ -91,7 +100,8 @@ void BackwardState<T>::prepare(size_t batch, size_t head, size_t b) {
   block.first_unit = reach.begin() / kUnitKeys;
   block.end_unit = (reach.end() + kUnitKeys - 1) / kUnitKeys;
   turns[index(batch, head) * block_count + b].pass_to(static_cast<int>(block.first_unit));
-  if (pass.stages.normaliser->partial_size() && pass.stages.normaliser->row_term() != RowTerm::kRows) {
+  if (pass.stages.normaliser->partial_size() &&
+      pass.stages.normaliser->row_term() != RowTerm::kRows) {
     Tile<T> tile;
     show(batch, head, b, &tile);
     pass.stages.normaliser->backward_parameters(
@@ -129,7 +139,8 @@ void BackwardState<T>::finish_head(size_t batch, size_t head, T* plain, T* d_pla
     if (!block.dq) continue;
     const size_t q0 = b * kMaxQueries, nq = std::min(kMaxQueries, g.query_count[batch] - q0);
     if (!block.touched) {
-      for (size_t r = 0; r < nq; ++r) std::fill_n(block.dq + r * block.dq_stride, pass.query_width(), T(0));
+      for (size_t r = 0; r < nq; ++r)
+        std::fill_n(block.dq + r * block.dq_stride, pass.query_width(), T(0));
     }
     if (!dq_rows.data()) continue;
     const T* d_rows = block.dq;
@@ -138,7 +149,8 @@ void BackwardState<T>::finish_head(size_t batch, size_t head, T* plain, T* d_pla
     T* const result = wants_query ? direct<T>(gradients.query.dtype, d_query, q0) : nullptr;
     if (score.prepared_query_width()) {
       size_t stride;
-      const T* rows = rows_in_type(pass.problem.query, batch, head, q0, nq, g.query_width, plain, &stride);
+      const T* rows =
+          rows_in_type(pass.problem.query, batch, head, q0, nq, g.query_width, plain, &stride);
       T* const to = result ? result : d_plain;
       d_stride = result ? static_cast<size_t>(d_query.stride) : g.query_width;
       score.unprepare_query(batch, head, q0, nq, rows, stride, block.dq, to, d_stride,

@@ -1,6 +1,7 @@
-// The main phase of backward. A unit of work is (batch, key head, kUnitKeys keys): it recomputes its tiles, sums dK and dV over
-// the queries in a fixed order by itself, and adds to a block's dQ when the unit before it has. Units are handed out in
-// ascending order, so a wait is always for someone who runs; no order of threads changes a bit.
+// The main phase of backward. A unit of work is (batch, key head, kUnitKeys keys): it recomputes
+// its tiles, sums dK and dV over the queries in a fixed order by itself, and adds to a block's dQ
+// when the unit before it has. Units are handed out in ascending order, so a wait is always for
+// someone who runs; no order of threads changes a bit.
 #include <algorithm>
 
 #include "engine/backward.h"
@@ -11,7 +12,8 @@ namespace {
 
 // Which units may run side by side, given what modifiers' gradients share.
 struct Schedule {
-  bool all_batches = false, all_heads = false, all_keys = false;  // one ticket does all of them, in order
+  bool all_batches = false, all_heads = false,
+       all_keys = false;  // one ticket does all of them, in order
 
   template <class T>
   explicit Schedule(const Stages<T>& stages) {
@@ -21,7 +23,8 @@ struct Schedule {
       all_heads = all_heads || shared.heads;
       by_turn = by_turn || shared.keys;
     }
-    // Turns order the units of one block of queries; sharing across heads or batches as well wants one hand.
+    // Turns order the units of one block of queries; sharing across heads or batches as well wants
+    // one hand.
     all_keys = by_turn && (all_batches || all_heads);
   }
   bool by_turn = false;  // modifiers' gradients are added to in the order of units
@@ -61,7 +64,8 @@ class Unit {
     for (size_t h = key_head * g.group; h < (key_head + 1) * g.group; ++h) {
       std::fill_n(partial_, s_.partial_size, T(0));
       for (size_t b = s_.block_count; b-- > 0;) {
-        if (b * kMaxQueries < g.query_count[batch]) visit(batch, h, b, unit, k0, seen, tile, &first);
+        if (b * kMaxQueries < g.query_count[batch])
+          visit(batch, h, b, unit, k0, seen, tile, &first);
       }
       if (h + 1 == (key_head + 1) * g.group) finish_keys(batch, key_head, k0, nk, first);
       if (s_.partial_size) {
@@ -124,13 +128,15 @@ class Unit {
     }
   }
 
-  void visit(size_t batch, size_t head, size_t b, size_t unit, size_t k0, size_t nk, Tile<T>& tile, bool* first) {
+  void visit(size_t batch, size_t head, size_t b, size_t unit, size_t k0, size_t nk, Tile<T>& tile,
+             bool* first) {
     QueryBlock<T>& block = s_.at(batch, head, b);
     if (unit < block.first_unit || unit >= block.end_unit) return;
     Turn& turn = s_.turns[s_.index(batch, head) * s_.block_count + b];
     s_.show(batch, head, b, &tile);
     const auto& structure = *s_.pass.structure;
-    const Span span{k0, nk, nk == 0 ? Cover::kNone : structure.cover(batch, head, tile.q0, tile.nq, k0, nk)};
+    const Span span{
+        k0, nk, nk == 0 ? Cover::kNone : structure.cover(batch, head, tile.q0, tile.nq, k0, nk)};
     bool waited = false;
     const auto wait = [&] {
       if (!waited) turn.wait_for(static_cast<int>(unit));
@@ -166,10 +172,12 @@ class Unit {
     T* weights = tile.s;
     if (dropped_) drop(s_.pass.dropout, tile, tile.s, dropped_);
     if (dropped_) tile.s = dropped_;
-    for_partials([&](size_t m, T* partial) { modifiers[m]->backward_weights(tile, modifiers_[m], partial); });
+    for_partials([&](size_t m, T* partial) {
+      modifiers[m]->backward_weights(tile, modifiers_[m], partial);
+    });
     if (tile.dv) {
-      products.transposed(tile, tile.s, tile.g, tile.g_stride, tile.value_width, T(1), *first ? Into::kStore : Into::kAdd, tile.dv,
-                          tile.dv_stride);
+      products.transposed(tile, tile.s, tile.g, tile.g_stride, tile.value_width, T(1),
+                          *first ? Into::kStore : Into::kAdd, tile.dv, tile.dv_stride);
     }
     tile.s = weights;
     if (dropped_) drop(s_.pass.dropout, tile, tile.ds, tile.ds);
@@ -180,7 +188,8 @@ class Unit {
     T* partial = partial_ + s_.partial_size;
     for (size_t m = n; m-- > 0;) {
       partial -= modifiers[m]->partial_size();
-      modifiers[m]->backward(tile, modifiers_[m], saved_[m], modifiers[m]->partial_size() ? partial : nullptr);
+      modifiers[m]->backward(tile, modifiers_[m], saved_[m],
+                             modifiers[m]->partial_size() ? partial : nullptr);
     }
     // And of what the score was made from.
     if (score->fused_backward()) {
@@ -225,7 +234,8 @@ class Unit {
       if (dv_) std::fill_n(dv_ + j * dv_stride_, g.value_width, T(0));
     }
     if (dv_ == dv_scratch_ && dv_) {
-      store_rows(dv_, dv_stride_, nk, g.value_width, wanted.value.dtype, g.key_rows(wanted.value, batch, key_head), k0);
+      store_rows(dv_, dv_stride_, nk, g.value_width, wanted.value.dtype,
+                 g.key_rows(wanted.value, batch, key_head), k0);
     }
     if (dk_ != dk_scratch_ || !dk_) return;
     const T* d_rows = dk_;
@@ -257,7 +267,8 @@ class Unit {
       if (d_plain != d_plain_) return;
     }
     if (s_.wants_key) {
-      store_rows(d_rows, d_stride, nk, g.key_width, wanted.key.dtype, g.key_rows(wanted.key, batch, key_head), k0);
+      store_rows(d_rows, d_stride, nk, g.key_width, wanted.key.dtype,
+                 g.key_rows(wanted.key, batch, key_head), k0);
     }
   }
 
@@ -265,7 +276,8 @@ class Unit {
   const Schedule& schedule_;
   Scratch memory_;
   KeyRun<T> run_;
-  T *scores_, *gradients_, *dropped_, *raw_, *kept_scores_, *dk_scratch_, *dv_scratch_, *d_plain_, *partial_;
+  T *scores_, *gradients_, *dropped_, *raw_, *kept_scores_, *dk_scratch_, *dv_scratch_, *d_plain_,
+      *partial_;
   T *dk_ = nullptr, *dv_ = nullptr;
   size_t dk_stride_ = 0, dv_stride_ = 0;
   std::vector<T*> saved_, modifiers_;
@@ -279,7 +291,8 @@ void run_units(BackwardState<T>& state, const Parallel& parallel) {
   const Geometry& g = state.geometry;
   const Schedule schedule(state.pass.stages);
   const size_t units = (g.max_keys + kUnitKeys - 1) / kUnitKeys;
-  const size_t batches = schedule.all_batches ? 1 : g.batches, heads = schedule.all_heads ? 1 : g.key_heads;
+  const size_t batches = schedule.all_batches ? 1 : g.batches,
+               heads = schedule.all_heads ? 1 : g.key_heads;
   const size_t runs = schedule.all_keys ? 1 : units, tickets = batches * heads * runs;
   std::vector<Unit<T>> workers;
   workers.reserve(slots(parallel, tickets));
@@ -288,7 +301,8 @@ void run_units(BackwardState<T>& state, const Parallel& parallel) {
     const size_t u = ticket % runs, h = ticket / runs % heads, b = ticket / runs / heads;
     for (size_t batch = b; batch < (schedule.all_batches ? g.batches : b + 1); ++batch) {
       for (size_t head = h; head < (schedule.all_heads ? g.key_heads : h + 1); ++head) {
-        for (size_t unit = u; unit < (schedule.all_keys ? units : u + 1); ++unit) workers[worker].run(batch, head, unit);
+        for (size_t unit = u; unit < (schedule.all_keys ? units : u + 1); ++unit)
+          workers[worker].run(batch, head, unit);
       }
     }
   });

@@ -27,7 +27,8 @@ size_t level2_bytes() {
 }
 
 size_t strip_rows(size_t keys, size_t element_bytes) {
-  return std::clamp(level2_bytes() / 2 / element_bytes / std::max<size_t>(1, keys), kFewestRows, kMaxQueries);
+  return std::clamp(level2_bytes() / 2 / element_bytes / std::max<size_t>(1, keys), kFewestRows,
+                    kMaxQueries);
 }
 
 }  // namespace fovea::engine

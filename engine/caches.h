@@ -8,8 +8,8 @@ namespace fovea::engine {
 // Of one core, as the system gives it; 1 MB where it does not.
 size_t level2_bytes();
 
-// How many rows of scores a normaliser that sees whole rows gets at a time: as many as keep them within half of the second-level
-// cache, but enough to use a loaded key panel several times.
+// How many rows of scores a normaliser that sees whole rows gets at a time: as many as keep them
+// within half of the second-level cache, but enough to use a loaded key panel several times.
 size_t strip_rows(size_t keys, size_t element_bytes);
 
 }  // namespace fovea::engine

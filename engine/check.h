@@ -1,4 +1,5 @@
-// Checks at the boundary: each throws InvalidArgument naming the argument, what was got and what was expected.
+// Checks at the boundary: each throws InvalidArgument naming the argument, what was got and what
+// was expected.
 #pragma once
 
 #include <string>
@@ -8,13 +9,15 @@
 
 namespace fovea::engine {
 
-// A macro, so that a message is only made when it is needed: some stand in loops over every edge of a graph.
+// A macro, so that a message is only made when it is needed: some stand in loops over every edge of
+// a graph.
 #define FOVEA_CHECK(right, ...) \
   if (!(right)) throw InvalidArgument(__VA_ARGS__)
 
 void check_rank(const View& view, const std::string& name, int rank);
 void check_dtype(const View& view, const std::string& name, DType dtype);
-void check_size(const View& view, const std::string& name, int dimension, int64_t size, const std::string& whose);
+void check_size(const View& view, const std::string& name, int dimension, int64_t size,
+                const std::string& whose);
 // Non-negative sizes and a contiguous last dimension.
 void check_rows(const View& view, const std::string& name);
 

@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kMostRows = 16;
 // So do more than this with fewer keys.
 constexpr size_t kFewRows = 4, kFewestKeys = 256;
-// Keys of a ticket: long enough that a merge is nothing, short enough that one head of a few thousand keys uses every core.
+// Keys of a ticket: long enough that a merge is nothing, short enough that one head of a few
+// thousand keys uses every core.
 constexpr size_t kChunkKeys = 1024;
 
 template <class T>
@@ -29,7 +30,8 @@ class Decode {
         chunks_((g_.max_keys + kChunkKeys - 1) / kChunkKeys),
         states_(g_.batches * g_.key_heads * chunks_ * rows_ * state_size()) {
     const auto& dot = std::get<Dot>(problem.score.kind);
-    scale_ = static_cast<T>(dot.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<size_t>(1, g_.query_width)))));
+    scale_ = static_cast<T>(dot.scale.value_or(
+        1 / std::sqrt(static_cast<double>(std::max<size_t>(1, g_.query_width)))));
   }
 
   int64_t run(const Parallel& parallel) {
@@ -43,7 +45,8 @@ class Decode {
     });
     run_tickets(parallel, heads, [&](size_t worker, size_t head) {
       for (size_t i = 0; i < g_.group; ++i) {
-        merge(workers[std::min(worker, workers.size() - 1)], head / g_.key_heads, head % g_.key_heads * g_.group + i);
+        merge(workers[std::min(worker, workers.size() - 1)], head / g_.key_heads,
+              head % g_.key_heads * g_.group + i);
       }
     });
     report_.check(g_);
@@ -55,7 +58,8 @@ class Decode {
   size_t state_size() const { return 3 + g_.value_width; }
   T* state(size_t batch, size_t head, size_t chunk, size_t query) const {
     const size_t key_head = head / g_.group, row = head % g_.group * g_.max_queries + query;
-    return states_.data() + (((batch * g_.key_heads + key_head) * chunks_ + chunk) * rows_ + row) * state_size();
+    return states_.data() +
+           (((batch * g_.key_heads + key_head) * chunks_ + chunk) * rows_ + row) * state_size();
   }
 
   struct Worker {
@@ -94,20 +98,24 @@ class Decode {
     tile.o = scratch.o;
     tile.o_stride = tile.value_width = g_.value_width;
     for (size_t i = 0; i < g_.group; ++i) {
-      load_rows(pass_.problem.query.dtype, g_.query_rows(pass_.problem.query, batch, key_head * g_.group + i), 0, queries,
+      load_rows(pass_.problem.query.dtype,
+                g_.query_rows(pass_.problem.query, batch, key_head * g_.group + i), 0, queries,
                 g_.query_width, w.q + i * queries * g_.query_width, g_.query_width);
     }
     normaliser->begin(tile);
     std::fill_n(scratch.seen, nq, uint8_t{0});
     tile.first = true;
-    for (size_t k0 = from; k0 < to; k0 += kMaxKeys) part(w, tile, key_head, k0, std::min(kMaxKeys, to - k0));
+    for (size_t k0 = from; k0 < to; k0 += kMaxKeys)
+      part(w, tile, key_head, k0, std::min(kMaxKeys, to - k0));
     for (size_t r = 0; r < nq; ++r) {
       T* out = state(batch, key_head * g_.group + r / queries, c, r % queries);
       out[0] = tile.rows.maximum[r];
       out[1] = tile.rows.sum[r];
       out[2] = scratch.seen[r];
-      if (tile.first) std::fill_n(out + 3, g_.value_width, T(0));
-      else std::copy_n(tile.o + r * tile.o_stride, g_.value_width, out + 3);
+      if (tile.first)
+        std::fill_n(out + 3, g_.value_width, T(0));
+      else
+        std::copy_n(tile.o + r * tile.o_stride, g_.value_width, out + 3);
     }
   }
 
@@ -135,7 +143,8 @@ class Decode {
       any = any || b < e;
     }
     if (!any) return;
-    const Rows k = g_.key_rows(p.key, tile.batch, key_head), v = g_.key_rows(p.value, tile.batch, key_head);
+    const Rows k = g_.key_rows(p.key, tile.batch, key_head),
+               v = g_.key_rows(p.value, tile.batch, key_head);
     tile.k = direct<T>(p.key.dtype, k, k0);
     tile.k_stride = static_cast<size_t>(k.stride);
     tile.v = direct<T>(p.value.dtype, v, k0);
@@ -148,13 +157,14 @@ class Decode {
       tile.v = w.v;
       tile.v_stride = g_.value_width;
     }
-    row_scores<T>({tile.q, tile.q_stride, tile.nq, tile.k, tile.k_stride, nk, g_.query_width, scale_, tile.s, tile.s_stride,
-                   tile.v, tile.v_stride, g_.value_width});
+    row_scores<T>({tile.q, tile.q_stride, tile.nq, tile.k, tile.k_stride, nk, g_.query_width,
+                   scale_, tile.s, tile.s_stride, tile.v, tile.v_stride, g_.value_width});
     row_loops<T>().mask(tile, tile.s, pass_.masked);
     pass_.stages.normaliser->weigh(tile);
     tile.finite = !tile.masked || row_loops<T>().finite(tile.v, tile.v_stride, nk, g_.value_width);
-    products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, g_.value_width, T(1), tile.first ? Into::kStore : Into::kCarry,
-                            tile.rows.carry, tile.o, tile.o_stride);
+    products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, g_.value_width, T(1),
+                            tile.first ? Into::kStore : Into::kCarry, tile.rows.carry, tile.o,
+                            tile.o_stride);
     tile.first = false;
   }
 
@@ -204,24 +214,31 @@ class Decode {
 
 std::string against_decode(const Problem& problem, const Geometry& g) {
   if (g.graph) return "the structure is a graph";
-  if (!std::holds_alternative<Dot>(problem.score.kind) || !problem.score.modifiers.empty()) return "the score is not a plain dot";
+  if (!std::holds_alternative<Dot>(problem.score.kind) || !problem.score.modifiers.empty())
+    return "the score is not a plain dot";
   if (!std::holds_alternative<Softmax>(problem.normaliser)) return "the normaliser is not softmax";
   if (problem.dropout_p > 0) return "weights are dropped";
   if (g.group * g.max_queries > kMostRows) {
-    return std::to_string(g.group * g.max_queries) + " query rows share a key head, at most " + std::to_string(kMostRows);
+    return std::to_string(g.group * g.max_queries) + " query rows share a key head, at most " +
+           std::to_string(kMostRows);
   }
   if (g.max_keys < kFewestKeys && g.group * g.max_queries > kFewRows) {
-    return std::to_string(g.max_keys) + " keys, at least " + std::to_string(kFewestKeys) + " for more than " + std::to_string(kFewRows) + " query rows";
+    return std::to_string(g.max_keys) + " keys, at least " + std::to_string(kFewestKeys) +
+           " for more than " + std::to_string(kFewRows) + " query rows";
   }
-  if (make_structure(problem, g)->irregular()) return "the structure is not one range of keys for each query";
+  if (make_structure(problem, g)->irregular())
+    return "the structure is not one range of keys for each query";
   return "";
 }
 
 template <class T>
-int64_t decode_forward(const Problem& problem, const Geometry& geometry, const Result& result, const Parallel& parallel) {
+int64_t decode_forward(const Problem& problem, const Geometry& geometry, const Result& result,
+                       const Parallel& parallel) {
   return Decode<T>(problem, geometry, result).run(parallel);
 }
-template int64_t decode_forward<float>(const Problem&, const Geometry&, const Result&, const Parallel&);
-template int64_t decode_forward<double>(const Problem&, const Geometry&, const Result&, const Parallel&);
+template int64_t decode_forward<float>(const Problem&, const Geometry&, const Result&,
+                                       const Parallel&);
+template int64_t decode_forward<double>(const Problem&, const Geometry&, const Result&,
+                                        const Parallel&);
 
 }  // namespace fovea::engine

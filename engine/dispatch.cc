@@ -15,11 +15,15 @@ const std::array kPaths = {
     Path{"decode: keys split into chunks, read once where they lie", against_decode},
     Path{"rank-one graph: all heads of an edge in one sweep", against_rank_one},
     Path{"graph: keys of each row gathered",
-         [](const Problem&, const Geometry& g) { return std::string(g.graph ? "" : "the structure is not a graph"); }},
+         [](const Problem&, const Geometry& g) {
+           return std::string(g.graph ? "" : "the structure is not a graph");
+         }},
     Path{"strided: the band, then each residue as a causal problem of its own", against_strided},
     Path{"kernel mean: weights used in registers, no tile stored", against_kernel_mean},
     Path{"tiles: blocks of queries against packed keys",
-         [](const Problem&, const Geometry& g) { return std::string(g.graph ? "the structure is a graph" : ""); }},
+         [](const Problem&, const Geometry& g) {
+           return std::string(g.graph ? "the structure is a graph" : "");
+         }},
 };
 
 }  // namespace
@@ -43,7 +47,8 @@ std::string explain_dispatch(const Problem& problem) {
     taken = taken || reason.empty();
   }
   const Bf16Products* bf16 = bf16_products();
-  return text + "simd: " + simd_target() + (bf16 ? std::string(", bf16 products by ") + bf16->name : "") + "\n";
+  return text + "simd: " + simd_target() +
+         (bf16 ? std::string(", bf16 products by ") + bf16->name : "") + "\n";
 }
 
 }  // namespace fovea::engine

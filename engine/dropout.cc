@@ -23,12 +23,15 @@ void drop(const Dropout& dropout, const Tile<T>& tile, const T* in, T* out) {
     T* to = out + r * tile.s_stride;
     if (tile.key_index) {
       for (size_t c = 0; c < tile.nk; ++c) {
-        to[c] = random_pair(row, static_cast<uint32_t>(tile.key_index[c])) < threshold ? T(0) : scale * from[c];
+        to[c] = random_pair(row, static_cast<uint32_t>(tile.key_index[c])) < threshold
+                    ? T(0)
+                    : scale * from[c];
       }
     } else {
       const uint32_t k0 = static_cast<uint32_t>(tile.k0);
       for (size_t c = 0; c < tile.nk; ++c) {
-        to[c] = random_pair(row, k0 + static_cast<uint32_t>(c)) < threshold ? T(0) : scale * from[c];
+        to[c] =
+            random_pair(row, k0 + static_cast<uint32_t>(c)) < threshold ? T(0) : scale * from[c];
       }
     }
     for (size_t c = tile.nk; c < tile.padded_keys(); ++c) to[c] = 0;
@@ -37,8 +40,12 @@ void drop(const Dropout& dropout, const Tile<T>& tile, const T* in, T* out) {
 
 }  // namespace dropout
 
-void drop_f32(const Dropout& d, const Tile<float>& t, const float* in, float* out) { dropout::drop(d, t, in, out); }
-void drop_f64(const Dropout& d, const Tile<double>& t, const double* in, double* out) { dropout::drop(d, t, in, out); }
+void drop_f32(const Dropout& d, const Tile<float>& t, const float* in, float* out) {
+  dropout::drop(d, t, in, out);
+}
+void drop_f64(const Dropout& d, const Tile<double>& t, const double* in, double* out) {
+  dropout::drop(d, t, in, out);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine

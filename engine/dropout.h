@@ -1,4 +1,5 @@
-// Dropout of weights, drawn by position (random.h): survivors are scaled by 1 / (1 - p), nothing is renormalised.
+// Dropout of weights, drawn by position (random.h): survivors are scaled by 1 / (1 - p), nothing is
+// renormalised.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Forward: heads, or blocks of queries where heads are few, in any order; a row's result depends on neither.
+// Forward: heads, or blocks of queries where heads are few, in any order; a row's result depends on
+// neither.
 #include "engine/forward.h"
 
 #include "engine/decode.h"
@@ -13,12 +14,15 @@
 namespace fovea::engine {
 namespace {
 
-// A head is one ticket, its keys packed by the worker that uses them, when there are enough heads to keep all workers busy.
+// A head is one ticket, its keys packed by the worker that uses them, when there are enough heads
+// to keep all workers busy.
 constexpr size_t kHeadsForEach = 4;
 
-// bfloat16 values are summed by the processor's own instructions, where it has them and whole vectors of columns to fill.
+// bfloat16 values are summed by the processor's own instructions, where it has them and whole
+// vectors of columns to fill.
 Panels panels_of(const Problem& problem, const Geometry& g) {
-  const bool native = problem.value.dtype == DType::kBFloat16 && bf16_products() && g.value_width >= 16;
+  const bool native =
+      problem.value.dtype == DType::kBFloat16 && bf16_products() && g.value_width >= 16;
   return native ? Panels::kKeysAndPairs : Panels::kKeys;
 }
 
@@ -33,8 +37,10 @@ class ForwardDriver {
 
   int64_t run(const Parallel& parallel) {
     const size_t heads = g_.batches * g_.key_heads;
-    if (heads >= kHeadsForEach * parallel.workers || parallel.workers <= 1) by_head(parallel, heads);
-    else by_block(parallel, heads);
+    if (heads >= kHeadsForEach * parallel.workers || parallel.workers <= 1)
+      by_head(parallel, heads);
+    else
+      by_block(parallel, heads);
     report_.check(g_);
     return report_.empty();
   }
@@ -49,7 +55,8 @@ class ForwardDriver {
       lay(driver, keys, layout);
     }
     void lay(const ForwardDriver& driver, size_t keys, Layout& layout) {
-      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.rows(), driver.block_.columns());
+      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.rows(),
+                                              driver.block_.columns());
       run = driver.keys_.lay(layout, keys);
     }
     Scratch memory;
@@ -66,8 +73,9 @@ class ForwardDriver {
     return all;
   }
 
-  // Keys a worker holds at a time: all, unless every block of queries reaches a few only. A run so short that it stays in the
-  // second-level cache is then begun anew when it is full; what the blocks on both sides reach is packed twice.
+  // Keys a worker holds at a time: all, unless every block of queries reaches a few only. A run so
+  // short that it stays in the second-level cache is then begun anew when it is full; what the
+  // blocks on both sides reach is packed twice.
   size_t run_keys() const {
     constexpr size_t kShortRun = 1024;
     if (g_.max_keys <= kShortRun || pass_.structure->irregular()) return g_.max_keys;
@@ -93,11 +101,13 @@ class ForwardDriver {
       w.asked = 0;
       for (size_t h = key_head * g_.group; h < (key_head + 1) * g_.group; ++h) {
         for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += block_.rows()) {
-          block_.run(*w.tile, w.run, batch, h, q0, std::min(block_.rows(), g_.query_count[batch] - q0), [&] {
-            // Heads take equally long as a rule: of two workers, each does every other one.
-            ask(w, {batch, h, q0}, ticket + all.size());
-            return &w.asks;
-          });
+          block_.run(*w.tile, w.run, batch, h, q0,
+                     std::min(block_.rows(), g_.query_count[batch] - q0), [&] {
+                       // Heads take equally long as a rule: of two workers, each does every other
+                       // one.
+                       ask(w, {batch, h, q0}, ticket + all.size());
+                       return &w.asks;
+                     });
         }
       }
     });
@@ -106,8 +116,8 @@ class ForwardDriver {
   struct Place {
     size_t batch, head, q0;
   };
-  // What is wanted after the block at `here`: the next block's queries, as many of the keys that are not there yet, and from
-  // the last block but one on the first rows of the head that follows.
+  // What is wanted after the block at `here`: the next block's queries, as many of the keys that
+  // are not there yet, and from the last block but one on the first rows of the head that follows.
   void ask(Worker& w, const Place& here, size_t next_head) const {
     const Problem& p = pass_.problem;
     const auto add_keys = [&](size_t batch, size_t head, size_t from, size_t to) {
@@ -119,9 +129,12 @@ class ForwardDriver {
       const size_t to = std::min(from + block_.rows(), g_.query_count[batch]);
       ask_for(p.query, g_.query_rows(p.query, batch, head), from, to, g_.query_width, &w.asks);
     };
-    const size_t n = block_.rows(), after = (g_.query_count[here.batch] - here.q0 - 1) / n;  // blocks after this one
-    const bool last_head = (here.head + 1) % g_.group == 0, head_follows = last_head && next_head < g_.batches * g_.key_heads;
-    if (after > 0 || !last_head || here.q0 == 0) w.asks.clear();  // the last block goes on where the one before ended
+    const size_t n = block_.rows(),
+                 after = (g_.query_count[here.batch] - here.q0 - 1) / n;  // blocks after this one
+    const bool last_head = (here.head + 1) % g_.group == 0,
+               head_follows = last_head && next_head < g_.batches * g_.key_heads;
+    if (after > 0 || !last_head || here.q0 == 0)
+      w.asks.clear();  // the last block goes on where the one before ended
     if (after > 0) {
       add_queries(here.batch, here.head, here.q0 + n);
       const size_t from = std::max(w.asked, w.run.loaded);
@@ -145,8 +158,10 @@ class ForwardDriver {
     const Scratch memory(sizes.size());
     Layout layout(memory.data());
     lay(layout);
-    const size_t chunks = (g_.max_keys + kChunk - 1) / kChunk, blocks = (g_.max_queries + block_.rows() - 1) / block_.rows();
-    for (size_t i = 0; i < heads; ++i) keys_.attach(&runs[i], i / g_.key_heads, i % g_.key_heads, 0);
+    const size_t chunks = (g_.max_keys + kChunk - 1) / kChunk,
+                 blocks = (g_.max_queries + block_.rows() - 1) / block_.rows();
+    for (size_t i = 0; i < heads; ++i)
+      keys_.attach(&runs[i], i / g_.key_heads, i % g_.key_heads, 0);
     run_tickets(parallel, heads * chunks, [&](size_t, size_t ticket) {
       const size_t i = ticket / chunks, batch = i / g_.key_heads, from = ticket % chunks * kChunk;
       const size_t to = std::min(from + kChunk, g_.key_limit[batch]);
@@ -157,8 +172,10 @@ class ForwardDriver {
     auto all = workers(parallel, tickets, 0);
     run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {
       // Long rows of a causal mask first, so that the last tickets are short.
-      const size_t i = ticket / blocks, batch = i / g_.heads, h = i % g_.heads, q0 = (blocks - 1 - ticket % blocks) * block_.rows();
-      if (q0 < g_.query_count[batch]) block(all[worker], runs[batch * g_.key_heads + h / g_.group], batch, h, q0);
+      const size_t i = ticket / blocks, batch = i / g_.heads, h = i % g_.heads,
+                   q0 = (blocks - 1 - ticket % blocks) * block_.rows();
+      if (q0 < g_.query_count[batch])
+        block(all[worker], runs[batch * g_.key_heads + h / g_.group], batch, h, q0);
     });
   }
 
@@ -180,16 +197,21 @@ void forward(const Problem& problem, const Result& result, const Parallel& paral
   check_result(problem, geometry, result);
   const auto run = [&]<class T>(T) -> int64_t {
     switch (choose_path(problem, geometry)) {
-      case PathId::kDecode: return decode_forward<T>(problem, geometry, result, parallel);
+      case PathId::kDecode:
+        return decode_forward<T>(problem, geometry, result, parallel);
       case PathId::kRankOneGraph:
         if (rank_one_stores(result)) return rank_one_forward(problem, geometry, result, parallel);
         return graph_forward<T>(problem, geometry, result, parallel);
-      case PathId::kGraph: return graph_forward<T>(problem, geometry, result, parallel);
-      case PathId::kStrided: return strided_forward<T>(problem, geometry, result, parallel);
+      case PathId::kGraph:
+        return graph_forward<T>(problem, geometry, result, parallel);
+      case PathId::kStrided:
+        return strided_forward<T>(problem, geometry, result, parallel);
       case PathId::kKernelMean:
-        if (const auto empty = kernel_mean_forward(problem, geometry, result, parallel)) return *empty;
+        if (const auto empty = kernel_mean_forward(problem, geometry, result, parallel))
+          return *empty;
         break;
-      case PathId::kTiles: break;
+      case PathId::kTiles:
+        break;
     }
     return ForwardDriver<T>(problem, geometry, result).run(parallel);
   };

@@ -8,20 +8,23 @@
 namespace fovea::engine {
 namespace {
 
-// tile.o gains the weighted values, from bfloat16 pairs where there are any and zero weights may be multiplied.
+// tile.o gains the weighted values, from bfloat16 pairs where there are any and zero weights may be
+// multiplied.
 template <class T>
 void sum_values(const Tile<T>& tile, const uint32_t* pairs) {
   const Into into = tile.first ? Into::kStore : Into::kCarry;
   if constexpr (sizeof(T) == 4) {
     if (pairs && tile.finite) return bf16_products()->aggregate(tile, pairs, into);
   }
-  products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1), into, tile.rows.carry, tile.o, tile.o_stride);
+  products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1), into,
+                          tile.rows.carry, tile.o, tile.o_stride);
 }
 
 }  // namespace
 
 template <class T>
-ForwardBlock<T>::ForwardBlock(const Pass<T>& pass, const Result& result, const KeyLoader<T>& keys, Report& report)
+ForwardBlock<T>::ForwardBlock(const Pass<T>& pass, const Result& result, const KeyLoader<T>& keys,
+                              Report& report)
     : pass_(pass), result_(result), keys_(keys), report_(report) {
   const size_t all = std::max<size_t>(1, pass.geometry.max_keys);
   if (pass.stages.normaliser->kind() == Kind::kStreaming) {
@@ -34,38 +37,45 @@ ForwardBlock<T>::ForwardBlock(const Pass<T>& pass, const Result& result, const K
 }
 
 template <class T>
-Tile<T> ForwardBlock<T>::begin(TileScratch<T>& scratch, size_t batch, size_t head, size_t q0, size_t nq) const {
+Tile<T> ForwardBlock<T>::begin(TileScratch<T>& scratch, size_t batch, size_t head, size_t q0,
+                               size_t nq) const {
   Tile<T> tile;
-  show_queries(pass_.problem, pass_.geometry, *pass_.stages.score, batch, head, q0, nq, scratch.q_plain, scratch.q_prepared, &tile);
+  show_queries(pass_.problem, pass_.geometry, *pass_.stages.score, batch, head, q0, nq,
+               scratch.q_plain, scratch.q_prepared, &tile);
   tile.value_width = pass_.geometry.value_width;
   tile.s = scratch.s;
   tile.rows = scratch.rows;
   std::fill_n(scratch.seen, nq, uint8_t{0});
-  for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m) pass_.stages.modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
+  for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m)
+    pass_.stages.modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
   return tile;
 }
 
 template <class T>
-void ForwardBlock<T>::run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq) const {
+void ForwardBlock<T>::run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head,
+                          size_t q0, size_t nq) const {
   run(scratch, keys, batch, head, q0, nq, [] { return nullptr; });
 }
 
 template <class T>
-void ForwardBlock<T>::run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq,
-                          const std::function<Asks*()>& coming) const {
+void ForwardBlock<T>::run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head,
+                          size_t q0, size_t nq, const std::function<Asks*()>& coming) const {
   Tile<T> tile = begin(scratch, batch, head, q0, nq);
   show_output(pass_, result_, scratch, &tile);
   Reach reach(*pass_.structure, batch, head, q0, nq, pass_.geometry.key_count[batch]);
   keys_.fill(&keys, batch, head / pass_.geometry.group, reach.begin(), reach.end());
   tile.asks = coming();
-  if (pass_.stages.normaliser->kind() == Kind::kStreaming) stream(scratch, keys, reach, tile);
-  else solve(scratch, keys, reach, tile);
+  if (pass_.stages.normaliser->kind() == Kind::kStreaming)
+    stream(scratch, keys, reach, tile);
+  else
+    solve(scratch, keys, reach, tile);
   settle_rows(pass_, scratch, tile, report_);
   store_results(pass_, result_, scratch, tile);
 }
 
 template <class T>
-void ForwardBlock<T>::stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
+void ForwardBlock<T>::stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach,
+                             Tile<T>& tile) const {
   const auto& [score, modifiers, normaliser] = pass_.stages;
   normaliser->begin(tile);
   tile.first = true;
@@ -77,18 +87,21 @@ void ForwardBlock<T>::stream(TileScratch<T>& scratch, const KeyRun<T>& keys, Rea
     score_tile(pass_, tile, scratch.modifiers);
     normaliser->weigh(tile);
     if (pass_.dropout) drop(pass_.dropout, tile, tile.s, tile.s);
-    for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->after_weights(tile, scratch.modifiers[m]);
+    for (size_t m = 0; m < modifiers.size(); ++m)
+      modifiers[m]->after_weights(tile, scratch.modifiers[m]);
     sum_values(tile, keys_.pairs(keys, span.k0));
     tile.first = false;
   }
   if (tile.first) {
-    for (size_t r = 0; r < tile.nq; ++r) std::fill_n(tile.o + r * tile.o_stride, tile.value_width, T(0));
+    for (size_t r = 0; r < tile.nq; ++r)
+      std::fill_n(tile.o + r * tile.o_stride, tile.value_width, T(0));
   }
   normaliser->finish(tile, result_.lse ? scratch.lse : nullptr);
 }
 
 template <class T>
-void ForwardBlock<T>::fill_strip(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
+void ForwardBlock<T>::fill_strip(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach,
+                                 Tile<T>& tile) const {
   const size_t first = reach.begin(), all = reach.end() - reach.begin();
   tile.s_stride = tile_stride(all);
   // What no span covers is masked.
@@ -111,39 +124,45 @@ void ForwardBlock<T>::fill_strip(TileScratch<T>& scratch, const KeyRun<T>& keys,
   tile.s = scratch.s;
   tile.masked = false;
   tile.keep = nullptr;
-  if (all > 0) keys_.show(keys, first, all, &tile);
-  else tile.nk = 0;
+  if (all > 0)
+    keys_.show(keys, first, all, &tile);
+  else
+    tile.nk = 0;
   row_loops<T>().mask(tile, tile.s, pass_.masked);
 }
 
 template <class T>
-void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach, Tile<T>& tile) const {
+void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reach& reach,
+                            Tile<T>& tile) const {
   const auto& [score, modifiers, normaliser] = pass_.stages;
   fill_strip(scratch, keys, reach, tile);
-  // Few keys keep a weight: have them listed, and read no other value. Dropout and modifiers want them in their places.
+  // Few keys keep a weight: have them listed, and read no other value. Dropout and modifiers want
+  // them in their places.
   if (!pass_.dropout && modifiers.empty()) {
     tile.support = scratch.support;
     tile.support_count = scratch.support_count;
     normaliser->solve(tile, result_.lse ? scratch.lse : nullptr);
     for (size_t r = 0; r < tile.nq; ++r) {
       const size_t n = tile.nk == 0 ? 0 : static_cast<size_t>(tile.support_count[r]);
-      row_loops<T>().gather(tile.s + r * tile.s_stride, tile.support + r * tile.s_stride, n, tile.v, tile.v_stride,
-                            tile.value_width, Into::kStore, tile.o + r * tile.o_stride);
+      row_loops<T>().gather(tile.s + r * tile.s_stride, tile.support + r * tile.s_stride, n, tile.v,
+                            tile.v_stride, tile.value_width, Into::kStore,
+                            tile.o + r * tile.o_stride);
     }
     return;
   }
   normaliser->solve(tile, result_.lse ? scratch.lse : nullptr);
   if (pass_.dropout) drop(pass_.dropout, tile, tile.s, tile.s);
-  for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->after_weights(tile, scratch.modifiers[m]);
+  for (size_t m = 0; m < modifiers.size(); ++m)
+    modifiers[m]->after_weights(tile, scratch.modifiers[m]);
   if (tile.nk > 0) {
-    products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1), Into::kStore, tile.rows.carry, tile.o,
-                            tile.o_stride);
+    products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1),
+                            Into::kStore, tile.rows.carry, tile.o, tile.o_stride);
   }
 }
 
 template <class T>
-void ForwardBlock<T>::weights(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t head, size_t q0, size_t nq,
-                              const Put& put) const {
+void ForwardBlock<T>::weights(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch,
+                              size_t head, size_t q0, size_t nq, const Put& put) const {
   const auto& normaliser = pass_.stages.normaliser;
   const auto& loops = row_loops<T>();
   constexpr T kMasked = -std::numeric_limits<T>::infinity();
@@ -194,7 +213,8 @@ void ForwardBlock<T>::weights(TileScratch<T>& scratch, const KeyRun<T>& keys, si
 }
 
 template <class T>
-void show_output(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch, Tile<T>* tile) {
+void show_output(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch,
+                 Tile<T>* tile) {
   tile->o = scratch.o;
   tile->o_stride = pass.geometry.value_width;
   if (!result.output) return;
@@ -212,30 +232,37 @@ void settle_rows(const Pass<T>& pass, TileScratch<T>& scratch, Tile<T>& tile, Re
   for (size_t r = 0; r < tile.nq; ++r) {
     T& carry = tile.rows.carry[r];
     if (!scratch.seen[r]) carry = 0;
-    if (std::isnan(carry)) report.refuse((tile.batch * g.heads + tile.head) * g.max_queries + tile.q0 + r);
+    if (std::isnan(carry))
+      report.refuse((tile.batch * g.heads + tile.head) * g.max_queries + tile.q0 + r);
     empty += carry == 0;
   }
   report.empty(empty);
   row_loops<T>().scale(tile.o, tile.o_stride, tile.nq, tile.value_width, tile.rows.carry);
-  for (size_t m = 0; m < pass.stages.modifiers.size(); ++m) pass.stages.modifiers[m]->finish_rows(tile, scratch.modifiers[m]);
+  for (size_t m = 0; m < pass.stages.modifiers.size(); ++m)
+    pass.stages.modifiers[m]->finish_rows(tile, scratch.modifiers[m]);
 }
 
 template <class T>
-void store_results(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch, const Tile<T>& tile) {
+void store_results(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch,
+                   const Tile<T>& tile) {
   const Geometry& g = pass.geometry;
   const auto rows = [&](const View& view) { return g.query_rows(view, tile.batch, tile.head); };
   if (result.output && tile.o == scratch.o) {
-    store_rows(tile.o, tile.o_stride, tile.nq, tile.value_width, result.output.dtype, rows(result.output), tile.q0);
+    store_rows(tile.o, tile.o_stride, tile.nq, tile.value_width, result.output.dtype,
+               rows(result.output), tile.q0);
   }
-  if (result.lse) store_rows(scratch.lse, 1, tile.nq, 1, result.lse.dtype, rows(result.lse), tile.q0);
+  if (result.lse)
+    store_rows(scratch.lse, 1, tile.nq, 1, result.lse.dtype, rows(result.lse), tile.q0);
   if (result.statistics) {
-    store_rows(scratch.rows.stats, kStatistics, tile.nq, kStatistics, result.statistics.dtype, rows(result.statistics), tile.q0);
+    store_rows(scratch.rows.stats, kStatistics, tile.nq, kStatistics, result.statistics.dtype,
+               rows(result.statistics), tile.q0);
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                            \
-  template void settle_rows<T>(const Pass<T>&, TileScratch<T>&, Tile<T>&, Report&);                     \
-  template void store_results<T>(const Pass<T>&, const Result&, const TileScratch<T>&, const Tile<T>&); \
+#define FOVEA_INSTANTIATE(T)                                                           \
+  template void settle_rows<T>(const Pass<T>&, TileScratch<T>&, Tile<T>&, Report&);    \
+  template void store_results<T>(const Pass<T>&, const Result&, const TileScratch<T>&, \
+                                 const Tile<T>&);                                      \
   template void show_output<T>(const Pass<T>&, const Result&, const TileScratch<T>&, Tile<T>*)
 FOVEA_INSTANTIATE(float);
 FOVEA_INSTANTIATE(double);

@@ -1,4 +1,5 @@
-// Attention on a graph in CSR: a query's keys are the columns of its row, in the order given, gathered.
+// Attention on a graph in CSR: a query's keys are the columns of its row, in the order given,
+// gathered.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,8 @@
 
 namespace fovea::engine {
 
-// Rows and edges of the graph, and how rows are shared out: a chunk is a ticket, chosen by the graph alone.
+// Rows and edges of the graph, and how rows are shared out: a chunk is a ticket, chosen by the
+// graph alone.
 struct GraphView {
   explicit GraphView(const Geometry& geometry);
 
@@ -18,13 +20,17 @@ struct GraphView {
   size_t rows = 0, keys = 0, edges = 0, max_degree = 0;
 
   size_t begin(size_t row) const { return static_cast<size_t>(row_offsets[row]); }
-  size_t degree(size_t row) const { return static_cast<size_t>(row_offsets[row + 1] - row_offsets[row]); }
+  size_t degree(size_t row) const {
+    return static_cast<size_t>(row_offsets[row + 1] - row_offsets[row]);
+  }
 };
 
-// Rows of a chunk: enough that a ticket is worth its while, few enough to spread; bounds the partial sums too.
+// Rows of a chunk: enough that a ticket is worth its while, few enough to spread; bounds the
+// partial sums too.
 inline size_t graph_chunk(size_t rows) { return std::max<size_t>(kMaxQueries, (rows + 127) / 128); }
 
-// All keys of the problem, one key head after another, in the arithmetic type and prepared; not packed.
+// All keys of the problem, one key head after another, in the arithmetic type and prepared; not
+// packed.
 template <class T>
 class GraphKeys {
  public:
@@ -51,9 +57,10 @@ class GraphRow {
  public:
   GraphRow(const Pass<T>& pass, const GraphView& graph, const GraphKeys<T>& keys, Layout& layout);
 
-  // Points the tile (nq = 1, its query shown) at a row's edges; fills tile.s, and tile.raw and `saved` where not null.
-  // True when the query sees any key.
-  bool score(Tile<T>& tile, size_t row, const std::vector<T*>& modifiers, const std::vector<T*>& saved) const;
+  // Points the tile (nq = 1, its query shown) at a row's edges; fills tile.s, and tile.raw and
+  // `saved` where not null. True when the query sees any key.
+  bool score(Tile<T>& tile, size_t row, const std::vector<T*>& modifiers,
+             const std::vector<T*>& saved) const;
   // Gathers the keys of edges [from, from + n) of the tile's row and shows them in `part`.
   void show_keys(const Tile<T>& tile, size_t from, size_t n, Tile<T>* part) const;
 
@@ -68,13 +75,14 @@ class GraphRow {
 };
 
 template <class T>
-int64_t graph_forward(const Problem& problem, const Geometry& geometry, const Result& result, const Parallel& parallel);
+int64_t graph_forward(const Problem& problem, const Geometry& geometry, const Result& result,
+                      const Parallel& parallel);
 template <class T>
-void graph_backward(const Problem& problem, const Geometry& geometry, const Result& saved, const Gradients& gradients,
-                    const Parallel& parallel);
+void graph_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
+                    const Gradients& gradients, const Parallel& parallel);
 
 template <class T>
-void graph_weights(const Problem& problem, const Geometry& geometry, const Selection& selection, const SelectedWeights& out,
-                   const Parallel& parallel);
+void graph_weights(const Problem& problem, const Geometry& geometry, const Selection& selection,
+                   const SelectedWeights& out, const Parallel& parallel);
 
 }  // namespace fovea::engine

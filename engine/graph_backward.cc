@@ -1,5 +1,6 @@
-// Backward on a graph, in two passes. By query row: weights again, gradients of scores, dQ; what the second pass needs of each
-// edge is kept, O(edges x heads). By key, through the transposed structure: dK and dV. Every result row has one owner.
+// Backward on a graph, in two passes. By query row: weights again, gradients of scores, dQ; what
+// the second pass needs of each edge is kept, O(edges x heads). By key, through the transposed
+// structure: dK and dV. Every result row has one owner.
 #include <algorithm>
 
 #include "engine/backward.h"
@@ -13,8 +14,8 @@ namespace {
 template <class T>
 class GraphBackward {
  public:
-  GraphBackward(const Problem& problem, const Geometry& geometry, const Result& saved, const Gradients& gradients,
-                const Parallel& parallel)
+  GraphBackward(const Problem& problem, const Geometry& geometry, const Result& saved,
+                const Gradients& gradients, const Parallel& parallel)
       : state_(problem, geometry, saved, gradients),
         pass_(state_.pass),
         g_(geometry),
@@ -31,7 +32,8 @@ class GraphBackward {
   void run(const Parallel& parallel) {
     const auto& loops = row_loops<T>();
     for (size_t h = 0; h < g_.key_heads; ++h) {
-      finite_ = finite_ && loops.finite(keys_.k(h), keys_.k_stride(h), graph_.keys, keys_.key_width()) &&
+      finite_ = finite_ &&
+                loops.finite(keys_.k(h), keys_.k_stride(h), graph_.keys, keys_.key_width()) &&
                 loops.finite(keys_.v(h), keys_.v_stride(h), graph_.keys, g_.value_width);
     }
     for (const auto& block : state_.blocks) finite_ = finite_ && block.finite;
@@ -79,7 +81,9 @@ class GraphBackward {
   }
 
   void by_row(const Parallel& parallel) {
-    const size_t chunk = shares_bias() ? std::max<size_t>(1, graph_.rows) : (graph_chunk(graph_.rows) + kMaxQueries - 1) / kMaxQueries * kMaxQueries;
+    const size_t chunk =
+        shares_bias() ? std::max<size_t>(1, graph_.rows)
+                      : (graph_chunk(graph_.rows) + kMaxQueries - 1) / kMaxQueries * kMaxQueries;
     const size_t chunks = (graph_.rows + chunk - 1) / chunk, size = state_.partial_size;
     const size_t n_size = pass_.stages.normaliser->partial_size();
     std::vector<T> partials(chunks * g_.heads * size, T(0));
@@ -93,9 +97,12 @@ class GraphBackward {
           const size_t b = q0 / kMaxQueries;
           Tile<T> block;
           state_.show(0, head, b, &block);
-          T* n_partial = n_size ? state_.normaliser_partials.data() + (head * state_.block_count + b) * n_size : nullptr;
+          T* n_partial =
+              n_size ? state_.normaliser_partials.data() + (head * state_.block_count + b) * n_size
+                     : nullptr;
           for (size_t r = 0; r < block.nq; ++r) {
-            one_row(workers[worker], block, r, partials.data() + (ticket * g_.heads + head) * size, n_partial);
+            one_row(workers[worker], block, r, partials.data() + (ticket * g_.heads + head) * size,
+                    n_partial);
           }
           state_.at(0, head, b).touched = true;
         }
@@ -108,7 +115,8 @@ class GraphBackward {
     for (size_t c = 0; c < chunks; ++c) {
       for (size_t h = 0; h < g_.heads / group; ++h) {
         T* total = state_.total(0, h * group);
-        for (size_t i = 0; i < size; ++i) total[i] += partials[(c * (g_.heads / group) + h) * size + i];
+        for (size_t i = 0; i < size; ++i)
+          total[i] += partials[(c * (g_.heads / group) + h) * size + i];
       }
     }
   }
@@ -116,7 +124,8 @@ class GraphBackward {
   void one_row(RowWorker& w, const Tile<T>& block, size_t r, T* partial, T* n_partial) {
     const auto& [score, modifiers, normaliser] = pass_.stages;
     const auto& loops = row_loops<T>();
-    const size_t row = block.q0 + r, head = block.head, key_head = head / g_.group, n = modifiers.size();
+    const size_t row = block.q0 + r, head = block.head, key_head = head / g_.group,
+                 n = modifiers.size();
     Tile<T> tile = block;
     tile.q0 = row;
     tile.nq = 1;
@@ -142,15 +151,19 @@ class GraphBackward {
     if (w.scores) std::copy_n(tile.s, tile.s_stride, w.scores);
     tile.scores = w.scores;
     normaliser->weights(tile);
-    loops.gather_dots(tile.g, tile.key_index, tile.nk, keys_.v(key_head), keys_.v_stride(key_head), g_.value_width, tile.ds);
-    if (pass_.dropout) drop(pass_.dropout, tile, tile.s, w.dropped);
-    else std::copy_n(tile.s, tile.nk, w.dropped);
+    loops.gather_dots(tile.g, tile.key_index, tile.nk, keys_.v(key_head), keys_.v_stride(key_head),
+                      g_.value_width, tile.ds);
+    if (pass_.dropout)
+      drop(pass_.dropout, tile, tile.s, w.dropped);
+    else
+      std::copy_n(tile.s, tile.nk, w.dropped);
     std::copy_n(w.dropped, tile.nk, weights_.data() + first);
     T* const weights = tile.s;
     tile.s = w.dropped;
     T* part = partial + score->partial_size();
     for (size_t m = 0; m < n; ++m) {
-      modifiers[m]->backward_weights(tile, w.modifiers[m], modifiers[m]->partial_size() ? part : nullptr);
+      modifiers[m]->backward_weights(tile, w.modifiers[m],
+                                     modifiers[m]->partial_size() ? part : nullptr);
       part += modifiers[m]->partial_size();
     }
     tile.s = weights;
@@ -164,7 +177,8 @@ class GraphBackward {
     if (normaliser->face() == Face::kValue) loops.mask(tile, tile.ds, T(0));
     for (size_t m = n; m-- > 0;) {
       part -= modifiers[m]->partial_size();
-      modifiers[m]->backward(tile, w.modifiers[m], w.saved[m], modifiers[m]->partial_size() ? part : nullptr);
+      modifiers[m]->backward(tile, w.modifiers[m], w.saved[m],
+                             modifiers[m]->partial_size() ? part : nullptr);
     }
     std::copy_n(tile.ds, tile.nk, d_scores_.data() + first);
     if (tile.raw) std::copy_n(tile.raw, tile.nk, raw_.data() + first);
@@ -242,10 +256,12 @@ class GraphBackward {
     for (size_t j = 0; j < nk; ++j) {
       if (wants_key) std::fill_n(w.dk + j * keys_.key_width(), keys_.key_width(), T(0));
       std::fill_n(w.dv + j * g_.value_width, g_.value_width, T(0));
-      for (size_t h = key_head * g_.group; h < (key_head + 1) * g_.group; ++h) one_key(w, h, k0 + j, j, wants_key);
+      for (size_t h = key_head * g_.group; h < (key_head + 1) * g_.group; ++h)
+        one_key(w, h, k0 + j, j, wants_key);
     }
     if (state_.wants_value) {
-      store_rows(w.dv, g_.value_width, nk, g_.value_width, gradients_.value.dtype, g_.key_rows(gradients_.value, 0, key_head), k0);
+      store_rows(w.dv, g_.value_width, nk, g_.value_width, gradients_.value.dtype,
+                 g_.key_rows(gradients_.value, 0, key_head), k0);
     }
     if (!wants_key) return;
     const T* d_rows = w.dk;
@@ -257,13 +273,15 @@ class GraphBackward {
       d_rows = w.d_plain;
     }
     if (state_.wants_key) {
-      store_rows(d_rows, g_.key_width, nk, g_.key_width, gradients_.key.dtype, g_.key_rows(gradients_.key, 0, key_head), k0);
+      store_rows(d_rows, g_.key_width, nk, g_.key_width, gradients_.key.dtype,
+                 g_.key_rows(gradients_.key, 0, key_head), k0);
     }
   }
 
   void one_key(KeyWorker& w, size_t head, size_t key, size_t j, bool wants_key) {
     const auto& score = *pass_.stages.score;
-    const size_t width = pass_.query_width(), key_head = head / g_.group, base = head * graph_.edges;
+    const size_t width = pass_.query_width(), key_head = head / g_.group,
+                 base = head * graph_.edges;
     Tile<T> tile;
     tile.head = head;
     tile.k0 = key;
@@ -296,21 +314,25 @@ class GraphBackward {
         std::fill_n(ds, kRowPadding, T(0));
         ds[0] = d_scores_[edge];
         if (tile.raw) std::fill_n(w.raw + r * kRowPadding, kRowPadding, raw_[edge]);
-        if (wants_key) std::copy_n(block.q + row % kMaxQueries * block.q_stride, width, w.q + r * width);
+        if (wants_key)
+          std::copy_n(block.q + row % kMaxQueries * block.q_stride, width, w.q + r * width);
       }
       if (state_.wants_value) add_values(w, head, tile, j);
       if (!wants_key) continue;
       tile.first = false;
-      if (score.fused_backward()) score.backward(tile, false, false, nullptr);
-      else score.backward_key(tile);
+      if (score.fused_backward())
+        score.backward(tile, false, false, nullptr);
+      else
+        score.backward_key(tile);
     }
   }
 
   void add_values(KeyWorker& w, size_t head, const Tile<T>& tile, size_t j) {
-    // Rows of the output's gradient lie in one array or in the caller's: either way the first block says where.
+    // Rows of the output's gradient lie in one array or in the caller's: either way the first block
+    // says where.
     const QueryBlock<T>& block = state_.at(0, head, 0);
-    row_loops<T>().gather(w.weights, tile.query_index, tile.nq, block.g, block.g_stride, g_.value_width, Into::kAdd,
-                          w.dv + j * g_.value_width);
+    row_loops<T>().gather(w.weights, tile.query_index, tile.nq, block.g, block.g_stride,
+                          g_.value_width, Into::kAdd, w.dv + j * g_.value_width);
   }
 
   BackwardState<T> state_;
@@ -327,14 +349,16 @@ class GraphBackward {
 }  // namespace
 
 template <class T>
-void graph_backward(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients,
-                    const Parallel& parallel) {
+void graph_backward(const Problem& problem, const Geometry& g, const Result& saved,
+                    const Gradients& gradients, const Parallel& parallel) {
   GraphBackward<T> driver(problem, g, saved, gradients, parallel);
   prepare_blocks(driver.state(), parallel);
   driver.run(parallel);
   finish_blocks(driver.state(), parallel);
 }
-template void graph_backward<float>(const Problem&, const Geometry&, const Result&, const Gradients&, const Parallel&);
-template void graph_backward<double>(const Problem&, const Geometry&, const Result&, const Gradients&, const Parallel&);
+template void graph_backward<float>(const Problem&, const Geometry&, const Result&,
+                                    const Gradients&, const Parallel&);
+template void graph_backward<double>(const Problem&, const Geometry&, const Result&,
+                                     const Gradients&, const Parallel&);
 
 }  // namespace fovea::engine

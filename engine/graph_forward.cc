@@ -7,8 +7,13 @@ namespace {
 template <class T>
 class GraphForward {
  public:
-  GraphForward(const Problem& problem, const Geometry& geometry, const Result& result, const Parallel& parallel)
-      : pass_(problem, geometry, nullptr), g_(geometry), result_(result), graph_(geometry), keys_(pass_, parallel) {}
+  GraphForward(const Problem& problem, const Geometry& geometry, const Result& result,
+               const Parallel& parallel)
+      : pass_(problem, geometry, nullptr),
+        g_(geometry),
+        result_(result),
+        graph_(geometry),
+        keys_(pass_, parallel) {}
 
   int64_t run(const Parallel& parallel) {
     const size_t chunk = graph_chunk(graph_.rows), chunks = (graph_.rows + chunk - 1) / chunk;
@@ -18,7 +23,8 @@ class GraphForward {
     run_tickets(parallel, chunks, [&](size_t worker, size_t ticket) {
       const size_t end = std::min(graph_.rows, (ticket + 1) * chunk);
       for (size_t q0 = ticket * chunk; q0 < end; q0 += kMaxQueries) {
-        for (size_t head = 0; head < g_.heads; ++head) block(workers[worker], head, q0, std::min(kMaxQueries, end - q0));
+        for (size_t head = 0; head < g_.heads; ++head)
+          block(workers[worker], head, q0, std::min(kMaxQueries, end - q0));
       }
     });
     report_.check(g_);
@@ -46,7 +52,8 @@ class GraphForward {
   void block(Worker& w, size_t head, size_t q0, size_t nq) {
     TileScratch<T>& scratch = *w.tile;
     Tile<T> block;
-    show_queries(pass_.problem, g_, *pass_.stages.score, 0, head, q0, nq, scratch.q_plain, scratch.q_prepared, &block);
+    show_queries(pass_.problem, g_, *pass_.stages.score, 0, head, q0, nq, scratch.q_plain,
+                 scratch.q_prepared, &block);
     show_output(pass_, result_, scratch, &block);
     block.value_width = g_.value_width;
     block.rows = scratch.rows;
@@ -63,10 +70,12 @@ class GraphForward {
     tile.nq = 1;
     tile.q += r * tile.q_stride;
     tile.o += r * tile.o_stride;
-    tile.rows = {block.rows.maximum + r, block.rows.sum + r, block.rows.carry + r, block.rows.stats + r * kStatistics};
+    tile.rows = {block.rows.maximum + r, block.rows.sum + r, block.rows.carry + r,
+                 block.rows.stats + r * kStatistics};
     tile.first = true;
     T* lse = result_.lse ? scratch.lse + r : nullptr;
-    for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
+    for (size_t m = 0; m < modifiers.size(); ++m)
+      modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
     scratch.seen[0] = w.row->score(tile, tile.q0, scratch.modifiers, {});
     if (normaliser->kind() == Kind::kStreaming) {
       normaliser->begin(tile);
@@ -75,10 +84,11 @@ class GraphForward {
       normaliser->solve(tile, lse);
     }
     if (pass_.dropout) drop(pass_.dropout, tile, tile.s, tile.s);
-    for (size_t m = 0; m < modifiers.size(); ++m) modifiers[m]->after_weights(tile, scratch.modifiers[m]);
+    for (size_t m = 0; m < modifiers.size(); ++m)
+      modifiers[m]->after_weights(tile, scratch.modifiers[m]);
     const size_t key_head = tile.head / g_.group;
-    row_loops<T>().gather(tile.s, tile.key_index, scratch.seen[0] ? tile.nk : 0, keys_.v(key_head), keys_.v_stride(key_head),
-                          g_.value_width, Into::kStore, tile.o);
+    row_loops<T>().gather(tile.s, tile.key_index, scratch.seen[0] ? tile.nk : 0, keys_.v(key_head),
+                          keys_.v_stride(key_head), g_.value_width, Into::kStore, tile.o);
     if (normaliser->kind() == Kind::kStreaming) normaliser->finish(tile, lse);
     settle_rows(pass_, scratch, tile, report_);
   }
@@ -94,10 +104,13 @@ class GraphForward {
 }  // namespace
 
 template <class T>
-int64_t graph_forward(const Problem& problem, const Geometry& geometry, const Result& result, const Parallel& parallel) {
+int64_t graph_forward(const Problem& problem, const Geometry& geometry, const Result& result,
+                      const Parallel& parallel) {
   return GraphForward<T>(problem, geometry, result, parallel).run(parallel);
 }
-template int64_t graph_forward<float>(const Problem&, const Geometry&, const Result&, const Parallel&);
-template int64_t graph_forward<double>(const Problem&, const Geometry&, const Result&, const Parallel&);
+template int64_t graph_forward<float>(const Problem&, const Geometry&, const Result&,
+                                      const Parallel&);
+template int64_t graph_forward<double>(const Problem&, const Geometry&, const Result&,
+                                       const Parallel&);
 
 }  // namespace fovea::engine

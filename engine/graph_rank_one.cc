@@ -22,7 +22,8 @@ namespace rank_one {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Edges ahead for which rows are asked: at 10 ns a row and 100 ns of memory, with room for a second row in flight.
+// Edges ahead for which rows are asked: at 10 ns a row and 100 ns of memory, with room for a second
+// row in flight.
 constexpr size_t kAhead = 12;
 constexpr size_t kMostHeads = kRankOneHeads;
 constexpr float kLog2E = 1.44269504088896340736f;
@@ -33,8 +34,8 @@ HWY_INLINE void prefetch(const float* row, size_t n) {
   for (size_t i = 0; i < n; i += 16) __builtin_prefetch(row + i, 0, 2);
 }
 
-// Scores run over heads: 8 lanes hold the usual number of them. The last vector of an odd number reads no further than the
-// row: `lanes` at a time.
+// Scores run over heads: 8 lanes hold the usual number of them. The last vector of an odd number
+// reads no further than the row: `lanes` at a time.
 using Heads = hn::CappedTag<float, 8>;
 using HeadVector = hn::Vec<Heads>;
 
@@ -52,7 +53,8 @@ HWY_INLINE void store_heads(HeadVector v, float* p, size_t left) {
   hn::Store(v, d, buffer);
   for (size_t i = 0; i < left; ++i) p[i] = buffer[i];
 }
-// What sum_four has just stored: loads of the size of its stores, which a core takes from them before they reach the cache.
+// What sum_four has just stored: loads of the size of its stores, which a core takes from them
+// before they reach the cache.
 HWY_INLINE HeadVector load_sums(const float* p) {
   const Heads d;
   if constexpr (hn::MaxLanes(Heads()) == 8) {
@@ -65,7 +67,8 @@ HWY_INLINE HeadVector load_sums(const float* p) {
 // [maximum, 1 / sum, 0, 0] of each head.
 HWY_INLINE void store_statistics(HeadVector maximum, HeadVector inverse, float* p, size_t left) {
   const Heads d;
-  if (left >= hn::Lanes(d)) return hn::StoreInterleaved4(maximum, inverse, hn::Zero(d), hn::Zero(d), d, p);
+  if (left >= hn::Lanes(d))
+    return hn::StoreInterleaved4(maximum, inverse, hn::Zero(d), hn::Zero(d), d, p);
   HWY_ALIGN float all[4 * 8];
   hn::StoreInterleaved4(maximum, inverse, hn::Zero(d), hn::Zero(d), d, all);
   std::copy_n(all, 4 * left, p);
@@ -90,21 +93,26 @@ HWY_INLINE hn::Vec<DU> hash(DU du, hn::Vec<DU> x) {  // random_hash
   return hn::Xor(x, hn::ShiftRight<16>(x));
 }
 // The factor of each head's weight on the edge to `key`: 0 or 1 / (1 - p).
-HWY_INLINE HeadVector survival(const Dropout& dropout, const uint32_t* low, const uint32_t* high, uint32_t key) {
+HWY_INLINE HeadVector survival(const Dropout& dropout, const uint32_t* low, const uint32_t* high,
+                               uint32_t key) {
   const Heads d;
   const hn::RebindToUnsigned<Heads> du;
   const hn::RebindToSigned<Heads> di;
   const auto first = hash(du, hn::Add(hn::LoadU(du, low), hn::Set(du, key)));
-  const auto drawn = hn::ShiftRight<8>(hash(du, hn::Xor(first, hn::LoadU(du, high))));  // 24 bits: no sign
-  const auto drops = hn::Lt(hn::BitCast(di, drawn), hn::Set(di, static_cast<int32_t>(dropout.threshold)));
-  return hn::IfThenZeroElse(hn::RebindMask(d, drops), hn::Set(d, static_cast<float>(dropout.scale)));
+  const auto drawn =
+      hn::ShiftRight<8>(hash(du, hn::Xor(first, hn::LoadU(du, high))));  // 24 bits: no sign
+  const auto drops =
+      hn::Lt(hn::BitCast(di, drawn), hn::Set(di, static_cast<int32_t>(dropout.threshold)));
+  return hn::IfThenZeroElse(hn::RebindMask(d, drops),
+                            hn::Set(d, static_cast<float>(dropout.scale)));
 }
 
 // Drops from the weights of row i's edges, w[edge][padded heads].
 HWY_INLINE void drop_row(const RankOneGraph& g, size_t i, float* w) {
   const Heads d;
   const size_t N = hn::Lanes(d), padded = g.padded_heads();
-  const size_t begin = static_cast<size_t>(g.row_offsets[i]), n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
+  const size_t begin = static_cast<size_t>(g.row_offsets[i]),
+               n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
   HWY_ALIGN uint32_t low[kMostHeads], high[kMostHeads];
   std::fill(low + g.heads, low + padded, 0u);
   std::fill(high + g.heads, high + padded, 0u);
@@ -118,11 +126,13 @@ HWY_INLINE void drop_row(const RankOneGraph& g, size_t i, float* w) {
   }
 }
 
-// Unnormalised weights of row i's edges to w[edge][padded heads], and 1 / sum to `inverse`. False where a score is refused.
+// Unnormalised weights of row i's edges to w[edge][padded heads], and 1 / sum to `inverse`. False
+// where a score is refused.
 HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inverse) {
   const Heads d;
   const size_t N = hn::Lanes(d), padded = g.padded_heads();
-  const size_t begin = static_cast<size_t>(g.row_offsets[i]), n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
+  const size_t begin = static_cast<size_t>(g.row_offsets[i]),
+               n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
   const auto slope = hn::Set(d, g.negative_slope), log2e = hn::Set(d, kLog2E);
   bool right = true;
   for (size_t h = 0; h < g.heads; h += N) {
@@ -137,7 +147,8 @@ HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inve
     const auto base = hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, -kInfinity)), top);
     auto sum = hn::Zero(d);
     for (size_t e = 0; e < n; ++e) {
-      const auto x = exp2_bounded(d, hn::Mul(hn::Sub(hn::LoadU(d, w + e * padded + h), base), log2e));
+      const auto x =
+          exp2_bounded(d, hn::Mul(hn::Sub(hn::LoadU(d, w + e * padded + h), base), log2e));
       sum = hn::Add(sum, x);
       hn::StoreU(x, d, w + e * padded + h);
     }
@@ -146,7 +157,8 @@ HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inve
     hn::StoreU(inv, d, inverse + h);
     const auto infinity = hn::Set(d, kInfinity);  // lanes past the heads hold scores of 0
     right = right && hn::AllTrue(d, hn::And(hn::Lt(sum, infinity), hn::Lt(base, infinity)));
-    if (g.statistics) store_statistics(base, inv, g.statistics + (i * g.heads + h) * 4, g.heads - h);
+    if (g.statistics)
+      store_statistics(base, inv, g.statistics + (i * g.heads + h) * 4, g.heads - h);
     if (!g.lse) continue;
     HWY_ALIGN float tops[8], sums[8];
     hn::Store(base, d, tops);
@@ -166,11 +178,14 @@ HWY_INLINE size_t per_head(const RankOneGraph& g) {
 
 // o[first, first + kVectors) of row i: each vector lies within one head.
 template <class D, size_t kPer, size_t kVectors>
-HWY_INLINE void aggregate(const RankOneGraph& g, size_t i, size_t first, const float* w, const float* inverse) {
+HWY_INLINE void aggregate(const RankOneGraph& g, size_t i, size_t first, const float* w,
+                          const float* inverse) {
   const D d;
   constexpr size_t N = hn::MaxLanes(D());
-  const size_t padded = g.padded_heads(), row_size = g.heads * g.width, v_per_head = per_head<D, kPer>(g);
-  const size_t begin = static_cast<size_t>(g.row_offsets[i]), n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
+  const size_t padded = g.padded_heads(), row_size = g.heads * g.width,
+               v_per_head = per_head<D, kPer>(g);
+  const size_t begin = static_cast<size_t>(g.row_offsets[i]),
+               n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
   size_t head[kVectors];
   hn::Vec<D> sum[kVectors];
 #pragma GCC unroll 16
@@ -181,7 +196,8 @@ HWY_INLINE void aggregate(const RankOneGraph& g, size_t i, size_t first, const f
   for (size_t e = 0; e < n; ++e) {
     const float* row = g.value + static_cast<size_t>(g.columns[begin + e]) * row_size + first * N;
     if (begin + e + kAhead < g.edges) {
-      prefetch(g.value + static_cast<size_t>(g.columns[begin + e + kAhead]) * row_size + first * N, kVectors * N);
+      prefetch(g.value + static_cast<size_t>(g.columns[begin + e + kAhead]) * row_size + first * N,
+               kVectors * N);
     }
 #pragma GCC unroll 16
     for (size_t v = 0; v < kVectors; ++v) {
@@ -192,8 +208,10 @@ HWY_INLINE void aggregate(const RankOneGraph& g, size_t i, size_t first, const f
 #pragma GCC unroll 16
   for (size_t v = 0; v < kVectors; ++v) {
     const auto o = hn::Mul(sum[v], hn::Set(d, inverse[head[v]]));
-    if (g.stream) hn::Stream(o, d, out + v * N);
-    else hn::StoreU(o, d, out + v * N);
+    if (g.stream)
+      hn::Stream(o, d, out + v * N);
+    else
+      hn::StoreU(o, d, out + v * N);
   }
 }
 
@@ -205,7 +223,8 @@ constexpr size_t kMost = 8;
 #endif
 
 template <class D, size_t kPer>
-void forward(const RankOneGraph& g, size_t from, size_t to, float* weights, int64_t* empty, size_t* refused) {
+void forward(const RankOneGraph& g, size_t from, size_t to, float* weights, int64_t* empty,
+             size_t* refused) {
   const size_t vectors = g.heads * g.width / hn::MaxLanes(D()), padded = g.padded_heads();
   float* inverse = weights;
   float* w = weights + padded;
@@ -254,11 +273,14 @@ HWY_INLINE void head_dots(const RankOneGraph& g, const float* a, const float* b,
 
 template <class D, size_t kPer>
 void records(const RankOneGraph& g, size_t from, size_t to) {
-  const size_t padded = g.padded_heads(), row_size = g.heads * g.width, record_size = g.record_parts() * padded;
+  const size_t padded = g.padded_heads(), row_size = g.heads * g.width,
+               record_size = g.record_parts() * padded;
   for (size_t i = from; i < to; ++i) {
     float* record = g.record + i * record_size;
     std::fill_n(record, record_size, 0.0f);
-    if (g.dropout) draw_row(g, i, reinterpret_cast<uint32_t*>(record) + 4 * padded, reinterpret_cast<uint32_t*>(record) + 5 * padded);
+    if (g.dropout)
+      draw_row(g, i, reinterpret_cast<uint32_t*>(record) + 4 * padded,
+               reinterpret_cast<uint32_t*>(record) + 5 * padded);
     head_dots<D, kPer>(g, g.d_output + i * row_size, g.output + i * row_size, record + 3 * padded);
     for (size_t h = 0; h < g.heads; ++h) {
       const size_t at = i * g.heads + h;
@@ -270,10 +292,12 @@ void records(const RankOneGraph& g, size_t from, size_t to) {
   }
 }
 
-// One edge: its weights (as aggregated, dropout included) to w, and the gradients of its scores, added to dt and kept.
+// One edge: its weights (as aggregated, dropout included) to w, and the gradients of its scores,
+// added to dt and kept.
 template <class D, size_t kPer>
-HWY_INLINE void edge_gradient(const RankOneGraph& g, size_t at, size_t i, size_t j, const float* key, const float* value, float* w,
-                              float* dw, float* dt) {
+HWY_INLINE void edge_gradient(const RankOneGraph& g, size_t at, size_t i, size_t j,
+                              const float* key, const float* value, float* w, float* dw,
+                              float* dt) {
   const Heads d;
   const size_t N = hn::Lanes(d), padded = g.padded_heads();
   const float* record = g.record + i * g.record_parts() * padded;
@@ -283,10 +307,12 @@ HWY_INLINE void edge_gradient(const RankOneGraph& g, size_t at, size_t i, size_t
   for (size_t h = 0; h < g.heads; h += N) {
     const auto sum = hn::Add(hn::LoadU(d, record + h), hn::LoadU(d, key + h));
     const auto above = hn::Sub(leaky(sum, slope), hn::LoadU(d, record + padded + h));
-    const auto a = hn::Mul(exp2_bounded(d, hn::Mul(above, hn::Set(d, kLog2E))), hn::LoadU(d, record + 2 * padded + h));
+    const auto a = hn::Mul(exp2_bounded(d, hn::Mul(above, hn::Set(d, kLog2E))),
+                           hn::LoadU(d, record + 2 * padded + h));
     auto kept = a, da = load_sums(dw + h);
     if (g.dropout) {
-      const auto factor = survival(g.dropout, drawn + h, drawn + padded + h, static_cast<uint32_t>(j));
+      const auto factor =
+          survival(g.dropout, drawn + h, drawn + padded + h, static_cast<uint32_t>(j));
       kept = hn::Mul(a, factor);
       da = hn::Mul(da, factor);
     }
@@ -298,15 +324,19 @@ HWY_INLINE void edge_gradient(const RankOneGraph& g, size_t at, size_t i, size_t
   }
 }
 
-// Edges of a key whose weights are known before their rows are summed: the rows are still in the first-level cache.
+// Edges of a key whose weights are known before their rows are summed: the rows are still in the
+// first-level cache.
 constexpr size_t kEdges = 16;
 
-// dv[first, first + kVectors) of a key gains the rows of n of its edges from `at` on, w[edge][padded heads].
+// dv[first, first + kVectors) of a key gains the rows of n of its edges from `at` on,
+// w[edge][padded heads].
 template <class D, size_t kPer, size_t kVectors>
-HWY_INLINE void add_rows(const RankOneGraph& g, size_t at, size_t n, size_t first, const float* w, Into into, float* dv) {
+HWY_INLINE void add_rows(const RankOneGraph& g, size_t at, size_t n, size_t first, const float* w,
+                         Into into, float* dv) {
   const D d;
   constexpr size_t N = hn::MaxLanes(D());
-  const size_t padded = g.padded_heads(), row_size = g.heads * g.width, v_per_head = per_head<D, kPer>(g);
+  const size_t padded = g.padded_heads(), row_size = g.heads * g.width,
+               v_per_head = per_head<D, kPer>(g);
   size_t head[kVectors];
   hn::Vec<D> sum[kVectors];
 #pragma GCC unroll 16
@@ -345,7 +375,8 @@ void keys(const RankOneGraph& g, size_t from, size_t to) {
           prefetch(g.d_output + ahead * row_size, row_size);
           prefetch(g.record + ahead * record_size, record_size);
         }
-        edge_gradient<D, kPer>(g, at + e, static_cast<size_t>(g.key_rows[at + e]), j, key, g.value + j * row_size, w + e * padded, dw, dt);
+        edge_gradient<D, kPer>(g, at + e, static_cast<size_t>(g.key_rows[at + e]), j, key,
+                               g.value + j * row_size, w + e * padded, dw, dt);
       }
       const Into into = at == begin ? Into::kStore : Into::kAdd;
       size_t v = 0;
@@ -362,13 +393,15 @@ void queries(const RankOneGraph& g, size_t from, size_t to) {
   const Heads d;
   const size_t N = hn::Lanes(d), padded = g.padded_heads();
   for (size_t i = from; i < to; ++i) {
-    const size_t begin = static_cast<size_t>(g.row_offsets[i]), end = static_cast<size_t>(g.row_offsets[i + 1]);
+    const size_t begin = static_cast<size_t>(g.row_offsets[i]),
+                 end = static_cast<size_t>(g.row_offsets[i + 1]);
     for (size_t e = end; e < std::min(g.edges, end + 2 * kAhead); ++e) {
       hwy::Prefetch(g.d_edge + static_cast<size_t>(g.place[e]) * padded);
     }
     for (size_t h = 0; h < g.heads; h += N) {
       auto sum = hn::Zero(d);
-      for (size_t e = begin; e < end; ++e) sum = hn::Add(sum, hn::LoadU(d, g.d_edge + static_cast<size_t>(g.place[e]) * padded + h));
+      for (size_t e = begin; e < end; ++e)
+        sum = hn::Add(sum, hn::LoadU(d, g.d_edge + static_cast<size_t>(g.place[e]) * padded + h));
       store_heads(sum, g.d_query + i * g.heads + h, g.heads - h);
     }
   }
@@ -376,7 +409,8 @@ void queries(const RankOneGraph& g, size_t from, size_t to) {
 
 template <class D, size_t kPer = 0>
 const RankOneKernels* table() {
-  static constexpr RankOneKernels kTable{forward<D, kPer>, records<D, kPer>, keys<D, kPer>, queries};
+  static constexpr RankOneKernels kTable{forward<D, kPer>, records<D, kPer>, keys<D, kPer>,
+                                         queries};
   return &kTable;
 }
 
@@ -385,8 +419,11 @@ const RankOneKernels* table() {
 const RankOneKernels* rank_one_for(size_t width) {
   namespace hn = hwy::HWY_NAMESPACE;
   // The usual widths of graph attention: 8 a head, and 32.
-  if (width == 8) return rank_one::table<hn::CappedTag<float, 8>, 8 / hn::MaxLanes(hn::CappedTag<float, 8>())>();
-  if (width == 32) return rank_one::table<hn::CappedTag<float, 16>, 32 / hn::MaxLanes(hn::CappedTag<float, 16>())>();
+  if (width == 8)
+    return rank_one::table<hn::CappedTag<float, 8>, 8 / hn::MaxLanes(hn::CappedTag<float, 8>())>();
+  if (width == 32)
+    return rank_one::table<hn::CappedTag<float, 16>,
+                           32 / hn::MaxLanes(hn::CappedTag<float, 16>())>();
   if (width % 16 == 0) return rank_one::table<hn::CappedTag<float, 16>>();
   if (width % 8 == 0) return rank_one::table<hn::CappedTag<float, 8>>();
   if (width % 4 == 0) return rank_one::table<hn::CappedTag<float, 4>>();
@@ -400,6 +437,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea::engine {
 HWY_EXPORT(rank_one_for);
-const RankOneKernels* rank_one_kernels(size_t width) { return HWY_DYNAMIC_DISPATCH(rank_one_for)(width); }
+const RankOneKernels* rank_one_kernels(size_t width) {
+  return HWY_DYNAMIC_DISPATCH(rank_one_for)(width);
+}
 }  // namespace fovea::engine
 #endif

@@ -1,6 +1,8 @@
-// Graph attention's own case: rank-one scores, softmax, all heads of an edge in one sweep. Float32, heads side by side in memory.
+// Graph attention's own case: rank-one scores, softmax, all heads of an edge in one sweep. Float32,
+// heads side by side in memory.
 //
-// The gather of value rows is what it costs: rows are asked for well ahead, outputs too large for the caches go around them.
+// The gather of value rows is what it costs: rows are asked for well ahead, outputs too large for
+// the caches go around them.
 #pragma once
 
 #include <cstddef>
@@ -28,12 +30,14 @@ struct RankOneGraph {
   // Forward: results; lse may be null. Scratch for the weights of a row: [degree][padded heads].
   float *output = nullptr, *statistics = nullptr, *lse = nullptr;
   bool stream = false;  // the output is larger than the caches
-  // Backward. `record`: [row][record_parts()][padded heads] query, maximum, 1 / sum, row term; with dropout also the low and
-  // the high half of random_row. `d_edge`: [transposed edge][padded heads].
+  // Backward. `record`: [row][record_parts()][padded heads] query, maximum, 1 / sum, row term; with
+  // dropout also the low and the high half of random_row. `d_edge`: [transposed edge][padded
+  // heads].
   const float* d_output = nullptr;
   const float* d_lse = nullptr;
   float *record = nullptr, *d_edge = nullptr;
-  const size_t* key_offsets = nullptr;  // transposed: rows of each key's edges, and where each edge went
+  const size_t* key_offsets =
+      nullptr;  // transposed: rows of each key's edges, and where each edge went
   const int32_t *key_rows = nullptr, *place = nullptr;
   float *d_query = nullptr, *d_key = nullptr, *d_value = nullptr;
 
@@ -41,9 +45,11 @@ struct RankOneGraph {
   size_t padded_heads() const { return (heads + 7) / 8 * 8; }
 };
 
-// Rows or keys [from, to). `weights`: scratch of max_degree * padded_heads. The lowest refused row goes to *refused.
+// Rows or keys [from, to). `weights`: scratch of max_degree * padded_heads. The lowest refused row
+// goes to *refused.
 struct RankOneKernels {
-  void (*forward)(const RankOneGraph& graph, size_t from, size_t to, float* weights, int64_t* empty, size_t* refused);
+  void (*forward)(const RankOneGraph& graph, size_t from, size_t to, float* weights, int64_t* empty,
+                  size_t* refused);
   void (*records)(const RankOneGraph& graph, size_t from, size_t to);
   void (*keys)(const RankOneGraph& graph, size_t from, size_t to);
   void (*queries)(const RankOneGraph& graph, size_t from, size_t to);
@@ -54,9 +60,10 @@ const RankOneKernels* rank_one_kernels(size_t width);
 // Empty when the path serves the problem, otherwise why not.
 std::string against_rank_one(const Problem& problem, const Geometry& geometry);
 bool rank_one_stores(const Result& result);  // results without gaps
-int64_t rank_one_forward(const Problem& problem, const Geometry& geometry, const Result& result, const Parallel& parallel);
+int64_t rank_one_forward(const Problem& problem, const Geometry& geometry, const Result& result,
+                         const Parallel& parallel);
 // Also needs contiguous results; says whether it served.
-bool rank_one_backward(const Problem& problem, const Geometry& geometry, const Result& saved, const Gradients& gradients,
-                       const Parallel& parallel);
+bool rank_one_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
+                       const Gradients& gradients, const Parallel& parallel);
 
 }  // namespace fovea::engine

@@ -1,4 +1,5 @@
-// Selected weights on a graph: whole rows, the largest, sums, or one for each edge in the order of the input.
+// Selected weights on a graph: whole rows, the largest, sums, or one for each edge in the order of
+// the input.
 #include <cmath>
 
 #include "engine/graph.h"
@@ -10,8 +11,8 @@ namespace {
 template <class T>
 class GraphWeights {
  public:
-  GraphWeights(const Problem& problem, const Geometry& geometry, const Selection& selection, const SelectedWeights& out,
-               const Parallel& parallel)
+  GraphWeights(const Problem& problem, const Geometry& geometry, const Selection& selection,
+               const SelectedWeights& out, const Parallel& parallel)
       : pass_(problem, geometry, nullptr),
         g_(geometry),
         writer_(geometry, selection, out),
@@ -53,11 +54,13 @@ class GraphWeights {
     for (size_t r = 0; r < run.n; ++r) {
       const size_t row = run.q0 + r;
       Tile<T> tile;
-      show_queries(pass_.problem, g_, *pass_.stages.score, 0, writer_.head(slot), row, 1, scratch.q_plain, scratch.q_prepared, &tile);
+      show_queries(pass_.problem, g_, *pass_.stages.score, 0, writer_.head(slot), row, 1,
+                   scratch.q_plain, scratch.q_prepared, &tile);
       tile.value_width = g_.value_width;
       tile.s = scratch.s;
       tile.rows = scratch.rows;
-      for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m) pass_.stages.modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
+      for (size_t m = 0; m < pass_.stages.modifiers.size(); ++m)
+        pass_.stages.modifiers[m]->begin_rows(tile, scratch.modifiers[m]);
       if (!w.row->score(tile, row, scratch.modifiers, {})) continue;
       if (normaliser->kind() == Kind::kStreaming) {
         normaliser->begin(tile);
@@ -84,11 +87,13 @@ class GraphWeights {
 }  // namespace
 
 template <class T>
-void graph_weights(const Problem& problem, const Geometry& geometry, const Selection& selection, const SelectedWeights& out,
-                   const Parallel& parallel) {
+void graph_weights(const Problem& problem, const Geometry& geometry, const Selection& selection,
+                   const SelectedWeights& out, const Parallel& parallel) {
   GraphWeights<T>(problem, geometry, selection, out, parallel).run(parallel);
 }
-template void graph_weights<float>(const Problem&, const Geometry&, const Selection&, const SelectedWeights&, const Parallel&);
-template void graph_weights<double>(const Problem&, const Geometry&, const Selection&, const SelectedWeights&, const Parallel&);
+template void graph_weights<float>(const Problem&, const Geometry&, const Selection&,
+                                   const SelectedWeights&, const Parallel&);
+template void graph_weights<double>(const Problem&, const Geometry&, const Selection&,
+                                    const SelectedWeights&, const Parallel&);
 
 }  // namespace fovea::engine

@@ -23,7 +23,8 @@ class MeanForward : Mean {
     if (!prepare(parallel)) return std::nullopt;
     const size_t tickets = g_.batches * g_.heads * blocks_;
     run_tickets(parallel, tickets * chunks_, [&](size_t, size_t ticket) {
-      const size_t chunk = ticket / tickets, head = ticket % tickets / blocks_, batch = head / g_.heads;
+      const size_t chunk = ticket / tickets, head = ticket % tickets / blocks_,
+                   batch = head / g_.heads;
       const size_t q0 = ticket % blocks_ * kMeanBlock;
       if (q0 >= g_.query_count[batch]) return;
       MeanBlock block;
@@ -33,7 +34,9 @@ class MeanForward : Mean {
       std::fill_n(block.sums, block.rows * stored_, 0.0f);
       each_run(batch, head % g_.heads, chunk, block, loops_.forward);
     });
-    each_block(parallel, [&](size_t batch, size_t head, size_t q0, size_t nq) { finish(batch, head, q0, nq); });
+    each_block(parallel, [&](size_t batch, size_t head, size_t q0, size_t nq) {
+      finish(batch, head, q0, nq);
+    });
     report_.check(g_);
     return report_.empty();
   }
@@ -57,7 +60,9 @@ class MeanForward : Mean {
   // Adds the chunks up, does again what underflowed, divides and stores.
   void finish(size_t batch, size_t head, size_t q0, size_t nq) {
     const size_t first = row(batch, head, q0), values = g_.value_width;
-    float total[kMeanBlock * (1 + kMeanValues)] = {}, base[kMeanBlock] = {}, output[kMeanBlock * kMeanValues], stats[kMeanBlock * kStatistics] = {};
+    float total[kMeanBlock * (1 + kMeanValues)] = {}, base[kMeanBlock] = {},
+                                  output[kMeanBlock * kMeanValues],
+                                  stats[kMeanBlock * kStatistics] = {};
     for (size_t chunk = 0; chunk < chunks_; ++chunk) {
       const float* part = sums(chunk, first);
       for (size_t i = 0; i < nq * stored_; ++i) total[i] += part[i];
@@ -70,15 +75,20 @@ class MeanForward : Mean {
       if (std::isnan(sum) || std::isinf(sum)) report_.refuse(first + r);
       const bool weighs = std::isfinite(sum) && std::fabs(sum) >= std::numeric_limits<float>::min();
       const float inverse = weighs ? 1 / sum : 0.0f;
-      if (has_log) stats[r * kStatistics] = weighs ? base[r] : 0.0f;  // as softmax has them: maximum, 1 / sum
+      if (has_log)
+        stats[r * kStatistics] = weighs ? base[r] : 0.0f;  // as softmax has them: maximum, 1 / sum
       stats[r * kStatistics + has_log] = inverse;
       empty += !weighs;
-      for (size_t e = 0; e < values; ++e) output[r * values + e] = total[r * stored_ + 1 + e] * inverse;
+      for (size_t e = 0; e < values; ++e)
+        output[r * values + e] = total[r * stored_ + 1 + e] * inverse;
     }
     report_.empty(empty);
     const auto rows = [&](const View& view) { return g_.query_rows(view, batch, head); };
-    if (result_.output) store_rows(output, values, nq, values, DType::kFloat32, rows(result_.output), q0);
-    if (result_.statistics) store_rows(stats, kStatistics, nq, kStatistics, DType::kFloat32, rows(result_.statistics), q0);
+    if (result_.output)
+      store_rows(output, values, nq, values, DType::kFloat32, rows(result_.output), q0);
+    if (result_.statistics)
+      store_rows(stats, kStatistics, nq, kStatistics, DType::kFloat32, rows(result_.statistics),
+                 q0);
   }
 
   void again(size_t batch, size_t head, size_t q0, size_t nq, float* total, float* base) const {
@@ -96,11 +106,13 @@ class MeanForward : Mean {
     block.query = q;
     block.base = top;
     block.sums = sum;
-    for (size_t c = 0; c < chunks_; ++c) each_run(batch, head, c, block, [&](const MeanBlock& b) { loops_.nearest(b, top); });
+    for (size_t c = 0; c < chunks_; ++c)
+      each_run(batch, head, c, block, [&](const MeanBlock& b) { loops_.nearest(b, top); });
     for (size_t c = 0; c < chunks_; ++c) each_run(batch, head, c, block, loops_.forward_log);
     for (size_t i = 0; i < n; ++i) {
       const bool reached = top[i] > -std::numeric_limits<float>::infinity();
-      for (size_t e = 0; e < stored_; ++e) total[which[i] * stored_ + e] = reached ? sum[i * stored_ + e] : 0.0f;
+      for (size_t e = 0; e < stored_; ++e)
+        total[which[i] * stored_ + e] = reached ? sum[i * stored_ + e] : 0.0f;
       base[which[i]] = top[i];
     }
   }
@@ -116,23 +128,26 @@ class MeanForward : Mean {
 std::string against_kernel_mean(const Problem& problem, const Geometry& g) {
   const auto* kernel = std::get_if<Kernel>(&problem.score.kind);
   if (!kernel || !problem.score.modifiers.empty()) return "the score is not a plain kernel";
-  if (!std::holds_alternative<KernelRatio>(problem.normaliser)) return "the normaliser is not kernel_ratio";
+  if (!std::holds_alternative<KernelRatio>(problem.normaliser))
+    return "the normaliser is not kernel_ratio";
   if (g.graph) return "the structure is a graph";
   for (const auto& part : problem.structure.all_of) {
-    if (!std::holds_alternative<Dense>(part) && !std::holds_alternative<Ragged>(part)) return "the structure is not dense";
+    if (!std::holds_alternative<Dense>(part) && !std::holds_alternative<Ragged>(part))
+      return "the structure is not dense";
   }
   if (problem.dropout_p > 0) return "weights are dropped";
   if (g.storage != DType::kFloat32) return "not float32";
   const size_t width = mean_width(*kernel, g);
-  if (width == 0 || width > kMeanWidth) return std::to_string(width) + " dimensions, 1 to " + std::to_string(kMeanWidth);
+  if (width == 0 || width > kMeanWidth)
+    return std::to_string(width) + " dimensions, 1 to " + std::to_string(kMeanWidth);
   if (g.value_width == 0 || g.value_width > kMeanValues) {
     return std::to_string(g.value_width) + " values a key, 1 to " + std::to_string(kMeanValues);
   }
   return "";
 }
 
-std::optional<int64_t> kernel_mean_forward(const Problem& problem, const Geometry& geometry, const Result& result,
-                                           const Parallel& parallel) {
+std::optional<int64_t> kernel_mean_forward(const Problem& problem, const Geometry& geometry,
+                                           const Result& result, const Parallel& parallel) {
   return MeanForward(problem, geometry, result).run(parallel);
 }
 

@@ -6,11 +6,12 @@
 namespace fovea::engine {
 namespace {
 
-// A chunk of keys belongs to one ticket, which keeps its gradients to itself and the queries' share of them apart; the shares are
-// added in the order of the chunks.
+// A chunk of keys belongs to one ticket, which keeps its gradients to itself and the queries' share
+// of them apart; the shares are added in the order of the chunks.
 class MeanBackward : Mean {
  public:
-  MeanBackward(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients)
+  MeanBackward(const Problem& problem, const Geometry& g, const Result& saved,
+               const Gradients& gradients)
       : Mean(problem, g, &gradients),
         saved_(saved),
         gradients_(gradients),
@@ -34,14 +35,17 @@ class MeanBackward : Mean {
       const size_t head = ticket / chunks_;
       keys(head / g_.key_heads, head % g_.key_heads, ticket % chunks_);
     });
-    each_block(parallel, [&](size_t batch, size_t head, size_t q0, size_t nq) { queries(batch, head, q0, nq); });
+    each_block(parallel, [&](size_t batch, size_t head, size_t q0, size_t nq) {
+      queries(batch, head, q0, nq);
+    });
     if (partial_size_) store_parameters();
     return true;
   }
 
  private:
   bool logs(size_t first, size_t n) const {
-    return std::any_of(bases_.data() + first, bases_.data() + first + n, [](float base) { return base != 0; });
+    return std::any_of(bases_.data() + first, bases_.data() + first + n,
+                       [](float base) { return base != 0; });
   }
 
   bool make_records(size_t batch, size_t head, size_t q0, size_t nq) {
@@ -77,7 +81,8 @@ class MeanBackward : Mean {
       std::fill_n(share(chunk, row(batch, head, 0)), g_.query_count[batch] * kMeanQuery, 0.0f);
       for (size_t j = 0; j < n; j += kMeanKeys) {
         for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += kMeanBlock) {
-          const size_t first = row(batch, head, q0), nq = std::min(kMeanBlock, g_.query_count[batch] - q0);
+          const size_t first = row(batch, head, q0),
+                       nq = std::min(kMeanBlock, g_.query_count[batch] - q0);
           MeanBlock block;
           block.rows = nq;
           block.keys = std::min(kMeanKeys, n - j);
@@ -96,30 +101,39 @@ class MeanBackward : Mean {
   }
 
   void store_keys(size_t batch, size_t key_head, size_t chunk, const float* d_panel) {
-    const size_t values = g_.value_width, n = chunk_keys(batch, chunk), from = chunk * chunk_, width = g_.key_width;
+    const size_t values = g_.value_width, n = chunk_keys(batch, chunk), from = chunk * chunk_,
+                 width = g_.key_width;
     const Rows k = g_.key_rows(pass_.problem.key, batch, key_head);
-    float* partial = partial_size_ ? key_partials_.data() + ((batch * g_.key_heads + key_head) * chunks_ + chunk) * partial_size_ : nullptr;
+    float* partial = partial_size_
+                         ? key_partials_.data() +
+                               ((batch * g_.key_heads + key_head) * chunks_ + chunk) * partial_size_
+                         : nullptr;
     if (partial) std::fill_n(partial, partial_size_, 0.0f);
     float d_prepared[kMeanBlock * kMeanWidth], d_value[kMeanBlock * kMeanValues];
     ScratchArray<float> d_key(kMeanBlock * width);
     for (size_t j0 = 0; j0 < n; j0 += kMeanBlock) {
       const size_t some = std::min(kMeanBlock, n - j0);
       for (size_t j = 0; j < some; ++j) {
-        const float* place = d_panel + (j0 + j) / lanes() * lanes() * panel_stride() + (j0 + j) % lanes();
+        const float* place =
+            d_panel + (j0 + j) / lanes() * lanes() * panel_stride() + (j0 + j) % lanes();
         for (size_t e = 0; e < width_; ++e) d_prepared[j * width_ + e] = place[e * lanes()];
-        for (size_t e = 0; e < values; ++e) d_value[j * values + e] = place[(kMeanWidth + e) * lanes()];
+        for (size_t e = 0; e < values; ++e)
+          d_value[j * values + e] = place[(kMeanWidth + e) * lanes()];
       }
       const float* d_rows = d_prepared;
       if (pass_.stages.score->prepared_key_width()) {
-        pass_.stages.score->unprepare_key(batch, key_head, from + j0, some, direct<float>(DType::kFloat32, k, from + j0),
-                                          static_cast<size_t>(k.stride), d_prepared, d_key.data(), width, partial);
+        pass_.stages.score->unprepare_key(
+            batch, key_head, from + j0, some, direct<float>(DType::kFloat32, k, from + j0),
+            static_cast<size_t>(k.stride), d_prepared, d_key.data(), width, partial);
         d_rows = d_key.data();
       }
       if (gradients_.key) {
-        store_rows(d_rows, width, some, width, DType::kFloat32, g_.key_rows(gradients_.key, batch, key_head), from + j0);
+        store_rows(d_rows, width, some, width, DType::kFloat32,
+                   g_.key_rows(gradients_.key, batch, key_head), from + j0);
       }
       if (gradients_.value) {
-        store_rows(d_value, values, some, values, DType::kFloat32, g_.key_rows(gradients_.value, batch, key_head), from + j0);
+        store_rows(d_value, values, some, values, DType::kFloat32,
+                   g_.key_rows(gradients_.value, batch, key_head), from + j0);
       }
     }
     if (chunk + 1 == chunks_) clear_unseen(batch, key_head);
@@ -147,15 +161,22 @@ class MeanBackward : Mean {
     for (size_t r = 0; r < nq; ++r) {
       const float b = query(first + r)[kMeanWidth];
       std::copy_n(total + r * kMeanQuery, width_, d_prepared + r * (width_ + 1));
-      d_prepared[r * (width_ + 1) + width_] = total[r * kMeanQuery + kMeanWidth] / (b * b * b);  // c holds b^2
+      d_prepared[r * (width_ + 1) + width_] =
+          total[r * kMeanQuery + kMeanWidth] / (b * b * b);  // c holds b^2
     }
-    float* partial = partial_size_ ? query_partials_.data() + ((batch * g_.heads + head) * blocks_ + q0 / kMeanBlock) * partial_size_ : nullptr;
+    float* partial =
+        partial_size_ ? query_partials_.data() +
+                            ((batch * g_.heads + head) * blocks_ + q0 / kMeanBlock) * partial_size_
+                      : nullptr;
     if (partial) std::fill_n(partial, partial_size_, 0.0f);
     const Rows q = g_.query_rows(pass_.problem.query, batch, head);
     ScratchArray<float> d_query(kMeanBlock * width);
-    pass_.stages.score->unprepare_query(batch, head, q0, nq, direct<float>(DType::kFloat32, q, q0), static_cast<size_t>(q.stride),
-                                        d_prepared, d_query.data(), width, partial);
-    if (gradients_.query) store_rows(d_query.data(), width, nq, width, DType::kFloat32, g_.query_rows(gradients_.query, batch, head), q0);
+    pass_.stages.score->unprepare_query(batch, head, q0, nq, direct<float>(DType::kFloat32, q, q0),
+                                        static_cast<size_t>(q.stride), d_prepared, d_query.data(),
+                                        width, partial);
+    if (gradients_.query)
+      store_rows(d_query.data(), width, nq, width, DType::kFloat32,
+                 g_.query_rows(gradients_.query, batch, head), q0);
   }
 
   void store_parameters() const {
@@ -170,14 +191,17 @@ class MeanBackward : Mean {
           add(query_partials_.data() + ((batch * g_.heads + head) * blocks_ + b) * partial_size_);
         }
         for (size_t c = 0; c < chunks_ && head % g_.group == 0; ++c) {
-          add(key_partials_.data() + ((batch * g_.key_heads + head / g_.group) * chunks_ + c) * partial_size_);
+          add(key_partials_.data() +
+              ((batch * g_.key_heads + head / g_.group) * chunks_ + c) * partial_size_);
         }
         pass_.stages.score->store_parameters(batch, head, total.data());
       }
     }
   }
 
-  float* share(size_t chunk, size_t row) const { return shares_.data() + (chunk * rows_ + row) * kMeanQuery; }
+  float* share(size_t chunk, size_t row) const {
+    return shares_.data() + (chunk * rows_ + row) * kMeanQuery;
+  }
 
   const Result& saved_;
   const Gradients& gradients_;
@@ -189,8 +213,8 @@ class MeanBackward : Mean {
 
 }  // namespace
 
-bool kernel_mean_backward(const Problem& problem, const Geometry& geometry, const Result& saved, const Gradients& gradients,
-                          const Parallel& parallel) {
+bool kernel_mean_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
+                          const Gradients& gradients, const Parallel& parallel) {
   if (!against_kernel_mean(problem, geometry).empty()) return false;
   return MeanBackward(problem, geometry, saved, gradients).run(parallel);
 }

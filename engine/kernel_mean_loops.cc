@@ -1,4 +1,5 @@
-// The loops of kernel means: lanes over keys, four queries at a time, weights never stored. kernel.cc has the equations.
+// The loops of kernel means: lanes over keys, four queries at a time, weights never stored.
+// kernel.cc has the equations.
 #include "engine/kernel_mean.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -28,8 +29,12 @@ struct ByValue {
 // exp(log K - base), and that times (log K)'(u) / u.
 template <template <class> class Kernel>
 struct ByLog {
-  static HWY_INLINE V weight(V z, V base) { return exp_bounded(D(), hn::Sub(Kernel<D>::log_value(D(), z), base)); }
-  static HWY_INLINE V slope(V z, V weight, V) { return hn::Mul(weight, Kernel<D>::log_slope(D(), z)); }
+  static HWY_INLINE V weight(V z, V base) {
+    return exp_bounded(D(), hn::Sub(Kernel<D>::log_value(D(), z), base));
+  }
+  static HWY_INLINE V slope(V z, V weight, V) {
+    return hn::Mul(weight, Kernel<D>::log_slope(D(), z));
+  }
 };
 
 template <class Weight>
@@ -47,9 +52,12 @@ struct Loops {
     }
     return hn::Mul(sum, hn::Set(d, q[kWidth] * q[kWidth]));
   }
-  static HWY_INLINE V base_of(const MeanBlock& m, size_t row) { return m.base ? hn::Set(D(), m.base[row]) : hn::Zero(D()); }
+  static HWY_INLINE V base_of(const MeanBlock& m, size_t row) {
+    return m.base ? hn::Set(D(), m.base[row]) : hn::Zero(D());
+  }
 
-  // kRows queries from `row` on against groups [begin, end); one query at a time minds the padding of the last group.
+  // kRows queries from `row` on against groups [begin, end); one query at a time minds the padding
+  // of the last group.
   template <size_t kRows>
   static HWY_INLINE void forward_rows(const MeanBlock& m, size_t row, size_t begin, size_t end) {
     const D d;
@@ -149,7 +157,8 @@ struct Loops {
     size_t row = 0;
     for (; row + kQueries <= m.rows; row += kQueries) {
       forward_rows<kQueries>(m, row, 0, whole);
-      for (size_t r = row; r < row + kQueries && whole < all; ++r) forward_rows<1>(m, r, whole, all);
+      for (size_t r = row; r < row + kQueries && whole < all; ++r)
+        forward_rows<1>(m, r, whole, all);
     }
     for (; row < m.rows; ++row) forward_rows<1>(m, row, 0, all);
   }
@@ -158,7 +167,8 @@ struct Loops {
     size_t row = 0;
     for (; row + kQueries <= m.rows; row += kQueries) {
       backward_rows<kQueries>(m, row, 0, whole);
-      for (size_t r = row; r < row + kQueries && whole < all; ++r) backward_rows<1>(m, r, whole, all);
+      for (size_t r = row; r < row + kQueries && whole < all; ++r)
+        backward_rows<1>(m, r, whole, all);
     }
     for (; row < m.rows; ++row) backward_rows<1>(m, row, 0, all);
   }
@@ -178,7 +188,8 @@ void nearest(const MeanBlock& m, float* base) {
     V least = hn::Inf(d);
     for (size_t g = 0; g * N < m.keys; ++g) {
       V key[kWidth], t[kWidth];
-      for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(d, m.panel + g * (kWidth + m.values) * N + e * N);
+      for (size_t e = 0; e < kWidth; ++e)
+        key[e] = hn::Load(d, m.panel + g * (kWidth + m.values) * N + e * N);
       const V z = Loops<ByLog<Kernel>>::distance(m.query + row * (kWidth + 1), key, t);
       least = hn::Min(least, hn::IfThenElse(hn::FirstN(d, m.keys - g * N), z, hn::Inf(d)));
     }
@@ -197,7 +208,8 @@ template <template <class> class Kernel>
 constexpr MeanLoops with_log() {
   using Value = Loops<ByValue<Kernel>>;
   using Log = Loops<ByLog<Kernel>>;
-  return {N, Value::forward, Value::backward, Log::forward_each, Log::backward_each, nearest<Kernel>};
+  return {
+      N, Value::forward, Value::backward, Log::forward_each, Log::backward_each, nearest<Kernel>};
 }
 
 }  // namespace kernel_mean
@@ -207,9 +219,10 @@ const MeanLoops& mean_loops_for(choice::KernelName name) {
   using namespace kernel_mean;
   // In the order of KernelName.
   static constexpr MeanLoops kLoops[] = {
-      with_log<Gaussian>(),  with_log<Laplace>(), with_log<Logistic>(),   with_log<Sigmoid>(),      by_value<Silverman>(),
-      with_log<Cauchy>(),    by_value<Box>(),     by_value<Triangular>(), by_value<Epanechnikov>(), by_value<Quartic>(),
-      by_value<Triweight>(), by_value<Tricube>(), by_value<Cosine>()};
+      with_log<Gaussian>(),     with_log<Laplace>(), with_log<Logistic>(),  with_log<Sigmoid>(),
+      by_value<Silverman>(),    with_log<Cauchy>(),  by_value<Box>(),       by_value<Triangular>(),
+      by_value<Epanechnikov>(), by_value<Quartic>(), by_value<Triweight>(), by_value<Tricube>(),
+      by_value<Cosine>()};
   return kLoops[static_cast<size_t>(name)];
 }
 
@@ -220,6 +233,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fovea::engine {
 HWY_EXPORT(mean_loops_for);
-const MeanLoops& mean_loops(choice::KernelName kernel) { return HWY_DYNAMIC_DISPATCH(mean_loops_for)(kernel); }
+const MeanLoops& mean_loops(choice::KernelName kernel) {
+  return HWY_DYNAMIC_DISPATCH(mean_loops_for)(kernel);
+}
 }  // namespace fovea::engine
 #endif

@@ -1,4 +1,5 @@
-// What the forward and the backward pass of kernel means share: prepared queries, packed keys, and how they are divided.
+// What the forward and the backward pass of kernel means share: prepared queries, packed keys, and
+// how they are divided.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +14,16 @@ namespace fovea::engine {
 
 // Queries a ticket.
 inline constexpr size_t kMeanBlock = 64;
-// Keys that meet a block of queries at a time: 1,024 of four floats and their gradients are 32 KB, in the first-level cache.
+// Keys that meet a block of queries at a time: 1,024 of four floats and their gradients are 32 KB,
+// in the first-level cache.
 inline constexpr size_t kMeanKeys = 1024;
-// A row sums its keys in at most this many chunks, the same for any number of workers; a chunk is a unit of work.
+// A row sums its keys in at most this many chunks, the same for any number of workers; a chunk is a
+// unit of work.
 inline constexpr size_t kMeanChunks = 16;
 // Dimensions of the points as the metric leaves them.
 inline size_t mean_width(const Kernel& kernel, const Geometry& g) {
-  return kernel.metric && kernel.metric.rank == 2 ? static_cast<size_t>(kernel.metric.size[0]) : g.query_width;
+  return kernel.metric && kernel.metric.rank == 2 ? static_cast<size_t>(kernel.metric.size[0])
+                                                  : g.query_width;
 }
 
 class Mean {
@@ -31,7 +35,8 @@ class Mean {
         width_(mean_width(kernel_, g)),
         loops_(mean_loops(kernel_.name)),
         blocks_((g.max_queries + kMeanBlock - 1) / kMeanBlock),
-        chunk_((std::max<size_t>(1, g.max_keys) + kMeanChunks * kMeanKeys - 1) / (kMeanChunks * kMeanKeys) * kMeanKeys),
+        chunk_((std::max<size_t>(1, g.max_keys) + kMeanChunks * kMeanKeys - 1) /
+               (kMeanChunks * kMeanKeys) * kMeanKeys),
         chunks_((g.max_keys + chunk_ - 1) / chunk_),
         queries_(g.batches * g.heads * g.max_queries * kMeanQuery),
         panels_(g.batches * g.key_heads * panel_size()) {}
@@ -40,8 +45,12 @@ class Mean {
   size_t lanes() const { return loops_.lanes; }
   size_t panel_stride() const { return kMeanWidth + g_.value_width; }  // floats a key
   size_t panel_size() const { return chunks_ * chunk_ * panel_stride(); }
-  float* panel(size_t batch, size_t key_head) const { return panels_.data() + (batch * g_.key_heads + key_head) * panel_size(); }
-  size_t row(size_t batch, size_t head, size_t q) const { return (batch * g_.heads + head) * g_.max_queries + q; }
+  float* panel(size_t batch, size_t key_head) const {
+    return panels_.data() + (batch * g_.key_heads + key_head) * panel_size();
+  }
+  size_t row(size_t batch, size_t head, size_t q) const {
+    return (batch * g_.heads + head) * g_.max_queries + q;
+  }
   const float* query(size_t row) const { return queries_.data() + row * kMeanQuery; }
   size_t chunk_keys(size_t batch, size_t chunk) const {
     const size_t from = std::min(chunk * chunk_, g_.key_limit[batch]);
@@ -51,8 +60,10 @@ class Mean {
   template <class Body>
   void each_block(const Parallel& parallel, const Body& body) const {
     run_tickets(parallel, g_.batches * g_.heads * blocks_, [&](size_t, size_t ticket) {
-      const size_t head = ticket / blocks_, batch = head / g_.heads, q0 = ticket % blocks_ * kMeanBlock;
-      if (q0 < g_.query_count[batch]) body(batch, head % g_.heads, q0, std::min(kMeanBlock, g_.query_count[batch] - q0));
+      const size_t head = ticket / blocks_, batch = head / g_.heads,
+                   q0 = ticket % blocks_ * kMeanBlock;
+      if (q0 < g_.query_count[batch])
+        body(batch, head % g_.heads, q0, std::min(kMeanBlock, g_.query_count[batch] - q0));
     });
   }
 
@@ -90,8 +101,10 @@ class Mean {
 
  private:
   bool pack(size_t batch, size_t key_head, size_t chunk) {
-    const Rows k = g_.key_rows(pass_.problem.key, batch, key_head), v = g_.key_rows(pass_.problem.value, batch, key_head);
-    const size_t from = chunk * chunk_, n = chunk_keys(batch, chunk), values = g_.value_width, stride = panel_stride();
+    const Rows k = g_.key_rows(pass_.problem.key, batch, key_head),
+               v = g_.key_rows(pass_.problem.value, batch, key_head);
+    const size_t from = chunk * chunk_, n = chunk_keys(batch, chunk), values = g_.value_width,
+                 stride = panel_stride();
     const float* value = direct<float>(DType::kFloat32, v, from);
     const auto v_stride = static_cast<size_t>(v.stride), k_stride = static_cast<size_t>(k.stride);
     bool finite = row_loops<float>().finite(value, v_stride, n, values);
@@ -106,12 +119,14 @@ class Mean {
         rows_stride = width_;
       }
       finite = finite && row_loops<float>().finite(rows, rows_stride, some, width_);
-      float* to = panel(batch, key_head) + (from + j0) * stride;  // kMeanBlock is a multiple of the lanes
+      float* to =
+          panel(batch, key_head) + (from + j0) * stride;  // kMeanBlock is a multiple of the lanes
       std::fill_n(to, (some + lanes() - 1) / lanes() * lanes() * stride, 0.0f);
       for (size_t j = 0; j < some; ++j) {
         float* place = to + j / lanes() * lanes() * stride + j % lanes();
         for (size_t e = 0; e < width_; ++e) place[e * lanes()] = rows[j * rows_stride + e];
-        for (size_t e = 0; e < values; ++e) place[(kMeanWidth + e) * lanes()] = value[(j0 + j) * v_stride + e];
+        for (size_t e = 0; e < values; ++e)
+          place[(kMeanWidth + e) * lanes()] = value[(j0 + j) * v_stride + e];
       }
     }
     return finite;

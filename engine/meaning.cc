@@ -41,15 +41,20 @@ bool out_of_order(const Problem& p) {
 }
 
 constexpr std::array kRefusals = {
-    Refusal{"silverman kernel with a normaliser of log-scores",
-            "Silverman's kernel goes negative and has no logarithm; use kernel_ratio or unnormalised",
-            [](const Problem& p) { return is_silverman(p) && !takes_value(p.normaliser); }},
+    Refusal{
+        "silverman kernel with a normaliser of log-scores",
+        "Silverman's kernel goes negative and has no logarithm; use kernel_ratio or unnormalised",
+        [](const Problem& p) { return is_silverman(p) && !takes_value(p.normaliser); }},
     Refusal{"relative positions on a score other than dot",
             "relative key tables are added to the keys of a dot product",
             [](const Problem& p) { return has_modifier<Relative>(p) && !is<Dot>(p.score.kind); }},
-    Refusal{"modifiers out of order", "the order is relative positions, then the soft cap, then bias, ALiBi and custom functions",
-            out_of_order},
-    Refusal{"ragged with graph", "both say how packed tensors are divided; a graph's rows are queries of one packed sequence",
+    Refusal{
+        "modifiers out of order",
+        "the order is relative positions, then the soft cap, then bias, ALiBi and custom functions",
+        out_of_order},
+    Refusal{"ragged with graph",
+            "both say how packed tensors are divided; a graph's rows are queries of one packed "
+            "sequence",
             [](const Problem& p) { return has_structure<Ragged>(p) && has_structure<Graph>(p); }},
 };
 
@@ -60,7 +65,8 @@ std::span<const Refusal> refusals() { return kRefusals; }
 void check_meaning(const Problem& problem) {
   std::string reasons;
   for (const Refusal& refusal : kRefusals) {
-    if (refusal.applies(problem)) reasons += (reasons.empty() ? "" : "; ") + std::string(refusal.what) + ": " + refusal.reason;
+    if (refusal.applies(problem))
+      reasons += (reasons.empty() ? "" : "; ") + std::string(refusal.what) + ": " + refusal.reason;
   }
   if (!reasons.empty()) throw Unsupported(reasons);
 }

@@ -1,4 +1,5 @@
-// Which combinations have no meaning, each with its reason. One list, for the check, the tests and the documentation.
+// Which combinations have no meaning, each with its reason. One list, for the check, the tests and
+// the documentation.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// The rows stages see: as they lie where that is possible, otherwise converted and prepared into scratch; keys packed.
+// The rows stages see: as they lie where that is possible, otherwise converted and prepared into
+// scratch; keys packed.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@
 
 namespace fovea::engine {
 
-// A run of keys of one key head, starting at position `first` (a multiple of kPanelKeys), of which those before `loaded` are
-// there already.
+// A run of keys of one key head, starting at position `first` (a multiple of kPanelKeys), of which
+// those before `loaded` are there already.
 template <class T>
 struct KeyRun {
   size_t first = 0, loaded = 0, capacity = 0;
@@ -25,8 +26,9 @@ struct KeyRun {
   T* panels = nullptr;
   T* v_panels = nullptr;
   uint32_t* v_pairs = nullptr;  // values as bfloat16 products take them
-  uint8_t* finite = nullptr;  // one for each panel: keys and values hold neither NaN nor infinity
-  T *k_rows = nullptr, *k_plain = nullptr, *v_rows = nullptr;  // where rows are not used as they lie
+  uint8_t* finite = nullptr;    // one for each panel: keys and values hold neither NaN nor infinity
+  T *k_rows = nullptr, *k_plain = nullptr,
+    *v_rows = nullptr;  // where rows are not used as they lie
 
   bool all_finite(size_t k0, size_t nk) const {
     const uint8_t* f = finite + (k0 - first) / kPanelKeys;
@@ -39,10 +41,17 @@ enum class Panels { kKeys, kKeysAndPairs, kKeysAndValues };
 template <class T>
 class KeyLoader {
  public:
-  KeyLoader(const Problem& problem, const Geometry& geometry, const ScoreStage<T>& score, Panels panels)
-      : problem_(problem), g_(geometry), score_(score), panels_(panels), converts_(problem.key.dtype != dtype<T>()) {}
+  KeyLoader(const Problem& problem, const Geometry& geometry, const ScoreStage<T>& score,
+            Panels panels)
+      : problem_(problem),
+        g_(geometry),
+        score_(score),
+        panels_(panels),
+        converts_(problem.key.dtype != dtype<T>()) {}
 
-  size_t key_width() const { return score_.prepared_key_width() ? score_.prepared_key_width() : g_.key_width; }
+  size_t key_width() const {
+    return score_.prepared_key_width() ? score_.prepared_key_width() : g_.key_width;
+  }
   size_t value_panel() const { return kPanelKeys * g_.value_width; }
   size_t pairs_panel() const { return kPanelKeys / 2 * bf16_columns(g_.value_width); }
   // Of the panel with position k0, or null.
@@ -57,7 +66,8 @@ class KeyLoader {
     run.capacity = panels * kPanelKeys;
     run.panels = layout.take<T>(panels * score_.panel_size());
     if (panels_ == Panels::kKeysAndValues) run.v_panels = layout.take<T>(panels * value_panel());
-    if (panels_ == Panels::kKeysAndPairs) run.v_pairs = layout.take<uint32_t>(panels * pairs_panel());
+    if (panels_ == Panels::kKeysAndPairs)
+      run.v_pairs = layout.take<uint32_t>(panels * pairs_panel());
     run.finite = layout.take<uint8_t>(panels);
     if (score_.prepared_key_width()) run.k_rows = layout.take<T>(keys * key_width());
     if (converts_) {
@@ -76,7 +86,8 @@ class KeyLoader {
       run->v = run->v_rows;
       run->v_stride = g_.value_width;
     } else {
-      const Rows k = g_.key_rows(problem_.key, batch, key_head), v = g_.key_rows(problem_.value, batch, key_head);
+      const Rows k = g_.key_rows(problem_.key, batch, key_head),
+                 v = g_.key_rows(problem_.value, batch, key_head);
       run->k = direct<T>(problem_.key.dtype, k, first);
       run->k_stride = static_cast<size_t>(k.stride);
       run->v = direct<T>(problem_.value.dtype, v, first);
@@ -90,36 +101,46 @@ class KeyLoader {
 
   // Converts, prepares and packs positions [from, to), from a multiple of kPanelKeys.
   void load(const KeyRun<T>& run, size_t batch, size_t key_head, size_t from, size_t to) const {
-    const Rows k = g_.key_rows(problem_.key, batch, key_head), v = g_.key_rows(problem_.value, batch, key_head);
+    const Rows k = g_.key_rows(problem_.key, batch, key_head),
+               v = g_.key_rows(problem_.value, batch, key_head);
     for (size_t at = from; at < to; at += kPanelKeys) {
-      const size_t n = std::min(kPanelKeys, to - at), row = at - run.first, panel = row / kPanelKeys;
+      const size_t n = std::min(kPanelKeys, to - at), row = at - run.first,
+                   panel = row / kPanelKeys;
       const T* plain = direct<T>(problem_.key.dtype, k, at);
       size_t plain_stride = static_cast<size_t>(k.stride);
       if (converts_) {
-        load_rows(problem_.key.dtype, k, at, n, g_.key_width, run.k_plain + row * g_.key_width, g_.key_width);
-        load_rows(problem_.value.dtype, v, at, n, g_.value_width, run.v_rows + row * g_.value_width, g_.value_width);
+        load_rows(problem_.key.dtype, k, at, n, g_.key_width, run.k_plain + row * g_.key_width,
+                  g_.key_width);
+        load_rows(problem_.value.dtype, v, at, n, g_.value_width, run.v_rows + row * g_.value_width,
+                  g_.value_width);
         plain = run.k_plain + row * g_.key_width;
         plain_stride = g_.key_width;
       }
       if (score_.prepared_key_width()) {
-        score_.prepare_key(batch, key_head, at, n, plain, plain_stride, run.k_rows + row * key_width());
+        score_.prepare_key(batch, key_head, at, n, plain, plain_stride,
+                           run.k_rows + row * key_width());
       }
       const T *k_row = run.k + row * run.k_stride, *v_row = run.v + row * run.v_stride;
-      if (score_.panel_size()) score_.pack_keys(k_row, run.k_stride, n, run.panels + panel * score_.panel_size());
+      if (score_.panel_size())
+        score_.pack_keys(k_row, run.k_stride, n, run.panels + panel * score_.panel_size());
       if (panels_ == Panels::kKeysAndValues) {
-        products<T>().pack(v_row, run.v_stride, n, g_.value_width, T(1), run.v_panels + panel * value_panel());
+        products<T>().pack(v_row, run.v_stride, n, g_.value_width, T(1),
+                           run.v_panels + panel * value_panel());
       }
       if constexpr (sizeof(T) == 4) {
-        if (run.v_pairs) bf16_products()->pack_values(v_row, run.v_stride, n, g_.value_width, run.v_pairs + panel * pairs_panel());
+        if (run.v_pairs)
+          bf16_products()->pack_values(v_row, run.v_stride, n, g_.value_width,
+                                       run.v_pairs + panel * pairs_panel());
       }
       const auto& loops = row_loops<T>();
-      run.finite[panel] = loops.finite(v_row, run.v_stride, n, g_.value_width) &&
-                          (panels_ != Panels::kKeysAndValues || loops.finite(k_row, run.k_stride, n, key_width()));
+      run.finite[panel] =
+          loops.finite(v_row, run.v_stride, n, g_.value_width) &&
+          (panels_ != Panels::kKeysAndValues || loops.finite(k_row, run.k_stride, n, key_width()));
     }
   }
 
-  // Loads what is not there of [begin, end), begin a multiple of kPanelKeys. A run too short for all keys is begun anew at
-  // `begin` when it is full.
+  // Loads what is not there of [begin, end), begin a multiple of kPanelKeys. A run too short for
+  // all keys is begun anew at `begin` when it is full.
   void fill(KeyRun<T>* run, size_t batch, size_t key_head, size_t begin, size_t end) const {
     if (begin >= run->first && end <= run->loaded) return;
     if (begin < run->first || end > run->first + run->capacity) attach(run, batch, key_head, begin);
@@ -154,10 +175,12 @@ class KeyLoader {
   const bool converts_;
 };
 
-// Query rows [q0, q0 + nq) of a head, as the score wants them. `plain` and `prepared` are scratch of kMaxQueries rows.
+// Query rows [q0, q0 + nq) of a head, as the score wants them. `plain` and `prepared` are scratch
+// of kMaxQueries rows.
 template <class T>
-void show_queries(const Problem& problem, const Geometry& g, const ScoreStage<T>& score, size_t batch, size_t head, size_t q0,
-                  size_t nq, T* plain, T* prepared, Tile<T>* tile) {
+void show_queries(const Problem& problem, const Geometry& g, const ScoreStage<T>& score,
+                  size_t batch, size_t head, size_t q0, size_t nq, T* plain, T* prepared,
+                  Tile<T>* tile) {
   const Rows rows = g.query_rows(problem.query, batch, head);
   tile->batch = batch;
   tile->head = head;

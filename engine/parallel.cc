@@ -20,7 +20,8 @@ void relax() {
 #endif
 }
 
-// Threads that sleep between calls. One call runs at a time; a second caller, or a call from inside, runs on its own thread.
+// Threads that sleep between calls. One call runs at a time; a second caller, or a call from
+// inside, runs on its own thread.
 class Pool {
  public:
   explicit Pool(size_t workers) {
@@ -67,8 +68,10 @@ class Pool {
     unsigned seen = 0;
     for (;;) {
       for (int spins = 0; generation_.load(std::memory_order_acquire) == seen; ++spins) {
-        if (spins < kSpins) relax();
-        else generation_.wait(seen);
+        if (spins < kSpins)
+          relax();
+        else
+          generation_.wait(seen);
       }
       ++seen;
       if (stop_) return;
@@ -77,7 +80,8 @@ class Pool {
     }
   }
 
-  static constexpr int kSpins = 2000;  // some tens of microseconds: consecutive calls find the threads awake
+  static constexpr int kSpins =
+      2000;  // some tens of microseconds: consecutive calls find the threads awake
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::atomic<unsigned> generation_{0};
@@ -95,7 +99,8 @@ size_t usable_cores() {
   }
 #if defined(__linux__)
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    return static_cast<size_t>(std::max(1, CPU_COUNT(&set)));
 #endif
   return std::max(1u, std::thread::hardware_concurrency());
 }
@@ -103,15 +108,18 @@ size_t usable_cores() {
 }  // namespace
 
 void Turn::pause(int spins) {
-  if (spins < 4000) relax();
-  else std::this_thread::yield();
+  if (spins < 4000)
+    relax();
+  else
+    std::this_thread::yield();
 }
 
 size_t slots(const Parallel& parallel, size_t tickets) {
   return std::max<size_t>(1, std::min(parallel.workers, tickets));
 }
 
-void run_tickets(const Parallel& parallel, size_t tickets, const std::function<void(size_t, size_t)>& body) {
+void run_tickets(const Parallel& parallel, size_t tickets,
+                 const std::function<void(size_t, size_t)>& body) {
   const size_t workers = slots(parallel, tickets);
   if (workers == 1 || !parallel.run) {
     for (size_t ticket = 0; ticket < tickets; ++ticket) body(0, ticket);

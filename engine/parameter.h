@@ -8,12 +8,14 @@
 
 namespace fovea::engine {
 
-// A copy in the arithmetic type of an array [inner...] or [H, inner...] (checked before), and the way back for its gradient.
+// A copy in the arithmetic type of an array [inner...] or [H, inner...] (checked before), and the
+// way back for its gradient.
 template <class T>
 class Parameter {
  public:
   Parameter() = default;
-  // `inner_rank`: dimensions of one head's set; 0 for a number, given as [1] or [H]. An empty view makes an empty parameter.
+  // `inner_rank`: dimensions of one head's set; 0 for a number, given as [1] or [H]. An empty view
+  // makes an empty parameter.
   Parameter(const View& view, int inner_rank);
 
   explicit operator bool() const { return !values_.empty(); }

@@ -1,4 +1,5 @@
-// What one call of a driver works with, whichever way it walks: the problem, its stages, and the scratch of a worker.
+// What one call of a driver works with, whichever way it walks: the problem, its stages, and the
+// scratch of a worker.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,8 @@ struct Pass {
         stages(make_stages<T>({p, g, gradients, face_of(p)})),
         structure(make_structure(p, g)),
         dropout(make_dropout(p.dropout_p, p.seed)),
-        masked(stages.normaliser->face() == Face::kValue ? T(0) : -std::numeric_limits<T>::infinity()) {}
+        masked(stages.normaliser->face() == Face::kValue ? T(0)
+                                                         : -std::numeric_limits<T>::infinity()) {}
 
   const Problem& problem;
   const Geometry& geometry;
@@ -37,8 +39,11 @@ struct Pass {
   }
 };
 
-// The stride of a tile of n columns: whole vectors, and off the powers of two that would put all rows on the same cache sets.
-inline size_t tile_stride(size_t n) { return (n + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding; }
+// The stride of a tile of n columns: whole vectors, and off the powers of two that would put all
+// rows on the same cache sets.
+inline size_t tile_stride(size_t n) {
+  return (n + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding;
+}
 
 // One worker's tile: scores, query rows, output rows, row state.
 template <class T>
@@ -58,9 +63,11 @@ struct TileScratch {
     q_plain = layout.take<T>(kMaxQueries * g.query_width);
     q_prepared = layout.take<T>(kMaxQueries * pass.stages.score->prepared_query_width());
     o = layout.take<T>(kMaxQueries * g.value_width);
-    rows = {layout.take<T>(padded), layout.take<T>(padded), layout.take<T>(padded), layout.take<T>(padded * kStatistics)};
+    rows = {layout.take<T>(padded), layout.take<T>(padded), layout.take<T>(padded),
+            layout.take<T>(padded * kStatistics)};
     lse = layout.take<T>(padded);
-    for (const auto& m : pass.stages.modifiers) modifiers.push_back(layout.take<T>(kMaxQueries * m->row_scratch()));
+    for (const auto& m : pass.stages.modifiers)
+      modifiers.push_back(layout.take<T>(kMaxQueries * m->row_scratch()));
     marks = layout.take<Marks>(1);
     seen = layout.take<uint8_t>(padded);
     const bool solves = pass.stages.normaliser->kind() == Kind::kThreshold;
@@ -83,9 +90,11 @@ class Report {
   void check(const Geometry& g) const {
     const size_t row = refused_.load();
     if (row == SIZE_MAX) return;
-    const size_t query = row % g.max_queries, head = row / g.max_queries % g.heads, batch = row / g.max_queries / g.heads;
-    throw InvalidArgument("score: NaN or +infinity in the row of batch " + std::to_string(batch) + ", head " +
-                          std::to_string(head) + ", query " + std::to_string(query) + ", expected finite scores");
+    const size_t query = row % g.max_queries, head = row / g.max_queries % g.heads,
+                 batch = row / g.max_queries / g.heads;
+    throw InvalidArgument("score: NaN or +infinity in the row of batch " + std::to_string(batch) +
+                          ", head " + std::to_string(head) + ", query " + std::to_string(query) +
+                          ", expected finite scores");
   }
 
  private:
@@ -93,8 +102,8 @@ class Report {
   std::atomic<int64_t> empty_{0};
 };
 
-// The score of one tile, together with the first modifier where that only adds: returns how many modifiers it has applied.
-// Not for a tile that keeps raw scores.
+// The score of one tile, together with the first modifier where that only adds: returns how many
+// modifiers it has applied. Not for a tile that keeps raw scores.
 template <class T>
 size_t score_and_add(const Stages<T>& stages, Tile<T>& tile, const std::vector<T*>& scratch) {
   const bool may = stages.score->adds() && !stages.modifiers.empty() && !tile.raw;
@@ -107,7 +116,8 @@ size_t score_and_add(const Stages<T>& stages, Tile<T>& tile, const std::vector<T
 template <class T>
 void score_tile(const Pass<T>& pass, Tile<T>& tile, const std::vector<T*>& scratch) {
   const auto& modifiers = pass.stages.modifiers;
-  for (size_t m = score_and_add(pass.stages, tile, scratch); m < modifiers.size(); ++m) modifiers[m]->apply(tile, scratch[m], nullptr);
+  for (size_t m = score_and_add(pass.stages, tile, scratch); m < modifiers.size(); ++m)
+    modifiers[m]->apply(tile, scratch[m], nullptr);
   row_loops<T>().mask(tile, tile.s, pass.masked);
 }
 

@@ -10,7 +10,8 @@
 
 namespace fovea::engine {
 
-// One head of one batch item: `rows` rows, row r at `data + r * stride` elements of the view's type.
+// One head of one batch item: `rows` rows, row r at `data + r * stride` elements of the view's
+// type.
 struct Rows {
   char* data = nullptr;
   int64_t stride = 0;  // in elements
@@ -28,8 +29,8 @@ struct Geometry {
   std::vector<size_t> query_start, query_count, key_start, key_count;
   std::vector<size_t> key_limit;  // key_count, or less where key_lengths says so
 
-  // Rows of one head of a query-sided ([B, H, L, *] or (total, H, *)) or key-sided tensor. A missing trailing dimension
-  // (lse) is allowed.
+  // Rows of one head of a query-sided ([B, H, L, *] or (total, H, *)) or key-sided tensor. A
+  // missing trailing dimension (lse) is allowed.
   Rows query_rows(const View& view, size_t batch, size_t head) const;
   Rows key_rows(const View& view, size_t batch, size_t head) const;
 };

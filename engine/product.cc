@@ -29,17 +29,21 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const T* rows, size_t stride) {
   } else {
     const hn::Half<D> half;
     const size_t rows_below = hn::MaxLanes(half);
-    return hn::Combine(d, load_blocks(half, rows + rows_below * stride, stride), load_blocks(half, rows, stride));
+    return hn::Combine(d, load_blocks(half, rows + rows_below * stride, stride),
+                       load_blocks(half, rows, stride));
   }
 }
 
 // Elements [e, e + kBlock) of one vector's worth of keys, scaled and transposed to [kBlock][W].
 template <class T>
-HWY_INLINE void transpose_block(const T* HWY_RESTRICT rows, size_t stride, T scale, T* HWY_RESTRICT to) {
+HWY_INLINE void transpose_block(const T* HWY_RESTRICT rows, size_t stride, T scale,
+                                T* HWY_RESTRICT to) {
   constexpr size_t W = kPanelWidth<T>;
   const hn::ScalableTag<T> d;
   const auto factor = hn::Set(d, scale);
-  const auto load = [&](size_t i) HWY_ATTR { return hn::Mul(factor, load_blocks(d, rows + i * stride, stride)); };
+  const auto load = [&](size_t i) HWY_ATTR {
+    return hn::Mul(factor, load_blocks(d, rows + i * stride, stride));
+  };
   if constexpr (sizeof(T) == 8) {
     const auto a = load(0), b = load(1);
     hn::StoreU(hn::InterleaveLower(d, a, b), d, to);
@@ -47,8 +51,10 @@ HWY_INLINE void transpose_block(const T* HWY_RESTRICT rows, size_t stride, T sca
   } else {
     const hn::Repartition<double, decltype(d)> wide;
     const auto a = load(0), b = load(1), c = load(2), e = load(3);
-    const auto ab_low = hn::BitCast(wide, hn::InterleaveLower(d, a, b)), ab_high = hn::BitCast(wide, hn::InterleaveUpper(d, a, b));
-    const auto ce_low = hn::BitCast(wide, hn::InterleaveLower(d, c, e)), ce_high = hn::BitCast(wide, hn::InterleaveUpper(d, c, e));
+    const auto ab_low = hn::BitCast(wide, hn::InterleaveLower(d, a, b)),
+               ab_high = hn::BitCast(wide, hn::InterleaveUpper(d, a, b));
+    const auto ce_low = hn::BitCast(wide, hn::InterleaveLower(d, c, e)),
+               ce_high = hn::BitCast(wide, hn::InterleaveUpper(d, c, e));
     hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab_low, ce_low)), d, to);
     hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab_low, ce_low)), d, to + W);
     hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab_high, ce_high)), d, to + 2 * W);
@@ -64,16 +70,19 @@ void pack(const T* rows, size_t stride, size_t n, size_t width, T scale, T* pane
       T* to = panel + (j - first);
       size_t e = 0;
       if (j + N <= n) {
-        for (; e + kBlock<T> <= width; e += kBlock<T>) transpose_block(rows + j * stride + e, stride, scale, to + e * W);
+        for (; e + kBlock<T> <= width; e += kBlock<T>)
+          transpose_block(rows + j * stride + e, stride, scale, to + e * W);
       }
       for (; e < width; ++e) {
-        for (size_t i = 0; i < N; ++i) to[e * W + i] = j + i < n ? scale * rows[(j + i) * stride + e] : T(0);
+        for (size_t i = 0; i < N; ++i)
+          to[e * W + i] = j + i < n ? scale * rows[(j + i) * stride + e] : T(0);
       }
     }
   }
 }
 
-// A product, and on the way the next of what is asked for, where a block is large enough to hide it.
+// A product, and on the way the next of what is asked for, where a block is large enough to hide
+// it.
 template <class T>
 HWY_INLINE void multiply_and_ask(Asks* asks, size_t rows, size_t vectors, Block<T>& block) {
   const bool whole = rows == kRows && vectors == kVectors && block.lanes == 0;
@@ -84,11 +93,20 @@ HWY_INLINE void multiply_and_ask(Asks* asks, size_t rows, size_t vectors, Block<
 }
 
 template <class T>
-void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, const Addend<T>& addend, T* out) {
+void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels,
+           const Addend<T>& addend, T* out) {
   const FlushSubnormals flush;
   constexpr size_t W = kPanelWidth<T>, N = kLanes<T>;
-  Block<T> block{.a = nullptr, .a_stride = left_stride, .b = nullptr, .b_stride = W, .c = nullptr, .c_stride = tile.s_stride,
-                 .depth = width, .into = Into::kStore, .alpha = 1, .carry = nullptr};
+  Block<T> block{.a = nullptr,
+                 .a_stride = left_stride,
+                 .b = nullptr,
+                 .b_stride = W,
+                 .c = nullptr,
+                 .c_stride = tile.s_stride,
+                 .depth = width,
+                 .into = Into::kStore,
+                 .alpha = 1,
+                 .carry = nullptr};
   const auto row_block = [&](size_t r, size_t n, size_t column) HWY_ATTR {
     size_t begin, end;
     reach(tile, r, n, &begin, &end);
@@ -105,7 +123,8 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
         continue;
       }
       const T* added = addend.data + static_cast<ptrdiff_t>(r) * addend.stride + c;
-      const bool inside = c + m * N <= tile.nk;  // the addend ends with the keys, the scores with a whole vector
+      const bool inside =
+          c + m * N <= tile.nk;  // the addend ends with the keys, the scores with a whole vector
       block.addend = {inside ? added : nullptr, addend.stride};
       block.ask = reinterpret_cast<const char*>(added + W);  // the same rows of the next panel
       block.ask_stride = addend.stride * static_cast<int64_t>(sizeof(T));
@@ -124,7 +143,8 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
   }
 }
 
-// The columns of the result, a few vectors at a time, the last one perhaps partial: body(first column, vectors, lanes).
+// The columns of the result, a few vectors at a time, the last one perhaps partial: body(first
+// column, vectors, lanes).
 template <class T, class Body>
 HWY_INLINE void for_columns(size_t width, const Body& body) {
   constexpr size_t N = kLanes<T>;
@@ -153,16 +173,17 @@ void add_careful(T weight, const T* row, size_t width, T* out) {
   for (size_t e = 0; e < width; ++e) out[e] += weight * row[e];
 }
 
-// Rows of the right side that stay in the first-level cache while all rows of the left pass: 128 x 4 vectors are 32 KB; half
-// as many where rows a kilobyte apart share a quarter of the cache's sets.
+// Rows of the right side that stay in the first-level cache while all rows of the left pass: 128 x
+// 4 vectors are 32 KB; half as many where rows a kilobyte apart share a quarter of the cache's
+// sets.
 template <class T>
 size_t depth_of(size_t stride) {
   return stride * sizeof(T) % 1024 == 0 ? 64 : 128;
 }
 
 template <class T>
-void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into,
-               const T* carry, T* out, size_t out_stride) {
+void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width,
+               T alpha, Into into, const T* carry, T* out, size_t out_stride) {
   const FlushSubnormals flush;
   if (!tile.finite) {
     for (size_t r = 0; r < tile.nq; ++r) {
@@ -177,14 +198,24 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
   }
   if (width <= narrow::kNarrow && tile.nk <= kMaxKeys) {
     for_width(width, [&]<size_t kWidth>() HWY_ATTR {
-      narrow::aggregate<T, kWidth>(tile, weights, rows, stride, alpha, into, carry, out, out_stride);
+      narrow::aggregate<T, kWidth>(tile, weights, rows, stride, alpha, into, carry, out,
+                                   out_stride);
     });
     return;
   }
   const size_t depth = depth_of<T>(stride);
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
-    Block<T> block{.a = nullptr, .a_stride = tile.s_stride, .b = nullptr, .b_stride = stride, .c = nullptr,
-                   .c_stride = out_stride, .depth = 0, .into = into, .alpha = alpha, .carry = nullptr, .lanes = lanes};
+    Block<T> block{.a = nullptr,
+                   .a_stride = tile.s_stride,
+                   .b = nullptr,
+                   .b_stride = stride,
+                   .c = nullptr,
+                   .c_stride = out_stride,
+                   .depth = 0,
+                   .into = into,
+                   .alpha = alpha,
+                   .carry = nullptr,
+                   .lanes = lanes};
     for (size_t from = 0; from < std::max<size_t>(1, tile.nk); from += depth) {
       block.into = from == 0 ? into : Into::kAdd;
       for (size_t r = 0, n; r < tile.nq; r += n) {
@@ -217,8 +248,8 @@ HWY_INLINE void reached_by(const Tile<T>& tile, size_t c, size_t n, size_t* begi
 }
 
 template <class T>
-void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into, T* out,
-                size_t out_stride) {
+void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width,
+                T alpha, Into into, T* out, size_t out_stride) {
   const FlushSubnormals flush;
   if (!tile.finite) {
     for (size_t c = 0; c < tile.nk; ++c) {
@@ -238,8 +269,17 @@ void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t str
     return;
   }
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
-    Block<T> block{.a = nullptr, .a_stride = tile.s_stride, .b = nullptr, .b_stride = stride, .c = nullptr,
-                   .c_stride = out_stride, .depth = 0, .into = into, .alpha = alpha, .carry = nullptr, .lanes = lanes};
+    Block<T> block{.a = nullptr,
+                   .a_stride = tile.s_stride,
+                   .b = nullptr,
+                   .b_stride = stride,
+                   .c = nullptr,
+                   .c_stride = out_stride,
+                   .depth = 0,
+                   .into = into,
+                   .alpha = alpha,
+                   .carry = nullptr,
+                   .lanes = lanes};
     for (size_t c = 0, n; c < tile.nk; c += n) {
       n = rows_of(tile.nk - c);
       size_t begin, end;

@@ -1,4 +1,5 @@
-// The matrix products a tile needs, on the places its ranges reach; one table for each SIMD target and type.
+// The matrix products a tile needs, on the places its ranges reach; one table for each SIMD target
+// and type.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +13,19 @@ enum class Into { kStore, kAdd, kCarry };  // c = x, c += x, c[r] = carry[r] * c
 
 template <class T>
 struct Products {
-  // kPanelKeys rows of `width`, scaled, transposed into panels of width * kPanelKeys; missing rows are zeros.
+  // kPanelKeys rows of `width`, scaled, transposed into panels of width * kPanelKeys; missing rows
+  // are zeros.
   void (*pack)(const T* rows, size_t stride, size_t n, size_t width, T scale, T* panel);
-  // out[r][c] = left[r] . panel[:, c] + addend[r][c] for tile.nq x tile.nk places; leaves what no row's range reaches as it was.
-  void (*score)(const Tile<T>& tile, const T* left, size_t left_stride, size_t width, const T* panels, const Addend<T>& addend,
-                T* out);
+  // out[r][c] = left[r] . panel[:, c] + addend[r][c] for tile.nq x tile.nk places; leaves what no
+  // row's range reaches as it was.
+  void (*score)(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
+                const T* panels, const Addend<T>& addend, T* out);
   // out[r] = alpha * sum_c weights[r][c] rows[c] (into).
-  void (*aggregate)(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into,
-                    const T* carry, T* out, size_t out_stride);
+  void (*aggregate)(const Tile<T>& tile, const T* weights, const T* rows, size_t stride,
+                    size_t width, T alpha, Into into, const T* carry, T* out, size_t out_stride);
   // out[c] = alpha * sum_r weights[r][c] rows[r] (into).
-  void (*transposed)(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width, T alpha, Into into,
-                     T* out, size_t out_stride);
+  void (*transposed)(const Tile<T>& tile, const T* weights, const T* rows, size_t stride,
+                     size_t width, T alpha, Into into, T* out, size_t out_stride);
 };
 
 template <class T>

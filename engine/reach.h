@@ -1,4 +1,5 @@
-// Which keys a block of queries meets: spans of key panels to visit, and for a span that is partly masked, each row's part.
+// Which keys a block of queries meets: spans of key panels to visit, and for a span that is partly
+// masked, each row's part.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +59,8 @@ bool describe(const StructureStage& structure, const Span& span, Marks& marks, T
 class Reach {
  public:
   // Queries [q0, q0 + nq) of a head against keys [0, keys).
-  Reach(const StructureStage& structure, size_t batch, size_t head, size_t q0, size_t nq, size_t keys)
+  Reach(const StructureStage& structure, size_t batch, size_t head, size_t q0, size_t nq,
+        size_t keys)
       : structure_(structure), batch_(batch), head_(head), q0_(q0), nq_(nq) {
     size_t begin = keys, end = 0;
     for (size_t i = q0; i < q0 + nq; ++i) {
@@ -77,7 +79,8 @@ class Reach {
   size_t begin() const { return begin_; }
   size_t end() const { return end_; }
 
-  // The next span, ascending, at most kMaxKeys long; none of it is Cover::kNone. What holds few keys is cut at panels.
+  // The next span, ascending, at most kMaxKeys long; none of it is Cover::kNone. What holds few
+  // keys is cut at panels.
   bool next(Span* span) {
     const size_t step = structure_.irregular() ? kPanelKeys : kMaxKeys;
     span->nk = 0;

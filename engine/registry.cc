@@ -39,7 +39,9 @@ struct MakeNormaliser {
   NormaliserPointer<T> operator()(const KernelRatio&) const {
     return context.face == Face::kLog ? make_softmax<T>(context) : make_kernel_ratio<T>(context);
   }
-  NormaliserPointer<T> operator()(const Unnormalised&) const { return make_unnormalised<T>(context); }
+  NormaliserPointer<T> operator()(const Unnormalised&) const {
+    return make_unnormalised<T>(context);
+  }
   NormaliserPointer<T> operator()(const Uniform&) const { return make_uniform<T>(context); }
   NormaliserPointer<T> operator()(const Sigmoid&) const { return make_sigmoid<T>(context); }
   NormaliserPointer<T> operator()(const Sparsemax&) const { return make_sparsemax<T>(context); }
@@ -83,7 +85,8 @@ template Stages<double> make_stages<double>(const StageContext&);
 std::unique_ptr<StructureStage> make_structure(const Problem& problem, const Geometry& geometry) {
   std::vector<StructurePointer> parts;
   for (const auto& part : problem.structure.all_of) {
-    const bool shape_only = std::holds_alternative<Ragged>(part) || std::holds_alternative<Graph>(part);
+    const bool shape_only =
+        std::holds_alternative<Ragged>(part) || std::holds_alternative<Graph>(part);
     if (!shape_only) parts.push_back(std::visit(MakeStructure{geometry}, part));
   }
   if (parts.empty()) parts.push_back(make_dense(geometry));

@@ -1,4 +1,5 @@
-// From choices to stages: one factory for each file under scores/, modifiers/, normalisers/ and structures/.
+// From choices to stages: one factory for each file under scores/, modifiers/, normalisers/ and
+// structures/.
 #pragma once
 
 #include <memory>

@@ -12,8 +12,9 @@ namespace row_scores_detail {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Keys are read from this many places at once: the hardware follows a stream by itself, but starts anew at every page, and
-// one stream leaves most of the memory's lanes idle (7.5 GB/s of one core against 11 from four, on an Intel server).
+// Keys are read from this many places at once: the hardware follows a stream by itself, but starts
+// anew at every page, and one stream leaves most of the memory's lanes idle (7.5 GB/s of one core
+// against 11 from four, on an Intel server).
 constexpr size_t kStreams = 4;
 
 // Keys j, j + step, ...
@@ -28,7 +29,8 @@ HWY_INLINE void some_keys(const RowScores<T>& w, const T* q, size_t j, size_t st
   for (; e + N <= w.width; e += N) {
     const auto left = hn::LoadU(d, q + e);
 #pragma GCC unroll 4
-    for (size_t i = 0; i < kKeys; ++i) sum[i] = hn::MulAdd(left, hn::LoadU(d, k + i * step * w.k_stride + e), sum[i]);
+    for (size_t i = 0; i < kKeys; ++i)
+      sum[i] = hn::MulAdd(left, hn::LoadU(d, k + i * step * w.k_stride + e), sum[i]);
   }
   for (size_t i = 0; i < kKeys; ++i) {
     T total = hn::GetLane(hn::SumOfLanes(d, sum[i]));
@@ -46,10 +48,12 @@ void run(const RowScores<T>& w) {
       const T* next = w.next + (j + i * step) * w.next_stride;
       for (size_t e = 0; e < w.next_width; e += kLine) __builtin_prefetch(next + e, 0, 2);
     }
-    for (size_t r = 0; r < w.rows; ++r) some_keys<T, kStreams>(w, w.q + r * w.q_stride, j, step, w.out + r * w.out_stride);
+    for (size_t r = 0; r < w.rows; ++r)
+      some_keys<T, kStreams>(w, w.q + r * w.q_stride, j, step, w.out + r * w.out_stride);
   }
   for (size_t j = step * kStreams; j < w.n; ++j) {
-    for (size_t r = 0; r < w.rows; ++r) some_keys<T, 1>(w, w.q + r * w.q_stride, j, 1, w.out + r * w.out_stride);
+    for (size_t r = 0; r < w.rows; ++r)
+      some_keys<T, 1>(w, w.q + r * w.q_stride, j, 1, w.out + r * w.out_stride);
   }
 }
 

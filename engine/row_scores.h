@@ -1,4 +1,5 @@
-// Scores of a few query rows against key rows as they lie, without packing: for when keys are read once (decoding).
+// Scores of a few query rows against key rows as they lie, without packing: for when keys are read
+// once (decoding).
 #pragma once
 
 #include <cstddef>

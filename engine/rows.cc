@@ -36,10 +36,11 @@ void mask(const Tile<T>& tile, T* s, T value) {
   }
 }
 
-// One chain a row in the order of the columns, as in the products: a query with one key then has exactly the row term that
-// its gradient subtracts. Rows run side by side.
+// One chain a row in the order of the columns, as in the products: a query with one key then has
+// exactly the row term that its gradient subtracts. Rows run side by side.
 template <class T, size_t kRows>
-void dot_rows(const T* HWY_RESTRICT a, size_t a_stride, const T* HWY_RESTRICT b, size_t b_stride, size_t width, T* out) {
+void dot_rows(const T* HWY_RESTRICT a, size_t a_stride, const T* HWY_RESTRICT b, size_t b_stride,
+              size_t width, T* out) {
   const hn::CappedTag<T, 1> d;
   hn::Vec<decltype(d)> sum[kRows];
   for (size_t r = 0; r < kRows; ++r) sum[r] = hn::Zero(d);
@@ -53,29 +54,35 @@ void dot_rows(const T* HWY_RESTRICT a, size_t a_stride, const T* HWY_RESTRICT b,
 }
 
 template <class T>
-void dots(const T* a, size_t a_stride, const T* b, size_t b_stride, size_t rows, size_t width, T* out) {
+void dots(const T* a, size_t a_stride, const T* b, size_t b_stride, size_t rows, size_t width,
+          T* out) {
   size_t r = 0;
-  for (; r + 8 <= rows; r += 8) dot_rows<T, 8>(a + r * a_stride, a_stride, b + r * b_stride, b_stride, width, out + r);
-  for (; r < rows; ++r) dot_rows<T, 1>(a + r * a_stride, a_stride, b + r * b_stride, b_stride, width, out + r);
+  for (; r + 8 <= rows; r += 8)
+    dot_rows<T, 8>(a + r * a_stride, a_stride, b + r * b_stride, b_stride, width, out + r);
+  for (; r < rows; ++r)
+    dot_rows<T, 1>(a + r * a_stride, a_stride, b + r * b_stride, b_stride, width, out + r);
 }
 
 template <class T>
 void scale(T* x, size_t stride, size_t rows, size_t width, const T* factor) {
   for (size_t r = 0; r < rows; ++r, x += stride) {
     const T f = factor[r];
-    if (f == 0) fill(x, x + width, T(0));
-    else for (size_t e = 0; e < width; ++e) x[e] *= f;
+    if (f == 0)
+      fill(x, x + width, T(0));
+    else
+      for (size_t e = 0; e < width; ++e) x[e] *= f;
   }
 }
 
 // kVectors vectors of the result stay in registers while all rows pass.
 template <class T, size_t kVectors>
-HWY_INLINE void gather_columns(const T* HWY_RESTRICT weights, const int32_t* HWY_RESTRICT index, size_t n, const T* rows,
-                               size_t stride, Into into, T* out) {
+HWY_INLINE void gather_columns(const T* HWY_RESTRICT weights, const int32_t* HWY_RESTRICT index,
+                               size_t n, const T* rows, size_t stride, Into into, T* out) {
   const hn::ScalableTag<T> d;
   const size_t N = hn::Lanes(d);
   hn::Vec<decltype(d)> sum[kVectors];
-  for (size_t v = 0; v < kVectors; ++v) sum[v] = into == Into::kStore ? hn::Zero(d) : hn::LoadU(d, out + v * N);
+  for (size_t v = 0; v < kVectors; ++v)
+    sum[v] = into == Into::kStore ? hn::Zero(d) : hn::LoadU(d, out + v * N);
   for (size_t i = 0; i < n; ++i) {
     if (weights[i] == 0) continue;
     const auto w = hn::Set(d, weights[i]);
@@ -87,12 +94,16 @@ HWY_INLINE void gather_columns(const T* HWY_RESTRICT weights, const int32_t* HWY
 }
 
 template <class T>
-void gather(const T* weights, const int32_t* index, size_t n, const T* rows, size_t stride, size_t width, Into into, T* out) {
+void gather(const T* weights, const int32_t* index, size_t n, const T* rows, size_t stride,
+            size_t width, Into into, T* out) {
   const size_t N = hn::Lanes(hn::ScalableTag<T>());
   size_t e = 0;
-  for (; e + 8 * N <= width; e += 8 * N) gather_columns<T, 8>(weights, index, n, rows + e, stride, into, out + e);
-  for (; e + 2 * N <= width; e += 2 * N) gather_columns<T, 2>(weights, index, n, rows + e, stride, into, out + e);
-  for (; e + N <= width; e += N) gather_columns<T, 1>(weights, index, n, rows + e, stride, into, out + e);
+  for (; e + 8 * N <= width; e += 8 * N)
+    gather_columns<T, 8>(weights, index, n, rows + e, stride, into, out + e);
+  for (; e + 2 * N <= width; e += 2 * N)
+    gather_columns<T, 2>(weights, index, n, rows + e, stride, into, out + e);
+  for (; e + N <= width; e += N)
+    gather_columns<T, 1>(weights, index, n, rows + e, stride, into, out + e);
   if (e == width) return;
   if (into == Into::kStore) fill(out + e, out + width, T(0));
   for (size_t i = 0; i < n; ++i) {
@@ -103,14 +114,16 @@ void gather(const T* weights, const int32_t* index, size_t n, const T* rows, siz
 }
 
 template <class T>
-void gather_dots(const T* row, const int32_t* index, size_t n, const T* rows, size_t stride, size_t width, T* out) {
+void gather_dots(const T* row, const int32_t* index, size_t n, const T* rows, size_t stride,
+                 size_t width, T* out) {
   const hn::ScalableTag<T> d;
   const size_t N = hn::Lanes(d);
   for (size_t i = 0; i < n; ++i) {
     const T* other = rows + static_cast<size_t>(index[i]) * stride;
     auto sum = hn::Zero(d);
     size_t e = 0;
-    for (; e + N <= width; e += N) sum = hn::MulAdd(hn::LoadU(d, row + e), hn::LoadU(d, other + e), sum);
+    for (; e + N <= width; e += N)
+      sum = hn::MulAdd(hn::LoadU(d, row + e), hn::LoadU(d, other + e), sum);
     T total = hn::GetLane(hn::SumOfLanes(d, sum));
     for (; e < width; ++e) total += row[e] * other[e];
     out[i] = total;
@@ -155,11 +168,13 @@ bool finite(const T* x, size_t stride, size_t rows, size_t width) {
 
 template <class T>
 const RowLoops<T>& table() {
-  static constexpr RowLoops<T> kTable{mask<T>, dots<T>, scale<T>, gather<T>, gather_dots<T>, find_above<T>, finite<T>};
+  static constexpr RowLoops<T> kTable{mask<T>,        dots<T>,       scale<T>, gather<T>,
+                                      gather_dots<T>, find_above<T>, finite<T>};
   return kTable;
 }
 
-// The conversions are plain loops; the compiler vectorises those that a target has instructions for.
+// The conversions are plain loops; the compiler vectorises those that a target has instructions
+// for.
 void from_bfloat(const uint16_t* HWY_RESTRICT in, size_t n, float* HWY_RESTRICT out) {
   for (size_t i = 0; i < n; ++i) out[i] = bfloat_to_float(in[i]);
 }
@@ -172,7 +187,8 @@ void from_half(const uint16_t* in, size_t n, float* out) {
   const size_t N = hn::Lanes(d);
   size_t i = 0;
   for (; i + N <= n; i += N) {
-    hn::StoreU(hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(in + i))), d, out + i);
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(in + i))), d,
+               out + i);
   }
   for (; i < n; ++i) out[i] = half_to_float(in[i]);
 }
@@ -217,7 +233,8 @@ Stored* row_at(const Rows& rows, size_t row) {
 }  // namespace
 
 template <class T>
-void load_rows(DType dtype, const Rows& rows, size_t row0, size_t n, size_t width, T* out, size_t out_stride) {
+void load_rows(DType dtype, const Rows& rows, size_t row0, size_t n, size_t width, T* out,
+               size_t out_stride) {
   if (out_stride == width && rows.stride == static_cast<int64_t>(width) && n > 1) {
     Rows one = rows;
     one.data = rows.data + row0 * width * size_of(dtype);
@@ -228,16 +245,22 @@ void load_rows(DType dtype, const Rows& rows, size_t row0, size_t n, size_t widt
       std::copy_n(row_at<const double>(rows, row0 + r), width, out);
     } else {
       switch (dtype) {
-        case DType::kBFloat16: HWY_DYNAMIC_DISPATCH(load_bfloat)(row_at<const uint16_t>(rows, row0 + r), width, out); break;
-        case DType::kFloat16: HWY_DYNAMIC_DISPATCH(load_half)(row_at<const uint16_t>(rows, row0 + r), width, out); break;
-        default: std::copy_n(row_at<const float>(rows, row0 + r), width, out);
+        case DType::kBFloat16:
+          HWY_DYNAMIC_DISPATCH(load_bfloat)(row_at<const uint16_t>(rows, row0 + r), width, out);
+          break;
+        case DType::kFloat16:
+          HWY_DYNAMIC_DISPATCH(load_half)(row_at<const uint16_t>(rows, row0 + r), width, out);
+          break;
+        default:
+          std::copy_n(row_at<const float>(rows, row0 + r), width, out);
       }
     }
   }
 }
 
 template <class T>
-void store_rows(const T* in, size_t in_stride, size_t n, size_t width, DType dtype, const Rows& rows, size_t row0) {
+void store_rows(const T* in, size_t in_stride, size_t n, size_t width, DType dtype,
+                const Rows& rows, size_t row0) {
   // Rows without gaps are one long row.
   if (in_stride == width && rows.stride == static_cast<int64_t>(width) && n > 1) {
     Rows one = rows;
@@ -249,11 +272,15 @@ void store_rows(const T* in, size_t in_stride, size_t n, size_t width, DType dty
       std::copy_n(in, width, row_at<double>(rows, row0 + r));
     } else {
       switch (dtype) {
-        case DType::kBFloat16: HWY_DYNAMIC_DISPATCH(store_bfloat)(in, width, row_at<uint16_t>(rows, row0 + r)); break;
-        case DType::kFloat16:
-          for (size_t e = 0; e < width; ++e) row_at<uint16_t>(rows, row0 + r)[e] = float_to_half(in[e]);
+        case DType::kBFloat16:
+          HWY_DYNAMIC_DISPATCH(store_bfloat)(in, width, row_at<uint16_t>(rows, row0 + r));
           break;
-        default: std::copy_n(in, width, row_at<float>(rows, row0 + r));
+        case DType::kFloat16:
+          for (size_t e = 0; e < width; ++e)
+            row_at<uint16_t>(rows, row0 + r)[e] = float_to_half(in[e]);
+          break;
+        default:
+          std::copy_n(in, width, row_at<float>(rows, row0 + r));
       }
     }
   }

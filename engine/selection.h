@@ -1,4 +1,5 @@
-// What becomes of weights that were asked for: whole rows, the largest of each row, sums over rows, or one for each edge.
+// What becomes of weights that were asked for: whole rows, the largest of each row, sums over rows,
+// or one for each edge.
 #pragma once
 
 #include <vector>
@@ -26,8 +27,8 @@ class SelectionWriter {
 
   // Zeros (and -1) for all results of a (batch, head slot).
   void clear(size_t batch, size_t slot) const;
-  // Weights of one row, `tile` row r; masked places hold -infinity. `edge` is the first edge's number (graphs). Tiles of a row
-  // come in ascending order of keys.
+  // Weights of one row, `tile` row r; masked places hold -infinity. `edge` is the first edge's
+  // number (graphs). Tiles of a row come in ascending order of keys.
   void put(const Tile<T>& tile, size_t r, size_t slot, size_t row_slot, size_t edge) const;
 
  private:

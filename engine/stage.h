@@ -1,11 +1,14 @@
-// The stages a driver composes, one virtual call a tile. Each stage lives in one file, forward and backward side by side.
+// The stages a driver composes, one virtual call a tile. Each stage lives in one file, forward and
+// backward side by side.
 //
-// A stage object belongs to one call and one SIMD target; it holds scalars and pointers, and is shared by all workers: its
-// functions are const, and what they accumulate goes where the tile or the `partial` argument points.
+// A stage object belongs to one call and one SIMD target; it holds scalars and pointers, and is
+// shared by all workers: its functions are const, and what they accumulate goes where the tile or
+// the `partial` argument points.
 //
-// Gradients of what a stage owns: the driver hands out zeroed partial sums of `partial_size()` elements, one for each (batch,
-// head), adds them up in a fixed order, and calls `store_parameters` for each, in order, on one thread, which ADDS to the
-// gradient array (zeroed by the driver before). A null `partial` says: not wanted now, or not at all.
+// Gradients of what a stage owns: the driver hands out zeroed partial sums of `partial_size()`
+// elements, one for each (batch, head), adds them up in a fixed order, and calls `store_parameters`
+// for each, in order, on one thread, which ADDS to the gradient array (zeroed by the driver
+// before). A null `partial` says: not wanted now, or not at all.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +23,8 @@ namespace fovea::engine {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-// A kernel of distance has two faces: log K, which most normalisers take, and K. For other scores they are the same thing.
+// A kernel of distance has two faces: log K, which most normalisers take, and K. For other scores
+// they are the same thing.
 enum class Face : int { kLog, kValue };
 
 template <class T>
@@ -28,19 +32,25 @@ class ScoreStage {
  public:
   virtual ~ScoreStage() = default;
 
-  // Rows are prepared once: projected, normalised, exponentiated. A width of 0 says the rows are used as they come.
+  // Rows are prepared once: projected, normalised, exponentiated. A width of 0 says the rows are
+  // used as they come.
   virtual size_t prepared_query_width() const { return 0; }
   virtual size_t prepared_key_width() const { return 0; }
-  virtual void prepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride, T* out) const {}
-  virtual void prepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride, T* out) const {}
-  // Backward of the two: turns the gradient of prepared rows into that of the rows, and adds to `partial` (see below).
-  virtual void unprepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride,
-                               const T* d_prepared, T* d_in, size_t d_in_stride, T* partial) const {}
-  virtual void unprepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride,
-                             const T* d_prepared, T* d_in, size_t d_in_stride, T* partial) const {}
+  virtual void prepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in,
+                             size_t in_stride, T* out) const {}
+  virtual void prepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in,
+                           size_t in_stride, T* out) const {}
+  // Backward of the two: turns the gradient of prepared rows into that of the rows, and adds to
+  // `partial` (see below).
+  virtual void unprepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in,
+                               size_t in_stride, const T* d_prepared, T* d_in, size_t d_in_stride,
+                               T* partial) const {}
+  virtual void unprepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in,
+                             size_t in_stride, const T* d_prepared, T* d_in, size_t d_in_stride,
+                             T* partial) const {}
 
-  // Layout in which `score` wants its keys: elements of a panel of kPanelKeys keys; 0: the rows themselves. The last panel of
-  // a sequence has nk < kPanelKeys keys, and is padded with zeros.
+  // Layout in which `score` wants its keys: elements of a panel of kPanelKeys keys; 0: the rows
+  // themselves. The last panel of a sequence has nk < kPanelKeys keys, and is padded with zeros.
   virtual size_t panel_size() const { return 0; }
   virtual void pack_keys(const T* rows, size_t stride, size_t nk, T* panel) const {}
 
@@ -49,17 +59,18 @@ class ScoreStage {
   // Whether `score` adds tile.addend.
   virtual bool adds() const { return false; }
 
-  // From tile.ds: adds to (or, when tile.first, stores) tile.dq, tile.dk. Pairs whose ds is zero contribute nothing, whatever
-  // their operands hold, when !tile.finite.
+  // From tile.ds: adds to (or, when tile.first, stores) tile.dq, tile.dk. Pairs whose ds is zero
+  // contribute nothing, whatever their operands hold, when !tile.finite.
   virtual bool needs_raw() const { return false; }
   virtual void backward_query(Tile<T>& tile) const = 0;
   virtual void backward_key(Tile<T>& tile) const = 0;
   virtual size_t partial_size() const { return 0; }
   virtual void backward_parameters(const Tile<T>& tile, T* partial) const {}
   virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
-  // The three of them in one pass, for a score whose derivative costs more than the sums (additive, kernels). Where
-  // fused_backward(), the driver calls `backward` instead of them, with tile.dq, tile.dk or `partial` null when not wanted;
-  // `first_query` and `first_key` say whether to store or add. tile.ds may be overwritten.
+  // The three of them in one pass, for a score whose derivative costs more than the sums (additive,
+  // kernels). Where fused_backward(), the driver calls `backward` instead of them, with tile.dq,
+  // tile.dk or `partial` null when not wanted; `first_query` and `first_key` say whether to store
+  // or add. tile.ds may be overwritten.
   virtual bool fused_backward() const { return false; }
   virtual void backward(Tile<T>& tile, bool first_query, bool first_key, T* partial) const {}
 };
@@ -68,28 +79,38 @@ template <class T>
 class ModifierStage {
  public:
   virtual ~ModifierStage() = default;
-  // A gradient as large as queries or queries x keys is not summed in partials: `backward` adds to it in place, and the driver
-  // sees to it that tiles which share an element come one after another, in a fixed order.
+  // A gradient as large as queries or queries x keys is not summed in partials: `backward` adds to
+  // it in place, and the driver sees to it that tiles which share an element come one after
+  // another, in a fixed order.
   struct Sharing {
-    bool batches = false, heads = false, keys = false;  // along which dimensions tiles share elements
+    bool batches = false, heads = false,
+         keys = false;  // along which dimensions tiles share elements
   };
   virtual Sharing sharing() const { return {}; }
-  virtual size_t row_scratch() const { return 0; }     // elements a query row, for begin_rows .. finish_rows
-  virtual bool keeps_tile() const { return false; }    // wants a tile of its own between apply and backward
+  virtual size_t row_scratch() const {
+    return 0;
+  }  // elements a query row, for begin_rows .. finish_rows
+  virtual bool keeps_tile() const {
+    return false;
+  }  // wants a tile of its own between apply and backward
   virtual void begin_rows(Tile<T>& tile, T* scratch) const {}
-  virtual void apply(Tile<T>& tile, const T* scratch, T* saved) const = 0;  // saved: null in forward
-  // Where all that `apply` would do to this tile is to add an array: that array, which may be made in the scratch. The first
-  // modifier of a score that adds() is then spared a pass over the tile.
+  virtual void apply(Tile<T>& tile, const T* scratch,
+                     T* saved) const = 0;  // saved: null in forward
+  // Where all that `apply` would do to this tile is to add an array: that array, which may be made
+  // in the scratch. The first modifier of a score that adds() is then spared a pass over the tile.
   virtual Addend<T> addend(const Tile<T>& tile, T* scratch) const { return {}; }
-  // Forward: weights are in tile.s; what the scratch holds from earlier tiles wants the factor tile.rows.carry first.
+  // Forward: weights are in tile.s; what the scratch holds from earlier tiles wants the factor
+  // tile.rows.carry first.
   virtual void after_weights(Tile<T>& tile, T* scratch) const {}
-  // Forward: final output rows are in tile.o; what the scratch holds wants the factor tile.rows.carry.
+  // Forward: final output rows are in tile.o; what the scratch holds wants the factor
+  // tile.rows.carry.
   virtual void finish_rows(Tile<T>& tile, T* scratch) const {}
-  // Backward of one tile. `backward_weights` runs when tile.ds holds dA and tile.s the weights; `backward` when tile.ds
-  // holds the gradient after this modifier, and leaves the one before it.
+  // Backward of one tile. `backward_weights` runs when tile.ds holds dA and tile.s the weights;
+  // `backward` when tile.ds holds the gradient after this modifier, and leaves the one before it.
   virtual void backward_weights(Tile<T>& tile, T* scratch, T* partial) const {}
   virtual void backward(Tile<T>& tile, T* scratch, const T* saved, T* partial) const = 0;
-  virtual void backward_query(Tile<T>& tile, T* scratch) const {}  // what the modifier itself owes to tile.dq
+  virtual void backward_query(Tile<T>& tile, T* scratch) const {
+  }  // what the modifier itself owes to tile.dq
   virtual size_t partial_size() const { return 0; }
   virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
 };
@@ -98,7 +119,11 @@ enum class Kind {
   kStreaming,  // one pass with a rescaled running state
   kThreshold,  // sees all scores of a block of rows at once, then weights follow
 };
-enum class RowTerm { kNone, kOutput, kRows };  // nothing; gradient.output; computed by row_terms from the whole rows
+enum class RowTerm {
+  kNone,
+  kOutput,
+  kRows
+};  // nothing; gradient.output; computed by row_terms from the whole rows
 
 template <class T>
 class NormaliserStage {
@@ -108,27 +133,33 @@ class NormaliserStage {
   virtual Face face() const { return Face::kLog; }
   virtual RowTerm row_term() const { return RowTerm::kNone; }
 
-  // Streaming: scores in tile.s (masked places already -infinity, or 0 for Face::kValue) become weights; updates tile.rows.
+  // Streaming: scores in tile.s (masked places already -infinity, or 0 for Face::kValue) become
+  // weights; updates tile.rows.
   virtual void begin(const Tile<T>& tile) const {}
   virtual void weigh(Tile<T>& tile) const {}
-  // Streaming: the factor that makes tile.o final goes to rows.carry, the statistics to rows.stats, lse to `lse` if not null.
+  // Streaming: the factor that makes tile.o final goes to rows.carry, the statistics to rows.stats,
+  // lse to `lse` if not null.
   virtual void finish(Tile<T>& tile, T* lse) const {}
 
-  // Threshold: tile.s holds every score of these rows (nk may exceed kMaxKeys); leaves final weights and statistics, and 1 in
-  // rows.carry. Streaming and threshold: a row with a NaN or +infinity among its scores gets NaN in rows.carry, and the driver
-  // names it in an error; a row that saw no key (no score above -infinity) gets 0 there, and the driver counts it.
+  // Threshold: tile.s holds every score of these rows (nk may exceed kMaxKeys); leaves final
+  // weights and statistics, and 1 in rows.carry. Streaming and threshold: a row with a NaN or
+  // +infinity among its scores gets NaN in rows.carry, and the driver names it in an error; a row
+  // that saw no key (no score above -infinity) gets 0 there, and the driver counts it.
   virtual void solve(Tile<T>& tile, T* lse) const {}
 
   // Wants the scores again in `backward`, as tile.scores.
   virtual bool needs_scores() const { return false; }
   // Backward: final weights from the scores in tile.s and the saved statistics (tile.stats).
   virtual void weights(Tile<T>& tile) const = 0;
-  // tile.ds: gradient of the weights -> gradient of the scores, given the weights in tile.s and tile.row_term.
+  // tile.ds: gradient of the weights -> gradient of the scores, given the weights in tile.s and
+  // tile.row_term.
   virtual void backward(Tile<T>& tile) const = 0;
   // RowTerm::kRows: from all weights (tile.s) and their gradients (tile.ds) of these rows.
   virtual void row_terms(const Tile<T>& tile, T* terms) const {}
-  virtual size_t partial_size() const { return 0; }  // sink, alpha: with tile.stats and tile.row_term of a block of rows, and
-                                                     // for RowTerm::kRows also all their weights and gradients
+  virtual size_t partial_size() const {
+    return 0;
+  }  // sink, alpha: with tile.stats and tile.row_term of a block of rows, and
+     // for RowTerm::kRows also all their weights and gradients
   virtual void backward_parameters(const Tile<T>& tile, T* partial) const {}
   virtual void store_parameters(size_t head, const T* partial) const {}
 };
@@ -139,12 +170,14 @@ enum class Cover { kNone, kSome, kAll };
 class StructureStage {
  public:
   virtual ~StructureStage() = default;
-  virtual Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0, size_t nk) const = 0;
+  virtual Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0,
+                      size_t nk) const = 0;
   // A range that holds every key query i sees; exact unless `irregular`.
   virtual void range(size_t batch, size_t head, size_t i, size_t* begin, size_t* end) const = 0;
   virtual bool irregular() const { return false; }
   // keep[c] &= may query i see key k0 + c.
-  virtual void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk, uint8_t* keep) const {}
+  virtual void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk,
+                    uint8_t* keep) const {}
   virtual bool allows(size_t batch, size_t head, size_t i, size_t j) const = 0;
 };
 

@@ -1,6 +1,6 @@
-// Backward of a strided structure as two problems whose pairs together are its pairs: the band of the last `stride` keys, and,
-// with positions sorted by residue, causal attention within each residue. Given the rows' statistics, a gradient is a sum over
-// pairs, so the two add up.
+// Backward of a strided structure as two problems whose pairs together are its pairs: the band of
+// the last `stride` keys, and, with positions sorted by residue, causal attention within each
+// residue. Given the rows' statistics, a gradient is a sum over pairs, so the two add up.
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -12,7 +12,8 @@
 namespace fovea::engine {
 namespace {
 
-// Rows of `view` ([B, H, n, width]; width 1 for [B, H, n]) in another order, in the arithmetic type.
+// Rows of `view` ([B, H, n, width]; width 1 for [B, H, n]) in another order, in the arithmetic
+// type.
 template <class T>
 class Sorted {
  public:
@@ -27,8 +28,8 @@ class Sorted {
 
   View view() const {
     View v = View::of(array_.data(), sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32,
-                      {static_cast<int64_t>(batches_), static_cast<int64_t>(heads_), static_cast<int64_t>(order_->size()),
-                       static_cast<int64_t>(width_)});
+                      {static_cast<int64_t>(batches_), static_cast<int64_t>(heads_),
+                       static_cast<int64_t>(order_->size()), static_cast<int64_t>(width_)});
     v.rank = rank_;
     return v;
   }
@@ -46,7 +47,8 @@ class Sorted {
     for (size_t b = 0; b < batches_; ++b) {
       for (size_t h = 0; h < heads_; ++h) {
         for (const size_t i : *order_) {
-          T* row = &element<T>(view, static_cast<int64_t>(b), static_cast<int64_t>(h), static_cast<int64_t>(i), 0);
+          T* row = &element<T>(view, static_cast<int64_t>(b), static_cast<int64_t>(h),
+                               static_cast<int64_t>(i), 0);
           const int64_t step = rank_ == 4 ? view.stride[3] : 1;
           for (size_t e = 0; e < width_; ++e) body(*at++, row[static_cast<int64_t>(e) * step]);
         }
@@ -62,15 +64,21 @@ class Sorted {
 }  // namespace
 
 template <class T>
-bool strided_backward(const Problem& problem, const Geometry& g, const Result& saved, const Gradients& gradients, const SubBackward& run) {
-  if (!against_strided(problem, g).empty() || problem.dropout_p > 0 || problem.key_lengths) return false;
-  if (problem.query.dtype != (sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32) || g.max_queries != g.max_keys) return false;
-  const size_t n = g.max_queries, stride = static_cast<size_t>(std::get<Strided>(problem.structure.all_of[0]).stride);
+bool strided_backward(const Problem& problem, const Geometry& g, const Result& saved,
+                      const Gradients& gradients, const SubBackward& run) {
+  if (!against_strided(problem, g).empty() || problem.dropout_p > 0 || problem.key_lengths)
+    return false;
+  if (problem.query.dtype != (sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32) ||
+      g.max_queries != g.max_keys)
+    return false;
+  const size_t n = g.max_queries,
+               stride = static_cast<size_t>(std::get<Strided>(problem.structure.all_of[0]).stride);
   Problem band = problem;
   band.structure.all_of = {Window{static_cast<int64_t>(stride) - 1, 0}};
   run(band, saved, gradients);
 
-  // Query a of a residue sees its keys b < a: beside key b stands query b + 1, and the rest is causal.
+  // Query a of a residue sees its keys b < a: beside key b stands query b + 1, and the rest is
+  // causal.
   std::vector<size_t> keys, queries;
   std::vector<int32_t> residue;
   for (size_t r = 0; r < stride; ++r) {
@@ -82,8 +90,10 @@ bool strided_backward(const Problem& problem, const Geometry& g, const Result& s
   }
   if (keys.empty()) return true;
   const size_t e = g.query_width, ev = g.value_width;
-  Sorted<T> q(problem.query, e, queries), k(problem.key, e, keys), v(problem.value, ev, keys), o(saved.output, ev, queries);
-  Sorted<T> stats(saved.statistics, kStatistics, queries), d_o(gradients.output, ev, queries), d_lse;
+  Sorted<T> q(problem.query, e, queries), k(problem.key, e, keys), v(problem.value, ev, keys),
+      o(saved.output, ev, queries);
+  Sorted<T> stats(saved.statistics, kStatistics, queries), d_o(gradients.output, ev, queries),
+      d_lse;
   q.load(problem.query);
   k.load(problem.key);
   v.load(problem.value);
@@ -116,7 +126,8 @@ bool strided_backward(const Problem& problem, const Geometry& g, const Result& s
     wanted.lse = d_lse.view();
   }
   Sorted<T> dq, dk, dv;
-  const auto want = [&](const View& whole, size_t width, const std::vector<size_t>& order, Sorted<T>* part, View* place) {
+  const auto want = [&](const View& whole, size_t width, const std::vector<size_t>& order,
+                        Sorted<T>* part, View* place) {
     if (!whole) return;
     *part = Sorted<T>(whole, width, order);
     *place = part->view();
@@ -130,7 +141,9 @@ bool strided_backward(const Problem& problem, const Geometry& g, const Result& s
   if (gradients.value) dv.add_to(gradients.value);
   return true;
 }
-template bool strided_backward<float>(const Problem&, const Geometry&, const Result&, const Gradients&, const SubBackward&);
-template bool strided_backward<double>(const Problem&, const Geometry&, const Result&, const Gradients&, const SubBackward&);
+template bool strided_backward<float>(const Problem&, const Geometry&, const Result&,
+                                      const Gradients&, const SubBackward&);
+template bool strided_backward<double>(const Problem&, const Geometry&, const Result&,
+                                       const Gradients&, const SubBackward&);
 
 }  // namespace fovea::engine

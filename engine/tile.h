@@ -13,19 +13,22 @@ inline constexpr size_t kMaxQueries = 64;
 inline constexpr size_t kMaxKeys = 512;
 // Key panels hold this many keys each; a tile that has panels starts at the first key of one.
 inline constexpr size_t kPanelKeys = 64;
-// Rows of score tiles are padded to a multiple of this many columns, whole vectors for every target.
+// Rows of score tiles are padded to a multiple of this many columns, whole vectors for every
+// target.
 inline constexpr size_t kRowPadding = 16;
 
-// Row state that lives while a block of queries meets its keys, one entry a row, padded to a whole vector.
+// Row state that lives while a block of queries meets its keys, one entry a row, padded to a whole
+// vector.
 template <class T>
 struct RowState {
   T* maximum;  // running maximum (softmax family)
   T* sum;      // running sum of weights
-  T* carry;    // factor for what earlier tiles have aggregated, set by the normaliser with each tile
-  T* stats;    // [rows][kStatistics], saved for backward
+  T* carry;  // factor for what earlier tiles have aggregated, set by the normaliser with each tile
+  T* stats;  // [rows][kStatistics], saved for backward
 };
 
-// An array added to the scores of a tile: row r and column c take data[r * stride + c]. Nothing where data is null.
+// An array added to the scores of a tile: row r and column c take data[r * stride + c]. Nothing
+// where data is null.
 template <class T>
 struct Addend {
   const T* data = nullptr;
@@ -37,60 +40,77 @@ struct Tile {
   // Which pairs. Positions count within the sequence; `head` is the query's head.
   size_t batch = 0, head = 0;
   size_t q0 = 0, nq = 0, k0 = 0, nk = 0;
-  // Gathered tiles (graphs): the position of each key (or of each query), otherwise null and contiguous.
+  // Gathered tiles (graphs): the position of each key (or of each query), otherwise null and
+  // contiguous.
   const int32_t* key_index = nullptr;
   const int32_t* query_index = nullptr;
 
-  // Who sees whom. When `masked`, row r sees columns [begin[r], end[r]) only, and of those, where `keep` is not null, the ones
-  // with keep[r * keep_stride + c] != 0. When not, all.
+  // Who sees whom. When `masked`, row r sees columns [begin[r], end[r]) only, and of those, where
+  // `keep` is not null, the ones with keep[r * keep_stride + c] != 0. When not, all.
   bool masked = false;
   const int32_t* begin = nullptr;
   const int32_t* end = nullptr;
   const uint8_t* keep = nullptr;
   size_t keep_stride = 0;
 
-  // Operands in the arithmetic type, one row an item: query, key and value as prepared by the score, gradient of the output.
-  const T* q = nullptr;      size_t q_stride = 0;
-  const T* k = nullptr;      size_t k_stride = 0;
-  const T* v = nullptr;      size_t v_stride = 0;
-  const T* g = nullptr;      size_t g_stride = 0;
+  // Operands in the arithmetic type, one row an item: query, key and value as prepared by the
+  // score, gradient of the output.
+  const T* q = nullptr;
+  size_t q_stride = 0;
+  const T* k = nullptr;
+  size_t k_stride = 0;
+  const T* v = nullptr;
+  size_t v_stride = 0;
+  const T* g = nullptr;
+  size_t g_stride = 0;
   const T* k_panel = nullptr;  // ceil(nk / kPanelKeys) panels of the score's panel_size() each
   const T* v_panel = nullptr;  // the values' panels, for dA = g v' (backward)
   size_t value_width = 0;
-  bool finite = true;  // no operand row of this tile holds NaN or infinity: zero weights may be multiplied
+  bool finite =
+      true;  // no operand row of this tile holds NaN or infinity: zero weights may be multiplied
 
-  // [nq][s_stride], rows padded to kRowPadding. After the score and the modifiers the driver overwrites what is masked, and the
-  // padding, with the masked value: -infinity, or 0 for Face::kValue; in ds with 0.
+  // [nq][s_stride], rows padded to kRowPadding. After the score and the modifiers the driver
+  // overwrites what is masked, and the padding, with the masked value: -infinity, or 0 for
+  // Face::kValue; in ds with 0.
   T* s = nullptr;    // scores, then weights
   T* ds = nullptr;   // gradient of weights, then of scores
   T* raw = nullptr;  // the score before modifiers, where the score's backward asks for it
-  const T* scores = nullptr;  // backward: the scores the weights were made from, where the normaliser asks
+  const T* scores =
+      nullptr;  // backward: the scores the weights were made from, where the normaliser asks
   size_t s_stride = 0;
   Addend<T> addend{};  // what a score that adds() adds as it stores
 
   // Results.
-  T* o = nullptr;   size_t o_stride = 0;
-  T* dq = nullptr;  size_t dq_stride = 0;
-  T* dk = nullptr;  size_t dk_stride = 0;
-  T* dv = nullptr;  size_t dv_stride = 0;
+  T* o = nullptr;
+  size_t o_stride = 0;
+  T* dq = nullptr;
+  size_t dq_stride = 0;
+  T* dk = nullptr;
+  size_t dk_stride = 0;
+  T* dv = nullptr;
+  size_t dv_stride = 0;
   bool first = false;  // the first tile for these results: store instead of add
 
-  // Threshold normalisers: where not null, `solve` leaves the weights of row r compressed to s[r * s_stride + i], i <
-  // support_count[r], that of column support[r * s_stride + i], columns ascending, so that few values need be read.
+  // Threshold normalisers: where not null, `solve` leaves the weights of row r compressed to s[r *
+  // s_stride + i], i < support_count[r], that of column support[r * s_stride + i], columns
+  // ascending, so that few values need be read.
   int32_t* support = nullptr;
   int32_t* support_count = nullptr;
 
   RowState<T> rows{};
-  const T* stats = nullptr;     // backward: saved statistics of these rows, [nq][kStatistics]
-  const T* row_term = nullptr;  // backward: sum_j a_j dA_j (or the normaliser's own row sum) of each row
-  const T* d_lse = nullptr;     // backward: the loss gradient at each row's lse, or nothing
-  Asks* asks = nullptr;         // what the products ask for on the way, or nothing
+  const T* stats = nullptr;  // backward: saved statistics of these rows, [nq][kStatistics]
+  const T* row_term =
+      nullptr;  // backward: sum_j a_j dA_j (or the normaliser's own row sum) of each row
+  const T* d_lse = nullptr;  // backward: the loss gradient at each row's lse, or nothing
+  Asks* asks = nullptr;      // what the products ask for on the way, or nothing
 
   size_t row_begin(size_t r) const { return masked ? static_cast<size_t>(begin[r]) : 0; }
   size_t row_end(size_t r) const { return masked ? static_cast<size_t>(end[r]) : nk; }
   size_t padded_keys() const { return (nk + kRowPadding - 1) / kRowPadding * kRowPadding; }
   // Positions within the sequence.
-  size_t query_at(size_t r) const { return query_index ? static_cast<size_t>(query_index[r]) : q0 + r; }
+  size_t query_at(size_t r) const {
+    return query_index ? static_cast<size_t>(query_index[r]) : q0 + r;
+  }
   size_t key_at(size_t c) const { return key_index ? static_cast<size_t>(key_index[c]) : k0 + c; }
 };
 

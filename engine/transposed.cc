@@ -13,7 +13,8 @@ struct Kept {
         columns(graph.columns, graph.columns + graph.edges),
         transposed(std::move(made)) {}
   bool is_of(const GraphView& graph) const {
-    return keys == graph.keys && row_offsets.size() == graph.rows + 1 && columns.size() == graph.edges &&
+    return keys == graph.keys && row_offsets.size() == graph.rows + 1 &&
+           columns.size() == graph.edges &&
            std::equal(row_offsets.begin(), row_offsets.end(), graph.row_offsets) &&
            std::equal(columns.begin(), columns.end(), graph.columns);
   }
@@ -26,10 +27,12 @@ struct Kept {
 
 std::shared_ptr<const Transposed> transposed_of(const GraphView& graph) {
   static std::mutex mutex;
-  static auto* const kept = new std::vector<Kept>;  // never destroyed: threads may outlive statics; the last used comes last
+  static auto* const kept = new std::vector<Kept>;  // never destroyed: threads may outlive statics;
+                                                    // the last used comes last
   if (graph.edges > kTransposedEdges) return std::make_shared<const Transposed>(graph);
   const std::lock_guard lock(mutex);
-  const auto found = std::find_if(kept->begin(), kept->end(), [&](const Kept& one) { return one.is_of(graph); });
+  const auto found =
+      std::find_if(kept->begin(), kept->end(), [&](const Kept& one) { return one.is_of(graph); });
   if (found != kept->end()) {
     std::rotate(found, found + 1, kept->end());
   } else {

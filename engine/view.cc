@@ -10,8 +10,8 @@ namespace fovea::engine {
 View View::of(void* data, DType dtype, std::initializer_list<int64_t> size) {
   View view;
   if (size.size() > view.size.size()) {
-    throw InvalidArgument("size: " + std::to_string(size.size()) + " dimensions, expected at most " +
-                          std::to_string(view.size.size()));
+    throw InvalidArgument("size: " + std::to_string(size.size()) +
+                          " dimensions, expected at most " + std::to_string(view.size.size()));
   }
   view.data = data;
   view.dtype = dtype;
@@ -28,24 +28,34 @@ View View::of(void* data, DType dtype, std::initializer_list<int64_t> size) {
 
 const char* name_of(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return "float32";
-    case DType::kFloat64: return "float64";
-    case DType::kBFloat16: return "bfloat16";
-    case DType::kFloat16: return "float16";
-    case DType::kInt32: return "int32";
-    case DType::kBool: return "bool";
+    case DType::kFloat32:
+      return "float32";
+    case DType::kFloat64:
+      return "float64";
+    case DType::kBFloat16:
+      return "bfloat16";
+    case DType::kFloat16:
+      return "float16";
+    case DType::kInt32:
+      return "int32";
+    case DType::kBool:
+      return "bool";
   }
   return "unknown";
 }
 
 size_t size_of(DType dtype) {
   switch (dtype) {
-    case DType::kFloat64: return 8;
+    case DType::kFloat64:
+      return 8;
     case DType::kFloat32:
-    case DType::kInt32: return 4;
+    case DType::kInt32:
+      return 4;
     case DType::kBFloat16:
-    case DType::kFloat16: return 2;
-    case DType::kBool: return 1;
+    case DType::kFloat16:
+      return 2;
+    case DType::kBool:
+      return 1;
   }
   return 0;
 }
@@ -66,7 +76,8 @@ View broadcast_to(const View& view, const std::array<int64_t, 4>& shape, const s
       View wanted;
       wanted.rank = 4;
       wanted.size = shape;
-      throw InvalidArgument(name + ": shape " + shape_of(view) + ", expected a broadcast of " + shape_of(wanted));
+      throw InvalidArgument(name + ": shape " + shape_of(view) + ", expected a broadcast of " +
+                            shape_of(wanted));
     }
     out.size[d] = shape[d];
     out.stride[d] = size == 1 ? 0 : view.stride[from];
@@ -88,8 +99,9 @@ uint16_t float_to_half(float value) {
   const uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
   const uint32_t magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00;
-  if (magnitude >= 0x47800000) return sign | 0x7c00;  // 65536 and more; 65520 to 65535 round up below
-  if (magnitude < 0x38800000) {                       // subnormal: let float addition round to its last place
+  if (magnitude >= 0x47800000)
+    return sign | 0x7c00;        // 65536 and more; 65520 to 65535 round up below
+  if (magnitude < 0x38800000) {  // subnormal: let float addition round to its last place
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return sign | static_cast<uint16_t>(std::bit_cast<uint32_t>(shifted) - 0x3f000000);
   }
@@ -100,12 +112,18 @@ uint16_t float_to_half(float value) {
 template <class T>
 T read(const View& view, int64_t a, int64_t b, int64_t c, int64_t d) {
   switch (view.dtype) {
-    case DType::kFloat32: return static_cast<T>(element<float>(view, a, b, c, d));
-    case DType::kFloat64: return static_cast<T>(element<double>(view, a, b, c, d));
-    case DType::kBFloat16: return static_cast<T>(bfloat_to_float(element<uint16_t>(view, a, b, c, d)));
-    case DType::kFloat16: return static_cast<T>(half_to_float(element<uint16_t>(view, a, b, c, d)));
-    case DType::kInt32: return static_cast<T>(element<int32_t>(view, a, b, c, d));
-    case DType::kBool: return static_cast<T>(element<uint8_t>(view, a, b, c, d) != 0);
+    case DType::kFloat32:
+      return static_cast<T>(element<float>(view, a, b, c, d));
+    case DType::kFloat64:
+      return static_cast<T>(element<double>(view, a, b, c, d));
+    case DType::kBFloat16:
+      return static_cast<T>(bfloat_to_float(element<uint16_t>(view, a, b, c, d)));
+    case DType::kFloat16:
+      return static_cast<T>(half_to_float(element<uint16_t>(view, a, b, c, d)));
+    case DType::kInt32:
+      return static_cast<T>(element<int32_t>(view, a, b, c, d));
+    case DType::kBool:
+      return static_cast<T>(element<uint8_t>(view, a, b, c, d) != 0);
   }
   return 0;
 }

@@ -19,13 +19,19 @@ inline bool is_double(DType storage) { return storage == DType::kFloat64; }
 template <class T>
 constexpr DType dtype_of();
 template <>
-constexpr DType dtype_of<float>() { return DType::kFloat32; }
+constexpr DType dtype_of<float>() {
+  return DType::kFloat32;
+}
 template <>
-constexpr DType dtype_of<double>() { return DType::kFloat64; }
+constexpr DType dtype_of<double>() {
+  return DType::kFloat64;
+}
 
 float half_to_float(uint16_t half);
 uint16_t float_to_half(float value);
-inline float bfloat_to_float(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+inline float bfloat_to_float(uint16_t value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+}
 // To nearest, ties to even.
 inline uint16_t float_to_bfloat(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -33,13 +39,14 @@ inline uint16_t float_to_bfloat(float value) {
   return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
 }
 
-// `view` seen as `shape`, right-aligned, missing and single dimensions repeated (stride 0). Throws InvalidArgument naming
-// `name` where that is not possible.
+// `view` seen as `shape`, right-aligned, missing and single dimensions repeated (stride 0). Throws
+// InvalidArgument naming `name` where that is not possible.
 View broadcast_to(const View& view, const std::array<int64_t, 4>& shape, const std::string& name);
 
 template <class T>
 T& element(const View& view, int64_t a, int64_t b = 0, int64_t c = 0, int64_t d = 0) {
-  return static_cast<T*>(view.data)[a * view.stride[0] + b * view.stride[1] + c * view.stride[2] + d * view.stride[3]];
+  return static_cast<T*>(
+      view.data)[a * view.stride[0] + b * view.stride[1] + c * view.stride[2] + d * view.stride[3]];
 }
 
 // Element of a floating-point array of any type as T (parameters may come in the storage type).

@@ -11,7 +11,8 @@ namespace {
 template <class T>
 class WeightsDriver {
  public:
-  WeightsDriver(const Problem& problem, const Geometry& geometry, const Selection& selection, const SelectedWeights& out)
+  WeightsDriver(const Problem& problem, const Geometry& geometry, const Selection& selection,
+                const SelectedWeights& out)
       : pass_(problem, geometry, nullptr),
         g_(geometry),
         writer_(geometry, selection, out),
@@ -31,13 +32,16 @@ class WeightsDriver {
     const bool shared = heads < count;
     std::vector<Keys> keys;
     for (size_t i = 0; i < (shared ? heads : count); ++i) keys.emplace_back(*this);
-    const auto hold = [&](Keys& held, size_t i) { this->hold(held, i / writer_.heads(), i % writer_.heads()); };
+    const auto hold = [&](Keys& held, size_t i) {
+      this->hold(held, i / writer_.heads(), i % writer_.heads());
+    };
     if (shared) run_tickets(parallel, heads, [&](size_t, size_t i) { hold(keys[i], i); });
     run_tickets(parallel, heads * parts, [&](size_t worker, size_t ticket) {
       const size_t i = ticket / parts, part = ticket % parts, n = writer_.runs().size();
       Keys& held = keys[shared ? i : worker];
       hold(held, i);
-      some_runs(*workers[worker].tile, held.run, i / writer_.heads(), i % writer_.heads(), n * part / parts, n * (part + 1) / parts);
+      some_runs(*workers[worker].tile, held.run, i / writer_.heads(), i % writer_.heads(),
+                n * part / parts, n * (part + 1) / parts);
     });
     report_.check(g_);
   }
@@ -52,7 +56,8 @@ class WeightsDriver {
       lay(driver, layout);
     }
     void lay(const WeightsDriver& driver, Layout& layout) {
-      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.rows(), driver.block_.columns());
+      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.rows(),
+                                              driver.block_.columns());
     }
     Scratch memory;
     std::unique_ptr<TileScratch<T>> tile;
@@ -79,17 +84,17 @@ class WeightsDriver {
     keys.key_head = key_head;
   }
 
-  void some_runs(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t slot, size_t from, size_t to) {
+  void some_runs(TileScratch<T>& scratch, const KeyRun<T>& keys, size_t batch, size_t slot,
+                 size_t from, size_t to) {
     const size_t head = writer_.head(slot);
     for (size_t i = from; i < to; ++i) {
       const auto& run = writer_.runs()[i];
       const size_t end = std::min(run.q0 + run.n, g_.query_count[batch]);
       for (size_t q0 = run.q0; q0 < end; q0 += block_.rows()) {
         const size_t nq = std::min(block_.rows(), end - q0), first = run.slot + (q0 - run.q0);
-        block_.weights(scratch, keys, batch, head, q0, nq,
-                       [&](const Tile<T>& tile) {
-                         for (size_t r = 0; r < tile.nq; ++r) writer_.put(tile, r, slot, first + r, 0);
-                       });
+        block_.weights(scratch, keys, batch, head, q0, nq, [&](const Tile<T>& tile) {
+          for (size_t r = 0; r < tile.nq; ++r) writer_.put(tile, r, slot, first + r, 0);
+        });
       }
     }
   }
@@ -105,14 +110,17 @@ class WeightsDriver {
 
 }  // namespace
 
-void weights(const Problem& problem, const Selection& selection, const SelectedWeights& out, const Parallel& parallel) {
+void weights(const Problem& problem, const Selection& selection, const SelectedWeights& out,
+             const Parallel& parallel) {
   const Geometry geometry = resolve(problem);
   const auto run = [&]<class T>(T) {
     if (geometry.graph) return graph_weights<T>(problem, geometry, selection, out, parallel);
     WeightsDriver<T>(problem, geometry, selection, out).run(parallel);
   };
-  if (is_double(geometry.storage)) run(double{});
-  else run(float{});
+  if (is_double(geometry.storage))
+    run(double{});
+  else
+    run(float{});
 }
 
 }  // namespace fovea::engine

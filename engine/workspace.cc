@@ -21,7 +21,9 @@ class Cache {
     const std::lock_guard lock(mutex_);
     auto best = blocks_.end();
     for (auto it = blocks_.begin(); it != blocks_.end(); ++it) {
-      if (it->size >= bytes && it->size <= 4 * bytes + 65536 && (best == blocks_.end() || it->size < best->size)) best = it;
+      if (it->size >= bytes && it->size <= 4 * bytes + 65536 &&
+          (best == blocks_.end() || it->size < best->size))
+        best = it;
     }
     if (best == blocks_.end()) return {nullptr, 0};
     const Block block = *best;
@@ -33,7 +35,8 @@ class Cache {
   bool give(Block block) {
     const std::lock_guard lock(mutex_);
     // Make room by dropping the oldest; sizes change when a program moves on to other problems.
-    while (!blocks_.empty() && (kept_ + block.size > kScratchKept || blocks_.size() >= kMostBlocks)) {
+    while (!blocks_.empty() &&
+           (kept_ + block.size > kScratchKept || blocks_.size() >= kMostBlocks)) {
       kept_ -= blocks_.front().size;
       ::operator delete(blocks_.front().data, kAlignment);
       blocks_.erase(blocks_.begin());

@@ -1,5 +1,5 @@
-// Scratch memory: taken from a process-wide cache and given back, so that a call after the first neither allocates nor faults
-// pages in. Blocks are aligned to cache lines and not initialised.
+// Scratch memory: taken from a process-wide cache and given back, so that a call after the first
+// neither allocates nor faults pages in. Blocks are aligned to cache lines and not initialised.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ class Scratch {
  public:
   Scratch() = default;
   explicit Scratch(size_t bytes);
-  Scratch(Scratch&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
+  Scratch(Scratch&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
   Scratch& operator=(Scratch&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
@@ -30,7 +31,8 @@ class Scratch {
   size_t size_ = 0;
 };
 
-// Lays arrays one after another: a first pass with no memory adds up the sizes, a second hands out the pointers.
+// Lays arrays one after another: a first pass with no memory adds up the sizes, a second hands out
+// the pointers.
 class Layout {
  public:
   explicit Layout(std::byte* base = nullptr) : base_(base) {}

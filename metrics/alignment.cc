@@ -11,14 +11,17 @@ namespace fovea::metrics {
 namespace {
 
 [[noreturn]] void bad_link(std::string_view token, std::string_view expected) {
-  throw InvalidArgument("alignment: '" + std::string(token) + "', expected " + std::string(expected));
+  throw InvalidArgument("alignment: '" + std::string(token) + "', expected " +
+                        std::string(expected));
 }
 
 int32_t parse_position(std::string_view digits, IndexBase base, std::string_view token) {
   int32_t value = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < static_cast<int32_t>(base)) {
-    bad_link(token, base == IndexBase::kOne ? "source-target with positions from 1" : "source-target with positions from 0");
+  if (error != std::errc() || end != digits.data() + digits.size() ||
+      value < static_cast<int32_t>(base)) {
+    bad_link(token, base == IndexBase::kOne ? "source-target with positions from 1"
+                                            : "source-target with positions from 0");
   }
   return value - static_cast<int32_t>(base);
 }
@@ -31,7 +34,9 @@ void each_link(std::string_view line, std::string_view separators, IndexBase bas
     const size_t at = token.find_first_of(separators);
     if (at == std::string::npos) bad_link(token, "source-target, as 3-4");
     const std::string_view view = token;
-    visit(Link{parse_position(view.substr(0, at), base, token), parse_position(view.substr(at + 1), base, token)}, token[at]);
+    visit(Link{parse_position(view.substr(0, at), base, token),
+               parse_position(view.substr(at + 1), base, token)},
+          token[at]);
   }
 }
 
@@ -53,7 +58,8 @@ void grow(const Links& candidates, Links& result, Accept accept) {
   }
 }
 
-Links grow_diag_final_and(const Links& forward, const Links& backward, Links result, const Links& all) {
+Links grow_diag_final_and(const Links& forward, const Links& backward, Links result,
+                          const Links& all) {
   const auto source_free = [&](int32_t s) {
     return std::none_of(result.begin(), result.end(), [s](const Link& l) { return l.source == s; });
   };
@@ -72,7 +78,8 @@ Links grow_diag_final_and(const Links& forward, const Links& backward, Links res
     return touches(link) && (source_free(link.source) || target_free(link.target));
   });
   for (const Links* side : {&forward, &backward}) {
-    grow(*side, result, [&](const Link& link) { return source_free(link.source) && target_free(link.target); });
+    grow(*side, result,
+         [&](const Link& link) { return source_free(link.source) && target_free(link.target); });
   }
   return result;
 }
@@ -115,7 +122,8 @@ std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines) {
     constexpr size_t kMostSentences = 10'000'000;  // a larger number is a broken file, not a corpus
     if (index >= kMostSentences) bad_link(line, "a sentence number below ten million");
     if (index >= sentences.size()) sentences.resize(index + 1);
-    const Link link{parse_position(source, IndexBase::kOne, line), parse_position(target, IndexBase::kOne, line)};
+    const Link link{parse_position(source, IndexBase::kOne, line),
+                    parse_position(target, IndexBase::kOne, line)};
     if (sureness != "P") sentences[index].sure.insert(link);
     sentences[index].possible.insert(link);
   }
@@ -136,14 +144,19 @@ double AlignmentErrorRate::error_rate() const {
   if (links_ + sure_ == 0) return std::numeric_limits<double>::quiet_NaN();
   return 1 - static_cast<double>(in_sure_ + in_possible_) / static_cast<double>(links_ + sure_);
 }
-double AlignmentErrorRate::precision() const { return static_cast<double>(in_possible_) / static_cast<double>(links_); }
-double AlignmentErrorRate::recall() const { return static_cast<double>(in_sure_) / static_cast<double>(sure_); }
+double AlignmentErrorRate::precision() const {
+  return static_cast<double>(in_possible_) / static_cast<double>(links_);
+}
+double AlignmentErrorRate::recall() const {
+  return static_cast<double>(in_sure_) / static_cast<double>(sure_);
+}
 
 Symmetrisation parse_symmetrisation(std::string_view name) {
   if (name == "intersection") return Symmetrisation::kIntersection;
   if (name == "union") return Symmetrisation::kUnion;
   if (name == "grow-diag-final-and") return Symmetrisation::kGrowDiagFinalAnd;
-  throw InvalidArgument("symmetrise: '" + std::string(name) + "', expected intersection, union or grow-diag-final-and");
+  throw InvalidArgument("symmetrise: '" + std::string(name) +
+                        "', expected intersection, union or grow-diag-final-and");
 }
 
 Links symmetrise(const Links& forward, const Links& backward, Symmetrisation how) {
@@ -153,9 +166,12 @@ Links symmetrise(const Links& forward, const Links& backward, Symmetrisation how
   }
   all.insert(backward.begin(), backward.end());
   switch (how) {
-    case Symmetrisation::kIntersection: return both;
-    case Symmetrisation::kUnion: return all;
-    case Symmetrisation::kGrowDiagFinalAnd: break;
+    case Symmetrisation::kIntersection:
+      return both;
+    case Symmetrisation::kUnion:
+      return all;
+    case Symmetrisation::kGrowDiagFinalAnd:
+      break;
   }
   return grow_diag_final_and(forward, backward, both, all);
 }

@@ -1,4 +1,5 @@
-// Word alignments: Pharaoh and NAACL files, alignment error rate (Och & Ney 2003), symmetrisation (Koehn et al. 2003).
+// Word alignments: Pharaoh and NAACL files, alignment error rate (Och & Ney 2003), symmetrisation
+// (Koehn et al. 2003).
 #pragma once
 
 #include <compare>
@@ -29,16 +30,17 @@ Links parse_pharaoh(std::string_view line, IndexBase base = IndexBase::kZero);
 std::string format_pharaoh(const Links& links);
 // `1-1 2p3 4?5`: sure with '-', only possible with 'p' or '?'.
 GoldLinks parse_gold(std::string_view line, IndexBase base);
-// Lines `sentence source target [S|P] [probability]`, sentences and positions from 1, as in the shared task of NAACL 2003.
+// Lines `sentence source target [S|P] [probability]`, sentences and positions from 1, as in the
+// shared task of NAACL 2003.
 std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines);
 
 // AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|), counts summed over the corpus.
 class AlignmentErrorRate {
  public:
   void add(const Links& links, const GoldLinks& gold);
-  double error_rate() const;  // NaN when there was neither a link nor a sure one
-  double precision() const;   // |A∩P| / |A|
-  double recall() const;      // |A∩S| / |S|
+  double error_rate() const;                    // NaN when there was neither a link nor a sure one
+  double precision() const;                     // |A∩P| / |A|
+  double recall() const;                        // |A∩S| / |S|
   int64_t skipped() const { return skipped_; }  // sentences with no links and no gold
 
  private:

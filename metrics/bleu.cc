@@ -39,10 +39,14 @@ double logarithm(double x) { return x == 0 ? -9999999999.0 : std::log(x); }
 
 std::string_view smoothing_signature(Smoothing smoothing) {
   switch (smoothing) {
-    case Smoothing::kExp: return "exp";
-    case Smoothing::kFloor: return "floor[0.10]";
-    case Smoothing::kAddK: return "add-k[1.00]";
-    case Smoothing::kNone: break;
+    case Smoothing::kExp:
+      return "exp";
+    case Smoothing::kFloor:
+      return "floor[0.10]";
+    case Smoothing::kAddK:
+      return "add-k[1.00]";
+    case Smoothing::kNone:
+      break;
   }
   return "none";
 }
@@ -80,7 +84,8 @@ BleuCounts bleu_counts(std::string_view hypothesis, const std::vector<std::strin
     if (gap < best || (gap == best && n_words < closest)) closest = n_words;
     const NgramCounts counts = count_ngrams(words);
     for (size_t n = 0; n < kBleuOrder; ++n) {
-      for (const auto& [ngram, count] : counts[n]) allowed[n][ngram] = std::max(allowed[n][ngram], count);
+      for (const auto& [ngram, count] : counts[n])
+        allowed[n][ngram] = std::max(allowed[n][ngram], count);
     }
   }
   BleuCounts result;
@@ -91,7 +96,8 @@ BleuCounts bleu_counts(std::string_view hypothesis, const std::vector<std::strin
     for (const auto& [ngram, count] : counts[n]) {
       result.total[n] += static_cast<double>(count);
       const auto found = allowed[n].find(ngram);
-      if (found != allowed[n].end()) result.correct[n] += static_cast<double>(std::min(count, found->second));
+      if (found != allowed[n].end())
+        result.correct[n] += static_cast<double>(std::min(count, found->second));
     }
   }
   return result;
@@ -101,10 +107,12 @@ Bleu bleu_from_counts(BleuCounts counts, const BleuOptions& options) {
   Bleu bleu;
   bleu.counts = counts;
   if (counts.hypothesis_length < counts.reference_length) {
-    bleu.brevity_penalty =
-        counts.hypothesis_length > 0 ? std::exp(1 - counts.reference_length / counts.hypothesis_length) : 0;
+    bleu.brevity_penalty = counts.hypothesis_length > 0
+                               ? std::exp(1 - counts.reference_length / counts.hypothesis_length)
+                               : 0;
   }
-  if (std::all_of(counts.correct.begin(), counts.correct.end(), [](double c) { return c == 0; })) return bleu;
+  if (std::all_of(counts.correct.begin(), counts.correct.end(), [](double c) { return c == 0; }))
+    return bleu;
 
   double halving = 1;  // each empty order counts half of the one before it
   size_t order = kBleuOrder;
@@ -130,19 +138,23 @@ Bleu bleu_from_counts(BleuCounts counts, const BleuOptions& options) {
   return bleu;
 }
 
-Bleu corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::vector<std::string>>& references,
+Bleu corpus_bleu(const std::vector<std::string>& hypotheses,
+                 const std::vector<std::vector<std::string>>& references,
                  const BleuOptions& options) {
   check_parallel(hypotheses, references);
   BleuCounts sum;
-  for (size_t i = 0; i < hypotheses.size(); ++i) sum += bleu_counts(hypotheses[i], references_of(references, i), options);
+  for (size_t i = 0; i < hypotheses.size(); ++i)
+    sum += bleu_counts(hypotheses[i], references_of(references, i), options);
   return bleu_from_counts(sum, options);
 }
 
 std::string bleu_signature(const BleuOptions& options, size_t references, size_t resamples) {
   std::string out = "nrefs:" + std::to_string(references);
   if (resamples > 0) out += "|bs:" + std::to_string(resamples) + "|seed:12345";
-  out += std::string("|case:") + (options.lowercase ? "lc" : "mixed") + "|eff:" + (options.effective_order ? "yes" : "no");
-  out += "|tok:" + std::string(name_of(options.tokeniser)) + "|smooth:" + std::string(smoothing_signature(options.smoothing));
+  out += std::string("|case:") + (options.lowercase ? "lc" : "mixed") +
+         "|eff:" + (options.effective_order ? "yes" : "no");
+  out += "|tok:" + std::string(name_of(options.tokeniser)) +
+         "|smooth:" + std::string(smoothing_signature(options.smoothing));
   return out + "|version:" + kSacrebleuVersion;
 }
 

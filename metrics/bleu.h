@@ -38,14 +38,17 @@ struct Bleu {
   BleuCounts counts;
 };
 
-BleuCounts bleu_counts(std::string_view hypothesis, const std::vector<std::string_view>& references, const BleuOptions&);
+BleuCounts bleu_counts(std::string_view hypothesis, const std::vector<std::string_view>& references,
+                       const BleuOptions&);
 Bleu bleu_from_counts(BleuCounts, const BleuOptions&);
 
-// references[r][i] is the r-th reference of sentence i. Throws InvalidArgument where counts differ or are zero.
-Bleu corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::vector<std::string>>& references,
-                 const BleuOptions&);
+// references[r][i] is the r-th reference of sentence i. Throws InvalidArgument where counts differ
+// or are zero.
+Bleu corpus_bleu(const std::vector<std::string>& hypotheses,
+                 const std::vector<std::vector<std::string>>& references, const BleuOptions&);
 
-// For example `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`; `resamples` > 0 adds the bootstrap's part.
+// For example `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`; `resamples` > 0 adds
+// the bootstrap's part.
 std::string bleu_signature(const BleuOptions&, size_t references, size_t resamples = 0);
 
 }  // namespace fovea::metrics

@@ -38,14 +38,18 @@ std::array<uint32_t, 8> seed_words(uint32_t seed) {
   return words;
 }
 
-constexpr unsigned __int128 wide(uint64_t high, uint64_t low) { return (static_cast<unsigned __int128>(high) << 64) | low; }
+constexpr unsigned __int128 wide(uint64_t high, uint64_t low) {
+  return (static_cast<unsigned __int128>(high) << 64) | low;
+}
 constexpr unsigned __int128 kMultiplier = wide(2549297995355413924ULL, 4865540595714422341ULL);
 
 }  // namespace
 
 Pcg64::Pcg64(uint32_t seed) {
   const std::array<uint32_t, 8> w = seed_words(seed);
-  const auto word64 = [&](size_t i) { return (static_cast<uint64_t>(w[2 * i + 1]) << 32) | w[2 * i]; };
+  const auto word64 = [&](size_t i) {
+    return (static_cast<uint64_t>(w[2 * i + 1]) << 32) | w[2 * i];
+  };
   increment_ = (wide(word64(2), word64(3)) << 1) | 1;
   state_ = increment_ + wide(word64(0), word64(1));
   state_ = state_ * kMultiplier + increment_;
@@ -78,20 +82,24 @@ uint32_t Pcg64::below(uint32_t n) {
   return static_cast<uint32_t>(product >> 32);
 }
 
-Interval bootstrap(size_t sentences, size_t resamples, const std::function<double(const std::vector<uint32_t>&)>& score) {
-  if (sentences == 0 || resamples == 0) throw InvalidArgument("bootstrap: no sentences or no resamples, expected at least one");
+Interval bootstrap(size_t sentences, size_t resamples,
+                   const std::function<double(const std::vector<uint32_t>&)>& score) {
+  if (sentences == 0 || resamples == 0)
+    throw InvalidArgument("bootstrap: no sentences or no resamples, expected at least one");
   Pcg64 generator(12345);
   std::vector<uint32_t> chosen(sentences);
   std::vector<double> scores(resamples);
   for (double& s : scores) {
     // NumPy draws nothing for a range of one.
-    for (uint32_t& c : chosen) c = sentences == 1 ? 0 : generator.below(static_cast<uint32_t>(sentences));
+    for (uint32_t& c : chosen)
+      c = sentences == 1 ? 0 : generator.below(static_cast<uint32_t>(sentences));
     s = score(chosen);
   }
   std::sort(scores.begin(), scores.end());
   const size_t low = resamples / 40;
   Interval interval;
-  interval.mean = std::accumulate(scores.begin(), scores.end(), 0.0) / static_cast<double>(resamples);
+  interval.mean =
+      std::accumulate(scores.begin(), scores.end(), 0.0) / static_cast<double>(resamples);
   interval.half_width = 0.5 * (scores[resamples - low - 1] - scores[low]);
   return interval;
 }

@@ -1,4 +1,5 @@
-// Confidence by bootstrap (Koehn 2004), drawing the same resamples as sacreBLEU: NumPy's default generator, seed 12345.
+// Confidence by bootstrap (Koehn 2004), drawing the same resamples as sacreBLEU: NumPy's default
+// generator, seed 12345.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@ struct Interval {
 };
 
 // `score(indices)` is the metric of the sentences chosen, with repetition.
-Interval bootstrap(size_t sentences, size_t resamples, const std::function<double(const std::vector<uint32_t>&)>& score);
+Interval bootstrap(size_t sentences, size_t resamples,
+                   const std::function<double(const std::vector<uint32_t>&)>& score);
 
 }  // namespace fovea::metrics

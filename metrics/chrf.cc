@@ -44,7 +44,8 @@ std::vector<Counts> count_ngrams(std::string_view line, const ChrfOptions& optio
     Counts& table = tables.emplace_back();
     for (size_t i = 0; i + n <= letters.size(); ++i) ++table[letters.substr(i, n)];
   }
-  const std::vector<std::u32string> words = options.word_order > 0 ? words_of(text) : std::vector<std::u32string>{};
+  const std::vector<std::u32string> words =
+      options.word_order > 0 ? words_of(text) : std::vector<std::u32string>{};
   for (size_t n = 1; n <= options.word_order; ++n) {
     Counts& table = tables.emplace_back();
     for (size_t i = 0; i + n <= words.size(); ++i) {
@@ -102,7 +103,8 @@ double chrf_from_counts(const ChrfCounts& counts, const ChrfOptions& options) {
   return 100 * (1 + factor) * precision * recall / (factor * precision + recall);
 }
 
-double corpus_chrf(const std::vector<std::string>& hypotheses, const std::vector<std::vector<std::string>>& references,
+double corpus_chrf(const std::vector<std::string>& hypotheses,
+                   const std::vector<std::vector<std::string>>& references,
                    const ChrfOptions& options) {
   check_parallel(hypotheses, references);
   ChrfCounts sum(3 * (options.char_order + options.word_order), 0.0);
@@ -114,14 +116,17 @@ double corpus_chrf(const std::vector<std::string>& hypotheses, const std::vector
 }
 
 std::string chrf_name(const ChrfOptions& options) {
-  return "chrF" + std::to_string(static_cast<int>(options.beta)) + std::string(options.word_order, '+');
+  return "chrF" + std::to_string(static_cast<int>(options.beta)) +
+         std::string(options.word_order, '+');
 }
 
 std::string chrf_signature(const ChrfOptions& options, size_t references, size_t resamples) {
   std::string out = "nrefs:" + std::to_string(references);
   if (resamples > 0) out += "|bs:" + std::to_string(resamples) + "|seed:12345";
-  out += std::string("|case:") + (options.lowercase ? "lc" : "mixed") + "|eff:yes|nc:" + std::to_string(options.char_order);
-  return out + "|nw:" + std::to_string(options.word_order) + "|space:no|version:" + kSacrebleuVersion;
+  out += std::string("|case:") + (options.lowercase ? "lc" : "mixed") +
+         "|eff:yes|nc:" + std::to_string(options.char_order);
+  return out + "|nw:" + std::to_string(options.word_order) +
+         "|space:no|version:" + kSacrebleuVersion;
 }
 
 }  // namespace fovea::metrics

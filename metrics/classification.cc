@@ -39,7 +39,8 @@ std::optional<double> auc(const std::vector<double>& score, const std::vector<in
   for (size_t start = 0; start < order.size();) {
     size_t end = start;
     double here = 0;
-    while (end < order.size() && score[order[end]] == score[order[start]]) here += positive[order[end++]] != 0;
+    while (end < order.size() && score[order[end]] == score[order[start]])
+      here += positive[order[end++]] != 0;
     const double negatives_here = static_cast<double>(end - start) - here;
     ranks += here * (below + 0.5 * negatives_here);
     below += negatives_here;

@@ -12,7 +12,8 @@ double accuracy(const std::vector<int64_t>& predicted, const std::vector<int64_t
 // Mean over the classes that occur (in truth or prediction) of 2 tp / (2 tp + fp + fn).
 double macro_f1(const std::vector<int64_t>& predicted, const std::vector<int64_t>& truth);
 
-// Probability that a positive scores above a negative, ties counted half (Mann–Whitney); nothing where one class is absent.
+// Probability that a positive scores above a negative, ties counted half (Mann–Whitney); nothing
+// where one class is absent.
 std::optional<double> auc(const std::vector<double>& score, const std::vector<int64_t>& positive);
 
 }  // namespace fovea::metrics

@@ -8,7 +8,8 @@
 
 namespace fovea::metrics {
 
-inline void check_parallel(const std::vector<std::string>& hypotheses, const std::vector<std::vector<std::string>>& references) {
+inline void check_parallel(const std::vector<std::string>& hypotheses,
+                           const std::vector<std::vector<std::string>>& references) {
   if (references.empty()) throw InvalidArgument("reference: none given, expected at least one");
   if (hypotheses.empty()) throw InvalidArgument("hypothesis: no lines, expected at least one");
   for (const auto& reference : references) {
@@ -20,7 +21,8 @@ inline void check_parallel(const std::vector<std::string>& hypotheses, const std
 }
 
 // The references of sentence i.
-inline std::vector<std::string_view> references_of(const std::vector<std::vector<std::string>>& references, size_t i) {
+inline std::vector<std::string_view> references_of(
+    const std::vector<std::vector<std::string>>& references, size_t i) {
   std::vector<std::string_view> out;
   for (const auto& reference : references) out.emplace_back(reference[i]);
   return out;

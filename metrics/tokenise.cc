@@ -11,8 +11,8 @@ bool is_stop(char32_t c) { return c == U'.' || c == U','; }
 
 // The characters that 13a always sets apart: {|}~ [\]^_` the range space to & ()*+ :;<=>?@ and /.
 bool stands_alone(char32_t c) {
-  return (c >= U'{' && c <= U'~') || (c >= U'[' && c <= U'`') || (c >= U' ' && c <= U'&') || (c >= U'(' && c <= U'+') ||
-         (c >= U':' && c <= U'@') || c == U'/';
+  return (c >= U'{' && c <= U'~') || (c >= U'[' && c <= U'`') || (c >= U' ' && c <= U'&') ||
+         (c >= U'(' && c <= U'+') || (c >= U':' && c <= U'@') || c == U'/';
 }
 
 // Every c with `alone(c)` gets a space on both sides.
@@ -32,8 +32,8 @@ std::u32string set_apart(std::u32string_view text, Alone alone) {
 
 enum class Insert { kAroundSecond, kAroundFirst };
 
-// Where first(a) and second(b) hold for neighbours a b, puts spaces around one of them. Matches are found from the left
-// and do not overlap, as a regular expression's are.
+// Where first(a) and second(b) hold for neighbours a b, puts spaces around one of them. Matches are
+// found from the left and do not overlap, as a regular expression's are.
 template <class First, class Second>
 std::u32string separate_pairs(std::u32string_view text, First first, Second second, Insert insert) {
   std::u32string out;
@@ -55,7 +55,8 @@ std::u32string separate_pairs(std::u32string_view text, First first, Second seco
 }
 
 void replace_all(std::u32string& text, std::u32string_view from, std::u32string_view to) {
-  for (size_t at = text.find(from); at != std::u32string::npos; at = text.find(from, at + to.size())) {
+  for (size_t at = text.find(from); at != std::u32string::npos;
+       at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
   }
 }
@@ -73,7 +74,8 @@ std::u32string tokenise_13a(std::u32string_view line) {
   const auto no_digit = [](char32_t c) { return !is_digit(c); };
   text = separate_pairs(text, no_digit, is_stop, Insert::kAroundSecond);
   text = separate_pairs(text, is_stop, no_digit, Insert::kAroundFirst);
-  return separate_pairs(text, is_digit, [](char32_t c) { return c == U'-'; }, Insert::kAroundSecond);
+  return separate_pairs(
+      text, is_digit, [](char32_t c) { return c == U'-'; }, Insert::kAroundSecond);
 }
 
 std::u32string tokenise_intl(std::u32string_view line) {
@@ -94,9 +96,12 @@ Tokeniser parse_tokeniser(std::string_view name) {
 
 std::string_view name_of(Tokeniser tokeniser) {
   switch (tokeniser) {
-    case Tokeniser::k13a: return "13a";
-    case Tokeniser::kIntl: return "intl";
-    case Tokeniser::kNone: break;
+    case Tokeniser::k13a:
+      return "13a";
+    case Tokeniser::kIntl:
+      return "intl";
+    case Tokeniser::kNone:
+      break;
   }
   return "none";
 }

@@ -11,7 +11,8 @@ constexpr char32_t kReplacement = 0xFFFD;
 
 bool in_ranges(const Range* ranges, size_t n, char32_t c) {
   const Range* end = ranges + n;
-  const Range* found = std::lower_bound(ranges, end, c, [](const Range& r, char32_t x) { return r.last < x; });
+  const Range* found =
+      std::lower_bound(ranges, end, c, [](const Range& r, char32_t x) { return r.last < x; });
   return found != end && found->first <= c;
 }
 
@@ -26,7 +27,10 @@ size_t sequence_length(unsigned char lead) {
 
 // Python's rule: a sigma that ends a word is written with its final form.
 bool is_final_sigma(std::u32string_view text, size_t i) {
-  const auto cased = [](char32_t c) { return lower(std::u32string(1, c))[0] != c || (c >= U'a' && c <= U'z') || (c >= 0x3B1 && c <= 0x3C9); };
+  const auto cased = [](char32_t c) {
+    return lower(std::u32string(1, c))[0] != c || (c >= U'a' && c <= U'z') ||
+           (c >= 0x3B1 && c <= 0x3C9);
+  };
   const bool before = i > 0 && cased(text[i - 1]);
   const bool after = i + 1 < text.size() && cased(text[i + 1]);
   return before && !after;
@@ -35,7 +39,8 @@ bool is_final_sigma(std::u32string_view text, size_t i) {
 char32_t lower_one(char32_t c) {
   if (c < 0x80) return c >= U'A' && c <= U'Z' ? c + 32 : c;
   const LowerRun* end = kLower + kLowerSize;
-  const LowerRun* run = std::lower_bound(kLower, end, c, [](const LowerRun& r, char32_t x) { return r.last < x; });
+  const LowerRun* run =
+      std::lower_bound(kLower, end, c, [](const LowerRun& r, char32_t x) { return r.last < x; });
   if (run == end || run->first > c || (c - run->first) % run->step != 0) return c;
   return static_cast<char32_t>(static_cast<int64_t>(c) + run->delta);
 }
@@ -58,7 +63,8 @@ std::u32string decode_utf8(std::string_view bytes) {
       good = (byte(i + k) & 0xC0) == 0x80;
       c = (c << 6) | (byte(i + k) & 0x3F);
     }
-    good = good && !(n == 3 && (c < 0x800 || (c >= 0xD800 && c <= 0xDFFF))) && !(n == 4 && (c < 0x10000 || c > 0x10FFFF));
+    good = good && !(n == 3 && (c < 0x800 || (c >= 0xD800 && c <= 0xDFFF))) &&
+           !(n == 4 && (c < 0x10000 || c > 0x10FFFF));
     out.push_back(good ? c : kReplacement);
     i += good ? n : 1;
   }
@@ -77,15 +83,17 @@ std::string encode_utf8(std::u32string_view text) {
     } else if (c < 0x10000) {
       put(0xE0 | (c >> 12)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
     } else {
-      put(0xF0 | (c >> 18)), put(0x80 | ((c >> 12) & 0x3F)), put(0x80 | ((c >> 6) & 0x3F)), put(0x80 | (c & 0x3F));
+      put(0xF0 | (c >> 18)), put(0x80 | ((c >> 12) & 0x3F)), put(0x80 | ((c >> 6) & 0x3F)),
+          put(0x80 | (c & 0x3F));
     }
   }
   return out;
 }
 
 bool is_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
+         c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+         c == 0x205F || c == 0x3000;
 }
 bool is_punctuation(char32_t c) { return in_ranges(kPunctuation, kPunctuationSize, c); }
 bool is_symbol(char32_t c) { return in_ranges(kSymbol, kSymbolSize, c); }

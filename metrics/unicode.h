@@ -1,4 +1,5 @@
-// The little of Unicode that translation metrics need, with Python's meanings (str.split, str.lower, \p{P}, \p{S}, \p{N}).
+// The little of Unicode that translation metrics need, with Python's meanings (str.split,
+// str.lower, \p{P}, \p{S}, \p{N}).
 #pragma once
 
 #include <string>

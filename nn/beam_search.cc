@@ -18,9 +18,9 @@ constexpr double kLeastCoverage = 1e-10;  // log 0 would rule a hypothesis out f
 struct Live {
   std::vector<int64_t> tokens;
   double log_probability = 0;
-  std::vector<float> coverage;          // sum of attention over steps, for each source position
-  std::vector<at::Tensor> attention;    // one row a token
-  int64_t node = 0;                     // in the tree
+  std::vector<float> coverage;        // sum of attention over steps, for each source position
+  std::vector<at::Tensor> attention;  // one row a token
+  int64_t node = 0;                   // in the tree
 };
 
 struct Sentence {
@@ -30,9 +30,11 @@ struct Sentence {
 };
 
 void check(const BeamOptions& o) {
-  if (o.beam < 1) throw InvalidArgument("beam: " + std::to_string(o.beam) + ", expected at least 1");
+  if (o.beam < 1)
+    throw InvalidArgument("beam: " + std::to_string(o.beam) + ", expected at least 1");
   if (o.n_best < 1 || o.n_best > o.beam) {
-    throw InvalidArgument("n_best: " + std::to_string(o.n_best) + ", expected 1 to the beam's " + std::to_string(o.beam));
+    throw InvalidArgument("n_best: " + std::to_string(o.n_best) + ", expected 1 to the beam's " +
+                          std::to_string(o.beam));
   }
   if (o.length_alpha < 0) throw InvalidArgument("length_alpha: negative, expected 0 or more");
   if (o.coverage_beta < 0) throw InvalidArgument("coverage_beta: negative, expected 0 or more");
@@ -45,8 +47,10 @@ double coverage_penalty(const std::vector<float>& coverage, double beta) {
 }
 
 double final_score(const Live& live, const BeamOptions& options) {
-  const double length = length_penalty(static_cast<int64_t>(live.tokens.size()), options.length_alpha);
-  return live.log_probability / length + (options.coverage_beta > 0 ? coverage_penalty(live.coverage, options.coverage_beta) : 0);
+  const double length =
+      length_penalty(static_cast<int64_t>(live.tokens.size()), options.length_alpha);
+  return live.log_probability / length +
+         (options.coverage_beta > 0 ? coverage_penalty(live.coverage, options.coverage_beta) : 0);
 }
 
 void finish(Sentence& sentence, Live live, bool complete, const BeamOptions& options) {
@@ -58,13 +62,15 @@ void finish(Sentence& sentence, Live live, bool complete, const BeamOptions& opt
   done.tokens = std::move(live.tokens);
   auto& list = sentence.result.n_best;
   // Equal scores keep the order in which they were found.
-  const auto place = std::upper_bound(list.begin(), list.end(), done, [](const Hypothesis& a, const Hypothesis& b) {
-    return a.complete != b.complete ? a.complete : a.score > b.score;
-  });
+  const auto place = std::upper_bound(
+      list.begin(), list.end(), done, [](const Hypothesis& a, const Hypothesis& b) {
+        return a.complete != b.complete ? a.complete : a.score > b.score;
+      });
   list.insert(place, std::move(done));
 }
 
-// The best any live hypothesis can still become: its probability can only fall, the length divide it by at most lp(cap).
+// The best any live hypothesis can still become: its probability can only fall, the length divide
+// it by at most lp(cap).
 bool can_improve(const Sentence& sentence, const BeamOptions& options) {
   const auto& finished = sentence.result.n_best;
   if (static_cast<int64_t>(finished.size()) < options.n_best) return true;
@@ -74,7 +80,8 @@ bool can_improve(const Sentence& sentence, const BeamOptions& options) {
                      [&](const Live& live) { return live.log_probability / longest > to_beat; });
 }
 
-Live extend(const Live& from, int64_t token, double log_probability, const at::Tensor& attention, const BeamOptions& options) {
+Live extend(const Live& from, int64_t token, double log_probability, const at::Tensor& attention,
+            const BeamOptions& options) {
   Live next = from;
   next.tokens.push_back(token);
   next.log_probability = log_probability;
@@ -82,7 +89,8 @@ Live extend(const Live& from, int64_t token, double log_probability, const at::T
     if (options.coverage_beta > 0) {
       const at::Tensor row = attention.to(at::kFloat).contiguous();
       next.coverage.resize(static_cast<size_t>(row.numel()), 0.0f);
-      for (size_t j = 0; j < next.coverage.size(); ++j) next.coverage[j] += row.const_data_ptr<float>()[j];
+      for (size_t j = 0; j < next.coverage.size(); ++j)
+        next.coverage[j] += row.const_data_ptr<float>()[j];
     }
     if (options.keep_attention) next.attention.push_back(attention);
   }
@@ -94,9 +102,10 @@ struct Candidate {
   int64_t place;  // in [beam, vocabulary]
 };
 
-// Grows one sentence's beam by a token from its candidates, best first; returns the parents (positions in the old beam) of the
-// survivors.
-std::vector<int64_t> grow(Sentence& sentence, const std::vector<Candidate>& candidates, int64_t vocabulary, const at::Tensor& attention,
+// Grows one sentence's beam by a token from its candidates, best first; returns the parents
+// (positions in the old beam) of the survivors.
+std::vector<int64_t> grow(Sentence& sentence, const std::vector<Candidate>& candidates,
+                          int64_t vocabulary, const at::Tensor& attention,
                           const BeamOptions& options) {
   std::vector<Live> survivors;
   std::vector<int64_t> parents;
@@ -108,7 +117,8 @@ std::vector<int64_t> grow(Sentence& sentence, const std::vector<Candidate>& cand
     BeamNode node{from.node, token, value, BeamNode::Fate::kPruned};
     if (taken < width) {
       ++taken;
-      Live next = extend(from, token, value, attention.defined() ? attention[parent] : at::Tensor(), options);
+      Live next = extend(from, token, value, attention.defined() ? attention[parent] : at::Tensor(),
+                         options);
       next.node = static_cast<int64_t>(sentence.result.tree.size());
       const bool at_end = token == options.end;
       node.fate = at_end ? BeamNode::Fate::kFinished : BeamNode::Fate::kKept;
@@ -131,15 +141,18 @@ std::vector<int64_t> grow(Sentence& sentence, const std::vector<Candidate>& cand
   return parents;
 }
 
-// The best tokens of every row with their log-probabilities, enough that a sentence's best `wanted` are among its rows': found
-// where the model runs, so that only they travel.
+// The best tokens of every row with their log-probabilities, enough that a sentence's best `wanted`
+// are among its rows': found where the model runs, so that only they travel.
 class RowBest {
  public:
-  RowBest(const at::Tensor& logits, int64_t wanted, const std::vector<int64_t>& never) : never_(never), wanted_(wanted) {
+  RowBest(const at::Tensor& logits, int64_t wanted, const std::vector<int64_t>& never)
+      : never_(never), wanted_(wanted) {
     vocabulary_ = logits.size(1);
     count_ = std::min<int64_t>(wanted + static_cast<int64_t>(never.size()) + 1, vocabulary_);
-    if (logits.is_cpu() && logits.scalar_type() == at::kFloat) in_one_sweep(logits.contiguous());
-    else by_libtorch(logits);
+    if (logits.is_cpu() && logits.scalar_type() == at::kFloat)
+      in_one_sweep(logits.contiguous());
+    else
+      by_libtorch(logits);
   }
 
   int64_t vocabulary() const { return vocabulary_; }
@@ -162,13 +175,16 @@ class RowBest {
       const at::Tensor whole = all_[row].to(at::kCPU, at::kDouble).contiguous();
       for (int64_t token = 0; token < vocabulary_; ++token) {
         const double value = whole.const_data_ptr<double>()[token];
-        if (value >= least && std::isfinite(value) && !forbidden(token)) to.push_back({so_far + value, beam * vocabulary_ + token});
+        if (value >= least && std::isfinite(value) && !forbidden(token))
+          to.push_back({so_far + value, beam * vocabulary_ + token});
       }
     }
   }
 
  private:
-  bool forbidden(int64_t token) const { return std::find(never_.begin(), never_.end(), token) != never_.end(); }
+  bool forbidden(int64_t token) const {
+    return std::find(never_.begin(), never_.end(), token) != never_.end();
+  }
 
   // No table of probabilities is made, and equal ones come in order.
   void in_one_sweep(const at::Tensor& logits) {
@@ -178,8 +194,9 @@ class RowBest {
     at::parallel_for(0, rows, 1, [&](int64_t from, int64_t to) {
       std::vector<float> best(static_cast<size_t>(count_));
       for (int64_t r = from; r < to; ++r) {
-        const double lse = engine::best_of_row(logits.const_data_ptr<float>() + r * vocabulary_, static_cast<size_t>(vocabulary_), best.size(),
-                                               best.data(), tokens_.mutable_data_ptr<int64_t>() + r * count_);
+        const double lse = engine::best_of_row(
+            logits.const_data_ptr<float>() + r * vocabulary_, static_cast<size_t>(vocabulary_),
+            best.size(), best.data(), tokens_.mutable_data_ptr<int64_t>() + r * count_);
         double* values = values_.mutable_data_ptr<double>() + r * count_;
         for (size_t k = 0; k < best.size(); ++k) values[k] = static_cast<double>(best[k]) - lse;
       }
@@ -187,7 +204,8 @@ class RowBest {
   }
 
   void by_libtorch(const at::Tensor& logits) {
-    all_ = at::log_softmax(logits, -1, logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    all_ =
+        at::log_softmax(logits, -1, logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
     const auto [values, tokens] = all_.topk(count_, 1);
     values_ = values.to(at::kCPU, at::kDouble).contiguous();
     tokens_ = tokens.cpu().contiguous();
@@ -200,17 +218,26 @@ class RowBest {
 
 }  // namespace
 
-double length_penalty(int64_t length, double alpha) { return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha); }
+double length_penalty(int64_t length, double alpha) {
+  return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha);
+}
 
-std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_t>& max_lengths, const BeamOptions& options) {
+std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_t>& max_lengths,
+                                      const BeamOptions& options) {
   check(options);
   const at::NoGradGuard no_grad;
   std::vector<SearchResult> results(max_lengths.size());
   std::vector<Sentence> active;
   for (size_t i = 0; i < max_lengths.size(); ++i) {
-    if (max_lengths[i] < 1) throw InvalidArgument("max_lengths: " + std::to_string(max_lengths[i]) + ", expected at least 1");
-    Sentence sentence{.index = static_cast<int64_t>(i), .max_length = max_lengths[i], .beam = {Live{}}, .result = {}};
-    if (options.keep_tree) sentence.result.tree.push_back({-1, options.begin, 0, BeamNode::Fate::kKept});
+    if (max_lengths[i] < 1)
+      throw InvalidArgument("max_lengths: " + std::to_string(max_lengths[i]) +
+                            ", expected at least 1");
+    Sentence sentence{.index = static_cast<int64_t>(i),
+                      .max_length = max_lengths[i],
+                      .beam = {Live{}},
+                      .result = {}};
+    if (options.keep_tree)
+      sentence.result.tree.push_back({-1, options.begin, 0, BeamNode::Fate::kKept});
     active.push_back(std::move(sentence));
   }
   std::vector<int64_t> rows(active.size());
@@ -237,16 +264,22 @@ std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_
       Sentence& sentence = active[s];
       const int64_t n = static_cast<int64_t>(sentence.beam.size());
       std::vector<Candidate> candidates;
-      for (int64_t k = 0; k < n; ++k) best.add(first_row[s] + k, k, so_far[static_cast<size_t>(first_row[s] + k)], candidates);
+      for (int64_t k = 0; k < n; ++k)
+        best.add(first_row[s] + k, k, so_far[static_cast<size_t>(first_row[s] + k)], candidates);
       std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-        return a.value != b.value ? a.value > b.value : a.place < b.place;  // ties go to the lower place
+        return a.value != b.value ? a.value > b.value
+                                  : a.place < b.place;  // ties go to the lower place
       });
       candidates.resize(std::min(candidates.size(), static_cast<size_t>(wanted)));
-      const at::Tensor attention = output.attention.defined() ? output.attention.narrow(0, first_row[s], n).cpu() : at::Tensor();
-      const std::vector<int64_t> parents = grow(sentence, candidates, best.vocabulary(), attention, options);
+      const at::Tensor attention = output.attention.defined()
+                                       ? output.attention.narrow(0, first_row[s], n).cpu()
+                                       : at::Tensor();
+      const std::vector<int64_t> parents =
+          grow(sentence, candidates, best.vocabulary(), attention, options);
       if (parents.empty()) {
         auto& list = sentence.result.n_best;
-        if (static_cast<int64_t>(list.size()) > options.n_best) list.resize(static_cast<size_t>(options.n_best));
+        if (static_cast<int64_t>(list.size()) > options.n_best)
+          list.resize(static_cast<size_t>(options.n_best));
         results[static_cast<size_t>(sentence.index)] = std::move(sentence.result);
       } else {
         for (const int64_t parent : parents) rows.push_back(first_row[s] + parent);

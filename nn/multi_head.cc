@@ -13,16 +13,19 @@ at::Tensor join_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(2)
 
 void check(const MultiHeadOptions& o) {
   if (o.width <= 0 || o.heads <= 0 || o.width % o.heads != 0) {
-    throw InvalidArgument("heads: " + std::to_string(o.heads) + ", expected a divisor of the width " + std::to_string(o.width));
+    throw InvalidArgument("heads: " + std::to_string(o.heads) +
+                          ", expected a divisor of the width " + std::to_string(o.width));
   }
-  if (o.dropout < 0 || o.dropout >= 1) throw InvalidArgument("dropout: " + std::to_string(o.dropout) + ", expected 0 <= p < 1");
+  if (o.dropout < 0 || o.dropout >= 1)
+    throw InvalidArgument("dropout: " + std::to_string(o.dropout) + ", expected 0 <= p < 1");
 }
 
 }  // namespace
 
 Structure keep(at::Tensor mask) { return Keep{std::move(mask)}; }
 Structure drop(at::Tensor mask) {
-  if (mask.scalar_type() != at::kBool) throw InvalidArgument("mask: expected bool, got " + std::string(mask.dtype().name()));
+  if (mask.scalar_type() != at::kBool)
+    throw InvalidArgument("mask: expected bool, got " + std::string(mask.dtype().name()));
   return Keep{mask.logical_not()};
 }
 
@@ -39,7 +42,8 @@ MultiHeadImpl::MultiHeadImpl(const MultiHeadOptions& options) : options_(options
     v_proj_weight_ = register_parameter("v_proj_weight", at::empty({d, value_width}));
   }
   if (options.bias) in_proj_bias_ = register_parameter("in_proj_bias", at::empty({3 * d}));
-  out_proj = register_module("out_proj", torch::nn::Linear(torch::nn::LinearOptions(d, d).bias(options.bias)));
+  out_proj = register_module("out_proj",
+                             torch::nn::Linear(torch::nn::LinearOptions(d, d).bias(options.bias)));
   reset();
 }
 
@@ -55,7 +59,8 @@ void MultiHeadImpl::reset() {
 
 at::Tensor MultiHeadImpl::project_query(const at::Tensor& query) {
   const int64_t d = options_.width;
-  const at::Tensor weight = in_proj_weight_.defined() ? in_proj_weight_.narrow(0, 0, d) : q_proj_weight_;
+  const at::Tensor weight =
+      in_proj_weight_.defined() ? in_proj_weight_.narrow(0, 0, d) : q_proj_weight_;
   const at::Tensor bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, 0, d) : at::Tensor();
   return split_heads(at::linear(query, weight, bias), options_.heads);
 }
@@ -63,62 +68,80 @@ at::Tensor MultiHeadImpl::project_query(const at::Tensor& query) {
 HeadsCache MultiHeadImpl::project(const at::Tensor& key, const at::Tensor& value) {
   const int64_t d = options_.width;
   if (in_proj_weight_.defined() && key.is_same(value)) {  // one product for both
-    const at::Tensor bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, d, 2 * d) : at::Tensor();
-    const std::vector<at::Tensor> both = at::linear(key, in_proj_weight_.narrow(0, d, 2 * d), bias).chunk(2, -1);
+    const at::Tensor bias =
+        in_proj_bias_.defined() ? in_proj_bias_.narrow(0, d, 2 * d) : at::Tensor();
+    const std::vector<at::Tensor> both =
+        at::linear(key, in_proj_weight_.narrow(0, d, 2 * d), bias).chunk(2, -1);
     return {split_heads(both[0], options_.heads), split_heads(both[1], options_.heads)};
   }
-  const at::Tensor key_weight = in_proj_weight_.defined() ? in_proj_weight_.narrow(0, d, d) : k_proj_weight_;
-  const at::Tensor value_weight = in_proj_weight_.defined() ? in_proj_weight_.narrow(0, 2 * d, d) : v_proj_weight_;
-  const at::Tensor key_bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, d, d) : at::Tensor();
-  const at::Tensor value_bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, 2 * d, d) : at::Tensor();
+  const at::Tensor key_weight =
+      in_proj_weight_.defined() ? in_proj_weight_.narrow(0, d, d) : k_proj_weight_;
+  const at::Tensor value_weight =
+      in_proj_weight_.defined() ? in_proj_weight_.narrow(0, 2 * d, d) : v_proj_weight_;
+  const at::Tensor key_bias =
+      in_proj_bias_.defined() ? in_proj_bias_.narrow(0, d, d) : at::Tensor();
+  const at::Tensor value_bias =
+      in_proj_bias_.defined() ? in_proj_bias_.narrow(0, 2 * d, d) : at::Tensor();
   return {split_heads(at::linear(key, key_weight, key_bias), options_.heads),
           split_heads(at::linear(value, value_weight, value_bias), options_.heads)};
 }
 
-at::Tensor MultiHeadImpl::mix(const at::Tensor& query, const HeadsCache& cache, const Attention& attention) {
-  const at::Tensor heads = attend(query, cache.key, cache.value, {.structure = attention.structure},
-                                  {.dropout_p = is_training() ? options_.dropout : 0.0, .key_lengths = attention.key_lengths});
+at::Tensor MultiHeadImpl::mix(const at::Tensor& query, const HeadsCache& cache,
+                              const Attention& attention) {
+  const at::Tensor heads = attend(
+      query, cache.key, cache.value, {.structure = attention.structure},
+      {.dropout_p = is_training() ? options_.dropout : 0.0, .key_lengths = attention.key_lengths});
   return join_heads(heads);
 }
 
-at::Tensor MultiHeadImpl::heads(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const Attention& attention) {
-  if (in_proj_weight_.defined() && query.is_same(key) && key.is_same(value)) {  // self attention: one product for all three
-    const std::vector<at::Tensor> all = at::linear(query, in_proj_weight_, in_proj_bias_).chunk(3, -1);
+at::Tensor MultiHeadImpl::heads(const at::Tensor& query, const at::Tensor& key,
+                                const at::Tensor& value, const Attention& attention) {
+  if (in_proj_weight_.defined() && query.is_same(key) &&
+      key.is_same(value)) {  // self attention: one product for all three
+    const std::vector<at::Tensor> all =
+        at::linear(query, in_proj_weight_, in_proj_bias_).chunk(3, -1);
     return mix(split_heads(all[0], options_.heads),
-               {split_heads(all[1], options_.heads), split_heads(all[2], options_.heads)}, attention);
+               {split_heads(all[1], options_.heads), split_heads(all[2], options_.heads)},
+               attention);
   }
   return mix(project_query(query), project(key, value), attention);
 }
 
-at::Tensor MultiHeadImpl::forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                                  const Attention& attention) {
+at::Tensor MultiHeadImpl::forward(const at::Tensor& query, const at::Tensor& key,
+                                  const at::Tensor& value, const Attention& attention) {
   return out_proj(heads(query, key, value, attention));
 }
 
-at::Tensor MultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache& cache, const Attention& attention) {
+at::Tensor MultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache& cache,
+                                       const Attention& attention) {
   return mix(project_query(query), cache, attention);
 }
 
 at::Tensor MultiHeadImpl::step_heads(const at::Tensor& x, StepCache& cache) {
-  if (!in_proj_weight_.defined()) throw InvalidArgument("step_heads: keys of another width than the model's, expected self attention");
+  if (!in_proj_weight_.defined())
+    throw InvalidArgument(
+        "step_heads: keys of another width than the model's, expected self attention");
   const int64_t d = options_.width;
   const at::Tensor all = at::linear(x, in_proj_weight_, in_proj_bias_);
   cache.append(all.narrow(-1, d, 2 * d));
   // One new position sees all there are.
-  const Structure seen = x.size(1) == 1 ? Structure(Dense{}) : Structure(Causal{Alignment::kBottomRight});
-  return mix(split_heads(all.narrow(-1, 0, d), options_.heads), cache.heads(options_.heads), {.structure = seen});
+  const Structure seen =
+      x.size(1) == 1 ? Structure(Dense{}) : Structure(Causal{Alignment::kBottomRight});
+  return mix(split_heads(all.narrow(-1, 0, d), options_.heads), cache.heads(options_.heads),
+             {.structure = seen});
 }
 
-SelectedWeights MultiHeadImpl::weights(const at::Tensor& query, const at::Tensor& key, const Attention& attention,
-                                       const Selection& selection) {
+SelectedWeights MultiHeadImpl::weights(const at::Tensor& query, const at::Tensor& key,
+                                       const Attention& attention, const Selection& selection) {
   const at::NoGradGuard no_grad;
   return cached_weights(query, project(key, key), attention, selection);
 }
 
-SelectedWeights MultiHeadImpl::cached_weights(const at::Tensor& query, const HeadsCache& cache, const Attention& attention,
+SelectedWeights MultiHeadImpl::cached_weights(const at::Tensor& query, const HeadsCache& cache,
+                                              const Attention& attention,
                                               const Selection& selection) {
-  return fovea::weights(project_query(query), cache.key, {.structure = attention.structure}, selection,
-                        {.key_lengths = attention.key_lengths});
+  return fovea::weights(project_query(query), cache.key, {.structure = attention.structure},
+                        selection, {.key_lengths = attention.key_lengths});
 }
 
 }  // namespace fovea::nn

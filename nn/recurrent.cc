@@ -23,7 +23,9 @@ RecurrentImpl::RecurrentImpl(const RecurrentOptions& options) : options_(options
   if (options.input <= 0 || options.width <= 0 || options.layers <= 0) {
     throw InvalidArgument("recurrent: input, width and layers expected to be positive");
   }
-  const double dropout = options.layers > 1 ? options.dropout : 0;  // libtorch warns where there is no layer to drop between
+  const double dropout = options.layers > 1
+                             ? options.dropout
+                             : 0;  // libtorch warns where there is no layer to drop between
   if (options.cell == Cell::kGru) {
     gru_ = register_module("rnn", torch::nn::GRU(torch::nn::GRUOptions(options.input, options.width)
                                                      .num_layers(options.layers)
@@ -31,21 +33,24 @@ RecurrentImpl::RecurrentImpl(const RecurrentOptions& options) : options_(options
                                                      .dropout(dropout)
                                                      .batch_first(true)));
   } else {
-    lstm_ = register_module("rnn", torch::nn::LSTM(torch::nn::LSTMOptions(options.input, options.width)
-                                                       .num_layers(options.layers)
-                                                       .bidirectional(options.bidirectional)
-                                                       .dropout(dropout)
-                                                       .batch_first(true)));
+    lstm_ =
+        register_module("rnn", torch::nn::LSTM(torch::nn::LSTMOptions(options.input, options.width)
+                                                   .num_layers(options.layers)
+                                                   .bidirectional(options.bidirectional)
+                                                   .dropout(dropout)
+                                                   .batch_first(true)));
     open_forget_gate(lstm_, options.width);
   }
 }
 
 Encoded RecurrentImpl::forward(const at::Tensor& x, const at::Tensor& lengths) {
   namespace rnn = torch::nn::utils::rnn;
-  const auto packed = rnn::pack_padded_sequence(x, lengths.to(at::kCPU, at::kLong), /*batch_first=*/true, /*enforce_sorted=*/false);
+  const auto packed = rnn::pack_padded_sequence(x, lengths.to(at::kCPU, at::kLong),
+                                                /*batch_first=*/true, /*enforce_sorted=*/false);
   Encoded out;
   const auto unpacked = [&](const rnn::PackedSequence& states) {
-    return std::get<0>(rnn::pad_packed_sequence(states, /*batch_first=*/true, /*padding_value=*/0.0, x.size(1)));
+    return std::get<0>(
+        rnn::pad_packed_sequence(states, /*batch_first=*/true, /*padding_value=*/0.0, x.size(1)));
   };
   if (gru_) {
     const auto [states, hidden] = gru_->forward_with_packed_input(packed);

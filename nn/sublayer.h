@@ -1,17 +1,19 @@
-// The ends of a Transformer's sublayers as one autograd node each: product, bias, dropout, residual and layer norm share their
-// sweeps over memory, and no mask is kept. On the CPU, for float and double; elsewhere libtorch's operations one by one.
+// The ends of a Transformer's sublayers as one autograd node each: product, bias, dropout, residual
+// and layer norm share their sweeps over memory, and no mask is kept. On the CPU, for float and
+// double; elsewhere libtorch's operations one by one.
 #pragma once
 
 #include <torch/nn.h>
 
 namespace fovea::nn {
 
-// norm(x + dropout(linear(y))). Shapes [..., width]; dropout is the probability to drop, 0 when not training.
-at::Tensor project_add_norm(const at::Tensor& x, const at::Tensor& y, torch::nn::Linear& linear, torch::nn::LayerNorm& norm,
-                            double dropout);
+// norm(x + dropout(linear(y))). Shapes [..., width]; dropout is the probability to drop, 0 when not
+// training.
+at::Tensor project_add_norm(const at::Tensor& x, const at::Tensor& y, torch::nn::Linear& linear,
+                            torch::nn::LayerNorm& norm, double dropout);
 
 // norm(x + dropout(out(dropout(relu(in(x)))))).
-at::Tensor feed_forward_add_norm(const at::Tensor& x, torch::nn::Linear& in, torch::nn::Linear& out, torch::nn::LayerNorm& norm,
-                                 double dropout);
+at::Tensor feed_forward_add_norm(const at::Tensor& x, torch::nn::Linear& in, torch::nn::Linear& out,
+                                 torch::nn::LayerNorm& norm, double dropout);
 
 }  // namespace fovea::nn

@@ -20,7 +20,8 @@ EncoderImpl::EncoderImpl(const LayerOptions& layer, int64_t n, bool final_norm) 
 }
 
 at::Tensor EncoderImpl::forward(at::Tensor x, const Attention& attention) {
-  for (size_t i = 0; i < layers->size(); ++i) x = layer(static_cast<int64_t>(i)).forward(x, attention);
+  for (size_t i = 0; i < layers->size(); ++i)
+    x = layer(static_cast<int64_t>(i)).forward(x, attention);
   return norm ? norm(x) : x;
 }
 
@@ -30,13 +31,17 @@ DecoderImpl::DecoderImpl(const LayerOptions& layer, int64_t n, bool final_norm) 
   if (final_norm) norm = register_norm(*this, layer.width);
 }
 
-at::Tensor DecoderImpl::forward(at::Tensor x, const at::Tensor& memory, const Attention& self, const Attention& cross) {
-  for (size_t i = 0; i < layers->size(); ++i) x = layer(static_cast<int64_t>(i)).forward(x, memory, self, cross);
+at::Tensor DecoderImpl::forward(at::Tensor x, const at::Tensor& memory, const Attention& self,
+                                const Attention& cross) {
+  for (size_t i = 0; i < layers->size(); ++i)
+    x = layer(static_cast<int64_t>(i)).forward(x, memory, self, cross);
   return norm ? norm(x) : x;
 }
 
 DecoderCache DecoderImpl::start(const at::Tensor& memory, const at::Tensor& lengths) {
-  DecoderCache cache{.self = std::vector<StepCache>(layers->size()), .memory = {}, .readers = Readers(memory.size(0), lengths)};
+  DecoderCache cache{.self = std::vector<StepCache>(layers->size()),
+                     .memory = {},
+                     .readers = Readers(memory.size(0), lengths)};
   for (size_t i = 0; i < layers->size(); ++i) {
     cache.memory.push_back(layer(static_cast<int64_t>(i)).multihead_attn->project(memory, memory));
   }
@@ -59,7 +64,8 @@ TransformerImpl::TransformerImpl(const TransformerOptions& o) {
   }
 }
 
-at::Tensor TransformerImpl::forward(const at::Tensor& source, const at::Tensor& target, const at::Tensor& source_lengths) {
+at::Tensor TransformerImpl::forward(const at::Tensor& source, const at::Tensor& target,
+                                    const at::Tensor& source_lengths) {
   const Attention seen{.key_lengths = source_lengths};
   return decoder->forward(target, encoder->forward(source, seen), {.structure = Causal{}}, seen);
 }
@@ -67,7 +73,8 @@ at::Tensor TransformerImpl::forward(const at::Tensor& source, const at::Tensor& 
 at::Tensor position_encoding(int64_t positions, int64_t width) {
   const at::Tensor position = at::arange(positions, at::kDouble).unsqueeze(1);
   const at::Tensor even = at::arange(0, width, 2, at::kDouble);
-  const at::Tensor angle = position * at::exp(even * (-std::log(10000.0) / static_cast<double>(width)));
+  const at::Tensor angle =
+      position * at::exp(even * (-std::log(10000.0) / static_cast<double>(width)));
   at::Tensor table = at::zeros({positions, width}, at::kDouble);
   table.slice(1, 0, width, 2).copy_(at::sin(angle));
   table.slice(1, 1, width, 2).copy_(at::cos(angle).narrow(1, 0, width / 2));

@@ -10,7 +10,8 @@
 namespace fovea::systems {
 namespace {
 
-// The numbers of metrics.jsonl against the epoch, one plot for the loss and one for the validation metrics.
+// The numbers of metrics.jsonl against the epoch, one plot for the loss and one for the validation
+// metrics.
 std::vector<explain::Plot> learning_curves(const std::string& lines) {
   explain::Curve loss{.label = "training loss", .x = {}, .y = {}, .upper = {}, .names = {}};
   std::map<std::string, explain::Curve> validation;
@@ -82,7 +83,10 @@ Json describe(const System& system) {
   const Settings settings = system.settings();
   const Json defaults = settings.json();
   for (const Option& option : settings.declared())
-    options.push_back({{"name", option.name}, {"default", defaults.at(option.name)}, {"type", option.describe_type()}, {"help", option.help}});
+    options.push_back({{"name", option.name},
+                       {"default", defaults.at(option.name)},
+                       {"type", option.describe_type()},
+                       {"help", option.help}});
   return {{"name", info.name},
           {"number", info.number},
           {"title", info.title},

@@ -10,7 +10,8 @@
 namespace fovea::systems {
 namespace {
 
-// A function's static: constructed before the first system registers itself. A deque keeps addresses.
+// A function's static: constructed before the first system registers itself. A deque keeps
+// addresses.
 std::deque<System>& registry() {
   static std::deque<System> systems;
   return systems;
@@ -35,7 +36,8 @@ const System& find(const std::string& name) {
     if (system->info.name == name) return *system;
     names.push_back(system->info.name);
   }
-  throw UsageError(fmt::format("no system '{}'{}; `fovea list` shows them all", name, data::did_you_mean(name, names)));
+  throw UsageError(fmt::format("no system '{}'{}; `fovea list` shows them all", name,
+                               data::did_you_mean(name, names)));
 }
 
 Settings System::settings() const {

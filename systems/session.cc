@@ -21,7 +21,9 @@ constexpr const char* kConfig = "config.json";
 constexpr const char* kModel = "model.safetensors";
 constexpr int kConfigVersion = 1;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 torch::Device device_of(const std::string& name) {
   torch::Device device = torch::kCPU;
@@ -65,7 +67,8 @@ Settings settings_of(const System& system, const TrainRequest& request) {
   Settings settings = system.settings();
   for (const std::string& assignment : request.set) settings.set(assignment);
   if (request.epochs) {
-    if (!system.recipe) throw UsageError(fmt::format("--epochs: {} does not learn in epochs", system.info.name));
+    if (!system.recipe)
+      throw UsageError(fmt::format("--epochs: {} does not learn in epochs", system.info.name));
     settings.set("epochs", std::to_string(*request.epochs));
   }
   return settings;
@@ -76,10 +79,13 @@ Json read_config(const RunFolder& folder) {
   try {
     config = Json::parse(folder.read(kConfig));
   } catch (const Json::exception& error) {
-    throw InvalidArgument(fmt::format("{}: not JSON: {}", (folder / kConfig).string(), error.what()));
+    throw InvalidArgument(
+        fmt::format("{}: not JSON: {}", (folder / kConfig).string(), error.what()));
   }
-  if (!config.is_object() || config.value("version", 0) != kConfigVersion || !config.contains("system"))
-    throw InvalidArgument(fmt::format("{}: expected a run of version {}", (folder / kConfig).string(), kConfigVersion));
+  if (!config.is_object() || config.value("version", 0) != kConfigVersion ||
+      !config.contains("system"))
+    throw InvalidArgument(fmt::format("{}: expected a run of version {}",
+                                      (folder / kConfig).string(), kConfigVersion));
   return config;
 }
 
@@ -93,7 +99,9 @@ Source source_of(const Json& config) {
 Json config_of(const TrainRequest& request, const Member& member, const Settings& settings) {
   return {{"version", kConfigVersion},
           {"system", request.system},
-          {"data", request.data.empty() ? Json(nullptr) : Json(std::filesystem::absolute(request.data).lexically_normal().string())},
+          {"data", request.data.empty()
+                       ? Json(nullptr)
+                       : Json(std::filesystem::absolute(request.data).lexically_normal().string())},
           {"seed", member.seed},
           {"data_seed", request.data_seed},
           {"fold", member.fold},
@@ -107,11 +115,13 @@ Json config_of(const TrainRequest& request, const Member& member, const Settings
 void check_resumable(const RunFolder& folder, const Json& before, const Json& now) {
   for (const char* field : {"system", "data", "seed", "data_seed", "fold", "folds"})
     if (before.at(field) != now.at(field))
-      throw UsageError(fmt::format("--resume: {} was started with {} {}, not {}", folder.path().string(), field,
-                                   before.at(field).dump(), now.at(field).dump()));
+      throw UsageError(fmt::format("--resume: {} was started with {} {}, not {}",
+                                   folder.path().string(), field, before.at(field).dump(),
+                                   now.at(field).dump()));
   for (const auto& [name, value] : now.at("options").items())
     if (name != "epochs" && before.at("options").value(name, Json()) != value)
-      throw UsageError(fmt::format("--resume: {} was started with {}={}, not {}", folder.path().string(), name,
+      throw UsageError(fmt::format("--resume: {} was started with {}={}, not {}",
+                                   folder.path().string(), name,
                                    before.at("options").value(name, Json()).dump(), value.dump()));
 }
 
@@ -130,15 +140,20 @@ Assets read_assets(const RunFolder& folder, const Json& config) {
   assets.facts = config.at("facts");
   for (const auto& name : config.at("files")) {
     const std::string file = name.get<std::string>();
-    if (file.find('/') != std::string::npos) throw InvalidArgument(fmt::format("{}: '{}' is not a file of the run", (folder / kConfig).string(), file));
+    if (file.find('/') != std::string::npos)
+      throw InvalidArgument(
+          fmt::format("{}: '{}' is not a file of the run", (folder / kConfig).string(), file));
     assets.files[file] = folder.read(file);
   }
   return assets;
 }
 
-Json report(const Json& config, const std::string& data, const std::string& split, const Evaluation& evaluation, double seconds) {
+Json report(const Json& config, const std::string& data, const std::string& split,
+            const Evaluation& evaluation, double seconds) {
   return {{"system", config.at("system")},
-          {"data", !data.empty() ? Json(data) : config.at("data").is_null() ? Json("generated") : config.at("data")},
+          {"data", !data.empty()                 ? Json(data)
+                   : config.at("data").is_null() ? Json("generated")
+                                                 : config.at("data")},
           {"split", split},
           {"items", evaluation.items},
           {"seed", config.at("seed")},
@@ -159,7 +174,8 @@ Json summary(const std::vector<Json>& reports) {
       double sum = 0, squares = 0;
       for (const Json& one : reports) sum += one.at(part).at(name).get<double>();
       const auto n = static_cast<double>(reports.size());
-      for (const Json& one : reports) squares += std::pow(one.at(part).at(name).get<double>() - sum / n, 2);
+      for (const Json& one : reports)
+        squares += std::pow(one.at(part).at(name).get<double>() - sum / n, 2);
       out[part][name] = sum / n;
       out["spread"][part][name] = reports.size() > 1 ? std::sqrt(squares / (n - 1)) : 0.0;
     }
@@ -183,8 +199,8 @@ double rank_of(const Setting& setting, const System& system, Task& task) {
   return lower_is_better(found->first) ? found->second : -found->second;
 }
 
-Json train_member(const System& system, const TrainRequest& request, const Member& member, const Settings& settings,
-                  train::Progress& progress) {
+Json train_member(const System& system, const TrainRequest& request, const Member& member,
+                  const Settings& settings, train::Progress& progress) {
   const auto start = Clock::now();  // the report's seconds: reading, training and evaluating
   const RunFolder folder(member.name.empty() ? request.out : request.out / member.name);
   Json config = config_of(request, member, settings);
@@ -219,12 +235,14 @@ Json train_member(const System& system, const TrainRequest& request, const Membe
 std::vector<std::filesystem::path> member_folders(const std::filesystem::path& run) {
   const Json config = read_config(RunFolder(run));
   std::vector<std::filesystem::path> folders;
-  for (const auto& name : config.value("members", Json::array())) folders.push_back(run / name.get<std::string>());
+  for (const auto& name : config.value("members", Json::array()))
+    folders.push_back(run / name.get<std::string>());
   if (folders.empty()) folders.push_back(run);
   return folders;
 }
 
-Run open_member(const std::filesystem::path& path, const std::string& device, int threads, const std::vector<std::string>& set) {
+Run open_member(const std::filesystem::path& path, const std::string& device, int threads,
+                const std::vector<std::string>& set) {
   const RunFolder folder(path);
   Run run;
   run.folder = path;
@@ -234,13 +252,16 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
   settings.restore(run.config.at("options"));
   for (const std::string& assignment : set) settings.set(assignment);
   use_threads(threads);
-  run.setting = std::make_shared<Setting>(Setting{std::move(settings), run.config.at("seed"), device_of(device)});
+  run.setting = std::make_shared<Setting>(
+      Setting{std::move(settings), run.config.at("seed"), device_of(device)});
   if (!folder.has(kModel))
-    throw InvalidArgument(fmt::format("{}: training has not finished: `fovea train … --resume` continues it", path.string()));
+    throw InvalidArgument(fmt::format(
+        "{}: training has not finished: `fovea train … --resume` continues it", path.string()));
   run.task = run.system->make(*run.setting);
   run.task->restore(read_assets(folder, run.config));
   run.model = run.task->build();
-  train::set_weights(*run.model, train::read_tensors((folder / kModel).string()).tensors, (folder / kModel).string());
+  train::set_weights(*run.model, train::read_tensors((folder / kModel).string()).tensors,
+                     (folder / kModel).string());
   run.model->to(run.setting->device);
   run.model->eval();
   return run;
@@ -251,12 +272,16 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
 Json train(const TrainRequest& request, train::Progress& progress) {
   const System& system = find(request.system);
   const Settings settings = settings_of(system, request);
-  if (request.seeds < 1) throw UsageError(fmt::format("--seeds {}: expected at least 1", request.seeds));
-  if (request.folds == 1 || request.folds < 0) throw UsageError(fmt::format("--folds {}: expected at least 2", request.folds));
+  if (request.seeds < 1)
+    throw UsageError(fmt::format("--seeds {}: expected at least 1", request.seeds));
+  if (request.folds == 1 || request.folds < 0)
+    throw UsageError(fmt::format("--folds {}: expected at least 2", request.folds));
   use_threads(request.threads);
   const RunFolder folder(request.out);
   if (folder.has(kConfig) && !request.resume && !request.overwrite)
-    throw UsageError(fmt::format("{}: holds a run already: --resume continues it, --overwrite replaces it", request.out.string()));
+    throw UsageError(
+        fmt::format("{}: holds a run already: --resume continues it, --overwrite replaces it",
+                    request.out.string()));
   if (request.overwrite && folder.has(kConfig)) std::filesystem::remove_all(request.out);
 
   const train::InterruptGuard guard;
@@ -275,7 +300,8 @@ Json train(const TrainRequest& request, train::Progress& progress) {
   return out;
 }
 
-Run open(const std::filesystem::path& path, const std::string& device, int threads, const std::vector<std::string>& set) {
+Run open(const std::filesystem::path& path, const std::string& device, int threads,
+         const std::vector<std::string>& set) {
   const auto folders = member_folders(path);
   auto best = folders.front();
   for (const auto& folder : folders)
@@ -288,8 +314,8 @@ void predict(Run& run, Input input, std::ostream& out) {
   run.task->predict(input, out);
 }
 
-Json evaluate(const std::filesystem::path& path, const std::string& data, const std::string& split, const std::string& device,
-              int threads, const std::vector<std::string>& set) {
+Json evaluate(const std::filesystem::path& path, const std::string& data, const std::string& split,
+              const std::string& device, int threads, const std::vector<std::string>& set) {
   Split wanted;
   try {
     wanted = data::split_from_name(split);
@@ -297,7 +323,8 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     throw UsageError(std::string("--") + error.what());
   }
   if (!data.empty() && wanted != Split::kTest)
-    throw UsageError("--split: --data brings items of its own, which are all test items; leave --split out");
+    throw UsageError(
+        "--split: --data brings items of its own, which are all test items; leave --split out");
   std::vector<Json> reports;
   for (const auto& folder : member_folders(path)) {
     Run run = open_member(folder, device, threads, set);
@@ -307,7 +334,8 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     run.task->read(source);
     const torch::NoGradGuard guard;
     const Evaluation evaluation = run.task->evaluate(wanted);
-    reports.push_back(report(run.config, data, data::name_of(wanted), evaluation, seconds_since(start)));
+    reports.push_back(
+        report(run.config, data, data::name_of(wanted), evaluation, seconds_since(start)));
   }
   return reports.size() == 1 ? reports.front() : summary(reports);
 }

@@ -21,22 +21,23 @@ namespace fovea::systems {
 
 struct TrainRequest {
   std::string system = {};
-  std::string data = {};           // a path; empty: the system's generator
-  std::vector<std::string> set = {};  // "name=value"
+  std::string data = {};               // a path; empty: the system's generator
+  std::vector<std::string> set = {};   // "name=value"
   std::optional<int64_t> epochs = {};  // short for set "epochs=…"
-  uint64_t seed = 1;               // initial weights, order, dropout
-  uint64_t data_seed = 1;          // generated items and splits
-  int64_t seeds = 1;               // repeated runs: seed, seed + 1, …
-  int64_t folds = 0;               // cross-validation: one run for each fold (and seed)
-  int threads = 0;                 // 0: as many as libtorch takes
+  uint64_t seed = 1;                   // initial weights, order, dropout
+  uint64_t data_seed = 1;              // generated items and splits
+  int64_t seeds = 1;                   // repeated runs: seed, seed + 1, …
+  int64_t folds = 0;                   // cross-validation: one run for each fold (and seed)
+  int threads = 0;                     // 0: as many as libtorch takes
   std::string device = "cpu";
   std::filesystem::path out = {};
-  bool resume = false;             // go on with what is in `out`, or start where nothing is
-  bool overwrite = false;          // replace what is in `out`
+  bool resume = false;     // go on with what is in `out`, or start where nothing is
+  bool overwrite = false;  // replace what is in `out`
   double save_every_seconds = 20;
 };
 
-// Trains and leaves a RUN. Returns what `evaluate` says of the test split; with several seeds or folds, their means.
+// Trains and leaves a RUN. Returns what `evaluate` says of the test split; with several seeds or
+// folds, their means.
 Json train(const TrainRequest&, train::Progress&);
 
 // A RUN opened for use.
@@ -53,10 +54,12 @@ struct Run {
 Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0,
          const std::vector<std::string>& set = {});
 
-// {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}; of several seeds or folds the means, with
-// "spread" (standard deviations) and "runs" besides. `data` empty: the run's own.
-Json evaluate(const std::filesystem::path& folder, const std::string& data, const std::string& split,
-              const std::string& device = "cpu", int threads = 0, const std::vector<std::string>& set = {});
+// {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}; of several seeds
+// or folds the means, with "spread" (standard deviations) and "runs" besides. `data` empty: the
+// run's own.
+Json evaluate(const std::filesystem::path& folder, const std::string& data,
+              const std::string& split, const std::string& device = "cpu", int threads = 0,
+              const std::vector<std::string>& set = {});
 
 // One answer for each item of the input.
 void predict(Run&, Input input, std::ostream& out);

@@ -1,4 +1,5 @@
-// A system of attention, registered once: `list`, `train`, `evaluate`, `predict`, `explain` and `tour` then work on it.
+// A system of attention, registered once: `list`, `train`, `evaluate`, `predict`, `explain` and
+// `tour` then work on it.
 //
 //   namespace {
 //   const fovea::systems::Registration registered{{.info = {...}, .options = {...}, .make = ...}};
@@ -38,14 +39,14 @@ struct Info {
   std::string code = {};           // the C++ lines that run it
   Triple triple = {};
   std::vector<std::string> formats = {};  // the data it takes, one line each
-  std::string expect = {};         // the figure to expect, with its source
+  std::string expect = {};                // the figure to expect, with its source
 };
 
 struct System {
   Info info = {};
-  std::vector<Option> options = {};             // its own; the frame adds the recipe's
-  std::optional<train::Recipe> recipe = {};     // how it learns by gradient; none: it does not
-  std::vector<std::string> tour = {};           // settings ("epochs=3") of the tour's short run
+  std::vector<Option> options = {};          // its own; the frame adds the recipe's
+  std::optional<train::Recipe> recipe = {};  // how it learns by gradient; none: it does not
+  std::vector<std::string> tour = {};        // settings ("epochs=3") of the tour's short run
   std::function<std::unique_ptr<Task>(const Setting&)> make = {};
 
   // Every option a user may set.

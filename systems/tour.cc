@@ -45,7 +45,8 @@ constexpr const char* kEquation =
     "<mo "
     "stretchy=\"false\">(</mo><msub><mi>q</mi><mi>i</mi></msub><mo>,</mo><msub><mi>k</mi><mi>j</"
     "mi></msub>"
-    "<mo stretchy=\"false\">)</mo><mspace width=\"0.4em\"/><mtext>over</mtext><mspace width=\"0.4em\"/><mi>j</mi><mo>∈</mo><mi>N</mi><mo "
+    "<mo stretchy=\"false\">)</mo><mspace width=\"0.4em\"/><mtext>over</mtext><mspace "
+    "width=\"0.4em\"/><mi>j</mi><mo>∈</mo><mi>N</mi><mo "
     "stretchy=\"false\">(</mo><mi>i</mi>"
     "<mo stretchy=\"false\">)</mo><mo stretchy=\"false\">)</mo></math>";
 constexpr const char* kCode =
@@ -124,7 +125,8 @@ std::string still_of(const std::vector<explain::Section>& sections) {
   constexpr size_t kPanels = 3;
   std::vector<explain::Explanation> panels;
   for (const explain::Section& section : sections) {
-    const auto found = std::find_if(section.explanations.begin(), section.explanations.end(), explain::is_still);
+    const auto found =
+        std::find_if(section.explanations.begin(), section.explanations.end(), explain::is_still);
     if (found != section.explanations.end() && panels.size() < kPanels) panels.push_back(*found);
   }
   return panels.empty() ? "" : explain::still_svg(panels);
@@ -164,7 +166,8 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   options.introduction.equation = kEquation;
   options.introduction.code = kCode;
   explain::write_file(result.page, explain::html_report(sections, options));
-  if (const std::string still = still_of(sections); !still.empty()) explain::write_file(request.out / "picture.svg", still);
+  if (const std::string still = still_of(sections); !still.empty())
+    explain::write_file(request.out / "picture.svg", still);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -30,7 +30,10 @@ Document TextTask::parse(std::string_view line, const std::string& name, size_t 
     start = tab + 1;
   }
   if (parts_.aspects) {
-    if (cells.size() > 2) throw data::FileError(name, number, fmt::format("{} columns, expected 1 or 2 (text, or aspect<TAB>text)", cells.size()));
+    if (cells.size() > 2)
+      throw data::FileError(
+          name, number,
+          fmt::format("{} columns, expected 1 or 2 (text, or aspect<TAB>text)", cells.size()));
     if (cells.size() == 2) {
       out.aspect = cells[0];
       cells.erase(cells.begin());
@@ -40,10 +43,12 @@ Document TextTask::parse(std::string_view line, const std::string& name, size_t 
   return out;
 }
 
-// The words with the largest share in the answer, largest first: the mean over heads, times the sentence's weight.
+// The words with the largest share in the answer, largest first: the mean over heads, times the
+// sentence's weight.
 std::string TextTask::carried(const std::vector<Words>& sentences, const Look& look) const {
   std::vector<float> shares = to_floats(look.words.mean(0));
-  const std::vector<float> of_sentence = look.sentences.defined() ? to_floats(look.sentences) : std::vector<float>();
+  const std::vector<float> of_sentence =
+      look.sentences.defined() ? to_floats(look.sentences) : std::vector<float>();
   Words words;
   for (size_t s = 0; s < sentences.size(); ++s) {
     for (const std::string& word : sentences[s]) {
@@ -54,12 +59,16 @@ std::string TextTask::carried(const std::vector<Words>& sentences, const Look& l
   std::vector<size_t> order(words.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const size_t count = std::min(order.size(), kCarryingWords);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), [&](size_t a, size_t b) {
-    return std::abs(shares[a]) != std::abs(shares[b]) ? std::abs(shares[a]) > std::abs(shares[b]) : a < b;
-  });
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](size_t a, size_t b) {
+                      return std::abs(shares[a]) != std::abs(shares[b])
+                                 ? std::abs(shares[a]) > std::abs(shares[b])
+                                 : a < b;
+                    });
   std::string out;
   for (size_t i = 0; i < count; ++i)
-    if (shares[order[i]] != 0) out += fmt::format("{}{}:{:.3f}", out.empty() ? "" : " ", words[order[i]], shares[order[i]]);
+    if (shares[order[i]] != 0)
+      out += fmt::format("{}{}:{:.3f}", out.empty() ? "" : " ", words[order[i]], shares[order[i]]);
   return out;
 }
 
@@ -69,7 +78,8 @@ void TextTask::predict(Input input, std::ostream& out) {
     const Encoded encoded = encode(document);
     const Answer answer = model_->answer(batch({&encoded}), Want::kLook);
     const at::Tensor p = answer.logits.softmax(1)[0].cpu();
-    out << fmt::format("{}\t{:.4f}\t{}", names_[static_cast<size_t>(p.argmax().item<int64_t>())], p.max().item<double>(), carried(sentences_of(document), answer.look));
+    out << fmt::format("{}\t{:.4f}\t{}", names_[static_cast<size_t>(p.argmax().item<int64_t>())],
+                       p.max().item<double>(), carried(sentences_of(document), answer.look));
     if (encoded.aspect == data::kUnk) out << "\taspect '" << document.aspect << "' is unknown";
     out << '\n' << std::flush;
   });
@@ -80,17 +90,24 @@ explain::Explanation TextTask::picture(Document document, const std::string& tit
   const Encoded encoded = encode(document);
   const Answer answer = model_->answer(batch({&encoded}), Want::kLook);
   const at::Tensor p = answer.logits.softmax(1)[0].cpu();
-  Shown shown{.title = title, .truth_words = document.truth_words, .truth_sentences = document.truth_sentences};
+  Shown shown{.title = title,
+              .truth_words = document.truth_words,
+              .truth_sentences = document.truth_sentences};
   shown.sentences = sentences_of(document);
-  shown.outcome = fmt::format("{}, p = {:.3f}", names_[static_cast<size_t>(p.argmax().item<int64_t>())], p.max().item<double>());
+  shown.outcome =
+      fmt::format("{}, p = {:.3f}", names_[static_cast<size_t>(p.argmax().item<int64_t>())],
+                  p.max().item<double>());
   if (!document.label.empty()) shown.outcome += fmt::format(" (true: {})", document.label);
   explain::Explanation out = heat_map(shown, answer.look);
   if (!document.aspect.empty()) out.title += fmt::format(", asked about \"{}\"", document.aspect);
-  if (encoded.aspect == data::kUnk) out.notes.push_back(fmt::format("The aspect \"{}\" was never seen in training: its vector is zero.", document.aspect));
+  if (encoded.aspect == data::kUnk)
+    out.notes.push_back(fmt::format(
+        "The aspect \"{}\" was never seen in training: its vector is zero.", document.aspect));
   std::string unknown;
   for (const Words& sentence : shown.sentences)
     for (const std::string& word : sentence)
-      if (vocabulary_.id(word) == data::kUnk && unknown.size() < 100) unknown += (unknown.empty() ? "" : ", ") + word;
+      if (vocabulary_.id(word) == data::kUnk && unknown.size() < 100)
+        unknown += (unknown.empty() ? "" : ", ") + word;
   if (!unknown.empty()) out.notes.push_back("Words never seen in training: " + unknown + ".");
   return out;
 }
@@ -99,7 +116,8 @@ std::vector<explain::Explanation> TextTask::explain(Input* input) {
   std::vector<explain::Explanation> out;
   if (input) {
     data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
-      if (out.size() < kShownLines) out.push_back(picture(parse(line, input->name, number), fmt::format("Line {}", number)));
+      if (out.size() < kShownLines)
+        out.push_back(picture(parse(line, input->name, number), fmt::format("Line {}", number)));
     });
     if (out.empty()) throw data::FileError(input->name, 0, "no lines, expected at least one");
     return out;
@@ -108,7 +126,8 @@ std::vector<explain::Explanation> TextTask::explain(Input* input) {
   for (size_t i = 0; i < std::min(kShownItems, splits_.test.size()); ++i) {
     // Spread over the split: files are often sorted by class.
     const size_t at = i * splits_.test.size() / kShownItems;
-    out.push_back(picture(corpus_.documents[static_cast<size_t>(splits_.test[at])], fmt::format("Test document {}", at + 1)));
+    out.push_back(picture(corpus_.documents[static_cast<size_t>(splits_.test[at])],
+                          fmt::format("Test document {}", at + 1)));
   }
   return out;
 }

@@ -32,12 +32,19 @@ std::vector<std::string> columns_of(std::string_view line) {
 
 Document from_json(std::string_view line, const std::string& path, size_t number) {
   const Json item = Json::parse(line, nullptr, false);
-  const auto wrong = [&]() { return FileError(path, number, fmt::format("expected {{\"label\": …, \"text\": \"…\"}}, found {}", data::shown(line))); };
+  const auto wrong = [&]() {
+    return FileError(
+        path, number,
+        fmt::format("expected {{\"label\": …, \"text\": \"…\"}}, found {}", data::shown(line)));
+  };
   if (!item.is_object() || !item.contains("label") || !item.contains("text")) throw wrong();
   Document out;
-  if (item["label"].is_string()) out.label = item["label"].get<std::string>();
-  else if (item["label"].is_number()) out.label = item["label"].dump();
-  else throw wrong();
+  if (item["label"].is_string())
+    out.label = item["label"].get<std::string>();
+  else if (item["label"].is_number())
+    out.label = item["label"].dump();
+  else
+    throw wrong();
   if (item["text"].is_string()) {
     out.texts = {item["text"].get<std::string>()};
   } else if (item["text"].is_array()) {
@@ -55,10 +62,14 @@ Document from_json(std::string_view line, const std::string& path, size_t number
   return out;
 }
 
-Document from_columns(std::string_view line, Columns columns, const std::string& path, size_t number) {
+Document from_columns(std::string_view line, Columns columns, const std::string& path,
+                      size_t number) {
   std::vector<std::string> cells = columns_of(line);
   const auto expect = [&](bool right, const char* what) {
-    if (!right) throw FileError(path, number, fmt::format("{} columns, expected {}: {}", cells.size(), what, data::shown(line)));
+    if (!right)
+      throw FileError(
+          path, number,
+          fmt::format("{} columns, expected {}: {}", cells.size(), what, data::shown(line)));
   };
   Document out;
   switch (columns) {
@@ -90,7 +101,9 @@ Document from_spaced(std::string_view line) {
 
 std::string polarity(const Document& document, double above, const std::string& path) {
   const double value = data::parse_number(document.label, "label", path, document.line);
-  if (value == above) throw FileError(path, document.line, fmt::format("label {}, expected above or below {}", document.label, above));
+  if (value == above)
+    throw FileError(path, document.line,
+                    fmt::format("label {}, expected above or below {}", document.label, above));
   return value > above ? "positive" : "negative";
 }
 
@@ -102,15 +115,20 @@ std::vector<Document> read_documents(const std::string& path, const ReadRequest&
   data::each_line(std::string_view(text), path, [&](size_t number, std::string_view line) {
     if (form == Form::kUnknown) {
       const auto tabs = std::count(line.begin(), line.end(), '\t');
-      form = line.starts_with('{') ? Form::kJson : tabs == 0 && columns == Columns::kAuto ? Form::kSpaced : Form::kTabbed;
-      if (columns == Columns::kAuto) columns = tabs > 1 ? Columns::kLabelIdSentences : Columns::kLabelText;
+      form = line.starts_with('{')                    ? Form::kJson
+             : tabs == 0 && columns == Columns::kAuto ? Form::kSpaced
+                                                      : Form::kTabbed;
+      if (columns == Columns::kAuto)
+        columns = tabs > 1 ? Columns::kLabelIdSentences : Columns::kLabelText;
     }
     Document document = form == Form::kJson     ? from_json(line, path, number)
                         : form == Form::kSpaced ? from_spaced(line)
                                                 : from_columns(line, columns, path, number);
     document.line = number;
-    if (document.label.empty()) throw FileError(path, number, fmt::format("expected a label, found {}", data::shown(line)));
-    if (!std::isnan(request.positive_above)) document.label = polarity(document, request.positive_above, path);
+    if (document.label.empty())
+      throw FileError(path, number, fmt::format("expected a label, found {}", data::shown(line)));
+    if (!std::isnan(request.positive_above))
+      document.label = polarity(document, request.positive_above, path);
     out.push_back(std::move(document));
   });
   return out;
@@ -121,12 +139,18 @@ std::string part_file(const fs::path& path, const std::string& part) {
   const bool folder = fs::is_directory(path);
   const std::string start = (folder ? part : path.filename().string() + "." + part) + ".";
   std::vector<std::string> found;
-  const fs::path where = folder ? path : path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const fs::path where = folder                   ? path
+                         : path.has_parent_path() ? path.parent_path()
+                                                  : fs::path(".");
   if (fs::is_directory(where))
     for (const auto& entry : fs::directory_iterator(where))
-      if (entry.path().filename().string().starts_with(start) && entry.is_regular_file()) found.push_back(entry.path().string());
+      if (entry.path().filename().string().starts_with(start) && entry.is_regular_file())
+        found.push_back(entry.path().string());
   std::sort(found.begin(), found.end());
-  if (found.size() > 1) throw FileError(path.string(), 0, fmt::format("both {} and {} could be its {} part, expected one", found[0], found[1], part));
+  if (found.size() > 1)
+    throw FileError(
+        path.string(), 0,
+        fmt::format("both {} and {} could be its {} part, expected one", found[0], found[1], part));
   return found.empty() ? "" : found[0];
 }
 
@@ -138,7 +162,9 @@ std::string key_of(const Document& document) {
 
 // 0 to 9 where ids are Pang & Lee's cv000 … cv999; otherwise -1.
 int64_t published_fold(const std::string& id) {
-  const bool matches = id.size() >= 5 && id.starts_with("cv") && std::all_of(id.begin() + 2, id.begin() + 5, [](char c) { return c >= '0' && c <= '9'; });
+  const bool matches =
+      id.size() >= 5 && id.starts_with("cv") &&
+      std::all_of(id.begin() + 2, id.begin() + 5, [](char c) { return c >= '0' && c <= '9'; });
   return matches ? id[2] - '0' : -1;
 }
 
@@ -146,7 +172,8 @@ int64_t published_fold(const std::string& id) {
 void set_aside(data::Splits& splits, uint64_t seed) {
   data::Random random(data::mix(seed, 0x7A11));
   random.shuffle(splits.train);
-  const auto count = static_cast<std::ptrdiff_t>(std::lround(kValidationShare * static_cast<double>(splits.train.size())));
+  const auto count = static_cast<std::ptrdiff_t>(
+      std::lround(kValidationShare * static_cast<double>(splits.train.size())));
   splits.validation.assign(splits.train.end() - count, splits.train.end());
   splits.train.resize(splits.train.size() - static_cast<size_t>(count));
   std::sort(splits.train.begin(), splits.train.end());
@@ -160,9 +187,12 @@ void split_one_file(Corpus& corpus, const Source& source) {
     std::iota(corpus.splits.test.begin(), corpus.splits.test.end(), 0);
     return;
   }
-  if (source.folds == 10 && std::all_of(all.begin(), all.end(), [](const Document& d) { return published_fold(d.id) >= 0; })) {
+  if (source.folds == 10 && std::all_of(all.begin(), all.end(), [](const Document& d) {
+        return published_fold(d.id) >= 0;
+      })) {
     for (size_t i = 0; i < all.size(); ++i)
-      (published_fold(all[i].id) == source.fold ? corpus.splits.test : corpus.splits.train).push_back(static_cast<int64_t>(i));
+      (published_fold(all[i].id) == source.fold ? corpus.splits.test : corpus.splits.train)
+          .push_back(static_cast<int64_t>(i));
     set_aside(corpus.splits, source.seed);
     return;
   }
@@ -171,8 +201,13 @@ void split_one_file(Corpus& corpus, const Source& source) {
     labels.push_back(document.label);
     keys.push_back(key_of(document));
   }
-  corpus.splits = data::split(static_cast<int64_t>(all.size()), {.validation = kValidationShare, .fold = source.fold, .folds = source.folds, .seed = source.seed,
-                                                                 .keys = keys, .classes = data::classes_of(labels).of});
+  corpus.splits =
+      data::split(static_cast<int64_t>(all.size()), {.validation = kValidationShare,
+                                                     .fold = source.fold,
+                                                     .folds = source.folds,
+                                                     .seed = source.seed,
+                                                     .keys = keys,
+                                                     .classes = data::classes_of(labels).of});
 }
 
 void read_parts(Corpus& corpus, const ReadRequest& request) {
@@ -184,14 +219,22 @@ void read_parts(Corpus& corpus, const ReadRequest& request) {
     }
   };
   const std::string test = part_file(source.path, "test");
-  if (test.empty()) throw FileError(source.path, 0, "no part called test, expected train.* and test.* (and perhaps dev.* or val.*)");
-  if (source.folds > 0) throw FileError(source.path, 0, "--folds: this data has a test part of its own; give one file to cross-validate");
+  if (test.empty())
+    throw FileError(
+        source.path, 0,
+        "no part called test, expected train.* and test.* (and perhaps dev.* or val.*)");
+  if (source.folds > 0)
+    throw FileError(
+        source.path, 0,
+        "--folds: this data has a test part of its own; give one file to cross-validate");
   if (!source.all_test) {
     add(part_file(source.path, "train"), corpus.splits.train);
     std::string validation = part_file(source.path, "dev");
     if (validation.empty()) validation = part_file(source.path, "val");
-    if (!validation.empty()) add(validation, corpus.splits.validation);
-    else set_aside(corpus.splits, source.seed);
+    if (!validation.empty())
+      add(validation, corpus.splits.validation);
+    else
+      set_aside(corpus.splits, source.seed);
   }
   add(test, corpus.splits.test);
 }
@@ -224,10 +267,15 @@ Corpus compose_hidden(const std::string& folder, uint64_t seed) {
   const ReadRequest plain{.positive_above = std::nan("")};
   const auto file = [&](const char* name) {
     for (const char* ending : {".all.gz", ".all"})
-      if (const fs::path path = fs::path(folder) / (std::string(name) + ending); fs::is_regular_file(path)) return path.string();
-    throw FileError(folder, 0, fmt::format("no {}.all or {}.all.gz, expected the folder of MR and SUBJ", name, name));
+      if (const fs::path path = fs::path(folder) / (std::string(name) + ending);
+          fs::is_regular_file(path))
+        return path.string();
+    throw FileError(
+        folder, 0,
+        fmt::format("no {}.all or {}.all.gz, expected the folder of MR and SUBJ", name, name));
   };
-  const std::vector<Document> polar = read_documents(file("rt-polarity"), plain), subj = read_documents(file("subj"), plain);
+  const std::vector<Document> polar = read_documents(file("rt-polarity"), plain),
+                              subj = read_documents(file("subj"), plain);
   // What a split may draw from: polar sentences of either class, and filler.
   struct Pool {
     std::vector<std::string> polar[2], filler;
@@ -236,14 +284,18 @@ Corpus compose_hidden(const std::string& folder, uint64_t seed) {
   data::Random random(data::mix(seed, 0x41D));
   const auto deal = [&](std::vector<std::string> all, auto&& place) {
     random.shuffle(all);
-    for (size_t i = 0; i < all.size(); ++i) place(pools[i % 10 < 7 ? 0 : i % 10 == 7 ? 1 : 2]).push_back(std::move(all[i]));
+    for (size_t i = 0; i < all.size(); ++i)
+      place(pools[i % 10 < 7 ? 0 : i % 10 == 7 ? 1 : 2]).push_back(std::move(all[i]));
   };
   std::vector<std::string> of_class[2], filler;
   for (const Document& d : polar) of_class[d.label == "1"].push_back(d.texts[0]);
   for (const Document& d : subj)
     if (d.label == "1") filler.push_back(d.texts[0]);  // 1 is objective
-  for (int label = 0; label < 2; ++label) deal(of_class[label], [label](Pool& pool) -> auto& { return pool.polar[label]; });
-  deal(filler, [](Pool& pool) -> auto& { return pool.filler; });
+  for (int label = 0; label < 2; ++label)
+    deal(
+        of_class[label], [label](Pool & pool) -> auto& { return pool.polar[label]; });
+  deal(
+      filler, [](Pool & pool) -> auto& { return pool.filler; });
 
   Corpus corpus;
   corpus.path = folder;
@@ -254,8 +306,10 @@ Corpus compose_hidden(const std::string& folder, uint64_t seed) {
       document.label = label ? "positive" : "negative";
       const size_t plain_count = 5 + random.below(5), hidden = 1 + random.below(3);
       std::vector<std::pair<std::string, bool>> chosen;
-      for (size_t i = 0; i < plain_count; ++i) chosen.emplace_back(random.choice(pool.filler), false);
-      for (size_t i = 0; i < hidden; ++i) chosen.emplace_back(random.choice(pool.polar[label]), true);
+      for (size_t i = 0; i < plain_count; ++i)
+        chosen.emplace_back(random.choice(pool.filler), false);
+      for (size_t i = 0; i < hidden; ++i)
+        chosen.emplace_back(random.choice(pool.polar[label]), true);
       random.shuffle(chosen);
       for (const auto& [text, truth] : chosen) {
         if (truth) document.truth_sentences.push_back(static_cast<int32_t>(document.texts.size()));

@@ -15,23 +15,30 @@ Learning learning_named(const std::string& name) {
 }
 
 EmbeddingImpl::EmbeddingImpl(const EmbeddingOptions& options) : options_(options) {
-  weight = register_parameter("weight", at::randn({options.words, options.width}) * options.deviation);
+  weight =
+      register_parameter("weight", at::randn({options.words, options.width}) * options.deviation);
   still_ = at::tensor({data::kPad, data::kUnk}, at::kLong);
   const torch::NoGradGuard no_grad;
   weight.index_fill_(0, still_, 0);
-  // A row that gets no gradient is not moved by the optimiser (weight decay aside: the task leaves it off this table).
-  weight.register_hook([this](const at::Tensor& gradient) { return gradient.index_fill(0, still_.to(gradient.device()), 0); });
+  // A row that gets no gradient is not moved by the optimiser (weight decay aside: the task leaves
+  // it off this table).
+  weight.register_hook([this](const at::Tensor& gradient) {
+    return gradient.index_fill(0, still_.to(gradient.device()), 0);
+  });
 }
 
 at::Tensor EmbeddingImpl::forward(const at::Tensor& ids) {
   at::Tensor out = torch::nn::functional::embedding(ids, weight);
   if (!is_training()) return out;
-  if (options_.word_dropout > 0) out = out * at::dropout(at::ones({ids.size(0), 1}, out.options()), options_.word_dropout, true);
+  if (options_.word_dropout > 0)
+    out = out * at::dropout(at::ones({ids.size(0), 1}, out.options()), options_.word_dropout, true);
   return options_.dropout > 0 ? at::dropout(out, options_.dropout, true) : out;
 }
 
 int64_t EmbeddingImpl::begin_with(const Vectors& vectors, const data::Vocabulary& vocabulary) {
-  if (vectors.width != options_.width) throw InvalidArgument(fmt::format("vectors: width {}, expected {}", vectors.width, options_.width));
+  if (vectors.width != options_.width)
+    throw InvalidArgument(
+        fmt::format("vectors: width {}, expected {}", vectors.width, options_.width));
   const torch::NoGradGuard no_grad;
   std::vector<int64_t> still = {data::kPad, data::kUnk};
   for (size_t i = 0; i < vectors.words.size(); ++i) {
@@ -44,12 +51,15 @@ int64_t EmbeddingImpl::begin_with(const Vectors& vectors, const data::Vocabulary
   return static_cast<int64_t>(still.size()) - 2;
 }
 
-at::Tensor packed_weights(const at::Tensor& query, const at::Tensor& key, const Choices& choices, const at::Tensor& offsets) {
+at::Tensor packed_weights(const at::Tensor& query, const at::Tensor& key, const Choices& choices,
+                          const at::Tensor& offsets) {
   const int64_t total = key.size(0), bags = offsets.size(0) - 1;
   if (bags == 0 || total == 0) return at::zeros({query.size(1), total}, query.options());
-  const at::Tensor padded = weights(query, key, choices).weights;  // [bags, heads, queries, longest]
+  const at::Tensor padded =
+      weights(query, key, choices).weights;  // [bags, heads, queries, longest]
   const at::Tensor owner = data::owners(offsets).to(key.device());
-  const at::Tensor place = at::arange(total, owner.options()) - offsets.to(at::kLong).to(key.device()).index_select(0, owner);
+  const at::Tensor place = at::arange(total, owner.options()) -
+                           offsets.to(at::kLong).to(key.device()).index_select(0, owner);
   const at::Tensor rows = padded.flatten(1, 2);  // [bags, heads * queries, longest]
   return rows.permute({0, 2, 1}).index({owner, place}).t().contiguous();
 }

@@ -17,12 +17,13 @@ Learning learning_named(const std::string& name);  // "own", "tuned", "frozen"
 struct EmbeddingOptions {
   int64_t words = 0, width = 0;
   Learning learning = Learning::kOwn;
-  double deviation = 0.1;     // of the first values of words that have no vector given
-  double dropout = 0;         // on single numbers
-  double word_dropout = 0;    // on whole words
+  double deviation = 0.1;   // of the first values of words that have no vector given
+  double dropout = 0;       // on single numbers
+  double word_dropout = 0;  // on whole words
 };
 
-// PAD and UNK are zero and stay so. Frozen: words with a vector given keep it; the others are learned.
+// PAD and UNK are zero and stay so. Frozen: words with a vector given keep it; the others are
+// learned.
 class EmbeddingImpl : public torch::nn::Module {
  public:
   explicit EmbeddingImpl(const EmbeddingOptions& options);

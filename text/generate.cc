@@ -12,20 +12,27 @@ using data::Random;
 using List = std::vector<std::string>;
 
 const List kPolar[2] = {
-    {"awful", "bad", "bland", "boring", "cheap", "clumsy", "cold", "dreadful", "dull", "flat", "grim", "lazy", "lame", "poor", "sloppy", "stale", "tired",
-     "ugly", "weak", "worthless"},
-    {"brilliant", "bright", "charming", "clever", "delightful", "elegant", "excellent", "fine", "fresh", "funny", "good", "great", "lively", "lovely", "moving",
-     "rich", "smart", "splendid", "warm", "wonderful"}};
-const List kThings = {"acting", "cast", "camera", "comedy", "costume", "dialogue", "drama", "ending", "film", "hero", "humour", "music", "opening", "pace", "plot",
-                      "scene", "score", "script", "story", "villain"};
-const List kAspects = {"food",    "service", "price",   "room", "view",  "music", "parking", "coffee", "dessert", "staff",
-                       "kitchen", "menu",    "terrace", "wine", "bread", "bar",   "decor",   "lunch",  "dinner",  "location"};
-const List kPeople = {"teacher", "doctor", "farmer", "driver", "painter", "lawyer", "sailor", "student", "baker", "soldier",
-                      "widow",   "clerk",  "pilot",  "nurse",  "singer",  "guard",  "tailor", "writer",  "banker", "child"};
-const List kDeeds = {"meets",  "follows", "finds",  "calls",   "visits", "leaves", "helps",  "joins",  "watches", "answers",
-                     "drives", "teaches", "phones", "expects", "asks",   "names",  "greets", "passes", "seeks",   "hires"};
-const List kPlaces = {"house",  "city",    "harbour", "village", "school", "station", "market", "church", "office", "garden",
-                      "street", "factory", "library", "kitchen", "forest", "island",  "hotel",  "prison", "museum", "farm"};
+    {"awful",    "bad",   "bland", "boring", "cheap", "clumsy",   "cold",
+     "dreadful", "dull",  "flat",  "grim",   "lazy",  "lame",     "poor",
+     "sloppy",   "stale", "tired", "ugly",   "weak",  "worthless"},
+    {"brilliant", "bright", "charming", "clever",   "delightful", "elegant",  "excellent",
+     "fine",      "fresh",  "funny",    "good",     "great",      "lively",   "lovely",
+     "moving",    "rich",   "smart",    "splendid", "warm",       "wonderful"}};
+const List kThings = {"acting", "cast",  "camera", "comedy", "costume", "dialogue", "drama",
+                      "ending", "film",  "hero",   "humour", "music",   "opening",  "pace",
+                      "plot",   "scene", "score",  "script", "story",   "villain"};
+const List kAspects = {"food",   "service", "price", "room",    "view",   "music",   "parking",
+                       "coffee", "dessert", "staff", "kitchen", "menu",   "terrace", "wine",
+                       "bread",  "bar",     "decor", "lunch",   "dinner", "location"};
+const List kPeople = {"teacher", "doctor", "farmer",  "driver", "painter", "lawyer", "sailor",
+                      "student", "baker",  "soldier", "widow",  "clerk",   "pilot",  "nurse",
+                      "singer",  "guard",  "tailor",  "writer", "banker",  "child"};
+const List kDeeds = {"meets", "follows", "finds",   "calls",  "visits",  "leaves", "helps",
+                     "joins", "watches", "answers", "drives", "teaches", "phones", "expects",
+                     "asks",  "names",   "greets",  "passes", "seeks",   "hires"};
+const List kPlaces = {"house",  "city",   "harbour", "village", "school",  "station", "market",
+                      "church", "office", "garden",  "street",  "factory", "library", "kitchen",
+                      "forest", "island", "hotel",   "prison",  "museum",  "farm"};
 
 const char* name_of(int label) { return label ? "positive" : "negative"; }
 
@@ -33,7 +40,9 @@ Corpus fill(uint64_t seed, uint64_t purpose, const std::function<Document(Random
   constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
   Random random(data::mix(seed, purpose));
   Corpus corpus;
-  for (const auto& [count, split] : {std::pair(kTrain, &corpus.splits.train), std::pair(kValidation, &corpus.splits.validation), std::pair(kTest, &corpus.splits.test)}) {
+  for (const auto& [count, split] :
+       {std::pair(kTrain, &corpus.splits.train), std::pair(kValidation, &corpus.splits.validation),
+        std::pair(kTest, &corpus.splits.test)}) {
     for (int64_t i = 0; i < count; ++i) {
       split->push_back(static_cast<int64_t>(corpus.documents.size()));
       corpus.documents.push_back(make(random));
@@ -51,7 +60,8 @@ Document clauses(Random& random, int count, int negated) {
   for (int i = 0; i < count; ++i) {
     const int polarity = static_cast<int>(random.below(2));
     if (i > 0) text += i + 1 == count ? " and " : " , ";
-    text += "the " + things[static_cast<size_t>(i)] + " was " + (i == negated ? "not " : "") + (random.below(3) == 0 ? "really " : "") + random.choice(kPolar[polarity]);
+    text += "the " + things[static_cast<size_t>(i)] + " was " + (i == negated ? "not " : "") +
+            (random.below(3) == 0 ? "really " : "") + random.choice(kPolar[polarity]);
     positive += i == negated ? 1 - polarity : polarity;
   }
   Document out;
@@ -65,7 +75,9 @@ Document clauses(Random& random, int count, int negated) {
 Corpus generate_reviews(uint64_t seed) {
   return fill(seed, 0x5E7, [](Random& random) {
     const int count = random.below(2) ? 3 : 1;
-    return clauses(random, count, random.below(10) == 0 ? static_cast<int>(random.below(static_cast<uint64_t>(count))) : -1);
+    return clauses(
+        random, count,
+        random.below(10) == 0 ? static_cast<int>(random.below(static_cast<uint64_t>(count))) : -1);
   });
 }
 
@@ -74,14 +86,16 @@ Corpus generate_negation(uint64_t seed) {
     const int meant = static_cast<int>(random.below(2));
     const uint64_t dice = random.below(10);
     const bool both = dice >= 8, first = random.below(2);
-    const bool negated[2] = {both || (dice >= 4 && first), both || (dice >= 4 && !first)};  // none 4, one 4, both 2 of ten
+    const bool negated[2] = {both || (dice >= 4 && first),
+                             both || (dice >= 4 && !first)};  // none 4, one 4, both 2 of ten
     List things = kThings;
     random.shuffle(things);
     Document out;
     out.label = name_of(meant);
     out.texts = {""};
     for (size_t i = 0; i < 2; ++i)
-      out.texts[0] += (i ? " and the " : "the ") + things[i] + " was " + (negated[i] ? "not " : "") + (random.below(3) == 0 ? "really " : "") +
+      out.texts[0] += (i ? " and the " : "the ") + things[i] + " was " +
+                      (negated[i] ? "not " : "") + (random.below(3) == 0 ? "really " : "") +
                       random.choice(kPolar[negated[i] ? 1 - meant : meant]);
     return out;
   });
@@ -95,11 +109,14 @@ Corpus generate_aspects(uint64_t seed) {
     const int asked = static_cast<int>(random.below(2));
     Document out;
     // Always "but": an "and" where they agree would tell the second clause's answer from the first.
-    out.texts = {"the " + aspects[0] + " was " + random.choice(kPolar[first]) + " but the " + aspects[1] + " was " + random.choice(kPolar[second])};
+    out.texts = {"the " + aspects[0] + " was " + random.choice(kPolar[first]) + " but the " +
+                 aspects[1] + " was " + random.choice(kPolar[second])};
     out.aspect = aspects[static_cast<size_t>(asked)];
     out.label = name_of(asked ? second : first);
     out.mixed = first != second;
-    for (int32_t i = 0; i < 4; ++i) out.truth_words.push_back(asked * 5 + i);  // "the food was great" is four words, "but" the fifth
+    for (int32_t i = 0; i < 4; ++i)
+      out.truth_words.push_back(asked * 5 +
+                                i);  // "the food was great" is four words, "but" the fifth
     return out;
   });
 }
@@ -115,9 +132,11 @@ Corpus generate_hidden(uint64_t seed) {
     out.label = name_of(label);
     for (const int hidden : hides) {
       if (hidden) out.truth_sentences.push_back(static_cast<int32_t>(out.texts.size()));
-      out.texts.push_back(hidden ? "the " + random.choice(kThings) + " was " + (random.below(2) ? "really " : "") + random.choice(kPolar[label]) + " ."
-                                 : "the " + random.choice(kPeople) + " " + random.choice(kDeeds) + " the " + random.choice(kPeople) + " in the " +
-                                       random.choice(kPlaces) + " .");
+      out.texts.push_back(
+          hidden ? "the " + random.choice(kThings) + " was " + (random.below(2) ? "really " : "") +
+                       random.choice(kPolar[label]) + " ."
+                 : "the " + random.choice(kPeople) + " " + random.choice(kDeeds) + " the " +
+                       random.choice(kPeople) + " in the " + random.choice(kPlaces) + " .");
     }
     return out;
   });

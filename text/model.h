@@ -43,8 +43,9 @@ class Model : public torch::nn::Module {
   at::Tensor logits(const Batch& batch) { return answer(batch, Want::kLogits).logits; }
 };
 
-// The weights that each bag's own queries give its items, packed: [queries of a bag * heads, total]. `query` has the same number of
-// queries for each bag.
-at::Tensor packed_weights(const at::Tensor& query, const at::Tensor& key, const Choices& choices, const at::Tensor& offsets);
+// The weights that each bag's own queries give its items, packed: [queries of a bag * heads,
+// total]. `query` has the same number of queries for each bag.
+at::Tensor packed_weights(const at::Tensor& query, const at::Tensor& key, const Choices& choices,
+                          const at::Tensor& offsets);
 
 }  // namespace fovea::text

@@ -4,21 +4,35 @@ namespace fovea::text {
 
 std::vector<Option> task_options(const Defaults& defaults) {
   std::vector<Option> all = {
-      Option("columns", "auto", "of a file with tabs; auto goes by the first line").among({"auto", "label,text", "label,id,sentences", "label,aspect,text"}),
-      Option("positive_above", 0.0, "labels are numbers: above it positive, below negative (IMDB's stars: 5); 0: labels are names"),
-      Option("hide", false, "--data is the folder of MR and SUBJ: documents of objective sentences that hide a few polar ones"),
-      Option("tokens", "words", "spaces: between blanks; words: lower case, punctuation apart; pieces: SentencePiece").among({"spaces", "words", "pieces"}),
+      Option("columns", "auto", "of a file with tabs; auto goes by the first line")
+          .among({"auto", "label,text", "label,id,sentences", "label,aspect,text"}),
+      Option("positive_above", 0.0,
+             "labels are numbers: above it positive, below negative (IMDB's stars: 5); 0: labels "
+             "are names"),
+      Option("hide", false,
+             "--data is the folder of MR and SUBJ: documents of objective sentences that hide a "
+             "few polar ones"),
+      Option("tokens", "words",
+             "spaces: between blanks; words: lower case, punctuation apart; pieces: SentencePiece")
+          .among({"spaces", "words", "pieces"}),
       Option("pieces", 8000, "tokens=pieces: how many to learn").at_least(8),
-      Option("pieces_model", "", "tokens=pieces: a SentencePiece model to use in place of learning one"),
+      Option("pieces_model", "",
+             "tokens=pieces: a SentencePiece model to use in place of learning one"),
       Option("vocabulary", 0, "most words known; 0: no limit").at_least(0),
       Option("min_count", defaults.min_count, "words seen fewer times are unknown").at_least(1),
-      Option("width", defaults.width, "of a word vector; of the file's where vectors are given").between(1, 4096),
-      Option("vectors", "", "a file of word vectors to begin with: GloVe or word2vec, text or binary"),
-      Option("embedding", "tuned", "own: learned from nothing; tuned: begun from the vectors; frozen: those stay").among({"own", "tuned", "frozen"}),
+      Option("width", defaults.width, "of a word vector; of the file's where vectors are given")
+          .between(1, 4096),
+      Option("vectors", "",
+             "a file of word vectors to begin with: GloVe or word2vec, text or binary"),
+      Option("embedding", "tuned",
+             "own: learned from nothing; tuned: begun from the vectors; frozen: those stay")
+          .among({"own", "tuned", "frozen"}),
       Option("dropout", defaults.dropout, "on word vectors and before the output").between(0, 0.95),
       Option("word_dropout", defaults.word_dropout, "on whole words").between(0, 0.95),
   };
-  if (defaults.level == Level::kSentences) all.push_back(Option("longest", 60, "words of a sentence; a longer one is cut").between(1, 100000));
+  if (defaults.level == Level::kSentences)
+    all.push_back(
+        Option("longest", 60, "words of a sentence; a longer one is cut").between(1, 100000));
   return all;
 }
 

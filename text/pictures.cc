@@ -22,14 +22,16 @@ explain::Explanation heat_map(const Shown& shown, const Look& look) {
   out.key_label = "word";
   out.queries.emplace_back().text = "document";
   const bool bars = look.sentences.defined();
-  const std::vector<float> sentence_weights = bars ? to_floats(look.sentences) : std::vector<float>();
+  const std::vector<float> sentence_weights =
+      bars ? to_floats(look.sentences) : std::vector<float>();
   for (size_t s = 0; s < shown.sentences.size(); ++s) {
     if (bars) {
       explain::Group& group = out.groups.emplace_back();
       group.name = fmt::format("sentence {}", s + 1);
       group.weight = sentence_weights.at(s);
       if (!shown.truth_sentences.empty())
-        group.truth = std::find(shown.truth_sentences.begin(), shown.truth_sentences.end(), static_cast<int32_t>(s)) != shown.truth_sentences.end();
+        group.truth = std::find(shown.truth_sentences.begin(), shown.truth_sentences.end(),
+                                static_cast<int32_t>(s)) != shown.truth_sentences.end();
     }
     for (const std::string& word : shown.sentences[s]) {
       explain::Item& item = out.keys.emplace_back();
@@ -52,11 +54,13 @@ explain::Explanation heat_map(const Shown& shown, const Look& look) {
 }
 
 at::Tensor plane(const at::Tensor& rows) {
-  const at::Tensor x = rows.to(at::kCPU, at::kDouble) - rows.to(at::kCPU, at::kDouble).mean(0, true);
+  const at::Tensor x =
+      rows.to(at::kCPU, at::kDouble) - rows.to(at::kCPU, at::kDouble).mean(0, true);
   const auto [values, vectors] = at::linalg_eigh(x.t().mm(x));  // ascending
   at::Tensor axes = vectors.slice(1, -2).flip(1);               // [width, 2]
   if (axes.size(1) < 2) axes = at::constant_pad_nd(axes, {0, 1});
-  // The sign of an axis is a convention: its largest entry points up, so that the same vectors always give the same picture.
+  // The sign of an axis is a convention: its largest entry points up, so that the same vectors
+  // always give the same picture.
   const at::Tensor largest = axes.gather(0, axes.abs().argmax(0, true));
   return x.mm(axes * at::where(largest < 0, -1.0, 1.0));
 }

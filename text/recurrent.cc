@@ -13,12 +13,13 @@ namespace {
 
 namespace rnn = torch::nn::utils::rnn;
 
-// The order in which libtorch's cells read packed sequences: step after step, the longest sequence first.
+// The order in which libtorch's cells read packed sequences: step after step, the longest sequence
+// first.
 struct Order {
-  std::vector<int64_t> sequences;   // that have items, longest first; equal ones as they came
-  std::vector<int64_t> read;        // position in the packed input of each step's items
-  std::vector<int64_t> back;        // where each input item stands in that reading
-  std::vector<int64_t> batch_sizes; // sequences that are still running, for each step
+  std::vector<int64_t> sequences;    // that have items, longest first; equal ones as they came
+  std::vector<int64_t> read;         // position in the packed input of each step's items
+  std::vector<int64_t> back;         // where each input item stands in that reading
+  std::vector<int64_t> batch_sizes;  // sequences that are still running, for each step
 };
 
 Order order_of(const at::Tensor& offsets) {
@@ -29,7 +30,8 @@ Order order_of(const at::Tensor& offsets) {
   Order out;
   for (int64_t i = 0; i < items; ++i)
     if (length(i) > 0) out.sequences.push_back(i);
-  std::stable_sort(out.sequences.begin(), out.sequences.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+  std::stable_sort(out.sequences.begin(), out.sequences.end(),
+                   [&](int64_t a, int64_t b) { return length(a) > length(b); });
   out.back.resize(static_cast<size_t>(at[items]));
   size_t running = out.sequences.size();
   for (int64_t step = 0; running > 0; ++step) {
@@ -59,7 +61,8 @@ Weights weights_of(torch::nn::Module& cell, const char* ending) {
 struct GruCell {
   at::Tensor step(const at::Tensor& gates_x, const at::Tensor& h, const Weights& w) const {
     const int64_t d = h.size(1);
-    const auto x = gates_x.split_with_sizes({2 * d, d}, 1), g = at::linear(h, w.hh, w.bias_hh).split_with_sizes({2 * d, d}, 1);
+    const auto x = gates_x.split_with_sizes({2 * d, d}, 1),
+               g = at::linear(h, w.hh, w.bias_hh).split_with_sizes({2 * d, d}, 1);
     const auto rz = at::sigmoid(x[0] + g[0]).split_with_sizes({d, d}, 1);
     const at::Tensor n = at::tanh(at::addcmul(x[1], rz[0], g[1]));
     return at::lerp(n, h, rz[1]);
@@ -91,14 +94,17 @@ struct LstmCell {
   at::Tensor c;
 };
 
-// One direction over x in reading order. The input is parted once: libtorch's own walk takes a slice a step, and the gradient of
-// each slice is as large as the whole input, which makes its backward quadratic in the number of steps.
+// One direction over x in reading order. The input is parted once: libtorch's own walk takes a
+// slice a step, and the gradient of each slice is as large as the whole input, which makes its
+// backward quadratic in the number of steps.
 template <class Cell>
-at::Tensor direction(const at::Tensor& x, const std::vector<int64_t>& batch_sizes, const Weights& w, int64_t width, bool backwards, double forgetting) {
+at::Tensor direction(const at::Tensor& x, const std::vector<int64_t>& batch_sizes, const Weights& w,
+                     int64_t width, bool backwards, double forgetting) {
   const auto pieces = at::linear(x, w.ih, w.bias_ih).split_with_sizes(batch_sizes, 0);
   std::vector<at::Tensor> states(batch_sizes.size());
   Cell cell;
-  at::Tensor h = at::zeros({backwards ? batch_sizes.back() : batch_sizes.front(), width}, x.options());
+  at::Tensor h =
+      at::zeros({backwards ? batch_sizes.back() : batch_sizes.front(), width}, x.options());
   for (size_t i = 0; i < batch_sizes.size(); ++i) {
     const size_t t = backwards ? batch_sizes.size() - 1 - i : i;
     const int64_t running = batch_sizes[t];
@@ -121,24 +127,30 @@ at::Tensor direction(const at::Tensor& x, const std::vector<int64_t>& batch_size
 
 }  // namespace
 
-at::Tensor remembered(int64_t rows, double forgetting, const at::Tensor& like) { return at::empty({rows, 1}, like.options()).bernoulli_(1 - forgetting); }
+at::Tensor remembered(int64_t rows, double forgetting, const at::Tensor& like) {
+  return at::empty({rows, 1}, like.options()).bernoulli_(1 - forgetting);
+}
 
-Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offsets, double forgetting) {
+Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offsets,
+            double forgetting) {
   const int64_t items = offsets.size(0) - 1, width = encoder->state_width();
   const auto child = encoder->named_children()["rnn"];
   const auto gru = std::dynamic_pointer_cast<torch::nn::GRUImpl>(child);
   const auto lstm = std::dynamic_pointer_cast<torch::nn::LSTMImpl>(child);
   const bool both = gru ? gru->options.bidirectional() : lstm->options.bidirectional();
   const int64_t one = both ? width / 2 : width;
-  if (x.size(0) == 0) return {at::zeros({0, width}, x.options()), at::zeros({items, one}, x.options())};
+  if (x.size(0) == 0)
+    return {at::zeros({0, width}, x.options()), at::zeros({items, one}, x.options())};
 
   const Order order = order_of(offsets);
-  const at::Tensor read = at::tensor(order.read, at::kLong).to(x.device()), back = at::tensor(order.back, at::kLong).to(x.device());
+  const at::Tensor read = at::tensor(order.read, at::kLong).to(x.device()),
+                   back = at::tensor(order.back, at::kLong).to(x.device());
   const at::Tensor sorted = x.index_select(0, read);
   const int64_t layers = gru ? gru->options.num_layers() : lstm->options.num_layers();
   at::Tensor states;
   if (!encoder->is_training()) forgetting = 0;
-  if (forgetting > 0 && layers > 1) throw Unsupported("forgetting: not with several recurrent layers");
+  if (forgetting > 0 && layers > 1)
+    throw Unsupported("forgetting: not with several recurrent layers");
   if (layers == 1 && (x.is_cpu() || forgetting > 0)) {
     const auto run = [&](const char* ending, bool backwards) {
       const Weights w = weights_of(*child, ending);
@@ -149,11 +161,13 @@ Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offse
     if (both) states = at::cat({states, run("_reverse", true)}, 1);
   } else {
     const rnn::PackedSequence packed(sorted, at::tensor(order.batch_sizes, at::kLong));
-    states = gru ? std::get<0>(gru->forward_with_packed_input(packed)).data() : std::get<0>(lstm->forward_with_packed_input(packed)).data();
+    states = gru ? std::get<0>(gru->forward_with_packed_input(packed)).data()
+                 : std::get<0>(lstm->forward_with_packed_input(packed)).data();
   }
   states = states.index_select(0, back);
   const at::Tensor sequences = at::tensor(order.sequences, at::kLong).to(x.device());
-  const at::Tensor ends = offsets.to(at::kLong).slice(0, 1).index_select(0, sequences.to(offsets.device())) - 1;
+  const at::Tensor ends =
+      offsets.to(at::kLong).slice(0, 1).index_select(0, sequences.to(offsets.device())) - 1;
   const at::Tensor at_end = states.index_select(0, ends.to(x.device())).slice(1, 0, one);
   return {states, at::zeros({items, one}, x.options()).index_copy(0, sequences, at_end)};
 }

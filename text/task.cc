@@ -20,22 +20,28 @@ constexpr const char* kPiecesFile = "pieces.model";
 
 const std::string& asset(const Assets& assets, const char* name) {
   const auto found = assets.files.find(name);
-  if (found == assets.files.end()) throw InvalidArgument(std::string(name) + ": missing, expected in the run's folder");
+  if (found == assets.files.end())
+    throw InvalidArgument(std::string(name) + ": missing, expected in the run's folder");
   return found->second;
 }
 
 }  // namespace
 
-TextTask::TextTask(const Setting& setting, Parts parts) : ClassificationTask(setting), parts_(std::move(parts)) {}
+TextTask::TextTask(const Setting& setting, Parts parts)
+    : ClassificationTask(setting), parts_(std::move(parts)) {}
 
 void TextTask::read(const Source& source) {
   const Settings& o = setting_.options;
-  if (source.path.empty()) corpus_ = parts_.generators.at(o.text("generator"))(source.seed);
-  else if (o.flag("hide") && !source.all_test) corpus_ = compose_hidden(source.path, source.seed);
+  if (source.path.empty())
+    corpus_ = parts_.generators.at(o.text("generator"))(source.seed);
+  else if (o.flag("hide") && !source.all_test)
+    corpus_ = compose_hidden(source.path, source.seed);
   else
-    corpus_ = read_corpus({.source = source,
-                           .columns = columns_named(o.text("columns")),
-                           .positive_above = o.number("positive_above") != 0 ? o.number("positive_above") : std::nan("")});
+    corpus_ =
+        read_corpus({.source = source,
+                     .columns = columns_named(o.text("columns")),
+                     .positive_above = o.number("positive_above") != 0 ? o.number("positive_above")
+                                                                       : std::nan("")});
   splits_ = corpus_.splits;
   data::LabelledText labels;
   labels.path = corpus_.path;
@@ -51,7 +57,10 @@ void TextTask::read(const Source& source) {
 
 void TextTask::prepare() {
   const Settings& o = setting_.options;
-  if (names_.size() < 2) throw data::FileError(corpus_.path, 0, fmt::format("every label is '{}', expected at least two classes", names_.empty() ? "" : names_[0]));
+  if (names_.size() < 2)
+    throw data::FileError(corpus_.path, 0,
+                          fmt::format("every label is '{}', expected at least two classes",
+                                      names_.empty() ? "" : names_[0]));
   if (splits_.train.empty()) throw data::FileError(corpus_.path, 0, "no documents to learn from");
   if (o.text("tokens") != "pieces") {
     tokeniser_ = tokeniser_named(o.text("tokens"));
@@ -60,7 +69,8 @@ void TextTask::prepare() {
   } else {
     std::vector<std::string> lines;
     for (const int64_t item : splits_.train)
-      for (const std::string& text : corpus_.documents[static_cast<size_t>(item)].texts) lines.push_back(text);
+      for (const std::string& text : corpus_.documents[static_cast<size_t>(item)].texts)
+        lines.push_back(text);
     tokeniser_ = learn_piece_tokeniser(lines, o.integer("pieces"));
   }
   std::vector<Words> sentences, aspects;
@@ -69,11 +79,15 @@ void TextTask::prepare() {
     for (Words& sentence : sentences_of(document)) sentences.push_back(std::move(sentence));
     if (!document.aspect.empty()) aspects.push_back({document.aspect});
   }
-  vocabulary_ = data::Vocabulary::of(sentences, {.least_count = o.integer("min_count"), .most_words = o.integer("vocabulary")});
+  vocabulary_ = data::Vocabulary::of(
+      sentences, {.least_count = o.integer("min_count"), .most_words = o.integer("vocabulary")});
   aspects_ = data::Vocabulary::of(aspects, {});
   width_ = o.integer("width");
-  if (const std::string& how = o.text("embedding"); o.is_set("embedding") && o.text("vectors").empty() != (how == "own"))
-    throw UsageError(fmt::format("--set embedding={}: expected {}", how, how == "own" ? "no vectors with it" : "--set vectors=FILE with it"));
+  if (const std::string& how = o.text("embedding");
+      o.is_set("embedding") && o.text("vectors").empty() != (how == "own"))
+    throw UsageError(
+        fmt::format("--set embedding={}: expected {}", how,
+                    how == "own" ? "no vectors with it" : "--set vectors=FILE with it"));
   if (const std::string& path = o.text("vectors"); !path.empty()) {
     vectors_ = read_vectors(path);
     width_ = vectors_->width;
@@ -97,7 +111,8 @@ void TextTask::restore(const Assets& assets) {
   vocabulary_ = data::Vocabulary::parse(asset(assets, kVocabularyFile), kVocabularyFile);
   if (parts_.aspects) aspects_ = data::Vocabulary::parse(asset(assets, kAspectsFile), kAspectsFile);
   const std::string& tokens = setting_.options.text("tokens");
-  tokeniser_ = tokens == "pieces" ? piece_tokeniser(asset(assets, kPiecesFile), kPiecesFile) : tokeniser_named(tokens);
+  tokeniser_ = tokens == "pieces" ? piece_tokeniser(asset(assets, kPiecesFile), kPiecesFile)
+                                  : tokeniser_named(tokens);
 }
 
 std::shared_ptr<torch::nn::Module> TextTask::build() {
@@ -111,14 +126,16 @@ std::shared_ptr<torch::nn::Module> TextTask::build() {
               .aspects = aspects_.size()};
   model_ = parts_.model(o, known);
   if (vectors_) embedding()->begin_with(*vectors_, vocabulary_);
-  if (learning_ && parts_.begin) parts_.begin(*model_, document_counts(), static_cast<int64_t>(splits_.train.size()));
+  if (learning_ && parts_.begin)
+    parts_.begin(*model_, document_counts(), static_cast<int64_t>(splits_.train.size()));
   return model_;
 }
 
 std::vector<train::ParameterGroup> TextTask::parameter_groups(torch::nn::Module&) const {
   train::ParameterGroup rest, table;
   table.parameters = {parts_.embedding(*model_)->weight};
-  if (setting_.options.text("embedding") == "frozen") table.weight_decay = 0;  // it would move what is to stay
+  if (setting_.options.text("embedding") == "frozen")
+    table.weight_decay = 0;  // it would move what is to stay
   for (const torch::Tensor& p : model_->parameters())
     if (p.requires_grad() && !p.is_same(table.parameters[0])) rest.parameters.push_back(p);
   return {rest, table};
@@ -135,7 +152,8 @@ std::vector<Words> TextTask::sentences_of(const Document& document) const {
   const auto longest = static_cast<size_t>(setting_.options.integer("longest"));
   for (const std::string& text : document.texts) {
     std::vector<Words> some = sentences(*tokeniser_, text, longest);
-    // Sentences the file parts are kept as they are, the empty ones too; a single text is parted here.
+    // Sentences the file parts are kept as they are, the empty ones too; a single text is parted
+    // here.
     if (document.texts.size() > 1) {
       Words whole;
       for (Words& part : some) whole.insert(whole.end(), part.begin(), part.end());
@@ -145,7 +163,8 @@ std::vector<Words> TextTask::sentences_of(const Document& document) const {
       }
       out.push_back(std::move(whole));
     } else {
-      out.insert(out.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+      out.insert(out.end(), std::make_move_iterator(some.begin()),
+                 std::make_move_iterator(some.end()));
     }
   }
   return out;
@@ -154,7 +173,8 @@ std::vector<Words> TextTask::sentences_of(const Document& document) const {
 TextTask::Encoded TextTask::encode(const Document& document) const {
   Encoded out;
   for (const Words& sentence : sentences_of(document)) {
-    for (const std::string& word : sentence) out.ids.push_back(static_cast<int32_t>(vocabulary_.id(word)));
+    for (const std::string& word : sentence)
+      out.ids.push_back(static_cast<int32_t>(vocabulary_.id(word)));
     out.lengths.push_back(static_cast<int32_t>(sentence.size()));
   }
   out.aspect = document.aspect.empty() ? data::kPad : aspects_.id(document.aspect);
@@ -190,8 +210,10 @@ Batch TextTask::batch(const std::vector<const Encoded*>& items) const {
     documents.push_back(documents.back() + static_cast<int32_t>(one->lengths.size()));
     aspects.push_back(one->aspect);
   }
-  return {at::tensor(words, at::kLong).to(setting_.device), at::tensor(sentences, at::kInt).to(setting_.device),
-          at::tensor(documents, at::kInt).to(setting_.device), at::tensor(aspects, at::kLong).to(setting_.device)};
+  return {at::tensor(words, at::kLong).to(setting_.device),
+          at::tensor(sentences, at::kInt).to(setting_.device),
+          at::tensor(documents, at::kInt).to(setting_.device),
+          at::tensor(aspects, at::kLong).to(setting_.device)};
 }
 
 torch::Tensor TextTask::logits(std::span<const int64_t> items) {
@@ -204,7 +226,8 @@ torch::Tensor TextTask::logits(std::span<const int64_t> items) {
     for (size_t i = 0; i < items.size(); ++i) {
       if (!corpus_.documents[static_cast<size_t>(items[i])].mixed) continue;
       mixed_seen_ += 1;
-      mixed_right_ += best[static_cast<int64_t>(i)].item<int64_t>() == labels_[static_cast<size_t>(items[i])];
+      mixed_right_ +=
+          best[static_cast<int64_t>(i)].item<int64_t>() == labels_[static_cast<size_t>(items[i])];
     }
   }
   return answer.logits;
@@ -215,17 +238,22 @@ std::vector<int> TextTask::hits(std::span<const int64_t> items) {
   weights_seen_ += static_cast<double>(look_.words.numel());
   zeros_seen_ += static_cast<double>((look_.words == 0).sum().item<int64_t>());
   const std::vector<float> words = to_floats(look_.words.mean(0));
-  const std::vector<float> sentences = look_.sentences.defined() ? to_floats(look_.sentences) : std::vector<float>();
+  const std::vector<float> sentences =
+      look_.sentences.defined() ? to_floats(look_.sentences) : std::vector<float>();
   std::vector<int> out;
   size_t word = 0, sentence = 0;
   for (const int64_t item : items) {
     const Document& document = corpus_.documents[static_cast<size_t>(item)];
     const Encoded& e = encoded_[static_cast<size_t>(item)];
     const auto best = [](const std::vector<float>& of, size_t from, size_t count) {
-      return static_cast<int32_t>(std::max_element(of.begin() + static_cast<std::ptrdiff_t>(from), of.begin() + static_cast<std::ptrdiff_t>(from + count)) -
-                                  of.begin() - static_cast<std::ptrdiff_t>(from));
+      return static_cast<int32_t>(
+          std::max_element(of.begin() + static_cast<std::ptrdiff_t>(from),
+                           of.begin() + static_cast<std::ptrdiff_t>(from + count)) -
+          of.begin() - static_cast<std::ptrdiff_t>(from));
     };
-    const auto within = [](int32_t one, const std::vector<int32_t>& of) { return static_cast<int>(std::find(of.begin(), of.end(), one) != of.end()); };
+    const auto within = [](int32_t one, const std::vector<int32_t>& of) {
+      return static_cast<int>(std::find(of.begin(), of.end(), one) != of.end());
+    };
     if (!document.truth_sentences.empty() && !sentences.empty() && !e.lengths.empty())
       out.push_back(within(best(sentences, sentence, e.lengths.size()), document.truth_sentences));
     else if (!document.truth_words.empty() && !e.ids.empty())

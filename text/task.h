@@ -1,5 +1,5 @@
-// The task that all classifiers of text share: documents, vocabulary, word vectors, batches, metrics, words that carried the answer,
-// heat maps. A system gives its model and its defaults.
+// The task that all classifiers of text share: documents, vocabulary, word vectors, batches,
+// metrics, words that carried the answer, heat maps. A system gives its model and its defaults.
 #pragma once
 
 #include <functional>
@@ -38,11 +38,13 @@ class TextTask;
 struct Parts {
   Level level = Level::kWords;
   bool aspects = false;  // a document is asked about one aspect of it
-  std::map<std::string, std::function<Corpus(uint64_t seed)>> generators = {};  // option "generator" chooses
+  std::map<std::string, std::function<Corpus(uint64_t seed)>> generators =
+      {};  // option "generator" chooses
   std::function<std::shared_ptr<Model>(const Settings&, const Known&)> model = {};
   // The table of word vectors in the model.
   std::function<Embedding(Model&)> embedding = {};
-  // Called once before training with the number of training documents each word occurs in, and of all; may be empty.
+  // Called once before training with the number of training documents each word occurs in, and of
+  // all; may be empty.
   std::function<void(Model&, const at::Tensor& documents, int64_t total)> begin = {};
   // Pictures beside the heat maps; may be empty.
   std::function<std::vector<explain::Explanation>(TextTask&)> more = {};
@@ -59,7 +61,8 @@ class TextTask : public ClassificationTask {
   std::shared_ptr<torch::nn::Module> build() override;
   Evaluation evaluate(Split) override;
   std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const override;
-  // A line of text, tabs between sentences; with aspects `aspect<TAB>text`. Answers: label, probability, the words that carried it.
+  // A line of text, tabs between sentences; with aspects `aspect<TAB>text`. Answers: label,
+  // probability, the words that carried it.
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
 
@@ -98,7 +101,8 @@ class TextTask : public ClassificationTask {
   bool learning_ = false;  // prepare was called: this run trains
   int64_t width_ = 0;
   std::shared_ptr<Model> model_;
-  // What evaluate gathers while logits() answers its batches: where the last batch looked, and how many weights were exactly zero.
+  // What evaluate gathers while logits() answers its batches: where the last batch looked, and how
+  // many weights were exactly zero.
   Want want_ = Want::kLogits;
   Look look_;
   double weights_seen_ = 0, zeros_seen_ = 0, mixed_right_ = 0, mixed_seen_ = 0;

@@ -14,11 +14,14 @@
 namespace fovea::text {
 namespace {
 
-constexpr std::string_view kPieceSpace = "\xe2\x96\x81";  // ▁, which SentencePiece writes for a space
+constexpr std::string_view kPieceSpace =
+    "\xe2\x96\x81";  // ▁, which SentencePiece writes for a space
 constexpr std::array<std::string_view, 3> kBreaks = {"<br />", "<br/>", "<br>"};
-constexpr std::array<std::string_view, 7> kContractions = {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"};
+constexpr std::array<std::string_view, 7> kContractions = {"n't", "'s", "'re", "'ve",
+                                                           "'ll", "'d", "'m"};
 // A full stop after these, or after a single letter, ends no sentence.
-constexpr std::array<std::string_view, 9> kAbbreviations = {"mr", "mrs", "ms", "dr", "st", "vs", "etc", "jr", "prof"};
+constexpr std::array<std::string_view, 9> kAbbreviations = {"mr", "mrs", "ms", "dr",  "st",
+                                                            "vs", "etc", "jr", "prof"};
 
 // Text between HTML line breaks.
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -52,16 +55,21 @@ class WordTokeniser : public Tokeniser {
   Words split(std::string_view text) const override {
     Words out;
     for (const std::string_view line : lines_of(text))
-      for (const std::string& blank_free : data::words(data::lower_ascii(line))) part(blank_free, out);
+      for (const std::string& blank_free : data::words(data::lower_ascii(line)))
+        part(blank_free, out);
     return out;
   }
 
  private:
-  // Runs of word characters, with the apostrophes, hyphens, points and commas between two of them; any other character alone.
+  // Runs of word characters, with the apostrophes, hyphens, points and commas between two of them;
+  // any other character alone.
   static void part(std::string_view chunk, Words& out) {
     for (size_t at = 0; at < chunk.size();) {
-      if (!in_word(chunk[at]) && !(chunk[at] == '\'' && at + 1 < chunk.size() && in_word(chunk[at + 1]))) {
-        const size_t run = chunk[at] == '-' || chunk[at] == '.' ? std::min(chunk.find_first_not_of(chunk[at], at), chunk.size()) - at : 1;
+      if (!in_word(chunk[at]) &&
+          !(chunk[at] == '\'' && at + 1 < chunk.size() && in_word(chunk[at + 1]))) {
+        const size_t run = chunk[at] == '-' || chunk[at] == '.'
+                               ? std::min(chunk.find_first_not_of(chunk[at], at), chunk.size()) - at
+                               : 1;
         out.emplace_back(chunk.substr(at, run));
         at += run;
         continue;
@@ -69,9 +77,12 @@ class WordTokeniser : public Tokeniser {
       size_t end = at + 1;
       const auto joins = [&](char c) { return c == '\'' || c == '-' || c == '.' || c == ','; };
       while (end < chunk.size() &&
-             (in_word(chunk[end]) || (joins(chunk[end]) && end + 1 < chunk.size() && in_word(chunk[end + 1]) && in_word(chunk[end - 1])))) {
+             (in_word(chunk[end]) || (joins(chunk[end]) && end + 1 < chunk.size() &&
+                                      in_word(chunk[end + 1]) && in_word(chunk[end - 1])))) {
         // A point or comma joins digits only: "3.5" is a number, "end.Then" two words.
-        const bool number = chunk[end] != '.' && chunk[end] != ',' ? true : std::isdigit(static_cast<unsigned char>(chunk[end - 1])) != 0;
+        const bool number = chunk[end] != '.' && chunk[end] != ','
+                                ? true
+                                : std::isdigit(static_cast<unsigned char>(chunk[end - 1])) != 0;
         if (!number) break;
         ++end;
       }
@@ -95,9 +106,12 @@ class PieceTokeniser : public Tokeniser {
  public:
   PieceTokeniser(std::string_view model, const std::string& name) : model_(model) {
     const auto status = processor_.LoadFromSerializedProto(model_);
-    if (!status.ok()) throw InvalidArgument(name + ": not a SentencePiece model (" + status.ToString() + ")");
+    if (!status.ok())
+      throw InvalidArgument(name + ": not a SentencePiece model (" + status.ToString() + ")");
   }
-  Words split(std::string_view text) const override { return processor_.EncodeAsPieces({text.data(), text.size()}); }
+  Words split(std::string_view text) const override {
+    return processor_.EncodeAsPieces({text.data(), text.size()});
+  }
   std::string bytes() const override { return model_; }
 
  private:
@@ -112,7 +126,8 @@ bool ends_sentence(const Words& words, size_t at) {
   if (word != ".") return false;
   if (at == 0) return true;
   const std::string& before = words[at - 1];
-  return before.size() > 1 && std::find(kAbbreviations.begin(), kAbbreviations.end(), before) == kAbbreviations.end();
+  return before.size() > 1 &&
+         std::find(kAbbreviations.begin(), kAbbreviations.end(), before) == kAbbreviations.end();
 }
 
 }  // namespace
@@ -127,7 +142,8 @@ std::unique_ptr<Tokeniser> piece_tokeniser(std::string_view model, const std::st
   return std::make_unique<PieceTokeniser>(model, name);
 }
 
-std::unique_ptr<Tokeniser> learn_piece_tokeniser(const std::vector<std::string>& lines, int64_t size) {
+std::unique_ptr<Tokeniser> learn_piece_tokeniser(const std::vector<std::string>& lines,
+                                                 int64_t size) {
   const translate::CodecRequest request{.kind = translate::CodecKind::kPieces, .size = size};
   return piece_tokeniser(translate::learn_codec(lines, request)->bytes(), "pieces");
 }
@@ -142,9 +158,11 @@ std::vector<Words> sentences(const Tokeniser& tokeniser, std::string_view text, 
     for (size_t at = 0; at < words.size(); ++at) {
       // Closing quotes and further marks stay with the sentence they close.
       quoted ^= words[at] == "\"";
-      const bool more = at + 1 < words.size() && ((words[at + 1] == "\"" && quoted) || words[at + 1] == ")" || ends[at + 1]);
+      const bool more = at + 1 < words.size() &&
+                        ((words[at + 1] == "\"" && quoted) || words[at + 1] == ")" || ends[at + 1]);
       sentence.push_back(std::move(words[at]));
-      if ((ends[at] && !more) || sentence.size() >= longest) out.push_back(std::exchange(sentence, {}));
+      if ((ends[at] && !more) || sentence.size() >= longest)
+        out.push_back(std::exchange(sentence, {}));
     }
     if (!sentence.empty()) out.push_back(std::move(sentence));
   }

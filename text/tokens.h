@@ -1,4 +1,5 @@
-// Text to words: between blanks as they stand, words parted from their punctuation, or the pieces of a SentencePiece model.
+// Text to words: between blanks as they stand, words parted from their punctuation, or the pieces
+// of a SentencePiece model.
 #pragma once
 
 #include <memory>
@@ -18,16 +19,17 @@ class Tokeniser {
 };
 
 // "spaces": what stands between blanks, untouched.
-// "words": lower case, punctuation parted off, English contractions parted as the Penn Treebank does (do n't, it 's), HTML line
-// breaks dropped. Text that is tokenised already stays as it is.
+// "words": lower case, punctuation parted off, English contractions parted as the Penn Treebank
+// does (do n't, it 's), HTML line breaks dropped. Text that is tokenised already stays as it is.
 std::unique_ptr<Tokeniser> tokeniser_named(std::string_view name);
 // Any SentencePiece model; `name` is for messages.
 std::unique_ptr<Tokeniser> piece_tokeniser(std::string_view model, const std::string& name);
 // A model of about `size` byte-pair pieces learned from lines.
-std::unique_ptr<Tokeniser> learn_piece_tokeniser(const std::vector<std::string>& lines, int64_t size);
+std::unique_ptr<Tokeniser> learn_piece_tokeniser(const std::vector<std::string>& lines,
+                                                 int64_t size);
 
-// The sentences of a text: HTML line breaks and the words . ! ? end one; one longer than `longest` words is cut there, so that no
-// encoder walks further. A text without words has no sentence.
+// The sentences of a text: HTML line breaks and the words . ! ? end one; one longer than `longest`
+// words is cut there, so that no encoder walks further. A text without words has no sentence.
 std::vector<Words> sentences(const Tokeniser& tokeniser, std::string_view text, size_t longest);
 
 }  // namespace fovea::text

@@ -16,7 +16,8 @@ namespace fovea::text {
 namespace {
 
 using data::FileError;
-static_assert(std::endian::native == std::endian::little, "word2vec's binary files hold little-endian floats");
+static_assert(std::endian::native == std::endian::little,
+              "word2vec's binary files hold little-endian floats");
 
 constexpr int64_t kMostWidth = 1 << 16;
 
@@ -35,7 +36,10 @@ Header header_of(std::string_view bytes) {
   const auto [middle, first] = std::from_chars(line.data(), line.data() + line.size(), out.count);
   if (first != std::errc() || middle == line.data() + line.size() || *middle != ' ') return {};
   const auto [stop, second] = std::from_chars(middle + 1, line.data() + line.size(), out.width);
-  if (second != std::errc() || std::string_view(stop, static_cast<size_t>(line.data() + line.size() - stop)).find_first_not_of(' ') != std::string_view::npos) return {};
+  if (second != std::errc() ||
+      std::string_view(stop, static_cast<size_t>(line.data() + line.size() - stop))
+              .find_first_not_of(' ') != std::string_view::npos)
+    return {};
   out.bytes = end + 1;
   return out;
 }
@@ -43,11 +47,13 @@ Header header_of(std::string_view bytes) {
 class Builder {
  public:
   Builder(const std::string& path) : path_(path) {}
-  // Whether the word is taken; one that is not UTF-8 (published files have some) is counted and left out.
+  // Whether the word is taken; one that is not UTF-8 (published files have some) is counted and
+  // left out.
   bool add(std::string_view word, size_t line) {
     if (word.empty()) throw FileError(path_, line, "expected a word before its numbers");
     if (!data::is_utf8(word)) return ++out.not_utf8, false;
-    if (!seen_.emplace(word).second) throw FileError(path_, line, fmt::format("the word {} comes twice", data::shown(word)));
+    if (!seen_.emplace(word).second)
+      throw FileError(path_, line, fmt::format("the word {} comes twice", data::shown(word)));
     out.words.emplace_back(word);
     return true;
   }
@@ -73,7 +79,9 @@ std::vector<float> numbers_of(std::string_view line, const std::string& path, si
     float value = 0;
     const auto [end, error] = std::from_chars(line.data() + at, line.data() + line.size(), value);
     if (error != std::errc() || (end != line.data() + line.size() && *end != ' '))
-      throw FileError(path, number, fmt::format("expected a number, found {}", data::shown(line.substr(at, line.find(' ', at) - at))));
+      throw FileError(path, number,
+                      fmt::format("expected a number, found {}",
+                                  data::shown(line.substr(at, line.find(' ', at) - at))));
     out.push_back(value);
     at = static_cast<size_t>(end - line.data());
   }
@@ -97,7 +105,9 @@ Vectors parse_text(std::string_view bytes, const Header& header, const std::stri
     const std::vector<float> numbers = numbers_of(line, path, ++number);
     if (builder.out.width == 0) builder.out.width = static_cast<int64_t>(numbers.size());
     if (numbers.empty() || static_cast<int64_t>(numbers.size()) != builder.out.width)
-      throw FileError(path, number, fmt::format("{} numbers, expected {}", numbers.size(), std::max<int64_t>(builder.out.width, 1)));
+      throw FileError(path, number,
+                      fmt::format("{} numbers, expected {}", numbers.size(),
+                                  std::max<int64_t>(builder.out.width, 1)));
     if (!builder.add(line.substr(0, line.find(' ')), number)) continue;
     for (const float value : numbers) builder.number(value, number);
   }
@@ -129,7 +139,8 @@ Vectors parse_binary(std::string_view bytes, const Header& header, const std::st
     if (!builder.add(word, 0)) continue;
     for (int64_t c = 0; c < header.width; ++c) {
       float value;
-      std::memcpy(&value, bytes.data() + space + 1 + static_cast<size_t>(c) * sizeof(float), sizeof(float));
+      std::memcpy(&value, bytes.data() + space + 1 + static_cast<size_t>(c) * sizeof(float),
+                  sizeof(float));
       builder.number(value, 0);
     }
   }
@@ -144,7 +155,8 @@ Vectors parse_vectors(std::string_view bytes, const std::string& path) {
     throw FileError(path, 1, fmt::format("width {}, expected 1 to {}", header.width, kMostWidth));
   const bool binary = header.count >= 0 && !is_text(bytes, header, path);
   Vectors out = binary ? parse_binary(bytes, header, path) : parse_text(bytes, header, path);
-  if (const auto found = static_cast<int64_t>(out.words.size()) + out.not_utf8; header.count >= 0 && header.count != found)
+  if (const auto found = static_cast<int64_t>(out.words.size()) + out.not_utf8;
+      header.count >= 0 && header.count != found)
     throw FileError(path, 1, fmt::format("{} words announced, {} found", header.count, found));
   if (out.words.empty()) throw FileError(path, 0, "no vectors, expected at least one");
   return out;
@@ -161,13 +173,15 @@ VectorFormat vector_format_named(const std::string& name) {
 
 std::string vector_bytes(const Vectors& vectors, VectorFormat format) {
   std::string out;
-  if (format != VectorFormat::kGlove) out = fmt::format("{} {}\n", vectors.words.size(), vectors.width);
+  if (format != VectorFormat::kGlove)
+    out = fmt::format("{} {}\n", vectors.words.size(), vectors.width);
   for (size_t i = 0; i < vectors.words.size(); ++i) {
     const float* row = vectors.of(i);
     out += vectors.words[i];
     if (format == VectorFormat::kWord2vecBinary) {
       out += ' ';
-      out.append(reinterpret_cast<const char*>(row), static_cast<size_t>(vectors.width) * sizeof(float));
+      out.append(reinterpret_cast<const char*>(row),
+                 static_cast<size_t>(vectors.width) * sizeof(float));
     } else {
       for (int64_t c = 0; c < vectors.width; ++c) out += fmt::format(" {}", row[c]);
     }

@@ -16,8 +16,9 @@ struct Vectors {
   const float* of(size_t word) const { return values.data() + word * static_cast<size_t>(width); }
 };
 
-// The format is told from the content: a first line "count width" is word2vec's, binary where the first row is no text. Refuses rows
-// of another width, a count that is not met, a word that comes twice and numbers that are not finite.
+// The format is told from the content: a first line "count width" is word2vec's, binary where the
+// first row is no text. Refuses rows of another width, a count that is not met, a word that comes
+// twice and numbers that are not finite.
 Vectors read_vectors(const std::string& path);
 Vectors parse_vectors(std::string_view bytes, const std::string& path);
 

@@ -57,7 +57,8 @@ Selection selection_of(const Call& call, const OptionalTensor& rows, const Optio
                        int64_t top_k, bool column_sums);
 // What an operator returns for nothing: no elements, the type and device of `like`.
 Tensor nothing(const Tensor& like);
-// Whether x [batch, heads, length, width] lies in memory as rows of all heads: what splitting a projection gives.
+// Whether x [batch, heads, length, width] lies in memory as rows of all heads: what splitting a
+// projection gives.
 bool heads_inside_rows(const Tensor& x);
 
 }  // namespace fovea::operators

@@ -9,7 +9,8 @@
 
 namespace fovea {
 
-std::vector<int64_t> at_positions(const std::vector<int64_t>& split, std::span<const int64_t> positions) {
+std::vector<int64_t> at_positions(const std::vector<int64_t>& split,
+                                  std::span<const int64_t> positions) {
   std::vector<int64_t> out;
   out.reserve(positions.size());
   for (const int64_t position : positions) out.push_back(split.at(static_cast<size_t>(position)));
@@ -29,7 +30,8 @@ torch::Tensor ClassificationTask::classes(std::span<const int64_t> items) const 
 
 Loss ClassificationTask::loss(const Batch& batch) {
   const std::vector<int64_t> items = at_positions(splits_.train, batch.items);
-  return {torch::nn::functional::cross_entropy(logits(items), classes(items)), static_cast<int64_t>(items.size())};
+  return {torch::nn::functional::cross_entropy(logits(items), classes(items)),
+          static_cast<int64_t>(items.size())};
 }
 
 Evaluation ClassificationTask::evaluate(Split split) {
@@ -43,16 +45,20 @@ Evaluation ClassificationTask::evaluate(Split split) {
   int64_t class_count = 0;
   // Evaluation keeps nothing for a backward pass, so it takes four batches at once.
   const train::Recipe recipe = train::recipe_of(setting_.options);
-  for (const auto& positions : data::ordered_batches(static_cast<int64_t>(all.size()), lengths,
-                                                     {.items = 4 * recipe.batch, .tokens = 4 * recipe.batch_tokens})) {
+  for (const auto& positions :
+       data::ordered_batches(static_cast<int64_t>(all.size()), lengths,
+                             {.items = 4 * recipe.batch, .tokens = 4 * recipe.batch_tokens})) {
     const std::vector<int64_t> items = at_positions(all, positions);
     const torch::Tensor scores = logits(items).to(torch::kFloat64);
     const torch::Tensor labels = classes(items);
-    loss += torch::nn::functional::cross_entropy(scores, labels, torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))
-                .item<double>();
+    loss +=
+        torch::nn::functional::cross_entropy(
+            scores, labels, torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))
+            .item<double>();
     class_count = scores.size(1);
     const torch::Tensor best = scores.argmax(1).cpu(), true_class = labels.cpu();
-    const torch::Tensor second = (class_count == 2 ? scores.select(1, 1) - scores.select(1, 0) : scores.select(1, 0)).cpu();
+    const torch::Tensor second =
+        (class_count == 2 ? scores.select(1, 1) - scores.select(1, 0) : scores.select(1, 0)).cpu();
     for (int64_t i = 0; i < best.size(0); ++i) {
       predicted.push_back(best[i].item<int64_t>());
       truth.push_back(true_class[i].item<int64_t>());

@@ -1,4 +1,5 @@
-// A task that gives each item a class: loss, accuracy, F1, AUC and hit rate are the same for all of them.
+// A task that gives each item a class: loss, accuracy, F1, AUC and hit rate are the same for all of
+// them.
 #pragma once
 
 #include <span>
@@ -13,29 +14,35 @@ class ClassificationTask : public GradientTask {
  public:
   explicit ClassificationTask(const Setting& setting) : setting_(setting) {}
 
-  int64_t items(Split split) const override { return static_cast<int64_t>(splits_.of(split).size()); }
+  int64_t items(Split split) const override {
+    return static_cast<int64_t>(splits_.of(split).size());
+  }
   std::vector<int64_t> lengths() const override;
   // Cross entropy of logits().
   Loss loss(const Batch&) override;
-  // loss, accuracy, f1 (macro), error, and auc where there are two classes that both occur; hit_rate where hits() knows.
+  // loss, accuracy, f1 (macro), error, and auc where there are two classes that both occur;
+  // hit_rate where hits() knows.
   Evaluation evaluate(Split) override;
 
  protected:
   // [items, classes] for the items given, which are numbers of items, not positions in a split.
   virtual torch::Tensor logits(std::span<const int64_t> items) = 0;
-  // For each item whether its largest weight lies on a true item: 1 or 0, and -1 where nothing is known. Empty: never known.
+  // For each item whether its largest weight lies on a true item: 1 or 0, and -1 where nothing is
+  // known. Empty: never known.
   virtual std::vector<int> hits(std::span<const int64_t> /*items*/) { return {}; }
 
   // The items' classes as a tensor on the device.
   torch::Tensor classes(std::span<const int64_t> items) const;
 
-  // What a derived task fills in read(): one entry of labels_ (and of lengths_, where lengths matter) for each item.
+  // What a derived task fills in read(): one entry of labels_ (and of lengths_, where lengths
+  // matter) for each item.
   const Setting setting_;
   data::Splits splits_;
   std::vector<int64_t> labels_, lengths_;
 };
 
 // Item numbers at some positions of a split.
-std::vector<int64_t> at_positions(const std::vector<int64_t>& split, std::span<const int64_t> positions);
+std::vector<int64_t> at_positions(const std::vector<int64_t>& split,
+                                  std::span<const int64_t> positions);
 
 }  // namespace fovea

@@ -1,4 +1,5 @@
-// The loop of gradient descent: batches, loss, step, schedule, clipping, validation, early stopping, checkpoints.
+// The loop of gradient descent: batches, loss, step, schedule, clipping, validation, early
+// stopping, checkpoints.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -85,12 +86,15 @@ void set_generator(torch::Device device, const torch::Tensor& state) {
 class Descent {
  public:
   Descent(Fit& fit, GradientTask& task)
-      : fit_(fit), task_(task), recipe_(recipe_of(fit.setting().options)), lengths_(task.lengths()),
+      : fit_(fit),
+        task_(task),
+        recipe_(recipe_of(fit.setting().options)),
+        lengths_(task.lengths()),
         optimiser_(task.parameter_groups(fit.model()), recipe_) {}
 
   void run() {
-    // Drawing, dropout and whatever else a model takes from libtorch's generator starts from the seed, and goes on from the
-    // saved state after a resume.
+    // Drawing, dropout and whatever else a model takes from libtorch's generator starts from the
+    // seed, and goes on from the saved state after a resume.
     torch::manual_seed(data::mix(fit_.setting().seed, 0xF17));
     loss_sum_ = torch::zeros({}, torch::dtype(torch::kFloat64).device(loss_device()));
     if (const auto state = fit_.resume()) restore(*state);
@@ -104,20 +108,25 @@ class Descent {
   void run_epoch() {
     task_.begin_epoch(epoch_, history_);
     const uint64_t seed = data::mix(fit_.setting().seed, 0xE90C + static_cast<uint64_t>(epoch_));
-    const auto plan = data::batches(task_.items(Split::kTrain), lengths_,
-                                    {.items = recipe_.batch, .tokens = recipe_.batch_tokens, .seed = seed});
+    const auto plan =
+        data::batches(task_.items(Split::kTrain), lengths_,
+                      {.items = recipe_.batch, .tokens = recipe_.batch_tokens, .seed = seed});
     if (plan.empty()) throw InvalidArgument("training split: no items, expected at least one");
     batches_ = static_cast<int64_t>(plan.size());
     fit_.model().train();
     for (; batch_ < batches_; ++batch_) {
       pause_point();
-      step({plan[static_cast<size_t>(batch_)], data::mix(seed, static_cast<uint64_t>(batch_)), epoch_});
+      step({plan[static_cast<size_t>(batch_)], data::mix(seed, static_cast<uint64_t>(batch_)),
+            epoch_});
     }
     end_epoch();
   }
 
-  // Libtorch's MPS has no float64; sums stay where the loss is elsewhere, so that a step does not wait for the device.
-  torch::Device loss_device() const { return fit_.setting().device.is_mps() ? torch::kCPU : fit_.setting().device; }
+  // Libtorch's MPS has no float64; sums stay where the loss is elsewhere, so that a step does not
+  // wait for the device.
+  torch::Device loss_device() const {
+    return fit_.setting().device.is_mps() ? torch::kCPU : fit_.setting().device;
+  }
 
   void step(const Batch& batch) {
     optimiser_.zero_grad();
@@ -126,28 +135,37 @@ class Descent {
     if (recipe_.clip > 0) optimiser_.clip(recipe_.clip);
     ++steps_;
     optimiser_.step(rate_factor(recipe_, steps_, epoch_, recipe_.epochs * batches_));
-    loss_sum_ += loss.mean.detach().to(loss_sum_.device(), torch::kFloat64) * static_cast<double>(loss.count);
+    loss_sum_ += loss.mean.detach().to(loss_sum_.device(), torch::kFloat64) *
+                 static_cast<double>(loss.count);
     count_ += loss.count;
     Progress& progress = fit_.progress();
     if (progress.due())
-      progress.step(epoch_ * batches_ + batch_ + 1, recipe_.epochs * batches_,
-                    fmt::format("epoch {}/{}  loss {:.4g}", epoch_ + 1, recipe_.epochs, mean_loss()));
+      progress.step(
+          epoch_ * batches_ + batch_ + 1, recipe_.epochs * batches_,
+          fmt::format("epoch {}/{}  loss {:.4g}", epoch_ + 1, recipe_.epochs, mean_loss()));
   }
 
-  double mean_loss() const { return count_ ? loss_sum_.item<double>() / static_cast<double>(count_) : 0; }
+  double mean_loss() const {
+    return count_ ? loss_sum_.item<double>() / static_cast<double>(count_) : 0;
+  }
 
   void end_epoch() {
     const double loss = mean_loss();
     if (!std::isfinite(loss))
-      throw InvalidArgument(fmt::format("the loss is {} in epoch {}: lower --set rate={} or set clip", loss, epoch_ + 1, recipe_.rate));
+      throw InvalidArgument(
+          fmt::format("the loss is {} in epoch {}: lower --set rate={} or set clip", loss,
+                      epoch_ + 1, recipe_.rate));
     fit_.model().eval();
     Metrics metrics;
     {
       const torch::NoGradGuard guard;
       metrics = task_.validate();
     }
-    Json line = {{"epoch", epoch_ + 1}, {"step", steps_}, {"loss", loss},
-                 {"rate", recipe_.rate * rate_factor(recipe_, std::max<int64_t>(steps_, 1), epoch_, recipe_.epochs * batches_)}};
+    Json line = {{"epoch", epoch_ + 1},
+                 {"step", steps_},
+                 {"loss", loss},
+                 {"rate", recipe_.rate * rate_factor(recipe_, std::max<int64_t>(steps_, 1), epoch_,
+                                                     recipe_.epochs * batches_)}};
     if (!metrics.empty()) line["validation"] = metrics;
     fit_.record(std::move(line));
     history_.push_back(metrics);
@@ -159,13 +177,16 @@ class Descent {
     loss_sum_.zero_();
   }
 
-  // Puts the weights among the best, or the last, `average`. One last epoch needs no copy: the model has its weights.
+  // Puts the weights among the best, or the last, `average`. One last epoch needs no copy: the
+  // model has its weights.
   void keep(const Metrics& metrics) {
     const bool best = recipe_.keep == "best";
     if (best ? metrics.empty() : recipe_.average == 1) return;
     const Kept now{epoch_, best ? rank(metrics) : static_cast<double>(-epoch_), {}};
     // Equal ones stay in the order in which they came.
-    const auto place = std::upper_bound(kept_.begin(), kept_.end(), now, [](const Kept& a, const Kept& b) { return a.value < b.value; });
+    const auto place =
+        std::upper_bound(kept_.begin(), kept_.end(), now,
+                         [](const Kept& a, const Kept& b) { return a.value < b.value; });
     if (place - kept_.begin() >= recipe_.average) return;
     kept_.insert(place, now)->weights = copies(weights_of(fit_.model()));
     if (static_cast<int64_t>(kept_.size()) > recipe_.average) kept_.pop_back();
@@ -192,8 +213,8 @@ class Descent {
       best_epoch_ = epoch_;
     } else if (recipe_.patience > 0 && epoch_ - best_epoch_ >= recipe_.patience) {
       stopped_ = true;
-      fit_.progress().line(fmt::format("stopped after epoch {}: no better {} since epoch {}", epoch_ + 1, recipe_.monitor,
-                                       best_epoch_ + 1));
+      fit_.progress().line(fmt::format("stopped after epoch {}: no better {} since epoch {}",
+                                       epoch_ + 1, recipe_.monitor, best_epoch_ + 1));
     }
   }
 
@@ -207,10 +228,10 @@ class Descent {
   const std::vector<int64_t> lengths_;
   Optimiser optimiser_;
   int64_t epoch_ = 0, batch_ = 0, batches_ = 0, steps_ = 0;
-  int64_t count_ = 0;        // of the losses summed so far in this epoch
-  torch::Tensor loss_sum_;   // on the device: reading it would make each step wait
+  int64_t count_ = 0;       // of the losses summed so far in this epoch
+  torch::Tensor loss_sum_;  // on the device: reading it would make each step wait
   std::vector<Metrics> history_;
-  std::vector<Kept> kept_;   // best, or newest, first
+  std::vector<Kept> kept_;  // best, or newest, first
   double best_value_ = std::numeric_limits<double>::infinity();
   int64_t best_epoch_ = -1;
   bool stopped_ = false;
@@ -224,8 +245,9 @@ void Descent::pause_point() {
 
 State Descent::state() const {
   State out;
-  out.numbers = {{"epoch", epoch_}, {"batch", batch_}, {"steps", steps_}, {"count", count_}, {"best_epoch", best_epoch_},
-                 {"stopped", stopped_}, {"history", history_}};
+  out.numbers = {{"epoch", epoch_},    {"batch", batch_},           {"steps", steps_},
+                 {"count", count_},    {"best_epoch", best_epoch_}, {"stopped", stopped_},
+                 {"history", history_}};
   put(out.tensors, "model.", copies(weights_of(fit_.model())));
   put(out.tensors, "optimiser.", optimiser_.state());
   for (size_t i = 0; i < kept_.size(); ++i) {
@@ -238,7 +260,8 @@ State Descent::state() const {
   out.tensors["best_value"] = torch::tensor(best_value_, torch::kFloat64);
   out.tensors["generator"] = at::globalContext().defaultGenerator(torch::kCPU).get_state();
   if (fit_.setting().device.is_cuda())
-    out.tensors["generator_device"] = at::globalContext().defaultGenerator(fit_.setting().device).get_state();
+    out.tensors["generator_device"] =
+        at::globalContext().defaultGenerator(fit_.setting().device).get_state();
   return out;
 }
 
@@ -254,13 +277,15 @@ void Descent::restore(const State& saved) {
   optimiser_.restore(take(saved.tensors, "optimiser."));
   for (const int64_t epoch : saved.numbers.value("kept", std::vector<int64_t>())) {
     const std::string name = fmt::format("kept.{}.", kept_.size());
-    kept_.push_back({epoch, saved.tensors.at(name + "value").item<double>(), take(saved.tensors, name + "weights.")});
+    kept_.push_back({epoch, saved.tensors.at(name + "value").item<double>(),
+                     take(saved.tensors, name + "weights.")});
     for (auto& [key, tensor] : kept_.back().weights) tensor = tensor.to(fit_.setting().device);
   }
   loss_sum_ = saved.tensors.at("loss_sum").to(loss_device());
   best_value_ = saved.tensors.at("best_value").item<double>();
   set_generator(torch::kCPU, saved.tensors.at("generator"));
-  if (saved.tensors.contains("generator_device")) set_generator(fit_.setting().device, saved.tensors.at("generator_device"));
+  if (saved.tensors.contains("generator_device"))
+    set_generator(fit_.setting().device, saved.tensors.at("generator_device"));
 }
 
 }  // namespace

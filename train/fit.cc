@@ -14,7 +14,8 @@ constexpr const char* kMetrics = "metrics.jsonl";
 
 }  // namespace
 
-Fit::Fit(const Setting& setting, std::shared_ptr<torch::nn::Module> model, const RunFolder& folder, Progress& progress)
+Fit::Fit(const Setting& setting, std::shared_ptr<torch::nn::Module> model, const RunFolder& folder,
+         Progress& progress)
     : setting_(setting), model_(std::move(model)), folder_(folder), progress_(progress) {}
 
 void Fit::record(Json line) { lines_.push_back(line.dump()); }
@@ -28,7 +29,8 @@ std::optional<State> Fit::resume() {
 }
 
 bool Fit::save_due() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - saved_).count() >= save_every_seconds;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - saved_).count() >=
+         save_every_seconds;
 }
 
 void Fit::save(const State& state) {
@@ -40,7 +42,8 @@ void Fit::save(const State& state) {
 }
 
 void Fit::stop_if_interrupted(const std::string& where) const {
-  if (interrupted()) throw Interrupted(fmt::format("stopped {}: the same command with --resume continues", where));
+  if (interrupted())
+    throw Interrupted(fmt::format("stopped {}: the same command with --resume continues", where));
 }
 
 void Fit::write_metrics() const {
@@ -63,14 +66,17 @@ void set_weights(torch::nn::Module& model, const TensorMap& given, const std::st
   TensorMap own = weights_of(model);
   for (auto& [name, tensor] : own) {
     const auto found = given.find(name);
-    if (found == given.end()) throw InvalidArgument(fmt::format("{}: no weight '{}', expected one of the model", origin, name));
+    if (found == given.end())
+      throw InvalidArgument(
+          fmt::format("{}: no weight '{}', expected one of the model", origin, name));
     if (found->second.sizes() != tensor.sizes())
       throw InvalidArgument(fmt::format("{}: weight '{}' has shape {}, expected {}", origin, name,
                                         c10::str(found->second.sizes()), c10::str(tensor.sizes())));
     tensor.copy_(found->second);
   }
   for (const auto& [name, tensor] : given)
-    if (!own.contains(name)) throw InvalidArgument(fmt::format("{}: weight '{}' is not one of the model's", origin, name));
+    if (!own.contains(name))
+      throw InvalidArgument(fmt::format("{}: weight '{}' is not one of the model's", origin, name));
 }
 
 }  // namespace fovea::train

@@ -1,5 +1,6 @@
-// One training: the place a task reports to, and the loop of gradient descent. What it needs to go on after a kill is one file,
-// state.safetensors, replaced whole; a resumed run ends with the weights of an undisturbed one, bit for bit.
+// One training: the place a task reports to, and the loop of gradient descent. What it needs to go
+// on after a kill is one file, state.safetensors, replaced whole; a resumed run ends with the
+// weights of an undisturbed one, bit for bit.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -26,7 +27,8 @@ struct State {
 
 class Fit {
  public:
-  Fit(const Setting& setting, std::shared_ptr<torch::nn::Module> model, const RunFolder& folder, Progress& progress);
+  Fit(const Setting& setting, std::shared_ptr<torch::nn::Module> model, const RunFolder& folder,
+      Progress& progress);
 
   const Setting& setting() const { return setting_; }
   torch::nn::Module& model() { return *model_; }
@@ -34,13 +36,16 @@ class Fit {
 
   // A line of metrics.jsonl.
   void record(Json line);
-  // What an earlier, unfinished training of this run saved; nothing at the start. Also brings back metrics.jsonl.
+  // What an earlier, unfinished training of this run saved; nothing at the start. Also brings back
+  // metrics.jsonl.
   std::optional<State> resume();
-  // Whether so much time has passed since the last save that a kill would hurt (`--checkpoint SECONDS`).
+  // Whether so much time has passed since the last save that a kill would hurt (`--checkpoint
+  // SECONDS`).
   bool save_due() const;
   // state.safetensors, then metrics.jsonl.
   void save(const State&);
-  // Throws Interrupted after Ctrl-C. Call between steps, after save() where there is something to save.
+  // Throws Interrupted after Ctrl-C. Call between steps, after save() where there is something to
+  // save.
   void stop_if_interrupted(const std::string& where) const;
   // Writes metrics.jsonl and drops the state: nothing is left to resume.
   void finish();
@@ -58,9 +63,11 @@ class Fit {
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
 };
 
-// A module's parameters and buffers by their dotted names, as PyTorch's state_dict names them. Shared, not copied.
+// A module's parameters and buffers by their dotted names, as PyTorch's state_dict names them.
+// Shared, not copied.
 TensorMap weights_of(const torch::nn::Module&);
-// Copies values into a module; InvalidArgument names a weight that is missing, unknown or of another shape. `origin` is the file.
+// Copies values into a module; InvalidArgument names a weight that is missing, unknown or of
+// another shape. `origin` is the file.
 void set_weights(torch::nn::Module&, const TensorMap&, const std::string& origin);
 
 // The loop.

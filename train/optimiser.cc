@@ -15,7 +15,8 @@ namespace fovea::train {
 namespace {
 
 // RMSProp (Tieleman & Hinton 2012), as torch.optim has it; uncentred.
-void rms_step(at::Tensor& p, const at::Tensor& g, at::Tensor& square, at::Tensor& buffer, const Recipe& r, double rate) {
+void rms_step(at::Tensor& p, const at::Tensor& g, at::Tensor& square, at::Tensor& buffer,
+              const Recipe& r, double rate) {
   square.mul_(r.beta2).addcmul_(g, g, 1 - r.beta2);
   const at::Tensor root = square.sqrt().add_(r.epsilon);
   if (r.momentum > 0) {
@@ -27,7 +28,8 @@ void rms_step(at::Tensor& p, const at::Tensor& g, at::Tensor& square, at::Tensor
 }
 
 // Adadelta (Zeiler 2012): rho is beta1.
-void adadelta_step(at::Tensor& p, const at::Tensor& g, at::Tensor& square, at::Tensor& moved, const Recipe& r, double rate) {
+void adadelta_step(at::Tensor& p, const at::Tensor& g, at::Tensor& square, at::Tensor& moved,
+                   const Recipe& r, double rate) {
   square.mul_(r.beta1).addcmul_(g, g, 1 - r.beta1);
   const at::Tensor delta = moved.add(r.epsilon).sqrt_().div_(square.add(r.epsilon).sqrt_()).mul_(g);
   moved.mul_(r.beta1).addcmul_(delta, delta, 1 - r.beta1);
@@ -42,7 +44,8 @@ Optimiser::Optimiser(std::vector<ParameterGroup> groups, const Recipe& recipe) :
     for (const torch::Tensor& p : group.given.parameters) {
       group.first.push_back(torch::zeros_like(p, torch::MemoryFormat::Preserve).detach());
       group.second.push_back(torch::zeros_like(p, torch::MemoryFormat::Preserve).detach());
-      group.steps.push_back(torch::zeros({}, p.options().dtype(torch::kFloat32).requires_grad(false)));
+      group.steps.push_back(
+          torch::zeros({}, p.options().dtype(torch::kFloat32).requires_grad(false)));
     }
     groups_.push_back(std::move(group));
   }
@@ -53,7 +56,8 @@ Optimiser::Active Optimiser::active(const Group& group) {
   for (size_t i = 0; i < group.given.parameters.size(); ++i) {
     const torch::Tensor& p = group.given.parameters[i];
     if (!p.grad().defined()) continue;
-    if (p.grad().is_sparse()) throw Unsupported("optimiser: a sparse gradient, expected a dense one");
+    if (p.grad().is_sparse())
+      throw Unsupported("optimiser: a sparse gradient, expected a dense one");
     out.parameters.push_back(p);
     out.gradients.push_back(p.grad());
     out.first.push_back(group.first[i]);
@@ -67,13 +71,13 @@ void Optimiser::update(Active& a, double rate, double weight_decay) {
   const Recipe& r = recipe_;
   at::_foreach_add_(a.steps, 1);
   if (r.optimiser == "adam") {
-    at::_fused_adam_(a.parameters, a.gradients, a.first, a.second, {}, a.steps, rate, r.beta1, r.beta2, weight_decay, r.epsilon,
-                     false, false);
+    at::_fused_adam_(a.parameters, a.gradients, a.first, a.second, {}, a.steps, rate, r.beta1,
+                     r.beta2, weight_decay, r.epsilon, false, false);
     return;
   }
   if (r.optimiser == "adamw") {
-    at::_fused_adamw_(a.parameters, a.gradients, a.first, a.second, {}, a.steps, rate, r.beta1, r.beta2, weight_decay,
-                      r.epsilon, false, false);
+    at::_fused_adamw_(a.parameters, a.gradients, a.first, a.second, {}, a.steps, rate, r.beta1,
+                      r.beta2, weight_decay, r.epsilon, false, false);
     return;
   }
   if (weight_decay > 0) a.gradients = at::_foreach_add(a.gradients, a.parameters, weight_decay);
@@ -92,8 +96,10 @@ void Optimiser::update(Active& a, double rate, double weight_decay) {
       a.parameters[i].addcdiv_(a.gradients[i], a.first[i].sqrt().add_(r.epsilon), -rate);
   } else {
     for (size_t i = 0; i < a.parameters.size(); ++i) {
-      if (r.optimiser == "rmsprop") rms_step(a.parameters[i], a.gradients[i], a.first[i], a.second[i], r, rate);
-      else adadelta_step(a.parameters[i], a.gradients[i], a.first[i], a.second[i], r, rate);
+      if (r.optimiser == "rmsprop")
+        rms_step(a.parameters[i], a.gradients[i], a.first[i], a.second[i], r, rate);
+      else
+        adadelta_step(a.parameters[i], a.gradients[i], a.first[i], a.second[i], r, rate);
     }
   }
 }
@@ -103,7 +109,8 @@ void Optimiser::step(double rate_factor) {
   for (Group& group : groups_) {
     Active a = active(group);
     if (a.parameters.empty()) continue;
-    const double weight_decay = group.given.weight_decay < 0 ? recipe_.weight_decay : group.given.weight_decay;
+    const double weight_decay =
+        group.given.weight_decay < 0 ? recipe_.weight_decay : group.given.weight_decay;
     update(a, recipe_.rate * rate_factor * group.given.rate_factor, weight_decay);
   }
 }
@@ -142,7 +149,8 @@ void Optimiser::restore(const std::map<std::string, torch::Tensor>& state) {
   for (const auto& [name, slot] : this->state()) {
     const auto found = state.find(name);
     if (found == state.end() || found->second.sizes() != slot.sizes())
-      throw InvalidArgument(fmt::format("optimiser state: {} is missing or of another shape", name));
+      throw InvalidArgument(
+          fmt::format("optimiser state: {} is missing or of another shape", name));
     torch::Tensor to = slot;
     to.copy_(found->second);
   }

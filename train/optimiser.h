@@ -1,5 +1,6 @@
-// Update rules: SGD with momentum, Adam, AdamW, AdaGrad, RMSProp, Adadelta. The same numbers as torch.optim, on libtorch's fused and
-// grouped kernels, with a state that is a plain list of named tensors.
+// Update rules: SGD with momentum, Adam, AdamW, AdaGrad, RMSProp, Adadelta. The same numbers as
+// torch.optim, on libtorch's fused and grouped kernels, with a state that is a plain list of named
+// tensors.
 #pragma once
 
 #include <torch/types.h>

@@ -25,7 +25,9 @@ std::string in_words(double seconds) {
 
 Progress::Progress(Style style, std::FILE* out) : style_(style), out_(out) {}
 
-Progress::Style Progress::style_of_stderr() { return isatty(STDERR_FILENO) ? Style::kBar : Style::kLines; }
+Progress::Style Progress::style_of_stderr() {
+  return isatty(STDERR_FILENO) ? Style::kBar : Style::kLines;
+}
 
 Progress::~Progress() { erase(); }
 
@@ -38,7 +40,8 @@ void Progress::title(std::string text) {
 bool Progress::due() const {
   if (style_ == Style::kSilent) return false;
   // Ten frames a second please the eye; a log wants a line only where someone may start to wonder.
-  const auto pause = style_ == Style::kBar ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
+  const auto pause =
+      style_ == Style::kBar ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
   const auto reference = last_ == Clock::time_point{} ? start_ : last_;
   return Clock::now() - reference >= pause;
 }
@@ -49,12 +52,18 @@ void Progress::step(int64_t done, int64_t total, const std::string& note) {
   last_ = Clock::now();
   const double seconds = std::chrono::duration<double>(last_ - start_).count();
   const int64_t here = done - first_done_;
-  const std::string left = here > 0 && total > done
-                               ? fmt::format("  {} left", in_words(seconds / static_cast<double>(here) * static_cast<double>(total - done)))
-                               : "";
-  const double share = total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 0;
+  const std::string left =
+      here > 0 && total > done
+          ? fmt::format("  {} left", in_words(seconds / static_cast<double>(here) *
+                                              static_cast<double>(total - done)))
+          : "";
+  const double share =
+      total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 0;
   if (style_ == Style::kLines) {
-    std::fputs(fmt::format("{}{}{:3.0f}%  {}{}\n", title_, title_.empty() ? "" : "  ", 100 * share, note, left).c_str(), out_);
+    std::fputs(fmt::format("{}{}{:3.0f}%  {}{}\n", title_, title_.empty() ? "" : "  ", 100 * share,
+                           note, left)
+                   .c_str(),
+               out_);
     std::fflush(out_);
     return;
   }

@@ -1,4 +1,5 @@
-// How far a run is, on standard error: a bar on a terminal, a line now and then elsewhere, nothing where it is turned off.
+// How far a run is, on standard error: a bar on a terminal, a line now and then elsewhere, nothing
+// where it is turned off.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,8 @@ class Progress {
   ~Progress();
 
   void title(std::string text);  // stands before everything: "word-sum seed 2 of 5"
-  // `done` of `total` steps; `note` says what they bring: "epoch 3/10  loss 0.412". Cheap enough to call each step.
+  // `done` of `total` steps; `note` says what they bring: "epoch 3/10  loss 0.412". Cheap enough to
+  // call each step.
   void step(int64_t done, int64_t total, const std::string& note);
   bool due() const;  // whether step() would draw now: ask before building a costly note
   void line(const std::string& text);  // a line that stays

@@ -9,7 +9,9 @@ std::vector<Option> options_of(const Recipe& r) {
   return {
       Option("epochs", r.epochs, "passes over the training items").at_least(0),
       Option("batch", r.batch, "items in a batch").at_least(1),
-      Option("batch_tokens", r.batch_tokens, "total length of a batch in place of a number of items; 0: off").at_least(0),
+      Option("batch_tokens", r.batch_tokens,
+             "total length of a batch in place of a number of items; 0: off")
+          .at_least(0),
       Option("optimiser", r.optimiser.c_str(), "update rule")
           .among({"sgd", "adam", "adamw", "adagrad", "rmsprop", "adadelta"}),
       Option("rate", r.rate, "learning rate").at_least(0),
@@ -22,13 +24,18 @@ std::vector<Option> options_of(const Recipe& r) {
           .among({"constant", "inverse_sqrt", "step", "cosine", "linear", "exponential"}),
       Option("warmup", r.warmup, "steps of linear warm-up").at_least(0),
       Option("decay", r.decay, "factor of the step and exponential schedules").between(0, 1),
-      Option("decay_every", r.decay_every, "epochs between two factors of the step schedule").at_least(1),
-      Option("decay_from", r.decay_from, "epoch of the step schedule's first factor; 0: decay_every").at_least(0),
+      Option("decay_every", r.decay_every, "epochs between two factors of the step schedule")
+          .at_least(1),
+      Option("decay_from", r.decay_from,
+             "epoch of the step schedule's first factor; 0: decay_every")
+          .at_least(0),
       Option("clip", r.clip, "largest norm of the gradient; 0: no clipping").at_least(0),
-      Option("patience", r.patience, "epochs without a better validation before stopping; 0: never").at_least(0),
+      Option("patience", r.patience, "epochs without a better validation before stopping; 0: never")
+          .at_least(0),
       Option("monitor", r.monitor.c_str(), "validation metric that decides which weights are best"),
       Option("keep", r.keep.c_str(), "which weights are the run's").among({"best", "last"}),
-      Option("average", r.average, "mean of the weights after this many best (or last) epochs").between(1, 100),
+      Option("average", r.average, "mean of the weights after this many best (or last) epochs")
+          .between(1, 100),
   };
 }
 
@@ -64,7 +71,8 @@ double rate_factor(const Recipe& recipe, int64_t step, int64_t epoch, int64_t to
   const double done = std::clamp((t - static_cast<double>(recipe.warmup)) / span, 0.0, 1.0);
   if (recipe.schedule == "cosine") return warm * 0.5 * (1 + std::cos(3.141592653589793 * done));
   if (recipe.schedule == "linear") return warm * (1 - done);
-  if (recipe.schedule == "exponential") return warm * std::pow(recipe.decay, static_cast<double>(epoch));
+  if (recipe.schedule == "exponential")
+    return warm * std::pow(recipe.decay, static_cast<double>(epoch));
   if (recipe.schedule == "step") {
     const int64_t from = recipe.decay_from ? recipe.decay_from : recipe.decay_every;
     const int64_t factors = epoch < from ? 0 : 1 + (epoch - from) / recipe.decay_every;

@@ -36,7 +36,8 @@ void sync_folder(const std::filesystem::path& folder) {
 void write_whole(const std::filesystem::path& path, std::string_view bytes) {
   const std::filesystem::path unfinished = path.string() + kUnfinished;
   {
-    const Descriptor file{::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+    const Descriptor file{
+        ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
     if (file.fd < 0) fail(path, "cannot be created");
     for (size_t done = 0; done < bytes.size();) {
       const ssize_t written = ::write(file.fd, bytes.data() + done, bytes.size() - done);
@@ -63,7 +64,9 @@ bool RunFolder::has(const std::string& name) const {
 void RunFolder::create() const {
   std::error_code error;
   std::filesystem::create_directories(path_, error);
-  if (error) throw InvalidArgument(fmt::format("{}: cannot be created: {}", path_.string(), error.message()));
+  if (error)
+    throw InvalidArgument(
+        fmt::format("{}: cannot be created: {}", path_.string(), error.message()));
   for (const auto& entry : std::filesystem::directory_iterator(path_, error))
     if (entry.path().string().ends_with(kUnfinished)) std::filesystem::remove(entry.path(), error);
 }
@@ -71,7 +74,8 @@ void RunFolder::create() const {
 std::string RunFolder::read(const std::string& name) const {
   std::ifstream file(path_ / name, std::ios::binary);
   if (!file)
-    throw InvalidArgument(fmt::format("{}: no {} there, expected a folder that `fovea train` wrote", path_.string(), name));
+    throw InvalidArgument(fmt::format("{}: no {} there, expected a folder that `fovea train` wrote",
+                                      path_.string(), name));
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

@@ -1,4 +1,5 @@
-// A RUN: the folder a training leaves behind. A file has its final name only when it is complete and on the disk.
+// A RUN: the folder a training leaves behind. A file has its final name only when it is complete
+// and on the disk.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +8,8 @@
 
 namespace fovea::train {
 
-// Writes bytes beside `path`, flushes them to the disk, then renames: a reader, or a machine that loses power, sees the old
-// file or the new one, never a part.
+// Writes bytes beside `path`, flushes them to the disk, then renames: a reader, or a machine that
+// loses power, sees the old file or the new one, never a part.
 void write_whole(const std::filesystem::path& path, std::string_view bytes);
 
 class RunFolder {
@@ -20,7 +21,9 @@ class RunFolder {
   bool has(const std::string& name) const;
   // Creates the folder; unfinished files of a killed run are removed.
   void create() const;
-  void write(const std::string& name, std::string_view bytes) const { write_whole(path_ / name, bytes); }
+  void write(const std::string& name, std::string_view bytes) const {
+    write_whole(path_ / name, bytes);
+  }
   // The whole file; InvalidArgument where it is missing, naming what it should be.
   std::string read(const std::string& name) const;
   void remove(const std::string& name) const;

@@ -41,7 +41,8 @@ std::optional<Option::Value> parse(const Option& option, std::string_view text) 
 
 bool in_range(const Option& option, const Option::Value& value) {
   if (const auto* text = std::get_if<std::string>(&value))
-    return option.choices.empty() || std::find(option.choices.begin(), option.choices.end(), *text) != option.choices.end();
+    return option.choices.empty() ||
+           std::find(option.choices.begin(), option.choices.end(), *text) != option.choices.end();
   double number = 0;
   if (const auto* integer = std::get_if<int64_t>(&value)) number = static_cast<double>(*integer);
   if (const auto* real = std::get_if<double>(&value)) number = *real;
@@ -50,10 +51,14 @@ bool in_range(const Option& option, const Option::Value& value) {
 
 }  // namespace
 
-Option::Option(std::string n, bool f, std::string h) : name(std::move(n)), fallback(f), help(std::move(h)) {}
-Option::Option(std::string n, int64_t f, std::string h) : name(std::move(n)), fallback(f), help(std::move(h)) {}
-Option::Option(std::string n, int f, std::string h) : name(std::move(n)), fallback(int64_t{f}), help(std::move(h)) {}
-Option::Option(std::string n, double f, std::string h) : name(std::move(n)), fallback(f), help(std::move(h)) {}
+Option::Option(std::string n, bool f, std::string h)
+    : name(std::move(n)), fallback(f), help(std::move(h)) {}
+Option::Option(std::string n, int64_t f, std::string h)
+    : name(std::move(n)), fallback(f), help(std::move(h)) {}
+Option::Option(std::string n, int f, std::string h)
+    : name(std::move(n)), fallback(int64_t{f}), help(std::move(h)) {}
+Option::Option(std::string n, double f, std::string h)
+    : name(std::move(n)), fallback(f), help(std::move(h)) {}
 Option::Option(std::string n, const char* f, std::string h)
     : name(std::move(n)), fallback(std::string(f)), help(std::move(h)) {}
 
@@ -82,7 +87,8 @@ std::string Option::describe_type() const {
   return type;
 }
 
-Settings::Settings(std::vector<Option> declared) : declared_(std::move(declared)), values_(declared_.size()) {
+Settings::Settings(std::vector<Option> declared)
+    : declared_(std::move(declared)), values_(declared_.size()) {
   for (size_t i = declared_.size(); i-- > 0;) {
     for (size_t j = 0; j < i; ++j) {
       if (declared_[j].name != declared_[i].name) continue;
@@ -99,8 +105,8 @@ size_t Settings::index(std::string_view name) const {
     if (declared_[i].name == name) return i;
   std::vector<std::string> names;
   for (const Option& option : declared_) names.push_back(option.name);
-  throw UsageError(fmt::format("--set {}: no such option{}; the options are {}", name, data::did_you_mean(name, names),
-                               fmt::join(names, ", ")));
+  throw UsageError(fmt::format("--set {}: no such option{}; the options are {}", name,
+                               data::did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 void Settings::set(std::string_view assignment) {
@@ -134,7 +140,9 @@ double Settings::number(std::string_view name) const {
   if (const auto* integer = std::get_if<int64_t>(&v)) return static_cast<double>(*integer);
   return std::get<double>(v);
 }
-const std::string& Settings::text(std::string_view name) const { return std::get<std::string>(value(name)); }
+const std::string& Settings::text(std::string_view name) const {
+  return std::get<std::string>(value(name));
+}
 
 std::vector<std::string> Settings::list(std::string_view name) const {
   std::vector<std::string> items;
@@ -150,7 +158,8 @@ std::vector<std::string> Settings::list(std::string_view name) const {
 nlohmann::ordered_json Settings::json() const {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (size_t i = 0; i < declared_.size(); ++i)
-    std::visit([&](const auto& v) { out[declared_[i].name] = v; }, values_[i] ? *values_[i] : declared_[i].fallback);
+    std::visit([&](const auto& v) { out[declared_[i].name] = v; },
+               values_[i] ? *values_[i] : declared_[i].fallback);
   return out;
 }
 
@@ -164,12 +173,15 @@ void Settings::restore(const nlohmann::ordered_json& values) {
                             : std::is_same_v<T, int64_t> ? value.is_number_integer()
                             : std::is_same_v<T, double>  ? value.is_number()
                                                          : value.is_string();
-          if (!fits) throw InvalidArgument(fmt::format("option {}: expected {}, got {}", name, option.describe_type(), value.dump()));
+          if (!fits)
+            throw InvalidArgument(fmt::format("option {}: expected {}, got {}", name,
+                                              option.describe_type(), value.dump()));
           values_[i] = value.template get<T>();
         },
         option.fallback);
     if (!in_range(option, *values_[i]))
-      throw InvalidArgument(fmt::format("option {}: expected {}, got {}", name, option.describe_type(), value.dump()));
+      throw InvalidArgument(fmt::format("option {}: expected {}, got {}", name,
+                                        option.describe_type(), value.dump()));
   }
 }
 

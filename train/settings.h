@@ -1,4 +1,5 @@
-// What a user may set with `--set name=value`: each option is declared once, with type, default, help and range.
+// What a user may set with `--set name=value`: each option is declared once, with type, default,
+// help and range.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +37,14 @@ struct Option {
   std::string describe_type() const;
 };
 
-// The options of one run and their values. A later declaration of a name replaces an earlier one: a system may give an option
-// of the frame its own default.
+// The options of one run and their values. A later declaration of a name replaces an earlier one: a
+// system may give an option of the frame its own default.
 class Settings {
  public:
   explicit Settings(std::vector<Option> declared);
 
-  // "name=value"; UsageError on an unknown name (with the nearest), a value of another type or out of range.
+  // "name=value"; UsageError on an unknown name (with the nearest), a value of another type or out
+  // of range.
   void set(std::string_view assignment);
   void set(std::string_view name, std::string_view value);
   // Whether the user chose a value.

@@ -1,5 +1,5 @@
-// What a system tells the frame: its data, its model, its loss, its metrics, its pictures. train, evaluate, predict and explain are
-// written once over this interface.
+// What a system tells the frame: its data, its model, its loss, its metrics, its pictures. train,
+// evaluate, predict and explain are written once over this interface.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -29,31 +29,37 @@ struct Setting {
   torch::Device device = torch::kCPU;
 };
 
-// Calls come in this order. Training: read, prepare, build, fit, assets. Applying a run: restore, build, then (evaluate only) read.
+// Calls come in this order. Training: read, prepare, build, fit, assets. Applying a run: restore,
+// build, then (evaluate only) read.
 class Task {
  public:
   virtual ~Task() = default;
 
   // Reads or generates the items and splits them; learns nothing from them.
   virtual void read(const Source&) = 0;
-  // Learns from the training split what must be known before the model can be built: vocabulary, classes, scaling.
+  // Learns from the training split what must be known before the model can be built: vocabulary,
+  // classes, scaling.
   virtual void prepare() {}
   // What prepare learned, and getting it back.
   virtual Assets assets() const { return {}; }
   virtual void restore(const Assets&) {}
-  // The model; its parameters and buffers are the run's weights. Called once. A system without any returns an empty module.
+  // The model; its parameters and buffers are the run's weights. Called once. A system without any
+  // returns an empty module.
   virtual std::shared_ptr<torch::nn::Module> build() = 0;
-  // Learns. GradientTask runs the loop; others search, solve or measure here, and report through Fit.
+  // Learns. GradientTask runs the loop; others search, solve or measure here, and report through
+  // Fit.
   virtual void fit(train::Fit&) = 0;
 
   virtual Evaluation evaluate(Split) = 0;
   // One answer for each item of the input, as soon as it is known.
   virtual void predict(Input, std::ostream&) = 0;
-  // Pictures of where the model looks: at the input's items, or at items of the test split where `input` is null.
+  // Pictures of where the model looks: at the input's items, or at items of the test split where
+  // `input` is null.
   virtual std::vector<explain::Explanation> explain(Input* input) = 0;
 };
 
-// One step's items, and a seed of its own for whatever the task draws (masks, negatives): the same after --resume.
+// One step's items, and a seed of its own for whatever the task draws (masks, negatives): the same
+// after --resume.
 struct Batch {
   std::span<const int64_t> items;
   uint64_t seed = 0;
@@ -66,19 +72,26 @@ struct Loss {
   int64_t count = 1;
 };
 
-// A task that learns by gradient descent: the frame draws batches, steps, schedules, clips, validates, stops and saves.
+// A task that learns by gradient descent: the frame draws batches, steps, schedules, clips,
+// validates, stops and saves.
 class GradientTask : public Task {
  public:
   virtual int64_t items(Split) const = 0;
-  // Lengths of the training items: batches then hold items of like length. Empty: lengths do not matter.
+  // Lengths of the training items: batches then hold items of like length. Empty: lengths do not
+  // matter.
   virtual std::vector<int64_t> lengths() const { return {}; }
   virtual Loss loss(const Batch&) = 0;
-  // After each epoch: metrics of the validation split, of which one is monitored. No validation items: none.
-  virtual Metrics validate() { return items(Split::kValidation) ? evaluate(Split::kValidation).metrics : Metrics{}; }
-  // Parameters with rates and weight decays of their own; one group of all that want a gradient unless overridden.
+  // After each epoch: metrics of the validation split, of which one is monitored. No validation
+  // items: none.
+  virtual Metrics validate() {
+    return items(Split::kValidation) ? evaluate(Split::kValidation).metrics : Metrics{};
+  }
+  // Parameters with rates and weight decays of their own; one group of all that want a gradient
+  // unless overridden.
   virtual std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const;
-  // Before each epoch, with what validate gave after the last one: a task may change phase (linear start). State a phase
-  // needs must follow from the arguments, so that a resumed run takes the same turn.
+  // Before each epoch, with what validate gave after the last one: a task may change phase (linear
+  // start). State a phase needs must follow from the arguments, so that a resumed run takes the
+  // same turn.
   virtual void begin_epoch(int64_t /*epoch*/, const std::vector<Metrics>& /*history*/) {}
 
   void fit(train::Fit&) override;

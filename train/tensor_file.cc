@@ -36,10 +36,12 @@ data::Array array_of(const torch::Tensor& tensor) {
   for (const auto& [element, scalar] : kTypes) {
     if (scalar != rows.scalar_type()) continue;
     data::Array array{element, rows.sizes().vec(), {}};
-    if (rows.numel() > 0) array.bytes.assign(static_cast<const char*>(rows.data_ptr()), rows.nbytes());
+    if (rows.numel() > 0)
+      array.bytes.assign(static_cast<const char*>(rows.data_ptr()), rows.nbytes());
     return array;
   }
-  throw Unsupported(std::string("safetensors: no name for the type ") + c10::toString(rows.scalar_type()));
+  throw Unsupported(std::string("safetensors: no name for the type ") +
+                    c10::toString(rows.scalar_type()));
 }
 
 std::string tensor_bytes(const TensorFile& file) {

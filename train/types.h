@@ -1,4 +1,5 @@
-// The words the verbs and the tasks share: where items come from, what was found out, what is kept; no libtorch here.
+// The words the verbs and the tasks share: where items come from, what was found out, what is kept;
+// no libtorch here.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,10 @@ using Metrics = std::map<std::string, double>;
 // Where items come from. No path: the system's generator.
 struct Source {
   std::string path = {};
-  uint64_t seed = 1;         // of generated data and of splits: the same for all repeats of a run
-  int64_t fold = 0, folds = 0;  // cross-validation: `fold` of `folds` is the test split; 0 folds: none
-  bool all_test = false;     // evaluate --data: the whole file is the test split
+  uint64_t seed = 1;  // of generated data and of splits: the same for all repeats of a run
+  int64_t fold = 0,
+          folds = 0;      // cross-validation: `fold` of `folds` is the test split; 0 folds: none
+  bool all_test = false;  // evaluate --data: the whole file is the test split
 };
 
 struct Evaluation {
@@ -29,7 +31,8 @@ struct Evaluation {
   Metrics attention = {};  // "hit_rate", … where the truth is known
 };
 
-// What a run keeps beside the weights: facts in config.json, files in the RUN folder (a vocabulary, a SentencePiece model).
+// What a run keeps beside the weights: facts in config.json, files in the RUN folder (a vocabulary,
+// a SentencePiece model).
 struct Assets {
   Json facts = Json::object();
   std::map<std::string, std::string> files = {};  // name -> bytes

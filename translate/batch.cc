@@ -10,9 +10,12 @@ namespace {
 at::Tensor padded(const std::vector<std::vector<int64_t>>& rows, c10::Device device) {
   size_t width = 0;
   for (const auto& row : rows) width = std::max(width, row.size());
-  at::Tensor out = at::full({static_cast<int64_t>(rows.size()), static_cast<int64_t>(width)}, kPad, at::kLong);
-  for (size_t i = 0; i < rows.size(); ++i) std::copy(rows[i].begin(), rows[i].end(), out.mutable_data_ptr<int64_t>() + i * width);
-  return out.to(device, /*non_blocking=*/true);  // pageable memory is copied before the call returns
+  at::Tensor out =
+      at::full({static_cast<int64_t>(rows.size()), static_cast<int64_t>(width)}, kPad, at::kLong);
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::copy(rows[i].begin(), rows[i].end(), out.mutable_data_ptr<int64_t>() + i * width);
+  return out.to(device,
+                /*non_blocking=*/true);  // pageable memory is copied before the call returns
 }
 
 }  // namespace
@@ -59,7 +62,8 @@ TokenLoss token_loss(const at::Tensor& logits, const Batch& batch, double smooth
   TokenLoss loss{nll, nll.detach()};
   if (smoothing > 0) {
     const at::Tensor others = log_probability.sum(-1) - log_probability.select(1, kPad);
-    const at::Tensor spread = -(others * flat.ne(kPad)).sum() / (count * static_cast<double>(classes - 1));
+    const at::Tensor spread =
+        -(others * flat.ne(kPad)).sum() / (count * static_cast<double>(classes - 1));
     loss.smoothed = (1 - smoothing) * nll + smoothing * spread;
   }
   return loss;

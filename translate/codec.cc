@@ -27,7 +27,8 @@ std::vector<std::string> units(std::string_view line, CodecKind kind) {
 // Words or characters, numbered by a vocabulary; each is a word of its own to alignments.
 class ListCodec : public Codec {
  public:
-  ListCodec(CodecKind kind, data::Vocabulary vocabulary) : kind_(kind), vocabulary_(std::move(vocabulary)) {}
+  ListCodec(CodecKind kind, data::Vocabulary vocabulary)
+      : kind_(kind), vocabulary_(std::move(vocabulary)) {}
 
   Encoded encode(std::string_view line) const override {
     Encoded out;
@@ -48,7 +49,8 @@ class ListCodec : public Codec {
   std::string piece(int64_t id) const override { return vocabulary_.word(id); }
   int64_t size() const override { return vocabulary_.size(); }
   std::string bytes() const override {
-    return std::string(kind_ == CodecKind::kWords ? kWordsMagic : kCharactersMagic) + "\n" + vocabulary_.text();
+    return std::string(kind_ == CodecKind::kWords ? kWordsMagic : kCharactersMagic) + "\n" +
+           vocabulary_.text();
   }
 
  private:
@@ -56,17 +58,20 @@ class ListCodec : public Codec {
   data::Vocabulary vocabulary_;
 };
 
-data::Vocabulary learn_vocabulary(const std::vector<std::string>& lines, const CodecRequest& request) {
+data::Vocabulary learn_vocabulary(const std::vector<std::string>& lines,
+                                  const CodecRequest& request) {
   std::vector<std::vector<std::string>> sentences;
   for (const std::string& line : lines) sentences.push_back(units(line, request.kind));
-  return data::Vocabulary::of(sentences, {.least_count = request.min_count, .most_words = request.size});
+  return data::Vocabulary::of(sentences,
+                              {.least_count = request.min_count, .most_words = request.size});
 }
 
 std::unique_ptr<Codec> list_from_bytes(std::string_view bytes, const std::string& name) {
   const size_t end = std::min(bytes.find('\n'), bytes.size() - 1);
   const std::string_view head = bytes.substr(0, end);
   const CodecKind kind = head.starts_with(kWordsMagic) ? CodecKind::kWords : CodecKind::kCharacters;
-  return std::make_unique<ListCodec>(kind, data::Vocabulary::parse(std::string(bytes.substr(end + 1)), name));
+  return std::make_unique<ListCodec>(
+      kind, data::Vocabulary::parse(std::string(bytes.substr(end + 1)), name));
 }
 
 }  // namespace
@@ -75,18 +80,23 @@ CodecKind codec_kind(std::string_view name) {
   if (name == "words") return CodecKind::kWords;
   if (name == "characters") return CodecKind::kCharacters;
   if (name == "pieces") return CodecKind::kPieces;
-  throw InvalidArgument("tokens: '" + std::string(name) + "', expected words, characters or pieces");
+  throw InvalidArgument("tokens: '" + std::string(name) +
+                        "', expected words, characters or pieces");
 }
 
-std::string lower_case(std::string_view line) { return metrics::encode_utf8(metrics::lower(metrics::decode_utf8(line))); }
+std::string lower_case(std::string_view line) {
+  return metrics::encode_utf8(metrics::lower(metrics::decode_utf8(line)));
+}
 
-std::unique_ptr<Codec> learn_codec(const std::vector<std::string>& lines, const CodecRequest& request) {
+std::unique_ptr<Codec> learn_codec(const std::vector<std::string>& lines,
+                                   const CodecRequest& request) {
   if (request.kind == CodecKind::kPieces) return learn_pieces(lines, request.size);
   return std::make_unique<ListCodec>(request.kind, learn_vocabulary(lines, request));
 }
 
 std::unique_ptr<Codec> codec_from_bytes(std::string_view bytes, const std::string& name) {
-  if (bytes.starts_with(kWordsMagic) || bytes.starts_with(kCharactersMagic)) return list_from_bytes(bytes, name);
+  if (bytes.starts_with(kWordsMagic) || bytes.starts_with(kCharactersMagic))
+    return list_from_bytes(bytes, name);
   return pieces_from_bytes(bytes, name);
 }
 

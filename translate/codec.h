@@ -1,4 +1,5 @@
-// Text to token ids and back, with the special tokens that all sequence models share: PAD 0, UNK 1, BOS 2, EOS 3.
+// Text to token ids and back, with the special tokens that all sequence models share: PAD 0, UNK 1,
+// BOS 2, EOS 3.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace fovea::translate {
 
 inline constexpr int64_t kPad = 0, kUnknown = 1, kBegin = 2, kEnd = 3;
 
-// A line in tokens. `words[t]` is the word, counted between spaces, that token t is part of: alignments are between words.
+// A line in tokens. `words[t]` is the word, counted between spaces, that token t is part of:
+// alignments are between words.
 struct Encoded {
   std::vector<int64_t> ids;
   std::vector<int32_t> words;
@@ -41,8 +43,8 @@ struct CodecRequest {
 // Lower case as Python's str.lower has it: "ß" stays, where case folding would write "ss".
 std::string lower_case(std::string_view line);
 
-// Learned from lines. SentencePiece (Kudo & Richardson 2018) learns byte-pair pieces; a size larger than the text can fill
-// is lowered to what it can.
+// Learned from lines. SentencePiece (Kudo & Richardson 2018) learns byte-pair pieces; a size larger
+// than the text can fill is lowered to what it can.
 std::unique_ptr<Codec> learn_codec(const std::vector<std::string>& lines, const CodecRequest&);
 // `name` is for messages. A model that does not keep the special tokens at 0 to 3 is refused.
 std::unique_ptr<Codec> codec_from_bytes(std::string_view bytes, const std::string& name);

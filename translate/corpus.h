@@ -13,30 +13,34 @@ namespace fovea::translate {
 
 struct Pair {
   std::string source, target;
-  metrics::GoldLinks links;  // between words (or characters, for a corpus of characters); empty where not known
+  metrics::GoldLinks
+      links;  // between words (or characters, for a corpus of characters); empty where not known
 };
 
 struct Corpus {
   std::vector<Pair> train, validation, test;
 };
 
-// Spelled dates to ISO: ten surface forms, years 1900 to 2099. Links join characters: every character of a field with every
-// character it is written from (possible, for which of them is read does not matter).
+// Spelled dates to ISO: ten surface forms, years 1900 to 2099. Links join characters: every
+// character of a field with every character it is written from (possible, for which of them is read
+// does not matter).
 Corpus generate_dates(uint64_t seed);
 
-// A made-up language pair with known reordering: 60 content words, each with one or two words for a translation, articles
-// dropped, adjectives after nouns, verbs last. One-to-one links are sure, the others possible.
+// A made-up language pair with known reordering: 60 content words, each with one or two words for a
+// translation, articles dropped, adjectives after nouns, verbs last. One-to-one links are sure, the
+// others possible.
 Corpus generate_reordered(uint64_t seed);
 
 // "copy a b c" -> "a b c", "reverse a b c" -> "c b a".
 Corpus generate_copy_reverse(uint64_t seed);
 
 struct ParallelRequest {
-  std::string path;            // a folder of PART.LANGUAGE[.gz], or one file of source<TAB>target lines
+  std::string path;  // a folder of PART.LANGUAGE[.gz], or one file of source<TAB>target lines
   std::string source, target;  // languages: the files' endings
-  std::string test = "test";   // the test part's name; the others are "train" and "val" (or "validation", "dev")
-  uint64_t seed = 1;           // of a file's split, which keeps equal sources on one side
-  bool test_only = false;      // evaluate: only the test part is read
+  std::string test =
+      "test";  // the test part's name; the others are "train" and "val" (or "validation", "dev")
+  uint64_t seed = 1;       // of a file's split, which keeps equal sources on one side
+  bool test_only = false;  // evaluate: only the test part is read
 };
 Corpus read_parallel(const ParallelRequest&);
 

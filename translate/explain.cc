@@ -1,4 +1,5 @@
-// What a translation system shows: attention, the beam, and its score against the length of sentences.
+// What a translation system shows: attention, the beam, and its score against the length of
+// sentences.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -22,7 +23,8 @@ std::vector<TranslationTask::Searched> TranslationTask::searched(Input* input, s
       if (!line.empty()) out.push_back({{line, "", {}}, {}, {}, ""});
     }
   } else {
-    for (size_t i = 0; i < std::min(most, test_.pairs.size()); ++i) out.push_back({test_.pairs[i], {}, {}, ""});
+    for (size_t i = 0; i < std::min(most, test_.pairs.size()); ++i)
+      out.push_back({test_.pairs[i], {}, {}, ""});
   }
   nn::BeamOptions options = beam_options();
   options.keep_tree = true;
@@ -41,7 +43,8 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
     const Tokens tokens{one.source, target_codec_->encode(one.said)};
     if (tokens.source.ids.empty() || tokens.target.ids.empty()) continue;
     // The truth speaks of the reference: it is shown where the model said the same.
-    const Pair shown{one.pair.source, one.said, one.said == one.pair.target ? one.pair.links : metrics::GoldLinks{}};
+    const Pair shown{one.pair.source, one.said,
+                     one.said == one.pair.target ? one.pair.links : metrics::GoldLinks{}};
     const at::NoGradGuard no_grad;
     for (const AttentionMaps& maps : model_->maps(make_batch({&tokens}, setting_.device))) {
       all.push_back(attention_picture(context(), maps, tokens, shown));
@@ -61,7 +64,8 @@ constexpr const char* kLengthTitle = "Score against the length of the source";
 
 // The curves of another run, from the explanation that `fovea explain --out FILE.json` wrote of it.
 std::vector<explain::Curve> curves_of(const std::string& path) {
-  const nlohmann::json read = nlohmann::json::parse(data::read_file(path), nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json read =
+      nlohmann::json::parse(data::read_file(path), nullptr, /*allow_exceptions=*/false);
   std::vector<explain::Curve> curves;
   for (const nlohmann::json& one : read.is_object() ? nlohmann::json::array({read}) : read) {
     const explain::Explanation e = explain::from_json(one.dump(), path);
@@ -72,20 +76,24 @@ std::vector<explain::Curve> curves_of(const std::string& path) {
     }
   }
   if (curves.empty()) {
-    throw InvalidArgument("control: " + path + ": no picture of score against length, expected what `fovea explain RUN --out FILE.json` writes of a translation run");
+    throw InvalidArgument("control: " + path +
+                          ": no picture of score against length, expected what `fovea explain RUN "
+                          "--out FILE.json` writes of a translation run");
   }
   return curves;
 }
 
 }  // namespace
 
-// BLEU and exact answers in groups of like length: a decoder that sees only the last state falls with it (S19), one that attends does not.
+// BLEU and exact answers in groups of like length: a decoder that sees only the last state falls
+// with it (S19), one that attends does not.
 explain::Explanation TranslationTask::length_curve() {
   constexpr size_t kJudged = 400, kGroups = 5;
   std::vector<size_t> order(std::min(kJudged, test_.pairs.size()));
   std::iota(order.begin(), order.end(), 0);
   const auto length = [&](size_t i) { return test_.tokens[i].source.ids.size(); };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return length(a) < length(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return length(a) < length(b); });
   std::vector<const Encoded*> sources;
   for (const size_t i : order) sources.push_back(&test_.tokens[i].source);
   const std::vector<nn::SearchResult> found = translate(sources, beam_options());
@@ -97,7 +105,8 @@ explain::Explanation TranslationTask::length_curve() {
     std::vector<std::vector<std::string>> references(1);
     double words = 0, same = 0;
     for (size_t k = from; k < to; ++k) {
-      said.push_back(found[k].n_best.empty() ? "" : target_codec_->decode(found[k].n_best[0].tokens));
+      said.push_back(found[k].n_best.empty() ? ""
+                                             : target_codec_->decode(found[k].n_best[0].tokens));
       references[0].push_back(test_.pairs[order[k]].target);
       words += static_cast<double>(length(order[k])) / static_cast<double>(to - from);
       same += said.back() == references[0].back();
@@ -115,11 +124,16 @@ explain::Explanation TranslationTask::length_curve() {
   e.normaliser = "beam";
   e.structure = "the test split, in five groups of like length";
   e.scale = "per cent";
-  e.plots.push_back({.title = "Longer sentences", .x_label = "source tokens", .y_label = "score", .curves = {bleu, exact}});
+  e.plots.push_back({.title = "Longer sentences",
+                     .x_label = "source tokens",
+                     .y_label = "score",
+                     .curves = {bleu, exact}});
   const std::string control = setting_.options.text("control");
   e.notes.push_back(fmt::format("{} sentences.", order.size()));
   if (control.empty()) {
-    e.notes.push_back("The bottleneck control is seq2seq: train it on the same data, explain it to a .json file and give that as control=FILE.");
+    e.notes.push_back(
+        "The bottleneck control is seq2seq: train it on the same data, explain it to a .json file "
+        "and give that as control=FILE.");
   } else {
     for (explain::Curve& curve : curves_of(control)) e.plots[0].curves.push_back(std::move(curve));
   }

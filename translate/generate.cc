@@ -16,17 +16,22 @@ template <class Make>
 Corpus make_corpus(uint64_t seed, uint64_t purpose, Make make, int64_t train = kTrain) {
   Corpus corpus;
   Random random(data::mix(seed, purpose));
-  for (const auto& [part, count] : {std::pair{&corpus.train, train}, {&corpus.validation, kValidation}, {&corpus.test, kTest}}) {
+  for (const auto& [part, count] : {std::pair{&corpus.train, train},
+                                    {&corpus.validation, kValidation},
+                                    {&corpus.test, kTest}}) {
     for (int64_t i = 0; i < count; ++i) part->push_back(make(random));
   }
   return corpus;
 }
 
-// ---- dates --------------------------------------------------------------------------------------------------------
+// ---- dates
+// --------------------------------------------------------------------------------------------------------
 
-constexpr std::array<const char*, 12> kMonths = {"january", "february", "march",     "april",   "may",      "june",
-                                                 "july",    "august",   "september", "october", "november", "december"};
-constexpr std::array<const char*, 7> kDays = {"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"};
+constexpr std::array<const char*, 12> kMonths = {"january",   "february", "march",    "april",
+                                                 "may",       "june",     "july",     "august",
+                                                 "september", "october",  "november", "december"};
+constexpr std::array<const char*, 7> kDays = {"sunday",   "monday", "tuesday", "wednesday",
+                                              "thursday", "friday", "saturday"};
 
 struct Date {
   int year, month, day;
@@ -52,16 +57,19 @@ const char* ordinal(int day) {
   return day % 10 == 1 ? "st" : day % 10 == 2 ? "nd" : day % 10 == 3 ? "rd" : "th";
 }
 
-// %Y year, %M month's name, %m its first three letters, %2 month in two digits, %d day, %D day in two digits, %o ordinal
-// ending, %w weekday. Separators tell the numeric forms apart: dots put the day first, slashes the month.
-constexpr std::array<const char*, 10> kForms = {"%d %M %Y",    "%M %d, %Y",   "%d%o of %M %Y", "%Y %M %d", "%D.%2.%Y",
-                                                "%2/%D/%Y",    "%d %m %Y",    "%m %d, %Y",     "%w, %M %d, %Y", "%w %D %m %Y"};
+// %Y year, %M month's name, %m its first three letters, %2 month in two digits, %d day, %D day in
+// two digits, %o ordinal ending, %w weekday. Separators tell the numeric forms apart: dots put the
+// day first, slashes the month.
+constexpr std::array<const char*, 10> kForms = {
+    "%d %M %Y", "%M %d, %Y", "%d%o of %M %Y", "%Y %M %d",      "%D.%2.%Y",
+    "%2/%D/%Y", "%d %m %Y",  "%m %d, %Y",     "%w, %M %d, %Y", "%w %D %m %Y"};
 
 enum Field { kYear, kMonth, kDay, kNone };
 
 Pair make_date(Random& random) {
   Date date{static_cast<int>(1900 + random.below(200)), static_cast<int>(1 + random.below(12)), 1};
-  date.day = 1 + static_cast<int>(random.below(static_cast<uint64_t>(days_in(date.year, date.month))));
+  date.day =
+      1 + static_cast<int>(random.below(static_cast<uint64_t>(days_in(date.year, date.month))));
   Pair pair;
   std::vector<Field> fields;  // of each source character
   const auto put = [&](const std::string& text, Field field) {
@@ -75,38 +83,62 @@ Pair make_date(Random& random) {
       continue;
     }
     switch (*++at) {
-      case 'Y': put(std::to_string(date.year), kYear); break;
-      case 'M': put(month, kMonth); break;
-      case 'm': put(month.substr(0, 3), kMonth); break;
-      case '2': put(two_digits(date.month), kMonth); break;
-      case 'd': put(std::to_string(date.day), kDay); break;
-      case 'D': put(two_digits(date.day), kDay); break;
-      case 'o': put(ordinal(date.day), kNone); break;
-      default: put(kDays[static_cast<size_t>(weekday(date))], kNone);
+      case 'Y':
+        put(std::to_string(date.year), kYear);
+        break;
+      case 'M':
+        put(month, kMonth);
+        break;
+      case 'm':
+        put(month.substr(0, 3), kMonth);
+        break;
+      case '2':
+        put(two_digits(date.month), kMonth);
+        break;
+      case 'd':
+        put(std::to_string(date.day), kDay);
+        break;
+      case 'D':
+        put(two_digits(date.day), kDay);
+        break;
+      case 'o':
+        put(ordinal(date.day), kNone);
+        break;
+      default:
+        put(kDays[static_cast<size_t>(weekday(date))], kNone);
     }
   }
-  pair.target = std::to_string(date.year) + '-' + two_digits(date.month) + '-' + two_digits(date.day);
-  constexpr std::array<Field, 10> kTargetFields = {kYear, kYear, kYear, kYear, kNone, kMonth, kMonth, kNone, kDay, kDay};
+  pair.target =
+      std::to_string(date.year) + '-' + two_digits(date.month) + '-' + two_digits(date.day);
+  constexpr std::array<Field, 10> kTargetFields = {kYear,  kYear,  kYear, kYear, kNone,
+                                                   kMonth, kMonth, kNone, kDay,  kDay};
   for (int32_t t = 0; t < 10; ++t) {
     for (int32_t s = 0; s < static_cast<int32_t>(fields.size()); ++s) {
       const Field field = kTargetFields[static_cast<size_t>(t)];
-      if (field != kNone && fields[static_cast<size_t>(s)] == field) pair.links.possible.insert(Link{s, t});
+      if (field != kNone && fields[static_cast<size_t>(s)] == field)
+        pair.links.possible.insert(Link{s, t});
     }
   }
   return pair;
 }
 
-// ---- the reordered language ---------------------------------------------------------------------------------------
+// ---- the reordered language
+// ---------------------------------------------------------------------------------------
 
-const std::vector<std::string> kNouns = {"dog", "cat", "house", "tree", "river", "bird", "child", "king", "song", "book",
-                                         "stone", "boat", "garden", "letter", "horse", "baker", "tower", "market", "window", "winter"};
-const std::vector<std::string> kAdjectives = {"old", "red", "small", "happy", "cold", "tall", "green", "quiet",
-                                              "broken", "bright", "heavy", "young", "distant", "wooden", "empty", "brave"};
-const std::vector<std::string> kVerbs = {"sees", "finds", "loves", "builds", "follows", "paints", "carries", "hears",
-                                         "leaves", "guards", "sells", "opens", "remembers", "draws", "crosses", "holds"};
-const std::vector<std::string> kAdverbs = {"slowly", "often", "never", "gladly", "again", "alone", "today", "here"};
+const std::vector<std::string> kNouns = {
+    "dog",   "cat",  "house",  "tree",   "river", "bird",  "child", "king",   "song",   "book",
+    "stone", "boat", "garden", "letter", "horse", "baker", "tower", "market", "window", "winter"};
+const std::vector<std::string> kAdjectives = {
+    "old",    "red",    "small", "happy", "cold",    "tall",   "green", "quiet",
+    "broken", "bright", "heavy", "young", "distant", "wooden", "empty", "brave"};
+const std::vector<std::string> kVerbs = {
+    "sees",   "finds",  "loves", "builds", "follows",   "paints", "carries", "hears",
+    "leaves", "guards", "sells", "opens",  "remembers", "draws",  "crosses", "holds"};
+const std::vector<std::string> kAdverbs = {"slowly", "often", "never", "gladly",
+                                           "again",  "alone", "today", "here"};
 
-// The made-up word for a word: its letters turned about, its vowels shifted. Every third noun and every fourth verb has two.
+// The made-up word for a word: its letters turned about, its vowels shifted. Every third noun and
+// every fourth verb has two.
 std::vector<std::string> translations(const std::string& word, size_t index, size_t every) {
   std::string turned(word.rbegin(), word.rend());
   for (char& c : turned) {
@@ -153,7 +185,8 @@ Word draw(Random& random, Builder& builder, const std::vector<std::string>& list
 void noun_phrase(Random& random, Builder& builder, std::vector<Word>& out) {
   builder.source("the");
   std::vector<Word> adjectives;
-  for (uint64_t n = random.below(3); n > 0; --n) adjectives.push_back(draw(random, builder, kAdjectives, 0));
+  for (uint64_t n = random.below(3); n > 0; --n)
+    adjectives.push_back(draw(random, builder, kAdjectives, 0));
   out.push_back(draw(random, builder, kNouns, 3));
   out.insert(out.end(), adjectives.begin(), adjectives.end());
 }
@@ -170,7 +203,8 @@ Pair make_reordered(Random& random) {
   return builder.done();
 }
 
-// ---- copy and reverse ---------------------------------------------------------------------------------------------
+// ---- copy and reverse
+// ---------------------------------------------------------------------------------------------
 
 Pair make_copy_reverse(Random& random) {
   Builder builder;
@@ -190,7 +224,10 @@ Pair make_copy_reverse(Random& random) {
 
 Corpus generate_dates(uint64_t seed) { return make_corpus(seed, 20, make_date); }
 Corpus generate_reordered(uint64_t seed) { return make_corpus(seed, 22, make_reordered); }
-// Four times as many: a model of this size learns four thousand lines by heart, and it is the rule that is wanted.
-Corpus generate_copy_reverse(uint64_t seed) { return make_corpus(seed, 27, make_copy_reverse, 4 * kTrain); }
+// Four times as many: a model of this size learns four thousand lines by heart, and it is the rule
+// that is wanted.
+Corpus generate_copy_reverse(uint64_t seed) {
+  return make_corpus(seed, 27, make_copy_reverse, 4 * kTrain);
+}
 
 }  // namespace fovea::translate

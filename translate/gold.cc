@@ -1,4 +1,5 @@
-// Pairs with gold alignments: NAME.src-tgt, `source ||| target` a line, beside NAME.gold, `1-1 2p3` a line counted from 1.
+// Pairs with gold alignments: NAME.src-tgt, `source ||| target` a line, beside NAME.gold, `1-1 2p3`
+// a line counted from 1.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ std::optional<Pair> split_pair(std::string_view line) {
 }
 
 std::vector<Pair> read_gold_corpus(const std::string& path) {
-  if (!is_gold_corpus(path)) throw data::FileError(path, 0, "expected a name that ends in .src-tgt, with a .gold beside it");
+  if (!is_gold_corpus(path))
+    throw data::FileError(path, 0, "expected a name that ends in .src-tgt, with a .gold beside it");
   std::vector<Pair> pairs;
   data::each_line(data::read_file(path), path, [&](size_t number, std::string_view line) {
     const auto pair = split_pair(line);
@@ -39,16 +41,24 @@ std::vector<Pair> read_gold_corpus(const std::string& path) {
   const std::string gold = path.substr(0, path.size() - kEnding.size()) + ".gold";
   size_t next = 0;
   data::each_line(data::read_file(gold), gold, [&](size_t number, std::string_view line) {
-    if (next == pairs.size()) throw data::FileError(gold, number, fmt::format("more lines than the {} of {}", pairs.size(), path));
+    if (next == pairs.size())
+      throw data::FileError(gold, number,
+                            fmt::format("more lines than the {} of {}", pairs.size(), path));
     Pair& pair = pairs[next++];
     pair.links = metrics::parse_gold(line, metrics::IndexBase::kOne);
-    // Some published files have links that point outside their sentence: they can be neither found nor missed.
-    const auto sources = static_cast<int32_t>(data::words(pair.source).size()), targets = static_cast<int32_t>(data::words(pair.target).size());
+    // Some published files have links that point outside their sentence: they can be neither found
+    // nor missed.
+    const auto sources = static_cast<int32_t>(data::words(pair.source).size()),
+               targets = static_cast<int32_t>(data::words(pair.target).size());
     for (metrics::Links* links : {&pair.links.sure, &pair.links.possible}) {
-      std::erase_if(*links, [&](const metrics::Link& l) { return l.source >= sources || l.target >= targets; });
+      std::erase_if(*links, [&](const metrics::Link& l) {
+        return l.source >= sources || l.target >= targets;
+      });
     }
   });
-  if (next != pairs.size()) throw data::FileError(gold, 0, fmt::format("{} lines, expected {} (those of {})", next, pairs.size(), path));
+  if (next != pairs.size())
+    throw data::FileError(
+        gold, 0, fmt::format("{} lines, expected {} (those of {})", next, pairs.size(), path));
   return pairs;
 }
 

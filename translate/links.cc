@@ -26,16 +26,20 @@ void each_best(const at::Tensor& weights, Body body) {
   for (int64_t t = 0; t < rows.size(0); ++t) {
     const float* row = rows.const_data_ptr<float>() + t * rows.size(1);
     const float* best = std::max_element(row, row + rows.size(1));
-    body(metrics::Link{static_cast<int32_t>(best - row), static_cast<int32_t>(t)}, *best, 1 - std::accumulate(row, row + rows.size(1), 0.0f));
+    body(metrics::Link{static_cast<int32_t>(best - row), static_cast<int32_t>(t)}, *best,
+         1 - std::accumulate(row, row + rows.size(1), 0.0f));
   }
 }
 
 }  // namespace
 
 at::Tensor word_weights(const at::Tensor& weights, const Tokens& tokens) {
-  const int64_t sources = static_cast<int64_t>(tokens.source.ids.size()), targets = static_cast<int64_t>(tokens.target.ids.size());
-  if (sources == 0 || targets == 0) return at::zeros({count_words(tokens.target), count_words(tokens.source)});
-  const at::Tensor real = weights.slice(0, 0, targets).slice(1, 0, sources).to(at::kCPU, at::kFloat);
+  const int64_t sources = static_cast<int64_t>(tokens.source.ids.size()),
+                targets = static_cast<int64_t>(tokens.target.ids.size());
+  if (sources == 0 || targets == 0)
+    return at::zeros({count_words(tokens.target), count_words(tokens.source)});
+  const at::Tensor real =
+      weights.slice(0, 0, targets).slice(1, 0, sources).to(at::kCPU, at::kFloat);
   const at::Tensor to_target = membership(tokens.target);
   const at::Tensor mean = to_target / to_target.sum(0, /*keepdim=*/true);
   return at::mm(mean.t(), at::mm(real, membership(tokens.source)));

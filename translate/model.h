@@ -1,4 +1,5 @@
-// What a translation model offers: training with the true prefix, decoding step by step, and its attention.
+// What a translation model offers: training with the true prefix, decoding step by step, and its
+// attention.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -29,8 +30,8 @@ class Model : public torch::nn::Module {
   // [B, T, target vocabulary]: position t is asked for target_out[t], having read target_in[0..t].
   virtual at::Tensor logits(const Batch& batch) = 0;
   virtual std::unique_ptr<nn::StepModel> start(const Batch& sources, Want want) = 0;
-  // [B, T, S]: how much of each source position went into the prediction of target_out[t]; rows sum to 1 where the model
-  // attends. Undefined for a model without attention.
+  // [B, T, S]: how much of each source position went into the prediction of target_out[t]; rows sum
+  // to 1 where the model attends. Undefined for a model without attention.
   virtual at::Tensor alignment(const Batch& batch) = 0;
   // Everything it looks at, for a batch of one pair.
   virtual std::vector<AttentionMaps> maps(const Batch& batch) = 0;

@@ -7,7 +7,8 @@
 namespace fovea::translate {
 
 inline Option normaliser_option() {
-  return Option("normaliser", "softmax", "what turns scores to weights").among({"softmax", "sparsemax", "entmax"});
+  return Option("normaliser", "softmax", "what turns scores to weights")
+      .among({"softmax", "sparsemax", "entmax"});
 }
 inline Normaliser normaliser_named(const std::string& name) {
   if (name == "sparsemax") return Sparsemax{};

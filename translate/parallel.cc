@@ -11,7 +11,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // PART.LANGUAGE or PART.LANGUAGE.gz in the folder, or nothing.
-std::string find_part(const fs::path& folder, const std::string& part, const std::string& language) {
+std::string find_part(const fs::path& folder, const std::string& part,
+                      const std::string& language) {
   for (const char* ending : {"", ".gz"}) {
     const fs::path path = folder / (part + "." + language + ending);
     if (fs::exists(path)) return path.string();
@@ -21,21 +22,27 @@ std::string find_part(const fs::path& folder, const std::string& part, const std
 
 std::vector<Pair> pairs_of(data::ParallelText text) {
   std::vector<Pair> pairs(text.source.size());
-  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = {std::move(text.source[i]), std::move(text.target[i]), {}};
+  for (size_t i = 0; i < pairs.size(); ++i)
+    pairs[i] = {std::move(text.source[i]), std::move(text.target[i]), {}};
   return pairs;
 }
 
 // The first of the names that the folder has.
 std::vector<Pair> read_part(const ParallelRequest& request, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    const std::string source = find_part(request.path, name, request.source), target = find_part(request.path, name, request.target);
+    const std::string source = find_part(request.path, name, request.source),
+                      target = find_part(request.path, name, request.target);
     if (source.empty() && target.empty()) continue;
     if (source.empty() || target.empty()) {
-      throw data::FileError(request.path, 0, "expected both " + name + "." + request.source + " and " + name + "." + request.target);
+      throw data::FileError(
+          request.path, 0,
+          "expected both " + name + "." + request.source + " and " + name + "." + request.target);
     }
     return pairs_of(data::read_parallel_text(source, target));
   }
-  throw data::FileError(request.path, 0, "expected a file " + names.front() + "." + request.source + " (plain or .gz)");
+  throw data::FileError(
+      request.path, 0,
+      "expected a file " + names.front() + "." + request.source + " (plain or .gz)");
 }
 
 // One file of tab-separated pairs; equal sources stay on one side of the split.
@@ -46,7 +53,8 @@ Corpus read_table(const ParallelRequest& request) {
     corpus.test = std::move(pairs);
     return corpus;
   }
-  data::SplitRequest split{.validation = 0.02, .test = 0.02, .seed = request.seed, .keys = {}, .classes = {}};
+  data::SplitRequest split{
+      .validation = 0.02, .test = 0.02, .seed = request.seed, .keys = {}, .classes = {}};
   for (const Pair& pair : pairs) split.keys.push_back(pair.source);
   const data::Splits parts = data::split(static_cast<int64_t>(pairs.size()), split);
   const auto take = [&](const std::vector<int64_t>& indices, std::vector<Pair>& out) {

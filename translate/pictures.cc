@@ -36,13 +36,15 @@ std::vector<explain::Link> token_links(const metrics::Links& links, const Tokens
 
 std::vector<std::string> numbered(const std::string& word, int64_t n) {
   std::vector<std::string> names;
-  for (int64_t i = 1; i <= n; ++i) names.push_back(word.empty() ? std::to_string(i) : word + " " + std::to_string(i));
+  for (int64_t i = 1; i <= n; ++i)
+    names.push_back(word.empty() ? std::to_string(i) : word + " " + std::to_string(i));
   return names;
 }
 
 }  // namespace
 
-Explanation attention_picture(const PictureContext& context, const AttentionMaps& maps, const Tokens& tokens, const Pair& pair) {
+Explanation attention_picture(const PictureContext& context, const AttentionMaps& maps,
+                              const Tokens& tokens, const Pair& pair) {
   Explanation e;
   e.system = context.system;
   e.title = maps.title;
@@ -54,8 +56,10 @@ Explanation attention_picture(const PictureContext& context, const AttentionMaps
   e.outcome = pair.target;
   const bool cross = maps.kind == AttentionMaps::Kind::kCross;
   const bool source_queries = maps.kind == AttentionMaps::Kind::kSource;
-  e.queries = source_queries ? items_of(tokens.source, context.source) : items_of(tokens.target, context.target);
-  e.keys = maps.kind == AttentionMaps::Kind::kTarget ? items_of(tokens.target, context.target) : items_of(tokens.source, context.source);
+  e.queries = source_queries ? items_of(tokens.source, context.source)
+                             : items_of(tokens.target, context.target);
+  e.keys = maps.kind == AttentionMaps::Kind::kTarget ? items_of(tokens.target, context.target)
+                                                     : items_of(tokens.source, context.source);
   e.query_label = source_queries ? "source token" : "output token";
   e.key_label = maps.kind == AttentionMaps::Kind::kTarget ? "output token read" : "source token";
   if (maps.kind == AttentionMaps::Kind::kTarget) {  // the decoder reads BOS y1 ... yT
@@ -65,7 +69,8 @@ Explanation attention_picture(const PictureContext& context, const AttentionMaps
     e.keys.insert(e.keys.begin(), begin);
   }
   const at::Tensor weights = maps.weights.to(at::kCPU, at::kFloat).contiguous();
-  const int64_t layers = weights.size(0), heads = weights.size(1), cells = weights.size(2) * weights.size(3);
+  const int64_t layers = weights.size(0), heads = weights.size(1),
+                cells = weights.size(2) * weights.size(3);
   e.layers = {"layer", numbered("", layers)};
   e.heads = {"head", numbered("", heads)};
   for (int64_t l = 0; l < layers; ++l) {
@@ -75,12 +80,16 @@ Explanation attention_picture(const PictureContext& context, const AttentionMaps
     }
   }
   if (cross && !pair.links.possible.empty()) {
-    e.truth = explain::Truth{"true alignment", {}, token_links(pair.links.sure, tokens), token_links(pair.links.possible, tokens)};
+    e.truth = explain::Truth{"true alignment",
+                             {},
+                             token_links(pair.links.sure, tokens),
+                             token_links(pair.links.possible, tokens)};
   }
   return e;
 }
 
-Explanation beam_picture(const PictureContext& context, const nn::SearchResult& result, const std::string& said) {
+Explanation beam_picture(const PictureContext& context, const nn::SearchResult& result,
+                         const std::string& said) {
   using State = explain::TreeNode::State;
   Explanation e;
   e.system = context.system;
@@ -95,7 +104,8 @@ Explanation beam_picture(const PictureContext& context, const nn::SearchResult& 
     State state = State::kLive;
     if (node.fate == nn::BeamNode::Fate::kPruned) state = State::kPruned;
     if (node.fate == nn::BeamNode::Fate::kFinished) state = State::kFinished;
-    e.tree.push_back({static_cast<int>(node.parent), context.target.piece(node.token), node.log_probability, state});
+    e.tree.push_back({static_cast<int>(node.parent), context.target.piece(node.token),
+                      node.log_probability, state});
   }
   // The best: the finished node whose log-probability is the chosen hypothesis's.
   if (!result.n_best.empty()) {

@@ -13,8 +13,11 @@ struct PictureContext {
   const Codec& target;
 };
 
-// Rows and columns are tokens, EOS included; the truth of `pair` is drawn where its links are known.
-explain::Explanation attention_picture(const PictureContext&, const AttentionMaps&, const Tokens&, const Pair&);
-explain::Explanation beam_picture(const PictureContext&, const nn::SearchResult&, const std::string& said);
+// Rows and columns are tokens, EOS included; the truth of `pair` is drawn where its links are
+// known.
+explain::Explanation attention_picture(const PictureContext&, const AttentionMaps&, const Tokens&,
+                                       const Pair&);
+explain::Explanation beam_picture(const PictureContext&, const nn::SearchResult&,
+                                  const std::string& said);
 
 }  // namespace fovea::translate

@@ -16,9 +16,12 @@ class PieceCodec : public Codec {
  public:
   PieceCodec(std::string_view model, const std::string& name) : model_(model) {
     const sp::util::Status status = processor_.LoadFromSerializedProto(model_);
-    if (!status.ok()) throw InvalidArgument(name + ": not a SentencePiece model (" + status.ToString() + ")");
-    if (processor_.pad_id() != kPad || processor_.unk_id() != kUnknown || processor_.bos_id() != kBegin || processor_.eos_id() != kEnd) {
-      throw InvalidArgument(name + ": special tokens <pad> <unk> <s> </s> at other ids, expected 0 1 2 3");
+    if (!status.ok())
+      throw InvalidArgument(name + ": not a SentencePiece model (" + status.ToString() + ")");
+    if (processor_.pad_id() != kPad || processor_.unk_id() != kUnknown ||
+        processor_.bos_id() != kBegin || processor_.eos_id() != kEnd) {
+      throw InvalidArgument(name +
+                            ": special tokens <pad> <unk> <s> </s> at other ids, expected 0 1 2 3");
     }
   }
 
@@ -36,7 +39,8 @@ class PieceCodec : public Codec {
   std::string decode(std::span<const int64_t> ids) const override {
     std::vector<int> plain;
     for (const int64_t id : ids) {
-      if (id != kPad && id != kBegin && id != kEnd && id < size()) plain.push_back(static_cast<int>(id));
+      if (id != kPad && id != kBegin && id != kEnd && id < size())
+        plain.push_back(static_cast<int>(id));
     }
     return processor_.DecodeIds(plain);
   }
@@ -70,12 +74,22 @@ std::unique_ptr<Codec> learn_pieces(const std::vector<std::string>& lines, int64
   if (lines.empty()) throw InvalidArgument("pieces: no lines to learn from, expected at least one");
   std::string model;
   Lines iterator(lines);
-  const sp::util::Status status = sp::SentencePieceTrainer::Train(
-      {{"model_type", "bpe"}, {"vocab_size", std::to_string(size)}, {"hard_vocab_limit", "false"},
-       {"pad_id", "0"}, {"unk_id", "1"}, {"bos_id", "2"}, {"eos_id", "3"}, {"character_coverage", "1.0"},
-       {"normalization_rule_name", "nmt_nfkc"}, {"minloglevel", "2"}, {"num_threads", "1"}},
-      &iterator, &model);
-  if (!status.ok()) throw InvalidArgument("pieces: SentencePiece could not learn " + std::to_string(size) + " pieces: " + status.ToString());
+  const sp::util::Status status =
+      sp::SentencePieceTrainer::Train({{"model_type", "bpe"},
+                                       {"vocab_size", std::to_string(size)},
+                                       {"hard_vocab_limit", "false"},
+                                       {"pad_id", "0"},
+                                       {"unk_id", "1"},
+                                       {"bos_id", "2"},
+                                       {"eos_id", "3"},
+                                       {"character_coverage", "1.0"},
+                                       {"normalization_rule_name", "nmt_nfkc"},
+                                       {"minloglevel", "2"},
+                                       {"num_threads", "1"}},
+                                      &iterator, &model);
+  if (!status.ok())
+    throw InvalidArgument("pieces: SentencePiece could not learn " + std::to_string(size) +
+                          " pieces: " + status.ToString());
   return std::make_unique<PieceCodec>(model, "pieces");
 }
 

@@ -11,10 +11,12 @@
 
 namespace fovea::translate {
 
-// A hypothesis as text. With attention, an unknown word is replaced by the source word that was looked at most while it was said
-// (Luong et al. 2015).
-std::string TranslationTask::text_of(const nn::Hypothesis& said, const Encoded& source, const std::string& line) const {
-  if (!setting_.options.flag("replace_unknown") || !said.attention.defined()) return target_codec_->decode(said.tokens);
+// A hypothesis as text. With attention, an unknown word is replaced by the source word that was
+// looked at most while it was said (Luong et al. 2015).
+std::string TranslationTask::text_of(const nn::Hypothesis& said, const Encoded& source,
+                                     const std::string& line) const {
+  if (!setting_.options.flag("replace_unknown") || !said.attention.defined())
+    return target_codec_->decode(said.tokens);
   const std::vector<std::string> words = data::words(line);
   const int64_t real = static_cast<int64_t>(source.ids.size());  // EOS is no word
   std::string out;
@@ -29,7 +31,8 @@ std::string TranslationTask::text_of(const nn::Hypothesis& said, const Encoded& 
     }
     append(target_codec_->decode(known));
     known.clear();
-    const int64_t j = said.attention[static_cast<int64_t>(t)].slice(0, 0, real).argmax().item<int64_t>();
+    const int64_t j =
+        said.attention[static_cast<int64_t>(t)].slice(0, 0, real).argmax().item<int64_t>();
     append(words.at(static_cast<size_t>(source.words[static_cast<size_t>(j)])));
   }
   append(target_codec_->decode(known));
@@ -50,12 +53,16 @@ void TranslationTask::predict_forced(Input input, std::ostream& out) {
     const std::optional<Pair> pair = split_pair(line);
     if (!pair) {
       out.flush();  // what is done is not lost
-      throw InvalidArgument(fmt::format("{}:{}: expected source<TAB>target or `source ||| target` for forced decoding", input.name, number));
+      throw InvalidArgument(fmt::format(
+          "{}:{}: expected source<TAB>target or `source ||| target` for forced decoding",
+          input.name, number));
     }
     const Tokens tokens{read_source(pair->source), target_codec_->encode(prepared(pair->target))};
     const at::NoGradGuard no_grad;
     const Batch batch = make_batch({&tokens}, setting_.device);
-    const double log_probability = -token_loss(model_->logits(batch), batch, 0).plain.item<double>() * static_cast<double>(batch.target_tokens);
+    const double log_probability =
+        -token_loss(model_->logits(batch), batch, 0).plain.item<double>() *
+        static_cast<double>(batch.target_tokens);
     out << fmt::format("{:.6f}\t{}", log_probability, batch.target_tokens);
     if (setting_.options.flag("align")) out << '\t' << pharaoh(tokens);
     out << '\n';
@@ -63,7 +70,8 @@ void TranslationTask::predict_forced(Input input, std::ostream& out) {
 }
 
 // Answers to some lines, all of them or (with an exception) none.
-void TranslationTask::answer(const std::vector<std::string>& lines, int64_t first_number, std::ostream& out) {
+void TranslationTask::answer(const std::vector<std::string>& lines, int64_t first_number,
+                             std::ostream& out) {
   const Settings& o = setting_.options;
   nn::BeamOptions options = beam_options();
   options.n_best = o.integer("n_best");
@@ -75,16 +83,20 @@ void TranslationTask::answer(const std::vector<std::string>& lines, int64_t firs
   for (const Encoded& e : encoded) sources.push_back(&e);
   const std::vector<nn::SearchResult> found = translate(sources, options);
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (options.n_best > 1) {  // as Moses writes it: the line's number from 0, the text, log-probability, score
+    if (options.n_best >
+        1) {  // as Moses writes it: the line's number from 0, the text, log-probability, score
       for (const nn::Hypothesis& one : found[i].n_best) {
-        out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", first_number + static_cast<int64_t>(i), text_of(one, encoded[i], lines[i]),
-                           one.log_probability, one.score);
+        out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n",
+                           first_number + static_cast<int64_t>(i),
+                           text_of(one, encoded[i], lines[i]), one.log_probability, one.score);
       }
       continue;
     }
-    const std::string text = found[i].n_best.empty() ? "" : text_of(found[i].n_best[0], encoded[i], lines[i]);
+    const std::string text =
+        found[i].n_best.empty() ? "" : text_of(found[i].n_best[0], encoded[i], lines[i]);
     out << text;
-    if (o.flag("align") && !text.empty()) out << " ||| " << pharaoh({encoded[i], target_codec_->encode(text)});
+    if (o.flag("align") && !text.empty())
+      out << " ||| " << pharaoh({encoded[i], target_codec_->encode(text)});
     out << '\n';
   }
 }
@@ -95,8 +107,11 @@ void TranslationTask::predict(Input input, std::ostream& out) {
   std::string line;
   for (int64_t number = 0; std::getline(input.stream, line);) {
     std::vector<std::string> lines = {line};
-    // As many lines as have arrived already: a pipe is translated in batches, a person's line at once.
-    while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 && std::getline(input.stream, line)) lines.push_back(line);
+    // As many lines as have arrived already: a pipe is translated in batches, a person's line at
+    // once.
+    while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 &&
+           std::getline(input.stream, line))
+      lines.push_back(line);
     try {
       answer(lines, number, out);
     } catch (const InvalidArgument&) {

@@ -5,10 +5,12 @@
 
 namespace fovea::translate {
 
-// The position each place of tokens [B, S] comes from: len-1 ... 0, then the padding as it was. int64 [B, S].
+// The position each place of tokens [B, S] comes from: len-1 ... 0, then the padding as it was.
+// int64 [B, S].
 inline at::Tensor reversed_positions(const at::Tensor& tokens, const at::Tensor& lengths) {
   const at::Tensor place = at::arange(tokens.size(1), tokens.options()).unsqueeze(0);
-  const at::Tensor mirrored = lengths.to(tokens.options(), /*non_blocking=*/true).unsqueeze(1) - 1 - place;
+  const at::Tensor mirrored =
+      lengths.to(tokens.options(), /*non_blocking=*/true).unsqueeze(1) - 1 - place;
   return at::where(mirrored.ge(0), mirrored, place.expand_as(mirrored));
 }
 

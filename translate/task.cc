@@ -15,7 +15,8 @@ namespace fovea::translate {
 namespace {
 
 constexpr int64_t kEvaluateTokens = 4096;  // of a batch without gradients
-constexpr int64_t kExtraLength = 50;       // a translation is cut off at source + 50 tokens (Wu et al. 2016)
+constexpr int64_t kExtraLength =
+    50;  // a translation is cut off at source + 50 tokens (Wu et al. 2016)
 constexpr const char* kSourceFile = "source.vocabulary";
 constexpr const char* kTargetFile = "target.vocabulary";
 
@@ -27,7 +28,8 @@ Corpus generate(const std::string& name, uint64_t seed) {
 
 std::vector<int64_t> lengths_of(const std::vector<Tokens>& tokens) {
   std::vector<int64_t> lengths;
-  for (const Tokens& t : tokens) lengths.push_back(static_cast<int64_t>(std::max(t.source.ids.size(), t.target.ids.size())) + 1);
+  for (const Tokens& t : tokens)
+    lengths.push_back(static_cast<int64_t>(std::max(t.source.ids.size(), t.target.ids.size())) + 1);
   return lengths;
 }
 
@@ -44,40 +46,59 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("source", "en", "language read: the ending of its files"),
       Option("target", "de", "language written"),
       Option("test", "test", "name of the test files, for example test_2016_flickr"),
-      Option("tokens", "auto", "units: words, characters or SentencePiece pieces; auto is pieces for --data, characters for dates")
+      Option("tokens", "auto",
+             "units: words, characters or SentencePiece pieces; auto is pieces for --data, "
+             "characters for dates")
           .among({"auto", "words", "characters", "pieces"}),
-      Option("vocabulary", 8000, "size of the vocabulary: of both languages together for pieces, of each for words").at_least(8),
+      Option("vocabulary", 8000,
+             "size of the vocabulary: of both languages together for pieces, of each for words")
+          .at_least(8),
       Option("min_count", 1, "words seen fewer times are unknown").at_least(1),
       Option("lowercase", false, "lower-case all text"),
       Option("longest", 100, "training pairs with more tokens on a side are left out").at_least(1),
-      Option("label_smoothing", defaults.label_smoothing, "share of the target spread over the other tokens").between(0, 0.9),
+      Option("label_smoothing", defaults.label_smoothing,
+             "share of the target spread over the other tokens")
+          .between(0, 0.9),
       Option("beam", defaults.beam, "width of the beam; 1 is greedy").between(1, 1000),
       Option("alpha", 0.6, "length normalisation of the beam").between(0, 5),
       Option("coverage", 0.0, "weight of the coverage penalty").between(0, 10),
       Option("align", false, "predict: print the alignment of each line after ` ||| `"),
-      Option("n_best", 1, "predict: so many answers a line, with log-probability and score").between(1, 1000),
-      Option("forced", false, "predict: read source<TAB>target lines, print each target's log-probability and number of tokens"),
-      Option("control", "", "explain: a .json explanation of another run (seq2seq: the bottleneck) to draw in the plot of score against length"),
+      Option("n_best", 1, "predict: so many answers a line, with log-probability and score")
+          .between(1, 1000),
+      Option("forced", false,
+             "predict: read source<TAB>target lines, print each target's log-probability and "
+             "number of tokens"),
+      Option("control", "",
+             "explain: a .json explanation of another run (seq2seq: the bottleneck) to draw in the "
+             "plot of score against length"),
       Option("replace_unknown", false, "put the source word looked at most for an unknown one"),
   };
 }
 
-TranslationTask::TranslationTask(std::string system, const Setting& setting, MakeModel make_model, MorePictures more)
-    : system_(std::move(system)), setting_(setting), make_model_(std::move(make_model)), more_(std::move(more)) {}
+TranslationTask::TranslationTask(std::string system, const Setting& setting, MakeModel make_model,
+                                 MorePictures more)
+    : system_(std::move(system)),
+      setting_(setting),
+      make_model_(std::move(make_model)),
+      more_(std::move(more)) {}
 TranslationTask::~TranslationTask() = default;
 
 void TranslationTask::read(const Source& source) {
   const Settings& o = setting_.options;
-  Corpus corpus = source.path.empty()
-                      ? generate(o.text("generator"), source.seed)
-                      : read_parallel({.path = source.path, .source = o.text("source"), .target = o.text("target"),
-                                       .test = o.text("test"), .seed = source.seed, .test_only = source.all_test});
+  Corpus corpus = source.path.empty() ? generate(o.text("generator"), source.seed)
+                                      : read_parallel({.path = source.path,
+                                                       .source = o.text("source"),
+                                                       .target = o.text("target"),
+                                                       .test = o.text("test"),
+                                                       .seed = source.seed,
+                                                       .test_only = source.all_test});
   train_.pairs = std::move(corpus.train);
   validation_.pairs = std::move(corpus.validation);
   test_.pairs = std::move(corpus.test);
   if (o.flag("lowercase")) {
     for (Part* p : {&train_, &validation_, &test_}) {
-      for (Pair& pair : p->pairs) pair = {lower_case(pair.source), lower_case(pair.target), std::move(pair.links)};
+      for (Pair& pair : p->pairs)
+        pair = {lower_case(pair.source), lower_case(pair.target), std::move(pair.links)};
     }
   }
   if (source_codec_) {
@@ -89,8 +110,11 @@ void TranslationTask::prepare() {
   const Settings& o = setting_.options;
   std::string tokens = o.text("tokens");
   const bool has_truth = !train_.pairs.empty() && !train_.pairs.front().links.possible.empty();
-  if (tokens == "auto") tokens = !has_truth ? "pieces" : o.text("generator") == "dates" ? "characters" : "words";
-  CodecRequest request{.kind = codec_kind(tokens), .size = o.integer("vocabulary"), .min_count = o.integer("min_count")};
+  if (tokens == "auto")
+    tokens = !has_truth ? "pieces" : o.text("generator") == "dates" ? "characters" : "words";
+  CodecRequest request{.kind = codec_kind(tokens),
+                       .size = o.integer("vocabulary"),
+                       .min_count = o.integer("min_count")};
   std::vector<std::string> source, target;
   for (const Pair& pair : train_.pairs) {
     source.push_back(pair.source);
@@ -108,7 +132,9 @@ void TranslationTask::prepare() {
   Part kept;
   for (size_t i = 0; i < train_.pairs.size(); ++i) {
     const Tokens& t = train_.tokens[i];
-    if (static_cast<int64_t>(std::max(t.source.ids.size(), t.target.ids.size())) > longest || t.target.ids.empty()) continue;
+    if (static_cast<int64_t>(std::max(t.source.ids.size(), t.target.ids.size())) > longest ||
+        t.target.ids.empty())
+      continue;
     kept.pairs.push_back(train_.pairs[i]);
     kept.tokens.push_back(t);
   }
@@ -117,14 +143,19 @@ void TranslationTask::prepare() {
 
 void TranslationTask::encode(Part& p) const {
   p.tokens.clear();
-  for (const Pair& pair : p.pairs) p.tokens.push_back({source_codec_->encode(pair.source), target_codec_->encode(pair.target)});
+  for (const Pair& pair : p.pairs)
+    p.tokens.push_back({source_codec_->encode(pair.source), target_codec_->encode(pair.target)});
 }
 
 std::string TranslationTask::prepared(const std::string& line) const {
   return setting_.options.flag("lowercase") ? lower_case(line) : line;
 }
-Encoded TranslationTask::read_source(const std::string& line) const { return source_codec_->encode(prepared(line)); }
-PictureContext TranslationTask::context() const { return {system_, *source_codec_, *target_codec_}; }
+Encoded TranslationTask::read_source(const std::string& line) const {
+  return source_codec_->encode(prepared(line));
+}
+PictureContext TranslationTask::context() const {
+  return {system_, *source_codec_, *target_codec_};
+}
 
 Assets TranslationTask::assets() const {
   Assets assets;
@@ -135,9 +166,11 @@ Assets TranslationTask::assets() const {
 
 void TranslationTask::restore(const Assets& assets) {
   const auto source = assets.files.find(kSourceFile), target = assets.files.find(kTargetFile);
-  if (source == assets.files.end()) throw InvalidArgument(std::string(kSourceFile) + ": missing, expected in the run's folder");
+  if (source == assets.files.end())
+    throw InvalidArgument(std::string(kSourceFile) + ": missing, expected in the run's folder");
   source_codec_ = codec_from_bytes(source->second, kSourceFile);
-  target_codec_ = target == assets.files.end() ? source_codec_ : codec_from_bytes(target->second, kTargetFile);
+  target_codec_ =
+      target == assets.files.end() ? source_codec_ : codec_from_bytes(target->second, kTargetFile);
 }
 
 std::shared_ptr<torch::nn::Module> TranslationTask::build() {
@@ -149,14 +182,17 @@ std::shared_ptr<torch::nn::Module> TranslationTask::build() {
 const TranslationTask::Part& TranslationTask::part(Split split) const {
   return split == Split::kTrain ? train_ : split == Split::kValidation ? validation_ : test_;
 }
-int64_t TranslationTask::items(Split split) const { return static_cast<int64_t>(part(split).pairs.size()); }
+int64_t TranslationTask::items(Split split) const {
+  return static_cast<int64_t>(part(split).pairs.size());
+}
 std::vector<int64_t> TranslationTask::lengths() const { return lengths_of(train_.tokens); }
 
 Loss TranslationTask::loss(const fovea::Batch& chosen) {
   std::vector<const Tokens*> items;
   for (const int64_t i : chosen.items) items.push_back(&train_.tokens[static_cast<size_t>(i)]);
   const Batch batch = make_batch(items, setting_.device);
-  const TokenLoss loss = token_loss(model_->logits(batch), batch, setting_.options.number("label_smoothing"));
+  const TokenLoss loss =
+      token_loss(model_->logits(batch), batch, setting_.options.number("label_smoothing"));
   return {loss.smoothed, batch.target_tokens};
 }
 
@@ -165,7 +201,9 @@ TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) 
   Forced result;
   result.links.resize(want_links ? p.tokens.size() : 0);
   std::vector<at::Tensor> losses;  // read once, at the end
-  for (const auto& rows : data::ordered_batches(static_cast<int64_t>(p.tokens.size()), lengths_of(p.tokens), {.tokens = kEvaluateTokens})) {
+  for (const auto& rows :
+       data::ordered_batches(static_cast<int64_t>(p.tokens.size()), lengths_of(p.tokens),
+                             {.tokens = kEvaluateTokens})) {
     std::vector<const Tokens*> items;
     for (const int64_t i : rows) items.push_back(&p.tokens[static_cast<size_t>(i)]);
     const Batch batch = make_batch(items, setting_.device);
@@ -174,7 +212,8 @@ TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) 
     result.tokens += batch.target_tokens;
     const at::Tensor soft = want_links ? model_->alignment(batch) : at::Tensor();
     for (size_t k = 0; soft.defined() && k < items.size(); ++k) {
-      result.links[static_cast<size_t>(rows[k])] = best_links(word_weights(soft[static_cast<int64_t>(k)], *items[k]));
+      result.links[static_cast<size_t>(rows[k])] =
+          best_links(word_weights(soft[static_cast<int64_t>(k)], *items[k]));
     }
   }
   if (!losses.empty()) result.loss = at::stack(losses).sum().item<double>();
@@ -189,11 +228,14 @@ Metrics TranslationTask::validate() {
 
 nn::BeamOptions TranslationTask::beam_options() const {
   const Settings& o = setting_.options;
-  return {.beam = o.integer("beam"), .length_alpha = o.number("alpha"), .coverage_beta = o.number("coverage"),
+  return {.beam = o.integer("beam"),
+          .length_alpha = o.number("alpha"),
+          .coverage_beta = o.number("coverage"),
           .never = {kPad, kBegin}};
 }
 
-std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const Encoded*>& sources, const nn::BeamOptions& options) {
+std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const Encoded*>& sources,
+                                                         const nn::BeamOptions& options) {
   const at::NoGradGuard no_grad;
   std::vector<nn::SearchResult> results(sources.size());
   std::vector<int64_t> lengths, full;
@@ -203,17 +245,20 @@ std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const
     lengths.push_back(static_cast<int64_t>(sources[i]->ids.size()) + 1);
   }
   const int64_t budget = kEvaluateTokens / options.beam;
-  for (const auto& rows : data::ordered_batches(static_cast<int64_t>(full.size()), lengths, {.tokens = budget})) {
+  for (const auto& rows :
+       data::ordered_batches(static_cast<int64_t>(full.size()), lengths, {.tokens = budget})) {
     std::vector<const Encoded*> items;
     std::vector<int64_t> caps;
     for (const int64_t r : rows) {
       items.push_back(sources[static_cast<size_t>(full[static_cast<size_t>(r)])]);
       caps.push_back(static_cast<int64_t>(items.back()->ids.size()) + kExtraLength);
     }
-    const Want want = options.coverage_beta > 0 || options.keep_attention ? Want::kAttention : Want::kTokens;
+    const Want want =
+        options.coverage_beta > 0 || options.keep_attention ? Want::kAttention : Want::kTokens;
     const auto steps = model_->start(make_sources(items, setting_.device), want);
     std::vector<nn::SearchResult> found = nn::beam_search(*steps, caps, options);
-    for (size_t k = 0; k < rows.size(); ++k) results[static_cast<size_t>(full[static_cast<size_t>(rows[k])])] = std::move(found[k]);
+    for (size_t k = 0; k < rows.size(); ++k)
+      results[static_cast<size_t>(full[static_cast<size_t>(rows[k])])] = std::move(found[k]);
   }
   return results;
 }
@@ -228,7 +273,8 @@ Evaluation TranslationTask::evaluate(Split split) {
   std::vector<std::vector<std::string>> references(1);
   double exact = 0;
   for (size_t i = 0; i < p.pairs.size(); ++i) {
-    hypotheses.push_back(found[i].n_best.empty() ? "" : target_codec_->decode(found[i].n_best[0].tokens));
+    hypotheses.push_back(
+        found[i].n_best.empty() ? "" : target_codec_->decode(found[i].n_best[0].tokens));
     references[0].push_back(p.pairs[i].target);
     exact += hypotheses.back() == p.pairs[i].target;
   }

@@ -1,5 +1,5 @@
-// The task that all translation systems share: parallel text, vocabulary, batches, loss, BLEU, alignment, pictures. A system
-// gives its model and its defaults.
+// The task that all translation systems share: parallel text, vocabulary, batches, loss, BLEU,
+// alignment, pictures. A system gives its model and its defaults.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,8 @@ using MorePictures = std::function<std::vector<explain::Explanation>(Model&, con
 
 class TranslationTask : public GradientTask {
  public:
-  TranslationTask(std::string system, const Setting& setting, MakeModel make_model, MorePictures more = {});
+  TranslationTask(std::string system, const Setting& setting, MakeModel make_model,
+                  MorePictures more = {});
   ~TranslationTask() override;
 
   void read(const Source&) override;
@@ -50,7 +51,8 @@ class TranslationTask : public GradientTask {
   };
   const Part& part(Split) const;
   const Codec& target_codec() const { return *target_codec_; }
-  std::vector<nn::SearchResult> translate(const std::vector<const Encoded*>& sources, const nn::BeamOptions&);
+  std::vector<nn::SearchResult> translate(const std::vector<const Encoded*>& sources,
+                                          const nn::BeamOptions&);
   nn::BeamOptions beam_options() const;
   // Sources with what the search made of them: the input's lines, or some of the test split.
   struct Searched {
@@ -66,7 +68,8 @@ class TranslationTask : public GradientTask {
   void encode(Part&) const;
   std::string prepared(const std::string& line) const;
   Encoded read_source(const std::string& line) const;  // a line of a user's
-  std::string text_of(const nn::Hypothesis& said, const Encoded& source, const std::string& line) const;
+  std::string text_of(const nn::Hypothesis& said, const Encoded& source,
+                      const std::string& line) const;
   std::string pharaoh(const Tokens&);
   void answer(const std::vector<std::string>& lines, int64_t first_number, std::ostream&);
   void predict_forced(Input, std::ostream&);

@@ -1,5 +1,6 @@
-// AMX: eight tile registers of 16 rows x 64 bytes; one instruction multiplies 16 x 32 by 32 x 16 bfloat16 numbers onto 16 x 16
-// float32 sums. Blocks of 32 x 32 results use all eight: four of sums, two of each side.
+// AMX: eight tile registers of 16 rows x 64 bytes; one instruction multiplies 16 x 32 by 32 x 16
+// bfloat16 numbers onto 16 x 16 float32 sums. Blocks of 32 x 32 results use all eight: four of
+// sums, two of each side.
 #include <algorithm>
 
 #include "engine/bf16/blocks.h"
@@ -40,8 +41,9 @@ struct Block {
   const uint32_t* a;
   size_t a_stride;
   const uint32_t* b;
-  size_t b_stride, b_depth, b_column;  // words between rows of pairs, tiles along the depth, tiles along the columns
-  size_t depth;                        // in tiles
+  size_t b_stride, b_depth,
+      b_column;  // words between rows of pairs, tiles along the depth, tiles along the columns
+  size_t depth;  // in tiles
   float* c;
   size_t c_stride;
 };
@@ -83,11 +85,19 @@ void score(const Tile<float>& tile, size_t width, const uint32_t* panels) {
   alignas(64) uint32_t left[kBf16Rows * bf16_pairs(kBf16Width)];
   alignas(64) float sums[4 * kSide * kSide];
   const Tiles tiles;
-  Block block{.a = left, .a_stride = pairs, .b = nullptr, .b_stride = kSide, .b_depth = kSide * kSide, .b_column = pairs * kSide,
-              .depth = pairs / kSide, .c = nullptr, .c_stride = tile.s_stride};
+  Block block{.a = left,
+              .a_stride = pairs,
+              .b = nullptr,
+              .b_stride = kSide,
+              .b_depth = kSide * kSide,
+              .b_column = pairs * kSide,
+              .depth = pairs / kSide,
+              .c = nullptr,
+              .c_stride = tile.s_stride};
   for (size_t row0 = 0; row0 < tile.nq; row0 += kBf16Rows) {
     const size_t rows = std::min(kBf16Rows, tile.nq - row0), row_tiles = (rows + kSide - 1) / kSide;
-    for (size_t r = 0; r < rows; ++r) bf16_words(tile.q + (row0 + r) * tile.q_stride, width, pairs, 1.0f, left + r * pairs);
+    for (size_t r = 0; r < rows; ++r)
+      bf16_words(tile.q + (row0 + r) * tile.q_stride, width, pairs, 1.0f, left + r * pairs);
     std::fill(left + rows * pairs, left + row_tiles * kSide * pairs, 0u);
     size_t begin, end;
     reach(tile, row0, rows, &begin, &end);
@@ -100,7 +110,8 @@ void score(const Tile<float>& tile, size_t width, const uint32_t* panels) {
       block.c_stride = whole ? tile.s_stride : 2 * kSide;
       multiply(row_tiles, column_tiles, block);
       if (whole) continue;
-      for (size_t r = 0; r < rows; ++r) std::copy_n(sums + r * 2 * kSide, column_tiles * kSide, to + r * tile.s_stride);
+      for (size_t r = 0; r < rows; ++r)
+        std::copy_n(sums + r * 2 * kSide, column_tiles * kSide, to + r * tile.s_stride);
     }
   }
 }
@@ -111,11 +122,19 @@ FOVEA_AMX void aggregate(const Tile<float>& tile, const uint32_t* panels, Into i
   alignas(64) uint32_t left[kBf16Rows * kMaxKeys / 2];
   alignas(64) float sums[4 * kSide * kSide];
   const Tiles tiles;
-  Block block{.a = nullptr, .a_stride = pairs, .b = nullptr, .b_stride = columns, .b_depth = kSide * columns, .b_column = kSide,
-              .depth = 0, .c = sums, .c_stride = 2 * kSide};
+  Block block{.a = nullptr,
+              .a_stride = pairs,
+              .b = nullptr,
+              .b_stride = columns,
+              .b_depth = kSide * columns,
+              .b_column = kSide,
+              .depth = 0,
+              .c = sums,
+              .c_stride = 2 * kSide};
   for (size_t row0 = 0; row0 < tile.nq; row0 += kBf16Rows) {
     const size_t rows = std::min(kBf16Rows, tile.nq - row0), row_tiles = (rows + kSide - 1) / kSide;
-    for (size_t r = 0; r < rows; ++r) bf16_weights(tile.s + (row0 + r) * tile.s_stride, tile.nk, left + r * pairs);
+    for (size_t r = 0; r < rows; ++r)
+      bf16_weights(tile.s + (row0 + r) * tile.s_stride, tile.nk, left + r * pairs);
     std::fill(left + rows * pairs, left + row_tiles * kSide * pairs, 0u);
     size_t begin, end;
     reach(tile, row0, rows, &begin, &end);
@@ -128,10 +147,14 @@ FOVEA_AMX void aggregate(const Tile<float>& tile, const uint32_t* panels, Into i
       const size_t n = std::min(2 * kSide, tile.value_width - column);
       for (size_t r = 0; r < rows; ++r) {
         float* to = tile.o + (row0 + r) * tile.o_stride + column;
-        const float keep = into == Into::kStore ? 0 : into == Into::kAdd ? 1 : tile.rows.carry[row0 + r];
+        const float keep = into == Into::kStore ? 0
+                           : into == Into::kAdd ? 1
+                                                : tile.rows.carry[row0 + r];
         const float* sum = sums + r * 2 * kSide;
-        if (into == Into::kStore) std::copy_n(sum, n, to);
-        else for (size_t c = 0; c < n; ++c) to[c] = keep * to[c] + sum[c];
+        if (into == Into::kStore)
+          std::copy_n(sum, n, to);
+        else
+          for (size_t c = 0; c < n; ++c) to[c] = keep * to[c] + sum[c];
       }
     }
   }
@@ -150,9 +173,10 @@ bool has_amx() {
 
 const Bf16Products* amx_products() {
   static const bool present = has_amx();
-  static const Bf16Products products = present ? Bf16Products{"AMX", dpbf16_products()->pack_keys,
-                                                              dpbf16_products()->pack_values, score, aggregate}
-                                               : Bf16Products{};
+  static const Bf16Products products =
+      present ? Bf16Products{"AMX", dpbf16_products()->pack_keys, dpbf16_products()->pack_values,
+                             score, aggregate}
+              : Bf16Products{};
   return present ? &products : nullptr;
 }
 

@@ -1,7 +1,8 @@
-// Products of bfloat16 rows on processors with instructions for them: `dpbf16` of AVX-512, and the tiles of AMX. Sums are float32.
+// Products of bfloat16 rows on processors with instructions for them: `dpbf16` of AVX-512, and the
+// tiles of AMX. Sums are float32.
 //
-// A word holds the two bfloat16 numbers that are multiplied together: neighbours in a row for scores, the same column of two
-// neighbouring keys for sums of values.
+// A word holds the two bfloat16 numbers that are multiplied together: neighbours in a row for
+// scores, the same column of two neighbouring keys for sums of values.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@
 
 namespace fovea::engine {
 
-inline constexpr size_t kBf16Width = 512;  // the widest rows served: a block of them lives on the stack
+inline constexpr size_t kBf16Width =
+    512;  // the widest rows served: a block of them lives on the stack
 
 // Words of a row of scores' operands: depth padded with zeros to whole tiles of 32.
 constexpr size_t bf16_pairs(size_t width) { return (width + 31) / 32 * 16; }
@@ -21,8 +23,10 @@ constexpr size_t bf16_columns(size_t width) { return (width + 15) / 16 * 16; }
 
 struct Bf16Products {
   const char* name;
-  // kPanelKeys rows that hold bfloat16 numbers, times a power of two, to [4][bf16_pairs][16 keys]; missing rows are zeros.
-  void (*pack_keys)(const float* rows, size_t stride, size_t n, size_t width, float scale, uint32_t* panel);
+  // kPanelKeys rows that hold bfloat16 numbers, times a power of two, to [4][bf16_pairs][16 keys];
+  // missing rows are zeros.
+  void (*pack_keys)(const float* rows, size_t stride, size_t n, size_t width, float scale,
+                    uint32_t* panel);
   // The same rows as values, to [kPanelKeys / 2][bf16_columns].
   void (*pack_values)(const float* rows, size_t stride, size_t n, size_t width, uint32_t* panel);
   // tile.s = tile.q . keys, as Products::score; the queries hold bfloat16 numbers.
@@ -31,7 +35,8 @@ struct Bf16Products {
   void (*aggregate)(const Tile<float>& tile, const uint32_t* panels, Into into);
 };
 
-// What is faster here than float32 arithmetic; null where nothing is, or the engine is held to a target without.
+// What is faster here than float32 arithmetic; null where nothing is, or the engine is held to a
+// target without.
 const Bf16Products* bf16_products();
 
 // By instruction: null where the processor has it not.

@@ -24,7 +24,8 @@ class Stage final : public ModifierStage<T> {
  public:
   Stage(const StageContext& context, size_t index)
       : slopes_(std::get<Alibi>(context.problem.score.modifiers[index]).slopes, 0) {
-    if (context.gradients) slopes_.set_gradient(std::get<Alibi>(context.gradients->score.modifiers[index]).slopes);
+    if (context.gradients)
+      slopes_.set_gradient(std::get<Alibi>(context.gradients->score.modifiers[index]).slopes);
   }
 
   void apply(Tile<T>& tile, const T*, T*) const override {
@@ -39,7 +40,8 @@ class Stage final : public ModifierStage<T> {
         continue;
       }
       // Whole numbers: a step of N is exact.
-      auto position = hn::Iota(d, static_cast<T>(static_cast<int64_t>(tile.k0 + begin) - static_cast<int64_t>(tile.query_at(r))));
+      auto position = hn::Iota(d, static_cast<T>(static_cast<int64_t>(tile.k0 + begin) -
+                                                 static_cast<int64_t>(tile.query_at(r))));
       const auto step = hn::Set(d, static_cast<T>(N));
       for (size_t c = begin; c < end; c += N) {
         hn::StoreU(hn::NegMulAdd(slope, hn::Abs(position), hn::LoadU(d, s + c)), d, s + c);
@@ -48,15 +50,19 @@ class Stage final : public ModifierStage<T> {
     }
   }
 
-  // -m |j - i| depends on j - i alone: one list serves every row, each starting one element before the row above.
+  // -m |j - i| depends on j - i alone: one list serves every row, each starting one element before
+  // the row above.
   size_t row_scratch() const override { return (kMaxQueries + kMaxKeys + N) / kMaxQueries + 1; }
   Addend<T> addend(const Tile<T>& tile, T* scratch) const override {
     if (tile.key_index || tile.query_index || tile.nk > kMaxKeys) return {};
     const D d;
     const auto slope = hn::Set(d, -*slopes_.of(tile.head));
-    const int64_t first = static_cast<int64_t>(tile.k0) - static_cast<int64_t>(tile.q0 + tile.nq - 1);
+    const int64_t first =
+        static_cast<int64_t>(tile.k0) - static_cast<int64_t>(tile.q0 + tile.nq - 1);
     for (size_t i = 0; i < tile.nq - 1 + tile.nk; i += N) {
-      hn::StoreU(hn::Mul(slope, hn::Abs(hn::Iota(d, static_cast<T>(first + static_cast<int64_t>(i))))), d, scratch + i);
+      hn::StoreU(
+          hn::Mul(slope, hn::Abs(hn::Iota(d, static_cast<T>(first + static_cast<int64_t>(i))))), d,
+          scratch + i);
     }
     return {scratch + (tile.nq - 1), -1};
   }
@@ -76,7 +82,9 @@ class Stage final : public ModifierStage<T> {
     *partial += sum_of_lanes(d, sum);
   }
   size_t partial_size() const override { return slopes_.wants_gradient() ? 1 : 0; }
-  void store_parameters(size_t, size_t head, const T* partial) const override { slopes_.add_to_gradient(head, partial); }
+  void store_parameters(size_t, size_t head, const T* partial) const override {
+    slopes_.add_to_gradient(head, partial);
+  }
 
  private:
   // |i - j| for the keys of columns c, c + 1, ...

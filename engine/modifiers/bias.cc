@@ -1,6 +1,7 @@
 // e'_ij = e_ij + b_ij, b any broadcast of [B, H, L, S]; db is de summed over what b repeats.
 //
-// The gradient is as large as b, so tiles add to it in place: those that share elements come one after another (see Sharing).
+// The gradient is as large as b, so tiles add to it in place: those that share elements come one
+// after another (see Sharing).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/modifiers/bias.cc"
 #include "hwy/foreach_target.h"
@@ -28,9 +29,11 @@ class Stage final : public ModifierStage<T> {
  public:
   Stage(const StageContext& context, size_t index) {
     const Geometry& g = context.geometry;
-    const std::array<int64_t, 4> shape = {static_cast<int64_t>(g.batches), static_cast<int64_t>(g.heads),
-                                          static_cast<int64_t>(g.max_queries), static_cast<int64_t>(g.max_keys)};
-    bias_ = broadcast_to(std::get<Bias>(context.problem.score.modifiers[index]).bias, shape, "score.bias");
+    const std::array<int64_t, 4> shape = {
+        static_cast<int64_t>(g.batches), static_cast<int64_t>(g.heads),
+        static_cast<int64_t>(g.max_queries), static_cast<int64_t>(g.max_keys)};
+    bias_ = broadcast_to(std::get<Bias>(context.problem.score.modifiers[index]).bias, shape,
+                         "score.bias");
     if (!context.gradients) return;
     const View& wanted = std::get<Bias>(context.gradients->score.modifiers[index]).bias;
     if (wanted) gradient_ = broadcast_to(wanted, shape, "gradient of score.bias");
@@ -48,7 +51,8 @@ class Stage final : public ModifierStage<T> {
       const size_t begin = tile.row_begin(r), end = tile.row_end(r);
       const int64_t i = query(tile, r);
       if (bias_.dtype != dtype_of<T>() || tile.key_index || bias_.stride[3] > 1) {
-        for (size_t c = begin; c < end; ++c) s[c] += read<T>(bias_, tile.batch, tile.head, i, key(tile, c));
+        for (size_t c = begin; c < end; ++c)
+          s[c] += read<T>(bias_, tile.batch, tile.head, i, key(tile, c));
         continue;
       }
       const T* b = &element<T>(bias_, tile.batch, tile.head, i, static_cast<int64_t>(tile.k0));
@@ -58,15 +62,18 @@ class Stage final : public ModifierStage<T> {
         for (; c + N <= end; c += N) hn::StoreU(hn::Add(hn::LoadU(d, s + c), all), d, s + c);
         for (; c < end; ++c) s[c] += *b;
       } else {
-        for (; c + N <= end; c += N) hn::StoreU(hn::Add(hn::LoadU(d, s + c), hn::LoadU(d, b + c)), d, s + c);
+        for (; c + N <= end; c += N)
+          hn::StoreU(hn::Add(hn::LoadU(d, s + c), hn::LoadU(d, b + c)), d, s + c);
         for (; c < end; ++c) s[c] += b[c];
       }
     }
   }
 
   Addend<T> addend(const Tile<T>& tile, T*) const override {
-    if (bias_.dtype != dtype_of<T>() || tile.key_index || tile.query_index || bias_.stride[3] != 1) return {};
-    return {&element<T>(bias_, tile.batch, tile.head, static_cast<int64_t>(tile.q0), static_cast<int64_t>(tile.k0)),
+    if (bias_.dtype != dtype_of<T>() || tile.key_index || tile.query_index || bias_.stride[3] != 1)
+      return {};
+    return {&element<T>(bias_, tile.batch, tile.head, static_cast<int64_t>(tile.q0),
+                        static_cast<int64_t>(tile.k0)),
             static_cast<ptrdiff_t>(bias_.stride[2])};
   }
 
@@ -78,7 +85,8 @@ class Stage final : public ModifierStage<T> {
       if (begin >= end) continue;
       const int64_t i = query(tile, r);
       if (tile.key_index || gradient_.stride[3] > 1) {
-        for (size_t c = begin; c < end; ++c) element<T>(gradient_, tile.batch, tile.head, i, key(tile, c)) += ds[c];
+        for (size_t c = begin; c < end; ++c)
+          element<T>(gradient_, tile.batch, tile.head, i, key(tile, c)) += ds[c];
         continue;
       }
       T* out = &element<T>(gradient_, tile.batch, tile.head, i, static_cast<int64_t>(tile.k0));
@@ -91,7 +99,9 @@ class Stage final : public ModifierStage<T> {
   }
 
  private:
-  bool repeats(int dimension) const { return gradient_.size[dimension] > 1 && gradient_.stride[dimension] == 0; }
+  bool repeats(int dimension) const {
+    return gradient_.size[dimension] > 1 && gradient_.stride[dimension] == 0;
+  }
   static int64_t query(const Tile<T>& tile, size_t r) {
     return tile.query_index ? tile.query_index[r] : static_cast<int64_t>(tile.q0 + r);
   }
@@ -110,7 +120,8 @@ class Stage final : public ModifierStage<T> {
   static void add(const T* HWY_RESTRICT ds, size_t begin, size_t end, T* HWY_RESTRICT out) {
     const D d;
     size_t c = begin;
-    for (; c + N <= end; c += N) hn::StoreU(hn::Add(hn::LoadU(d, out + c), hn::LoadU(d, ds + c)), d, out + c);
+    for (; c + N <= end; c += N)
+      hn::StoreU(hn::Add(hn::LoadU(d, out + c), hn::LoadU(d, ds + c)), d, out + c);
     for (; c < end; ++c) out[c] += ds[c];
   }
 

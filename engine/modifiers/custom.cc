@@ -1,4 +1,5 @@
-// The user's function of score and position, a run of contiguous keys at a time. A key that is masked (-infinity) stays so.
+// The user's function of score and position, a run of contiguous keys at a time. A key that is
+// masked (-infinity) stays so.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -14,9 +15,11 @@ class CustomStage final : public ModifierStage<T> {
  public:
   CustomStage(const StageContext& context, size_t index)
       : custom_(std::get<Custom>(context.problem.score.modifiers[index])) {
-    const bool differentiable = sizeof(T) == 4 ? custom_.derivative_f32 != nullptr : custom_.derivative_f64 != nullptr;
+    const bool differentiable =
+        sizeof(T) == 4 ? custom_.derivative_f32 != nullptr : custom_.derivative_f64 != nullptr;
     if (context.gradients && !differentiable) {
-      throw InvalidArgument(std::string("score.custom: no derivative, expected one for ") + name_of(dtype_of<T>()) + " gradients");
+      throw InvalidArgument(std::string("score.custom: no derivative, expected one for ") +
+                            name_of(dtype_of<T>()) + " gradients");
     }
   }
 
@@ -55,12 +58,17 @@ class CustomStage final : public ModifierStage<T> {
       for (size_t c = tile.row_begin(r); c < tile.row_end(r); c += longest) {
         const int64_t j = tile.key_index ? tile.key_index[c] : static_cast<int64_t>(tile.k0 + c);
         visit(r, c, std::min(longest, tile.row_end(r) - c),
-              choice::RowPosition{static_cast<int64_t>(tile.batch), static_cast<int64_t>(tile.head), i, j});
+              choice::RowPosition{static_cast<int64_t>(tile.batch), static_cast<int64_t>(tile.head),
+                                  i, j});
       }
     }
   }
-  void value(float* s, size_t n, const choice::RowPosition& at) const { custom_.value_f32(custom_.context, s, n, at); }
-  void value(double* s, size_t n, const choice::RowPosition& at) const { custom_.value_f64(custom_.context, s, n, at); }
+  void value(float* s, size_t n, const choice::RowPosition& at) const {
+    custom_.value_f32(custom_.context, s, n, at);
+  }
+  void value(double* s, size_t n, const choice::RowPosition& at) const {
+    custom_.value_f64(custom_.context, s, n, at);
+  }
   void derivative(const float* s, float* ds, size_t n, const choice::RowPosition& at) const {
     custom_.derivative_f32(custom_.context, s, ds, n, at);
   }

@@ -1,7 +1,7 @@
 // e' = cap tanh(e / cap); de = de' (1 - (e' / cap)^2). A key that is masked (-infinity) stays so.
 //
-// Scores are mostly well under the cap, where a short polynomial in (e / cap)^2 does: a vector that lies there altogether takes
-// ten instructions instead of thirty.
+// Scores are mostly well under the cap, where a short polynomial in (e / cap)^2 does: a vector that
+// lies there altogether takes ten instructions instead of thirty.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/modifiers/soft_cap.cc"
 #include "hwy/foreach_target.h"
@@ -50,7 +50,8 @@ class Stage final : public ModifierStage<T> {
       for (size_t c = tile.row_begin(r) / N * N; c < tile.row_end(r); c += N) {
         const auto g = hn::LoadU(d, ds + c), t = hn::LoadU(d, kept + c);
         const auto counts = hn::Ne(g, hn::Zero(d));  // places that do not may hold NaN
-        hn::StoreU(hn::IfThenElseZero(counts, hn::Mul(g, hn::NegMulAdd(t, t, hn::Set(d, T(1))))), d, ds + c);
+        hn::StoreU(hn::IfThenElseZero(counts, hn::Mul(g, hn::NegMulAdd(t, t, hn::Set(d, T(1))))), d,
+                   ds + c);
       }
     }
   }
@@ -65,7 +66,8 @@ class Stage final : public ModifierStage<T> {
       const auto small = hn::Le(z, hn::Set(d, kSmall));
       const auto y = near_zero(x, z);
       if (HWY_LIKELY(hn::AllTrue(d, small))) return y;
-      return hn::IfThenElse(small, y, anywhere(x, t));  // lane by lane: a score does not depend on its neighbours
+      return hn::IfThenElse(
+          small, y, anywhere(x, t));  // lane by lane: a score does not depend on its neighbours
     } else {
       return anywhere(x, t);
     }
@@ -75,7 +77,8 @@ class Stage final : public ModifierStage<T> {
   static HWY_INLINE hn::Vec<D> near_zero(hn::Vec<D> x, hn::Vec<D> z) {
     const D d;
     auto q = hn::Set(d, T(-0.0050856872));
-    for (double c : {0.020034291, -0.053537466, 0.13328803, -0.33333176}) q = hn::MulAdd(q, z, hn::Set(d, static_cast<T>(c)));
+    for (double c : {0.020034291, -0.053537466, 0.13328803, -0.33333176})
+      q = hn::MulAdd(q, z, hn::Set(d, static_cast<T>(c)));
     return hn::MulAdd(hn::Mul(x, z), q, x);
   }
   HWY_INLINE hn::Vec<D> anywhere(hn::Vec<D> x, hn::Vec<D> t) const {

@@ -1,4 +1,5 @@
-// What the normalisers that see whole rows share: the largest score, and the few scores close enough to it to matter.
+// What the normalisers that see whole rows share: the largest score, and the few scores close
+// enough to it to matter.
 #if defined(FOVEA_ENGINE_CANDIDATES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ENGINE_CANDIDATES_INL_H_
 #undef FOVEA_ENGINE_CANDIDATES_INL_H_
@@ -83,7 +84,8 @@ HWY_INLINE void collect(const T* HWY_RESTRICT s, size_t columns, T limit, T base
       // Register compression, then a store: the storing instruction is slow on some cores.
       const hn::RebindToSigned<decltype(d)> di;
       hn::StoreU(hn::Compress(hn::Sub(x, origin), above), d, value + n);
-      hn::StoreU(hn::Compress(hn::Iota(di, static_cast<int32_t>(c)), hn::RebindMask(di, above)), di, column + n);
+      hn::StoreU(hn::Compress(hn::Iota(di, static_cast<int32_t>(c)), hn::RebindMask(di, above)), di,
+                 column + n);
       n += hn::CountTrue(d, above);
     } else {
       for (size_t lane = 0; lane < N; ++lane) {
@@ -96,15 +98,18 @@ HWY_INLINE void collect(const T* HWY_RESTRICT s, size_t columns, T limit, T base
   list.n = n;
 }
 
-// Writes weights where the driver wants them: compressed with their columns, or in place among zeros. `weight(i)` is that of
-// list entry i; entries with weight 0 are left out. Returns how many there are.
+// Writes weights where the driver wants them: compressed with their columns, or in place among
+// zeros. `weight(i)` is that of list entry i; entries with weight 0 are left out. Returns how many
+// there are.
 template <class T, class Weight>
-HWY_INLINE size_t store_weights(Tile<T>& tile, size_t r, const List<T>& list, const Weight& weight) {
+HWY_INLINE size_t store_weights(Tile<T>& tile, size_t r, const List<T>& list,
+                                const Weight& weight) {
   T* s = tile.s + r * tile.s_stride;
   if (tile.support) {
     int32_t* support = tile.support + r * tile.s_stride;
     int32_t n = 0;
-    for (size_t i = 0; i < list.n; ++i) {  // without a branch: which of them have weight is anybody's guess
+    for (size_t i = 0; i < list.n;
+         ++i) {  // without a branch: which of them have weight is anybody's guess
       const T a = weight(i);
       s[n] = a;
       support[n] = list.column[i];

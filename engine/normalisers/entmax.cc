@@ -1,9 +1,10 @@
-// alpha-entmax (Peters et al. 2019): with z = (alpha - 1) e and p = 1 / (alpha - 1), a = max(0, z - tau)^p, tau such that they sum
-// to 1. alpha -> 1 is softmax, 2 sparsemax; 1.5 has p = 2.
+// alpha-entmax (Peters et al. 2019): with z = (alpha - 1) e and p = 1 / (alpha - 1), a = max(0, z -
+// tau)^p, tau such that they sum to 1. alpha -> 1 is softmax, 2 sparsemax; 1.5 has p = 2.
 //
-// Only scores above the largest - p can have weight. On these few: Newton's iteration from the left, monotone where p >= 1
-// because the sum is convex in tau, kept inside a bracket otherwise; for alpha = 1.5 the last step solves the quadratic of the
-// support it has reached. Backward (Correia et al. 2019): with g = a^(2 - alpha) on the support, de = g (dA - sum g dA / sum g).
+// Only scores above the largest - p can have weight. On these few: Newton's iteration from the
+// left, monotone where p >= 1 because the sum is convex in tau, kept inside a bracket otherwise;
+// for alpha = 1.5 the last step solves the quadratic of the support it has reached. Backward
+// (Correia et al. 2019): with g = a^(2 - alpha) on the support, de = g (dA - sum g dA / sum g).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/entmax.cc"
 #include "hwy/foreach_target.h"
@@ -49,14 +50,15 @@ class Stage final : public NormaliserStage<T> {
     const Entmax& choice = std::get<Entmax>(context.problem.normaliser);
     fixed_alpha_ = static_cast<T>(choice.alpha);
     alpha_ = Parameter<T>(choice.alpha_tensor, 0);
-    if (context.gradients) alpha_.set_gradient(std::get<Entmax>(context.gradients->normaliser).alpha_tensor);
+    if (context.gradients)
+      alpha_.set_gradient(std::get<Entmax>(context.gradients->normaliser).alpha_tensor);
   }
 
   Kind kind() const override { return Kind::kThreshold; }
   RowTerm row_term() const override { return RowTerm::kRows; }
 
-  // Statistics: the largest score, tau of the scores less it, 1 / sum of the powers (1 but for rounding), and the number of
-  // weights.
+  // Statistics: the largest score, tau of the scores less it, 1 / sum of the powers (1 but for
+  // rounding), and the number of weights.
   void solve(Tile<T>& tile, T*) const override {
     auto& list = candidates::list_of_this_thread<T>();
     const size_t columns = candidates::padded<T>(tile.nk);
@@ -81,7 +83,8 @@ class Stage final : public NormaliserStage<T> {
       stats[0] = most;
       stats[1] = tau;
       stats[2] = inverse;
-      stats[3] = static_cast<T>(candidates::store_weights(tile, r, list, [&](size_t i) { return list.value[i] * inverse; }));
+      stats[3] = static_cast<T>(candidates::store_weights(
+          tile, r, list, [&](size_t i) { return list.value[i] * inverse; }));
       tile.rows.carry[r] = 1;
     }
   }
@@ -92,7 +95,8 @@ class Stage final : public NormaliserStage<T> {
     for (size_t r = 0; r < tile.nq; ++r) {
       T* s = tile.s + r * tile.s_stride;
       const T* stats = tile.stats + r * kStatistics;
-      const auto most = hn::Set(d, stats[0]), tau = hn::Set(d, stats[1]), inverse = hn::Set(d, stats[2]);
+      const auto most = hn::Set(d, stats[0]), tau = hn::Set(d, stats[1]),
+                 inverse = hn::Set(d, stats[2]);
       for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
         const auto z = hn::Mul(hn::Set(d, factor), hn::Sub(hn::LoadU(d, s + c), most));
         hn::StoreU(hn::Mul(inverse, power(d, hn::Sub(z, tau), p)), d, s + c);
@@ -132,7 +136,8 @@ class Stage final : public NormaliserStage<T> {
     }
   }
 
-  // d alpha = sum_j dA_j [ (a_j - g_j / G) / (alpha - 1)^2 - (a_j log a_j + H g_j / G) / (alpha - 1) ], G = sum g, H the entropy.
+  // d alpha = sum_j dA_j [ (a_j - g_j / G) / (alpha - 1)^2 - (a_j log a_j + H g_j / G) / (alpha -
+  // 1) ], G = sum g, H the entropy.
   size_t partial_size() const override { return alpha_.wants_gradient() ? 1 : 0; }
   void backward_parameters(const Tile<T>& tile, T* partial) const override {
     const double factor = static_cast<double>(alpha(tile.head)) - 1;
@@ -154,16 +159,20 @@ class Stage final : public NormaliserStage<T> {
       *partial += static_cast<T>(sum);
     }
   }
-  void store_parameters(size_t head, const T* partial) const override { alpha_.add_to_gradient(head, partial); }
+  void store_parameters(size_t head, const T* partial) const override {
+    alpha_.add_to_gradient(head, partial);
+  }
 
  private:
   T alpha(size_t head) const { return alpha_ ? *alpha_.of(head) : fixed_alpha_; }
 
-  // Scores to z in place, with padding that never has weight; returns a sum that is NaN if one of them is.
+  // Scores to z in place, with padding that never has weight; returns a sum that is NaN if one of
+  // them is.
   static T pad(candidates::List<T>& list, T factor) {
     T sum = 0;
     for (size_t i = 0; i < list.n; ++i) sum += list.value[i] *= factor;
-    std::fill(list.value.begin() + list.n, list.value.begin() + candidates::padded<T>(list.n), -kInfinity);
+    std::fill(list.value.begin() + list.n, list.value.begin() + candidates::padded<T>(list.n),
+              -kInfinity);
     return sum;
   }
 
@@ -216,7 +225,8 @@ class Stage final : public NormaliserStage<T> {
       T next = tau + (sum - 1) / slope;
       if (!(next > low && next < high)) next = (low + high) / 2;
       if (step == 2) shrink(list, low);  // Newton's steps come from below: a third is left
-      const bool done = std::fabs(next - tau) <= std::numeric_limits<T>::epsilon() * std::fabs(tau) / 2;
+      const bool done =
+          std::fabs(next - tau) <= std::numeric_limits<T>::epsilon() * std::fabs(tau) / 2;
       tau = next;
       if (done) break;
     }

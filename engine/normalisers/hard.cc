@@ -1,7 +1,9 @@
-// One key: the largest score (the first of equals), or one drawn from the softmax. No gradient passes through the choice; the
-// lse output is the log of its softmax probability, for REINFORCE: d log p_c / de_j = [j = c] - p_j.
+// One key: the largest score (the first of equals), or one drawn from the softmax. No gradient
+// passes through the choice; the lse output is the log of its softmax probability, for REINFORCE: d
+// log p_c / de_j = [j = c] - p_j.
 //
-// A draw takes one number of the row's generator (random.h) and the first key at which the cumulative probability passes it.
+// A draw takes one number of the row's generator (random.h) and the first key at which the
+// cumulative probability passes it.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/hard.cc"
 #include "hwy/foreach_target.h"
@@ -39,7 +41,8 @@ class Stage final : public NormaliserStage<T> {
   Kind kind() const override { return Kind::kThreshold; }
   bool needs_scores() const override { return true; }  // for the probabilities, in backward
 
-  // Statistics: the largest score, the log of the sum of exp(e - it), and the position chosen (-1 for none).
+  // Statistics: the largest score, the log of the sum of exp(e - it), and the position chosen (-1
+  // for none).
   void solve(Tile<T>& tile, T* lse) const override {
     const size_t columns = candidates::padded<T>(tile.nk);
     for (size_t r = 0; r < tile.nq; ++r) {
@@ -86,10 +89,12 @@ class Stage final : public NormaliserStage<T> {
   void backward(Tile<T>& tile) const override {
     const D d;
     for (size_t r = 0; r < tile.nq; ++r) {
-      const T *a = tile.s + r * tile.s_stride, *e = tile.scores + r * tile.s_stride, *stats = tile.stats + r * kStatistics;
+      const T *a = tile.s + r * tile.s_stride, *e = tile.scores + r * tile.s_stride,
+              *stats = tile.stats + r * kStatistics;
       T* g = tile.ds + r * tile.s_stride;
       const T d_lse = tile.d_lse && position(stats) >= 0 ? tile.d_lse[r] : T(0);
-      const auto factor = hn::Set(d, d_lse), most = hn::Set(d, stats[0]), log_sum = hn::Set(d, stats[1]);
+      const auto factor = hn::Set(d, d_lse), most = hn::Set(d, stats[0]),
+                 log_sum = hn::Set(d, stats[1]);
       for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
         const auto p = exp_bounded(d, hn::Sub(hn::Sub(hn::LoadU(d, e + c), most), log_sum));
         const auto x = hn::Mul(factor, hn::Sub(hn::LoadU(d, a + c), p));
@@ -104,7 +109,8 @@ class Stage final : public NormaliserStage<T> {
     stats[3] = static_cast<T>(position < 0 ? 0 : position % kSplit);
   }
   static int64_t position(const T* stats) {
-    return stats[2] < 0 ? -1 : static_cast<int64_t>(stats[2]) * kSplit + static_cast<int64_t>(stats[3]);
+    return stats[2] < 0 ? -1
+                        : static_cast<int64_t>(stats[2]) * kSplit + static_cast<int64_t>(stats[3]);
   }
   static bool has_nan(const T* s, size_t n) {
     return std::any_of(s, s + n, [](T x) { return std::isnan(x); });
@@ -124,7 +130,8 @@ class Stage final : public NormaliserStage<T> {
 
   size_t drawn(const T* x, const Tile<T>& tile, size_t r, T sum) const {
     const size_t query = tile.query_index ? static_cast<size_t>(tile.query_index[r]) : tile.q0 + r;
-    const double target = random_uniform(random_row(seed_, tile.batch, tile.head, query)) * static_cast<double>(sum);
+    const double target =
+        random_uniform(random_row(seed_, tile.batch, tile.head, query)) * static_cast<double>(sum);
     double below = 0;
     size_t last = 0;
     for (size_t c = 0; c < tile.nk; ++c) {

@@ -1,5 +1,6 @@
-// a_j = K_j / sum_k K_k, by value: K may be negative (Silverman's) or zero. Positive kernels of infinite support come as
-// logarithms and are Softmax's (see face_of). A sum of exactly zero has no ratio: the row counts as empty.
+// a_j = K_j / sum_k K_k, by value: K may be negative (Silverman's) or zero. Positive kernels of
+// infinite support come as logarithms and are Softmax's (see face_of). A sum of exactly zero has no
+// ratio: the row counts as empty.
 #include <cmath>
 #include <limits>
 
@@ -68,8 +69,12 @@ class KernelRatioStage final : public NormaliserStage<T> {
 
 }  // namespace kernel_ratio
 
-NormaliserPointer<float> kernel_ratio_f32(const StageContext&) { return std::make_unique<kernel_ratio::KernelRatioStage<float>>(); }
-NormaliserPointer<double> kernel_ratio_f64(const StageContext&) { return std::make_unique<kernel_ratio::KernelRatioStage<double>>(); }
+NormaliserPointer<float> kernel_ratio_f32(const StageContext&) {
+  return std::make_unique<kernel_ratio::KernelRatioStage<float>>();
+}
+NormaliserPointer<double> kernel_ratio_f64(const StageContext&) {
+  return std::make_unique<kernel_ratio::KernelRatioStage<double>>();
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine

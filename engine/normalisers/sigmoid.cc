@@ -37,7 +37,8 @@ class SigmoidStage final : public NormaliserStage<T> {
       for (size_t c = 0; c < tile.nk; c += hn::Lanes(d)) {
         const auto x = hn::LoadU(d, s + c);
         top = hn::Max(top, x);
-        poison = hn::Add(poison, hn::IfThenElse(hn::Eq(x, x), hn::Zero(d), x));  // NaN is the one that is not itself
+        poison = hn::Add(poison, hn::IfThenElse(hn::Eq(x, x), hn::Zero(d),
+                                                x));  // NaN is the one that is not itself
       }
       tile.rows.maximum[r] = std::max(tile.rows.maximum[r], hn::GetLane(hn::MaxOfLanes(d, top)));
       tile.rows.sum[r] += hn::GetLane(hn::SumOfLanes(d, poison));
@@ -74,8 +75,12 @@ class SigmoidStage final : public NormaliserStage<T> {
 
 }  // namespace sigmoid_weights
 
-NormaliserPointer<float> sigmoid_f32(const StageContext&) { return std::make_unique<sigmoid_weights::SigmoidStage<float>>(); }
-NormaliserPointer<double> sigmoid_f64(const StageContext&) { return std::make_unique<sigmoid_weights::SigmoidStage<double>>(); }
+NormaliserPointer<float> sigmoid_f32(const StageContext&) {
+  return std::make_unique<sigmoid_weights::SigmoidStage<float>>();
+}
+NormaliserPointer<double> sigmoid_f64(const StageContext&) {
+  return std::make_unique<sigmoid_weights::SigmoidStage<double>>();
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine

@@ -1,7 +1,7 @@
 // a_j = exp(e_j) / (sum_k exp(e_k) + exp(sink)). Online softmax, Milakov & Gimelshein 2018, Alg. 3.
 //
-// The statistics are the maximum and 1 / sum rather than the log-sum-exp: exp(e - maximum) loses nothing where scores are
-// large, and is exactly 1 for the largest.
+// The statistics are the maximum and 1 / sum rather than the log-sum-exp: exp(e - maximum) loses
+// nothing where scores are large, and is exactly 1 for the largest.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,9 +32,11 @@ class SoftmaxStage final : public NormaliserStage<T> {
 
  public:
   explicit SoftmaxStage(const StageContext& context) {
-    if (const auto* softmax = std::get_if<Softmax>(&context.problem.normaliser)) sink_ = softmax->sink;
+    if (const auto* softmax = std::get_if<Softmax>(&context.problem.normaliser))
+      sink_ = softmax->sink;
     if (!context.gradients) return;
-    if (const auto* wanted = std::get_if<Softmax>(&context.gradients->normaliser)) d_sink_ = wanted->sink;
+    if (const auto* wanted = std::get_if<Softmax>(&context.gradients->normaliser))
+      d_sink_ = wanted->sink;
   }
 
   Kind kind() const override { return Kind::kStreaming; }
@@ -57,13 +59,16 @@ class SoftmaxStage final : public NormaliserStage<T> {
     for (size_t r = 0; r < tile.nq; r += kN) {  // row state is padded to whole vectors
       const V before = hn::LoadU(d, tile.rows.maximum + r);
       const V now = hn::Max(before, hn::LoadU(d, base + r));
-      // A row that has seen nothing keeps -infinity as its maximum; its weights are exp(-infinity - 0).
+      // A row that has seen nothing keeps -infinity as its maximum; its weights are exp(-infinity -
+      // 0).
       const V safe = hn::IfThenZeroElse(hn::Eq(now, hn::Set(d, -kInfinity)), now);
       hn::StoreU(now, d, tile.rows.maximum + r);
       hn::StoreU(safe, d, base + r);
-      hn::StoreU(exp2_bounded(d, hn::Mul(hn::Sub(before, safe), hn::Set(d, kLog2E))), d, tile.rows.carry + r);
+      hn::StoreU(exp2_bounded(d, hn::Mul(hn::Sub(before, safe), hn::Set(d, kLog2E))), d,
+                 tile.rows.carry + r);
     }
-    for (size_t r = 0; r < tile.nq; ++r) sum[r] = exponentials(tile, r, base[r], [](V x) HWY_ATTR { return x; });
+    for (size_t r = 0; r < tile.nq; ++r)
+      sum[r] = exponentials(tile, r, base[r], [](V x) HWY_ATTR { return x; });
     for (size_t r = 0; r < tile.nq; r += kN) {
       const V carried = hn::Mul(hn::LoadU(d, tile.rows.sum + r), hn::LoadU(d, tile.rows.carry + r));
       hn::StoreU(hn::Add(carried, hn::LoadU(d, sum + r)), d, tile.rows.sum + r);
@@ -99,7 +104,8 @@ class SoftmaxStage final : public NormaliserStage<T> {
   void weights(Tile<T>& tile) const override {
     for (size_t r = 0; r < tile.nq; ++r) {
       const V scale = hn::Set(D(), tile.stats[r * kStatistics + 1]);
-      exponentials(tile, r, tile.stats[r * kStatistics], [scale](V x) HWY_ATTR { return hn::Mul(x, scale); });
+      exponentials(tile, r, tile.stats[r * kStatistics],
+                   [scale](V x) HWY_ATTR { return hn::Mul(x, scale); });
     }
   }
 
@@ -121,7 +127,8 @@ class SoftmaxStage final : public NormaliserStage<T> {
   void backward_parameters(const Tile<T>& tile, T* partial) const override {
     for (size_t r = 0; r < tile.nq; ++r) {
       const T* stats = tile.stats + r * kStatistics;
-      if (stats[1] != 0) *partial -= std::exp(sink_of(tile.head) - stats[0]) * stats[1] * term_of(tile, r);
+      if (stats[1] != 0)
+        *partial -= std::exp(sink_of(tile.head) - stats[0]) * stats[1] * term_of(tile, r);
     }
   }
   void store_parameters(size_t head, const T* partial) const override {
@@ -129,9 +136,13 @@ class SoftmaxStage final : public NormaliserStage<T> {
   }
 
  private:
-  static T term_of(const Tile<T>& tile, size_t r) { return tile.row_term[r] - (tile.d_lse ? tile.d_lse[r] : T(0)); }
+  static T term_of(const Tile<T>& tile, size_t r) {
+    return tile.row_term[r] - (tile.d_lse ? tile.d_lse[r] : T(0));
+  }
   static size_t padded(size_t n) { return (n + kN - 1) / kN * kN; }
-  T sink_of(size_t head) const { return read<T>(sink_, sink_.size[0] == 1 ? 0 : static_cast<int64_t>(head)); }
+  T sink_of(size_t head) const {
+    return read<T>(sink_, sink_.size[0] == 1 ? 0 : static_cast<int64_t>(head));
+  }
 
   // NaN may get lost here; `exponentials` keeps it, and the sum then shows it.
   static HWY_INLINE T largest(const T* HWY_RESTRICT s, size_t columns) {
@@ -146,8 +157,8 @@ class SoftmaxStage final : public NormaliserStage<T> {
     return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
   }
 
-  // s = last(exp(s - base)) in row r, zero before its first vector and past its last; returns the sum of the exponentials. Four vectors at a time keep
-  // dependent operations apart.
+  // s = last(exp(s - base)) in row r, zero before its first vector and past its last; returns the
+  // sum of the exponentials. Four vectors at a time keep dependent operations apart.
   template <class Last>
   static HWY_INLINE T exponentials(const Tile<T>& tile, size_t r, T base, const Last& last) {
     const D d;
@@ -179,8 +190,12 @@ class SoftmaxStage final : public NormaliserStage<T> {
 
 }  // namespace softmax
 
-NormaliserPointer<float> softmax_f32(const StageContext& c) { return std::make_unique<softmax::SoftmaxStage<float>>(c); }
-NormaliserPointer<double> softmax_f64(const StageContext& c) { return std::make_unique<softmax::SoftmaxStage<double>>(c); }
+NormaliserPointer<float> softmax_f32(const StageContext& c) {
+  return std::make_unique<softmax::SoftmaxStage<float>>(c);
+}
+NormaliserPointer<double> softmax_f64(const StageContext& c) {
+  return std::make_unique<softmax::SoftmaxStage<double>>(c);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine

@@ -1,7 +1,9 @@
-// Sparsemax (Martins & Astudillo 2016): the projection of a row onto the simplex, a = max(0, e - tau).
+// Sparsemax (Martins & Astudillo 2016): the projection of a row onto the simplex, a = max(0, e -
+// tau).
 //
-// No sort: only scores above the largest - 1 can have weight; from these few, Michelot's iteration removes what lies under the
-// threshold of the rest until nothing does. Backward on the support S: de = dA - mean_S(dA), 0 elsewhere.
+// No sort: only scores above the largest - 1 can have weight; from these few, Michelot's iteration
+// removes what lies under the threshold of the rest until nothing does. Backward on the support S:
+// de = dA - mean_S(dA), 0 elsewhere.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/sparsemax.cc"
 #include "hwy/foreach_target.h"
@@ -57,8 +59,8 @@ class Stage final : public NormaliserStage<T> {
         stats[1] = kInfinity;
         continue;
       }
-      stats[2] = static_cast<T>(
-          candidates::store_weights(tile, r, list, [&](size_t i) { return std::max(T(0), list.value[i] - tau); }));
+      stats[2] = static_cast<T>(candidates::store_weights(
+          tile, r, list, [&](size_t i) { return std::max(T(0), list.value[i] - tau); }));
       tile.rows.carry[r] = 1;
     }
   }
@@ -67,7 +69,8 @@ class Stage final : public NormaliserStage<T> {
     const D d;
     for (size_t r = 0; r < tile.nq; ++r) {
       T* s = tile.s + r * tile.s_stride;
-      const auto most = hn::Set(d, tile.stats[r * kStatistics]), tau = hn::Set(d, tile.stats[r * kStatistics + 1]);
+      const auto most = hn::Set(d, tile.stats[r * kStatistics]),
+                 tau = hn::Set(d, tile.stats[r * kStatistics + 1]);
       for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
         const auto x = hn::Sub(hn::Sub(hn::LoadU(d, s + c), most), tau);
         hn::StoreU(hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), x), d, s + c);

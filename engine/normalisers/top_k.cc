@@ -1,7 +1,9 @@
-// Softmax over the k largest scores of a row, ties to the lower position; over all where it sees fewer than k.
+// Softmax over the k largest scores of a row, ties to the lower position; over all where it sees
+// fewer than k.
 //
-// Partial selection: the row is dealt into at least 2k groups; the k-th largest of the groups' maxima is a bound that k scores
-// reach, so only what reaches it, little more than k scores, is looked at again. Backward is softmax's on the chosen.
+// Partial selection: the row is dealt into at least 2k groups; the k-th largest of the groups'
+// maxima is a bound that k scores reach, so only what reaches it, little more than k scores, is
+// looked at again. Backward is softmax's on the chosen.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/top_k.cc"
 #include "hwy/foreach_target.h"
@@ -32,13 +34,14 @@ class Stage final : public NormaliserStage<T> {
   static constexpr size_t kVectors = 4, kGroups = kVectors * N;
 
  public:
-  explicit Stage(const StageContext& context) : k_(static_cast<size_t>(std::get<TopK>(context.problem.normaliser).k)) {}
+  explicit Stage(const StageContext& context)
+      : k_(static_cast<size_t>(std::get<TopK>(context.problem.normaliser).k)) {}
 
   Kind kind() const override { return Kind::kThreshold; }
   RowTerm row_term() const override { return RowTerm::kOutput; }
 
-  // Statistics: the largest score, 1 / sum, the k-th score, and the position of the last one equal to it that is chosen (exact
-  // up to 2^24 in float).
+  // Statistics: the largest score, 1 / sum, the k-th score, and the position of the last one equal
+  // to it that is chosen (exact up to 2^24 in float).
   void solve(Tile<T>& tile, T* lse) const override {
     auto& list = candidates::list_of_this_thread<T>();
     const size_t columns = candidates::padded<T>(tile.nk);
@@ -59,12 +62,14 @@ class Stage final : public NormaliserStage<T> {
       choose(list, &last_value, &last_column);
       const T sum = exponentials(list);
       if (list.n == 0 || !(sum < kInfinity)) {
-        candidates::store_nothing(tile, r, list.n == 0 ? T(0) : std::numeric_limits<T>::quiet_NaN());
+        candidates::store_nothing(tile, r,
+                                  list.n == 0 ? T(0) : std::numeric_limits<T>::quiet_NaN());
         continue;
       }
       stats[0] = most;
       stats[1] = 1 / sum;
-      // The score itself, not its difference from the largest: backward compares it with scores made again.
+      // The score itself, not its difference from the largest: backward compares it with scores
+      // made again.
       stats[2] = last_value == -kInfinity ? -kInfinity : s[static_cast<size_t>(last_column)];
       stats[3] = static_cast<T>(tile.k0) + last_column;
       if (lse) lse[r] = most + std::log(sum);
@@ -78,7 +83,8 @@ class Stage final : public NormaliserStage<T> {
     for (size_t r = 0; r < tile.nq; ++r) {
       T* s = tile.s + r * tile.s_stride;
       const T* stats = tile.stats + r * kStatistics;
-      const auto most = hn::Set(d, stats[0]), inverse = hn::Set(d, stats[1]), limit = hn::Set(d, stats[2]);
+      const auto most = hn::Set(d, stats[0]), inverse = hn::Set(d, stats[1]),
+                 limit = hn::Set(d, stats[2]);
       const auto last = hn::Set(d, stats[3]);
       for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
         const auto x = hn::LoadU(d, s + c), position = hn::Iota(d, static_cast<T>(tile.k0 + c));
@@ -88,7 +94,8 @@ class Stage final : public NormaliserStage<T> {
           hn::StoreU(hn::Zero(d), d, s + c);
           continue;
         }
-        hn::StoreU(hn::IfThenElseZero(in, hn::Mul(inverse, exp_bounded(d, hn::Sub(x, most)))), d, s + c);
+        hn::StoreU(hn::IfThenElseZero(in, hn::Mul(inverse, exp_bounded(d, hn::Sub(x, most)))), d,
+                   s + c);
       }
     }
   }
@@ -106,7 +113,8 @@ class Stage final : public NormaliserStage<T> {
   }
 
  private:
-  // Less than the k-th largest of the n scores, or -infinity: at least k scores are above, or all that are not masked.
+  // Less than the k-th largest of the n scores, or -infinity: at least k scores are above, or all
+  // that are not masked.
   T bound(const T* s, size_t n) const {
     if (k_ * 4 >= n) return -kInfinity;
     if (k_ <= kGroups / 2) return bound_of_few(s, candidates::padded<T>(n));
@@ -123,8 +131,8 @@ class Stage final : public NormaliserStage<T> {
     return kth == -kInfinity ? kth : std::nextafter(kth, -kInfinity);
   }
 
-  // The same for a small k, its groups in registers: halving an interval that holds the k-th largest of their maxima, always with
-  // k of them above, comes close enough in a few steps.
+  // The same for a small k, its groups in registers: halving an interval that holds the k-th
+  // largest of their maxima, always with k of them above, comes close enough in a few steps.
   T bound_of_few(const T* s, size_t columns) const {
     const D d;
     hn::Vec<D> most[kVectors];
@@ -144,7 +152,8 @@ class Stage final : public NormaliserStage<T> {
       const T middle = low + (high - low) / 2;
       size_t above = 0;
 #pragma GCC unroll 4
-      for (size_t v = 0; v < kVectors; ++v) above += hn::CountTrue(d, hn::Gt(most[v], hn::Set(d, middle)));
+      for (size_t v = 0; v < kVectors; ++v)
+        above += hn::CountTrue(d, hn::Gt(most[v], hn::Set(d, middle)));
       (above >= k_ ? low : high) = middle;
     }
     return low;
@@ -175,7 +184,8 @@ class Stage final : public NormaliserStage<T> {
     return values[k_ - 1];
   }
 
-  // Keeps the k largest of the list; says the least of them and the column of its last copy that is kept.
+  // Keeps the k largest of the list; says the least of them and the column of its last copy that is
+  // kept.
   void choose(candidates::List<T>& list, T* last_value, T* last_column) const {
     if (list.n < k_) return;  // all there are
     const T kth = kth_of(list);
@@ -200,7 +210,8 @@ class Stage final : public NormaliserStage<T> {
   // Differences from the largest score to exponentials, in place; returns their sum.
   static T exponentials(candidates::List<T>& list) {
     const D d;
-    std::fill(list.value.begin() + list.n, list.value.begin() + candidates::padded<T>(list.n), -kInfinity);
+    std::fill(list.value.begin() + list.n, list.value.begin() + candidates::padded<T>(list.n),
+              -kInfinity);
     auto sum = hn::Zero(d);
     for (size_t c = 0; c < candidates::padded<T>(list.n); c += N) {
       const auto x = exp_bounded(d, hn::LoadU(d, &list.value[c]));

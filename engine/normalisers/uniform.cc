@@ -1,4 +1,5 @@
-// a_j = 1 / (number of keys the query may see; of a distance kernel, those it is not zero at). Scores have no gradient.
+// a_j = 1 / (number of keys the query may see; of a distance kernel, those it is not zero at).
+// Scores have no gradient.
 #include <cmath>
 #include <limits>
 
@@ -57,7 +58,8 @@ class UniformStage final : public NormaliserStage<T> {
     }
   }
   void backward(Tile<T>& tile) const override {
-    for (size_t r = 0; r < tile.nq; ++r) std::fill_n(tile.ds + r * tile.s_stride, tile.padded_keys(), T(0));
+    for (size_t r = 0; r < tile.nq; ++r)
+      std::fill_n(tile.ds + r * tile.s_stride, tile.padded_keys(), T(0));
   }
 
  private:
@@ -69,8 +71,12 @@ class UniformStage final : public NormaliserStage<T> {
 
 }  // namespace uniform
 
-NormaliserPointer<float> uniform_f32(const StageContext&) { return std::make_unique<uniform::UniformStage<float>>(); }
-NormaliserPointer<double> uniform_f64(const StageContext&) { return std::make_unique<uniform::UniformStage<double>>(); }
+NormaliserPointer<float> uniform_f32(const StageContext&) {
+  return std::make_unique<uniform::UniformStage<float>>();
+}
+NormaliserPointer<double> uniform_f64(const StageContext&) {
+  return std::make_unique<uniform::UniformStage<double>>();
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine

@@ -31,7 +31,8 @@ class UnnormalisedStage final : public NormaliserStage<T> {
     for (size_t r = 0; r < tile.nq; ++r) {
       const T* s = tile.s + r * tile.s_stride;
       auto sum = hn::Zero(d);
-      for (size_t c = 0; c < tile.nk; c += hn::Lanes(d)) sum = hn::Add(sum, hn::Abs(hn::LoadU(d, s + c)));
+      for (size_t c = 0; c < tile.nk; c += hn::Lanes(d))
+        sum = hn::Add(sum, hn::Abs(hn::LoadU(d, s + c)));
       tile.rows.sum[r] += hn::GetLane(hn::SumOfLanes(d, sum));
       tile.rows.carry[r] = 1;
     }
@@ -48,8 +49,12 @@ class UnnormalisedStage final : public NormaliserStage<T> {
 
 }  // namespace unnormalised
 
-NormaliserPointer<float> unnormalised_f32(const StageContext&) { return std::make_unique<unnormalised::UnnormalisedStage<float>>(); }
-NormaliserPointer<double> unnormalised_f64(const StageContext&) { return std::make_unique<unnormalised::UnnormalisedStage<double>>(); }
+NormaliserPointer<float> unnormalised_f32(const StageContext&) {
+  return std::make_unique<unnormalised::UnnormalisedStage<float>>();
+}
+NormaliserPointer<double> unnormalised_f64(const StageContext&) {
+  return std::make_unique<unnormalised::UnnormalisedStage<double>>();
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine

@@ -1,5 +1,5 @@
-// The arithmetic of additive scores: two activations, the scores of one query with a few keys, and what four queries and all
-// keys of a tile give each other backward. additive.cc has the equations.
+// The arithmetic of additive scores: two activations, the scores of one query with a few keys, and
+// what four queries and all keys of a tile give each other backward. additive.cc has the equations.
 #if defined(FOVEA_ENGINE_ADDITIVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ENGINE_ADDITIVE_INL_H_
 #undef FOVEA_ENGINE_ADDITIVE_INL_H_
@@ -18,7 +18,8 @@ namespace additive {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How large a row's entries may be for a way of computing r, so that nothing overflows: products of two (1 + uv), or uv.
+// How large a row's entries may be for a way of computing r, so that nothing overflows: products of
+// two (1 + uv), or uv.
 template <class T>
 inline constexpr T kPlainLimit = sizeof(T) == 4 ? T(10.5) : T(88);
 template <class T>
@@ -35,7 +36,8 @@ template <class D, RowClass kClass>
 struct Tanh {
   using T = hn::TFromD<D>;
   using V = hn::Vec<D>;
-  bool query_is_raw = false, key_is_raw = false;  // which of the two rows kept its raw entries, for kRaw
+  bool query_is_raw = false,
+       key_is_raw = false;  // which of the two rows kept its raw entries, for kRaw
 
   static HWY_INLINE V denominator(D d, V u, V v) {
     const V x = hn::MulAdd(u, v, hn::Set(d, T(1)));
@@ -121,7 +123,8 @@ HWY_INLINE void score_keys(D d, const Activation& f, const hn::TFromD<D>* HWY_RE
 #pragma GCC unroll 8
     for (size_t j = 0; j < kKeys; ++j) {
       const hn::TFromD<D>* key = v + j * v_stride + e;
-      sum[j] = hn::Add(sum[j], f.two_terms(d, u0, hn::LoadU(d, key), w0, u1, hn::LoadU(d, key + N), w1));
+      sum[j] =
+          hn::Add(sum[j], f.two_terms(d, u0, hn::LoadU(d, key), w0, u1, hn::LoadU(d, key + N), w1));
     }
   }
   if (e < padded) {
@@ -141,19 +144,20 @@ HWY_INLINE void score_keys(D d, const Activation& f, const hn::TFromD<D>* HWY_RE
 template <class D>
 struct Strip {
   using T = hn::TFromD<D>;
-  const T* u;       // four query rows
+  const T* u;  // four query rows
   size_t u_stride;
-  const T* v;       // key rows
+  const T* v;  // key rows
   size_t v_stride;
-  const T* de;      // four rows of gradients
+  const T* de;  // four rows of gradients
   size_t de_stride;
   size_t begin, end;
-  T* dq;            // [4][lanes], stored
-  T* dk;            // [keys][lanes], added
+  T* dq;  // [4][lanes], stored
+  T* dk;  // [keys][lanes], added
 };
 
 template <class D, class Activation, size_t kQueries, bool kFinite>
-HWY_INLINE void backward_strip(D d, const Activation& f, const Strip<D>& m, hn::Vec<D>* weight_sum) {
+HWY_INLINE void backward_strip(D d, const Activation& f, const Strip<D>& m,
+                               hn::Vec<D>* weight_sum) {
   using V = hn::Vec<D>;
   constexpr size_t N = hn::MaxLanes(D());
   V u[4], dq[4], p = hn::Zero(d);

@@ -1,10 +1,12 @@
 // Additive attention (Bahdanau et al. 2015), query and key arriving projected:
 //
-//   e_ij = sum_f w_f tanh(q_if + k_jf)     or, for GATv2 (Brody et al. 2022),     sum_f w_f LeakyReLU(q_if + k_jf).
+//   e_ij = sum_f w_f tanh(q_if + k_jf)     or, for GATv2 (Brody et al. 2022),     sum_f w_f
+//   LeakyReLU(q_if + k_jf).
 //
-// No tanh is computed for a pair: with u = exp(2q) and v = exp(2k), made once for each row, tanh(q + k) = 1 - 2r, r = 1 / (1 +
-// uv), and two features share one division. Backward: de/dq = de/dk = 4 w r (1 - r), de/dw = 1 - 2r. Lanes run over features, so
-// that every sum over keys or queries stays in registers.
+// No tanh is computed for a pair: with u = exp(2q) and v = exp(2k), made once for each row, tanh(q
+// + k) = 1 - 2r, r = 1 / (1 + uv), and two features share one division. Backward: de/dq = de/dk = 4
+// w r (1 - r), de/dw = 1 - 2r. Lanes run over features, so that every sum over keys or queries
+// stays in registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/scores/additive.cc"
 #include "hwy/foreach_target.h"
@@ -55,30 +57,36 @@ class Stage final : public ScoreStage<T> {
 
   size_t prepared_query_width() const override { return padded_ + kClassPadding; }
   size_t prepared_key_width() const override { return padded_ + kClassPadding; }
-  void prepare_query(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride, T* out) const override {
-    for (size_t i = 0; i < n; ++i) prepare_row(in + i * in_stride, out + i * prepared_query_width());
+  void prepare_query(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride,
+                     T* out) const override {
+    for (size_t i = 0; i < n; ++i)
+      prepare_row(in + i * in_stride, out + i * prepared_query_width());
   }
   void prepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride,
                    T* out) const override {
     prepare_query(batch, head, row0, n, in, in_stride, out);
   }
   // Gradients of prepared rows are kept as gradients of the rows themselves.
-  void unprepare_query(size_t, size_t, size_t, size_t n, const T*, size_t, const T* d_prepared, T* d_in,
-                       size_t d_in_stride, T*) const override {
+  void unprepare_query(size_t, size_t, size_t, size_t n, const T*, size_t, const T* d_prepared,
+                       T* d_in, size_t d_in_stride, T*) const override {
     for (size_t i = 0; i < n; ++i)
       std::copy_n(d_prepared + i * prepared_query_width(), width_, d_in + i * d_in_stride);
   }
-  void unprepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride,
-                     const T* d_prepared, T* d_in, size_t d_in_stride, T* partial) const override {
+  void unprepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in,
+                     size_t in_stride, const T* d_prepared, T* d_in, size_t d_in_stride,
+                     T* partial) const override {
     unprepare_query(batch, head, row0, n, in, in_stride, d_prepared, d_in, d_in_stride, partial);
   }
 
   void score(Tile<T>& tile) const override {
     if (!tanh_) return score_rows(tile, Leaky<D>{slope_});
     switch (row_class(tile)) {
-      case kPlain: return score_rows(tile, Tanh<D, kPlain>{});
-      case kClamped: return score_rows(tile, Tanh<D, kClamped>{});
-      default: return score_rows(tile, Tanh<D, kRaw>{});
+      case kPlain:
+        return score_rows(tile, Tanh<D, kPlain>{});
+      case kClamped:
+        return score_rows(tile, Tanh<D, kClamped>{});
+      default:
+        return score_rows(tile, Tanh<D, kRaw>{});
     }
   }
 
@@ -96,9 +104,12 @@ class Stage final : public ScoreStage<T> {
   void backward(Tile<T>& tile, bool first_query, bool first_key, T* partial) const override {
     if (!tanh_) return backward_tile(tile, first_query, first_key, partial, Leaky<D>{slope_});
     switch (row_class(tile)) {
-      case kPlain: return backward_tile(tile, first_query, first_key, partial, Tanh<D, kPlain>{});
-      case kClamped: return backward_tile(tile, first_query, first_key, partial, Tanh<D, kClamped>{});
-      default: return backward_tile(tile, first_query, first_key, partial, Tanh<D, kRaw>{});
+      case kPlain:
+        return backward_tile(tile, first_query, first_key, partial, Tanh<D, kPlain>{});
+      case kClamped:
+        return backward_tile(tile, first_query, first_key, partial, Tanh<D, kClamped>{});
+      default:
+        return backward_tile(tile, first_query, first_key, partial, Tanh<D, kRaw>{});
     }
   }
   size_t partial_size() const override { return weight_.wants_gradient() ? padded_ : 0; }
@@ -125,7 +136,8 @@ class Stage final : public ScoreStage<T> {
     out[padded_] = largest > kPlainLimit<T> ? kClamped : kPlain;
     for (size_t e = 0; e < padded_; e += N) {
       const auto x = hn::LoadU(d, from + e);
-      hn::StoreU(exp_bounded(d, hn::Add(x, x)), d, out + e);  // padding becomes 1, and meets weight 0
+      hn::StoreU(exp_bounded(d, hn::Add(x, x)), d,
+                 out + e);  // padding becomes 1, and meets weight 0
     }
   }
 
@@ -151,7 +163,8 @@ class Stage final : public ScoreStage<T> {
           const T* v = tile.k + j * tile.k_stride;
           T* scores = tile.s + i * tile.s_stride + j;
           const auto run = [&]<size_t kKeys>() HWY_ATTR {
-            score_keys<D, Activation, kKeys>(d, f, u, v, tile.k_stride, w, padded_, base_[tile.head], scores);
+            score_keys<D, Activation, kKeys>(d, f, u, v, tile.k_stride, w, padded_,
+                                             base_[tile.head], scores);
             j += kKeys;
           };
           if constexpr (std::is_same_v<Activation, Tanh<D, kRaw>>) {
@@ -172,7 +185,8 @@ class Stage final : public ScoreStage<T> {
   }
 
   template <class Activation>
-  void backward_tile(Tile<T>& tile, bool first_query, bool first_key, T* partial, Activation f) const {
+  void backward_tile(Tile<T>& tile, bool first_query, bool first_key, T* partial,
+                     Activation f) const {
     const D d;
     if (tile.masked) clear_masked(tile);
     HWY_ALIGN T dk[kMaxKeys * N];
@@ -186,10 +200,16 @@ class Stage final : public ScoreStage<T> {
       for (size_t i = 0; i < tile.nq;) {
         const bool alone = !tile.finite || std::is_same_v<Activation, Tanh<D, kRaw>>;
         const size_t rows = strip_rows(tile, i, alone);
-        Strip<D> strip{.u = tile.q + i * tile.q_stride + e, .u_stride = tile.q_stride,
-                       .v = tile.k + e, .v_stride = tile.k_stride,
-                       .de = tile.ds + i * tile.s_stride, .de_stride = tile.s_stride,
-                       .begin = tile.nk, .end = 0, .dq = dq, .dk = dk};
+        Strip<D> strip{.u = tile.q + i * tile.q_stride + e,
+                       .u_stride = tile.q_stride,
+                       .v = tile.k + e,
+                       .v_stride = tile.k_stride,
+                       .de = tile.ds + i * tile.s_stride,
+                       .de_stride = tile.s_stride,
+                       .begin = tile.nk,
+                       .end = 0,
+                       .dq = dq,
+                       .dk = dk};
         for (size_t r = i; r < i + rows; ++r) {
           strip.begin = std::min(strip.begin, tile.row_begin(r));
           strip.end = std::max(strip.end, tile.row_end(r));
@@ -215,8 +235,8 @@ class Stage final : public ScoreStage<T> {
     if (partial != nullptr && tanh_) add_total(tile, partial);
   }
 
-  // Four rows at a time, then two, then one; one where rows differ in class, or where NaN must not pass from one row to
-  // another through a shared division.
+  // Four rows at a time, then two, then one; one where rows differ in class, or where NaN must not
+  // pass from one row to another through a shared division.
   static size_t strip_rows(const Tile<T>& tile, size_t i, bool alone) {
     const size_t left = tile.nq - i;
     return alone ? 1 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
@@ -261,7 +281,8 @@ class Stage final : public ScoreStage<T> {
   void add_total(const Tile<T>& tile, T* partial) const {
     T total = 0;
     for (size_t i = 0; i < tile.nq; ++i)
-      for (size_t j = tile.row_begin(i); j < tile.row_end(i); ++j) total += tile.ds[i * tile.s_stride + j];
+      for (size_t j = tile.row_begin(i); j < tile.row_end(i); ++j)
+        total += tile.ds[i * tile.s_stride + j];
     for (size_t e = 0; e < width_; ++e) partial[e] += total;
   }
 

@@ -1,5 +1,5 @@
-// e = scale q' W k (Luong et al. 2015, "general"). The query is projected once, p = W' q; then it is a dot product.
-// Back: dq = W dp, dW = q dp'.
+// e = scale q' W k (Luong et al. 2015, "general"). The query is projected once, p = W' q; then it
+// is a dot product. Back: dq = W dp, dW = q dp'.
 #include <algorithm>
 
 #include "engine/parameter.h"
@@ -13,15 +13,18 @@ template <class T>
 class BilinearStage final : public ProductScore<T> {
  public:
   explicit BilinearStage(const StageContext& context)
-      : ProductScore<T>(context.geometry.key_width, static_cast<T>(choice_of(context).scale.value_or(1))),
+      : ProductScore<T>(context.geometry.key_width,
+                        static_cast<T>(choice_of(context).scale.value_or(1))),
         in_width_(context.geometry.query_width),
         out_width_(context.geometry.key_width),
         weight_(choice_of(context).weight, 2) {
-    if (context.gradients) weight_.set_gradient(std::get<Bilinear>(context.gradients->score.kind).weight);
+    if (context.gradients)
+      weight_.set_gradient(std::get<Bilinear>(context.gradients->score.kind).weight);
   }
 
   size_t prepared_query_width() const override { return out_width_; }
-  void prepare_query(size_t, size_t head, size_t, size_t n, const T* in, size_t in_stride, T* out) const override {
+  void prepare_query(size_t, size_t head, size_t, size_t n, const T* in, size_t in_stride,
+                     T* out) const override {
     const T* w = weight_.of(head);
     for (size_t i = 0; i < n; ++i) {
       T* p = out + i * out_width_;
@@ -32,8 +35,9 @@ class BilinearStage final : public ProductScore<T> {
       }
     }
   }
-  void unprepare_query(size_t, size_t head, size_t, size_t n, const T* in, size_t in_stride, const T* d_prepared, T* d_in,
-                       size_t d_in_stride, T* partial) const override {
+  void unprepare_query(size_t, size_t head, size_t, size_t n, const T* in, size_t in_stride,
+                       const T* d_prepared, T* d_in, size_t d_in_stride,
+                       T* partial) const override {
     const T* w = weight_.of(head);
     for (size_t i = 0; i < n; ++i) {
       const T* dp = d_prepared + i * out_width_;
@@ -50,10 +54,14 @@ class BilinearStage final : public ProductScore<T> {
     }
   }
   size_t partial_size() const override { return weight_.wants_gradient() ? weight_.size() : 0; }
-  void store_parameters(size_t, size_t head, const T* partial) const override { weight_.add_to_gradient(head, partial); }
+  void store_parameters(size_t, size_t head, const T* partial) const override {
+    weight_.add_to_gradient(head, partial);
+  }
 
  private:
-  static const Bilinear& choice_of(const StageContext& context) { return std::get<Bilinear>(context.problem.score.kind); }
+  static const Bilinear& choice_of(const StageContext& context) {
+    return std::get<Bilinear>(context.problem.score.kind);
+  }
 
   const size_t in_width_, out_width_;
   Parameter<T> weight_;

@@ -16,10 +16,12 @@ class ConstantStage final : public ScoreStage<T> {
     for (size_t i = 0; i < tile.nq; ++i) std::fill_n(tile.s + i * tile.s_stride, tile.nk, T(1));
   }
   void backward_query(Tile<T>& tile) const override {
-    for (size_t i = 0; i < tile.nq && tile.first; ++i) std::fill_n(tile.dq + i * tile.dq_stride, query_width_, T(0));
+    for (size_t i = 0; i < tile.nq && tile.first; ++i)
+      std::fill_n(tile.dq + i * tile.dq_stride, query_width_, T(0));
   }
   void backward_key(Tile<T>& tile) const override {
-    for (size_t j = 0; j < tile.nk && tile.first; ++j) std::fill_n(tile.dk + j * tile.dk_stride, key_width_, T(0));
+    for (size_t j = 0; j < tile.nk && tile.first; ++j)
+      std::fill_n(tile.dk + j * tile.dk_stride, key_width_, T(0));
   }
 
  private:

@@ -1,5 +1,6 @@
-// e = beta q.k / (|q| |k|); 0 where either has no direction. Rows are made unit vectors once (the query's times beta), then it
-// is a dot product. Back through a unit vector x / |x|: dx = (dy - y (y.dy)) / |x|.
+// e = beta q.k / (|q| |k|); 0 where either has no direction. Rows are made unit vectors once (the
+// query's times beta), then it is a dot product. Back through a unit vector x / |x|: dx = (dy - y
+// (y.dy)) / |x|.
 #include <cmath>
 
 #include "engine/parameter.h"
@@ -21,26 +22,34 @@ class CosineStage final : public ProductScore<T> {
 
   size_t prepared_query_width() const override { return width_; }
   size_t prepared_key_width() const override { return width_; }
-  void prepare_query(size_t, size_t head, size_t, size_t n, const T* in, size_t in_stride, T* out) const override {
-    for (size_t i = 0; i < n; ++i) scaled(in + i * in_stride, beta(head) * inverse_norm(in + i * in_stride), out + i * width_);
+  void prepare_query(size_t, size_t head, size_t, size_t n, const T* in, size_t in_stride,
+                     T* out) const override {
+    for (size_t i = 0; i < n; ++i)
+      scaled(in + i * in_stride, beta(head) * inverse_norm(in + i * in_stride), out + i * width_);
   }
-  void prepare_key(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride, T* out) const override {
-    for (size_t j = 0; j < n; ++j) scaled(in + j * in_stride, inverse_norm(in + j * in_stride), out + j * width_);
+  void prepare_key(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride,
+                   T* out) const override {
+    for (size_t j = 0; j < n; ++j)
+      scaled(in + j * in_stride, inverse_norm(in + j * in_stride), out + j * width_);
   }
-  void unprepare_query(size_t, size_t head, size_t, size_t n, const T* in, size_t in_stride, const T* d_prepared, T* d_in,
-                       size_t d_in_stride, T* partial) const override {
+  void unprepare_query(size_t, size_t head, size_t, size_t n, const T* in, size_t in_stride,
+                       const T* d_prepared, T* d_in, size_t d_in_stride,
+                       T* partial) const override {
     for (size_t i = 0; i < n; ++i) {
-      const T along = unprepare_row(in + i * in_stride, d_prepared + i * width_, beta(head), d_in + i * d_in_stride);
+      const T along = unprepare_row(in + i * in_stride, d_prepared + i * width_, beta(head),
+                                    d_in + i * d_in_stride);
       if (partial) *partial += along;
     }
   }
-  void unprepare_key(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride, const T* d_prepared, T* d_in,
-                     size_t d_in_stride, T*) const override {
+  void unprepare_key(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride,
+                     const T* d_prepared, T* d_in, size_t d_in_stride, T*) const override {
     for (size_t j = 0; j < n; ++j)
       unprepare_row(in + j * in_stride, d_prepared + j * width_, T(1), d_in + j * d_in_stride);
   }
   size_t partial_size() const override { return beta_.wants_gradient() ? 1 : 0; }
-  void store_parameters(size_t, size_t head, const T* partial) const override { beta_.add_to_gradient(head, partial); }
+  void store_parameters(size_t, size_t head, const T* partial) const override {
+    beta_.add_to_gradient(head, partial);
+  }
 
  private:
   T beta(size_t head) const { return beta_ ? *beta_.of(head) : T(1); }

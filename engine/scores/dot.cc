@@ -10,7 +10,8 @@
 namespace fovea::engine {
 namespace {
 
-// Forward of bfloat16 rows by the processor's own products. Backward multiplies the same numbers in float32.
+// Forward of bfloat16 rows by the processor's own products. Backward multiplies the same numbers in
+// float32.
 class Bf16Dot final : public ProductScore<float> {
  public:
   Bf16Dot(const Bf16Products& products, size_t width, float scale)
@@ -49,10 +50,13 @@ ScorePointer<T> make_dot(const StageContext& context) {
   const double natural = 1 / std::sqrt(static_cast<double>(std::max<size_t>(1, width)));
   const T scale = static_cast<T>(given.value_or(natural));
   if constexpr (sizeof(T) == 4) {
-    const bool native = context.problem.query.dtype == DType::kBFloat16 && !context.gradients && width >= 8 && width <= kBf16Width;
-    // Backward makes scores again in float32, and top-k asks which of them equal the k-th: they must be the same.
+    const bool native = context.problem.query.dtype == DType::kBFloat16 && !context.gradients &&
+                        width >= 8 && width <= kBf16Width;
+    // Backward makes scores again in float32, and top-k asks which of them equal the k-th: they
+    // must be the same.
     const bool again = std::holds_alternative<TopK>(context.problem.normaliser);
-    if (native && !again && scale != 0 && bf16_products()) return std::make_unique<Bf16Dot>(*bf16_products(), width, scale);
+    if (native && !again && scale != 0 && bf16_products())
+      return std::make_unique<Bf16Dot>(*bf16_products(), width, scale);
   }
   return std::make_unique<ProductScore<T>>(width, scale);
 }

@@ -1,10 +1,11 @@
-// Gated additive attention (Ilse et al. 2018), query and key arriving projected: with [a; b] = q + k, two halves of width E/2,
+// Gated additive attention (Ilse et al. 2018), query and key arriving projected: with [a; b] = q +
+// k, two halves of width E/2,
 //
 //   e = sum_f w_f tanh(a_f) sigma(b_f).
 //
-// As in additive.cc nothing is exponentiated for a pair: with A = 1 + exp(2 a) and B = 1 + exp(-b), products of numbers made once
-// for each row, tanh(a) = (A - 2) / A and sigma(b) = 1 / B share one division. Backward: de/da = w (1 - t^2) s,
-// de/db = w t s (1 - s), de/dw = t s.
+// As in additive.cc nothing is exponentiated for a pair: with A = 1 + exp(2 a) and B = 1 + exp(-b),
+// products of numbers made once for each row, tanh(a) = (A - 2) / A and sigma(b) = 1 / B share one
+// division. Backward: de/da = w (1 - t^2) s, de/db = w t s (1 - s), de/dw = t s.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/scores/gated_additive.cc"
 #include "hwy/foreach_target.h"
@@ -26,7 +27,8 @@ namespace gated_additive {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Entries of rows this small keep A B finite; rows with larger ones are kept as they are and marked.
+// Entries of rows this small keep A B finite; rows with larger ones are kept as they are and
+// marked.
 template <class T>
 inline constexpr T kLimit = sizeof(T) == 4 ? T(10.5) : T(88);
 
@@ -41,31 +43,37 @@ class Stage final : public ScoreStage<T> {
       : half_(context.geometry.query_width / 2),
         padded_((half_ + kRowPadding - 1) / kRowPadding * kRowPadding),
         weight_(std::get<GatedAdditive>(context.problem.score.kind).weight, 1) {
-    if (context.gradients) weight_.set_gradient(std::get<GatedAdditive>(context.gradients->score.kind).weight);
+    if (context.gradients)
+      weight_.set_gradient(std::get<GatedAdditive>(context.gradients->score.kind).weight);
     padded_weight_.assign(context.geometry.heads * padded_, T(0));
-    for (size_t h = 0; h < context.geometry.heads; ++h) std::copy_n(weight_.of(h), half_, &padded_weight_[h * padded_]);
+    for (size_t h = 0; h < context.geometry.heads; ++h)
+      std::copy_n(weight_.of(h), half_, &padded_weight_[h * padded_]);
   }
 
   // [exp(2 a) or a][exp(-b) or b][1 when the row is kept raw], each part padded.
   size_t prepared_query_width() const override { return 2 * padded_ + kRowPadding; }
   size_t prepared_key_width() const override { return prepared_query_width(); }
-  void prepare_query(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride, T* out) const override {
-    for (size_t i = 0; i < n; ++i) prepare_row(in + i * in_stride, out + i * prepared_query_width());
+  void prepare_query(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride,
+                     T* out) const override {
+    for (size_t i = 0; i < n; ++i)
+      prepare_row(in + i * in_stride, out + i * prepared_query_width());
   }
-  void prepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride, T* out) const override {
+  void prepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride,
+                   T* out) const override {
     prepare_query(batch, head, row0, n, in, in_stride, out);
   }
   // Gradients of prepared rows are kept as gradients of the rows themselves.
-  void unprepare_query(size_t, size_t, size_t, size_t n, const T*, size_t, const T* d_prepared, T* d_in, size_t d_in_stride,
-                       T*) const override {
+  void unprepare_query(size_t, size_t, size_t, size_t n, const T*, size_t, const T* d_prepared,
+                       T* d_in, size_t d_in_stride, T*) const override {
     for (size_t i = 0; i < n; ++i) {
       const T* row = d_prepared + i * prepared_query_width();
       std::copy_n(row, half_, d_in + i * d_in_stride);
       std::copy_n(row + padded_, half_, d_in + i * d_in_stride + half_);
     }
   }
-  void unprepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride, const T* d_prepared,
-                     T* d_in, size_t d_in_stride, T* partial) const override {
+  void unprepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in,
+                     size_t in_stride, const T* d_prepared, T* d_in, size_t d_in_stride,
+                     T* partial) const override {
     unprepare_query(batch, head, row0, n, in, in_stride, d_prepared, d_in, d_in_stride, partial);
   }
 
@@ -119,7 +127,9 @@ class Stage final : public ScoreStage<T> {
     }
   }
   size_t partial_size() const override { return weight_.wants_gradient() ? padded_ : 0; }
-  void store_parameters(size_t, size_t head, const T* partial) const override { weight_.add_to_gradient(head, partial); }
+  void store_parameters(size_t, size_t head, const T* partial) const override {
+    weight_.add_to_gradient(head, partial);
+  }
 
  private:
   void prepare_row(const T* in, T* out) const {
@@ -128,7 +138,8 @@ class Stage final : public ScoreStage<T> {
     std::copy_n(in, half_, out);
     std::copy_n(in + half_, half_, out + padded_);
     V sizes = hn::Zero(d);
-    for (size_t e = 0; e < 2 * padded_; e += N) sizes = hn::Max(sizes, hn::Abs(hn::LoadU(d, out + e)));
+    for (size_t e = 0; e < 2 * padded_; e += N)
+      sizes = hn::Max(sizes, hn::Abs(hn::LoadU(d, out + e)));
     out[2 * padded_] = hn::GetLane(hn::MaxOfLanes(d, sizes)) > kLimit<T> ? T(1) : T(0);
     if (out[2 * padded_] != 0) return;
     for (size_t e = 0; e < padded_; e += N) {
@@ -147,7 +158,8 @@ class Stage final : public ScoreStage<T> {
     const bool q_raw = q[2 * padded_] != 0, k_raw = k[2 * padded_] != 0;
     if (HWY_UNLIKELY(q_raw || k_raw)) {
       const V half = hn::Set(d, T(0.5));
-      const V a = hn::Add(q_raw ? qa : hn::Mul(half, log(d, qa)), k_raw ? ka : hn::Mul(half, log(d, ka)));
+      const V a =
+          hn::Add(q_raw ? qa : hn::Mul(half, log(d, qa)), k_raw ? ka : hn::Mul(half, log(d, ka)));
       const V b = hn::Add(q_raw ? qb : hn::Neg(log(d, qb)), k_raw ? kb : hn::Neg(log(d, kb)));
       *t = tanh(d, a);
       *s = sigmoid(d, b);

@@ -1,5 +1,5 @@
-// The loops of kernel scores: a kernel's faces on rows, distances of four queries to all keys of a tile, and the sums of weighted
-// differences that are the gradients. kernel.cc has the equations.
+// The loops of kernel scores: a kernel's faces on rows, distances of four queries to all keys of a
+// tile, and the sums of weighted differences that are the gradients. kernel.cc has the equations.
 #if defined(FOVEA_ENGINE_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ENGINE_KERNEL_INL_H_
 #undef FOVEA_ENGINE_KERNEL_INL_H_
@@ -31,8 +31,10 @@ struct Rows {
     const hn::ScalableTag<T> d;
     for (size_t c = 0; c < n; c += hn::Lanes(d)) {
       const auto z = hn::LoadU(d, row + c);
-      if constexpr (kFace == Face::kLog) hn::StoreU(Kernel<decltype(d)>::log_value(d, z), d, row + c);
-      else hn::StoreU(Kernel<decltype(d)>::value(d, z), d, row + c);
+      if constexpr (kFace == Face::kLog)
+        hn::StoreU(Kernel<decltype(d)>::log_value(d, z), d, row + c);
+      else
+        hn::StoreU(Kernel<decltype(d)>::value(d, z), d, row + c);
     }
   }
   static T coefficients(const T* z_row, T* de, size_t n, T factor) {
@@ -41,8 +43,10 @@ struct Rows {
     for (size_t c = 0; c < n; c += hn::Lanes(d)) {
       const auto z = hn::LoadU(d, z_row + c), g = hn::LoadU(d, de + c);
       hn::Vec<decltype(d)> slope;
-      if constexpr (kFace == Face::kLog) slope = Kernel<decltype(d)>::log_slope(d, z);
-      else slope = Kernel<decltype(d)>::slope(d, z);
+      if constexpr (kFace == Face::kLog)
+        slope = Kernel<decltype(d)>::log_slope(d, z);
+      else
+        slope = Kernel<decltype(d)>::slope(d, z);
       // A pair that does not count has de = 0 and may have any operands.
       const auto counts = hn::Ne(g, hn::Zero(d));
       const auto x = hn::IfThenElseZero(counts, hn::Mul(hn::Mul(g, slope), hn::Set(d, factor)));
@@ -53,8 +57,9 @@ struct Rows {
   }
 };
 
-// The same for log K of the Gaussian, -z / 2 + kLogGaussian, whose slope is -1 whatever the distance: z comes back from the
-// score. Returns 0 where `score` is null, because no bandwidth asks for the sum.
+// The same for log K of the Gaussian, -z / 2 + kLogGaussian, whose slope is -1 whatever the
+// distance: z comes back from the score. Returns 0 where `score` is null, because no bandwidth asks
+// for the sum.
 template <class T>
 inline constexpr T kLogGaussian = T(-0.91893853320467274178);
 
@@ -75,7 +80,8 @@ T linear_coefficients(const T* score, T* de, size_t n, T factor) {
 
 template <class T, template <class> class Kernel>
 Functions<T> both(Face face) {
-  if (face == Face::kLog) return {Rows<T, Kernel, Face::kLog>::value, Rows<T, Kernel, Face::kLog>::coefficients};
+  if (face == Face::kLog)
+    return {Rows<T, Kernel, Face::kLog>::value, Rows<T, Kernel, Face::kLog>::coefficients};
   return {Rows<T, Kernel, Face::kValue>::value, Rows<T, Kernel, Face::kValue>::coefficients};
 }
 
@@ -83,25 +89,38 @@ template <class T>
 Functions<T> functions(choice::KernelName name, Face face) {
   using enum choice::KernelName;
   switch (name) {
-    case kGaussian: return both<T, Gaussian>(face);
-    case kLaplace: return both<T, Laplace>(face);
-    case kLogistic: return both<T, Logistic>(face);
-    case kSigmoid: return both<T, Sigmoid>(face);
-    case kSilverman: return both<T, Silverman>(face);
-    case kCauchy: return both<T, Cauchy>(face);
-    case kBox: return both<T, Box>(face);
-    case kTriangular: return both<T, Triangular>(face);
-    case kEpanechnikov: return both<T, Epanechnikov>(face);
-    case kQuartic: return both<T, Quartic>(face);
-    case kTriweight: return both<T, Triweight>(face);
-    case kTricube: return both<T, Tricube>(face);
-    case kCosine: break;
+    case kGaussian:
+      return both<T, Gaussian>(face);
+    case kLaplace:
+      return both<T, Laplace>(face);
+    case kLogistic:
+      return both<T, Logistic>(face);
+    case kSigmoid:
+      return both<T, Sigmoid>(face);
+    case kSilverman:
+      return both<T, Silverman>(face);
+    case kCauchy:
+      return both<T, Cauchy>(face);
+    case kBox:
+      return both<T, Box>(face);
+    case kTriangular:
+      return both<T, Triangular>(face);
+    case kEpanechnikov:
+      return both<T, Epanechnikov>(face);
+    case kQuartic:
+      return both<T, Quartic>(face);
+    case kTriweight:
+      return both<T, Triweight>(face);
+    case kTricube:
+      return both<T, Tricube>(face);
+    case kCosine:
+      break;
   }
   return both<T, Cosine>(face);
 }
 
-// out[r][g] = offset + factor[r] * |q_r - k|^2 for kQueries rows and the keys of groups [begin, end), one vector each, packed as
-// [group][width][lanes].
+// out[r][g] = offset + factor[r] * |q_r - k|^2 for kQueries rows and the keys of groups [begin,
+// end), one vector each, packed as [group][width][lanes].
 template <class T>
 struct Distances {
   const T* q;
@@ -133,12 +152,14 @@ HWY_INLINE void distances(const Distances<T>& m) {
     }
 #pragma GCC unroll 4
     for (size_t r = 0; r < kQueries; ++r) {
-      hn::StoreU(hn::MulAdd(sum[r], hn::Set(d, m.factor[r]), hn::Set(d, m.offset)), d, m.out + r * m.out_stride + g * N);
+      hn::StoreU(hn::MulAdd(sum[r], hn::Set(d, m.factor[r]), hn::Set(d, m.offset)), d,
+                 m.out + r * m.out_stride + g * N);
     }
   }
 }
 
-// dq[r][e] += sum_j c_rj (q - k)_e, dk[e][j] -= sum_r c_rj (q - k)_e for kWidth features from `feature` on.
+// dq[r][e] += sum_j c_rj (q - k)_e, dk[e][j] -= sum_r c_rj (q - k)_e for kWidth features from
+// `feature` on.
 template <class T>
 struct Strip {
   const T* q;
@@ -147,8 +168,8 @@ struct Strip {
   size_t width, feature, begin, end;
   const T* c;
   size_t c_stride;
-  T* dq;       // [queries][4], stored
-  T* dk;       // [groups][4][lanes], added
+  T* dq;  // [queries][4], stored
+  T* dk;  // [groups][4][lanes], added
 };
 
 template <class T, size_t kQueries, size_t kWidth, bool kFinite>
@@ -188,25 +209,35 @@ HWY_INLINE void accumulate(const Strip<T>& m) {
 
 template <class T, size_t kQueries, size_t kWidth>
 HWY_NOINLINE void accumulate_call(bool finite, const Strip<T>& m) {
-  if (finite) accumulate<T, kQueries, kWidth, true>(m);
-  else accumulate<T, kQueries, kWidth, false>(m);
+  if (finite)
+    accumulate<T, kQueries, kWidth, true>(m);
+  else
+    accumulate<T, kQueries, kWidth, false>(m);
 }
 
 template <class T>
 void accumulate_any(size_t queries, size_t width, bool finite, const Strip<T>& m) {
   if (queries == 4) {
     switch (width) {
-      case 1: return accumulate_call<T, 4, 1>(finite, m);
-      case 2: return accumulate_call<T, 4, 2>(finite, m);
-      case 3: return accumulate_call<T, 4, 3>(finite, m);
-      default: return accumulate_call<T, 4, 4>(finite, m);
+      case 1:
+        return accumulate_call<T, 4, 1>(finite, m);
+      case 2:
+        return accumulate_call<T, 4, 2>(finite, m);
+      case 3:
+        return accumulate_call<T, 4, 3>(finite, m);
+      default:
+        return accumulate_call<T, 4, 4>(finite, m);
     }
   }
   switch (width) {
-    case 1: return accumulate_call<T, 1, 1>(finite, m);
-    case 2: return accumulate_call<T, 1, 2>(finite, m);
-    case 3: return accumulate_call<T, 1, 3>(finite, m);
-    default: return accumulate_call<T, 1, 4>(finite, m);
+    case 1:
+      return accumulate_call<T, 1, 1>(finite, m);
+    case 2:
+      return accumulate_call<T, 1, 2>(finite, m);
+    case 3:
+      return accumulate_call<T, 1, 3>(finite, m);
+    default:
+      return accumulate_call<T, 1, 4>(finite, m);
   }
 }
 

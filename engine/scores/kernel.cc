@@ -1,9 +1,10 @@
-// Kernels of distance (Nadaraya 1964, Watson 1964): with u = |D(q - k)| / h, the score is log K(u), or K(u) for the
-// normalisers that take values.
+// Kernels of distance (Nadaraya 1964, Watson 1964): with u = |D(q - k)| / h, the score is log K(u),
+// or K(u) for the normalisers that take values.
 //
-// Distances come from differences, never from |q|^2 - 2 q.k + |k|^2, which cancels where kernels matter most. Lanes run over
-// keys. A prepared query is D q followed by b = 1 / h, a prepared key D k, so the gradients of the metric and of the bandwidth,
-// fixed, per head or per query, come back through the rows: with z = u^2 = b^2 |q - k|^2 and c = de (dK/du) / u,
+// Distances come from differences, never from |q|^2 - 2 q.k + |k|^2, which cancels where kernels
+// matter most. Lanes run over keys. A prepared query is D q followed by b = 1 / h, a prepared key D
+// k, so the gradients of the metric and of the bandwidth, fixed, per head or per query, come back
+// through the rows: with z = u^2 = b^2 |q - k|^2 and c = de (dK/du) / u,
 //
 //   dq = sum_j c b^2 (q - k),   dk = -sum_i c b^2 (q - k),   db = sum_j c z / b,   dh = -b^2 db.
 #undef HWY_TARGET_INCLUDE
@@ -32,7 +33,8 @@ class Stage final : public ScoreStage<T> {
 
  public:
   explicit Stage(const StageContext& context)
-      : choice_(std::get<Kernel>(context.problem.score.kind)), in_width_(context.geometry.query_width) {
+      : choice_(std::get<Kernel>(context.problem.score.kind)),
+        in_width_(context.geometry.query_width) {
     linear_ = choice_.name == choice::KernelName::kGaussian && context.face == Face::kLog;
     functions_ = functions<T>(choice_.name, context.face);
     metric_ = Parameter<T>(choice_.metric, choice_.metric.rank);
@@ -50,18 +52,21 @@ class Stage final : public ScoreStage<T> {
 
   size_t prepared_query_width() const override { return width_ + 1; }
   size_t prepared_key_width() const override { return metric_ ? width_ : 0; }
-  void prepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride, T* out) const override {
+  void prepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in,
+                     size_t in_stride, T* out) const override {
     for (size_t i = 0; i < n; ++i) {
       stretch(in + i * in_stride, out + i * (width_ + 1));
       out[i * (width_ + 1) + width_] = 1 / bandwidth(batch, head, row0 + i);
     }
   }
-  void prepare_key(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride, T* out) const override {
+  void prepare_key(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride,
+                   T* out) const override {
     for (size_t j = 0; j < n; ++j) stretch(in + j * in_stride, out + j * width_);
   }
   // Partial: the metric's gradient, then the bandwidth's.
-  void unprepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in, size_t in_stride, const T* d_prepared,
-                       T* d_in, size_t d_in_stride, T* partial) const override {
+  void unprepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in,
+                       size_t in_stride, const T* d_prepared, T* d_in, size_t d_in_stride,
+                       T* partial) const override {
     for (size_t i = 0; i < n; ++i) {
       const T* d_row = d_prepared + i * (width_ + 1);
       unstretch(in + i * in_stride, d_row, d_in + i * d_in_stride, partial);
@@ -71,9 +76,10 @@ class Stage final : public ScoreStage<T> {
       if (per_query_ && d_bandwidth_) element<T>(d_bandwidth_, batch, head, row0 + i) = dh;
     }
   }
-  void unprepare_key(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride, const T* d_prepared, T* d_in,
-                     size_t d_in_stride, T* partial) const override {
-    for (size_t j = 0; j < n; ++j) unstretch(in + j * in_stride, d_prepared + j * width_, d_in + j * d_in_stride, partial);
+  void unprepare_key(size_t, size_t, size_t, size_t n, const T* in, size_t in_stride,
+                     const T* d_prepared, T* d_in, size_t d_in_stride, T* partial) const override {
+    for (size_t j = 0; j < n; ++j)
+      unstretch(in + j * in_stride, d_prepared + j * width_, d_in + j * d_in_stride, partial);
   }
 
   // [group of lanes][width][lanes]
@@ -93,7 +99,8 @@ class Stage final : public ScoreStage<T> {
       const size_t rows = tile.nq - i >= 4 ? 4 : 1;
       const auto [begin, end] = group_range(tile, i, rows);
       const T scale = linear_ ? T(-0.5) : T(1), offset = linear_ ? kLogGaussian<T> : T(0);
-      run_distances(tile, i, rows, begin, end, scale, offset, tile.s + i * tile.s_stride, tile.s_stride);
+      run_distances(tile, i, rows, begin, end, scale, offset, tile.s + i * tile.s_stride,
+                    tile.s_stride);
       for (size_t r = i; r < i + rows && !linear_; ++r)
         functions_.value(tile.s + r * tile.s_stride + begin * N, (end - begin) * N);
       i += rows;
@@ -117,11 +124,20 @@ class Stage final : public ScoreStage<T> {
         const size_t rows = tile.nq - i >= 4 ? 4 : 1;
         const auto [begin, end] = group_range(tile, i, rows);
         accumulate_any<T>(rows, features, tile.finite,
-                          {.q = tile.q + i * tile.q_stride, .q_stride = tile.q_stride, .groups = tile.k_panel, .width = width_,
-                           .feature = feature, .begin = begin, .end = end, .c = tile.ds + i * tile.s_stride,
-                           .c_stride = tile.s_stride, .dq = dq, .dk = dk});
+                          {.q = tile.q + i * tile.q_stride,
+                           .q_stride = tile.q_stride,
+                           .groups = tile.k_panel,
+                           .width = width_,
+                           .feature = feature,
+                           .begin = begin,
+                           .end = end,
+                           .c = tile.ds + i * tile.s_stride,
+                           .c_stride = tile.s_stride,
+                           .dq = dq,
+                           .dk = dk});
         for (size_t r = 0; r < rows && tile.dq; ++r)
-          for (size_t e = 0; e < features; ++e) tile.dq[(i + r) * tile.dq_stride + feature + e] += dq[r * 4 + e];
+          for (size_t e = 0; e < features; ++e)
+            tile.dq[(i + r) * tile.dq_stride + feature + e] += dq[r * 4 + e];
         i += rows;
       }
       for (size_t j = 0; j < tile.nk && tile.dk; ++j)
@@ -130,7 +146,8 @@ class Stage final : public ScoreStage<T> {
     }
   }
 
-  // A bandwidth for each query has its gradient stored by unprepare_query, which runs for those that have partial sums.
+  // A bandwidth for each query has its gradient stored by unprepare_query, which runs for those
+  // that have partial sums.
   size_t partial_size() const override { return metric_size() + (d_bandwidth_ ? 1 : 0); }
   void store_parameters(size_t, size_t head, const T* partial) const override {
     if (metric_.wants_gradient()) metric_.add_to_gradient(0, partial);
@@ -192,19 +209,30 @@ class Stage final : public ScoreStage<T> {
     return {begin / N, (end + N - 1) / N};
   }
 
-  void run_distances(const Tile<T>& tile, size_t i, size_t rows, size_t begin, size_t end, T scale, T offset,
-                     T* out, size_t out_stride) const {
-    Distances<T> m{.q = tile.q + i * tile.q_stride, .q_stride = tile.q_stride, .groups = tile.k_panel, .width = width_,
-                   .begin = begin, .end = end, .factor = {}, .offset = offset, .out = out, .out_stride = out_stride};
+  void run_distances(const Tile<T>& tile, size_t i, size_t rows, size_t begin, size_t end, T scale,
+                     T offset, T* out, size_t out_stride) const {
+    Distances<T> m{.q = tile.q + i * tile.q_stride,
+                   .q_stride = tile.q_stride,
+                   .groups = tile.k_panel,
+                   .width = width_,
+                   .begin = begin,
+                   .end = end,
+                   .factor = {},
+                   .offset = offset,
+                   .out = out,
+                   .out_stride = out_stride};
     for (size_t r = 0; r < rows; ++r) {
       const T b = m.q[r * tile.q_stride + width_];
       m.factor[r] = scale * b * b;
     }
-    if (rows == 4) distances<T, 4>(m);
-    else distances<T, 1>(m);
+    if (rows == 4)
+      distances<T, 4>(m);
+    else
+      distances<T, 1>(m);
   }
 
-  // tile.ds: de -> de slope b^2, 0 where a row does not reach; adds what each row's b receives to tile.dq.
+  // tile.ds: de -> de slope b^2, 0 where a row does not reach; adds what each row's b receives to
+  // tile.dq.
   void coefficients(Tile<T>& tile) const {
     HWY_ALIGN T z[4 * kMaxKeys];
     for (size_t i = 0; i < tile.nq;) {
@@ -218,8 +246,9 @@ class Stage final : public ScoreStage<T> {
         const T b = tile.q[(i + r) * tile.q_stride + width_];
         const size_t first = begin * N, n = (end - begin) * N;
         const T* score = tile.raw ? tile.raw + (i + r) * tile.s_stride + first : nullptr;
-        const T sum = linear_ ? linear_coefficients(score, de + first, n, b * b)
-                              : functions_.coefficients(z + r * kMaxKeys + first, de + first, n, b * b);
+        const T sum = linear_
+                          ? linear_coefficients(score, de + first, n, b * b)
+                          : functions_.coefficients(z + r * kMaxKeys + first, de + first, n, b * b);
         if (tile.dq) tile.dq[(i + r) * tile.dq_stride + width_] += n ? sum / (b * b * b) : T(0);
       }
       i += rows;

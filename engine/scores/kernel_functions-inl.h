@@ -1,7 +1,10 @@
-// The thirteen kernels of systems.md's S1 as functions of z = u^2, each with its two faces and their slopes:
-//   value(z) = K(u),  log_value(z) = log K(u),  slope(z) = K'(u) / u,  log_slope(z) = (log K)'(u) / u.
-// A slope divided by u is what a gradient needs: dK/dq = slope (q - k) / h^2. Where |u| has a corner at 0 the slope is taken as 0
-// there; outside a compact support K is 0, its logarithm -infinity and both slopes 0.
+// The thirteen kernels of systems.md's S1 as functions of z = u^2, each with its two faces and
+// their slopes:
+//   value(z) = K(u),  log_value(z) = log K(u),  slope(z) = K'(u) / u,  log_slope(z) = (log K)'(u) /
+//   u.
+// A slope divided by u is what a gradient needs: dK/dq = slope (q - k) / h^2. Where |u| has a
+// corner at 0 the slope is taken as 0 there; outside a compact support K is 0, its logarithm
+// -infinity and both slopes 0.
 #if defined(FOVEA_ENGINE_KERNEL_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ENGINE_KERNEL_FUNCTIONS_INL_H_
 #undef FOVEA_ENGINE_KERNEL_FUNCTIONS_INL_H_
@@ -24,8 +27,8 @@ template <class D>
 HWY_INLINE hn::Vec<D> number(D d, double x) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(x));
 }
-// u = sqrt(z), which the divider finds beside the arithmetic, and 1 / u, which would keep it waiting: 0 at 0, where |u| has its
-// corner.
+// u = sqrt(z), which the divider finds beside the arithmetic, and 1 / u, which would keep it
+// waiting: 0 at 0, where |u| has its corner.
 template <class V>
 struct Root {
   V u, inverse;
@@ -36,7 +39,8 @@ HWY_INLINE Root<hn::Vec<D>> root(D d, hn::Vec<D> z) {
   return {u, hn::IfThenElseZero(hn::Gt(z, hn::Zero(d)), reciprocal(d, u))};
 }
 
-// factor e^(-rate x), x >= 0; 0 from 2^-120 on, before it is subnormal. In float the factor costs nothing: it is in the coefficients.
+// factor e^(-rate x), x >= 0; 0 from 2^-120 on, before it is subnormal. In float the factor costs
+// nothing: it is in the coefficients.
 struct Decay {
   double rate, factor;
 };
@@ -44,7 +48,8 @@ template <Decay kDecay, class D>
 HWY_INLINE hn::Vec<D> decay(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   if constexpr (sizeof(T) == 4) {
-    constexpr double kFactor = kDecay.factor, kPower = -kDecay.rate * 1.44269504088896340736, kLastPower = -120;
+    constexpr double kFactor = kDecay.factor, kPower = -kDecay.rate * 1.44269504088896340736,
+                     kLastPower = -120;
     static constexpr float c[] = {static_cast<float>(kFactor),
                                   static_cast<float>(kFactor * 0.69314700),
                                   static_cast<float>(kFactor * 0.24022247),
@@ -66,7 +71,8 @@ template <class D>
 HWY_INLINE hn::Vec<D> sine_over(D d, hn::Vec<D> x) {
   const auto z = hn::Mul(x, x);
   auto sum = number(d, 1);
-  for (int k = 12; k > 0; --k) sum = hn::NegMulAdd(hn::Mul(z, number(d, 1.0 / ((2 * k) * (2 * k + 1)))), sum, number(d, 1));
+  for (int k = 12; k > 0; --k)
+    sum = hn::NegMulAdd(hn::Mul(z, number(d, 1.0 / ((2 * k) * (2 * k + 1)))), sum, number(d, 1));
   return sum;
 }
 template <class D>
@@ -80,7 +86,9 @@ template <class D>
 struct Gaussian {
   using V = hn::Vec<D>;
   static HWY_INLINE V value(D d, V z) { return decay<Decay{0.5, 0.39894228040143267794}>(d, z); }
-  static HWY_INLINE V log_value(D d, V z) { return hn::MulAdd(number(d, -0.5), z, number(d, -0.91893853320467274178)); }
+  static HWY_INLINE V log_value(D d, V z) {
+    return hn::MulAdd(number(d, -0.5), z, number(d, -0.91893853320467274178));
+  }
   static HWY_INLINE V slope(D d, V z) { return hn::Neg(value(d, z)); }
   static HWY_INLINE V log_slope(D d, V) { return number(d, -1); }
 };
@@ -89,12 +97,15 @@ template <class D>
 struct Laplace {
   using V = hn::Vec<D>;
   static HWY_INLINE V value(D d, V z) { return decay<Decay{1, 0.5}>(d, root(d, z).u); }
-  static HWY_INLINE V log_value(D d, V z) { return hn::Sub(number(d, -0.69314718055994530942), root(d, z).u); }
+  static HWY_INLINE V log_value(D d, V z) {
+    return hn::Sub(number(d, -0.69314718055994530942), root(d, z).u);
+  }
   static HWY_INLINE V slope(D d, V z) { return hn::Mul(value(d, z), log_slope(d, z)); }
   static HWY_INLINE V log_slope(D d, V z) { return hn::Neg(root(d, z).inverse); }
 };
 
-// (1 - t) / (1 + t) / u = tanh(u / 2) / u for t = exp(-u), r = 1 / (1 + t); near 0, where 1 - t cancels, its series in u^2.
+// (1 - t) / (1 + t) / u = tanh(u / 2) / u for t = exp(-u), r = 1 / (1 + t); near 0, where 1 - t
+// cancels, its series in u^2.
 template <class D>
 HWY_INLINE hn::Vec<D> half_tanh_over(D d, const Root<hn::Vec<D>>& x, hn::Vec<D> t, hn::Vec<D> r) {
   using V = hn::Vec<D>;
@@ -139,7 +150,8 @@ struct Sigmoid {
   }
   static HWY_INLINE V log_value(D d, V z) {
     const V u = root(d, z).u, t = decay<Decay{1, 1}>(d, u);
-    return hn::Sub(hn::Sub(number(d, -0.45158270528945486473), u), log(d, hn::MulAdd(t, t, number(d, 1))));
+    return hn::Sub(hn::Sub(number(d, -0.45158270528945486473), u),
+                   log(d, hn::MulAdd(t, t, number(d, 1))));
   }
   static HWY_INLINE V slope(D d, V z) { return hn::Mul(value(d, z), log_slope(d, z)); }
   static HWY_INLINE V log_slope(D d, V z) {
@@ -161,11 +173,14 @@ HWY_INLINE hn::Vec<D> sine(D d, hn::Vec<D> x) {
   const auto rounded = hn::MulAdd(x, number(d, 1 / kPi), round);
   const auto turns = hn::Sub(rounded, round);
   const double high = sizeof(T) == 4 ? 3.140625 : 3.1415926218032836914;
-  const auto y = hn::NegMulAdd(turns, number(d, kPi - high), hn::NegMulAdd(turns, number(d, high), x));
-  const auto odd = hn::BitCast(d, hn::ShiftLeft<sizeof(T) * 8 - 1>(hn::BitCast(du, rounded)));  // the sign of (-1)^turns
+  const auto y =
+      hn::NegMulAdd(turns, number(d, kPi - high), hn::NegMulAdd(turns, number(d, high), x));
+  const auto odd = hn::BitCast(
+      d, hn::ShiftLeft<sizeof(T) * 8 - 1>(hn::BitCast(du, rounded)));  // the sign of (-1)^turns
   hn::Vec<D> over;
   if constexpr (sizeof(T) == 4) {
-    static constexpr float c[] = {1.0f, -0.166666567f, 0.0083330255f, -0.000198074194f, 2.60190313e-06f};  // minimax, 2e-8
+    static constexpr float c[] = {1.0f, -0.166666567f, 0.0083330255f, -0.000198074194f,
+                                  2.60190313e-06f};  // minimax, 2e-8
     over = math_detail::polynomial(d, hn::Mul(y, y), c);
   } else {
     over = sine_over(d, y);
@@ -173,14 +188,16 @@ HWY_INLINE hn::Vec<D> sine(D d, hn::Vec<D> x) {
   return hn::Xor(odd, hn::Mul(y, over));
 }
 
-// With v = u / sqrt(2): K = exp(-v) sin(v + pi / 4) / 2, K' / u = -exp(-v) sin(v) / 2 u. It goes negative: no logarithm.
+// With v = u / sqrt(2): K = exp(-v) sin(v + pi / 4) / 2, K' / u = -exp(-v) sin(v) / 2 u. It goes
+// negative: no logarithm.
 template <class D>
 struct Silverman {
   using V = hn::Vec<D>;
   static constexpr double kRootHalf = 0.70710678118654752440;
   static HWY_INLINE V value(D d, V z) {
     const V u = phase(d, z);
-    return hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, u), sine(d, hn::MulAdd(u, number(d, kRootHalf), number(d, kPi / 4))));
+    return hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, u),
+                   sine(d, hn::MulAdd(u, number(d, kRootHalf), number(d, kPi / 4))));
   }
   static HWY_INLINE V slope(D d, V z) {
     const Root<V> x = root(d, z);
@@ -212,7 +229,9 @@ struct Cauchy {
 
  private:
   // 1 / (1 + z)
-  static HWY_INLINE V inverse(D d, V z) { return reciprocal(d, hn::Add(number(d, 1), hn::Min(number(d, 1e37), z))); }
+  static HWY_INLINE V inverse(D d, V z) {
+    return reciprocal(d, hn::Add(number(d, 1), hn::Min(number(d, 1e37), z)));
+  }
 };
 
 // Compact kernels: the formulae of Inner on [0, 1], continued by 0.
@@ -220,9 +239,13 @@ template <class D, template <class> class Inner>
 struct Compact {
   using V = hn::Vec<D>;
   static HWY_INLINE auto inside(D d, V z) { return hn::Le(z, number(d, 1)); }
-  static HWY_INLINE V value(D d, V z) { return hn::IfThenElseZero(inside(d, z), Inner<D>::value(d, z)); }
+  static HWY_INLINE V value(D d, V z) {
+    return hn::IfThenElseZero(inside(d, z), Inner<D>::value(d, z));
+  }
   static HWY_INLINE V log_value(D d, V z) { return log(d, value(d, z)); }
-  static HWY_INLINE V slope(D d, V z) { return hn::IfThenElseZero(inside(d, z), Inner<D>::slope(d, z)); }
+  static HWY_INLINE V slope(D d, V z) {
+    return hn::IfThenElseZero(inside(d, z), Inner<D>::slope(d, z));
+  }
   static HWY_INLINE V log_slope(D d, V z) {
     const V v = value(d, z);
     return hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), hn::Div(slope(d, z), v));
@@ -262,21 +285,25 @@ template <class D> struct InnerTricube {
   static HWY_INLINE V slope(D d, V z) { const V u = root(d, z).u, w = one_minus_cube(d, z, u); return hn::Mul(hn::Mul(number(d, -70.0 / 9), u), hn::Mul(w, w)); }
 };
 // clang-format on
-// Both are even in u, so in float they are polynomials of z (minimax, 2e-8), cos(pi u / 2) without its factor 1 - z.
+// Both are even in u, so in float they are polynomials of z (minimax, 2e-8), cos(pi u / 2) without
+// its factor 1 - z.
 template <class D>
 struct InnerCosine {
   using V = hn::Vec<D>;
   static HWY_INLINE V value(D d, V z) {
     if constexpr (sizeof(hn::TFromD<D>) == 4) {
-      static constexpr float c[] = {1.0f, -0.233700618f, 0.0199690908f, -0.000894255354f, 2.39424098e-05f};
-      return hn::Mul(hn::Mul(number(d, kPi / 4), hn::Sub(number(d, 1), z)), math_detail::polynomial(d, z, c));
+      static constexpr float c[] = {1.0f, -0.233700618f, 0.0199690908f, -0.000894255354f,
+                                    2.39424098e-05f};
+      return hn::Mul(hn::Mul(number(d, kPi / 4), hn::Sub(number(d, 1), z)),
+                     math_detail::polynomial(d, z, c));
     } else {
       return hn::Mul(number(d, kPi / 4), hn::Max(hn::Zero(d), cosine(d, angle(d, z))));
     }
   }
   static HWY_INLINE V slope(D d, V z) {
     if constexpr (sizeof(hn::TFromD<D>) == 4) {
-      static constexpr float c[] = {1.0f, -0.411233276f, 0.050732024f, -0.00297541218f, 9.64384308e-05f};
+      static constexpr float c[] = {1.0f, -0.411233276f, 0.050732024f, -0.00297541218f,
+                                    9.64384308e-05f};
       return hn::Mul(number(d, -kPi * kPi * kPi / 16), math_detail::polynomial(d, z, c));
     } else {
       return hn::Mul(number(d, -kPi * kPi * kPi / 16), sine_over(d, angle(d, z)));

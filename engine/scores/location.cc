@@ -1,4 +1,5 @@
-// e_ij = q_i[j]: the query is its row of scores (Luong et al. 2015, "location"). The keys only say how many there are.
+// e_ij = q_i[j]: the query is its row of scores (Luong et al. 2015, "location"). The keys only say
+// how many there are.
 #include <algorithm>
 
 #include "engine/registry.h"
@@ -16,8 +17,10 @@ class LocationStage final : public ScoreStage<T> {
     for (size_t i = 0; i < tile.nq; ++i) {
       const T* q = tile.q + i * tile.q_stride;
       T* s = tile.s + i * tile.s_stride;
-      if (!tile.key_index) std::copy_n(q + tile.k0, tile.nk, s);
-      else for (size_t j = 0; j < tile.nk; ++j) s[j] = q[tile.key_index[j]];
+      if (!tile.key_index)
+        std::copy_n(q + tile.k0, tile.nk, s);
+      else
+        for (size_t j = 0; j < tile.nk; ++j) s[j] = q[tile.key_index[j]];
     }
   }
   void backward_query(Tile<T>& tile) const override {
@@ -30,7 +33,8 @@ class LocationStage final : public ScoreStage<T> {
     }
   }
   void backward_key(Tile<T>& tile) const override {
-    for (size_t j = 0; j < tile.nk && tile.first; ++j) std::fill_n(tile.dk + j * tile.dk_stride, key_width_, T(0));
+    for (size_t j = 0; j < tile.nk && tile.first; ++j)
+      std::fill_n(tile.dk + j * tile.dk_stride, key_width_, T(0));
   }
 
  private:

@@ -22,10 +22,12 @@ class ProductScore : public ScoreStage<T> {
   }
   bool adds() const override { return true; }
   void backward_query(Tile<T>& tile) const override {
-    products_.aggregate(tile, tile.ds, tile.k, tile.k_stride, width_, scale_, into(tile), nullptr, tile.dq, tile.dq_stride);
+    products_.aggregate(tile, tile.ds, tile.k, tile.k_stride, width_, scale_, into(tile), nullptr,
+                        tile.dq, tile.dq_stride);
   }
   void backward_key(Tile<T>& tile) const override {
-    products_.transposed(tile, tile.ds, tile.q, tile.q_stride, width_, scale_, into(tile), tile.dk, tile.dk_stride);
+    products_.transposed(tile, tile.ds, tile.q, tile.q_stride, width_, scale_, into(tile), tile.dk,
+                         tile.dk_stride);
   }
 
  private:

@@ -1,5 +1,5 @@
-// e = LeakyReLU(q + k), q and k numbers: graph attention's score (Velickovic et al. 2018), its two halves computed by the caller.
-// de/dq = de/dk = 1 or the slope. Lanes run over keys.
+// e = LeakyReLU(q + k), q and k numbers: graph attention's score (Velickovic et al. 2018), its two
+// halves computed by the caller. de/dq = de/dk = 1 or the slope. Lanes run over keys.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/scores/rank_one.cc"
 #include "hwy/foreach_target.h"

@@ -7,7 +7,8 @@
 
 namespace fovea::engine {
 
-// Beside the function that holds it: a library that contains one has the other, and the state of both.
+// Beside the function that holds it: a library that contains one has the other, and the state of
+// both.
 const char* simd_target() {
   const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
   return hwy::TargetName(targets & -targets);  // the lowest bit is the best target

@@ -1,4 +1,5 @@
-// Products with few columns, at most kNarrow: lanes run over keys, because the columns would fill a small part of one vector.
+// Products with few columns, at most kNarrow: lanes run over keys, because the columns would fill a
+// small part of one vector.
 #if defined(FOVEA_ENGINE_SIMD_NARROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ENGINE_SIMD_NARROW_INL_H_
 #undef FOVEA_ENGINE_SIMD_NARROW_INL_H_
@@ -23,7 +24,8 @@ inline constexpr size_t kNarrow = 4;
 
 // sum[r][e] = sum over columns [begin, end) of weights[r][c] columns[e][c], whole vectors.
 template <class T, size_t kRows, size_t kWidth>
-HWY_INLINE void dots(const T* HWY_RESTRICT weights, size_t stride, const T* HWY_RESTRICT columns, size_t begin, size_t end, T* sum) {
+HWY_INLINE void dots(const T* HWY_RESTRICT weights, size_t stride, const T* HWY_RESTRICT columns,
+                     size_t begin, size_t end, T* sum) {
   const hn::ScalableTag<T> d;
   constexpr size_t N = HWY_LANES(T);
   hn::Vec<decltype(d)> total[kRows][kWidth];
@@ -36,7 +38,8 @@ HWY_INLINE void dots(const T* HWY_RESTRICT weights, size_t stride, const T* HWY_
     for (size_t e = 0; e < kWidth; ++e) {
       const auto v = hn::Load(d, columns + e * kMaxKeys + c);
 #pragma GCC unroll 4
-      for (size_t r = 0; r < kRows; ++r) total[r][e] = hn::MulAdd(hn::LoadU(d, weights + r * stride + c), v, total[r][e]);
+      for (size_t r = 0; r < kRows; ++r)
+        total[r][e] = hn::MulAdd(hn::LoadU(d, weights + r * stride + c), v, total[r][e]);
     }
   }
 #pragma GCC unroll 4
@@ -45,10 +48,11 @@ HWY_INLINE void dots(const T* HWY_RESTRICT weights, size_t stride, const T* HWY_
     for (size_t e = 0; e < kWidth; ++e) sum[r * kWidth + e] = sum_of_lanes(d, total[r][e]);
 }
 
-// As Products::aggregate, for tiles of at most kMaxKeys keys. Weights outside a row's range are zeros.
+// As Products::aggregate, for tiles of at most kMaxKeys keys. Weights outside a row's range are
+// zeros.
 template <class T, size_t kWidth>
-void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, T alpha, Into into, const T* carry, T* out,
-               size_t out_stride) {
+void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, T alpha,
+               Into into, const T* carry, T* out, size_t out_stride) {
   constexpr size_t N = HWY_LANES(T);
   HWY_ALIGN T columns[kWidth * kMaxKeys];
   const size_t padded = (tile.nk + N - 1) / N * N;
@@ -66,8 +70,10 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
     }
     T sum[4 * kWidth];
     const T* w = weights + r * tile.s_stride;
-    if (n == 4) dots<T, 4, kWidth>(w, tile.s_stride, columns, begin / N * N, end, sum);
-    else dots<T, 1, kWidth>(w, tile.s_stride, columns, begin / N * N, end, sum);
+    if (n == 4)
+      dots<T, 4, kWidth>(w, tile.s_stride, columns, begin / N * N, end, sum);
+    else
+      dots<T, 1, kWidth>(w, tile.s_stride, columns, begin / N * N, end, sum);
     for (size_t i = 0; i < n; ++i) {
       T* o = out + (r + i) * out_stride;
       for (size_t e = 0; e < kWidth; ++e) {
@@ -80,8 +86,8 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
 
 // As Products::transposed. Weights outside a row's range are zeros.
 template <class T, size_t kWidth>
-void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, T alpha, Into into, T* out,
-                size_t out_stride) {
+void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, T alpha,
+                Into into, T* out, size_t out_stride) {
   const hn::ScalableTag<T> d;
   constexpr size_t N = HWY_LANES(T);
   HWY_ALIGN T sum[kWidth * N];
@@ -92,13 +98,16 @@ void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t str
     for (size_t r = 0; r < tile.nq; ++r) {
       const auto w = hn::LoadU(d, weights + r * tile.s_stride + c);
 #pragma GCC unroll 4
-      for (size_t e = 0; e < kWidth; ++e) total[e] = hn::MulAdd(w, hn::Set(d, rows[r * stride + e]), total[e]);
+      for (size_t e = 0; e < kWidth; ++e)
+        total[e] = hn::MulAdd(w, hn::Set(d, rows[r * stride + e]), total[e]);
     }
 #pragma GCC unroll 4
-    for (size_t e = 0; e < kWidth; ++e) hn::Store(hn::Mul(total[e], hn::Set(d, alpha)), d, sum + e * N);
+    for (size_t e = 0; e < kWidth; ++e)
+      hn::Store(hn::Mul(total[e], hn::Set(d, alpha)), d, sum + e * N);
     for (size_t j = 0; j < std::min(N, tile.nk - c); ++j) {
       T* o = out + (c + j) * out_stride;
-      for (size_t e = 0; e < kWidth; ++e) o[e] = sum[e * N + j] + (into == Into::kStore ? T(0) : o[e]);
+      for (size_t e = 0; e < kWidth; ++e)
+        o[e] = sum[e * N + j] + (into == Into::kStore ? T(0) : o[e]);
     }
   }
 }

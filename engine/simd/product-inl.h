@@ -1,6 +1,6 @@
-// The micro-kernel under every matrix product of the engine: a block of kRows x kVectors accumulators that stays in registers
-// while the depth runs. Each element is one chain of multiply-adds in the order of the depth, so its bits do not depend on
-// where in a tile it lies.
+// The micro-kernel under every matrix product of the engine: a block of kRows x kVectors
+// accumulators that stays in registers while the depth runs. Each element is one chain of
+// multiply-adds in the order of the depth, so its bits do not depend on where in a tile it lies.
 #if defined(FOVEA_ENGINE_SIMD_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ENGINE_SIMD_PRODUCT_INL_H_
 #undef FOVEA_ENGINE_SIMD_PRODUCT_INL_H_
@@ -18,8 +18,9 @@ namespace product {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The shape is bound by the register file: rows x vectors accumulators, one vector of the right side for each column and one
-// broadcast. 6 x 4 of 32 registers keeps two 512-bit units busy (24 multiply-adds for 10 loads); 6 x 2 of 16.
+// The shape is bound by the register file: rows x vectors accumulators, one vector of the right
+// side for each column and one broadcast. 6 x 4 of 32 registers keeps two 512-bit units busy (24
+// multiply-adds for 10 loads); 6 x 2 of 16.
 #if HWY_TARGET == HWY_AVX2
 inline constexpr size_t kRows = 6, kVectors = 2;
 #elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
@@ -32,9 +33,10 @@ template <class T>
 inline constexpr size_t kLanes = HWY_LANES(T);
 // Keys of one sub-panel: [depth][kPanelWidth].
 template <class T>
-inline constexpr size_t kPanelWidth = kVectors * kLanes<T>;
+inline constexpr size_t kPanelWidth = kVectors* kLanes<T>;
 
-// c = alpha * a b, on top of c as `into` says. a[r][k] lies at a[r * a_stride + k], or a[k * a_stride + r] transposed.
+// c = alpha * a b, on top of c as `into` says. a[r][k] lies at a[r * a_stride + k], or a[k *
+// a_stride + r] transposed.
 template <class T>
 struct Block {
   const T* a;
@@ -46,15 +48,15 @@ struct Block {
   size_t depth;
   Into into;
   T alpha;
-  const T* carry;    // one factor a row, for Into::kCarry
-  size_t lanes = 0;  // of the last vector, when partial
-  Addend<T> addend{};  // with Into::kStore and whole vectors only
+  const T* carry;             // one factor a row, for Into::kCarry
+  size_t lanes = 0;           // of the last vector, when partial
+  Addend<T> addend{};         // with Into::kStore and whole vectors only
   const char* ask = nullptr;  // with Ask::kBlock: kRows rows of kLines lines to ask for meanwhile
   int64_t ask_stride = 0;     // in bytes
 };
 
-// The first `lanes` elements of a vector, and no byte beyond them. Below AVX2 Highway's masked loads and stores touch a whole
-// aligned vector, so those targets go through a buffer.
+// The first `lanes` elements of a vector, and no byte beyond them. Below AVX2 Highway's masked
+// loads and stores touch a whole aligned vector, so those targets go through a buffer.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_first(D d, const T* p, size_t lanes) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -90,8 +92,10 @@ HWY_INLINE void multiply(const Block<T>& m) {
   using V = hn::Vec<decltype(d)>;
   constexpr size_t N = kLanes<T>;
   const auto load = [&](const T* p) HWY_ATTR {
-    if constexpr (kEdge == Edge::kPartial) return load_first(d, p, m.lanes);
-    else return hn::LoadU(d, p);
+    if constexpr (kEdge == Edge::kPartial)
+      return load_first(d, p, m.lanes);
+    else
+      return hn::LoadU(d, p);
   };
   V sum[kR][kV];
 #pragma GCC unroll 8
@@ -100,18 +104,20 @@ HWY_INLINE void multiply(const Block<T>& m) {
     for (size_t v = 0; v < kV; ++v) sum[r][v] = hn::Zero(d);
   const T* HWY_RESTRICT a[kR];
 #pragma GCC unroll 8
-  for (size_t r = 0; r < kR; ++r) a[r] = kSide == Side::kTransposed ? m.a + r : m.a + r * m.a_stride;
+  for (size_t r = 0; r < kR; ++r)
+    a[r] = kSide == Side::kTransposed ? m.a + r : m.a + r * m.a_stride;
   const size_t a_step = kSide == Side::kTransposed ? m.a_stride : 1;
   const T* HWY_RESTRICT b = m.b;
   size_t at = 0;
-  // What is asked for goes to the second-level cache, a line of each row at a time: a core has room for some sixteen lines on
-  // their way, and waits when there are more.
+  // What is asked for goes to the second-level cache, a line of each row at a time: a core has room
+  // for some sixteen lines on their way, and waits when there are more.
   const char* ask = m.ask;
   size_t k = 0;
   do {
     size_t until = m.depth;
     if constexpr (kAsk == Ask::kBlock) {
-      for (size_t r = 0; r < kR; ++r) __builtin_prefetch(ask + static_cast<int64_t>(r) * m.ask_stride, 0, 2);
+      for (size_t r = 0; r < kR; ++r)
+        __builtin_prefetch(ask + static_cast<int64_t>(r) * m.ask_stride, 0, 2);
       ask += 64;
       until = std::min(until, k + m.depth / kLines<T> + 1);
     }
@@ -145,26 +151,33 @@ HWY_INLINE void multiply(const Block<T>& m) {
       for (size_t v = 0; v < kV; ++v) {
         T* c = m.c + r * m.c_stride + v * N;
         const V x = last(sum[r][v], r, v, c);
-        if constexpr (kEdge == Edge::kPartial) store_first(x, d, c, m.lanes);
-        else hn::StoreU(x, d, c);
+        if constexpr (kEdge == Edge::kPartial)
+          store_first(x, d, c, m.lanes);
+        else
+          hn::StoreU(x, d, c);
       }
   };
   if (m.addend.data) {
     finish([&](V x, size_t r, size_t v, const T*) HWY_ATTR {
-      return hn::Add(x, hn::LoadU(d, m.addend.data + static_cast<ptrdiff_t>(r) * m.addend.stride + v * N));
+      return hn::Add(
+          x, hn::LoadU(d, m.addend.data + static_cast<ptrdiff_t>(r) * m.addend.stride + v * N));
     });
   } else if (m.into == Into::kStore) {
     finish([](V x, size_t, size_t, const T*) HWY_ATTR { return x; });
   } else if (m.into == Into::kAdd) {
     finish([&](V x, size_t, size_t, const T* c) HWY_ATTR { return hn::Add(load(c), x); });
   } else {
-    finish([&](V x, size_t r, size_t, const T* c) HWY_ATTR { return hn::MulAdd(hn::Set(d, m.carry[r]), load(c), x); });
+    finish([&](V x, size_t r, size_t, const T* c)
+               HWY_ATTR { return hn::MulAdd(hn::Set(d, m.carry[r]), load(c), x); });
   }
 }
 
 // Sizes a remainder is made of.
-HWY_INLINE size_t rows_of(size_t left) { return left >= kRows ? kRows : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
-// Five vectors are better 3 + 2 than 4 + 1: a single one leaves the multiply-adds waiting for loads.
+HWY_INLINE size_t rows_of(size_t left) {
+  return left >= kRows ? kRows : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+}
+// Five vectors are better 3 + 2 than 4 + 1: a single one leaves the multiply-adds waiting for
+// loads.
 HWY_INLINE size_t vectors_of(size_t left) {
   if (left == kVectors + 1 && kVectors > 2) return kVectors - 1;
   return left >= kVectors ? kVectors : left;

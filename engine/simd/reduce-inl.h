@@ -20,7 +20,8 @@ HWY_INLINE hwy::HWY_NAMESPACE::TFromD<D> sum_of_lanes(D d, hwy::HWY_NAMESPACE::V
 
 #if HWY_TARGET == HWY_SCALAR
 template <class D>
-HWY_INLINE void sum_four(D, const hwy::HWY_NAMESPACE::Vec<D>* v, hwy::HWY_NAMESPACE::TFromD<D>* out) {
+HWY_INLINE void sum_four(D, const hwy::HWY_NAMESPACE::Vec<D>* v,
+                         hwy::HWY_NAMESPACE::TFromD<D>* out) {
   for (size_t i = 0; i < 4; ++i) out[i] = hwy::HWY_NAMESPACE::GetLane(v[i]);
 }
 #else
@@ -47,7 +48,8 @@ HWY_INLINE hn::Vec<D> fold(D d, hn::Vec<D> a, hn::Vec<D> b) {
 
 // out[i] = sum of the lanes of v[i], i < 4.
 template <class D>
-HWY_INLINE void sum_four(D d, const hwy::HWY_NAMESPACE::Vec<D>* v, hwy::HWY_NAMESPACE::TFromD<D>* out) {
+HWY_INLINE void sum_four(D d, const hwy::HWY_NAMESPACE::Vec<D>* v,
+                         hwy::HWY_NAMESPACE::TFromD<D>* out) {
   namespace hn = hwy::HWY_NAMESPACE;
   using namespace reduce_detail;
   const auto low = fold(d, v[0], v[1]), high = fold(d, v[2], v[3]);

@@ -1,7 +1,9 @@
-// The part of Highway that is not in its headers: which SIMD targets this processor has, and which is chosen.
+// The part of Highway that is not in its headers: which SIMD targets this processor has, and which
+// is chosen.
 //
-// Debian ships Highway's own version as a shared library only. These few definitions replace it, so that a program that links
-// the engine depends on nothing else; they are hidden, and do not meet a libhwy loaded beside us.
+// Debian ships Highway's own version as a shared library only. These few definitions replace it, so
+// that a program that links the engine depends on nothing else; they are hidden, and do not meet a
+// libhwy loaded beside us.
 #include "hwy/targets.h"
 
 #include <atomic>
@@ -18,10 +20,12 @@ std::atomic<int64_t> mocked{0};
 int64_t detect() {
   int64_t targets = HWY_ENABLED_BASELINE;
 #if HWY_ARCH_X86
-  // GCC's checks include whether the system saves the wide registers. The sets are those Highway compiles each target for.
+  // GCC's checks include whether the system saves the wide registers. The sets are those Highway
+  // compiles each target for.
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+      __builtin_cpu_supports("bmi2")) {
     targets |= HWY_AVX2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
@@ -56,7 +60,8 @@ ChosenTarget& GetChosenTarget() {
   return chosen;
 }
 
-// Reached by a failed HWY_ASSERT only, which nothing in the engine's public functions can make fail.
+// Reached by a failed HWY_ASSERT only, which nothing in the engine's public functions can make
+// fail.
 void Abort(const char* file, int line, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

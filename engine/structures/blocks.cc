@@ -13,15 +13,17 @@ class BlocksStage final : public StructureStage {
       : geometry_(g),
         size_(static_cast<size_t>(blocks.size)),
         mask_(broadcast_to(blocks.mask,
-                           {static_cast<int64_t>(g.batches), static_cast<int64_t>(g.heads), count(g.max_queries),
-                            count(g.max_keys)},
+                           {static_cast<int64_t>(g.batches), static_cast<int64_t>(g.heads),
+                            count(g.max_queries), count(g.max_keys)},
                            "structure.mask")) {}
 
-  Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0, size_t nk) const override {
+  Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0,
+              size_t nk) const override {
     bool none = true, all = k0 + nk <= geometry_.key_limit[batch];
     const size_t end = std::min(k0 + nk, geometry_.key_limit[batch]);
     for (size_t i = q0 / size_; i * size_ < q0 + nq && (none || all); ++i) {
-      for (size_t j = k0 / size_; j * size_ < end; ++j) (block(batch, head, i, j) ? none : all) = false;
+      for (size_t j = k0 / size_; j * size_ < end; ++j)
+        (block(batch, head, i, j) ? none : all) = false;
     }
     return none ? Cover::kNone : all ? Cover::kAll : Cover::kSome;
   }
@@ -30,7 +32,8 @@ class BlocksStage final : public StructureStage {
     *end = geometry_.key_limit[batch];
   }
   bool irregular() const override { return true; }
-  void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk, uint8_t* keep) const override {
+  void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk,
+            uint8_t* keep) const override {
     for (size_t c = 0; c < nk;) {
       const size_t j = (k0 + c) / size_, end = std::min(nk, (j + 1) * size_ - k0);
       if (!block(batch, head, i / size_, j)) std::fill(keep + c, keep + end, uint8_t{0});
@@ -44,8 +47,8 @@ class BlocksStage final : public StructureStage {
  private:
   int64_t count(size_t n) const { return static_cast<int64_t>((n + size_ - 1) / size_); }
   bool block(size_t batch, size_t head, size_t i, size_t j) const {
-    return element<uint8_t>(mask_, static_cast<int64_t>(batch), static_cast<int64_t>(head), static_cast<int64_t>(i),
-                            static_cast<int64_t>(j)) != 0;
+    return element<uint8_t>(mask_, static_cast<int64_t>(batch), static_cast<int64_t>(head),
+                            static_cast<int64_t>(i), static_cast<int64_t>(j)) != 0;
   }
   const Geometry& geometry_;
   const size_t size_;

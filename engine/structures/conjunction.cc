@@ -10,7 +10,8 @@ class ConjunctionStage final : public StructureStage {
  public:
   explicit ConjunctionStage(std::vector<StructurePointer> all_of) : all_of_(std::move(all_of)) {}
 
-  Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0, size_t nk) const override {
+  Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0,
+              size_t nk) const override {
     Cover all = Cover::kAll;
     for (const auto& part : all_of_) {
       const Cover one = part->cover(batch, head, q0, nq, k0, nk);
@@ -31,9 +32,11 @@ class ConjunctionStage final : public StructureStage {
     *begin = std::min(*begin, *end);
   }
   bool irregular() const override {
-    return std::any_of(all_of_.begin(), all_of_.end(), [](const auto& part) { return part->irregular(); });
+    return std::any_of(all_of_.begin(), all_of_.end(),
+                       [](const auto& part) { return part->irregular(); });
   }
-  void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk, uint8_t* keep) const override {
+  void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk,
+            uint8_t* keep) const override {
     for (const auto& part : all_of_) part->mask(batch, head, i, k0, nk, keep);
   }
   bool allows(size_t batch, size_t head, size_t i, size_t j) const override {

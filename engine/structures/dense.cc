@@ -22,6 +22,8 @@ class DenseStage final : public RangeStructure {
 
 }  // namespace
 
-StructurePointer make_dense(const Geometry& geometry) { return std::make_unique<DenseStage>(geometry); }
+StructurePointer make_dense(const Geometry& geometry) {
+  return std::make_unique<DenseStage>(geometry);
+}
 
 }  // namespace fovea::engine

@@ -1,5 +1,5 @@
-// Equal ids. Ids that never go down (documents one after another, the usual packing) make every row one range, found once;
-// others are compared pair by pair.
+// Equal ids. Ids that never go down (documents one after another, the usual packing) make every row
+// one range, found once; others are compared pair by pair.
 #include <algorithm>
 
 #include "engine/structures/structures.h"
@@ -13,8 +13,9 @@ class Ids {
  public:
   explicit Ids(const View& view) : view_(view) {}
   int32_t at(size_t batch, size_t i) const {
-    return view_.rank == 2 ? element<int32_t>(view_, static_cast<int64_t>(batch), static_cast<int64_t>(i))
-                           : element<int32_t>(view_, static_cast<int64_t>(i));
+    return view_.rank == 2
+               ? element<int32_t>(view_, static_cast<int64_t>(batch), static_cast<int64_t>(i))
+               : element<int32_t>(view_, static_cast<int64_t>(i));
   }
   bool sorted(size_t batch, size_t n) const {
     for (size_t i = 1; i < n; ++i) {

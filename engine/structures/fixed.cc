@@ -1,4 +1,5 @@
-// j <= i and (floor(j / stride) = floor(i / stride) or j mod stride >= stride - summary). Child et al. 2019.
+// j <= i and (floor(j / stride) = floor(i / stride) or j mod stride >= stride - summary). Child et
+// al. 2019.
 #include <algorithm>
 
 #include "engine/structures/structures.h"
@@ -9,7 +10,9 @@ namespace {
 class FixedStage final : public StructureStage {
  public:
   FixedStage(const Fixed& fixed, const Geometry& geometry)
-      : geometry_(geometry), stride_(static_cast<size_t>(fixed.stride)), summary_(static_cast<size_t>(fixed.summary)) {}
+      : geometry_(geometry),
+        stride_(static_cast<size_t>(fixed.stride)),
+        summary_(static_cast<size_t>(fixed.summary)) {}
 
   Cover cover(size_t batch, size_t, size_t q0, size_t nq, size_t k0, size_t nk) const override {
     const size_t limit = geometry_.key_limit[batch], last = q0 + nq - 1;
@@ -17,7 +20,8 @@ class FixedStage final : public StructureStage {
     const size_t end = std::min(k0 + nk, limit);
     const bool below = k0 + nk <= limit && k0 + nk - 1 <= q0;
     if (below && (summary_ >= stride_ || (k0 / stride_ == last / stride_))) return Cover::kAll;
-    if ((end - 1) / stride_ >= q0 / stride_) return Cover::kSome;  // reaches a block of the diagonal
+    if ((end - 1) / stride_ >= q0 / stride_)
+      return Cover::kSome;  // reaches a block of the diagonal
     // Earlier blocks: does [k0, end) hold a summary place?
     const size_t place = k0 % stride_;
     const bool summary = place >= stride_ - std::min(summary_, stride_) ||

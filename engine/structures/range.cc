@@ -4,7 +4,8 @@
 
 namespace fovea::engine {
 
-Cover RangeStructure::cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0, size_t nk) const {
+Cover RangeStructure::cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0,
+                            size_t nk) const {
   bool none = true, all = true;
   for (size_t i = q0; i < q0 + nq && (none || all); ++i) {
     size_t begin, end;

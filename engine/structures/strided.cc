@@ -15,7 +15,8 @@ class StridedStage final : public StructureStage {
     const size_t limit = geometry_.key_limit[batch], last = q0 + nq - 1;
     if (k0 > last || k0 >= limit) return Cover::kNone;
     const size_t end = std::min(k0 + nk, limit);
-    if (k0 + nk <= limit && k0 + nk - 1 <= q0 && (stride_ == 1 || last - k0 <= stride_)) return Cover::kAll;
+    if (k0 + nk <= limit && k0 + nk - 1 <= q0 && (stride_ == 1 || last - k0 <= stride_))
+      return Cover::kAll;
     // Below the band, differences run over [q0 - (end - 1), last - k0]; is one of them a multiple?
     const size_t low = q0 >= end - 1 ? q0 - (end - 1) : 0, high = last - k0;
     if (low <= stride_) return Cover::kSome;
@@ -34,7 +35,9 @@ class StridedStage final : public StructureStage {
   }
 
  private:
-  bool sees(size_t i, size_t j) const { return j <= i && (i - j <= stride_ || (i - j) % stride_ == 0); }
+  bool sees(size_t i, size_t j) const {
+    return j <= i && (i - j <= stride_ || (i - j) % stride_ == 0);
+  }
   const Geometry& geometry_;
   const size_t stride_;
 };

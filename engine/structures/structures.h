@@ -1,4 +1,5 @@
-// One factory for each file of this folder. `lengths` are the queries and keys of each batch item, keys after key_lengths.
+// One factory for each file of this folder. `lengths` are the queries and keys of each batch item,
+// keys after key_lengths.
 #pragma once
 
 #include <memory>

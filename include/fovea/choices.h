@@ -1,8 +1,10 @@
-// The three choices that make an attention mechanism, as plain values: score, normaliser, structure.
+// The three choices that make an attention mechanism, as plain values: score, normaliser,
+// structure.
 //
-// Each type is a template over the array it refers to, so that the engine (raw views), the libtorch layer (tensors) and
-// the bindings share one definition of names, fields and defaults. `fields` lists a type's fields once; flattening for
-// an operator's schema, parsing a command line and printing all go through it.
+// Each type is a template over the array it refers to, so that the engine (raw views), the libtorch
+// layer (tensors) and the bindings share one definition of names, fields and defaults. `fields`
+// lists a type's fields once; flattening for an operator's schema, parsing a command line and
+// printing all go through it.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +21,23 @@ enum class Alignment : uint8_t { kTopLeft, kBottomRight };
 
 // The kernels of Nadaraya-Watson regression, K(u) with u = |D(q - k)| / h.
 enum class KernelName : uint8_t {
-  kGaussian, kLaplace, kLogistic, kSigmoid, kSilverman, kCauchy,                              // infinite support
-  kBox, kTriangular, kEpanechnikov, kQuartic, kTriweight, kTricube, kCosine,                  // zero for u > 1
+  kGaussian,
+  kLaplace,
+  kLogistic,
+  kSigmoid,
+  kSilverman,
+  kCauchy,  // infinite support
+  kBox,
+  kTriangular,
+  kEpanechnikov,
+  kQuartic,
+  kTriweight,
+  kTricube,
+  kCosine,  // zero for u > 1
 };
 
-// ---- scores -------------------------------------------------------------------------------------------------------
+// ---- scores
+// -------------------------------------------------------------------------------------------------------
 // q [.., E] is a query row, k [.., E] a key row of one head.
 
 // scale * q.k; scale 1/sqrt(E) when absent.
@@ -31,7 +45,10 @@ template <class Array>
 struct Dot {
   static constexpr const char* kName = "dot";
   std::optional<double> scale;
-  template <class Visit> void fields(Visit&& visit) { visit("scale", scale); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("scale", scale);
+  }
 };
 
 // scale * q' W k; weight [E_query, E_key] or [H, E_query, E_key]; scale 1 when absent.
@@ -40,38 +57,54 @@ struct Bilinear {
   static constexpr const char* kName = "bilinear";
   Array weight;
   std::optional<double> scale;
-  template <class Visit> void fields(Visit&& visit) { visit("weight", weight); visit("scale", scale); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("weight", weight);
+    visit("scale", scale);
+  }
 };
 
-// w' f(q + k), query and key arriving projected; weight [E] or [H, E]. Leaky ReLU (slope 0.2) makes it GATv2's.
+// w' f(q + k), query and key arriving projected; weight [E] or [H, E]. Leaky ReLU (slope 0.2) makes
+// it GATv2's.
 template <class Array>
 struct Additive {
   static constexpr const char* kName = "additive";
   Array weight;
   Activation activation = Activation::kTanh;
   double negative_slope = 0.2;
-  template <class Visit> void fields(Visit&& visit) {
-    visit("weight", weight); visit("activation", activation); visit("negative_slope", negative_slope);
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("weight", weight);
+    visit("activation", activation);
+    visit("negative_slope", negative_slope);
   }
 };
 
-// w' (tanh(a) * sigmoid(b)) with [a; b] = q + k, the two halves of width E/2; weight [E/2] or [H, E/2].
+// w' (tanh(a) * sigmoid(b)) with [a; b] = q + k, the two halves of width E/2; weight [E/2] or [H,
+// E/2].
 template <class Array>
 struct GatedAdditive {
   static constexpr const char* kName = "gated_additive";
   Array weight;
-  template <class Visit> void fields(Visit&& visit) { visit("weight", weight); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("weight", weight);
+  }
 };
 
-// K(u), u = |D(q - k)| / h. bandwidth: [1], [H], or [B, H, L] (one for each query); metric: empty, [E] (diagonal) or [E', E].
+// K(u), u = |D(q - k)| / h. bandwidth: [1], [H], or [B, H, L] (one for each query); metric: empty,
+// [E] (diagonal) or [E', E].
 template <class Array>
 struct Kernel {
   static constexpr const char* kName = "kernel";
   KernelName name = KernelName::kGaussian;
   Array bandwidth;
   Array metric;
-  template <class Visit> void fields(Visit&& visit) {
-    visit("name", name); visit("bandwidth", bandwidth); visit("metric", metric);
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("name", name);
+    visit("bandwidth", bandwidth);
+    visit("metric", metric);
   }
 };
 
@@ -80,7 +113,10 @@ template <class Array>
 struct Cosine {
   static constexpr const char* kName = "cosine";
   Array beta;
-  template <class Visit> void fields(Visit&& visit) { visit("beta", beta); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("beta", beta);
+  }
 };
 
 // LeakyReLU(q + k), query and key of width 1: the two halves of graph attention's score.
@@ -88,32 +124,41 @@ template <class Array>
 struct RankOne {
   static constexpr const char* kName = "rank_one";
   double negative_slope = 0.2;
-  template <class Visit> void fields(Visit&& visit) { visit("negative_slope", negative_slope); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("negative_slope", negative_slope);
+  }
 };
 
 // The query is the row of scores: q [.., S].
 template <class Array>
 struct Location {
   static constexpr const char* kName = "location";
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
 
 // 1 for every pair.
 template <class Array>
 struct Constant {
   static constexpr const char* kName = "constant";
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
 
-// ---- modifiers, applied to a score in the order given: relative positions first, then the soft cap, then the rest (another
-// order is refused) -------------------------------------------------------------
+// ---- modifiers, applied to a score in the order given: relative positions first, then the soft
+// cap, then the rest (another order is refused)
+// -------------------------------------------------------------
 
 // score + bias; any broadcast of [B, H, L, S].
 template <class Array>
 struct Bias {
   static constexpr const char* kName = "bias";
   Array bias;
-  template <class Visit> void fields(Visit&& visit) { visit("bias", bias); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("bias", bias);
+  }
 };
 
 // score - slope_h * |i - j| ; slopes [H].
@@ -121,7 +166,10 @@ template <class Array>
 struct Alibi {
   static constexpr const char* kName = "alibi";
   Array slopes;
-  template <class Visit> void fields(Visit&& visit) { visit("slopes", slopes); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("slopes", slopes);
+  }
 };
 
 // Shaw et al. 2018: q.(k + rK_c) * scale and sum a (v + rV_c), c = clip(j - i, -clip, clip).
@@ -132,8 +180,11 @@ struct Relative {
   Array key_table;
   Array value_table;
   int64_t clip = 0;
-  template <class Visit> void fields(Visit&& visit) {
-    visit("key_table", key_table); visit("value_table", value_table); visit("clip", clip);
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("key_table", key_table);
+    visit("value_table", value_table);
+    visit("clip", clip);
   }
 };
 
@@ -142,7 +193,10 @@ template <class Array>
 struct SoftCap {
   static constexpr const char* kName = "soft_cap";
   double cap = 0;
-  template <class Visit> void fields(Visit&& visit) { visit("cap", cap); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("cap", cap);
+  }
 };
 
 // Where a run of scores lies: queries `query`, keys `key`, `key` + 1, ... of one head.
@@ -150,32 +204,39 @@ struct RowPosition {
   int64_t batch, head, query, key;
 };
 
-// A user's function of score and position, run on a row at a time: `value` replaces the scores; `derivative` multiplies
-// `gradient` by d value / d score at `scores` (the scores before the function). Build one with fovea::elementwise.
+// A user's function of score and position, run on a row at a time: `value` replaces the scores;
+// `derivative` multiplies `gradient` by d value / d score at `scores` (the scores before the
+// function). Build one with fovea::elementwise.
 template <class Array>
 struct Custom {
   static constexpr const char* kName = "custom";
   void (*value_f32)(const void* context, float* scores, size_t n, RowPosition) = nullptr;
-  void (*derivative_f32)(const void* context, const float* scores, float* gradient, size_t n, RowPosition) = nullptr;
+  void (*derivative_f32)(const void* context, const float* scores, float* gradient, size_t n,
+                         RowPosition) = nullptr;
   void (*value_f64)(const void* context, double* scores, size_t n, RowPosition) = nullptr;
-  void (*derivative_f64)(const void* context, const double* scores, double* gradient, size_t n, RowPosition) = nullptr;
+  void (*derivative_f64)(const void* context, const double* scores, double* gradient, size_t n,
+                         RowPosition) = nullptr;
   const void* context = nullptr;
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
 
 template <class Array>
-using Modifier = std::variant<Bias<Array>, Alibi<Array>, Relative<Array>, SoftCap<Array>, Custom<Array>>;
+using Modifier =
+    std::variant<Bias<Array>, Alibi<Array>, Relative<Array>, SoftCap<Array>, Custom<Array>>;
 
 template <class Array>
 struct Score {
-  using Kind = std::variant<Dot<Array>, Bilinear<Array>, Additive<Array>, GatedAdditive<Array>, Kernel<Array>,
-                            Cosine<Array>, RankOne<Array>, Location<Array>, Constant<Array>>;
+  using Kind =
+      std::variant<Dot<Array>, Bilinear<Array>, Additive<Array>, GatedAdditive<Array>,
+                   Kernel<Array>, Cosine<Array>, RankOne<Array>, Location<Array>, Constant<Array>>;
   Kind kind = Dot<Array>{};
   std::vector<Modifier<Array>> modifiers;
 
   Score() = default;
-  template <class T> requires std::is_constructible_v<Kind, T>
-  Score(T value) : kind(std::move(value)) {}  // NOLINT: a score type is a score
+  template <class T>
+  requires std::is_constructible_v<Kind, T> Score(T value)
+      : kind(std::move(value)) {}  // NOLINT: a score type is a score
 
   Score bias(Array b) && { return with(Bias<Array>{std::move(b)}); }
   Score alibi(Array slopes) && { return with(Alibi<Array>{std::move(slopes)}); }
@@ -186,109 +247,151 @@ struct Score {
   Score custom(Custom<Array> function) && { return with(std::move(function)); }
 
  private:
-  template <class M> Score with(M m) { modifiers.push_back(std::move(m)); return std::move(*this); }
+  template <class M>
+  Score with(M m) {
+    modifiers.push_back(std::move(m));
+    return std::move(*this);
+  }
 };
 
-// ---- normalisers --------------------------------------------------------------------------------------------------
+// ---- normalisers
+// --------------------------------------------------------------------------------------------------
 
 // exp(e) / (sum exp(e) + exp(sink)); sink [1] or [H], or empty for none.
 template <class Array>
 struct Softmax {
   static constexpr const char* kName = "softmax";
   Array sink;
-  template <class Visit> void fields(Visit&& visit) { visit("sink", sink); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("sink", sink);
+  }
 };
 // K / sum K. Signed kernels allowed.
 template <class Array>
 struct KernelRatio {
   static constexpr const char* kName = "kernel_ratio";
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
 // The score itself.
 template <class Array>
 struct Unnormalised {
   static constexpr const char* kName = "unnormalised";
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
 // 1 / (number of keys the query may see).
 template <class Array>
 struct Uniform {
   static constexpr const char* kName = "uniform";
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
 // 1 / (1 + exp(-e)), each pair on its own.
 template <class Array>
 struct Sigmoid {
   static constexpr const char* kName = "sigmoid";
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
 // The projection of e onto the simplex.
 template <class Array>
 struct Sparsemax {
   static constexpr const char* kName = "sparsemax";
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
-// alpha-entmax, alpha > 1: max(0, (alpha-1) e - tau)^(1/(alpha-1)). alpha [1] or [H] as an array has a gradient.
+// alpha-entmax, alpha > 1: max(0, (alpha-1) e - tau)^(1/(alpha-1)). alpha [1] or [H] as an array
+// has a gradient.
 template <class Array>
 struct Entmax {
   static constexpr const char* kName = "entmax";
   double alpha = 1.5;
   Array alpha_tensor;
-  template <class Visit> void fields(Visit&& visit) { visit("alpha", alpha); visit("alpha_tensor", alpha_tensor); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("alpha", alpha);
+    visit("alpha_tensor", alpha_tensor);
+  }
 };
 // Softmax over the k largest scores; ties to the lower index; all keys where fewer than k are seen.
 template <class Array>
 struct TopK {
   static constexpr const char* kName = "top_k";
   int64_t k = 1;
-  template <class Visit> void fields(Visit&& visit) { visit("k", k); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("k", k);
+  }
 };
-// One key: the largest score, or one drawn from the softmax. The log of its softmax probability is the lse output.
+// One key: the largest score, or one drawn from the softmax. The log of its softmax probability is
+// the lse output.
 template <class Array>
 struct Hard {
   static constexpr const char* kName = "hard";
   bool sample = false;
-  template <class Visit> void fields(Visit&& visit) { visit("sample", sample); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("sample", sample);
+  }
 };
 
 template <class Array>
-using Normaliser = std::variant<Softmax<Array>, KernelRatio<Array>, Unnormalised<Array>, Uniform<Array>, Sigmoid<Array>,
-                                Sparsemax<Array>, Entmax<Array>, TopK<Array>, Hard<Array>>;
+using Normaliser =
+    std::variant<Softmax<Array>, KernelRatio<Array>, Unnormalised<Array>, Uniform<Array>,
+                 Sigmoid<Array>, Sparsemax<Array>, Entmax<Array>, TopK<Array>, Hard<Array>>;
 
-// ---- structures: query i may see key j ----------------------------------------------------------------------------
+// ---- structures: query i may see key j
+// ----------------------------------------------------------------------------
 
 template <class Array>
 struct Dense {
   static constexpr const char* kName = "dense";
-  template <class Visit> void fields(Visit&&) {}
+  template <class Visit>
+  void fields(Visit&&) {}
 };
 // j <= i (top left) or j <= i + S - L (bottom right; S is the key length where lengths are given).
 template <class Array>
 struct Causal {
   static constexpr const char* kName = "causal";
   Alignment alignment = Alignment::kTopLeft;
-  template <class Visit> void fields(Visit&& visit) { visit("alignment", alignment); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("alignment", alignment);
+  }
 };
 // i - left <= j <= i + right; -1 is unbounded.
 template <class Array>
 struct Window {
   static constexpr const char* kName = "window";
   int64_t left = -1, right = -1;
-  template <class Visit> void fields(Visit&& visit) { visit("left", left); visit("right", right); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("left", left);
+    visit("right", right);
+  }
 };
 // j <= i or j < length.
 template <class Array>
 struct Prefix {
   static constexpr const char* kName = "prefix";
   int64_t length = 0;
-  template <class Visit> void fields(Visit&& visit) { visit("length", length); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("length", length);
+  }
 };
 // Equal ids; int32 [L] or [B, L], and [S] or [B, S].
 template <class Array>
 struct Documents {
   static constexpr const char* kName = "documents";
   Array query_ids, key_ids;
-  template <class Visit> void fields(Visit&& visit) { visit("query_ids", query_ids); visit("key_ids", key_ids); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("query_ids", query_ids);
+    visit("key_ids", key_ids);
+  }
 };
 // Whole size x size blocks; mask bool, any broadcast of [B, H, ceil(L/size), ceil(S/size)].
 template <class Array>
@@ -296,49 +399,71 @@ struct Blocks {
   static constexpr const char* kName = "blocks";
   Array mask;
   int64_t size = 64;
-  template <class Visit> void fields(Visit&& visit) { visit("mask", mask); visit("size", size); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("mask", mask);
+    visit("size", size);
+  }
 };
 // Where mask is true; bool, any broadcast of [B, H, L, S].
 template <class Array>
 struct Keep {
   static constexpr const char* kName = "keep";
   Array mask;
-  template <class Visit> void fields(Visit&& visit) { visit("mask", mask); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("mask", mask);
+  }
 };
 // Packed tensors (total, H, E); int32 offsets [B + 1].
 template <class Array>
 struct Ragged {
   static constexpr const char* kName = "ragged";
   Array query_offsets, key_offsets;
-  template <class Visit> void fields(Visit&& visit) {
-    visit("query_offsets", query_offsets); visit("key_offsets", key_offsets);
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("query_offsets", query_offsets);
+    visit("key_offsets", key_offsets);
   }
 };
-// Packed tensors (total, H, E); row i of the CSR lists the keys query i sees, in the order given. int32.
+// Packed tensors (total, H, E); row i of the CSR lists the keys query i sees, in the order given.
+// int32.
 template <class Array>
 struct Graph {
   static constexpr const char* kName = "graph";
   Array row_offsets, columns;
-  template <class Visit> void fields(Visit&& visit) { visit("row_offsets", row_offsets); visit("columns", columns); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("row_offsets", row_offsets);
+    visit("columns", columns);
+  }
 };
 // j <= i and (i - j <= stride or (i - j) mod stride = 0).
 template <class Array>
 struct Strided {
   static constexpr const char* kName = "strided";
   int64_t stride = 1;
-  template <class Visit> void fields(Visit&& visit) { visit("stride", stride); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("stride", stride);
+  }
 };
 // j <= i and (floor(j / stride) = floor(i / stride) or j mod stride >= stride - summary).
 template <class Array>
 struct Fixed {
   static constexpr const char* kName = "fixed";
   int64_t stride = 1, summary = 1;
-  template <class Visit> void fields(Visit&& visit) { visit("stride", stride); visit("summary", summary); }
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("stride", stride);
+    visit("summary", summary);
+  }
 };
 
 template <class Array>
-using StructureKind = std::variant<Dense<Array>, Causal<Array>, Window<Array>, Prefix<Array>, Documents<Array>,
-                                   Blocks<Array>, Keep<Array>, Ragged<Array>, Graph<Array>, Strided<Array>, Fixed<Array>>;
+using StructureKind = std::variant<Dense<Array>, Causal<Array>, Window<Array>, Prefix<Array>,
+                                   Documents<Array>, Blocks<Array>, Keep<Array>, Ragged<Array>,
+                                   Graph<Array>, Strided<Array>, Fixed<Array>>;
 
 // One structure, or several that must all allow a pair.
 template <class Array>
@@ -346,8 +471,10 @@ struct Structure {
   std::vector<StructureKind<Array>> all_of;
 
   Structure() = default;
-  template <class T> requires std::is_constructible_v<StructureKind<Array>, T>
-  Structure(T value) { all_of.emplace_back(std::move(value)); }  // NOLINT: a structure type is a structure
+  template <class T>
+  requires std::is_constructible_v<StructureKind<Array>, T> Structure(T value) {
+    all_of.emplace_back(std::move(value));
+  }  // NOLINT: a structure type is a structure
 };
 
 template <class Array>

@@ -1,11 +1,13 @@
-// A user's own function on scores: two callables of (score, position) become a modifier, the loop around them written here.
+// A user's own function on scores: two callables of (score, position) become a modifier, the loop
+// around them written here.
 //
-//   const auto decay = fovea::elementwise([](auto score, const fovea::RowPosition& at) { return score - 0.1f * (at.query - at.key); },
+//   const auto decay = fovea::elementwise([](auto score, const fovea::RowPosition& at) { return
+//   score - 0.1f * (at.query - at.key); },
 //                                         [](auto, const fovea::RowPosition&) { return 1.0f; });
 //   problem.score = fovea::engine::Score(fovea::engine::Dot{}).custom(decay);
 //
-// Both are called with float and with double scores and must be safe to call from several threads. Written without branches
-// and library calls, they are vectorised with the loop.
+// Both are called with float and with double scores and must be safe to call from several threads.
+// Written without branches and library calls, they are vectorised with the loop.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +24,8 @@ using choice::RowPosition;
 template <class Value, class Derivative>
 class Elementwise {
  public:
-  Elementwise(Value value, Derivative derivative) : value_(std::move(value)), derivative_(std::move(derivative)) {}
+  Elementwise(Value value, Derivative derivative)
+      : value_(std::move(value)), derivative_(std::move(derivative)) {}
 
   template <class Array>
   operator choice::Custom<Array>() const& {
@@ -46,7 +49,8 @@ class Elementwise {
     }
   }
   template <class T>
-  static void run_derivative(const void* context, const T* scores, T* gradient, size_t n, RowPosition at) {
+  static void run_derivative(const void* context, const T* scores, T* gradient, size_t n,
+                             RowPosition at) {
     const auto& self = *static_cast<const Elementwise*>(context);
     const int64_t first = at.key;
     for (size_t k = 0; k < n; ++k) {
@@ -59,7 +63,8 @@ class Elementwise {
   Derivative derivative_;
 };
 
-// `value(score, position)` replaces a score; `derivative(score, position)` is d value / d score at the score before.
+// `value(score, position)` replaces a score; `derivative(score, position)` is d value / d score at
+// the score before.
 template <class Value, class Derivative>
 Elementwise<Value, Derivative> elementwise(Value value, Derivative derivative) {
   return {std::move(value), std::move(derivative)};

@@ -4,8 +4,8 @@
 //                                  .structure = fovea::engine::Causal{}};
 //   fovea::engine::forward(problem, {.output = o}, fovea::engine::default_parallel());
 //
-// Tensors are views of the caller's memory; the engine allocates only scratch, bounded and reused. No call ever holds a
-// queries x keys matrix.
+// Tensors are views of the caller's memory; the engine allocates only scratch, bounded and reused.
+// No call ever holds a queries x keys matrix.
 #pragma once
 
 #include <array>
@@ -74,29 +74,31 @@ using Modifier = choice::Modifier<View>;
 using Normaliser = choice::Normaliser<View>;
 using Structure = choice::Structure<View>;
 
-// query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev], H a multiple of Hkv; with Ragged or Graph,
-// (total, H, E). float32, float64, bfloat16 or float16, the same for all three; the last dimension contiguous.
+// query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev], H a multiple of Hkv; with Ragged
+// or Graph, (total, H, E). float32, float64, bfloat16 or float16, the same for all three; the last
+// dimension contiguous.
 struct Problem {
   View query{}, key{}, value{};
   Score score{};
   Normaliser normaliser{};
   Structure structure{};
-  View key_lengths{};      // int32 [B], or nothing: query b sees keys j < key_lengths[b] only
+  View key_lengths{};    // int32 [B], or nothing: query b sees keys j < key_lengths[b] only
   double dropout_p = 0;  // on the weights; survivors are scaled by 1 / (1 - p)
   uint64_t seed = 0;     // of dropout and of Hard{sample}: the same seed gives the same choices
 };
 
 // Arithmetic and saved statistics are float32, or float64 for float64 inputs.
 struct Result {
-  View output{};      // [B, H, L, Ev], the query's type
-  View lse{};         // [B, H, L] or nothing; softmax family only (Hard: log-probability of the choice)
-  View statistics{};  // [B, H, L, kStatistics] or nothing; what backward needs
+  View output{};  // [B, H, L, Ev], the query's type
+  View lse{};     // [B, H, L] or nothing; softmax family only (Hard: log-probability of the choice)
+  View statistics{};              // [B, H, L, kStatistics] or nothing; what backward needs
   int64_t* empty_rows = nullptr;  // receives the number of queries that saw no key
 };
 inline constexpr int64_t kStatistics = 4;
 
-// Gradients wanted are the views that are not empty; they are overwritten. score and normaliser mirror the problem's, with
-// each array field the place for that array's gradient (of the arithmetic type, the array's own shape).
+// Gradients wanted are the views that are not empty; they are overwritten. score and normaliser
+// mirror the problem's, with each array field the place for that array's gradient (of the
+// arithmetic type, the array's own shape).
 struct Gradients {
   View output{}, lse{};  // given: the loss gradient at the outputs; lse may be empty
   View query{}, key{}, value{};
@@ -104,13 +106,14 @@ struct Gradients {
   Normaliser normaliser{};
 };
 
-// How work runs: `run(n, body)` calls body(0) ... body(n - 1), on any threads, in any order, perhaps one after another.
-// Results do not depend on it.
+// How work runs: `run(n, body)` calls body(0) ... body(n - 1), on any threads, in any order,
+// perhaps one after another. Results do not depend on it.
 struct Parallel {
   size_t workers = 1;
   std::function<void(size_t n, const std::function<void(size_t)>& body)> run;
 };
-// A pool owned by the library, with as many workers as the process may use (FOVEA_THREADS overrides).
+// A pool owned by the library, with as many workers as the process may use (FOVEA_THREADS
+// overrides).
 const Parallel& default_parallel();
 
 void forward(const Problem&, const Result&, const Parallel&);
@@ -119,13 +122,14 @@ void backward(const Problem&, const Result& saved, const Gradients&, const Paral
 
 // Some of the weights, none stored but those asked for.
 struct Selection {
-  View rows{};                 // int32 [R] query positions, or nothing for all
-  View heads{};                // int32 [Hs], or nothing for all
+  View rows{};               // int32 [R] query positions, or nothing for all
+  View heads{};              // int32 [Hs], or nothing for all
   int64_t top_k = 0;         // 0: whole rows
   bool column_sums = false;  // sums over the chosen rows instead of rows
 };
 struct SelectedWeights {
-  View weights{};  // [B, Hs, R, S], or [B, Hs, R, top_k] in descending order, or [B, Hs, S] for column sums
+  View weights{};  // [B, Hs, R, S], or [B, Hs, R, top_k] in descending order, or [B, Hs, S] for
+                   // column sums
   View indices{};  // int32 [B, Hs, R, top_k]; -1 where a row sees fewer keys
 };
 void weights(const Problem&, const Selection&, const SelectedWeights&, const Parallel&);

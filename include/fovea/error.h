@@ -11,7 +11,8 @@ struct InvalidArgument : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// The request is well formed but has no meaning, or no allowed path serves it; the message gives every reason.
+// The request is well formed but has no meaning, or no allowed path serves it; the message gives
+// every reason.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

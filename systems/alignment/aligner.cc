@@ -12,9 +12,11 @@ namespace {
 // Forced decoding: the attention of a translation model while it is told what to say.
 class Forced : public Aligner {
  public:
-  explicit Forced(std::shared_ptr<translate::Model> model) : model_(register_module("model", std::move(model))) {}
+  explicit Forced(std::shared_ptr<translate::Model> model)
+      : model_(register_module("model", std::move(model))) {}
   at::Tensor loss(const translate::Batch& batch, double label_smoothing) override {
-    return translate::token_loss(model_->logits(batch), batch, is_training() ? label_smoothing : 0).smoothed;
+    return translate::token_loss(model_->logits(batch), batch, is_training() ? label_smoothing : 0)
+        .smoothed;
   }
   at::Tensor weights(const translate::Batch& batch) override { return model_->alignment(batch); }
 
@@ -26,11 +28,17 @@ class Forced : public Aligner {
 class Diagonal : public Aligner {
  public:
   at::Tensor weights(const translate::Batch& batch) override {
-    at::Tensor out = at::zeros({batch.source.size(0), batch.target_out.size(1), batch.source.size(1)});
-    const at::Tensor real = batch.target_out.ne(translate::kPad).logical_and(batch.target_out.ne(translate::kEnd)).sum(1).cpu();
+    at::Tensor out =
+        at::zeros({batch.source.size(0), batch.target_out.size(1), batch.source.size(1)});
+    const at::Tensor real = batch.target_out.ne(translate::kPad)
+                                .logical_and(batch.target_out.ne(translate::kEnd))
+                                .sum(1)
+                                .cpu();
     for (int64_t b = 0; b < out.size(0); ++b) {
-      const int64_t sources = batch.source_lengths[b].item<int64_t>() - 1, targets = real[b].item<int64_t>();
-      for (int64_t t = 0; t < targets && sources > 0; ++t) out[b][t][(2 * t + 1) * sources / (2 * targets)] = 1;
+      const int64_t sources = batch.source_lengths[b].item<int64_t>() - 1,
+                    targets = real[b].item<int64_t>();
+      for (int64_t t = 0; t < targets && sources > 0; ++t)
+        out[b][t][(2 * t + 1) * sources / (2 * targets)] = 1;
     }
     return out;
   }
@@ -38,7 +46,8 @@ class Diagonal : public Aligner {
 
 }  // namespace
 
-std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings& o, const translate::Vocabularies& vocabularies) {
+std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings& o,
+                                      const translate::Vocabularies& vocabularies) {
   const int64_t width = o.integer("width");
   const double dropout = o.number("dropout");
   if (method == "neural") return make_neural(o, vocabularies);
@@ -46,7 +55,9 @@ std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings&
   if (method == "diagonal") return std::make_shared<Diagonal>();
   if (method == "luong") {
     return std::make_shared<Forced>(std::make_shared<LuongModel>(
-        LuongConfig{.embedding = width, .width = width, .dropout = dropout, .score = LuongScore::kDot}, vocabularies));
+        LuongConfig{
+            .embedding = width, .width = width, .dropout = dropout, .score = LuongScore::kDot},
+        vocabularies));
   }
   if (method == "transformer") {
     TransformerConfig config;
@@ -58,7 +69,8 @@ std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings&
     return std::make_shared<Forced>(std::make_shared<TransformerModel>(config, vocabularies));
   }
   return std::make_shared<Forced>(std::make_shared<BahdanauModel>(
-      BahdanauConfig{.embedding = width, .width = width, .alignment = width, .dropout = dropout}, vocabularies));
+      BahdanauConfig{.embedding = width, .width = width, .alignment = width, .dropout = dropout},
+      vocabularies));
 }
 
 }  // namespace fovea::systems

@@ -1,5 +1,6 @@
-// What aligns a pair: a distribution over source tokens for each target token. Attention gives one for free; IBM model 1 gives one
-// by counting; its neural form is attention whose log-sum-exp is the likelihood.
+// What aligns a pair: a distribution over source tokens for each target token. Attention gives one
+// for free; IBM model 1 gives one by counting; its neural form is attention whose log-sum-exp is
+// the likelihood.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,18 +19,22 @@ class Aligner : public torch::nn::Module {
   virtual at::Tensor loss(const translate::Batch&, double /*label_smoothing*/) { return {}; }
   // [B, T, S]; what a row lacks to one went to no source word (or to EOS).
   virtual at::Tensor weights(const translate::Batch&) = 0;
-  // Whether a target word may be left without a link: where the rest of its row outweighs every source word.
+  // Whether a target word may be left without a link: where the rest of its row outweighs every
+  // source word.
   virtual bool has_null() const { return false; }
 
-  // Learning by counting instead of by gradient: one pass, which returns the mean negative log-likelihood before it.
+  // Learning by counting instead of by gradient: one pass, which returns the mean negative
+  // log-likelihood before it.
   virtual bool counts() const { return false; }
   virtual double count(const std::vector<const translate::Tokens*>&) { return 0; }
   virtual std::string bytes() const { return {}; }
   virtual void restore(const std::string& /*bytes*/, const std::string& /*name*/) {}
 };
 
-// "bahdanau", "luong", "transformer": forced decoding with S20, S21 or S27; "neural", "ibm1", "diagonal".
-std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings&, const translate::Vocabularies&);
+// "bahdanau", "luong", "transformer": forced decoding with S20, S21 or S27; "neural", "ibm1",
+// "diagonal".
+std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings&,
+                                      const translate::Vocabularies&);
 std::shared_ptr<Aligner> make_neural(const Settings&, const translate::Vocabularies&);
 std::shared_ptr<Aligner> make_ibm1(const translate::Vocabularies&);
 

@@ -1,4 +1,5 @@
-// Word alignment: learn from parallel text, in one direction or both; link words; mark the links against gold ones.
+// Word alignment: learn from parallel text, in one direction or both; link words; mark the links
+// against gold ones.
 #pragma once
 
 #include "systems/alignment/aligner.h"
@@ -28,16 +29,18 @@ class AlignmentTask : public GradientTask {
  private:
   struct Part {
     std::vector<translate::Pair> pairs;
-    std::vector<translate::Tokens> tokens;    // source to target
-    std::vector<translate::Tokens> swapped;   // target to source
+    std::vector<translate::Tokens> tokens;   // source to target
+    std::vector<translate::Tokens> swapped;  // target to source
   };
   // What both directions say of one pair: weights between words, and the links they mean.
   struct Aligned {
-    std::vector<at::Tensor> weights;      // [target words, source words], then the other way round
-    std::vector<metrics::Links> links;    // all in source-target order
+    std::vector<at::Tensor> weights;    // [target words, source words], then the other way round
+    std::vector<metrics::Links> links;  // all in source-target order
     const metrics::Links& chosen() const { return links.back(); }
   };
-  Part& part(Split split) { return split == Split::kTrain ? train_ : split == Split::kValidation ? validation_ : test_; }
+  Part& part(Split split) {
+    return split == Split::kTrain ? train_ : split == Split::kValidation ? validation_ : test_;
+  }
   const Part& part(Split split) const { return const_cast<AlignmentTask*>(this)->part(split); }
   std::string prepared(const std::string& line) const;
   void encode(Part&) const;

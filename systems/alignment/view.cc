@@ -24,7 +24,8 @@ std::vector<explain::Item> items_of(const std::string& line, int64_t count) {
 std::vector<explain::Link> drawn(const metrics::Links& links, const Explanation& e) {
   std::vector<explain::Link> out;
   for (const metrics::Link& link : links) {
-    if (link.target < static_cast<int32_t>(e.queries.size()) && link.source < static_cast<int32_t>(e.keys.size())) {
+    if (link.target < static_cast<int32_t>(e.queries.size()) &&
+        link.source < static_cast<int32_t>(e.keys.size())) {
       out.push_back({link.target, link.source, 1.0f});
     }
   }
@@ -60,10 +61,14 @@ std::vector<Explanation> alignment_pictures(const AlignedPair& a) {
   const float* first = weights.const_data_ptr<float>();
   e.maps.push_back({0, 0, {first, first + weights.numel()}, {}});
   if (!a.pair.links.possible.empty()) {
-    e.truth = explain::Truth{"gold alignment: sure filled, possible outlined", {}, drawn(a.pair.links.sure, e), drawn(a.pair.links.possible, e)};
+    e.truth = explain::Truth{"gold alignment: sure filled, possible outlined",
+                             {},
+                             drawn(a.pair.links.sure, e),
+                             drawn(a.pair.links.possible, e)};
   }
   Explanation lines = e;
-  lines.title = a.symmetrise == "none" ? "The links: each target word's best source word" : "The links of both directions, " + a.symmetrise;
+  lines.title = a.symmetrise == "none" ? "The links: each target word's best source word"
+                                       : "The links of both directions, " + a.symmetrise;
   lines.view = explain::View::kBipartite;
   lines.normaliser = "argmax";
   lines.maps = {{0, 0, {}, drawn(a.links, e)}};

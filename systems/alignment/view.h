@@ -1,4 +1,5 @@
-// What word alignment shows: the soft matrix with the gold links drawn in, and the links chosen as lines between words.
+// What word alignment shows: the soft matrix with the gold links drawn in, and the links chosen as
+// lines between words.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -12,23 +12,32 @@ using translate::AttentionMaps;
 using translate::Batch;
 using translate::Want;
 
-BahdanauModel::BahdanauModel(const BahdanauConfig& config, const translate::Vocabularies& vocabularies) : config_(config) {
+BahdanauModel::BahdanauModel(const BahdanauConfig& config,
+                             const translate::Vocabularies& vocabularies)
+    : config_(config) {
   using torch::nn::Linear;
   const int64_t d = config.width, e = config.embedding, a = config.alignment;
-  source_ = register_module("source_embedding", translate::token_embedding(vocabularies.source, e, 0.1));
-  target_ = register_module("target_embedding", translate::token_embedding(vocabularies.target, e, 0.1));
-  encoder_ = register_module("encoder", nn::Recurrent(nn::RecurrentOptions{
-                                            .input = e, .width = d, .layers = config.encoder_layers, .dropout = config.dropout}));
+  source_ =
+      register_module("source_embedding", translate::token_embedding(vocabularies.source, e, 0.1));
+  target_ =
+      register_module("target_embedding", translate::token_embedding(vocabularies.target, e, 0.1));
+  encoder_ = register_module(
+      "encoder",
+      nn::Recurrent(nn::RecurrentOptions{
+          .input = e, .width = d, .layers = config.encoder_layers, .dropout = config.dropout}));
   first_state_ = register_module("first_state", Linear(d, d));
   query_ = register_module("query", Linear(d, a));
   key_ = register_module("key", Linear(torch::nn::LinearOptions(2 * d, a).bias(false)));
-  score_ = register_parameter("score", at::empty({a}).uniform_(-1, 1) / std::sqrt(static_cast<double>(a)));
+  score_ = register_parameter("score",
+                              at::empty({a}).uniform_(-1, 1) / std::sqrt(static_cast<double>(a)));
   cell_ = register_module("cell", torch::nn::GRUCell(e + 2 * d, d));
   maxout_ = register_module("maxout", Linear(d + e + 2 * d, 2 * d));
   output_ = register_module("output", Linear(d, vocabularies.target));
 }
 
-Choices BahdanauModel::choices() const { return {.score = Additive{score_}, .normaliser = config_.normaliser}; }
+Choices BahdanauModel::choices() const {
+  return {.score = Additive{score_}, .normaliser = config_.normaliser};
+}
 
 at::Tensor BahdanauModel::embed_target(const at::Tensor& tokens) {
   return at::dropout(target_(tokens), config_.dropout, is_training());
@@ -42,16 +51,21 @@ BahdanauModel::Memory BahdanauModel::encode(const Batch& batch, at::Tensor* firs
 }
 
 at::Tensor BahdanauModel::context(const Memory& memory, const at::Tensor& state) {
-  return attend(query(state), memory.keys.unsqueeze(1), memory.states.unsqueeze(1), choices(), {.key_lengths = memory.lengths})
-      .squeeze(1).squeeze(1);
+  return attend(query(state), memory.keys.unsqueeze(1), memory.states.unsqueeze(1), choices(),
+                {.key_lengths = memory.lengths})
+      .squeeze(1)
+      .squeeze(1);
 }
 
 at::Tensor BahdanauModel::weights(const Memory& memory, const at::Tensor& state) {
-  return fovea::weights(query(state), memory.keys.unsqueeze(1), choices(), {}, {.key_lengths = memory.lengths})
-      .weights.squeeze(1).squeeze(1);
+  return fovea::weights(query(state), memory.keys.unsqueeze(1), choices(), {},
+                        {.key_lengths = memory.lengths})
+      .weights.squeeze(1)
+      .squeeze(1);
 }
 
-at::Tensor BahdanauModel::output(const at::Tensor& state, const at::Tensor& word, const at::Tensor& context) {
+at::Tensor BahdanauModel::output(const at::Tensor& state, const at::Tensor& word,
+                                 const at::Tensor& context) {
   const at::Tensor pieces = maxout_(at::cat({state, word, context}, -1));
   const at::Tensor larger = pieces.unflatten(-1, {config_.width, 2}).amax(-1);
   return output_(at::dropout(larger, config_.dropout, is_training()));
@@ -72,7 +86,9 @@ at::Tensor BahdanauModel::logits(const Batch& batch) {
 
 class BahdanauModel::Steps : public nn::StepModel {
  public:
-  Steps(BahdanauModel& model, const Batch& sources, Want want) : model_(model), want_(want) { memory_ = model.encode(sources, &state_); }
+  Steps(BahdanauModel& model, const Batch& sources, Want want) : model_(model), want_(want) {
+    memory_ = model.encode(sources, &state_);
+  }
 
   void select(const at::Tensor& rows) override {
     const at::Tensor r = rows.to(state_.device());
@@ -114,8 +130,8 @@ at::Tensor BahdanauModel::alignment(const Batch& batch) {
 }
 
 std::vector<AttentionMaps> BahdanauModel::maps(const Batch& batch) {
-  return {{AttentionMaps::Kind::kCross, "Alignment: output on source", "additive", config_.normaliser_name, "source", "1",
-           alignment(batch).unsqueeze(1)}};
+  return {{AttentionMaps::Kind::kCross, "Alignment: output on source", "additive",
+           config_.normaliser_name, "source", "1", alignment(batch).unsqueeze(1)}};
 }
 
 }  // namespace fovea::systems

@@ -1,4 +1,5 @@
-// Bahdanau, Cho & Bengio 2015: a decoder that looks at the source anew for every word, with an additive score.
+// Bahdanau, Cho & Bengio 2015: a decoder that looks at the source anew for every word, with an
+// additive score.
 //
 //   e_tj = v' tanh(W s_{t-1} + U h_j),  c_t = sum_j a_tj h_j,  s_t = GRU(s_{t-1}, [y_{t-1}; c_t])
 #pragma once
@@ -10,7 +11,8 @@
 namespace fovea::systems {
 
 struct BahdanauConfig {
-  int64_t embedding = 128, width = 128, alignment = 128;  // width: of each direction of the encoder, and of the decoder
+  int64_t embedding = 128, width = 128,
+          alignment = 128;  // width: of each direction of the encoder, and of the decoder
   int64_t encoder_layers = 1;
   double dropout = 0.1;  // on embeddings and before the output
   Normaliser normaliser = Softmax{};
@@ -22,7 +24,8 @@ class BahdanauModel : public translate::Model {
   BahdanauModel(const BahdanauConfig& config, const translate::Vocabularies& vocabularies);
 
   at::Tensor logits(const translate::Batch& batch) override;
-  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources, translate::Want want) override;
+  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources,
+                                       translate::Want want) override;
   at::Tensor alignment(const translate::Batch& batch) override;
   std::vector<translate::AttentionMaps> maps(const translate::Batch& batch) override;
 
@@ -35,9 +38,11 @@ class BahdanauModel : public translate::Model {
   Memory encode(const translate::Batch& batch, at::Tensor* first_state);
   at::Tensor embed_target(const at::Tensor& tokens);
   Choices choices() const;
-  at::Tensor query(const at::Tensor& state) { return query_(state).unsqueeze(1).unsqueeze(1); }  // [B, 1, 1, alignment]
-  at::Tensor context(const Memory& memory, const at::Tensor& state);                             // [B, 2 width]
-  at::Tensor weights(const Memory& memory, const at::Tensor& state);                             // [B, S]
+  at::Tensor query(const at::Tensor& state) {
+    return query_(state).unsqueeze(1).unsqueeze(1);
+  }                                                                   // [B, 1, 1, alignment]
+  at::Tensor context(const Memory& memory, const at::Tensor& state);  // [B, 2 width]
+  at::Tensor weights(const Memory& memory, const at::Tensor& state);  // [B, S]
   // Logits from state, previous word and context by a maxout layer; any leading dimensions.
   at::Tensor output(const at::Tensor& state, const at::Tensor& word, const at::Tensor& context);
 

@@ -6,9 +6,13 @@
 namespace fovea::systems {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocabularies& vocabularies) {
-  BahdanauConfig config{.embedding = o.integer("embedding"), .width = o.integer("width"), .alignment = o.integer("width"),
-                        .encoder_layers = o.integer("layers"), .dropout = o.number("dropout")};
+std::shared_ptr<translate::Model> make(const Settings& o,
+                                       const translate::Vocabularies& vocabularies) {
+  BahdanauConfig config{.embedding = o.integer("embedding"),
+                        .width = o.integer("width"),
+                        .alignment = o.integer("width"),
+                        .encoder_layers = o.integer("layers"),
+                        .dropout = o.number("dropout")};
   config.normaliser_name = o.text("normaliser");
   config.normaliser = translate::normaliser_named(config.normaliser_name);
   return std::make_shared<BahdanauModel>(config, vocabularies);
@@ -17,7 +21,10 @@ std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocab
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "dates"});
   all.push_back(Option("embedding", 64, "width of a word").at_least(1));
-  all.push_back(Option("width", 128, "width of the decoder, of each direction of the encoder, and of the alignment").at_least(1));
+  all.push_back(
+      Option("width", 128,
+             "width of the decoder, of each direction of the encoder, and of the alignment")
+          .at_least(1));
   all.push_back(Option("layers", 1, "of the encoder").at_least(1));
   all.push_back(Option("dropout", 0.1, "on words and before the output").between(0, 0.9));
   all.push_back(translate::normaliser_option());
@@ -28,24 +35,41 @@ const Registration registered{System{
     .info = {.name = "bahdanau",
              .number = 20,
              .title = "Bahdanau attention",
-             .idea = "A sentence of any length need not fit into one vector. For every word it writes, the decoder scores every source "
-                     "state against its own, and reads their weighted mean. The weights are an alignment nobody taught it.",
-             .paper = "Bahdanau, Cho & Bengio 2015, Neural Machine Translation by Jointly Learning to Align and Translate",
-             .equation = "<math display=\"block\"><mrow><msub><mi>e</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><mo>=</mo><msup><mi>v</mi>"
-                         "<mo>⊤</mo></msup><mi>tanh</mi><mo>(</mo><mi>W</mi><msub><mi>s</mi><mrow><mi>t</mi><mo>−</mo><mn>1</mn></mrow></msub>"
-                         "<mo>+</mo><mi>U</mi><msub><mi>h</mi><mi>j</mi></msub><mo>)</mo><mo>,</mo><mspace width=\"1em\"/><msub><mi>c</mi>"
-                         "<mi>t</mi></msub><mo>=</mo><munder><mo>∑</mo><mi>j</mi></munder><msub><mi>softmax</mi><mi>j</mi></msub><mo>(</mo>"
-                         "<msub><mi>e</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><mo>)</mo><mspace width=\"0.2em\"/><msub><mi>h</mi><mi>j</mi></msub></mrow></math>",
+             .idea = "A sentence of any length need not fit into one vector. For every word it "
+                     "writes, the decoder scores every source "
+                     "state against its own, and reads their weighted mean. The weights are an "
+                     "alignment nobody taught it.",
+             .paper = "Bahdanau, Cho & Bengio 2015, Neural Machine Translation by Jointly Learning "
+                      "to Align and Translate",
+             .equation =
+                 "<math "
+                 "display=\"block\"><mrow><msub><mi>e</mi><mrow><mi>t</mi><mi>j</mi></mrow></"
+                 "msub><mo>=</mo><msup><mi>v</mi>"
+                 "<mo>⊤</mo></msup><mi>tanh</mi><mo>(</mo><mi>W</mi><msub><mi>s</mi><mrow><mi>t</"
+                 "mi><mo>−</mo><mn>1</mn></mrow></msub>"
+                 "<mo>+</mo><mi>U</mi><msub><mi>h</mi><mi>j</mi></msub><mo>)</mo><mo>,</mo><mspace "
+                 "width=\"1em\"/><msub><mi>c</mi>"
+                 "<mi>t</mi></msub><mo>=</mo><munder><mo>∑</mo><mi>j</mi></"
+                 "munder><msub><mi>softmax</mi><mi>j</mi></msub><mo>(</mo>"
+                 "<msub><mi>e</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><mo>)</mo><mspace "
+                 "width=\"0.2em\"/><msub><mi>h</mi><mi>j</mi></msub></mrow></math>",
              .equation_text = "e_tj = v' tanh(W s_{t-1} + U h_j);  c_t = sum_j softmax_j(e_tj) h_j",
-             .code = "auto context = fovea::attend(W(state), U(states), states, {.score = fovea::Additive{v}},\n"
+             .code = "auto context = fovea::attend(W(state), U(states), states, {.score = "
+                     "fovea::Additive{v}},\n"
                      "                             {.key_lengths = lengths});",
-             .triple = {"decoder state s_{t−1}", "encoder state h_j", "encoder state h_j", "additive", "softmax", "source"},
-             .formats = translate::formats("generated dates (default), a reordered language or copy-and-reverse"),
+             .triple = {"decoder state s_{t−1}", "encoder state h_j", "encoder state h_j",
+                        "additive", "softmax", "source"},
+             .formats = translate::formats(
+                 "generated dates (default), a reordered language or copy-and-reverse"),
              .expect = "dates: 99 % exact, alignment hit rate 95 %"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 12, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
+    .recipe =
+        train::Recipe{.epochs = 12, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=5", "width=64", "embedding=32", "rate=0.006"},
-    .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("bahdanau", setting, make); },
+    .make =
+        [](const Setting& setting) {
+          return std::make_unique<translate::TranslationTask>("bahdanau", setting, make);
+        },
 }};
 
 }  // namespace

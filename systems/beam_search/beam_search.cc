@@ -1,4 +1,5 @@
-// Beam search as a system of its own: what the search keeps, what it throws away, and what width and normalisation do to its answers.
+// Beam search as a system of its own: what the search keeps, what it throws away, and what width
+// and normalisation do to its answers.
 #include <fmt/format.h>
 
 #include "metrics/bleu.h"
@@ -11,14 +12,19 @@
 namespace fovea::systems {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocabularies& vocabularies) {
+std::shared_ptr<translate::Model> make(const Settings& o,
+                                       const translate::Vocabularies& vocabularies) {
   if (o.text("model") == "bahdanau") {
-    return std::make_shared<BahdanauModel>(BahdanauConfig{.embedding = o.integer("embedding"), .width = o.integer("width"),
-                                                          .alignment = o.integer("width"), .dropout = o.number("dropout")},
+    return std::make_shared<BahdanauModel>(BahdanauConfig{.embedding = o.integer("embedding"),
+                                                          .width = o.integer("width"),
+                                                          .alignment = o.integer("width"),
+                                                          .dropout = o.number("dropout")},
                                            vocabularies);
   }
-  return std::make_shared<Seq2SeqModel>(
-      Seq2SeqConfig{.embedding = o.integer("embedding"), .width = o.integer("width"), .dropout = o.number("dropout")}, vocabularies);
+  return std::make_shared<Seq2SeqModel>(Seq2SeqConfig{.embedding = o.integer("embedding"),
+                                                      .width = o.integer("width"),
+                                                      .dropout = o.number("dropout")},
+                                        vocabularies);
 }
 
 class BeamSearchTask : public translate::TranslationTask {
@@ -27,8 +33,10 @@ class BeamSearchTask : public translate::TranslationTask {
 
   Evaluation evaluate(Split split) override {
     Evaluation result = TranslationTask::evaluate(split);
-    const Found greedy = search(part(split), {.beam = 1, .length_alpha = 0}, part(split).pairs.size());
-    const Found raw = search(part(split), {.beam = beam_options().beam, .length_alpha = 0}, part(split).pairs.size());
+    const Found greedy =
+        search(part(split), {.beam = 1, .length_alpha = 0}, part(split).pairs.size());
+    const Found raw = search(part(split), {.beam = beam_options().beam, .length_alpha = 0},
+                             part(split).pairs.size());
     const Found chosen = search(part(split), beam_options(), part(split).pairs.size());
     result.metrics["bleu_greedy"] = greedy.bleu;
     result.metrics["bleu_unnormalised"] = raw.bleu;
@@ -41,7 +49,8 @@ class BeamSearchTask : public translate::TranslationTask {
 
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> all;
-    for (const Searched& one : searched(input, kShown)) all.push_back(beam_picture(context(), one.result, one.said));
+    for (const Searched& one : searched(input, kShown))
+      all.push_back(beam_picture(context(), one.result, one.said));
     if (input == nullptr) all.push_back(width_curves());
     return all;
   }
@@ -65,10 +74,13 @@ class BeamSearchTask : public translate::TranslationTask {
     double written = 0, expected = 0;
     const std::vector<nn::SearchResult> found = translate(sources, options);
     for (size_t i = 0; i < count; ++i) {
-      said.push_back(found[i].n_best.empty() ? "" : target_codec().decode(found[i].n_best[0].tokens));
-      written += found[i].n_best.empty() ? 0 : static_cast<double>(found[i].n_best[0].tokens.size());
+      said.push_back(found[i].n_best.empty() ? ""
+                                             : target_codec().decode(found[i].n_best[0].tokens));
+      written +=
+          found[i].n_best.empty() ? 0 : static_cast<double>(found[i].n_best[0].tokens.size());
       expected += static_cast<double>(p.tokens[i].target.ids.size() + 1);
-      out.log_probability += (found[i].n_best.empty() ? 0 : found[i].n_best[0].log_probability) / static_cast<double>(count);
+      out.log_probability += (found[i].n_best.empty() ? 0 : found[i].n_best[0].log_probability) /
+                             static_cast<double>(count);
     }
     out.bleu = metrics::corpus_bleu(said, references, {}).score;
     out.length_ratio = written / expected;
@@ -85,13 +97,21 @@ class BeamSearchTask : public translate::TranslationTask {
     e.structure = "the beam";
     e.scale = "log-probability";
     explain::Plot bleu{.title = "BLEU", .x_label = "beam width", .y_label = "BLEU", .log_x = true};
-    explain::Plot length{.title = "Length", .x_label = "beam width", .y_label = "tokens written / tokens expected", .log_x = true};
-    explain::Plot probability{.title = "What it searches for", .x_label = "beam width", .y_label = "mean log P(y)", .log_x = true};
+    explain::Plot length{.title = "Length",
+                         .x_label = "beam width",
+                         .y_label = "tokens written / tokens expected",
+                         .log_x = true};
+    explain::Plot probability{.title = "What it searches for",
+                              .x_label = "beam width",
+                              .y_label = "mean log P(y)",
+                              .log_x = true};
     for (const double alpha : {beam_options().length_alpha, 0.0}) {
-      const std::string label = alpha == 0 ? "α = 0: raw log-probability" : fmt::format("α = {}", alpha);
+      const std::string label =
+          alpha == 0 ? "α = 0: raw log-probability" : fmt::format("α = {}", alpha);
       explain::Curve b{.label = label}, l{.label = label}, p{.label = label};
       for (const int64_t width : {1, 2, 4, 8, 16}) {
-        const Found found = search(part(Split::kTest), {.beam = width, .length_alpha = alpha}, kJudged);
+        const Found found =
+            search(part(Split::kTest), {.beam = width, .length_alpha = alpha}, kJudged);
         for (explain::Curve* curve : {&b, &l, &p}) curve->x.push_back(static_cast<double>(width));
         b.y.push_back(found.bleu);
         l.y.push_back(found.length_ratio);
@@ -102,14 +122,16 @@ class BeamSearchTask : public translate::TranslationTask {
       probability.curves.push_back(p);
     }
     e.plots = {bleu, length, probability};
-    e.notes.push_back(fmt::format("{} sentences of the test split. A beam of one is greedy search.", std::min(kJudged, part(Split::kTest).pairs.size())));
+    e.notes.push_back(fmt::format("{} sentences of the test split. A beam of one is greedy search.",
+                                  std::min(kJudged, part(Split::kTest).pairs.size())));
     return e;
   }
 };
 
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "reordered"});
-  all.push_back(Option("model", "bahdanau", "whose words are searched").among({"bahdanau", "seq2seq"}));
+  all.push_back(
+      Option("model", "bahdanau", "whose words are searched").among({"bahdanau", "seq2seq"}));
   all.push_back(Option("embedding", 48, "width of a word").at_least(1));
   all.push_back(Option("width", 64, "width of the states").at_least(1));
   all.push_back(Option("dropout", 0.1, "on words and before the output").between(0, 0.9));
@@ -120,21 +142,34 @@ const Registration registered{System{
     .info = {.name = "beam-search",
              .number = 24,
              .title = "Beam search",
-             .idea = "The most probable sentence need not begin with the most probable word. A beam keeps the k best beginnings, lets each grow by every "
-                     "word, and prunes again. Long sentences multiply more probabilities below one, so finished ones are compared after dividing by a "
+             .idea = "The most probable sentence need not begin with the most probable word. A "
+                     "beam keeps the k best beginnings, lets each grow by every "
+                     "word, and prunes again. Long sentences multiply more probabilities below "
+                     "one, so finished ones are compared after dividing by a "
                      "power of their length.",
-             .paper = "Wu et al. 2016, Google's Neural Machine Translation System (penalties); Sutskever, Vinyals & Le 2014",
-             .equation = "<math display=\"block\"><mrow><mi>score</mi><mo>(</mo><mi>y</mi><mo>)</mo><mo>=</mo><mfrac><mrow><mi>log</mi><mi>P</mi><mo>(</mo><mi>y</mi>"
-                         "<mo>|</mo><mi>x</mi><mo>)</mo></mrow><msup><mrow><mo>(</mo><mo>(</mo><mn>5</mn><mo>+</mo><mo>|</mo><mi>y</mi><mo>|</mo><mo>)</mo><mo>/</mo>"
-                         "<mn>6</mn><mo>)</mo></mrow><mi>α</mi></msup></mfrac><mo>+</mo><mi>β</mi><munder><mo>∑</mo><mi>j</mi></munder><mi>log</mi><mi>min</mi><mo>(</mo>"
-                         "<munder><mo>∑</mo><mi>t</mi></munder><msub><mi>a</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><mo>,</mo><mn>1</mn><mo>)</mo></mrow></math>",
-             .equation_text = "score(y) = log P(y|x) / ((5 + |y|)/6)^alpha + beta sum_j log min(sum_t a_tj, 1)",
-             .code = "auto found = fovea::nn::beam_search(model, max_lengths, {.beam = 4, .length_alpha = 0.6});",
+             .paper = "Wu et al. 2016, Google's Neural Machine Translation System (penalties); "
+                      "Sutskever, Vinyals & Le 2014",
+             .equation =
+                 "<math "
+                 "display=\"block\"><mrow><mi>score</mi><mo>(</mo><mi>y</mi><mo>)</mo><mo>=</"
+                 "mo><mfrac><mrow><mi>log</mi><mi>P</mi><mo>(</mo><mi>y</mi>"
+                 "<mo>|</mo><mi>x</mi><mo>)</mo></mrow><msup><mrow><mo>(</mo><mo>(</mo><mn>5</"
+                 "mn><mo>+</mo><mo>|</mo><mi>y</mi><mo>|</mo><mo>)</mo><mo>/</mo>"
+                 "<mn>6</mn><mo>)</mo></mrow><mi>α</mi></msup></mfrac><mo>+</mo><mi>β</"
+                 "mi><munder><mo>∑</mo><mi>j</mi></munder><mi>log</mi><mi>min</mi><mo>(</mo>"
+                 "<munder><mo>∑</mo><mi>t</mi></munder><msub><mi>a</mi><mrow><mi>t</mi><mi>j</mi></"
+                 "mrow></msub><mo>,</mo><mn>1</mn><mo>)</mo></mrow></math>",
+             .equation_text =
+                 "score(y) = log P(y|x) / ((5 + |y|)/6)^alpha + beta sum_j log min(sum_t a_tj, 1)",
+             .code = "auto found = fovea::nn::beam_search(model, max_lengths, {.beam = 4, "
+                     ".length_alpha = 0.6});",
              .triple = {"none", "none", "none", "log P / length penalty", "top k", "the beam"},
-             .formats = translate::formats("a generated reordered language (default), dates or copy-and-reverse"),
+             .formats = translate::formats(
+                 "a generated reordered language (default), dates or copy-and-reverse"),
              .expect = "at least greedy's BLEU; +0.5 to 1.5 on real text"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 8, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
+    .recipe =
+        train::Recipe{.epochs = 8, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=4"},
     .make = [](const Setting& setting) { return std::make_unique<BeamSearchTask>(setting); },
 }};

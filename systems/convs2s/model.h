@@ -20,7 +20,8 @@ class ConvS2SModel : public translate::Model {
   ConvS2SModel(const ConvS2SConfig& config, const translate::Vocabularies& vocabularies);
 
   at::Tensor logits(const translate::Batch& batch) override;
-  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources, translate::Want want) override;
+  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources,
+                                       translate::Want want) override;
   at::Tensor alignment(const translate::Batch& batch) override;
   std::vector<translate::AttentionMaps> maps(const translate::Batch& batch) override;
 
@@ -29,15 +30,19 @@ class ConvS2SModel : public translate::Model {
   struct Memory {
     at::Tensor keys, values, lengths;  // z and z + e, [B, S, width]
   };
-  at::Tensor embed(torch::nn::Embedding& tokens, torch::nn::Embedding& positions, const at::Tensor& ids);
+  at::Tensor embed(torch::nn::Embedding& tokens, torch::nn::Embedding& positions,
+                   const at::Tensor& ids);
   Memory encode(const translate::Batch& batch);
   // All target positions; `rows`, where not null, receives each layer's weights [B, T, S].
-  at::Tensor decode(const Memory& memory, const at::Tensor& target_in, std::vector<at::Tensor>* rows);
+  at::Tensor decode(const Memory& memory, const at::Tensor& target_in,
+                    std::vector<at::Tensor>* rows);
   std::vector<at::Tensor> layer_weights(const translate::Batch& batch);
 
   ConvS2SConfig config_;
-  torch::nn::Embedding source_{nullptr}, target_{nullptr}, source_position_{nullptr}, target_position_{nullptr};
-  torch::nn::ModuleList encoder_{nullptr}, decoder_{nullptr}, into_attention_{nullptr}, out_of_attention_{nullptr};
+  torch::nn::Embedding source_{nullptr}, target_{nullptr}, source_position_{nullptr},
+      target_position_{nullptr};
+  torch::nn::ModuleList encoder_{nullptr}, decoder_{nullptr}, into_attention_{nullptr},
+      out_of_attention_{nullptr};
   torch::nn::Linear output_{nullptr};
 };
 

@@ -5,9 +5,12 @@
 namespace fovea::systems {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocabularies& vocabularies) {
-  return std::make_shared<ConvS2SModel>(ConvS2SConfig{.width = o.integer("width"), .kernel = o.integer("kernel"),
-                                                      .encoder_layers = o.integer("layers"), .decoder_layers = o.integer("layers"),
+std::shared_ptr<translate::Model> make(const Settings& o,
+                                       const translate::Vocabularies& vocabularies) {
+  return std::make_shared<ConvS2SModel>(ConvS2SConfig{.width = o.integer("width"),
+                                                      .kernel = o.integer("kernel"),
+                                                      .encoder_layers = o.integer("layers"),
+                                                      .decoder_layers = o.integer("layers"),
                                                       .dropout = o.number("dropout")},
                                         vocabularies);
 }
@@ -25,22 +28,37 @@ const Registration registered{System{
     .info = {.name = "convs2s",
              .number = 23,
              .title = "Convolutional sequence to sequence",
-             .idea = "No recurrence: gated convolutions read both languages, and every decoder layer attends for itself, adding the word's own "
-                     "embedding to what it reads. GNMT is the same idea on eight recurrent layers: bahdanau with --set layers=8.",
-             .paper = "Gehring et al. 2017, Convolutional Sequence to Sequence Learning; Wu et al. 2016 (GNMT)",
-             .equation = "<math display=\"block\"><mrow><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub><mo>=</mo><msub><mi>softmax</mi><mi>j</mi></msub>"
-                         "<mo>(</mo><msub><mi>d</mi><mi>i</mi></msub><mo>·</mo><msub><mi>z</mi><mi>j</mi></msub><mo>)</mo><mo>,</mo><mspace width=\"1em\"/>"
-                         "<msub><mi>c</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</mo><mi>j</mi></munder><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub>"
-                         "<mo>(</mo><msub><mi>z</mi><mi>j</mi></msub><mo>+</mo><msub><mi>e</mi><mi>j</mi></msub><mo>)</mo></mrow></math>",
+             .idea = "No recurrence: gated convolutions read both languages, and every decoder "
+                     "layer attends for itself, adding the word's own "
+                     "embedding to what it reads. GNMT is the same idea on eight recurrent layers: "
+                     "bahdanau with --set layers=8.",
+             .paper = "Gehring et al. 2017, Convolutional Sequence to Sequence Learning; Wu et al. "
+                      "2016 (GNMT)",
+             .equation = "<math "
+                         "display=\"block\"><mrow><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></"
+                         "mrow></msub><mo>=</mo><msub><mi>softmax</mi><mi>j</mi></msub>"
+                         "<mo>(</mo><msub><mi>d</mi><mi>i</mi></msub><mo>·</mo><msub><mi>z</"
+                         "mi><mi>j</mi></msub><mo>)</mo><mo>,</mo><mspace width=\"1em\"/>"
+                         "<msub><mi>c</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</mo><mi>j</mi></"
+                         "munder><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub>"
+                         "<mo>(</mo><msub><mi>z</mi><mi>j</mi></msub><mo>+</mo><msub><mi>e</"
+                         "mi><mi>j</mi></msub><mo>)</mo></mrow></math>",
              .equation_text = "a_ij = softmax_j(d_i . z_j);  c_i = sum_j a_ij (z_j + e_j)",
-             .code = "auto context = fovea::attend(d, z, z + e, {.score = fovea::Dot{1.0}}, {.key_lengths = lengths});",
-             .triple = {"decoder state d_i", "encoder output z_j", "z_j + e_j", "dot", "softmax", "source, in every layer"},
-             .formats = translate::formats("a generated reordered language (default), dates or copy-and-reverse"),
+             .code = "auto context = fovea::attend(d, z, z + e, {.score = fovea::Dot{1.0}}, "
+                     "{.key_lengths = lengths});",
+             .triple = {"decoder state d_i", "encoder output z_j", "z_j + e_j", "dot", "softmax",
+                        "source, in every layer"},
+             .formats = translate::formats(
+                 "a generated reordered language (default), dates or copy-and-reverse"),
              .expect = "Multi30k: 12 to 20 BLEU for four layers (an estimate)"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 12, .batch = 64, .rate = 1e-3, .schedule = "cosine", .clip = 1.0},
+    .recipe =
+        train::Recipe{.epochs = 12, .batch = 64, .rate = 1e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=3"},
-    .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("convs2s", setting, make); },
+    .make =
+        [](const Setting& setting) {
+          return std::make_unique<translate::TranslationTask>("convs2s", setting, make);
+        },
 }};
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Cost: self-attention O(n²d) with paths of length 1, recurrence O(nd²) with paths of length n, convolution O(knd²) with n/k.
-// Nothing is learned: `train` measures all three on this machine, and the picture puts the measured crossing beside the predicted one.
+// Cost: self-attention O(n²d) with paths of length 1, recurrence O(nd²) with paths of length n,
+// convolution O(knd²) with n/k. Nothing is learned: `train` measures all three on this machine, and
+// the picture puts the measured crossing beside the predicted one.
 #include "systems/cost/cost.h"
 
 #include <fmt/format.h>
@@ -30,8 +31,11 @@ double median_seconds(const std::function<void()>& run, double budget) {
     const auto before = Clock::now();
     run();
     times.push_back(std::chrono::duration<double>(Clock::now() - before).count());
-  } while (times.size() < 3 || (times.size() < 1000 && std::chrono::duration<double>(Clock::now() - start).count() < budget));
-  std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2), times.end());
+  } while (times.size() < 3 ||
+           (times.size() < 1000 &&
+            std::chrono::duration<double>(Clock::now() - start).count() < budget));
+  std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2),
+                   times.end());
   return times[times.size() / 2];
 }
 
@@ -44,10 +48,13 @@ struct Model : torch::nn::Module {
   torch::Tensor sizes, seconds, threads;
 };
 
-// Where the first curve rises above the second, by a straight line in the logarithms; NaN where it does not.
+// Where the first curve rises above the second, by a straight line in the logarithms; NaN where it
+// does not.
 double crossing(const torch::Tensor& n, const torch::Tensor& first, const torch::Tensor& second) {
   for (int64_t i = 0; i + 1 < n.size(0); ++i) {
-    const auto gap = [&](int64_t at) { return std::log(first[at].item<double>() / second[at].item<double>()); };
+    const auto gap = [&](int64_t at) {
+      return std::log(first[at].item<double>() / second[at].item<double>());
+    };
     const double here = gap(i), there = gap(i + 1);
     if (here <= 0 && there > 0) {
       const double a = std::log(n[i].item<double>()), b = std::log(n[i + 1].item<double>());
@@ -60,14 +67,19 @@ double crossing(const torch::Tensor& n, const torch::Tensor& first, const torch:
 class Cost : public Task {
  public:
   explicit Cost(const Setting& setting) : setting_(setting) {
-    for (int64_t n = setting.options.integer("smallest"); n <= setting.options.integer("largest"); n *= 2) sizes_.push_back(n);
+    for (int64_t n = setting.options.integer("smallest"); n <= setting.options.integer("largest");
+         n *= 2)
+      sizes_.push_back(n);
     if (sizes_.size() < 2) throw UsageError("--set largest: expected at least twice smallest");
   }
 
   void read(const Source& source) override {
-    if (!source.path.empty()) throw data::FileError(source.path, 0, "cost measures this machine and takes no data");
+    if (!source.path.empty())
+      throw data::FileError(source.path, 0, "cost measures this machine and takes no data");
   }
-  std::shared_ptr<torch::nn::Module> build() override { return model_ = std::make_shared<Model>(static_cast<int64_t>(sizes_.size())); }
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<Model>(static_cast<int64_t>(sizes_.size()));
+  }
 
   void fit(train::Fit& fit) override {
     const torch::NoGradGuard guard;
@@ -80,7 +92,8 @@ class Cost : public Task {
     for (size_t i = 0; i < sizes_.size(); ++i) {
       const int64_t n = sizes_[i], at = static_cast<int64_t>(i);
       const torch::Tensor sequence = torch::randn({1, n, d}, real);
-      const torch::Tensor heads = sequence.reshape({1, 1, n, d}), channels = sequence.transpose(1, 2).contiguous();
+      const torch::Tensor heads = sequence.reshape({1, 1, n, d}),
+                          channels = sequence.transpose(1, 2).contiguous();
       const double budget = setting_.options.number("seconds");
       model_->sizes[at] = n;
       model_->seconds[0][at] = median_seconds([&] { attend(heads, heads, heads); }, budget);
@@ -88,8 +101,10 @@ class Cost : public Task {
       model_->seconds[2][at] = median_seconds([&] { convolution(channels); }, budget);
       Json line = {{"n", n}, {"d", d}};
       for (size_t layer = 0; layer < kLayers.size(); ++layer)
-        line[kLayers[layer]] = {{"seconds", model_->seconds[static_cast<int64_t>(layer)][at].item<double>()},
-                                {"gflops", operations(layer, n) / model_->seconds[static_cast<int64_t>(layer)][at].item<double>() / 1e9}};
+        line[kLayers[layer]] = {
+            {"seconds", model_->seconds[static_cast<int64_t>(layer)][at].item<double>()},
+            {"gflops", operations(layer, n) /
+                           model_->seconds[static_cast<int64_t>(layer)][at].item<double>() / 1e9}};
       fit.record(line);
       fit.progress().step(at + 1, static_cast<int64_t>(sizes_.size()), fmt::format("n = {}", n));
       fit.stop_if_interrupted("while measuring");
@@ -103,9 +118,12 @@ class Cost : public Task {
     out.items = static_cast<int64_t>(sizes_.size());
     const int64_t last = out.items - 1;
     out.metrics = {{"predicted_crossing", predicted_crossing(d)},
-                   {"attention_gflops", operations(0, sizes_.back()) / model_->seconds[0][last].item<double>() / 1e9},
-                   {"lstm_gflops", operations(1, sizes_.back()) / model_->seconds[1][last].item<double>() / 1e9},
-                   {"convolution_gflops", operations(2, sizes_.back()) / model_->seconds[2][last].item<double>() / 1e9},
+                   {"attention_gflops",
+                    operations(0, sizes_.back()) / model_->seconds[0][last].item<double>() / 1e9},
+                   {"lstm_gflops",
+                    operations(1, sizes_.back()) / model_->seconds[1][last].item<double>() / 1e9},
+                   {"convolution_gflops",
+                    operations(2, sizes_.back()) / model_->seconds[2][last].item<double>() / 1e9},
                    {"threads", model_->threads.item<double>()},
                    {"growth_attention", growth(0)},
                    {"growth_lstm", growth(1)}};
@@ -120,10 +138,12 @@ class Cost : public Task {
       std::istringstream words{std::string(text)};
       std::string n, d, k = "3";
       words >> n >> d >> k;
-      const double rows = data::parse_number(n, "n", input.name, line), width = data::parse_number(d, "d", input.name, line);
+      const double rows = data::parse_number(n, "n", input.name, line),
+                   width = data::parse_number(d, "d", input.name, line);
       const double kernel = k.empty() ? 3 : data::parse_number(k, "k", input.name, line);
-      out << fmt::format("{:g}\t{:g}\t{:g}\t{:g}\n", attention_operations(rows, width), projection_operations(rows, width),
-                         lstm_operations(rows, width), convolution_operations(rows, width, kernel));
+      out << fmt::format("{:g}\t{:g}\t{:g}\t{:g}\n", attention_operations(rows, width),
+                         projection_operations(rows, width), lstm_operations(rows, width),
+                         convolution_operations(rows, width, kernel));
     });
   }
 
@@ -152,7 +172,8 @@ class Cost : public Task {
       seconds.label = rate.label = held.label = kLayers[layer];
       for (size_t i = 0; i < sizes_.size(); ++i) {
         const auto n = static_cast<double>(sizes_[i]);
-        const double measured = model_->seconds[static_cast<int64_t>(layer)][static_cast<int64_t>(i)].item<double>();
+        const double measured =
+            model_->seconds[static_cast<int64_t>(layer)][static_cast<int64_t>(i)].item<double>();
         for (explain::Curve* curve : {&seconds, &rate, &held}) curve->x.push_back(n);
         seconds.y.push_back(measured);
         rate.y.push_back(operations(layer, sizes_[i]) / measured / 1e9);
@@ -174,33 +195,42 @@ class Cost : public Task {
     out.plots = {time, speed, memory};
     explain::Table table;
     table.title = "By the formulas, at n = d = 1000";
-    table.columns = {"layer", "operations", "steps that must wait for each other", "longest path between two items"};
+    table.columns = {"layer", "operations", "steps that must wait for each other",
+                     "longest path between two items"};
     const auto row = [&](const char* name, double operations, const char* waits, const char* path) {
       table.rows.push_back({name, fmt::format("{:.0f}·10⁹", operations / 1e9), waits, path});
     };
     row("self-attention", attention_operations(1000, 1000), "1", "1");
-    row("self-attention with its projections", attention_operations(1000, 1000) + projection_operations(1000, 1000), "1", "1");
+    row("self-attention with its projections",
+        attention_operations(1000, 1000) + projection_operations(1000, 1000), "1", "1");
     row("LSTM", lstm_operations(1000, 1000), "n = 1000", "n = 1000");
-    row("convolution, k = 3", convolution_operations(1000, 1000, 3), "1", "n/k ≈ 333, or log₃ n ≈ 6 dilated");
+    row("convolution, k = 3", convolution_operations(1000, 1000, 3), "1",
+        "n/k ≈ 333, or log₃ n ≈ 6 dilated");
     out.tables = {table};
-    out.notes = {fmt::format("Measured with {} threads, one sequence, float32. The n × n weights are never stored by fovea::attend; the memory plot shows what "
-                             "storing them would take.", static_cast<int64_t>(model_->threads.item<double>())),
-                 "An LSTM's steps wait for one another, so its time is far from its operation count; attention's crossing with it lies beyond n = 4d by as much "
+    out.notes = {fmt::format("Measured with {} threads, one sequence, float32. The n × n weights "
+                             "are never stored by fovea::attend; the memory plot shows what "
+                             "storing them would take.",
+                             static_cast<int64_t>(model_->threads.item<double>())),
+                 "An LSTM's steps wait for one another, so its time is far from its operation "
+                 "count; attention's crossing with it lies beyond n = 4d by as much "
                  "as the LSTM's speed falls short of attention's."};
     return {out};
   }
 
  private:
   double operations(size_t layer, int64_t length) const {
-    const auto n = static_cast<double>(length), d = static_cast<double>(setting_.options.integer("d"));
-    return layer == 0   ? attention_operations(n, d)
-           : layer == 1 ? lstm_operations(n, d)
-                        : convolution_operations(n, d, static_cast<double>(setting_.options.integer("k")));
+    const auto n = static_cast<double>(length),
+               d = static_cast<double>(setting_.options.integer("d"));
+    return layer == 0 ? attention_operations(n, d)
+           : layer == 1
+               ? lstm_operations(n, d)
+               : convolution_operations(n, d, static_cast<double>(setting_.options.integer("k")));
   }
   // The exponent of n between the two largest lengths: 2 for attention, 1 for the others.
   double growth(int64_t layer) const {
     const int64_t last = static_cast<int64_t>(sizes_.size()) - 1;
-    return std::log2(model_->seconds[layer][last].item<double>() / model_->seconds[layer][last - 1].item<double>());
+    return std::log2(model_->seconds[layer][last].item<double>() /
+                     model_->seconds[layer][last - 1].item<double>());
   }
 
   const Setting setting_;
@@ -212,23 +242,38 @@ const Registration registered{{
     .info = {.name = "cost",
              .number = 34,
              .title = "What attention costs",
-             .idea = "Attention compares every item with every other: 4n²d operations, and any two items are one step apart. A recurrent layer takes 16nd² and "
-                     "passes a message along n steps. Counting operations, attention is the cheaper while n is below 4d.\n\nOn a machine the crossing lies elsewhere, "
-                     "because the steps of a recurrence must wait for one another while attention is two large products. This system measures both.",
+             .idea = "Attention compares every item with every other: 4n²d operations, and any two "
+                     "items are one step apart. A recurrent layer takes 16nd² and "
+                     "passes a message along n steps. Counting operations, attention is the "
+                     "cheaper while n is below 4d.\n\nOn a machine the crossing lies elsewhere, "
+                     "because the steps of a recurrence must wait for one another while attention "
+                     "is two large products. This system measures both.",
              .paper = "Vaswani et al. 2017, Table 1",
-             .equation = "<math display=\"block\"><mn>4</mn><msup><mi>n</mi><mn>2</mn></msup><mi>d</mi><mo>&lt;</mo><mn>16</mn><mi>n</mi><msup><mi>d</mi><mn>2</mn></msup><mo>⇔</mo><mi>n</mi><mo>&lt;</mo><mn>4</mn><mi>d</mi></math>",
+             .equation = "<math "
+                         "display=\"block\"><mn>4</mn><msup><mi>n</mi><mn>2</mn></msup><mi>d</"
+                         "mi><mo>&lt;</mo><mn>16</mn><mi>n</mi><msup><mi>d</mi><mn>2</mn></"
+                         "msup><mo>⇔</mo><mi>n</mi><mo>&lt;</mo><mn>4</mn><mi>d</mi></math>",
              .equation_text = "4 n² d < 16 n d²  when  n < 4 d",
-             .code = "auto o = fovea::attend(x, x, x);  // [1, 1, n, d]; the n × n weights are never stored",
-             .triple = {.query = "x", .key = "x", .value = "x", .score = "scaled dot", .normaliser = "softmax", .structure = "all"},
+             .code = "auto o = fovea::attend(x, x, x);  // [1, 1, n, d]; the n × n weights are "
+                     "never stored",
+             .triple = {.query = "x",
+                        .key = "x",
+                        .value = "x",
+                        .score = "scaled dot",
+                        .normaliser = "softmax",
+                        .structure = "all"},
              .formats = {"none: it measures this machine"},
-             .expect = "at n = d = 1000: 4·10⁹ operations for attention, 16·10⁹ for an LSTM; predicted crossing n = 4d"},
+             .expect = "at n = d = 1000: 4·10⁹ operations for attention, 16·10⁹ for an LSTM; "
+                       "predicted crossing n = 4d"},
     .options = {Option("d", 64, "width").between(1, 4096),
                 Option("k", 3, "width of the convolution's kernel, odd").between(1, 31),
                 Option("smallest", 32, "length n to start from").between(1, 65536),
                 Option("largest", 4096, "length n to end with, by doubling").between(2, 65536),
                 Option("seconds", 0.2, "spent on each measurement").between(0, 60)},
     .tour = {"largest=2048", "seconds=0.05"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<Cost>(setting); },
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+      return std::make_unique<Cost>(setting);
+    },
 }};
 
 }  // namespace

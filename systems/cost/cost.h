@@ -3,9 +3,13 @@
 
 namespace fovea::systems::cost {
 
-inline double attention_operations(double n, double d) { return 4 * n * n * d; }        // Q Kᵀ and A V
-inline double projection_operations(double n, double d) { return 8 * n * d * d; }       // W^Q, W^K, W^V, W^O: what the line above leaves out
-inline double lstm_operations(double n, double d) { return 16 * n * d * d; }            // eight matrices a step
+inline double attention_operations(double n, double d) { return 4 * n * n * d; }  // Q Kᵀ and A V
+inline double projection_operations(double n, double d) {
+  return 8 * n * d * d;
+}  // W^Q, W^K, W^V, W^O: what the line above leaves out
+inline double lstm_operations(double n, double d) {
+  return 16 * n * d * d;
+}  // eight matrices a step
 inline double convolution_operations(double n, double d, double k) { return 2 * k * n * d * d; }
 // Attention without its projections costs less than an LSTM below this n.
 inline double predicted_crossing(double d) { return 4 * d; }

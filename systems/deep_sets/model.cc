@@ -16,7 +16,8 @@ torch::Tensor sum_of(const torch::Tensor& values, const torch::Tensor& offsets) 
   return pooling::pool("sum", values.to(torch::kFloat64), offsets).to(values.scalar_type());
 }
 
-Equivariant::Equivariant(int64_t inputs, int64_t outputs, std::string pool) : pool_(std::move(pool)) {
+Equivariant::Equivariant(int64_t inputs, int64_t outputs, std::string pool)
+    : pool_(std::move(pool)) {
   lambda_ = register_module("lambda", Linear(inputs, outputs));
   gamma_ = register_module("gamma", Linear(LinearOptions(inputs, outputs).bias(false)));
 }
@@ -26,7 +27,8 @@ torch::Tensor Equivariant::forward(const torch::Tensor& x, const torch::Tensor& 
   return torch::tanh(lambda_(x) - whole.index_select(0, data::owners(offsets)));
 }
 
-DigitFeatures::DigitFeatures(int64_t side, int64_t filters, int64_t width) : side_(side), width_(width) {
+DigitFeatures::DigitFeatures(int64_t side, int64_t filters, int64_t width)
+    : side_(side), width_(width) {
   const auto after_pool = [](int64_t s) { return (s - 4) / 2; };
   const int64_t left = after_pool(after_pool(side));
   TORCH_CHECK(left >= 1, "side: ", side, ", expected at least 16");
@@ -45,41 +47,59 @@ torch::Tensor DigitFeatures::forward(const torch::Tensor& pictures) {
 }
 
 DigitSum::DigitSum(const Shape& shape) : shape_(shape) {
-  phi_ = register_module("phi", std::make_shared<DigitFeatures>(shape.side, shape.filters, shape.width));
+  phi_ = register_module("phi",
+                         std::make_shared<DigitFeatures>(shape.side, shape.filters, shape.width));
   if (shape.rho == "mlp") rho1_ = register_module("rho1", Linear(shape.width, shape.width));
   rho2_ = register_module("rho2", Linear(LinearOptions(shape.width, 1).bias(shape.rho == "mlp")));
   if (shape.rho == "linear") {
-    // Starts at the mean digit for each element; from zero, the features would first all saturate to reach the scale of sums.
+    // Starts at the mean digit for each element; from zero, the features would first all saturate
+    // to reach the scale of sums.
     const torch::NoGradGuard guard;
     const double each = 4.5 / static_cast<double>(shape.width);
     rho2_->weight.copy_(each + 2 * each * torch::randn_like(rho2_->weight));
     rho2_->weight.add_(each - rho2_->weight.mean());
   }
-  gru_ = register_module("gru", nn::Recurrent(nn::RecurrentOptions{.input = shape.width, .width = shape.recurrent, .bidirectional = false}));
+  gru_ = register_module(
+      "gru", nn::Recurrent(nn::RecurrentOptions{
+                 .input = shape.width, .width = shape.recurrent, .bidirectional = false}));
   read_ = register_module("read", Linear(shape.recurrent, 1));
 }
 
-// tanh features are centred: φ + 1 counts from nothing, so that the empty set sums to zero and each element adds its own part.
-torch::Tensor DigitSum::rho(const torch::Tensor& pooled) { return rho2_(rho1_ ? torch::relu(rho1_(pooled)) : pooled).squeeze(-1); }
+// tanh features are centred: φ + 1 counts from nothing, so that the empty set sums to zero and each
+// element adds its own part.
+torch::Tensor DigitSum::rho(const torch::Tensor& pooled) {
+  return rho2_(rho1_ ? torch::relu(rho1_(pooled)) : pooled).squeeze(-1);
+}
 
-torch::Tensor DigitSum::sums(const torch::Tensor& features, const torch::Tensor& offsets) { return rho(sum_of(features + 1, offsets)); }
+torch::Tensor DigitSum::sums(const torch::Tensor& features, const torch::Tensor& offsets) {
+  return rho(sum_of(features + 1, offsets));
+}
 
 torch::Tensor DigitSum::gru_sums(const torch::Tensor& features, const torch::Tensor& offsets) {
   const torch::Tensor ends = offsets.to(torch::kInt64), lengths = ends.diff();
   const int64_t longest = lengths.numel() ? lengths.max().item<int64_t>() : 0;
   if (longest == 0) return torch::zeros({lengths.numel()}, features.options());
-  // A padded step reads some element and is never looked at: packed sequences end where the set does.
+  // A padded step reads some element and is never looked at: packed sequences end where the set
+  // does.
   const torch::Tensor steps = torch::arange(longest, ends.options()).unsqueeze(0);
-  const torch::Tensor index = (ends.slice(0, 0, -1).unsqueeze(1) + torch::minimum(steps, (lengths.unsqueeze(1) - 1).clamp_min(0))).clamp_max(features.size(0) - 1);
-  const torch::Tensor padded = features.index_select(0, index.flatten()).view({lengths.numel(), longest, -1});
+  const torch::Tensor index = (ends.slice(0, 0, -1).unsqueeze(1) +
+                               torch::minimum(steps, (lengths.unsqueeze(1) - 1).clamp_min(0)))
+                                  .clamp_max(features.size(0) - 1);
+  const torch::Tensor padded =
+      features.index_select(0, index.flatten()).view({lengths.numel(), longest, -1});
   return read_(gru_->forward(padded, lengths.clamp_min(1)).forward).squeeze(-1);
 }
 
-torch::Tensor DigitSum::contributions(const torch::Tensor& features) { return rho(features + 1) - rho(torch::zeros_like(features)); }
+torch::Tensor DigitSum::contributions(const torch::Tensor& features) {
+  return rho(features + 1) - rho(torch::zeros_like(features));
+}
 
-CloudClassifier::CloudClassifier(int64_t width, int64_t classes, const std::string& pool, double dropout) : dropout_(dropout) {
+CloudClassifier::CloudClassifier(int64_t width, int64_t classes, const std::string& pool,
+                                 double dropout)
+    : dropout_(dropout) {
   for (int64_t i = 0; i < 3; ++i)
-    layers_.push_back(register_module(fmt::format("layer{}", i + 1), std::make_shared<Equivariant>(i ? width : 3, width, pool)));
+    layers_.push_back(register_module(fmt::format("layer{}", i + 1),
+                                      std::make_shared<Equivariant>(i ? width : 3, width, pool)));
   hidden_ = register_module("hidden", Linear(width, width));
   out_ = register_module("out", Linear(width, classes));
 }
@@ -91,7 +111,8 @@ torch::Tensor CloudClassifier::points(const data::Packed& clouds) {
 }
 
 torch::Tensor CloudClassifier::forward(const data::Packed& clouds) {
-  const torch::Tensor pooled = torch::dropout(pooling::pool("max", points(clouds), clouds.offsets), dropout_, is_training());
+  const torch::Tensor pooled =
+      torch::dropout(pooling::pool("max", points(clouds), clouds.offsets), dropout_, is_training());
   return out_(torch::dropout(torch::tanh(hidden_(pooled)), dropout_, is_training()));
 }
 

@@ -17,20 +17,23 @@
 
 namespace fovea::systems::deep_sets {
 
-// The sum of each set's elements, in double: a float sum would depend on the order. values [total, width] -> [sets, width].
+// The sum of each set's elements, in double: a float sum would depend on the order. values [total,
+// width] -> [sets, width].
 torch::Tensor sum_of(const torch::Tensor& values, const torch::Tensor& offsets);
 
 class Equivariant : public torch::nn::Module {
  public:
   Equivariant(int64_t inputs, int64_t outputs, std::string pool);
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& offsets);  // [total, inputs] -> [total, outputs]
+  torch::Tensor forward(const torch::Tensor& x,
+                        const torch::Tensor& offsets);  // [total, inputs] -> [total, outputs]
 
  private:
   const std::string pool_;
   torch::nn::Linear lambda_{nullptr}, gamma_{nullptr};
 };
 
-// φ of a digit: two convolutions and two layers, the last of which saturates, so that what is summed is nearly discrete.
+// φ of a digit: two convolutions and two layers, the last of which saturates, so that what is
+// summed is nearly discrete.
 class DigitFeatures : public torch::nn::Module {
  public:
   DigitFeatures(int64_t side, int64_t filters, int64_t width);

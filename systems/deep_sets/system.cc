@@ -6,39 +6,69 @@ namespace fovea::systems::deep_sets {
 namespace {
 
 const Registration registered{{
-    .info = {.name = "deep-sets",
-             .number = 3,
-             .title = "Deep Sets",
-             .idea = "A function of a set must not care in which order the elements come. Every such function has one form: give each element features of its own, add them up, and work "
-                     "on the sum. It is attention with a constant score and no normaliser.\n\nTrained to add up to ten handwritten digits, it goes on adding when there are fifty; a recurrent network "
-                     "that reads the same features one after another does not. Equivariant layers, which answer for each element while seeing the whole set, tell solids apart by their points.",
-             .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
-             .equation = "<math display=\"block\"><mi>f</mi><mo>(</mo><mi>X</mi><mo>)</mo><mo>=</mo><mi>ρ</mi><mo>(</mo><munder><mo>∑</mo><mrow><mi>x</mi><mo>∈</mo><mi>X</mi></mrow></munder>"
-                         "<mi>φ</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>)</mo><mo>,</mo><mspace width=\"1em\"/><mi>g</mi><mo>(</mo><mi>X</mi><mi>Λ</mi><mo>−</mo><mn>1</mn><mtext>pool</mtext><mo>(</mo><mi>X</mi>"
-                         "<mo>)</mo><mi>Γ</mi><mo>)</mo></math>",
-             .equation_text = "f(X) = ρ(sum_x φ(x));  equivariant layer g(X Λ − 1·pool(X) Γ)",
-             .code = "auto sum = fovea::attend(blank, phi, phi,\n"
-                     "                         {.score = fovea::Constant{}, .normaliser = fovea::Unnormalised{},\n"
-                     "                          .structure = fovea::Ragged{one_each, offsets}});\n"
-                     "auto answer = rho(sum);",
-             .triple = {.query = "none", .key = "none", .value = "φ(x)", .score = "constant", .normaliser = "none (sum); argmax in equivariant layers", .structure = "set"},
-             .formats = {"generated: sums of drawn digits (task=digits), clouds of eight solids (task=solids)", "task=digits: MNIST's folder",
-                         "task=solids: CSV bag,label,x,y,z, a cloud for each bag"},
-             .expect = "digit sums learned on up to 10: 80–90 % exact at 10, 35–60 % at 50, the GRU near 0; solids 95 % or more"},
-    .options = {Option("task", "digits", "sums of digits, or clouds of points on solids").among({"digits", "solids"}),
+    .info =
+        {.name = "deep-sets",
+         .number = 3,
+         .title = "Deep Sets",
+         .idea =
+             "A function of a set must not care in which order the elements come. Every such "
+             "function has one form: give each element features of its own, add them up, and work "
+             "on the sum. It is attention with a constant score and no normaliser.\n\nTrained to "
+             "add up to ten handwritten digits, it goes on adding when there are fifty; a "
+             "recurrent network "
+             "that reads the same features one after another does not. Equivariant layers, which "
+             "answer for each element while seeing the whole set, tell solids apart by their "
+             "points.",
+         .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
+         .equation =
+             "<math "
+             "display=\"block\"><mi>f</mi><mo>(</mo><mi>X</mi><mo>)</mo><mo>=</mo><mi>ρ</mi><mo>(</"
+             "mo><munder><mo>∑</mo><mrow><mi>x</mi><mo>∈</mo><mi>X</mi></mrow></munder>"
+             "<mi>φ</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>)</mo><mo>,</mo><mspace "
+             "width=\"1em\"/><mi>g</mi><mo>(</mo><mi>X</mi><mi>Λ</mi><mo>−</mo><mn>1</"
+             "mn><mtext>pool</mtext><mo>(</mo><mi>X</mi>"
+             "<mo>)</mo><mi>Γ</mi><mo>)</mo></math>",
+         .equation_text = "f(X) = ρ(sum_x φ(x));  equivariant layer g(X Λ − 1·pool(X) Γ)",
+         .code = "auto sum = fovea::attend(blank, phi, phi,\n"
+                 "                         {.score = fovea::Constant{}, .normaliser = "
+                 "fovea::Unnormalised{},\n"
+                 "                          .structure = fovea::Ragged{one_each, offsets}});\n"
+                 "auto answer = rho(sum);",
+         .triple = {.query = "none",
+                    .key = "none",
+                    .value = "φ(x)",
+                    .score = "constant",
+                    .normaliser = "none (sum); argmax in equivariant layers",
+                    .structure = "set"},
+         .formats =
+             {"generated: sums of drawn digits (task=digits), clouds of eight solids (task=solids)",
+              "task=digits: MNIST's folder",
+              "task=solids: CSV bag,label,x,y,z, a cloud for each bag"},
+         .expect = "digit sums learned on up to 10: 80–90 % exact at 10, 35–60 % at 50, the GRU "
+                   "near 0; solids 95 % or more"},
+    .options = {Option("task", "digits", "sums of digits, or clouds of points on solids")
+                    .among({"digits", "solids"}),
                 Option("sets", 20000, "digits: training sets").between(10, 10000000),
                 Option("largest", 10, "digits: largest training set").between(1, 1000),
                 Option("filters", 16, "digits: of the first convolution").between(1, 256),
                 Option("width", 32, "digits: of φ(x)").between(1, 1024),
-                Option("rho", "linear", "digits: ρ; a linear one keeps adding beyond what it has seen").among({"linear", "mlp"}),
+                Option("rho", "linear",
+                       "digits: ρ; a linear one keeps adding beyond what it has seen")
+                    .among({"linear", "mlp"}),
                 Option("points", 100, "solids: points of a cloud").between(1, 100000),
                 Option("cloud_width", 64, "solids: of the equivariant layers").between(1, 1024),
                 Option("pool", "max", "solids: of the equivariant layers").among({"max", "mean"}),
                 Option("dropout", 0.2, "solids: before the last two layers").between(0, 0.95)},
-    .recipe = train::Recipe{.epochs = 8, .batch = 16, .optimiser = "adam", .rate = 1e-3, .schedule = "cosine", .monitor = "loss"},
+    .recipe = train::Recipe{.epochs = 8,
+                            .batch = 16,
+                            .optimiser = "adam",
+                            .rate = 1e-3,
+                            .schedule = "cosine",
+                            .monitor = "loss"},
     .tour = {"epochs=3", "sets=3500", "filters=8", "batch=8", "rate=0.002"},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return setting.options.text("task") == "solids" ? make_solids(setting) : make_digit_sums(setting);
+      return setting.options.text("task") == "solids" ? make_solids(setting)
+                                                      : make_digit_sums(setting);
     },
 }};
 

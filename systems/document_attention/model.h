@@ -1,4 +1,5 @@
-// An LSTM reads the words; an aspect asks which of its states matter (Wang et al. 2016, AT- and ATAE-LSTM):
+// An LSTM reads the words; an aspect asks which of its states matter (Wang et al. 2016, AT- and
+// ATAE-LSTM):
 //   e_i = wᵀtanh([W_h h_i; W_v v]),  r = Σ_i softmax_i(e) h_i,  h* = tanh(W_p r + W_x h_n)
 #pragma once
 
@@ -10,8 +11,12 @@
 
 namespace fovea::systems {
 
-enum class AspectUse { kBlind, kAt, kAtae };  // not at all; in the score; in the score and beside every word
-enum class AspectScore { kConcat, kSum };     // tanh([W_h h; W_v v]), the paper's; tanh(W_h h + W_v v)
+enum class AspectUse {
+  kBlind,
+  kAt,
+  kAtae
+};  // not at all; in the score; in the score and beside every word
+enum class AspectScore { kConcat, kSum };  // tanh([W_h h; W_v v]), the paper's; tanh(W_h h + W_v v)
 
 class DocumentAttentionModel : public text::Model {
  public:
@@ -32,14 +37,16 @@ class DocumentAttentionModel : public text::Model {
   text::Embedding embedding{nullptr};
 
  private:
-  // v [documents, aspect_width]: the aspect's vector; a learned constant where none is asked about; zero where it is unknown.
+  // v [documents, aspect_width]: the aspect's vector; a learned constant where none is asked about;
+  // zero where it is unknown.
   at::Tensor aspect(const text::Batch& batch);
 
   Config config_;
   text::Embedding aspects_{nullptr};
   at::Tensor no_aspect_, score_;  // [aspect_width], w
   nn::Recurrent encoder_{nullptr};
-  torch::nn::Linear key_{nullptr}, query_{nullptr}, from_mixed_{nullptr}, from_last_{nullptr}, output_{nullptr};
+  torch::nn::Linear key_{nullptr}, query_{nullptr}, from_mixed_{nullptr}, from_last_{nullptr},
+      output_{nullptr};
 };
 
 }  // namespace fovea::systems

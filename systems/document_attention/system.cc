@@ -11,17 +11,20 @@ namespace {
 
 std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
   const std::string& use = o.text("aspect");
-  DocumentAttentionModel::Config config{.embedding = known.embedding,
-                                        .classes = known.classes,
-                                        .aspects = known.aspects,
-                                        .aspect_width = o.integer("aspect_width"),
-                                        .width = o.integer("hidden"),
-                                        .use = use == "atae" ? AspectUse::kAtae : use == "at" ? AspectUse::kAt : AspectUse::kBlind,
-                                        .score = o.text("score") == "sum" ? AspectScore::kSum : AspectScore::kConcat,
-                                        .normaliser_name = o.text("normaliser"),
-                                        .dropout = o.number("dropout"),
-                                        .forgetting = o.number("forgetting"),
-                                        .last_forgetting = o.number("last_forgetting")};
+  DocumentAttentionModel::Config config{
+      .embedding = known.embedding,
+      .classes = known.classes,
+      .aspects = known.aspects,
+      .aspect_width = o.integer("aspect_width"),
+      .width = o.integer("hidden"),
+      .use = use == "atae" ? AspectUse::kAtae
+             : use == "at" ? AspectUse::kAt
+                           : AspectUse::kBlind,
+      .score = o.text("score") == "sum" ? AspectScore::kSum : AspectScore::kConcat,
+      .normaliser_name = o.text("normaliser"),
+      .dropout = o.number("dropout"),
+      .forgetting = o.number("forgetting"),
+      .last_forgetting = o.number("last_forgetting")};
   config.normaliser = translate::normaliser_named(config.normaliser_name);
   return std::make_shared<DocumentAttentionModel>(config);
 }
@@ -31,16 +34,19 @@ std::vector<explain::Explanation> pictures(text::TextTask& task) {
   const text::Corpus corpus = text::generate_aspects(7);
   for (const text::Document& document : corpus.documents) {
     if (!document.mixed) continue;
-    const std::vector<std::string> words = text::tokeniser_named("spaces")->split(document.texts[0]);
+    const std::vector<std::string> words =
+        text::tokeniser_named("spaces")->split(document.texts[0]);
     if (!task.vocabulary().has(words[1])) return {};  // the run read other text
     explain::Explanation both;
     std::string outcome;
-    for (const size_t place : {size_t{1}, size_t{6}}) {  // "the FOOD was great but the SERVICE was …"
+    for (const size_t place :
+         {size_t{1}, size_t{6}}) {  // "the FOOD was great but the SERVICE was …"
       text::Document asked = document;
       asked.aspect = words[place];
       asked.label.clear();
       asked.truth_words.clear();
-      explain::Explanation one = task.picture(asked, "Toggle the aspect: the same sentence, asked twice");
+      explain::Explanation one =
+          task.picture(asked, "Toggle the aspect: the same sentence, asked twice");
       outcome += fmt::format("{}{}: {}", outcome.empty() ? "" : "; ", asked.aspect, one.outcome);
       if (place == 1) {
         both = std::move(one);
@@ -60,44 +66,83 @@ std::vector<explain::Explanation> pictures(text::TextTask& task) {
 
 std::vector<Option> options() {
   std::vector<Option> all = text::task_options({.width = 50});
-  all.push_back(Option("generator", "aspects", "generated text when no --data is given").among({"aspects"}));
-  all.push_back(Option("aspect", "atae", "at: the aspect is in the score; atae: beside every word too; blind: nowhere").among({"atae", "at", "blind"}));
-  all.push_back(Option("score", "concat", "concat: tanh([W h; V v]), the paper's; sum: tanh(W h + V v)").among({"concat", "sum"}));
+  all.push_back(
+      Option("generator", "aspects", "generated text when no --data is given").among({"aspects"}));
+  all.push_back(
+      Option("aspect", "atae",
+             "at: the aspect is in the score; atae: beside every word too; blind: nowhere")
+          .among({"atae", "at", "blind"}));
+  all.push_back(
+      Option("score", "concat", "concat: tanh([W h; V v]), the paper's; sum: tanh(W h + V v)")
+          .among({"concat", "sum"}));
   all.push_back(Option("aspect_width", 50, "of an aspect's vector").between(1, 4096));
   all.push_back(Option("hidden", 64, "of the LSTM").between(1, 4096));
   all.push_back(translate::normaliser_option());
-  all.push_back(Option("forgetting", 0.15, "chance that the LSTM, in training, reads afresh from a word on: weights then go to where a thing was read").between(0, 0.9));
-  all.push_back(Option("last_forgetting", 0.15, "chance that h_n, in training, is missing: the weighted states must then answer alone").between(0, 1));
+  all.push_back(Option("forgetting", 0.15,
+                       "chance that the LSTM, in training, reads afresh from a word on: weights "
+                       "then go to where a thing was read")
+                    .between(0, 0.9));
+  all.push_back(
+      Option("last_forgetting", 0.15,
+             "chance that h_n, in training, is missing: the weighted states must then answer alone")
+          .between(0, 1));
   return all;
 }
 
 const Registration registered{System{
-    .info = {.name = "document-attention",
-             .number = 11,
-             .title = "Document attention",
-             .idea = "\"The food was great but the service was slow\" is good or bad depending on what you ask about. An LSTM reads the sentence; the aspect asked about scores "
-                     "its states; their weighted sum answers.\n\nIn the paper's score the aspect's half adds the same number to every word and falls out of the softmax: it is the "
-                     "aspect beside every word at the LSTM's input (ATAE) that turns the weights. `score=sum` mixes the two inside the tanh, and then the score alone can do it.",
-             .paper = "Wang, Huang, Zhu & Zhao 2016, Attention-based LSTM for Aspect-level Sentiment Classification",
-             .equation = "<math display=\"block\"><mi>r</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></munder><msub><mi>softmax</mi><mi>i</mi></msub><mo>(</mo><msup><mi>w</mi><mo>⊤</mo></msup>"
-                         "<mi>tanh</mi><mo>[</mo><msub><mi>W</mi><mi>h</mi></msub><msub><mi>h</mi><mi>i</mi></msub><mo>;</mo><msub><mi>W</mi><mi>v</mi></msub><mi>v</mi><mo>]</mo><mo>)</mo>"
-                         "<mspace width=\"0.2em\"/><msub><mi>h</mi><mi>i</mi></msub><mo>,</mo><mspace width=\"1em\"/><msup><mi>h</mi><mo>*</mo></msup><mo>=</mo><mi>tanh</mi><mo>(</mo>"
-                         "<msub><mi>W</mi><mi>p</mi></msub><mi>r</mi><mo>+</mo><msub><mi>W</mi><mi>x</mi></msub><msub><mi>h</mi><mi>n</mi></msub><mo>)</mo></math>",
-             .equation_text = "r = sum_i softmax_i(w' tanh([W_h h_i; W_v v])) h_i;  h* = tanh(W_p r + W_x h_n)",
-             .code = "auto r = fovea::attend(W_v(v), W_h(h), h, {.score = fovea::Additive{w}, .structure = fovea::Ragged{one_each, offsets}});",
-             .triple = {"aspect v", "LSTM state h_i", "h_i", "additive", "softmax", "sentence"},
-             .formats = {"generated: two aspects, asked about one", "label<TAB>aspect<TAB>text (columns=label,aspect,text)", "label<TAB>text without aspects, JSON Lines",
-                         "predict: text, or aspect<TAB>text"},
-             .expect = "generated aspects: 99 %, the largest weight in the clause asked about 9 times in 10; blind 50 to 55 % on mixed sentences"},
+    .info =
+        {.name = "document-attention",
+         .number = 11,
+         .title = "Document attention",
+         .idea = "\"The food was great but the service was slow\" is good or bad depending on what "
+                 "you ask about. An LSTM reads the sentence; the aspect asked about scores "
+                 "its states; their weighted sum answers.\n\nIn the paper's score the aspect's "
+                 "half adds the same number to every word and falls out of the softmax: it is the "
+                 "aspect beside every word at the LSTM's input (ATAE) that turns the weights. "
+                 "`score=sum` mixes the two inside the tanh, and then the score alone can do it.",
+         .paper = "Wang, Huang, Zhu & Zhao 2016, Attention-based LSTM for Aspect-level Sentiment "
+                  "Classification",
+         .equation =
+             "<math "
+             "display=\"block\"><mi>r</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></"
+             "munder><msub><mi>softmax</mi><mi>i</mi></msub><mo>(</mo><msup><mi>w</mi><mo>⊤</mo></"
+             "msup>"
+             "<mi>tanh</mi><mo>[</mo><msub><mi>W</mi><mi>h</mi></msub><msub><mi>h</mi><mi>i</mi></"
+             "msub><mo>;</mo><msub><mi>W</mi><mi>v</mi></msub><mi>v</mi><mo>]</mo><mo>)</mo>"
+             "<mspace width=\"0.2em\"/><msub><mi>h</mi><mi>i</mi></msub><mo>,</mo><mspace "
+             "width=\"1em\"/><msup><mi>h</mi><mo>*</mo></msup><mo>=</mo><mi>tanh</mi><mo>(</mo>"
+             "<msub><mi>W</mi><mi>p</mi></msub><mi>r</mi><mo>+</mo><msub><mi>W</mi><mi>x</mi></"
+             "msub><msub><mi>h</mi><mi>n</mi></msub><mo>)</mo></math>",
+         .equation_text =
+             "r = sum_i softmax_i(w' tanh([W_h h_i; W_v v])) h_i;  h* = tanh(W_p r + W_x h_n)",
+         .code = "auto r = fovea::attend(W_v(v), W_h(h), h, {.score = fovea::Additive{w}, "
+                 ".structure = fovea::Ragged{one_each, offsets}});",
+         .triple = {"aspect v", "LSTM state h_i", "h_i", "additive", "softmax", "sentence"},
+         .formats = {"generated: two aspects, asked about one",
+                     "label<TAB>aspect<TAB>text (columns=label,aspect,text)",
+                     "label<TAB>text without aspects, JSON Lines",
+                     "predict: text, or aspect<TAB>text"},
+         .expect = "generated aspects: 99 %, the largest weight in the clause asked about 9 times "
+                   "in 10; blind 50 to 55 % on mixed sentences"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 16, .batch = 50, .rate = 1e-2, .schedule = "cosine", .clip = 5.0, .patience = 4, .monitor = "loss"},
+    .recipe = train::Recipe{.epochs = 16,
+                            .batch = 50,
+                            .rate = 1e-2,
+                            .schedule = "cosine",
+                            .clip = 5.0,
+                            .patience = 4,
+                            .monitor = "loss"},
     .tour = {},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return std::make_unique<text::TextTask>(setting, text::Parts{.aspects = true,
-                                                                   .generators = {{"aspects", text::generate_aspects}},
-                                                                   .model = make,
-                                                                   .embedding = [](text::Model& model) { return dynamic_cast<DocumentAttentionModel&>(model).embedding; },
-                                                                   .more = pictures});
+      return std::make_unique<text::TextTask>(
+          setting, text::Parts{.aspects = true,
+                               .generators = {{"aspects", text::generate_aspects}},
+                               .model = make,
+                               .embedding =
+                                   [](text::Model& model) {
+                                     return dynamic_cast<DocumentAttentionModel&>(model).embedding;
+                                   },
+                               .more = pictures});
     },
 }};
 

@@ -18,19 +18,23 @@ FixedAttentionModel::FixedAttentionModel(const Config& config) : config_(config)
   const int64_t d = config.embedding.width;
   embedding = register_module("embedding", text::Embedding(config.embedding));
   if (config.context_heads > 0) {
-    if (d % config.context_heads != 0) throw InvalidArgument(fmt::format("width: {}, expected a multiple of the {} heads of context", d, config.context_heads));
+    if (d % config.context_heads != 0)
+      throw InvalidArgument(fmt::format("width: {}, expected a multiple of the {} heads of context",
+                                        d, config.context_heads));
     in_ = register_module("in_proj", Linear(d, 3 * d));
     out_ = register_module("out_proj", Linear(d, d));
     feed1_ = register_module("linear1", Linear(d, 2 * d));
     feed2_ = register_module("linear2", Linear(2 * d, d));
     norm1_ = register_module("norm1", LayerNorm(LayerNormOptions({d})));
     norm2_ = register_module("norm2", LayerNorm(LayerNormOptions({d})));
-    positions_ = register_parameter("positions", at::randn({2 * config.context_reach + 1, d / config.context_heads}) * 0.3);
+    positions_ = register_parameter(
+        "positions", at::randn({2 * config.context_reach + 1, d / config.context_heads}) * 0.3);
   }
   const int64_t e = config.score == FixedScore::kMlp ? config.hidden : d;
   if (config.score == FixedScore::kMlp) key_ = register_module("key", Linear(d, config.hidden));
   // Drawn apart: equal θ would stay equal, and give R copies of one map.
-  theta = register_parameter("theta", at::randn({config.queries, e}) / std::sqrt(static_cast<double>(e)));
+  theta = register_parameter("theta",
+                             at::randn({config.queries, e}) / std::sqrt(static_cast<double>(e)));
   answer_ = register_module("output", Linear(config.queries * d, config.classes));
 }
 
@@ -38,15 +42,21 @@ at::Tensor FixedAttentionModel::context(const at::Tensor& x, const at::Tensor& b
   const int64_t heads = config_.context_heads, d = x.size(1);
   const auto parts = in_(x).view({-1, 3, heads, d / heads}).unbind(1);
   const Score score = Score(Dot{}).relative(positions_, at::Tensor(), config_.context_reach);
-  const at::Tensor seen = attend(parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(), {.score = score, .normaliser = Softmax{}, .structure = Ragged{bounds, bounds}});
+  const at::Tensor seen =
+      attend(parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(),
+             {.score = score, .normaliser = Softmax{}, .structure = Ragged{bounds, bounds}});
   const at::Tensor mixed = norm1_(x + out_(seen.reshape({-1, d})));
   return norm2_(mixed + feed2_(at::relu(feed1_(mixed))));
 }
 
-at::Tensor FixedAttentionModel::keys(const at::Tensor& x) { return (key_ ? key_(x) : x).unsqueeze(1); }
+at::Tensor FixedAttentionModel::keys(const at::Tensor& x) {
+  return (key_ ? key_(x) : x).unsqueeze(1);
+}
 
 Choices FixedAttentionModel::choices(const at::Tensor& bounds) const {
-  return {.score = Dot{1.0}, .normaliser = config_.normaliser, .structure = Ragged{data::one_each(bounds.size(0) - 1, bounds.device()), bounds}};
+  return {.score = Dot{1.0},
+          .normaliser = config_.normaliser,
+          .structure = Ragged{data::one_each(bounds.size(0) - 1, bounds.device()), bounds}};
 }
 
 at::Tensor FixedAttentionModel::scores(const at::Tensor& x) {
@@ -64,12 +74,18 @@ text::Answer FixedAttentionModel::answer(const text::Batch& batch, text::Want wa
   // A head for each θ_r; all of them share the words' one head of keys and values.
   const at::Tensor query = theta.unsqueeze(0).expand({items, r, theta.size(1)});
   const Choices how = choices(bounds);
-  const at::Tensor v = attend(query, key, x.unsqueeze(1), how).reshape({items, r * x.size(1)});  // [v_1; …; v_R]
+  const at::Tensor v =
+      attend(query, key, x.unsqueeze(1), how).reshape({items, r * x.size(1)});  // [v_1; …; v_R]
   text::Answer out;
   out.logits = answer_(at::dropout(v, config_.dropout, is_training()));
   if (want == text::Want::kLook) {
-    out.look = {.words = text::packed_weights(query, key, how, bounds), .sentences = {}, .heads = {},
-                .score = key_ ? "MLP θᵀtanh(W x + b)" : "dot θᵀx", .normaliser = config_.normaliser_name, .structure = "sentence", .scale = "1"};
+    out.look = {.words = text::packed_weights(query, key, how, bounds),
+                .sentences = {},
+                .heads = {},
+                .score = key_ ? "MLP θᵀtanh(W x + b)" : "dot θᵀx",
+                .normaliser = config_.normaliser_name,
+                .structure = "sentence",
+                .scale = "1"};
     for (int64_t i = 1; i <= r; ++i) out.look.heads.push_back(fmt::format("θ{}", i));
   }
   return out;

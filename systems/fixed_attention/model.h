@@ -1,4 +1,5 @@
-// R learned queries look at a set of words: v_r = Σ_i a_ri x_i, each θ_r normalised on its own, output [v_1; …; v_R].
+// R learned queries look at a set of words: v_r = Σ_i a_ri x_i, each θ_r normalised on its own,
+// output [v_1; …; v_R].
 #pragma once
 
 #include <torch/nn.h>
@@ -20,7 +21,8 @@ class FixedAttentionModel : public text::Model {
     int64_t hidden = 50;  // of the MLP score θᵀtanh(W x + b)
     Normaliser normaliser = Softmax{};
     std::string normaliser_name = "softmax";
-    int64_t context_heads = 0;  // > 0: a layer of self-attention with relative positions first, so that words know their neighbours
+    int64_t context_heads = 0;  // > 0: a layer of self-attention with relative positions first, so
+                                // that words know their neighbours
     int64_t context_reach = 4;  // positions further apart look the same to it
     double dropout = 0;
   };
@@ -40,7 +42,8 @@ class FixedAttentionModel : public text::Model {
   Choices choices(const at::Tensor& bounds) const;
 
   Config config_;
-  torch::nn::Linear key_{nullptr}, in_{nullptr}, out_{nullptr}, feed1_{nullptr}, feed2_{nullptr}, answer_{nullptr};
+  torch::nn::Linear key_{nullptr}, in_{nullptr}, out_{nullptr}, feed1_{nullptr}, feed2_{nullptr},
+      answer_{nullptr};
   torch::nn::LayerNorm norm1_{nullptr}, norm2_{nullptr};
   at::Tensor positions_;  // [2 reach + 1, width of a head]
 };

@@ -13,16 +13,19 @@ namespace {
 constexpr int64_t kArrowWords = 60;  // most frequent ones, drawn around the arrows
 
 std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
-  FixedAttentionModel::Config config{.embedding = known.embedding,
-                                     .classes = known.classes,
-                                     .queries = o.integer("queries"),
-                                     .score = o.text("score") == "mlp" ? FixedScore::kMlp : FixedScore::kDot,
-                                     .hidden = o.integer("hidden"),
-                                     .normaliser_name = o.text("normaliser"),
-                                     .context_heads = o.text("context") == "self-attention" ? o.integer("heads") : 0,
-                                     .dropout = o.number("dropout")};
-  if (config.normaliser_name == "none") config.normaliser = Unnormalised{};
-  else config.normaliser = translate::normaliser_named(config.normaliser_name);
+  FixedAttentionModel::Config config{
+      .embedding = known.embedding,
+      .classes = known.classes,
+      .queries = o.integer("queries"),
+      .score = o.text("score") == "mlp" ? FixedScore::kMlp : FixedScore::kDot,
+      .hidden = o.integer("hidden"),
+      .normaliser_name = o.text("normaliser"),
+      .context_heads = o.text("context") == "self-attention" ? o.integer("heads") : 0,
+      .dropout = o.number("dropout")};
+  if (config.normaliser_name == "none")
+    config.normaliser = Unnormalised{};
+  else
+    config.normaliser = translate::normaliser_named(config.normaliser_name);
   return std::make_shared<FixedAttentionModel>(config);
 }
 
@@ -30,8 +33,10 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
 explain::Explanation arrows(text::TextTask& task) {
   auto& model = dynamic_cast<FixedAttentionModel&>(task.model());
   const int64_t count = std::min(kArrowWords, task.vocabulary().size() - data::kEos - 1);
-  const at::Tensor words = model.embedding->weight.detach().slice(0, data::kEos + 1, data::kEos + 1 + count);
-  const at::Tensor theta = model.theta.detach() * (words.norm(2, {1}).max() / model.theta.detach().norm(2, {1}).max());
+  const at::Tensor words =
+      model.embedding->weight.detach().slice(0, data::kEos + 1, data::kEos + 1 + count);
+  const at::Tensor theta =
+      model.theta.detach() * (words.norm(2, {1}).max() / model.theta.detach().norm(2, {1}).max());
   const at::Tensor origin = at::zeros({1, words.size(1)}, words.options());
   const at::Tensor places = text::plane(at::cat({words, theta, origin}));
   text::Words names;
@@ -39,7 +44,8 @@ explain::Explanation arrows(text::TextTask& task) {
   explain::Explanation out;
   out.title = "The learned queries θ among the word vectors";
   out.view = explain::View::kCurve;
-  out.score = "dot θᵀx", out.normaliser = task.options().text("normaliser"), out.structure = "sentence", out.scale = "θ drawn as long as the longest word";
+  out.score = "dot θᵀx", out.normaliser = task.options().text("normaliser"),
+  out.structure = "sentence", out.scale = "θ drawn as long as the longest word";
   explain::Plot plot = text::word_plane("Words along an arrow get a large weight", names, places);
   for (int64_t r = 0; r < theta.size(0); ++r) {
     explain::Curve& arrow = plot.curves.emplace_back();
@@ -60,48 +66,77 @@ std::vector<explain::Explanation> pictures(text::TextTask& task) {
     document.texts = {line};
     out.push_back(task.picture(document, fmt::format("\"{}\"", line)));
   }
-  if (task.options().text("score") == "dot" && task.options().text("context") == "none") out.push_back(arrows(task));
+  if (task.options().text("score") == "dot" && task.options().text("context") == "none")
+    out.push_back(arrows(task));
   return out;
 }
 
 std::vector<Option> options() {
   std::vector<Option> all = text::task_options({.width = 50});
-  all.push_back(Option("generator", "negation", "generated text when no --data is given").among({"negation", "reviews"}));
+  all.push_back(Option("generator", "negation", "generated text when no --data is given")
+                    .among({"negation", "reviews"}));
   all.push_back(Option("queries", 4, "R, the learned queries θ").between(1, 256));
   all.push_back(Option("score", "dot", "dot: θᵀx; mlp: θᵀtanh(W x + b)").among({"dot", "mlp"}));
   all.push_back(Option("hidden", 50, "score=mlp: rows of W").between(1, 4096));
-  all.push_back(Option("normaliser", "softmax", "of each θ on its own; none: the scores themselves are the weights").among({"softmax", "none", "sparsemax", "entmax"}));
-  all.push_back(Option("context", "none", "self-attention: a layer with relative positions first, so that words know their neighbours").among({"none", "self-attention"}));
+  all.push_back(Option("normaliser", "softmax",
+                       "of each θ on its own; none: the scores themselves are the weights")
+                    .among({"softmax", "none", "sparsemax", "entmax"}));
+  all.push_back(Option("context", "none",
+                       "self-attention: a layer with relative positions first, so that words know "
+                       "their neighbours")
+                    .among({"none", "self-attention"}));
   all.push_back(Option("heads", 5, "context=self-attention: its heads").between(1, 64));
   return all;
 }
 
 const Registration registered{System{
-    .info = {.name = "fixed-attention",
-             .number = 8,
-             .title = "Fixed attention",
-             .idea = "A sum treats all words alike. Let a learned vector θ score each word instead, and take the words in those shares: the few that matter "
-                     "outweigh the rest. Several θ look for several things, each normalised on its own, and their views stand side by side.\n\nA score depends on the "
-                     "word alone; the other words matter only through the normaliser. So one θ cannot see that \"not\" turns the next adjective round; four do "
-                     "better, because \"not\" can draw the weight to itself; a layer of self-attention in front, which knows neighbours, solves it.",
-             .paper = "classical; compare Lin et al. 2017 (structured self-attentive embedding)",
-             .equation = "<math display=\"block\"><msub><mi>v</mi><mi>r</mi></msub><mo>=</mo><munder><mo>∑</mo><mi>i</mi></munder><msub><mi>softmax</mi><mi>i</mi></msub><mo>(</mo>"
-                         "<msubsup><mi>θ</mi><mi>r</mi><mo>⊤</mo></msubsup><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo><mspace width=\"0.2em\"/><msub><mi>x</mi><mi>i</mi></msub>"
-                         "<mo>,</mo><mspace width=\"1em\"/><mi>o</mi><mo>=</mo><mo>[</mo><msub><mi>v</mi><mn>1</mn></msub><mo>;</mo><mo>…</mo><mo>;</mo><msub><mi>v</mi><mi>R</mi></msub><mo>]</mo></math>",
-             .equation_text = "v_r = sum_i softmax_i(θ_r' x_i) x_i;  o = [v_1; …; v_R]",
-             .code = "auto v = fovea::attend(theta, x, x, {.score = fovea::Dot{1.0}, .normaliser = fovea::Softmax{},\n"
-                     "                                     .structure = fovea::Ragged{one_each, offsets}});  // a head for each θ",
-             .triple = {"learned θ_r", "x_i", "x_i", "dot or MLP", "softmax per θ (none, sparsemax, entmax)", "set"},
-             .formats = {"generated negation", "label<TAB>text, `label text`, JSON Lines", "folder or stem of train.*, dev.*, test.*"},
-             .expect = "negation: R = 1 about 70 %, R = 4 about 78 %, with self-attention 99 %; MR 76 %"},
+    .info =
+        {.name = "fixed-attention",
+         .number = 8,
+         .title = "Fixed attention",
+         .idea = "A sum treats all words alike. Let a learned vector θ score each word instead, "
+                 "and take the words in those shares: the few that matter "
+                 "outweigh the rest. Several θ look for several things, each normalised on its "
+                 "own, and their views stand side by side.\n\nA score depends on the "
+                 "word alone; the other words matter only through the normaliser. So one θ cannot "
+                 "see that \"not\" turns the next adjective round; four do "
+                 "better, because \"not\" can draw the weight to itself; a layer of self-attention "
+                 "in front, which knows neighbours, solves it.",
+         .paper = "classical; compare Lin et al. 2017 (structured self-attentive embedding)",
+         .equation =
+             "<math "
+             "display=\"block\"><msub><mi>v</mi><mi>r</mi></msub><mo>=</mo><munder><mo>∑</"
+             "mo><mi>i</mi></munder><msub><mi>softmax</mi><mi>i</mi></msub><mo>(</mo>"
+             "<msubsup><mi>θ</mi><mi>r</mi><mo>⊤</mo></msubsup><msub><mi>x</mi><mi>i</mi></"
+             "msub><mo>)</mo><mspace width=\"0.2em\"/><msub><mi>x</mi><mi>i</mi></msub>"
+             "<mo>,</mo><mspace "
+             "width=\"1em\"/><mi>o</mi><mo>=</mo><mo>[</mo><msub><mi>v</mi><mn>1</mn></msub><mo>;</"
+             "mo><mo>…</mo><mo>;</mo><msub><mi>v</mi><mi>R</mi></msub><mo>]</mo></math>",
+         .equation_text = "v_r = sum_i softmax_i(θ_r' x_i) x_i;  o = [v_1; …; v_R]",
+         .code = "auto v = fovea::attend(theta, x, x, {.score = fovea::Dot{1.0}, .normaliser = "
+                 "fovea::Softmax{},\n"
+                 "                                     .structure = fovea::Ragged{one_each, "
+                 "offsets}});  // a head for each θ",
+         .triple = {"learned θ_r", "x_i", "x_i", "dot or MLP",
+                    "softmax per θ (none, sparsemax, entmax)", "set"},
+         .formats = {"generated negation", "label<TAB>text, `label text`, JSON Lines",
+                     "folder or stem of train.*, dev.*, test.*"},
+         .expect =
+             "negation: R = 1 about 70 %, R = 4 about 78 %, with self-attention 99 %; MR 76 %"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 40, .batch = 32, .rate = 5e-3, .patience = 15, .monitor = "accuracy"},
+    .recipe =
+        train::Recipe{
+            .epochs = 40, .batch = 32, .rate = 5e-3, .patience = 15, .monitor = "accuracy"},
     .tour = {"epochs=12"},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(
-          setting, text::Parts{.generators = {{"negation", text::generate_negation}, {"reviews", text::generate_reviews}},
+          setting, text::Parts{.generators = {{"negation", text::generate_negation},
+                                              {"reviews", text::generate_reviews}},
                                .model = make,
-                               .embedding = [](text::Model& model) { return dynamic_cast<FixedAttentionModel&>(model).embedding; },
+                               .embedding =
+                                   [](text::Model& model) {
+                                     return dynamic_cast<FixedAttentionModel&>(model).embedding;
+                                   },
                                .more = pictures});
     },
 }};

@@ -1,7 +1,8 @@
 // Graph attention networks, Veličković et al. 2018; GATv2's score, Brody et al. 2022, as an option.
 //
-//   e_ij = LeakyReLU(a1·W h_i + a2·W h_j)      (v2: a·LeakyReLU(W1 h_i + W2 h_j)),  j in N(i) and i itself
-//   h'_i = ELU(sum_j a_ij W h_j),  a_i = softmax(e_i);  heads side by side inside, their mean at the output
+//   e_ij = LeakyReLU(a1·W h_i + a2·W h_j)      (v2: a·LeakyReLU(W1 h_i + W2 h_j)),  j in N(i) and i
+//   itself h'_i = ELU(sum_j a_ij W h_j),  a_i = softmax(e_i);  heads side by side inside, their
+//   mean at the output
 #pragma once
 
 #include <torch/nn/module.h>
@@ -16,16 +17,19 @@
 
 namespace fovea::systems::gat {
 
-// What the network is given: who sees whom, and each node's features, as words (few of many are there) or as numbers.
+// What the network is given: who sees whom, and each node's features, as words (few of many are
+// there) or as numbers.
 struct GraphInput {
-  Graph sees;    // [nodes] x [nodes]
-  Graph words;   // [nodes] x [features]: the words of each node; undefined tensors where `values` has the features
+  Graph sees;   // [nodes] x [nodes]
+  Graph words;  // [nodes] x [features]: the words of each node; undefined tensors where `values`
+                // has the features
   torch::Tensor values;  // [nodes, features]
   int64_t nodes = 0, features = 0;
 
   GraphInput to(torch::Device device) const;
 };
-// Rows of features are divided by their sums (numbers: of absolute values), as the paper does; a row of zeros stays.
+// Rows of features are divided by their sums (numbers: of absolute values), as the paper does; a
+// row of zeros stays.
 GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees);
 
 struct Shape {
@@ -43,8 +47,8 @@ torch::Tensor drop(const torch::Tensor& values, double dropout);
 
 // A layer's input with some of it dropped: numbers, or the words left of each node.
 //
-// Row-normalised words are a uniform attention over the rows of W, and a dropped word is an edge left out: a product with the dense
-// matrix, most of it zeros, is never made.
+// Row-normalised words are a uniform attention over the rows of W, and a dropped word is an edge
+// left out: a product with the dense matrix, most of it zeros, is never made.
 struct Features {
   int64_t nodes = 0, width = 0;
   torch::Tensor values = {};  // [nodes, width], or undefined: words
@@ -52,20 +56,23 @@ struct Features {
   torch::Tensor factor = {};  // [nodes, 1], where words were dropped
 };
 Features features_of(const GraphInput& input, const torch::Tensor& nodes, double dropout);
-torch::Tensor product(const Features& features, const torch::Tensor& weight);  // weight [width, out] -> [nodes, out]
+torch::Tensor product(const Features& features,
+                      const torch::Tensor& weight);  // weight [width, out] -> [nodes, out]
 
 // One layer. Parameters are laid out for the engine: values [nodes, heads, width].
 class Layer : public torch::nn::Module {
  public:
   Layer(int64_t inputs, int64_t heads, int64_t width, const Shape& shape);
 
-  // What attend is given, for the output and for the pictures. `nodes` undefined: the words of `input`.
+  // What attend is given, for the output and for the pictures. `nodes` undefined: the words of
+  // `input`.
   struct Parts {
     torch::Tensor query, key, value;
     Choices choices;
   };
   Parts parts(const GraphInput& input, const torch::Tensor& nodes);
-  torch::Tensor forward(const GraphInput& input, const torch::Tensor& nodes);  // [nodes, heads, width]
+  torch::Tensor forward(const GraphInput& input,
+                        const torch::Tensor& nodes);  // [nodes, heads, width]
 
   int64_t heads() const { return heads_; }
 

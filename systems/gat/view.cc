@@ -13,10 +13,12 @@ namespace fovea::systems::gat {
 namespace {
 
 int64_t degree(const data::Csr& sees, int64_t node) {
-  return sees.row_offsets[static_cast<size_t>(node) + 1] - sees.row_offsets[static_cast<size_t>(node)];
+  return sees.row_offsets[static_cast<size_t>(node) + 1] -
+         sees.row_offsets[static_cast<size_t>(node)];
 }
 
-// Nodes are numbered anew for the picture: those whose neighbourhood is drawn first, so that query i is key i, then the others.
+// Nodes are numbered anew for the picture: those whose neighbourhood is drawn first, so that query
+// i is key i, then the others.
 struct Numbering {
   std::vector<int64_t> nodes;
   std::map<int64_t, int32_t> of;
@@ -32,20 +34,26 @@ Numbering numbering_of(const Shown& shown) {
   Numbering out;
   for (const int64_t node : shown.nodes) out.number(node);
   for (const int64_t node : shown.nodes)
-    for (int64_t e = shown.sees.row_offsets[static_cast<size_t>(node)]; e < shown.sees.row_offsets[static_cast<size_t>(node) + 1]; ++e)
+    for (int64_t e = shown.sees.row_offsets[static_cast<size_t>(node)];
+         e < shown.sees.row_offsets[static_cast<size_t>(node) + 1]; ++e)
       out.number(shown.sees.columns[static_cast<size_t>(e)]);
   return out;
 }
 
-// The weights of the nodes shown: every neighbour of each, by the engine's own count of the largest.
-std::vector<explain::Map> maps_of(const Shown& shown, const Layer::Parts& parts, Numbering& numbering) {
+// The weights of the nodes shown: every neighbour of each, by the engine's own count of the
+// largest.
+std::vector<explain::Map> maps_of(const Shown& shown, const Layer::Parts& parts,
+                                  Numbering& numbering) {
   int64_t widest = 1;
   for (const int64_t node : shown.nodes) widest = std::max(widest, degree(shown.sees, node));
   const torch::Tensor rows = torch::tensor(at::ArrayRef<int64_t>(shown.nodes), torch::kInt64);
-  const SelectedWeights found = weights(parts.query, parts.key, parts.choices, {.rows = rows.to(parts.query.device()), .top_k = widest});
+  const SelectedWeights found = weights(parts.query, parts.key, parts.choices,
+                                        {.rows = rows.to(parts.query.device()), .top_k = widest});
   const int64_t heads = parts.query.size(1), drawn = rows.size(0);
-  const torch::Tensor weight = found.weights.reshape({heads, drawn, widest}).to(torch::kCPU, torch::kFloat32).contiguous();
-  const torch::Tensor index = found.indices.reshape({heads, drawn, widest}).to(torch::kCPU, torch::kInt64).contiguous();
+  const torch::Tensor weight =
+      found.weights.reshape({heads, drawn, widest}).to(torch::kCPU, torch::kFloat32).contiguous();
+  const torch::Tensor index =
+      found.indices.reshape({heads, drawn, widest}).to(torch::kCPU, torch::kInt64).contiguous();
   std::vector<explain::Map> out;
   for (int64_t head = 0; head < heads; ++head) {
     explain::Map& map = out.emplace_back();
@@ -53,20 +61,24 @@ std::vector<explain::Map> maps_of(const Shown& shown, const Layer::Parts& parts,
     for (int64_t row = 0; row < drawn; ++row)
       for (int64_t k = 0; k < widest; ++k) {
         const int64_t at = (head * drawn + row) * widest + k, key = index.data_ptr<int64_t>()[at];
-        if (key >= 0) map.links.push_back({static_cast<int32_t>(row), numbering.number(key), weight.data_ptr<float>()[at]});
+        if (key >= 0)
+          map.links.push_back(
+              {static_cast<int32_t>(row), numbering.number(key), weight.data_ptr<float>()[at]});
       }
   }
   return out;
 }
 
-// The entropy of each node's weights as a share of what looking at all alike would give: 1 is undecided.
+// The entropy of each node's weights as a share of what looking at all alike would give: 1 is
+// undecided.
 explain::Plot decidedness(const std::vector<explain::Map>& maps, size_t nodes) {
   constexpr size_t kBins = 20;
   explain::Plot plot;
   plot.title = "Entropy against uniform";
   plot.x_label = "entropy of a node's weights / entropy of uniform ones";
   plot.y_label = "nodes (all heads)";
-  explain::Curve bars{.kind = explain::Curve::Kind::kBars, .label = "nodes with two neighbours or more"};
+  explain::Curve bars{.kind = explain::Curve::Kind::kBars,
+                      .label = "nodes with two neighbours or more"};
   bars.y.assign(kBins, 0);
   for (size_t i = 0; i < kBins; ++i) bars.x.push_back((static_cast<double>(i) + 0.5) / kBins);
   for (const explain::Map& map : maps) {
@@ -77,7 +89,9 @@ explain::Plot decidedness(const std::vector<explain::Map>& maps, size_t nodes) {
       count[row] += 1;
     }
     for (size_t row = 0; row < nodes; ++row)
-      if (count[row] > 1) bars.y[std::min(kBins - 1, static_cast<size_t>(std::max(0.0, entropy[row]) / std::log(count[row]) * kBins))] += 1;
+      if (count[row] > 1)
+        bars.y[std::min(kBins - 1, static_cast<size_t>(std::max(0.0, entropy[row]) /
+                                                       std::log(count[row]) * kBins))] += 1;
   }
   plot.curves.push_back(std::move(bars));
   plot.markers.push_back({.label = "uniform", .x = 1});
@@ -91,7 +105,8 @@ std::string name_of_node(const data::CitationGraph& graph, int64_t node) {
 }
 
 std::string name_of_class(const data::CitationGraph& graph, int64_t label) {
-  return graph.class_names.empty() ? std::to_string(label) : graph.class_names[static_cast<size_t>(label)];
+  return graph.class_names.empty() ? std::to_string(label)
+                                   : graph.class_names[static_cast<size_t>(label)];
 }
 
 std::vector<explain::Explanation> pictures(const Shown& shown) {
@@ -108,29 +123,39 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
     picture.key_label = "neighbour";
     picture.layers = {"layer", {std::to_string(layer + 1)}};
     picture.heads.names.clear();
-    for (int64_t head = 0; head < layers[layer].query.size(1); ++head) picture.heads.names.push_back(std::to_string(head + 1));
+    for (int64_t head = 0; head < layers[layer].query.size(1); ++head)
+      picture.heads.names.push_back(std::to_string(head + 1));
     picture.maps = maps_of(shown, layers[layer], numbering);
     for (const int64_t node : numbering.nodes) {
       const int64_t label = shown.graph.labels[static_cast<size_t>(node)];
       const bool past = !shown.look_past.empty() && shown.look_past[static_cast<size_t>(node)];
-      picture.keys.emplace_back().text = fmt::format("{}{}", name_of_node(shown.graph, node),
-                                                     past ? " survey" : label < 0 ? "" : " · " + name_of_class(shown.graph, label));
+      picture.keys.emplace_back().text =
+          fmt::format("{}{}", name_of_node(shown.graph, node),
+                      past        ? " survey"
+                      : label < 0 ? ""
+                                  : " · " + name_of_class(shown.graph, label));
     }
-    picture.queries.assign(picture.keys.begin(), picture.keys.begin() + static_cast<int64_t>(shown.nodes.size()));
+    picture.queries.assign(picture.keys.begin(),
+                           picture.keys.begin() + static_cast<int64_t>(shown.nodes.size()));
     if (!shown.look_past.empty()) {
       picture.truth = explain::Truth{.label = "not a survey"};
       for (const explain::Link& link : picture.maps.front().links)
-        if (!shown.look_past[static_cast<size_t>(numbering.nodes[static_cast<size_t>(link.key)])]) picture.truth->sure.push_back({link.query, link.key});
+        if (!shown.look_past[static_cast<size_t>(numbering.nodes[static_cast<size_t>(link.key)])])
+          picture.truth->sure.push_back({link.query, link.key});
     }
     picture.plots.push_back(decidedness(picture.maps, shown.nodes.size()));
     if (!shown.nodes.empty()) {
       const torch::Tensor row = p[shown.nodes.front()];
-      picture.outcome = fmt::format("node {}: class {}, p = {:.3f}", name_of_node(shown.graph, shown.nodes.front()),
-                                    name_of_class(shown.graph, row.argmax().item<int64_t>()), row.max().item<double>());
+      picture.outcome = fmt::format(
+          "node {}: class {}, p = {:.3f}", name_of_node(shown.graph, shown.nodes.front()),
+          name_of_class(shown.graph, row.argmax().item<int64_t>()), row.max().item<double>());
     }
     if (!shown.dynamic)
-      picture.notes.push_back("Within a head every node ranks its neighbours alike: LeakyReLU grows with a2·Wh_j whatever the query is. version=gatv2 lifts that.");
-    picture.notes.push_back("Every node sees itself; a node without neighbours sees itself alone, with weight 1.");
+      picture.notes.push_back(
+          "Within a head every node ranks its neighbours alike: LeakyReLU grows with a2·Wh_j "
+          "whatever the query is. version=gatv2 lifts that.");
+    picture.notes.push_back(
+        "Every node sees itself; a node without neighbours sees itself alone, with weight 1.");
     out.push_back(std::move(picture));
   }
   return out;

@@ -16,7 +16,7 @@ struct Shown {
   const GraphInput& input;
   const data::CitationGraph& graph;
   const data::Csr& sees;
-  std::vector<int64_t> nodes;     // whose neighbourhoods are drawn
+  std::vector<int64_t> nodes;      // whose neighbourhoods are drawn
   std::vector<uint8_t> look_past;  // of each node: better not looked at; empty where nobody knows
   bool dynamic = false;
 };

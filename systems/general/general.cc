@@ -1,8 +1,9 @@
 // The general form f(Q, K, V): any score, any normaliser, on a task whose answer is known.
 //
-// A memory holds m key-value pairs; n queries each ask, with a noisy copy of one key, for that key's value. Whatever the choice of
-// score and normaliser, the right weight is on the pair asked for: that is the hit rate. m and n differ from item to item, value and
-// key widths differ, and |K| = |V| is required while |Q| is free.
+// A memory holds m key-value pairs; n queries each ask, with a noisy copy of one key, for that
+// key's value. Whatever the choice of score and normaliser, the right weight is on the pair asked
+// for: that is the hit rate. m and n differ from item to item, value and key widths differ, and |K|
+// = |V| is required while |Q| is free.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -21,14 +22,16 @@
 namespace fovea::systems::general {
 namespace {
 
-constexpr int64_t kKey = 8, kValue = 5, kInner = 32;  // widths of keys, values and of the projected query and key
+constexpr int64_t kKey = 8, kValue = 5,
+                  kInner = 32;  // widths of keys, values and of the projected query and key
 
 struct Memory {
   std::vector<float> keys, values, queries;  // m × kKey, m × kValue, n × kKey
   std::vector<int64_t> asked;                // for each query, the pair it asks for
 };
 
-// A key is a random direction of length √kKey: with keys of different lengths a dot product would prefer the long ones.
+// A key is a random direction of length √kKey: with keys of different lengths a dot product would
+// prefer the long ones.
 void add_direction(std::vector<float>& keys, data::Random& random) {
   double direction[kKey], square = 0;
   for (double& c : direction) {
@@ -39,12 +42,16 @@ void add_direction(std::vector<float>& keys, data::Random& random) {
 }
 
 struct Model : torch::nn::Module {
-  explicit Model(const Settings& options) : score(options.text("score")), normaliser(options.text("normaliser")) {
-    q_proj = register_module("q_proj", torch::nn::Linear(torch::nn::LinearOptions(kKey, kInner).bias(false)));
-    // The bias matters to the additive score alone: without it w'tanh(…) is odd, and cannot tell q = k from q = -k.
+  explicit Model(const Settings& options)
+      : score(options.text("score")), normaliser(options.text("normaliser")) {
+    q_proj = register_module("q_proj",
+                             torch::nn::Linear(torch::nn::LinearOptions(kKey, kInner).bias(false)));
+    // The bias matters to the additive score alone: without it w'tanh(…) is odd, and cannot tell q
+    // = k from q = -k.
     k_proj = register_module("k_proj", torch::nn::Linear(kKey, kInner));
     if (score == "additive") weight = register_parameter("weight", torch::randn({kInner}) / 4);
-    if (score == "bilinear") weight = register_parameter("weight", torch::randn({kInner, kInner}) / kInner);
+    if (score == "bilinear")
+      weight = register_parameter("weight", torch::randn({kInner, kInner}) / kInner);
     if (score == "cosine") weight = register_parameter("beta", torch::full({1}, 10.0));
     if (score == "kernel") weight = register_parameter("bandwidth", torch::ones({1}));
   }
@@ -63,7 +70,9 @@ struct Model : torch::nn::Module {
     if (normaliser == "uniform") kind = Uniform{};
     return {.score = chosen, .normaliser = kind, .structure = Ragged{query_offsets, key_offsets}};
   }
-  torch::Tensor query(const torch::Tensor& q) { return q_proj(q).unsqueeze(1); }  // [total, 1 head, kInner]
+  torch::Tensor query(const torch::Tensor& q) {
+    return q_proj(q).unsqueeze(1);
+  }  // [total, 1 head, kInner]
   torch::Tensor key(const torch::Tensor& k) { return k_proj(k).unsqueeze(1); }
 
   const std::string score, normaliser;
@@ -76,28 +85,39 @@ class General : public GradientTask {
   explicit General(const Setting& setting) : setting_(setting) {}
 
   void read(const Source& source) override {
-    if (!source.path.empty()) throw data::FileError(source.path, 0, "general generates its memories; `fovea attend` applies the operation to your arrays");
+    if (!source.path.empty())
+      throw data::FileError(
+          source.path, 0,
+          "general generates its memories; `fovea attend` applies the operation to your arrays");
     data::Random random(source.seed);
     memories_.clear();
     const int64_t count = setting_.options.integer("memories");
     for (int64_t i = 0; i < count; ++i) {
       Memory memory;
-      const auto pairs = static_cast<int64_t>(1 + random.below(16)), queries = static_cast<int64_t>(random.below(5));
+      const auto pairs = static_cast<int64_t>(1 + random.below(16)),
+                 queries = static_cast<int64_t>(random.below(5));
       for (int64_t j = 0; j < pairs; ++j) add_direction(memory.keys, random);
-      for (int64_t j = 0; j < pairs * kValue; ++j) memory.values.push_back(static_cast<float>(random.normal()));
+      for (int64_t j = 0; j < pairs * kValue; ++j)
+        memory.values.push_back(static_cast<float>(random.normal()));
       for (int64_t q = 0; q < queries; ++q) {
         memory.asked.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(pairs))));
         for (int64_t c = 0; c < kKey; ++c)
-          memory.queries.push_back(memory.keys[static_cast<size_t>(memory.asked.back() * kKey + c)] +
-                                   static_cast<float>(setting_.options.number("noise") * random.normal()));
+          memory.queries.push_back(
+              memory.keys[static_cast<size_t>(memory.asked.back() * kKey + c)] +
+              static_cast<float>(setting_.options.number("noise") * random.normal()));
       }
       memories_.push_back(std::move(memory));
     }
-    splits_ = data::split(count, {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed});
+    splits_ = data::split(
+        count, {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed});
   }
 
-  std::shared_ptr<torch::nn::Module> build() override { return model_ = std::make_shared<Model>(setting_.options); }
-  int64_t items(Split split) const override { return static_cast<int64_t>(splits_.of(split).size()); }
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<Model>(setting_.options);
+  }
+  int64_t items(Split split) const override {
+    return static_cast<int64_t>(splits_.of(split).size());
+  }
 
   // Mean squared distance between what was looked up and what was asked for.
   Loss loss(const Batch& batch) override {
@@ -113,9 +133,13 @@ class General : public GradientTask {
       if (p.wanted.size(0) == 0) continue;
       squares += (look_up(p) - p.wanted).square().mean(1).sum().item<double>();
       // [memories, 1, most queries, 1]; a memory with fewer queries leaves its last rows unused.
-      const torch::Tensor top = weights(model_->query(p.queries), model_->key(p.keys), model_->choices(p.query_offsets, p.key_offsets), {.top_k = 1})
-                                    .indices.flatten(1).to(torch::kInt64);
-      const torch::Tensor counts = (p.query_offsets.slice(0, 1) - p.query_offsets.slice(0, 0, -1)).unsqueeze(1);
+      const torch::Tensor top =
+          weights(model_->query(p.queries), model_->key(p.keys),
+                  model_->choices(p.query_offsets, p.key_offsets), {.top_k = 1})
+              .indices.flatten(1)
+              .to(torch::kInt64);
+      const torch::Tensor counts =
+          (p.query_offsets.slice(0, 1) - p.query_offsets.slice(0, 0, -1)).unsqueeze(1);
       const torch::Tensor used = torch::arange(top.size(1), counts.options()).unsqueeze(0) < counts;
       hits += (top.masked_select(used) == p.asked).sum().item<double>();
       out.items += p.wanted.size(0);
@@ -136,38 +160,53 @@ class General : public GradientTask {
       Memory asked = memories_[static_cast<size_t>(item)];
       asked.queries.clear();
       std::istringstream numbers(spaced);
-      for (std::string word; numbers >> word;) asked.queries.push_back(static_cast<float>(data::parse_number(word, "query", input.name, line)));
-      if (asked.queries.size() != kKey) throw data::FileError(input.name, line, fmt::format("{} numbers, expected {}", asked.queries.size(), kKey));
+      for (std::string word; numbers >> word;)
+        asked.queries.push_back(
+            static_cast<float>(data::parse_number(word, "query", input.name, line)));
+      if (asked.queries.size() != kKey)
+        throw data::FileError(input.name, line,
+                              fmt::format("{} numbers, expected {}", asked.queries.size(), kKey));
       asked.asked = {0};
       const torch::Tensor answer = look_up(packed({&asked})).flatten();
-      for (int64_t c = 0; c < kValue; ++c) out << fmt::format("{}{:.5f}", c ? " " : "", answer[c].item<double>());
+      for (int64_t c = 0; c < kValue; ++c)
+        out << fmt::format("{}{:.5f}", c ? " " : "", answer[c].item<double>());
       out << "\n" << std::flush;
     });
   }
 
   std::vector<explain::Explanation> explain(Input* input) override {
-    if (input) throw UsageError("--input: general draws a memory of its own; `fovea attend --weights` shows your arrays");
+    if (input)
+      throw UsageError(
+          "--input: general draws a memory of its own; `fovea attend --weights` shows your arrays");
     // The test memory with the most to see.
     const Memory* shown = &memories_[static_cast<size_t>(splits_.test.at(0))];
     for (const int64_t item : splits_.test)
-      if (memories_[static_cast<size_t>(item)].keys.size() * memories_[static_cast<size_t>(item)].asked.size() > shown->keys.size() * shown->asked.size())
+      if (memories_[static_cast<size_t>(item)].keys.size() *
+              memories_[static_cast<size_t>(item)].asked.size() >
+          shown->keys.size() * shown->asked.size())
         shown = &memories_[static_cast<size_t>(item)];
     const Packed p = packed({shown});
     const int64_t n = p.queries.size(0), m = p.keys.size(0);
     explain::Explanation out;
-    out.title = fmt::format("Looking up {} of {} pairs: {} score, {}", n, m, model_->score, model_->normaliser);
+    out.title = fmt::format("Looking up {} of {} pairs: {} score, {}", n, m, model_->score,
+                            model_->normaliser);
     out.view = explain::View::kBipartite;
     out.score = model_->score;
     out.normaliser = model_->normaliser;
     out.structure = "ragged batch";
     out.scale = model_->score == "dot" ? fmt::format("1/√{}", kInner) : "1";
-    for (int64_t i = 0; i < n; ++i) out.queries.emplace_back().text = fmt::format("query {}", i + 1);
+    for (int64_t i = 0; i < n; ++i)
+      out.queries.emplace_back().text = fmt::format("query {}", i + 1);
     for (int64_t j = 0; j < m; ++j) out.keys.emplace_back().text = fmt::format("key {}", j + 1);
     out.maps.emplace_back().dense =
-        to_floats(weights(model_->query(p.queries), model_->key(p.keys), model_->choices(p.query_offsets, p.key_offsets)).weights);
+        to_floats(weights(model_->query(p.queries), model_->key(p.keys),
+                          model_->choices(p.query_offsets, p.key_offsets))
+                      .weights);
     explain::Truth truth;
     truth.label = "the pair asked for";
-    for (int64_t i = 0; i < n; ++i) truth.sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(shown->asked[static_cast<size_t>(i)]), 1});
+    for (int64_t i = 0; i < n; ++i)
+      truth.sure.push_back(
+          {static_cast<int32_t>(i), static_cast<int32_t>(shown->asked[static_cast<size_t>(i)]), 1});
     out.truth = truth;
     explain::Shapes shapes;
     shapes.query = fmt::format("{} × {}", n, kInner);
@@ -201,17 +240,24 @@ class General : public GradientTask {
       wanted.emplace_back();
       for (const int64_t pair : memory->asked) {
         asked.push_back(pair);
-        wanted.back().insert(wanted.back().end(), memory->values.begin() + pair * kValue, memory->values.begin() + (pair + 1) * kValue);
+        wanted.back().insert(wanted.back().end(), memory->values.begin() + pair * kValue,
+                             memory->values.begin() + (pair + 1) * kValue);
       }
     }
-    const auto q = data::pack_features(queries, kKey, all), k = data::pack_features(keys, kKey, all);
-    const auto v = data::pack_features(values, kValue, all), w = data::pack_features(wanted, kValue, all);
+    const auto q = data::pack_features(queries, kKey, all),
+               k = data::pack_features(keys, kKey, all);
+    const auto v = data::pack_features(values, kValue, all),
+               w = data::pack_features(wanted, kValue, all);
     const torch::Device device = setting_.device;
-    return {q.values.to(device), k.values.to(device), v.values.to(device), q.offsets.to(device), k.offsets.to(device),
-            torch::tensor(asked, torch::kInt64).to(device), w.values.to(device)};
+    return {q.values.to(device),  k.values.to(device),
+            v.values.to(device),  q.offsets.to(device),
+            k.offsets.to(device), torch::tensor(asked, torch::kInt64).to(device),
+            w.values.to(device)};
   }
   torch::Tensor look_up(const Packed& p) {
-    return attend(model_->query(p.queries), model_->key(p.keys), p.values.unsqueeze(1), model_->choices(p.query_offsets, p.key_offsets)).squeeze(1);
+    return attend(model_->query(p.queries), model_->key(p.keys), p.values.unsqueeze(1),
+                  model_->choices(p.query_offsets, p.key_offsets))
+        .squeeze(1);
   }
 
   const Setting setting_;
@@ -221,31 +267,55 @@ class General : public GradientTask {
 };
 
 const Registration registered{{
-    .info = {.name = "general",
-             .number = 9,
-             .title = "The general form f(Q, K, V)",
-             .idea = "Every attention mechanism is three steps: score each query against each key, normalise the scores over the keys a query may "
-                     "see, and average the values with those weights. Choose a score, a normaliser and a structure, and you have named the mechanism.\n\n"
-                     "Here a memory holds pairs of key and value, and each query asks for one of them with a noisy copy of its key. Any score and any "
-                     "normaliser can be put in; as many values as keys are required, the number of queries is free, and nothing is padded.",
-             .paper = "the common form",
-             .equation = "<math display=\"block\"><msub><mi>o</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</mo><mrow><mi>j</mi><mo>∈</mo><mi>N</mi><mo>(</mo><mi>i</mi><mo>)</mo></mrow></munder>"
-                         "<msub><mi>a</mi><mi>ij</mi></msub><msub><mi>v</mi><mi>j</mi></msub><mo>,</mo><mspace width=\"1em\"/><msub><mi>a</mi><mi>i</mi></msub><mo>=</mo><mtext>normalise</mtext><mo>(</mo>"
-                         "<mtext>score</mtext><mo>(</mo><msub><mi>q</mi><mi>i</mi></msub><mo>,</mo><msub><mi>k</mi><mi>j</mi></msub><mo>)</mo><mo>)</mo></math>",
-             .equation_text = "o_i = sum_j a_ij v_j, a_i = normalise(score(q_i, k_j) over j in N(i))",
-             .code = "auto o = fovea::attend(query, key, value,\n"
-                     "                       {.score = fovea::Additive{weight}, .normaliser = fovea::Sparsemax{},\n"
-                     "                        .structure = fovea::Ragged{query_offsets, key_offsets}});",
-             .triple = {.query = "any", .key = "any", .value = "any", .score = "any", .normaliser = "any", .structure = "any (ragged here)"},
-             .formats = {"generated: memories of key-value pairs"},
-             .expect = "hit rate ≥ 0.97 (dot, softmax)"},
-    .options = {Option("score", "dot", "how a query meets a key").among({"dot", "additive", "bilinear", "cosine", "kernel"}),
-                Option("normaliser", "softmax", "how scores become weights").among({"softmax", "sparsemax", "entmax", "sigmoid", "top_k", "uniform"}),
+    .info =
+        {.name = "general",
+         .number = 9,
+         .title = "The general form f(Q, K, V)",
+         .idea = "Every attention mechanism is three steps: score each query against each key, "
+                 "normalise the scores over the keys a query may "
+                 "see, and average the values with those weights. Choose a score, a normaliser and "
+                 "a structure, and you have named the mechanism.\n\n"
+                 "Here a memory holds pairs of key and value, and each query asks for one of them "
+                 "with a noisy copy of its key. Any score and any "
+                 "normaliser can be put in; as many values as keys are required, the number of "
+                 "queries is free, and nothing is padded.",
+         .paper = "the common form",
+         .equation =
+             "<math "
+             "display=\"block\"><msub><mi>o</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</"
+             "mo><mrow><mi>j</mi><mo>∈</mo><mi>N</mi><mo>(</mo><mi>i</mi><mo>)</mo></mrow></munder>"
+             "<msub><mi>a</mi><mi>ij</mi></msub><msub><mi>v</mi><mi>j</mi></msub><mo>,</mo><mspace "
+             "width=\"1em\"/><msub><mi>a</mi><mi>i</mi></msub><mo>=</mo><mtext>normalise</"
+             "mtext><mo>(</mo>"
+             "<mtext>score</mtext><mo>(</mo><msub><mi>q</mi><mi>i</mi></msub><mo>,</"
+             "mo><msub><mi>k</mi><mi>j</mi></msub><mo>)</mo><mo>)</mo></math>",
+         .equation_text = "o_i = sum_j a_ij v_j, a_i = normalise(score(q_i, k_j) over j in N(i))",
+         .code =
+             "auto o = fovea::attend(query, key, value,\n"
+             "                       {.score = fovea::Additive{weight}, .normaliser = "
+             "fovea::Sparsemax{},\n"
+             "                        .structure = fovea::Ragged{query_offsets, key_offsets}});",
+         .triple = {.query = "any",
+                    .key = "any",
+                    .value = "any",
+                    .score = "any",
+                    .normaliser = "any",
+                    .structure = "any (ragged here)"},
+         .formats = {"generated: memories of key-value pairs"},
+         .expect = "hit rate ≥ 0.97 (dot, softmax)"},
+    .options = {Option("score", "dot", "how a query meets a key")
+                    .among({"dot", "additive", "bilinear", "cosine", "kernel"}),
+                Option("normaliser", "softmax", "how scores become weights")
+                    .among({"softmax", "sparsemax", "entmax", "sigmoid", "top_k", "uniform"}),
                 Option("memories", 3000, "generated").between(20, 1000000),
                 Option("noise", 0.2, "on the key a query repeats").at_least(0)},
-    .recipe = train::Recipe{.epochs = 30, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},
+    .recipe =
+        train::Recipe{
+            .epochs = 30, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},
     .tour = {"epochs=8"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<General>(setting); },
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+      return std::make_unique<General>(setting);
+    },
 }};
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Effect of attention on gradients: o = a_1 x_1 + a_2 x_2, a = softmax(e).
 //   direct       dL/dx_i = a_i dL/do
 //   by the score dL/de_i = a_i (x_i - o)·dL/do      (with two inputs: ± a_1 a_2 (x_1 - x_2)·dL/do)
-// At a = (1, 0) the second input receives nothing, and both score gradients vanish: a saturated softmax freezes its own choice.
+// At a = (1, 0) the second input receives nothing, and both score gradients vanish: a saturated
+// softmax freezes its own choice.
 #include "systems/gradient_masking/gradient_masking.h"
 
 #include <fmt/format.h>
@@ -19,12 +20,16 @@ namespace fovea::systems::gradient_masking {
 
 torch::Tensor mix(const torch::Tensor& x, const torch::Tensor& e) {
   // The query is the row of scores.
-  return attend(e.reshape({1, 1, 1, 2}), torch::zeros({1, 1, 2, 1}, x.options()), x.reshape({1, 1, 2, -1}), {.score = Location{}}).flatten();
+  return attend(e.reshape({1, 1, 1, 2}), torch::zeros({1, 1, 2, 1}, x.options()),
+                x.reshape({1, 1, 2, -1}), {.score = Location{}})
+      .flatten();
 }
 
-Gradients gradients(const torch::Tensor& x, const torch::Tensor& e, const torch::Tensor& at_output) {
+Gradients gradients(const torch::Tensor& x, const torch::Tensor& e,
+                    const torch::Tensor& at_output) {
   const torch::AutoGradMode enabled(true);
-  const torch::Tensor values = x.detach().clone().requires_grad_(), scores = e.detach().clone().requires_grad_();
+  const torch::Tensor values = x.detach().clone().requires_grad_(),
+                      scores = e.detach().clone().requires_grad_();
   mix(values, scores).backward(at_output);
   Gradients out{values.grad(), scores.grad(), {}, {}};
   const torch::Tensor a = scores.detach().softmax(0), o = mix(x, e).detach();
@@ -47,13 +52,15 @@ struct Model : torch::nn::Module {
   torch::Tensor x, e, start, target;
 };
 
-// Learns o = target from two inputs, with e_1 - e_2 set so far apart that the second input is never attended to.
+// Learns o = target from two inputs, with e_1 - e_2 set so far apart that the second input is never
+// attended to.
 class Masking : public GradientTask {
  public:
   explicit Masking(const Setting& setting) : setting_(setting) {}
 
   void read(const Source& source) override {
-    if (!source.path.empty()) throw data::FileError(source.path, 0, "gradient-masking is an exact toy and takes no data");
+    if (!source.path.empty())
+      throw data::FileError(source.path, 0, "gradient-masking is an exact toy and takes no data");
   }
   std::shared_ptr<torch::nn::Module> build() override {
     model_ = std::make_shared<Model>();
@@ -63,21 +70,26 @@ class Masking : public GradientTask {
     return model_;
   }
   int64_t items(Split split) const override { return split == Split::kTrain ? 1 : 0; }
-  Loss loss(const Batch&) override { return {(mix(model_->x, model_->e) - model_->target).square().sum(), 1}; }
+  Loss loss(const Batch&) override {
+    return {(mix(model_->x, model_->e) - model_->target).square().sum(), 1};
+  }
 
   Evaluation evaluate(Split) override {
     Evaluation out;
     const torch::Tensor moved = (model_->x - model_->start).abs().amax(1);
     double worst = 0;
     for (double gap = -12; gap <= 12; gap += 0.5) {
-      const Gradients g = gradients(model_->x, torch::tensor({gap, 0.0}, torch::kFloat64), torch::ones({kWidth}, torch::kFloat64));
-      worst = std::max({worst, (g.x - g.x_formula).abs().max().item<double>(), (g.e - g.e_formula).abs().max().item<double>()});
+      const Gradients g = gradients(model_->x, torch::tensor({gap, 0.0}, torch::kFloat64),
+                                    torch::ones({kWidth}, torch::kFloat64));
+      worst = std::max({worst, (g.x - g.x_formula).abs().max().item<double>(),
+                        (g.e - g.e_formula).abs().max().item<double>()});
     }
     out.items = 2;
-    out.metrics = {{"moved_attended", moved[0].item<double>()},
-                   {"moved_unattended", moved[1].item<double>()},
-                   {"identity_error", worst},
-                   {"loss", (mix(model_->x, model_->e) - model_->target).square().sum().item<double>()}};
+    out.metrics = {
+        {"moved_attended", moved[0].item<double>()},
+        {"moved_unattended", moved[1].item<double>()},
+        {"identity_error", worst},
+        {"loss", (mix(model_->x, model_->e) - model_->target).square().sum().item<double>()}};
     out.attention = {{"weight_1", model_->e.softmax(0)[0].item<double>()}};
     return out;
   }
@@ -89,7 +101,8 @@ class Masking : public GradientTask {
       const torch::Tensor e = torch::tensor({gap, 0.0}, torch::kFloat64);
       const Gradients g = gradients(model_->x, e, torch::ones({kWidth}, torch::kFloat64));
       const torch::Tensor a = e.softmax(0);
-      out << fmt::format("{:.6g}\t{:.6g}\t{:.6g}\t{:.6g}\n", a[0].item<double>(), a[1].item<double>(), g.e[0].item<double>(), g.e[1].item<double>());
+      out << fmt::format("{:.6g}\t{:.6g}\t{:.6g}\t{:.6g}\n", a[0].item<double>(),
+                         a[1].item<double>(), g.e[0].item<double>(), g.e[1].item<double>());
     });
   }
 
@@ -104,11 +117,15 @@ class Masking : public GradientTask {
     out.scale = "1";
     out.query_label = "from";
     out.key_label = "to";
-    out.notes = {"Edge width is the size of the gradient that flows back along it, for a loss gradient of 1 at every coordinate of o.",
-                 "At a = (1, 0) x₂ receives nothing and both score gradients are zero. Plain gradient descent then never moves x₂; an optimiser "
-                 "with momentum or weight decay would go on moving it, and must leave it out."};
+    out.notes = {
+        "Edge width is the size of the gradient that flows back along it, for a loss gradient of 1 "
+        "at every coordinate of o.",
+        "At a = (1, 0) x₂ receives nothing and both score gradients are zero. Plain gradient "
+        "descent then never moves x₂; an optimiser "
+        "with momentum or weight decay would go on moving it, and must leave it out."};
     const char* names[] = {"loss", "o", "x₁", "x₂", "e₁", "e₂"};
-    const double positions[][2] = {{0.95, 0.5}, {0.65, 0.5}, {0.15, 0.2}, {0.15, 0.8}, {0.4, 0.1}, {0.4, 0.9}};
+    const double positions[][2] = {{0.95, 0.5}, {0.65, 0.5}, {0.15, 0.2},
+                                   {0.15, 0.8}, {0.4, 0.1},  {0.4, 0.9}};
     for (size_t i = 0; i < 6; ++i) {
       auto& item = out.queries.emplace_back();
       item.text = names[i];
@@ -162,23 +179,45 @@ const Registration registered{{
     .info = {.name = "gradient-masking",
              .number = 10,
              .title = "What attention does to gradients",
-             .idea = "An input receives its gradient multiplied by its weight: what is not attended to does not change. And the scores' own gradient is "
-                     "a(1 − a) times the difference between the inputs: where the choice is made, it can no longer be unmade. Attention shields unused "
-                     "parts from change, and dead experts stay dead.\n\nThe run here learns with two inputs of which the second is never attended to. It "
+             .idea = "An input receives its gradient multiplied by its weight: what is not "
+                     "attended to does not change. And the scores' own gradient is "
+                     "a(1 − a) times the difference between the inputs: where the choice is made, "
+                     "it can no longer be unmade. Attention shields unused "
+                     "parts from change, and dead experts stay dead.\n\nThe run here learns with "
+                     "two inputs of which the second is never attended to. It "
                      "must not move at all, and does not.",
              .paper = "Ylipää 2020 (lecture)",
-             .equation = "<math display=\"block\"><mfrac><mrow><mo>∂</mo><mi>L</mi></mrow><mrow><mo>∂</mo><msub><mi>x</mi><mi>i</mi></msub></mrow></mfrac><mo>=</mo><msub><mi>a</mi><mi>i</mi></msub>"
-                         "<mfrac><mrow><mo>∂</mo><mi>L</mi></mrow><mrow><mo>∂</mo><mi>o</mi></mrow></mfrac><mo>,</mo><mspace width=\"1em\"/>"
-                         "<mfrac><mrow><mo>∂</mo><mi>L</mi></mrow><mrow><mo>∂</mo><msub><mi>e</mi><mi>i</mi></msub></mrow></mfrac><mo>=</mo><msub><mi>a</mi><mi>i</mi></msub><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub>"
-                         "<mo>−</mo><mi>o</mi><mo>)</mo><mo>·</mo><mfrac><mrow><mo>∂</mo><mi>L</mi></mrow><mrow><mo>∂</mo><mi>o</mi></mrow></mfrac></math>",
+             .equation = "<math "
+                         "display=\"block\"><mfrac><mrow><mo>∂</mo><mi>L</mi></mrow><mrow><mo>∂</"
+                         "mo><msub><mi>x</mi><mi>i</mi></msub></mrow></mfrac><mo>=</"
+                         "mo><msub><mi>a</mi><mi>i</mi></msub>"
+                         "<mfrac><mrow><mo>∂</mo><mi>L</mi></mrow><mrow><mo>∂</mo><mi>o</mi></"
+                         "mrow></mfrac><mo>,</mo><mspace width=\"1em\"/>"
+                         "<mfrac><mrow><mo>∂</mo><mi>L</mi></mrow><mrow><mo>∂</mo><msub><mi>e</"
+                         "mi><mi>i</mi></msub></mrow></mfrac><mo>=</mo><msub><mi>a</mi><mi>i</mi></"
+                         "msub><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub>"
+                         "<mo>−</mo><mi>o</mi><mo>)</mo><mo>·</mo><mfrac><mrow><mo>∂</mo><mi>L</"
+                         "mi></mrow><mrow><mo>∂</mo><mi>o</mi></mrow></mfrac></math>",
              .equation_text = "dL/dx_i = a_i dL/do;  dL/de_i = a_i (x_i - o)·dL/do",
-             .code = "auto o = fovea::attend(scores, keys, x, {.score = fovea::Location{}});\no.backward(gradient_at_o);\nx.grad();       // a_i * gradient_at_o\nscores.grad();  // a_i (x_i - o)·gradient_at_o",
-             .triple = {.query = "the scores themselves", .key = "none", .value = "x_1, x_2", .score = "location", .normaliser = "softmax", .structure = "all"},
+             .code = "auto o = fovea::attend(scores, keys, x, {.score = "
+                     "fovea::Location{}});\no.backward(gradient_at_o);\nx.grad();       // a_i * "
+                     "gradient_at_o\nscores.grad();  // a_i (x_i - o)·gradient_at_o",
+             .triple = {.query = "the scores themselves",
+                        .key = "none",
+                        .value = "x_1, x_2",
+                        .score = "location",
+                        .normaliser = "softmax",
+                        .structure = "all"},
              .formats = {"none: an exact toy"},
              .expect = "identity error < 1e-12; the unattended input moves by exactly 0"},
-    .options = {Option("gap", 800.0, "e_1 - e_2 while learning; 800 makes a_2 exactly 0 in double precision").between(-1e6, 1e6)},
-    .recipe = train::Recipe{.epochs = 200, .batch = 1, .optimiser = "sgd", .rate = 0.1, .keep = "last"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<Masking>(setting); },
+    .options = {Option("gap", 800.0,
+                       "e_1 - e_2 while learning; 800 makes a_2 exactly 0 in double precision")
+                    .between(-1e6, 1e6)},
+    .recipe =
+        train::Recipe{.epochs = 200, .batch = 1, .optimiser = "sgd", .rate = 0.1, .keep = "last"},
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+      return std::make_unique<Masking>(setting);
+    },
 }};
 
 }  // namespace

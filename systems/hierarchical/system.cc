@@ -14,49 +14,87 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
                                    .context = o.integer("context"),
                                    .normaliser_name = o.text("normaliser"),
                                    .dropout = o.number("dropout")};
-  if (config.normaliser_name == "uniform") config.normaliser = Uniform{};
-  else config.normaliser = translate::normaliser_named(config.normaliser_name);
+  if (config.normaliser_name == "uniform")
+    config.normaliser = Uniform{};
+  else
+    config.normaliser = translate::normaliser_named(config.normaliser_name);
   return std::make_shared<HierarchicalModel>(config);
 }
 
 std::vector<Option> options() {
-  std::vector<Option> all = text::task_options({.level = text::Level::kSentences, .width = 50, .min_count = 2, .dropout = 0.3});
-  all.push_back(Option("generator", "hidden", "generated text when no --data is given").among({"hidden"}));
+  std::vector<Option> all = text::task_options(
+      {.level = text::Level::kSentences, .width = 50, .min_count = 2, .dropout = 0.3});
+  all.push_back(
+      Option("generator", "hidden", "generated text when no --data is given").among({"hidden"}));
   all.push_back(Option("hidden", 50, "of each direction of the two encoders").between(1, 4096));
-  all.push_back(Option("context", 100, "of the vectors u_w and u_s that say what to look at").between(1, 4096));
-  all.push_back(Option("normaliser", "softmax", "at both levels; uniform: the mean, which looks at nothing").among({"softmax", "sparsemax", "entmax", "uniform"}));
+  all.push_back(Option("context", 100, "of the vectors u_w and u_s that say what to look at")
+                    .between(1, 4096));
+  all.push_back(
+      Option("normaliser", "softmax", "at both levels; uniform: the mean, which looks at nothing")
+          .among({"softmax", "sparsemax", "entmax", "uniform"}));
   return all;
 }
 
 const Registration registered{System{
-    .info = {.name = "hierarchical",
-             .number = 12,
-             .title = "Hierarchical attention",
-             .idea = "A document is sentences and a sentence is words, and not all of either matter. One encoder reads the words of a sentence and a learned vector picks "
-                     "among them; a second reads the sentences so made and another vector picks among those. What comes out says not only the class but which sentence "
-                     "decided, and which word in it.\n\nDocuments are ragged twice over. They are packed end to end and nothing is padded: no step of the encoders and no "
-                     "score is spent on words that are not there.",
-             .paper = "Yang, Yang, Dyer, He, Smola & Hovy 2016, Hierarchical Attention Networks for Document Classification",
-             .equation = "<math display=\"block\"><msub><mi>s</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</mo><mi>t</mi></munder><msub><mi>softmax</mi><mi>t</mi></msub><mo>(</mo>"
-                         "<msubsup><mi>u</mi><mi>w</mi><mo>⊤</mo></msubsup><mi>tanh</mi><mo>(</mo><mi>W</mi><msub><mi>h</mi><mrow><mi>i</mi><mi>t</mi></mrow></msub><mo>+</mo><mi>b</mi><mo>)</mo><mo>)</mo>"
-                         "<mspace width=\"0.2em\"/><msub><mi>h</mi><mrow><mi>i</mi><mi>t</mi></mrow></msub><mo>,</mo><mspace width=\"1em\"/><mi>v</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></munder>"
-                         "<msub><mi>softmax</mi><mi>i</mi></msub><mo>(</mo><msubsup><mi>u</mi><mi>s</mi><mo>⊤</mo></msubsup><mi>tanh</mi><mo>(</mo><mi>W</mi><mo>′</mo><msub><mi>h</mi><mi>i</mi></msub>"
-                         "<mo>+</mo><mi>b</mi><mo>′</mo><mo>)</mo><mo>)</mo><mspace width=\"0.2em\"/><msub><mi>h</mi><mi>i</mi></msub></math>",
-             .equation_text = "s_i = sum_t softmax_t(u_w' tanh(W h_it + b)) h_it;  v = sum_i softmax_i(u_s' tanh(W' h_i + b')) h_i",
-             .code = "auto s = fovea::attend(u_w, tanh(W(h)), h, {.score = fovea::Dot{1.0}, .structure = fovea::Ragged{one_each, sentences}});\n"
-                     "auto v = fovea::attend(u_s, tanh(V(g)), g, {.score = fovea::Dot{1.0}, .structure = fovea::Ragged{one_each, documents}});",
-             .triple = {"learned u_w, u_s", "tanh(W h)", "h", "dot", "softmax, twice", "words in a sentence, sentences in a document"},
-             .formats = {"generated: polar sentences hidden among facts", "label<TAB>id<TAB>sentence<TAB>sentence…", "label<TAB>text (parted into sentences), JSON Lines",
-                         "folder of train.*, test.* (IMDB: positive_above=5)", "hide=true: the folder of MR and SUBJ, mixed"},
-             .expect = "generated: 99 %, polar-sentence hit rate 72 % (sparsemax 98 %); MR hidden in SUBJ 72 %, hit rate 83 %"},
+    .info =
+        {.name = "hierarchical",
+         .number = 12,
+         .title = "Hierarchical attention",
+         .idea = "A document is sentences and a sentence is words, and not all of either matter. "
+                 "One encoder reads the words of a sentence and a learned vector picks "
+                 "among them; a second reads the sentences so made and another vector picks among "
+                 "those. What comes out says not only the class but which sentence "
+                 "decided, and which word in it.\n\nDocuments are ragged twice over. They are "
+                 "packed end to end and nothing is padded: no step of the encoders and no "
+                 "score is spent on words that are not there.",
+         .paper = "Yang, Yang, Dyer, He, Smola & Hovy 2016, Hierarchical Attention Networks for "
+                  "Document Classification",
+         .equation =
+             "<math "
+             "display=\"block\"><msub><mi>s</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</"
+             "mo><mi>t</mi></munder><msub><mi>softmax</mi><mi>t</mi></msub><mo>(</mo>"
+             "<msubsup><mi>u</mi><mi>w</mi><mo>⊤</mo></msubsup><mi>tanh</mi><mo>(</mo><mi>W</"
+             "mi><msub><mi>h</mi><mrow><mi>i</mi><mi>t</mi></mrow></msub><mo>+</mo><mi>b</"
+             "mi><mo>)</mo><mo>)</mo>"
+             "<mspace "
+             "width=\"0.2em\"/><msub><mi>h</mi><mrow><mi>i</mi><mi>t</mi></mrow></msub><mo>,</"
+             "mo><mspace width=\"1em\"/><mi>v</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></munder>"
+             "<msub><mi>softmax</mi><mi>i</mi></msub><mo>(</mo><msubsup><mi>u</mi><mi>s</mi><mo>⊤</"
+             "mo></msubsup><mi>tanh</mi><mo>(</mo><mi>W</mi><mo>′</mo><msub><mi>h</mi><mi>i</mi></"
+             "msub>"
+             "<mo>+</mo><mi>b</mi><mo>′</mo><mo>)</mo><mo>)</mo><mspace "
+             "width=\"0.2em\"/><msub><mi>h</mi><mi>i</mi></msub></math>",
+         .equation_text = "s_i = sum_t softmax_t(u_w' tanh(W h_it + b)) h_it;  v = sum_i "
+                          "softmax_i(u_s' tanh(W' h_i + b')) h_i",
+         .code = "auto s = fovea::attend(u_w, tanh(W(h)), h, {.score = fovea::Dot{1.0}, .structure "
+                 "= fovea::Ragged{one_each, sentences}});\n"
+                 "auto v = fovea::attend(u_s, tanh(V(g)), g, {.score = fovea::Dot{1.0}, .structure "
+                 "= fovea::Ragged{one_each, documents}});",
+         .triple = {"learned u_w, u_s", "tanh(W h)", "h", "dot", "softmax, twice",
+                    "words in a sentence, sentences in a document"},
+         .formats = {"generated: polar sentences hidden among facts",
+                     "label<TAB>id<TAB>sentence<TAB>sentence…",
+                     "label<TAB>text (parted into sentences), JSON Lines",
+                     "folder of train.*, test.* (IMDB: positive_above=5)",
+                     "hide=true: the folder of MR and SUBJ, mixed"},
+         .expect = "generated: 99 %, polar-sentence hit rate 72 % (sparsemax 98 %); MR hidden in "
+                   "SUBJ 72 %, hit rate 83 %"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 8, .batch = 64, .rate = 2e-3, .clip = 5.0, .patience = 3, .monitor = "accuracy"},
+    .recipe = train::Recipe{.epochs = 8,
+                            .batch = 64,
+                            .rate = 2e-3,
+                            .clip = 5.0,
+                            .patience = 3,
+                            .monitor = "accuracy"},
     .tour = {"epochs=1", "rate=0.005", "normaliser=sparsemax"},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return std::make_unique<text::TextTask>(setting, text::Parts{.level = text::Level::kSentences,
-                                                                   .generators = {{"hidden", text::generate_hidden}},
-                                                                   .model = make,
-                                                                   .embedding = [](text::Model& model) { return dynamic_cast<HierarchicalModel&>(model).embedding; }});
+      return std::make_unique<text::TextTask>(
+          setting, text::Parts{.level = text::Level::kSentences,
+                               .generators = {{"hidden", text::generate_hidden}},
+                               .model = make,
+                               .embedding = [](text::Model& model) {
+                                 return dynamic_cast<HierarchicalModel&>(model).embedding;
+                               }});
     },
 }};
 

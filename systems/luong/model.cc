@@ -13,14 +13,20 @@ namespace {
 using torch::nn::Linear;
 using torch::nn::LinearOptions;
 
-at::Tensor heads_of_one(const at::Tensor& x) { return x.unsqueeze(1); }  // [B, S, E] -> [B, 1, S, E]
+at::Tensor heads_of_one(const at::Tensor& x) {
+  return x.unsqueeze(1);
+}  // [B, S, E] -> [B, 1, S, E]
 
 const char* name_of(LuongScore score) {
   switch (score) {
-    case LuongScore::kDot: return "dot";
-    case LuongScore::kGeneral: return "bilinear (general)";
-    case LuongScore::kConcat: return "additive (concat)";
-    case LuongScore::kLocation: break;
+    case LuongScore::kDot:
+      return "dot";
+    case LuongScore::kGeneral:
+      return "bilinear (general)";
+    case LuongScore::kConcat:
+      return "additive (concat)";
+    case LuongScore::kLocation:
+      break;
   }
   return "location";
 }
@@ -31,25 +37,41 @@ using translate::AttentionMaps;
 using translate::Batch;
 using translate::Want;
 
-LuongModel::LuongModel(const LuongConfig& config, const translate::Vocabularies& vocabularies) : config_(config) {
+LuongModel::LuongModel(const LuongConfig& config, const translate::Vocabularies& vocabularies)
+    : config_(config) {
   const int64_t d = config.width, e = config.embedding, directions = config.bidirectional ? 2 : 1;
-  if (d % directions != 0) throw InvalidArgument("width: " + std::to_string(d) + ", expected an even number for two directions");
-  source_ = register_module("source_embedding", translate::token_embedding(vocabularies.source, e, 0.1));
-  target_ = register_module("target_embedding", translate::token_embedding(vocabularies.target, e, 0.1));
-  encoder_ = register_module("encoder", nn::Recurrent(nn::RecurrentOptions{.cell = nn::Cell::kLstm, .input = e, .width = d / directions,
-                                                                           .layers = config.layers, .bidirectional = config.bidirectional,
-                                                                           .dropout = config.dropout}));
+  if (d % directions != 0)
+    throw InvalidArgument("width: " + std::to_string(d) +
+                          ", expected an even number for two directions");
+  source_ =
+      register_module("source_embedding", translate::token_embedding(vocabularies.source, e, 0.1));
+  target_ =
+      register_module("target_embedding", translate::token_embedding(vocabularies.target, e, 0.1));
+  encoder_ = register_module(
+      "encoder", nn::Recurrent(nn::RecurrentOptions{.cell = nn::Cell::kLstm,
+                                                    .input = e,
+                                                    .width = d / directions,
+                                                    .layers = config.layers,
+                                                    .bidirectional = config.bidirectional,
+                                                    .dropout = config.dropout}));
   cells_ = register_module("cells", torch::nn::ModuleList());
-  for (int64_t l = 0; l < config.layers; ++l) cells_->push_back(torch::nn::LSTMCell(l > 0 ? d : e + (config.input_feeding ? d : 0), d));
+  for (int64_t l = 0; l < config.layers; ++l)
+    cells_->push_back(torch::nn::LSTMCell(l > 0 ? d : e + (config.input_feeding ? d : 0), d));
   switch (config.score) {
-    case LuongScore::kDot: break;
-    case LuongScore::kGeneral: general_ = register_parameter("general", at::eye(d) + at::randn({d, d}) * 0.01); break;
+    case LuongScore::kDot:
+      break;
+    case LuongScore::kGeneral:
+      general_ = register_parameter("general", at::eye(d) + at::randn({d, d}) * 0.01);
+      break;
     case LuongScore::kConcat:
       concat_query_ = register_module("concat_query", Linear(d, d));
       concat_key_ = register_module("concat_key", Linear(LinearOptions(d, d).bias(false)));
-      concat_ = register_parameter("concat", at::empty({d}).uniform_(-1, 1) / std::sqrt(static_cast<double>(d)));
+      concat_ = register_parameter(
+          "concat", at::empty({d}).uniform_(-1, 1) / std::sqrt(static_cast<double>(d)));
       break;
-    case LuongScore::kLocation: location_ = register_module("location", Linear(d, config.longest_source)); break;
+    case LuongScore::kLocation:
+      location_ = register_module("location", Linear(d, config.longest_source));
+      break;
   }
   if (config.window == LuongWindow::kPredictive) {
     position_ = register_module("position", Linear(LinearOptions(d, d).bias(false)));
@@ -59,24 +81,33 @@ LuongModel::LuongModel(const LuongConfig& config, const translate::Vocabularies&
   output_ = register_module("output", Linear(d, vocabularies.target));
 }
 
-at::Tensor LuongModel::embed_target(const at::Tensor& tokens) { return at::dropout(target_(tokens), config_.dropout, is_training()); }
+at::Tensor LuongModel::embed_target(const at::Tensor& tokens) {
+  return at::dropout(target_(tokens), config_.dropout, is_training());
+}
 
 LuongModel::Memory LuongModel::encode(const Batch& batch, Decoder* decoder) {
   const int64_t n = batch.source.size(0), d = config_.width;
   if (config_.score == LuongScore::kLocation && batch.source.size(1) > config_.longest_source) {
-    throw InvalidArgument("source: " + std::to_string(batch.source.size(1)) + " tokens, expected at most " +
-                          std::to_string(config_.longest_source) + " (longest_source of the location score)");
+    throw InvalidArgument("source: " + std::to_string(batch.source.size(1)) +
+                          " tokens, expected at most " + std::to_string(config_.longest_source) +
+                          " (longest_source of the location score)");
   }
   Memory memory;
   memory.lengths = batch.source_lengths;
-  if (config_.reverse) memory.shown_at = translate::reversed_positions(batch.source, batch.source_lengths);
-  const at::Tensor tokens = config_.reverse ? batch.source.gather(1, memory.shown_at) : batch.source;
-  const nn::Encoded encoded = encoder_->forward(at::dropout(source_(tokens), config_.dropout, is_training()), batch.source_lengths);
+  if (config_.reverse)
+    memory.shown_at = translate::reversed_positions(batch.source, batch.source_lengths);
+  const at::Tensor tokens =
+      config_.reverse ? batch.source.gather(1, memory.shown_at) : batch.source;
+  const nn::Encoded encoded = encoder_->forward(
+      at::dropout(source_(tokens), config_.dropout, is_training()), batch.source_lengths);
   memory.states = encoded.states;
   memory.keys = concat_key_ ? concat_key_(encoded.states) : encoded.states;
   // Both directions' last states side by side start the decoder, layer by layer.
   const auto by_layer = [&](const at::Tensor& last) {
-    return last.unflatten(0, {config_.layers, -1}).permute({0, 2, 1, 3}).reshape({config_.layers, n, d}).unbind(0);
+    return last.unflatten(0, {config_.layers, -1})
+        .permute({0, 2, 1, 3})
+        .reshape({config_.layers, n, d})
+        .unbind(0);
   };
   decoder->hidden = by_layer(encoded.hidden);
   decoder->cells = by_layer(encoded.cells);
@@ -88,7 +119,8 @@ at::Tensor LuongModel::advance(const at::Tensor& word, Decoder& decoder) {
   at::Tensor x = config_.input_feeding ? at::cat({word, decoder.fed}, -1) : word;
   for (size_t l = 0; l < decoder.hidden.size(); ++l) {
     auto& cell = *cells_->at<torch::nn::LSTMCellImpl>(l).as<torch::nn::LSTMCellImpl>();
-    std::tie(decoder.hidden[l], decoder.cells[l]) = cell.forward(x, std::make_tuple(decoder.hidden[l], decoder.cells[l]));
+    std::tie(decoder.hidden[l], decoder.cells[l]) =
+        cell.forward(x, std::make_tuple(decoder.hidden[l], decoder.cells[l]));
     x = decoder.hidden[l];
     if (l + 1 < decoder.hidden.size()) x = at::dropout(x, config_.dropout, is_training());
   }
@@ -98,9 +130,12 @@ at::Tensor LuongModel::advance(const at::Tensor& word, Decoder& decoder) {
 at::Tensor LuongModel::all_states(at::Tensor x, const Decoder& decoder) {
   for (size_t l = 0; l < decoder.hidden.size(); ++l) {
     const auto& cell = *cells_->at<torch::nn::LSTMCellImpl>(l).as<torch::nn::LSTMCellImpl>();
-    x = std::get<0>(at::lstm(x, {decoder.hidden[l].unsqueeze(0).contiguous(), decoder.cells[l].unsqueeze(0).contiguous()},
-                             {cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh}, /*has_biases=*/true, /*num_layers=*/1,
-                             /*dropout=*/0.0, is_training(), /*bidirectional=*/false, /*batch_first=*/true));
+    x = std::get<0>(at::lstm(
+        x,
+        {decoder.hidden[l].unsqueeze(0).contiguous(), decoder.cells[l].unsqueeze(0).contiguous()},
+        {cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh}, /*has_biases=*/true,
+        /*num_layers=*/1,
+        /*dropout=*/0.0, is_training(), /*bidirectional=*/false, /*batch_first=*/true));
     if (l + 1 < decoder.hidden.size()) x = at::dropout(x, config_.dropout, is_training());
   }
   return x;
@@ -108,9 +143,12 @@ at::Tensor LuongModel::all_states(at::Tensor x, const Decoder& decoder) {
 
 LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& states, int64_t t) {
   const int64_t keys = memory.states.size(1);
-  Look out{.query = states.unsqueeze(1), .keys = heads_of_one(memory.keys), .choices = {}, .factor = {}};
+  Look out{
+      .query = states.unsqueeze(1), .keys = heads_of_one(memory.keys), .choices = {}, .factor = {}};
   switch (config_.score) {
-    case LuongScore::kDot: out.choices.score = Dot{1.0}; break;
+    case LuongScore::kDot:
+      out.choices.score = Dot{1.0};
+      break;
     case LuongScore::kGeneral:  // s' W h is a dot product of W' s, projected once a step, with h
       out.query = at::matmul(states, general_).unsqueeze(1);
       out.choices.score = Dot{1.0};
@@ -130,8 +168,10 @@ LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& states
   const double half = static_cast<double>(config_.half_window);
   at::Tensor centre = at::full({1, 1}, static_cast<double>(t), state.options());
   if (config_.window == LuongWindow::kPredictive) {
-    centre = memory.lengths.to(state.options(), /*non_blocking=*/true).unsqueeze(1) * at::sigmoid(position_score_(at::tanh(position_(state))));
-    // A Gaussian about the predicted place, not renormalised; it multiplies the weights, hence the values.
+    centre = memory.lengths.to(state.options(), /*non_blocking=*/true).unsqueeze(1) *
+             at::sigmoid(position_score_(at::tanh(position_(state))));
+    // A Gaussian about the predicted place, not renormalised; it multiplies the weights, hence the
+    // values.
     out.factor = at::exp(-(place - centre).square() / (2 * (half / 2) * (half / 2)));
   }
   const at::Tensor near = (place - centre.detach()).abs().le(half).expand({state.size(0), keys});
@@ -141,15 +181,21 @@ LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& states
 
 at::Tensor LuongModel::mix(const Memory& memory, const at::Tensor& state, Decoder& decoder) {
   const Look l = look(memory, state.unsqueeze(1), decoder.t++);
-  const at::Tensor values = l.factor.defined() ? memory.states * l.factor.unsqueeze(-1) : memory.states;
-  const at::Tensor context = attend(l.query, l.keys, heads_of_one(values), l.choices, {.key_lengths = memory.lengths}).squeeze(1).squeeze(1);
+  const at::Tensor values =
+      l.factor.defined() ? memory.states * l.factor.unsqueeze(-1) : memory.states;
+  const at::Tensor context =
+      attend(l.query, l.keys, heads_of_one(values), l.choices, {.key_lengths = memory.lengths})
+          .squeeze(1)
+          .squeeze(1);
   decoder.fed = at::tanh(combine_(at::cat({context, state}, -1)));
   return decoder.fed;
 }
 
 at::Tensor LuongModel::weights(const Memory& memory, const at::Tensor& state, int64_t t) {
   const Look l = look(memory, state.unsqueeze(1), t);
-  at::Tensor row = fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths}).weights.squeeze(1).squeeze(1);
+  at::Tensor row = fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths})
+                       .weights.squeeze(1)
+                       .squeeze(1);
   if (l.factor.defined()) row = row * l.factor;
   return memory.shown_at.defined() ? row.gather(1, memory.shown_at) : row;
 }
@@ -161,29 +207,39 @@ at::Tensor LuongModel::logits(const Batch& batch) {
   if (at_once()) {
     const at::Tensor states = all_states(words, decoder);
     const Look l = look(memory, states, 0);
-    const at::Tensor context = attend(l.query, l.keys, heads_of_one(memory.states), l.choices, {.key_lengths = memory.lengths}).squeeze(1);
-    return output_(at::dropout(at::tanh(combine_(at::cat({context, states}, -1))), config_.dropout, is_training()));
+    const at::Tensor context = attend(l.query, l.keys, heads_of_one(memory.states), l.choices,
+                                      {.key_lengths = memory.lengths})
+                                   .squeeze(1);
+    return output_(at::dropout(at::tanh(combine_(at::cat({context, states}, -1))), config_.dropout,
+                               is_training()));
   }
   std::vector<at::Tensor> mixed;
-  for (int64_t t = 0; t < words.size(1); ++t) mixed.push_back(mix(memory, advance(words.select(1, t), decoder), decoder));
+  for (int64_t t = 0; t < words.size(1); ++t)
+    mixed.push_back(mix(memory, advance(words.select(1, t), decoder), decoder));
   return output_(at::dropout(at::stack(mixed, 1), config_.dropout, is_training()));
 }
 
 class LuongModel::Steps : public nn::StepModel {
  public:
-  Steps(LuongModel& model, const Batch& sources, Want want) : model_(model), want_(want) { memory_ = model.encode(sources, &decoder_); }
+  Steps(LuongModel& model, const Batch& sources, Want want) : model_(model), want_(want) {
+    memory_ = model.encode(sources, &decoder_);
+  }
 
   void select(const at::Tensor& rows) override {
     const at::Tensor r = rows.to(memory_.states.device());
-    const auto pick = [&](at::Tensor& t) { if (t.defined()) t = t.index_select(0, r); };
-    for (at::Tensor* t : {&memory_.states, &memory_.keys, &memory_.shown_at, &decoder_.fed}) pick(*t);
+    const auto pick = [&](at::Tensor& t) {
+      if (t.defined()) t = t.index_select(0, r);
+    };
+    for (at::Tensor* t : {&memory_.states, &memory_.keys, &memory_.shown_at, &decoder_.fed})
+      pick(*t);
     memory_.lengths = memory_.lengths.index_select(0, rows);
     for (at::Tensor& t : decoder_.hidden) pick(t);
     for (at::Tensor& t : decoder_.cells) pick(t);
   }
   nn::StepOutput step(const at::Tensor& tokens) override {
     nn::StepOutput out;
-    const at::Tensor state = model_.advance(model_.embed_target(tokens.to(memory_.states.device())), decoder_);
+    const at::Tensor state =
+        model_.advance(model_.embed_target(tokens.to(memory_.states.device())), decoder_);
     if (want_ == Want::kAttention) out.attention = model_.weights(memory_, state, decoder_.t);
     out.logits = model_.output_(model_.mix(memory_, state, decoder_));
     return out;
@@ -206,8 +262,11 @@ at::Tensor LuongModel::alignment(const Batch& batch) {
   const at::Tensor words = embed_target(batch.target_in);
   if (at_once()) {
     const Look l = look(memory, all_states(words, decoder), 0);
-    const at::Tensor all = fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths}).weights.squeeze(1);  // [B, T, S]
-    return memory.shown_at.defined() ? all.gather(2, memory.shown_at.unsqueeze(1).expand_as(all)) : all;
+    const at::Tensor all =
+        fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths})
+            .weights.squeeze(1);  // [B, T, S]
+    return memory.shown_at.defined() ? all.gather(2, memory.shown_at.unsqueeze(1).expand_as(all))
+                                     : all;
   }
   std::vector<at::Tensor> rows;
   for (int64_t t = 0; t < words.size(1); ++t) {
@@ -219,9 +278,11 @@ at::Tensor LuongModel::alignment(const Batch& batch) {
 }
 
 std::vector<AttentionMaps> LuongModel::maps(const Batch& batch) {
-  const std::string structure = config_.window == LuongWindow::kGlobal ? "source" : "window of ±" + std::to_string(config_.half_window);
-  return {{AttentionMaps::Kind::kCross, "Alignment: output on source", name_of(config_.score), "softmax", structure, "1",
-           alignment(batch).unsqueeze(1)}};
+  const std::string structure = config_.window == LuongWindow::kGlobal
+                                    ? "source"
+                                    : "window of ±" + std::to_string(config_.half_window);
+  return {{AttentionMaps::Kind::kCross, "Alignment: output on source", name_of(config_.score),
+           "softmax", structure, "1", alignment(batch).unsqueeze(1)}};
 }
 
 }  // namespace fovea::systems

@@ -1,6 +1,8 @@
-// Luong, Pham & Manning 2015: attention from the decoder's new state, with four scores, local windows and input feeding.
+// Luong, Pham & Manning 2015: attention from the decoder's new state, with four scores, local
+// windows and input feeding.
 //
-//   e_tj = s' h | s' W h | v' tanh(W [s; h]) | (W s)_j,   c_t = sum a h,   s~_t = tanh(W_c [c_t; s_t])
+//   e_tj = s' h | s' W h | v' tanh(W [s; h]) | (W s)_j,   c_t = sum a h,   s~_t = tanh(W_c [c_t;
+//   s_t])
 #pragma once
 
 #include "fovea/attend.h"
@@ -13,12 +15,13 @@ enum class LuongScore { kDot, kGeneral, kConcat, kLocation };
 enum class LuongWindow { kGlobal, kMonotonic, kPredictive };
 
 struct LuongConfig {
-  int64_t embedding = 128, width = 128;  // width of the decoder; the encoder's states have the same, both directions together
+  int64_t embedding = 128, width = 128;  // width of the decoder; the encoder's states have the
+                                         // same, both directions together
   int64_t layers = 1;
   double dropout = 0.1;
   LuongScore score = LuongScore::kGeneral;
   LuongWindow window = LuongWindow::kGlobal;
-  int64_t half_window = 10;     // D
+  int64_t half_window = 10;      // D
   int64_t longest_source = 100;  // of a location score
   bool input_feeding = true;
   bool reverse = false;  // read the source backwards
@@ -30,7 +33,8 @@ class LuongModel : public translate::Model {
   LuongModel(const LuongConfig& config, const translate::Vocabularies& vocabularies);
 
   at::Tensor logits(const translate::Batch& batch) override;
-  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources, translate::Want want) override;
+  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources,
+                                       translate::Want want) override;
   at::Tensor alignment(const translate::Batch& batch) override;
   std::vector<translate::AttentionMaps> maps(const translate::Batch& batch) override;
 
@@ -38,7 +42,7 @@ class LuongModel : public translate::Model {
   class Steps;
   struct Memory {
     at::Tensor states, keys, lengths;  // [B, S, width] twice, [B]
-    at::Tensor shown_at;               // where each column stands in the source as written; undefined: as it is
+    at::Tensor shown_at;  // where each column stands in the source as written; undefined: as it is
   };
   struct Decoder {
     std::vector<at::Tensor> hidden, cells;  // one a layer, [B, width]
@@ -55,22 +59,25 @@ class LuongModel : public translate::Model {
 
   Memory encode(const translate::Batch& batch, Decoder* decoder);
   at::Tensor advance(const at::Tensor& word, Decoder& decoder);  // the new top state
-  // Without input feeding and windows no step waits for another: all top states [B, T, width] in one go.
+  // Without input feeding and windows no step waits for another: all top states [B, T, width] in
+  // one go.
   bool at_once() const { return !config_.input_feeding && config_.window == LuongWindow::kGlobal; }
   at::Tensor all_states(at::Tensor words, const Decoder& decoder);
   // states [B, T, width]; a window's t is that of the first.
   Look look(const Memory& memory, const at::Tensor& states, int64_t t);
-  at::Tensor mix(const Memory& memory, const at::Tensor& state, Decoder& decoder);  // s~, which is also fed on
-  at::Tensor weights(const Memory& memory, const at::Tensor& state, int64_t t);     // [B, S] in the source's own order
+  at::Tensor mix(const Memory& memory, const at::Tensor& state,
+                 Decoder& decoder);  // s~, which is also fed on
+  at::Tensor weights(const Memory& memory, const at::Tensor& state,
+                     int64_t t);  // [B, S] in the source's own order
   at::Tensor embed_target(const at::Tensor& tokens);
 
   LuongConfig config_;
   torch::nn::Embedding source_{nullptr}, target_{nullptr};
   nn::Recurrent encoder_{nullptr};
   torch::nn::ModuleList cells_{nullptr};
-  at::Tensor general_, concat_;                                                   // W and v
+  at::Tensor general_, concat_;  // W and v
   torch::nn::Linear concat_query_{nullptr}, concat_key_{nullptr}, location_{nullptr};
-  torch::nn::Linear position_{nullptr}, position_score_{nullptr};                 // local-p
+  torch::nn::Linear position_{nullptr}, position_score_{nullptr};  // local-p
   torch::nn::Linear combine_{nullptr}, output_{nullptr};
 };
 

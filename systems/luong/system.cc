@@ -18,11 +18,18 @@ LuongWindow window_named(const std::string& name) {
   return LuongWindow::kGlobal;
 }
 
-std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocabularies& vocabularies) {
-  const LuongConfig config{.embedding = o.integer("embedding"), .width = o.integer("width"), .layers = o.integer("layers"),
-                           .dropout = o.number("dropout"), .score = score_named(o.text("score")), .window = window_named(o.text("window")),
-                           .half_window = o.integer("half_window"), .longest_source = o.integer("longest_source"),
-                           .input_feeding = o.flag("input_feeding"), .reverse = o.flag("reverse"),
+std::shared_ptr<translate::Model> make(const Settings& o,
+                                       const translate::Vocabularies& vocabularies) {
+  const LuongConfig config{.embedding = o.integer("embedding"),
+                           .width = o.integer("width"),
+                           .layers = o.integer("layers"),
+                           .dropout = o.number("dropout"),
+                           .score = score_named(o.text("score")),
+                           .window = window_named(o.text("window")),
+                           .half_window = o.integer("half_window"),
+                           .longest_source = o.integer("longest_source"),
+                           .input_feeding = o.flag("input_feeding"),
+                           .reverse = o.flag("reverse"),
                            .bidirectional = o.flag("bidirectional")};
   return std::make_shared<LuongModel>(config, vocabularies);
 }
@@ -30,14 +37,21 @@ std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocab
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "dates"});
   all.push_back(Option("embedding", 64, "width of a word").at_least(1));
-  all.push_back(Option("width", 128, "width of the decoder and of the encoder's states").at_least(2));
+  all.push_back(
+      Option("width", 128, "width of the decoder and of the encoder's states").at_least(2));
   all.push_back(Option("layers", 1, "of encoder and decoder").at_least(1));
-  all.push_back(Option("dropout", 0.1, "on words, between layers and before the output").between(0, 0.9));
-  all.push_back(Option("score", "general", "how a state is compared with a source state").among({"dot", "general", "concat", "location"}));
-  all.push_back(Option("window", "global", "all of the source, or a window about position t or a predicted one").among({"global", "local-m", "local-p"}));
+  all.push_back(
+      Option("dropout", 0.1, "on words, between layers and before the output").between(0, 0.9));
+  all.push_back(Option("score", "general", "how a state is compared with a source state")
+                    .among({"dot", "general", "concat", "location"}));
+  all.push_back(Option("window", "global",
+                       "all of the source, or a window about position t or a predicted one")
+                    .among({"global", "local-m", "local-p"}));
   all.push_back(Option("half_window", 10, "D: the window is 2 D + 1 wide").at_least(1));
-  all.push_back(Option("longest_source", 100, "tokens a location score can tell apart").at_least(1));
-  all.push_back(Option("input_feeding", false, "give the attended state to the next step, which then waits for it"));
+  all.push_back(
+      Option("longest_source", 100, "tokens a location score can tell apart").at_least(1));
+  all.push_back(Option("input_feeding", false,
+                       "give the attended state to the next step, which then waits for it"));
   all.push_back(Option("reverse", false, "read the source backwards"));
   all.push_back(Option("bidirectional", true, "read it in both directions"));
   return all;
@@ -47,24 +61,40 @@ const Registration registered{System{
     .info = {.name = "luong",
              .number = 21,
              .title = "Luong attention",
-             .idea = "The decoder looks with its new state, and the score may be as simple as a dot product. A local window, placed by "
-                     "position or predicted, reads only part of the source; feeding the attended state on tells the next step what has been read.",
-             .paper = "Luong, Pham & Manning 2015, Effective Approaches to Attention-based Neural Machine Translation",
-             .equation = "<math display=\"block\"><mrow><msub><mi>e</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><mo>=</mo><msubsup><mi>s</mi><mi>t</mi>"
-                         "<mo>⊤</mo></msubsup><mi>W</mi><msub><mi>h</mi><mi>j</mi></msub><mo>,</mo><mspace width=\"1em\"/><msub><mover><mi>s</mi><mo>~</mo></mover>"
-                         "<mi>t</mi></msub><mo>=</mo><mi>tanh</mi><mo>(</mo><msub><mi>W</mi><mi>c</mi></msub><mo>[</mo><munder><mo>∑</mo><mi>j</mi></munder>"
-                         "<msub><mi>a</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><msub><mi>h</mi><mi>j</mi></msub><mo>;</mo><msub><mi>s</mi><mi>t</mi></msub>"
+             .idea = "The decoder looks with its new state, and the score may be as simple as a "
+                     "dot product. A local window, placed by "
+                     "position or predicted, reads only part of the source; feeding the attended "
+                     "state on tells the next step what has been read.",
+             .paper = "Luong, Pham & Manning 2015, Effective Approaches to Attention-based Neural "
+                      "Machine Translation",
+             .equation = "<math "
+                         "display=\"block\"><mrow><msub><mi>e</mi><mrow><mi>t</mi><mi>j</mi></"
+                         "mrow></msub><mo>=</mo><msubsup><mi>s</mi><mi>t</mi>"
+                         "<mo>⊤</mo></msubsup><mi>W</mi><msub><mi>h</mi><mi>j</mi></msub><mo>,</"
+                         "mo><mspace width=\"1em\"/><msub><mover><mi>s</mi><mo>~</mo></mover>"
+                         "<mi>t</mi></msub><mo>=</mo><mi>tanh</mi><mo>(</mo><msub><mi>W</mi><mi>c</"
+                         "mi></msub><mo>[</mo><munder><mo>∑</mo><mi>j</mi></munder>"
+                         "<msub><mi>a</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><msub><mi>h</"
+                         "mi><mi>j</mi></msub><mo>;</mo><msub><mi>s</mi><mi>t</mi></msub>"
                          "<mo>]</mo><mo>)</mo></mrow></math>",
-             .equation_text = "e_tj = s_t' W h_j;  s~_t = tanh(W_c [sum_j softmax_j(e_tj) h_j; s_t])",
-             .code = "auto context = fovea::attend(state.matmul(W), states, states, {.score = fovea::Dot{1.0}},\n"
+             .equation_text =
+                 "e_tj = s_t' W h_j;  s~_t = tanh(W_c [sum_j softmax_j(e_tj) h_j; s_t])",
+             .code = "auto context = fovea::attend(state.matmul(W), states, states, {.score = "
+                     "fovea::Dot{1.0}},\n"
                      "                             {.key_lengths = lengths});",
-             .triple = {"decoder state s_t", "encoder state h_j", "encoder state h_j", "dot, bilinear, additive or location", "softmax", "source or a window"},
-             .formats = translate::formats("generated dates (default), a reordered language or copy-and-reverse"),
+             .triple = {"decoder state s_t", "encoder state h_j", "encoder state h_j",
+                        "dot, bilinear, additive or location", "softmax", "source or a window"},
+             .formats = translate::formats(
+                 "generated dates (default), a reordered language or copy-and-reverse"),
              .expect = "dates: 99 % exact, alignment hit rate 95 %"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 22, .batch = 64, .rate = 0.01, .schedule = "cosine", .clip = 5.0},
+    .recipe =
+        train::Recipe{.epochs = 22, .batch = 64, .rate = 0.01, .schedule = "cosine", .clip = 5.0},
     .tour = {"epochs=7", "width=64", "rate=0.008"},
-    .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("luong", setting, make); },
+    .make =
+        [](const Setting& setting) {
+          return std::make_unique<translate::TranslationTask>("luong", setting, make);
+        },
 }};
 
 }  // namespace

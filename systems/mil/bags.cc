@@ -15,15 +15,19 @@
 namespace fovea::systems::mil {
 namespace {
 
-// Bags of digits as in the paper: sizes N(mean, deviation²), positive where one of them or more is the target. Half are positive by
-// construction: of large bags drawn freely nearly all would be.
-void add_digit_bags(BagSet& set, const data::Digits& digits, int64_t count, uint64_t seed, const Settings& options) {
+// Bags of digits as in the paper: sizes N(mean, deviation²), positive where one of them or more is
+// the target. Half are positive by construction: of large bags drawn freely nearly all would be.
+void add_digit_bags(BagSet& set, const data::Digits& digits, int64_t count, uint64_t seed,
+                    const Settings& options) {
   const int64_t target = options.integer("target"), width = digits.height * digits.width;
   const double mean = options.number("mean_size"), deviation = options.number("size_deviation");
   std::vector<int64_t> wanted, others, all(static_cast<size_t>(digits.count));
   std::iota(all.begin(), all.end(), 0);
-  for (const int64_t i : all) (digits.labels[static_cast<size_t>(i)] == target ? wanted : others).push_back(i);
-  if (wanted.empty() || others.empty()) throw InvalidArgument(fmt::format("target: {}, expected a digit that some but not all pictures show", target));
+  for (const int64_t i : all)
+    (digits.labels[static_cast<size_t>(i)] == target ? wanted : others).push_back(i);
+  if (wanted.empty() || others.empty())
+    throw InvalidArgument(
+        fmt::format("target: {}, expected a digit that some but not all pictures show", target));
   data::Random random(seed);
   for (int64_t bag = 0; bag < count; ++bag) {
     const bool positive = bag % 2;
@@ -31,7 +35,8 @@ void add_digit_bags(BagSet& set, const data::Digits& digits, int64_t count, uint
     std::vector<int64_t> members;
     for (int64_t i = 0; i < size; ++i) members.push_back(random.choice(positive ? all : others));
     const auto is_key = [&](int64_t i) { return digits.labels[static_cast<size_t>(i)] == target; };
-    if (positive && std::none_of(members.begin(), members.end(), is_key)) members[random.below(members.size())] = random.choice(wanted);
+    if (positive && std::none_of(members.begin(), members.end(), is_key))
+      members[random.below(members.size())] = random.choice(wanted);
     set.bags.names.push_back(std::to_string(set.bags.names.size()));
     set.bags.labels.push_back(positive);
     auto& features = set.bags.features.emplace_back(static_cast<size_t>(size * width));
@@ -45,11 +50,13 @@ void add_digit_bags(BagSet& set, const data::Digits& digits, int64_t count, uint
 
 BagSet digit_bags(const Source& source, const Settings& options) {
   const data::DigitSets digits = data::digits_of(source.path, 6000, 3000, source.seed);
-  if (digits.train.height != digits.train.width) throw data::FileError(source.path, 0, "expected square pictures");
+  if (digits.train.height != digits.train.width)
+    throw data::FileError(source.path, 0, "expected square pictures");
   BagSet out;
   out.side = digits.train.height;
   out.bags.width = out.side * out.side;
-  const auto add = [&](std::vector<int64_t>& split, const data::Digits& from, int64_t count, uint64_t purpose) {
+  const auto add = [&](std::vector<int64_t>& split, const data::Digits& from, int64_t count,
+                       uint64_t purpose) {
     const auto first = static_cast<int64_t>(out.bags.size());
     add_digit_bags(out, from, count, data::mix(source.seed, purpose), options);
     split.resize(static_cast<size_t>(count));
@@ -67,26 +74,36 @@ std::vector<float> as_numbers(const std::vector<data::GreyImage>& images, int64_
   std::vector<float> out;
   out.reserve(images.size() * static_cast<size_t>(side * side));
   for (const data::GreyImage& image : images)
-    for (const uint8_t pixel : image.pixels) out.push_back((static_cast<float>(pixel) / 255.0f - 0.1307f) / 0.3081f);
+    for (const uint8_t pixel : image.pixels)
+      out.push_back((static_cast<float>(pixel) / 255.0f - 0.1307f) / 0.3081f);
   return out;
 }
 
 void split_bags(BagSet& set, const Source& source, const Settings& options) {
   for (size_t i = 0; i < set.bags.size(); ++i)
     if (set.bags.labels[i] != 0 && set.bags.labels[i] != 1)
-      throw data::FileError(source.path, 0, fmt::format("bag '{}' has label {}, expected 0 or 1", set.bags.names[i], set.bags.labels[i]));
+      throw data::FileError(source.path, 0,
+                            fmt::format("bag '{}' has label {}, expected 0 or 1", set.bags.names[i],
+                                        set.bags.labels[i]));
   if (source.all_test) {
     set.splits.test.resize(set.bags.size());
     std::iota(set.splits.test.begin(), set.splits.test.end(), 0);
     return;
   }
   set.splits = data::split(static_cast<int64_t>(set.bags.size()),
-                           {.validation = options.number("validation"), .test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed, .classes = set.bags.labels});
+                           {.validation = options.number("validation"),
+                            .test = 0.2,
+                            .fold = source.fold,
+                            .folds = source.folds,
+                            .seed = source.seed,
+                            .classes = set.bags.labels});
 }
 
 }  // namespace
 
-std::vector<float> picture_bag(const std::string& folder, int64_t side) { return as_numbers(data::read_image_bag(folder, side), side); }
+std::vector<float> picture_bag(const std::string& folder, int64_t side) {
+  return as_numbers(data::read_image_bag(folder, side), side);
+}
 
 BagSet read_bag_set(const Source& source, const Settings& options) {
   std::error_code ignored;
@@ -98,7 +115,8 @@ BagSet read_bag_set(const Source& source, const Settings& options) {
     out.bags.width = out.side * out.side;
     out.bags.names = std::move(pictures.names);
     out.bags.labels = std::move(pictures.labels);
-    for (const auto& images : pictures.images) out.bags.features.push_back(as_numbers(images, out.side));
+    for (const auto& images : pictures.images)
+      out.bags.features.push_back(as_numbers(images, out.side));
   } else {
     out.bags = data::read_bags(source.path);
   }

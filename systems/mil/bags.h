@@ -15,11 +15,13 @@ namespace fovea::systems::mil {
 struct BagSet {
   data::Bags bags;
   data::Splits splits;
-  std::vector<std::vector<uint8_t>> key_instances;  // of each bag: 1 where the instance makes it positive; empty: nobody knows
-  int64_t side = 0;                                   // instances are side x side pictures; 0: rows of numbers
+  std::vector<std::vector<uint8_t>>
+      key_instances;  // of each bag: 1 where the instance makes it positive; empty: nobody knows
+  int64_t side = 0;   // instances are side x side pictures; 0: rows of numbers
 };
 
-// No path: generated digits. A folder of MNIST's files: its digits. Another folder: LABEL/BAG/pictures. A file: a CSV table.
+// No path: generated digits. A folder of MNIST's files: its digits. Another folder:
+// LABEL/BAG/pictures. A file: a CSV table.
 BagSet read_bag_set(const Source& source, const Settings& options);
 
 // A folder of pictures as one bag of `side` x `side` instances.

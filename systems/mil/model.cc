@@ -15,7 +15,9 @@ constexpr int64_t kKernel = 5;
 
 int64_t after_pool(int64_t side) { return (side - kKernel + 1) / 2; }
 
-std::string pooling_named(const std::string& name) { return name.ends_with("max") ? "max" : "mean"; }
+std::string pooling_named(const std::string& name) {
+  return name.ends_with("max") ? "max" : "mean";
+}
 
 }  // namespace
 
@@ -44,7 +46,9 @@ Model::Model(const Shape& shape) : shape_(shape) {
 
 torch::Tensor Model::embed(const torch::Tensor& instances) {
   if (shape_.side == 0) {
-    const auto drop = [&](const torch::Tensor& x) { return torch::dropout(x, shape_.dropout, is_training()); };
+    const auto drop = [&](const torch::Tensor& x) {
+      return torch::dropout(x, shape_.dropout, is_training());
+    };
     return drop(torch::relu(fc3_(drop(torch::relu(fc2_(drop(torch::relu(fc1_(instances)))))))));
   }
   if (instances.size(0) == 0) return torch::zeros({0, shape_.hidden}, instances.options());
@@ -56,10 +60,14 @@ torch::Tensor Model::embed(const torch::Tensor& instances) {
 
 Model::Parts Model::parts(const torch::Tensor& embedded, const torch::Tensor& offsets) {
   const torch::Tensor first = v_(embedded);
-  const torch::Tensor key = (u_ ? torch::cat({first, u_(embedded)}, 1) : first).unsqueeze(1);  // [total, 1 head, L or 2 L]
+  const torch::Tensor key = (u_ ? torch::cat({first, u_(embedded)}, 1) : first)
+                                .unsqueeze(1);  // [total, 1 head, L or 2 L]
   const int64_t bags = offsets.size(0) - 1;
-  Parts out{torch::zeros({bags, 1, key.size(2)}, key.options()), key,
-            {.score = Additive{w_}, .normaliser = shape_.normaliser, .structure = Ragged{data::one_each(bags, key.device()), offsets}}};
+  Parts out{torch::zeros({bags, 1, key.size(2)}, key.options()),
+            key,
+            {.score = Additive{w_},
+             .normaliser = shape_.normaliser,
+             .structure = Ragged{data::one_each(bags, key.device()), offsets}}};
   if (u_) out.choices.score = GatedAdditive{w_};
   return out;
 }
@@ -73,7 +81,9 @@ torch::Tensor Model::pooled(const torch::Tensor& embedded, const torch::Tensor& 
 torch::Tensor Model::forward(const data::Packed& bags) {
   const torch::Tensor embedded = embed(bags.values);
   if (shape_.pool.starts_with("instance")) {
-    const torch::Tensor p = pooling::pool(pooling_named(shape_.pool), classifier_(embedded).sigmoid(), bags.offsets).clamp(1e-6, 1 - 1e-6);
+    const torch::Tensor p =
+        pooling::pool(pooling_named(shape_.pool), classifier_(embedded).sigmoid(), bags.offsets)
+            .clamp(1e-6, 1 - 1e-6);
     return torch::cat({(1 - p).log(), p.log()}, 1);
   }
   // Cross entropy of (0, s) is the log-sigmoid loss of s.
@@ -87,12 +97,15 @@ torch::Tensor Model::weights_of(const data::Packed& bags) {
   for (int64_t i = 0; i < bags.items(); ++i) {
     const int64_t from = ends[i].item<int64_t>(), to = ends[i + 1].item<int64_t>();
     if (from == to) continue;
-    const torch::Tensor bag = embedded.slice(0, from, to), own = torch::tensor({int64_t{0}, to - from}, torch::kInt32).to(bag.device());
+    const torch::Tensor bag = embedded.slice(0, from, to),
+                        own =
+                            torch::tensor({int64_t{0}, to - from}, torch::kInt32).to(bag.device());
     if (attends()) {
       const Parts p = parts(bag, own);
       out.push_back(weights(p.query, p.key, p.choices).weights.flatten());
     } else {
-      const torch::Tensor pooled = shape_.pool.starts_with("instance") ? classifier_(bag).sigmoid() : bag;
+      const torch::Tensor pooled =
+          shape_.pool.starts_with("instance") ? classifier_(bag).sigmoid() : bag;
       out.push_back(pooling::pool_weights(pooling_named(shape_.pool), pooled.cpu()));
     }
   }

@@ -1,8 +1,11 @@
-// Attention-based deep multiple-instance learning, Ilse, Tomczak & Welling 2018: a bag has a label, its instances have none.
+// Attention-based deep multiple-instance learning, Ilse, Tomczak & Welling 2018: a bag has a label,
+// its instances have none.
 //
-//   z = sum_k a_k h_k,  a = softmax(e),  e_k = w·tanh(V h_k)  or, gated,  w·(tanh(V h_k) ⊙ σ(U h_k));  p = σ(c·z + b)
+//   z = sum_k a_k h_k,  a = softmax(e),  e_k = w·tanh(V h_k)  or, gated,  w·(tanh(V h_k) ⊙ σ(U
+//   h_k));  p = σ(c·z + b)
 //
-// The four baselines pool embeddings h_k, or the instances' own probabilities, by their mean or maximum.
+// The four baselines pool embeddings h_k, or the instances' own probabilities, by their mean or
+// maximum.
 #pragma once
 
 #include <torch/nn/modules/conv.h>
@@ -19,12 +22,15 @@
 namespace fovea::systems::mil {
 
 struct Shape {
-  int64_t side = 0;    // of an instance that is a picture, side x side; 0: it is a row of `inputs` numbers
+  int64_t side =
+      0;  // of an instance that is a picture, side x side; 0: it is a row of `inputs` numbers
   int64_t inputs = 0;
-  int64_t filters = 20, hidden = 500;  // pictures: LeNet's first filters (the second has 5/2 as many) and its last layer, M
+  int64_t filters = 20, hidden = 500;  // pictures: LeNet's first filters (the second has 5/2 as
+                                       // many) and its last layer, M
   int64_t attention = 128;             // L
   double dropout = 0.5;                // rows of numbers, after each of the three layers
-  std::string pool = "attention";      // gated, embedding_max, embedding_mean, instance_max, instance_mean
+  std::string pool =
+      "attention";  // gated, embedding_max, embedding_mean, instance_max, instance_mean
   Normaliser normaliser = Softmax{};
 };
 
@@ -32,11 +38,12 @@ class Model : public torch::nn::Module {
  public:
   explicit Model(const Shape& shape);
 
-  torch::Tensor embed(const torch::Tensor& instances);        // [total, M]
-  torch::Tensor forward(const data::Packed& bags);             // [bags, 2]: logits of 0 and 1
+  torch::Tensor embed(const torch::Tensor& instances);  // [total, M]
+  torch::Tensor forward(const data::Packed& bags);      // [bags, 2]: logits of 0 and 1
   bool attends() const { return shape_.pool == "attention" || shape_.pool == "gated"; }
 
-  // What attend is given: one learned query for each bag, which is zero (w, V and U hold all there is to ask).
+  // What attend is given: one learned query for each bag, which is zero (w, V and U hold all there
+  // is to ask).
   struct Parts {
     torch::Tensor query, key;
     Choices choices;
@@ -50,7 +57,8 @@ class Model : public torch::nn::Module {
 
   const Shape shape_;
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
-  torch::nn::Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr}, v_{nullptr}, u_{nullptr}, classifier_{nullptr};
+  torch::nn::Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr}, v_{nullptr}, u_{nullptr},
+      classifier_{nullptr};
   torch::Tensor w_;
 };
 

@@ -21,7 +21,8 @@ class MultipleInstance : public ClassificationTask {
     splits_ = set_.splits;
     labels_ = set_.bags.labels;
     lengths_.clear();
-    for (const auto& features : set_.bags.features) lengths_.push_back(static_cast<int64_t>(features.size()) / set_.bags.width);
+    for (const auto& features : set_.bags.features)
+      lengths_.push_back(static_cast<int64_t>(features.size()) / set_.bags.width);
     if (model_) {
       check_width(set_.bags.width, source.path);
       if (side_ == 0) data::apply(scaling_, set_.bags);
@@ -36,12 +37,17 @@ class MultipleInstance : public ClassificationTask {
     }
   }
   Assets assets() const override {
-    return {.facts = {{"inputs", inputs_}, {"side", side_}, {"mean", scaling_.mean}, {"deviation", scaling_.deviation}}, .files = {}};
+    return {.facts = {{"inputs", inputs_},
+                      {"side", side_},
+                      {"mean", scaling_.mean},
+                      {"deviation", scaling_.deviation}},
+            .files = {}};
   }
   void restore(const Assets& assets) override {
     inputs_ = assets.facts.at("inputs");
     side_ = assets.facts.at("side");
-    scaling_ = {assets.facts.at("mean").get<std::vector<float>>(), assets.facts.at("deviation").get<std::vector<float>>()};
+    scaling_ = {assets.facts.at("mean").get<std::vector<float>>(),
+                assets.facts.at("deviation").get<std::vector<float>>()};
   }
   std::shared_ptr<torch::nn::Module> build() override {
     const Settings& options = setting_.options;
@@ -57,7 +63,9 @@ class MultipleInstance : public ClassificationTask {
     return model_ = std::make_shared<Model>(shape);
   }
 
-  torch::Tensor logits(std::span<const int64_t> items) override { return model_->forward(packed(items)); }
+  torch::Tensor logits(std::span<const int64_t> items) override {
+    return model_->forward(packed(items));
+  }
 
   // Positive bags: does the largest weight lie on a key instance?
   std::vector<int> hits(std::span<const int64_t> items) override {
@@ -80,11 +88,15 @@ class MultipleInstance : public ClassificationTask {
   void predict(Input input, std::ostream& out) override {
     for_each_bag(input, [&](const ShownBag& bag) {
       const std::vector<std::vector<float>> one{bag.features};
-      const data::Packed packed = data::pack_features(one, inputs_, std::vector<int64_t>{0}).to(setting_.device);
+      const data::Packed packed =
+          data::pack_features(one, inputs_, std::vector<int64_t>{0}).to(setting_.device);
       const double p = model_->forward(packed).softmax(1)[0][1].item<double>();
       const torch::Tensor weights = model_->weights_of(packed);
       out << fmt::format("{}\t{}\t{:.4f}", bag.name, p > 0.5 ? 1 : 0, p);
-      if (weights.numel() > 0) out << fmt::format("\tinstance {} of {}, weight {:.3f}", weights.argmax().item<int64_t>() + 1, weights.numel(), weights.max().item<double>());
+      if (weights.numel() > 0)
+        out << fmt::format("\tinstance {} of {}, weight {:.3f}",
+                           weights.argmax().item<int64_t>() + 1, weights.numel(),
+                           weights.max().item<double>());
       out << "\n" << std::flush;
     });
   }
@@ -110,22 +122,30 @@ class MultipleInstance : public ClassificationTask {
   }
 
  private:
-  data::Packed packed(std::span<const int64_t> items) const { return data::pack_features(set_.bags.features, set_.bags.width, items).to(setting_.device); }
+  data::Packed packed(std::span<const int64_t> items) const {
+    return data::pack_features(set_.bags.features, set_.bags.width, items).to(setting_.device);
+  }
 
   void check_width(int64_t width, const std::string& name) const {
-    if (width != inputs_) throw data::FileError(name, 0, fmt::format("instances of {} numbers, expected {} as in training", width, inputs_));
+    if (width != inputs_)
+      throw data::FileError(
+          name, 0,
+          fmt::format("instances of {} numbers, expected {} as in training", width, inputs_));
   }
 
   template <class Visit>
   void for_each_bag(Input& input, const Visit& visit) {
     if (side_ == 0) {
-      data::Bags bags = data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
+      data::Bags bags = data::parse_unlabelled_bags(
+          {std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
       data::apply(scaling_, bags);
-      for (size_t i = 0; i < bags.size(); ++i) visit({.name = bags.names[i], .features = bags.features[i]});
+      for (size_t i = 0; i < bags.size(); ++i)
+        visit({.name = bags.names[i], .features = bags.features[i]});
       return;
     }
     data::each_line(input.stream, input.name, [&](size_t, std::string_view line) {
-      if (!line.empty()) visit({.name = std::string(line), .features = picture_bag(std::string(line), side_)});
+      if (!line.empty())
+        visit({.name = std::string(line), .features = picture_bag(std::string(line), side_)});
     });
   }
 
@@ -139,40 +159,77 @@ const Registration registered{{
     .info = {.name = "mil",
              .number = 5,
              .title = "Attention-based multiple-instance learning",
-             .idea = "Somebody tells you that a bag of keys opens the door, not which key does. A network that must say which bags open it has to find the key on its own: "
-                     "attention weighs the instances of a bag, the label comes from their weighted mean, and the weights show where it came from.\n\nHere bags hold "
-                     "handwritten digits, and a bag is positive when a nine is among them. No instance has a label; the weights find the nines.",
+             .idea = "Somebody tells you that a bag of keys opens the door, not which key does. A "
+                     "network that must say which bags open it has to find the key on its own: "
+                     "attention weighs the instances of a bag, the label comes from their weighted "
+                     "mean, and the weights show where it came from.\n\nHere bags hold "
+                     "handwritten digits, and a bag is positive when a nine is among them. No "
+                     "instance has a label; the weights find the nines.",
              .paper = "Ilse, Tomczak & Welling 2018",
-             .equation = "<math display=\"block\"><mi>z</mi><mo>=</mo><munder><mo>∑</mo><mi>k</mi></munder><msub><mi>a</mi><mi>k</mi></msub><msub><mi>h</mi><mi>k</mi></msub>"
-                         "<mo>,</mo><mspace width=\"1em\"/><mi>a</mi><mo>=</mo><mtext>softmax</mtext><mo>(</mo><msup><mi>w</mi><mo>⊤</mo></msup><mo>(</mo><mtext>tanh</mtext><mo>(</mo>"
-                         "<mi>V</mi><msub><mi>h</mi><mi>k</mi></msub><mo>)</mo><mo>⊙</mo><mi>σ</mi><mo>(</mo><mi>U</mi><msub><mi>h</mi><mi>k</mi></msub><mo>)</mo><mo>)</mo><mo>)</mo>"
-                         "<mo>,</mo><mspace width=\"1em\"/><mi>p</mi><mo>=</mo><mi>σ</mi><mo>(</mo><msup><mi>c</mi><mo>⊤</mo></msup><mi>z</mi><mo>+</mo><mi>b</mi><mo>)</mo></math>",
-             .equation_text = "z = sum_k a_k h_k, a = softmax(w·(tanh(V h_k) ⊙ σ(U h_k))), p = σ(c·z + b); plain: without σ(U h_k)",
-             .code = "auto z = fovea::attend(zero, key, h,  // one query a bag; key V h, or [V h; U h] when gated\n"
-                     "                       {.score = fovea::GatedAdditive{w}, .structure = fovea::Ragged{one_each, offsets}});",
-             .triple = {.query = "learned w", .key = "instance V h_k (and U h_k)", .value = "h_k", .score = "(gated) additive", .normaliser = "softmax", .structure = "bag"},
-             .formats = {"generated: bags of drawn digits, positive where a nine is among them (bags=, mean_size=, target=)",
+             .equation =
+                 "<math "
+                 "display=\"block\"><mi>z</mi><mo>=</mo><munder><mo>∑</mo><mi>k</mi></"
+                 "munder><msub><mi>a</mi><mi>k</mi></msub><msub><mi>h</mi><mi>k</mi></msub>"
+                 "<mo>,</mo><mspace "
+                 "width=\"1em\"/><mi>a</mi><mo>=</mo><mtext>softmax</mtext><mo>(</mo><msup><mi>w</"
+                 "mi><mo>⊤</mo></msup><mo>(</mo><mtext>tanh</mtext><mo>(</mo>"
+                 "<mi>V</mi><msub><mi>h</mi><mi>k</mi></msub><mo>)</mo><mo>⊙</mo><mi>σ</mi><mo>(</"
+                 "mo><mi>U</mi><msub><mi>h</mi><mi>k</mi></msub><mo>)</mo><mo>)</mo><mo>)</mo>"
+                 "<mo>,</mo><mspace "
+                 "width=\"1em\"/><mi>p</mi><mo>=</mo><mi>σ</mi><mo>(</mo><msup><mi>c</mi><mo>⊤</"
+                 "mo></msup><mi>z</mi><mo>+</mo><mi>b</mi><mo>)</mo></math>",
+             .equation_text = "z = sum_k a_k h_k, a = softmax(w·(tanh(V h_k) ⊙ σ(U h_k))), p = "
+                              "σ(c·z + b); plain: without σ(U h_k)",
+             .code = "auto z = fovea::attend(zero, key, h,  // one query a bag; key V h, or [V h; "
+                     "U h] when gated\n"
+                     "                       {.score = fovea::GatedAdditive{w}, .structure = "
+                     "fovea::Ragged{one_each, offsets}});",
+             .triple = {.query = "learned w",
+                        .key = "instance V h_k (and U h_k)",
+                        .value = "h_k",
+                        .score = "(gated) additive",
+                        .normaliser = "softmax",
+                        .structure = "bag"},
+             .formats = {"generated: bags of drawn digits, positive where a nine is among them "
+                         "(bags=, mean_size=, target=)",
                          "MNIST's folder: bags of its digits, as in the paper",
                          "CSV bag,label,f0,f1,… with labels 0 and 1",
                          "a folder LABEL/BAG/*.png, *.jpg with labels 0 and 1"},
-             .expect = "MNIST bags of mean size 10: AUC 0.768 with 50 training bags (Ilse et al. 2018), about 0.98 with 500"},
-    .options = {Option("pool", "attention", "how a bag becomes one vector").among({"attention", "gated", "embedding_max", "embedding_mean", "instance_max", "instance_mean"}),
-                Option("normaliser", "softmax", "what turns scores to weights").among({"softmax", "sparsemax", "entmax"}),
-                Option("attention", 128, "L, the width of V and U").between(1, 4096),
-                Option("filters", 20, "pictures: of LeNet's first layer; the second has 5/2 as many").between(2, 512),
-                Option("hidden", 500, "pictures: M, the width of an embedding").between(1, 4096),
-                Option("dropout", 0.5, "rows of numbers: after each layer").between(0, 0.95),
-                Option("validation", 0.0, "tables and pictures: share of the training bags kept for choosing the epoch").between(0, 0.5),
-                Option("side", 28, "pictures of your own are scaled to side x side").between(16, 512),
-                Option("bags", 200, "digits: training bags").between(2, 1000000),
-                Option("validation_bags", 0, "digits: bags kept for choosing the epoch; 0: the last one").between(0, 100000),
-                Option("test_bags", 1000, "digits: test bags").between(2, 100000),
-                Option("mean_size", 10.0, "digits: mean size of a bag").between(1, 100000),
-                Option("size_deviation", 2.0, "digits: deviation of the size").between(0, 10000),
-                Option("target", 9, "digits: what makes a bag positive").between(0, 9)},
-    .recipe = train::Recipe{.epochs = 20, .batch = 1, .optimiser = "adam", .rate = 5e-4, .weight_decay = 1e-4, .monitor = "loss"},
-    .tour = {"epochs=6", "bags=150", "validation_bags=50", "test_bags=200", "filters=8", "hidden=64", "rate=0.002", "batch=4"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<MultipleInstance>(setting); },
+             .expect = "MNIST bags of mean size 10: AUC 0.768 with 50 training bags (Ilse et al. "
+                       "2018), about 0.98 with 500"},
+    .options =
+        {Option("pool", "attention", "how a bag becomes one vector")
+             .among({"attention", "gated", "embedding_max", "embedding_mean", "instance_max",
+                     "instance_mean"}),
+         Option("normaliser", "softmax", "what turns scores to weights")
+             .among({"softmax", "sparsemax", "entmax"}),
+         Option("attention", 128, "L, the width of V and U").between(1, 4096),
+         Option("filters", 20, "pictures: of LeNet's first layer; the second has 5/2 as many")
+             .between(2, 512),
+         Option("hidden", 500, "pictures: M, the width of an embedding").between(1, 4096),
+         Option("dropout", 0.5, "rows of numbers: after each layer").between(0, 0.95),
+         Option("validation", 0.0,
+                "tables and pictures: share of the training bags kept for choosing the epoch")
+             .between(0, 0.5),
+         Option("side", 28, "pictures of your own are scaled to side x side").between(16, 512),
+         Option("bags", 200, "digits: training bags").between(2, 1000000),
+         Option("validation_bags", 0, "digits: bags kept for choosing the epoch; 0: the last one")
+             .between(0, 100000),
+         Option("test_bags", 1000, "digits: test bags").between(2, 100000),
+         Option("mean_size", 10.0, "digits: mean size of a bag").between(1, 100000),
+         Option("size_deviation", 2.0, "digits: deviation of the size").between(0, 10000),
+         Option("target", 9, "digits: what makes a bag positive").between(0, 9)},
+    .recipe = train::Recipe{.epochs = 20,
+                            .batch = 1,
+                            .optimiser = "adam",
+                            .rate = 5e-4,
+                            .weight_decay = 1e-4,
+                            .monitor = "loss"},
+    .tour = {"epochs=6", "bags=150", "validation_bags=50", "test_bags=200", "filters=8",
+             "hidden=64", "rate=0.002", "batch=4"},
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+      return std::make_unique<MultipleInstance>(setting);
+    },
 }};
 
 }  // namespace

@@ -16,11 +16,13 @@ constexpr int64_t kMostInstances = 200;  // the strip shows no more
 explain::Picture picture_of(const float* values, int64_t side) {
   explain::Picture out{static_cast<int>(side), static_cast<int>(side), 1, {}};
   for (int64_t i = 0; i < side * side; ++i)
-    out.pixels.push_back(static_cast<uint8_t>(std::clamp((values[i] * 0.3081f + 0.1307f) * 255.0f + 0.5f, 0.0f, 255.0f)));
+    out.pixels.push_back(static_cast<uint8_t>(
+        std::clamp((values[i] * 0.3081f + 0.1307f) * 255.0f + 0.5f, 0.0f, 255.0f)));
   return out;
 }
 
-void label_as(explain::Explanation& out, Model& model, const data::Packed& bag, const std::string& pool) {
+void label_as(explain::Explanation& out, Model& model, const data::Packed& bag,
+              const std::string& pool) {
   if (model.attends()) {
     const Model::Parts parts = model.parts(model.embed(bag.values), bag.offsets);
     explain::label(out, parts.choices, {}, parts.key.size(2));
@@ -32,9 +34,12 @@ void label_as(explain::Explanation& out, Model& model, const data::Packed& bag, 
   }
 }
 
-// The bag's pictures in a square, each multiplied by its weight over the largest: bright is what was looked at.
-explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& bag, const std::vector<float>& weights, int64_t side, int64_t width) {
-  const auto count = static_cast<int64_t>(bag.features.size()) / width, across = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(count))));
+// The bag's pictures in a square, each multiplied by its weight over the largest: bright is what
+// was looked at.
+explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& bag,
+                            const std::vector<float>& weights, int64_t side, int64_t width) {
+  const auto count = static_cast<int64_t>(bag.features.size()) / width,
+             across = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   const int64_t down = (count + across - 1) / across;
   explain::Explanation out;
   out.title = fmt::format("{}: what the label rests on", bag.name);
@@ -46,7 +51,9 @@ explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& b
   out.query_label = "bag";
   out.key_label = "instance";
   out.queries.emplace_back().text = bag.name;
-  out.picture = explain::Picture{static_cast<int>(across * side), static_cast<int>(down * side), 1, std::vector<uint8_t>(static_cast<size_t>(across * side * down * side))};
+  out.picture =
+      explain::Picture{static_cast<int>(across * side), static_cast<int>(down * side), 1,
+                       std::vector<uint8_t>(static_cast<size_t>(across * side * down * side))};
   const float top = std::max(1e-12f, *std::max_element(weights.begin(), weights.end()));
   for (int64_t i = 0; i < count; ++i) {
     const int64_t x0 = i % across * side, y0 = i / across * side;
@@ -54,20 +61,25 @@ explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& b
     for (int64_t y = 0; y < side; ++y)
       for (int64_t x = 0; x < side; ++x)
         out.picture->pixels[static_cast<size_t>((y0 + y) * across * side + x0 + x)] =
-            static_cast<uint8_t>(static_cast<float>(patch.pixels[static_cast<size_t>(y * side + x)]) * weights[static_cast<size_t>(i)] / top);
+            static_cast<uint8_t>(
+                static_cast<float>(patch.pixels[static_cast<size_t>(y * side + x)]) *
+                weights[static_cast<size_t>(i)] / top);
     explain::Item& item = out.keys.emplace_back();
     item.text = fmt::format("instance {}", i + 1);
     const double w = static_cast<double>(across), h = static_cast<double>(down);
-    item.position = {static_cast<double>(i % across) / w, static_cast<double>(i / across) / h, 1 / w, 1 / h};
+    item.position = {static_cast<double>(i % across) / w, static_cast<double>(i / across) / h,
+                     1 / w, 1 / h};
   }
   out.maps.emplace_back().dense = weights;
-  out.notes.push_back("Each patch is multiplied by its weight over the bag's largest, for display only.");
+  out.notes.push_back(
+      "Each patch is multiplied by its weight over the bag's largest, for display only.");
   return out;
 }
 
 }  // namespace
 
-std::vector<explain::Explanation> pictures(Model& model, const std::vector<ShownBag>& bags, int64_t width, int64_t side, const std::string& pool,
+std::vector<explain::Explanation> pictures(Model& model, const std::vector<ShownBag>& bags,
+                                           int64_t width, int64_t side, const std::string& pool,
                                            torch::Device device) {
   explain::Explanation out;
   out.title = "Which instances the label rests on";
@@ -87,14 +99,17 @@ std::vector<explain::Explanation> pictures(Model& model, const std::vector<Shown
     const auto group = static_cast<int>(out.groups.size());
     out.groups.push_back({.name = bag.name});
     explain::Item& query = out.queries.emplace_back();
-    query.text = fmt::format("{}{}: p(positive) = {:.3f}", bag.name, bag.label ? *bag.label ? ", positive" : ", negative" : "", p);
+    query.text = fmt::format("{}{}: p(positive) = {:.3f}", bag.name,
+                             bag.label ? *bag.label ? ", positive" : ", negative" : "", p);
     query.group = group;
     const auto count = std::min(kMostInstances, static_cast<int64_t>(weights.back().size()));
     for (int64_t i = 0; i < count; ++i) {
       explain::Item& item = out.keys.emplace_back();
       item.group = group;
-      if (side > 0) item.picture = picture_of(bag.features.data() + i * width, side);
-      else item.text = fmt::format("{}", i + 1);
+      if (side > 0)
+        item.picture = picture_of(bag.features.data() + i * width, side);
+      else
+        item.text = fmt::format("{}", i + 1);
     }
     truth = truth || !bag.key_instances.empty();
     if (!best && p > 0.5 && count > 1) best = weights.size() - 1;
@@ -105,12 +120,17 @@ std::vector<explain::Explanation> pictures(Model& model, const std::vector<Shown
   if (truth) out.truth = explain::Truth{.label = "key instance"};
   size_t key = 0;
   for (size_t i = 0; i < bags.size(); ++i)
-    for (size_t k = 0; k < weights[i].size() && k < static_cast<size_t>(kMostInstances); ++k, ++key) {
+    for (size_t k = 0; k < weights[i].size() && k < static_cast<size_t>(kMostInstances);
+         ++k, ++key) {
       dense[i * out.keys.size() + key] = weights[i][k];
-      if (!bags[i].key_instances.empty() && bags[i].key_instances[k]) out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
+      if (!bags[i].key_instances.empty() && bags[i].key_instances[k])
+        out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
     }
-  out.notes.push_back("A negative bag has nothing to find: its weights tend to the uniform, mean little, and are shown all the same.");
-  if (!model.attends()) out.notes.push_back("A baseline: what its pooling takes from each instance.");
+  out.notes.push_back(
+      "A negative bag has nothing to find: its weights tend to the uniform, mean little, and are "
+      "shown all the same.");
+  if (!model.attends())
+    out.notes.push_back("A baseline: what its pooling takes from each instance.");
   if (out.score.empty()) return {};
   all.push_back(out);
   if (side > 0 && best) all.push_back(mosaic(out, bags[*best], weights[*best], side, width));

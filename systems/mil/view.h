@@ -19,7 +19,8 @@ struct ShownBag {
   std::vector<uint8_t> key_instances = {};  // empty: nobody knows
 };
 
-std::vector<explain::Explanation> pictures(Model& model, const std::vector<ShownBag>& bags, int64_t width, int64_t side, const std::string& pool,
+std::vector<explain::Explanation> pictures(Model& model, const std::vector<ShownBag>& bags,
+                                           int64_t width, int64_t side, const std::string& pool,
                                            torch::Device device);
 
 }  // namespace fovea::systems::mil

@@ -9,14 +9,18 @@
 namespace fovea::systems::nadaraya_watson {
 namespace {
 
-// Rows looked at together: the mask that leaves a row out of its own prediction takes a byte for each pair.
-int64_t chunk_rows(int64_t rows) { return std::clamp<int64_t>((int64_t{1} << 24) / std::max<int64_t>(rows, 1), 64, 4096); }
+// Rows looked at together: the mask that leaves a row out of its own prediction takes a byte for
+// each pair.
+int64_t chunk_rows(int64_t rows) {
+  return std::clamp<int64_t>((int64_t{1} << 24) / std::max<int64_t>(rows, 1), 64, 4096);
+}
 
 }  // namespace
 
 const std::vector<std::string>& kernel_names() {
-  static const std::vector<std::string> names = {"gaussian", "laplace", "logistic", "sigmoid", "silverman", "cauchy",
-                                                 "box", "triangular", "epanechnikov", "quartic", "triweight", "tricube", "cosine"};
+  static const std::vector<std::string> names = {
+      "gaussian",   "laplace",      "logistic", "sigmoid",   "silverman", "cauchy", "box",
+      "triangular", "epanechnikov", "quartic",  "triweight", "tricube",   "cosine"};
   return names;
 }
 
@@ -36,11 +40,14 @@ Model::Model(const Shape& shape, KernelName name) : kernel(name) {
   bandwidth = register_buffer("bandwidth", torch::ones({1}, real));
   neighbours = register_buffer("neighbours", torch::zeros({1}, torch::kInt64));
   if (shape.metric == "w") metric = register_parameter("metric", torch::ones({1}, real));
-  if (shape.metric == "diagonal") metric = register_parameter("metric", torch::ones({shape.inputs}, real));
+  if (shape.metric == "diagonal")
+    metric = register_parameter("metric", torch::ones({shape.inputs}, real));
   if (shape.metric == "full") metric = register_parameter("metric", torch::eye(shape.inputs, real));
 }
 
-torch::Tensor Model::scaled(const torch::Tensor& raw) const { return (raw.to(x.options()) - mean) / deviation; }
+torch::Tensor Model::scaled(const torch::Tensor& raw) const {
+  return (raw.to(x.options()) - mean) / deviation;
+}
 
 torch::Tensor Model::full_metric() const {
   if (!metric.defined()) return {};
@@ -50,7 +57,9 @@ torch::Tensor Model::full_metric() const {
 Choices Model::choices(const torch::Tensor& h, Structure structure) const {
   Normaliser normaliser = Softmax{};
   if (kernel == KernelName::kSilverman) normaliser = KernelRatio{};
-  return {.score = Kernel{kernel, h, full_metric()}, .normaliser = normaliser, .structure = std::move(structure)};
+  return {.score = Kernel{kernel, h, full_metric()},
+          .normaliser = normaliser,
+          .structure = std::move(structure)};
 }
 
 torch::Tensor Model::bandwidth_at(const torch::Tensor& query, const torch::Tensor& rows) const {
@@ -64,26 +73,32 @@ torch::Tensor Model::bandwidth_at(const torch::Tensor& query, const torch::Tenso
     to = d.dim() == 1 ? to * d : to.matmul(d.t());
   }
   torch::Tensor distance = torch::cdist(from, to);  // [queries, rows]
-  if (rows.defined()) distance.scatter_(1, rows.unsqueeze(1), std::numeric_limits<double>::infinity());
+  if (rows.defined())
+    distance.scatter_(1, rows.unsqueeze(1), std::numeric_limits<double>::infinity());
   const int64_t available = x.size(0) - (rows.defined() ? 1 : 0);
-  const torch::Tensor nearest = std::get<0>(distance.topk(std::min(k, available), 1, /*largest=*/false)).select(1, std::min(k, available) - 1);
+  const torch::Tensor nearest =
+      std::get<0>(distance.topk(std::min(k, available), 1, /*largest=*/false))
+          .select(1, std::min(k, available) - 1);
   // k duplicates of the query: any positive bandwidth averages them.
   return nearest.clamp_min(1e-12).reshape({1, 1, -1});
 }
 
 // A second value of 1 for every point sums to the weights' total: 1, or 0 where no point was seen.
-torch::Tensor Model::look(const torch::Tensor& query, const torch::Tensor& h, Structure structure) const {
+torch::Tensor Model::look(const torch::Tensor& query, const torch::Tensor& h,
+                          Structure structure) const {
   const torch::Tensor values = torch::stack({y, torch::ones_like(y)}, 1);
-  const torch::Tensor out = attend(query.reshape({1, 1, query.size(0), -1}), x.reshape({1, 1, x.size(0), -1}),
-                                   values.reshape({1, 1, x.size(0), 2}), choices(h, std::move(structure)))
-                                .reshape({query.size(0), 2});
+  const torch::Tensor out =
+      attend(query.reshape({1, 1, query.size(0), -1}), x.reshape({1, 1, x.size(0), -1}),
+             values.reshape({1, 1, x.size(0), 2}), choices(h, std::move(structure)))
+          .reshape({query.size(0), 2});
   const torch::Tensor seen = out.select(1, 1).detach().abs() > 0.5;
   return torch::where(seen, out.select(1, 0), torch::full({}, std::nan(""), out.options()));
 }
 
 torch::Tensor Model::predict(const torch::Tensor& query) const {
   std::vector<torch::Tensor> parts;
-  for (const torch::Tensor& part : query.split(chunk_rows(x.size(0)))) parts.push_back(look(part, bandwidth_at(part), Dense{}));
+  for (const torch::Tensor& part : query.split(chunk_rows(x.size(0))))
+    parts.push_back(look(part, bandwidth_at(part), Dense{}));
   return parts.empty() ? torch::empty({0}, x.options()) : torch::cat(parts);
 }
 
@@ -91,7 +106,8 @@ torch::Tensor Model::without_self(const torch::Tensor& rows) const {
   const torch::Tensor query = x.index_select(0, rows);
   torch::Tensor mask = torch::ones({rows.size(0), x.size(0)}, x.options().dtype(torch::kBool));
   mask.scatter_(1, rows.unsqueeze(1), false);
-  return look(query, bandwidth_at(query, rows), Keep{mask.reshape({1, 1, rows.size(0), x.size(0)})});
+  return look(query, bandwidth_at(query, rows),
+              Keep{mask.reshape({1, 1, rows.size(0), x.size(0)})});
 }
 
 LeaveOneOut leave_one_out(const Model& model) {
@@ -101,13 +117,20 @@ LeaveOneOut leave_one_out(const Model& model) {
   LeaveOneOut out;
   double squares = 0, charged = 0;
   const double total = y.sum().item<double>();
-  for (const torch::Tensor& part : torch::arange(rows, torch::dtype(torch::kInt64).device(model.x.device())).split(chunk_rows(rows))) {
+  for (const torch::Tensor& part :
+       torch::arange(rows, torch::dtype(torch::kInt64).device(model.x.device()))
+           .split(chunk_rows(rows))) {
     const torch::Tensor truth = y.index_select(0, part);
     const torch::Tensor predicted = model.without_self(part).to(torch::kFloat64);
     const torch::Tensor seen = predicted.isfinite();
-    squares += torch::where(seen, (truth - predicted).square(), torch::zeros_like(truth)).sum().item<double>();
-    const torch::Tensor others = (total - truth) / static_cast<double>(std::max<int64_t>(rows - 1, 1));
-    charged += torch::where(seen, torch::zeros_like(truth), (truth - others).square()).sum().item<double>();
+    squares += torch::where(seen, (truth - predicted).square(), torch::zeros_like(truth))
+                   .sum()
+                   .item<double>();
+    const torch::Tensor others =
+        (total - truth) / static_cast<double>(std::max<int64_t>(rows - 1, 1));
+    charged += torch::where(seen, torch::zeros_like(truth), (truth - others).square())
+                   .sum()
+                   .item<double>();
     out.undefined += part.size(0) - seen.sum().item<int64_t>();
   }
   const int64_t defined = rows - out.undefined;
@@ -121,13 +144,16 @@ double silverman_start(const torch::Tensor& x) {
   if (n < 2) return 1;
   const torch::Tensor sorted = std::get<0>(x.to(torch::kFloat64).sort(0));
   const torch::Tensor deviation = x.to(torch::kFloat64).std(0, /*unbiased=*/true);
-  const torch::Tensor quartiles = sorted.index({static_cast<int64_t>(0.75 * (n - 1))}) - sorted.index({static_cast<int64_t>(0.25 * (n - 1))});
-  const torch::Tensor spread = torch::where(quartiles > 0, torch::minimum(deviation, quartiles / 1.34), deviation);
+  const torch::Tensor quartiles = sorted.index({static_cast<int64_t>(0.75 * (n - 1))}) -
+                                  sorted.index({static_cast<int64_t>(0.25 * (n - 1))});
+  const torch::Tensor spread =
+      torch::where(quartiles > 0, torch::minimum(deviation, quartiles / 1.34), deviation);
   const double start = 0.9 * spread.mean().item<double>() * std::pow(n, -0.2);
   return start > 0 ? start : 1;
 }
 
-Search search_bandwidth(Model& model, const SearchPlan& plan, const std::function<void(int64_t)>& step) {
+Search search_bandwidth(Model& model, const SearchPlan& plan,
+                        const std::function<void(int64_t)>& step) {
   Search out;
   int64_t done = 0;
   const auto look = [&](double h) {
@@ -138,11 +164,15 @@ Search search_bandwidth(Model& model, const SearchPlan& plan, const std::functio
     return out.grid.back();
   };
   const auto better = [&](const GridPoint& a, const GridPoint& b) {
-    const int64_t left = std::max<int64_t>(a.undefined - plan.alone, 0), right = std::max<int64_t>(b.undefined - plan.alone, 0);
+    const int64_t left = std::max<int64_t>(a.undefined - plan.alone, 0),
+                  right = std::max<int64_t>(b.undefined - plan.alone, 0);
     return left != right ? left < right : a.criterion < b.criterion;
   };
   for (int64_t i = 0; i < plan.points; ++i)
-    look(plan.points > 1 ? plan.low * std::pow(plan.high / plan.low, static_cast<double>(i) / static_cast<double>(plan.points - 1)) : plan.low);
+    look(plan.points > 1
+             ? plan.low * std::pow(plan.high / plan.low,
+                                   static_cast<double>(i) / static_cast<double>(plan.points - 1))
+             : plan.low);
   const auto best = std::min_element(out.grid.begin(), out.grid.end(), better) - out.grid.begin();
   // Golden section in log h between the best point's neighbours.
   const auto last = static_cast<ptrdiff_t>(out.grid.size()) - 1;
@@ -169,7 +199,8 @@ Search search_bandwidth(Model& model, const SearchPlan& plan, const std::functio
     }
   }
   out.best = std::min_element(out.grid.begin(), out.grid.end(), better)->h;
-  std::sort(out.grid.begin(), out.grid.end(), [](const GridPoint& p, const GridPoint& q) { return p.h < q.h; });
+  std::sort(out.grid.begin(), out.grid.end(),
+            [](const GridPoint& p, const GridPoint& q) { return p.h < q.h; });
   model.bandwidth.fill_(out.best);
   return out;
 }

@@ -1,9 +1,11 @@
-// Head acceleration (g) after the impact of a simulated motorcycle accident, against time (ms): 133 observations, from
-// G. Schmidt, R. Mattern and F. Schueler (1981), as published by B. W. Silverman (1985), J. R. Statist. Soc. B 47, 1-52.
+// Head acceleration (g) after the impact of a simulated motorcycle accident, against time (ms): 133
+// observations, from G. Schmidt, R. Mattern and F. Schueler (1981), as published by B. W. Silverman
+// (1985), J. R. Statist. Soc. B 47, 1-52.
 #pragma once
 
 namespace fovea::systems::nadaraya_watson {
 
+// clang-format off
 inline constexpr double kMotorcycle[133][2] = {
     {2.4, 0}, {2.6, -1.3}, {3.2, -2.7}, {3.6, 0}, {4, -2.7}, {6.2, -2.7}, {6.6, -2.7}, {6.8, -1.3},
     {7.8, -2.7}, {8.2, -2.7}, {8.8, -1.3}, {8.8, -2.7}, {9.6, -2.7}, {10, -2.7}, {10.2, -5.4},

@@ -57,16 +57,21 @@ torch::ScalarType precision_of(const std::string& name, int64_t rows) {
 void Regression::read(const Source& source) {
   const Settings& options = setting_.options;
   if (source.path.empty()) {
-    table_ = options.text("sample") == "sine" ? sine(options.integer("n"), source.seed) : motorcycle();
+    table_ =
+        options.text("sample") == "sine" ? sine(options.integer("n"), source.seed) : motorcycle();
   } else {
-    data::Columns columns{.x = options.list("x"), .y = options.text("y"), .missing = missing_of(options.text("missing"))};
+    data::Columns columns{.x = options.list("x"),
+                          .y = options.text("y"),
+                          .missing = missing_of(options.text("missing"))};
     if (!columns_.empty()) {
       columns.x = columns_;  // a run keeps to the columns it was trained with
       columns.y = target_;
     }
     table_ = data::regression(data::read_csv(source.path), columns);
     if (!source.all_test && table_.rows() < 2)
-      throw data::FileError(source.path, 0, "one row is left, expected at least 2: each is predicted from the others");
+      throw data::FileError(
+          source.path, 0,
+          "one row is left, expected at least 2: each is predicted from the others");
   }
   const auto rows = static_cast<int64_t>(table_.rows());
   splits_ = {};
@@ -74,7 +79,11 @@ void Regression::read(const Source& source) {
     splits_.test.resize(table_.rows());
     std::iota(splits_.test.begin(), splits_.test.end(), 0);
   } else {
-    splits_ = data::split(rows, {.validation = 0, .test = options.number("test"), .fold = source.fold, .folds = source.folds, .seed = source.seed});
+    splits_ = data::split(rows, {.validation = 0,
+                                 .test = options.number("test"),
+                                 .fold = source.fold,
+                                 .folds = source.folds,
+                                 .seed = source.seed});
   }
 }
 
@@ -88,26 +97,38 @@ torch::Tensor Regression::inputs_of(const std::vector<int64_t>& rows) const {
 
 torch::Tensor Regression::targets_of(const std::vector<int64_t>& rows) const {
   torch::Tensor out = torch::empty({static_cast<int64_t>(rows.size())}, torch::kFloat64);
-  for (size_t i = 0; i < rows.size(); ++i) out[static_cast<int64_t>(i)] = table_.y[static_cast<size_t>(rows[i])];
+  for (size_t i = 0; i < rows.size(); ++i)
+    out[static_cast<int64_t>(i)] = table_.y[static_cast<size_t>(rows[i])];
   return out;
 }
 
 void Regression::prepare() {
-  if (splits_.train.size() < 2) throw InvalidArgument(fmt::format("training rows: {}, expected at least 2", splits_.train.size()));
+  if (splits_.train.size() < 2)
+    throw InvalidArgument(
+        fmt::format("training rows: {}, expected at least 2", splits_.train.size()));
   columns_ = table_.inputs;
   target_ = table_.target;
   shape_ = {.rows = static_cast<int64_t>(splits_.train.size()),
             .inputs = static_cast<int64_t>(columns_.size()),
             .metric = setting_.options.text("learn"),
-            .type = precision_of(setting_.options.text("precision"), static_cast<int64_t>(splits_.train.size()))};
+            .type = precision_of(setting_.options.text("precision"),
+                                 static_cast<int64_t>(splits_.train.size()))};
 }
 
 Assets Regression::assets() const {
   Assets out;
   Json grid = Json::array();
-  for (const GridPoint& p : search_.grid) grid.push_back({p.h, p.criterion, std::isfinite(p.mse) ? Json(p.mse) : Json(nullptr), p.undefined});
-  out.facts = {{"rows", shape_.rows}, {"columns", columns_}, {"target", target_}, {"float32", shape_.type == torch::kFloat32},
-               {"filled", table_.filled}, {"dropped", table_.dropped}, {"grid", grid}, {"single_loo_mse", single_.criterion}};
+  for (const GridPoint& p : search_.grid)
+    grid.push_back(
+        {p.h, p.criterion, std::isfinite(p.mse) ? Json(p.mse) : Json(nullptr), p.undefined});
+  out.facts = {{"rows", shape_.rows},
+               {"columns", columns_},
+               {"target", target_},
+               {"float32", shape_.type == torch::kFloat32},
+               {"filled", table_.filled},
+               {"dropped", table_.dropped},
+               {"grid", grid},
+               {"single_loo_mse", single_.criterion}};
   return out;
 }
 
@@ -120,7 +141,8 @@ void Regression::restore(const Assets& assets) {
             .metric = setting_.options.text("learn"),
             .type = facts.at("float32").get<bool>() ? torch::kFloat32 : torch::kFloat64};
   for (const Json& point : facts.at("grid"))
-    search_.grid.push_back({point[0], point[1], point[2].is_null() ? std::nan("") : point[2].get<double>(), point[3]});
+    search_.grid.push_back(
+        {point[0], point[1], point[2].is_null() ? std::nan("") : point[2].get<double>(), point[3]});
   single_.criterion = facts.at("single_loo_mse");
 }
 
@@ -145,7 +167,9 @@ void Regression::fit(train::Fit& fit) {
   const double start = silverman_start(model_->x);
   const torch::NoGradGuard guard;
   if (model_->kernel == KernelName::kSilverman)
-    fit.progress().line("kernel=silverman goes below zero: weights may be negative and their sum may vanish; they are no probabilities");
+    fit.progress().line(
+        "kernel=silverman goes below zero: weights may be negative and their sum may vanish; they "
+        "are no probabilities");
   if (rule == "fixed") {
     const double h = setting_.options.number("h");
     if (h <= 0) throw UsageError("--set h: a fixed bandwidth needs --set h=NUMBER above 0");
@@ -158,8 +182,10 @@ void Regression::fit(train::Fit& fit) {
     find_bandwidth(fit);
   }
   single_ = leave_one_out(*model_);
-  fit.record({{"bandwidth", model_->bandwidth.item<double>()}, {"neighbours", model_->neighbours.item<int64_t>()},
-              {"loo_mse", single_.criterion}, {"loo_undefined", single_.undefined}});
+  fit.record({{"bandwidth", model_->bandwidth.item<double>()},
+              {"neighbours", model_->neighbours.item<int64_t>()},
+              {"loo_mse", single_.criterion},
+              {"loo_undefined", single_.undefined}});
   if (!model_->metric.defined()) return;
   const torch::AutoGradMode enabled(true);
   GradientTask::fit(fit);
@@ -174,27 +200,33 @@ void Regression::find_bandwidth(train::Fit& fit) {
                         .high = start * setting_.options.number("grid_high"),
                         .points = points,
                         .refine = refine,
-                        .alone = static_cast<int64_t>(setting_.options.number("alone") * static_cast<double>(shape_.rows))};
+                        .alone = static_cast<int64_t>(setting_.options.number("alone") *
+                                                      static_cast<double>(shape_.rows))};
   search_ = search_bandwidth(*model_, plan, [&](int64_t done) {
     fit.progress().step(done, points + refine, "bandwidth by leave-one-out");
     fit.stop_if_interrupted("in the bandwidth search");
   });
 }
 
-// The number of neighbours by leave-one-out, over 1, 2, 3, 5, 8, … up to half the rows, unless k is given.
+// The number of neighbours by leave-one-out, over 1, 2, 3, 5, 8, … up to half the rows, unless k is
+// given.
 void Regression::find_neighbours(train::Fit& fit) {
   const int64_t given = setting_.options.integer("k");
-  if (given >= shape_.rows) throw UsageError(fmt::format("--set k={}: expected fewer than the rows, {}", given, shape_.rows));
+  if (given >= shape_.rows)
+    throw UsageError(
+        fmt::format("--set k={}: expected fewer than the rows, {}", given, shape_.rows));
   if (given > 0) {
     model_->neighbours.fill_(given);
     return;
   }
   int64_t best = 1;
   double least = std::numeric_limits<double>::infinity();
-  for (int64_t k = 1, next = 2; k <= std::max<int64_t>(shape_.rows / 2, 1); std::tie(k, next) = std::pair(next, k + next)) {
+  for (int64_t k = 1, next = 2; k <= std::max<int64_t>(shape_.rows / 2, 1);
+       std::tie(k, next) = std::pair(next, k + next)) {
     model_->neighbours.fill_(k);
     const LeaveOneOut result = leave_one_out(*model_);
-    search_.grid.push_back({static_cast<double>(k), result.criterion, result.mse, result.undefined});
+    search_.grid.push_back(
+        {static_cast<double>(k), result.criterion, result.mse, result.undefined});
     if (result.criterion < least) {
       least = result.criterion;
       best = k;
@@ -204,16 +236,22 @@ void Regression::find_neighbours(train::Fit& fit) {
   model_->neighbours.fill_(best);
 }
 
-int64_t Regression::items(Split split) const { return split == Split::kTrain ? shape_.rows : static_cast<int64_t>(splits_.of(split).size()); }
+int64_t Regression::items(Split split) const {
+  return split == Split::kTrain ? shape_.rows : static_cast<int64_t>(splits_.of(split).size());
+}
 
 Loss Regression::loss(const Batch& batch) {
-  const torch::Tensor rows = torch::tensor(std::vector<int64_t>(batch.items.begin(), batch.items.end())).to(model_->x.device());
+  const torch::Tensor rows =
+      torch::tensor(std::vector<int64_t>(batch.items.begin(), batch.items.end()))
+          .to(model_->x.device());
   const torch::Tensor predicted = model_->without_self(rows);
   const torch::Tensor seen = predicted.isfinite();
   const torch::Tensor error = (model_->y.index_select(0, rows) - predicted).masked_select(seen);
   const int64_t count = error.size(0);
   // In units of the target's variance: a rate then means the same for any target.
-  return {count ? error.square().mean() / model_->y.var().clamp_min(1e-30) : predicted.nan_to_num().sum() * 0, count};
+  return {count ? error.square().mean() / model_->y.var().clamp_min(1e-30)
+                : predicted.nan_to_num().sum() * 0,
+          count};
 }
 
 Evaluation Regression::evaluate(Split split) {
@@ -234,11 +272,14 @@ Evaluation Regression::evaluate(Split split) {
   const torch::Tensor seen = predicted.isfinite();
   const torch::Tensor error = (truth.cpu() - predicted).masked_select(seen);
   out.items = truth.size(0);
-  out.metrics["rmse"] = error.numel() ? std::sqrt(error.square().mean().item<double>()) : std::nan("");
+  out.metrics["rmse"] =
+      error.numel() ? std::sqrt(error.square().mean().item<double>()) : std::nan("");
   out.metrics["gaps"] = static_cast<double>(out.items - error.numel());
   out.metrics["mean_only_rmse"] = std::sqrt((truth - mean).square().mean().item<double>());
-  if (model_->neighbours.item<int64_t>() > 0) out.metrics["neighbours"] = static_cast<double>(model_->neighbours.item<int64_t>());
-  else out.metrics["bandwidth"] = model_->bandwidth.item<double>();
+  if (model_->neighbours.item<int64_t>() > 0)
+    out.metrics["neighbours"] = static_cast<double>(model_->neighbours.item<int64_t>());
+  else
+    out.metrics["bandwidth"] = model_->bandwidth.item<double>();
   return out;
 }
 
@@ -246,66 +287,107 @@ void Regression::predict(Input input, std::ostream& out) {
   const std::string text{std::istreambuf_iterator<char>(input.stream), {}};
   const data::Table table = data::parse_csv(text, input.name);
   const std::vector<double> values = data::inputs(table, columns_);
-  const auto rows = static_cast<int64_t>(table.rows.size()), width = static_cast<int64_t>(columns_.size());
+  const auto rows = static_cast<int64_t>(table.rows.size()),
+             width = static_cast<int64_t>(columns_.size());
   const torch::Tensor raw = torch::tensor(values, torch::kFloat64).reshape({rows, width});
   const torch::Tensor predicted = model_->predict(model_->scaled(raw)).to(torch::kFloat64);
   for (const std::string& column : columns_) out << column << ",";
   out << target_ << "\n";
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t c = 0; c < width; ++c) out << fmt::format("{},", values[static_cast<size_t>(row * width + c)]);
+    for (int64_t c = 0; c < width; ++c)
+      out << fmt::format("{},", values[static_cast<size_t>(row * width + c)]);
     const double value = predicted[row].item<double>();
-    out << (std::isfinite(value) ? fmt::format("{:.6g}", value) : "") << "\n";  // empty: no point is in sight
+    out << (std::isfinite(value) ? fmt::format("{:.6g}", value) : "")
+        << "\n";  // empty: no point is in sight
   }
 }
 
 namespace {
 
 const Registration registered{{
-    .info = {.name = "nadaraya-watson",
-             .number = 1,
-             .title = "Nadaraya–Watson regression",
-             .idea = "Predict the value at a point as an average of the values seen near it. The weight of an observation falls with its "
-                     "distance, by a kernel of some bandwidth. This is attention before its name: the query is where you ask, the keys "
-                     "are where you have looked, the values are what you found there.\n\nThe bandwidth is chosen by leaving each observation "
-                     "out and predicting it from the others. Nothing is refitted for that: the observation is left out of who may see whom.",
-             .paper = "Nadaraya 1964; Watson 1964",
-             .equation = "<math display=\"block\"><mi>f</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>=</mo><munder><mo>∑</mo><mi>i</mi></munder>"
-                         "<mfrac><mrow><mi>K</mi><mo>(</mo><mo>(</mo><mi>x</mi><mo>−</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo><mo>/</mo><mi>h</mi><mo>)</mo></mrow>"
-                         "<mrow><msub><mo>∑</mo><mi>j</mi></msub><mi>K</mi><mo>(</mo><mo>(</mo><mi>x</mi><mo>−</mo><msub><mi>x</mi><mi>j</mi></msub><mo>)</mo><mo>/</mo><mi>h</mi><mo>)</mo></mrow></mfrac>"
-                         "<msub><mi>y</mi><mi>i</mi></msub></math>",
-             .equation_text = "f(x) = sum_i a_i y_i,  a_i = K((x - x_i)/h) / sum_j K((x - x_j)/h)",
-             .code = "auto f = fovea::attend(x_query, x, y,\n"
-                     "                       {.score = fovea::Kernel{fovea::KernelName::kGaussian, h},\n"
-                     "                        .normaliser = fovea::Softmax{},            // over log K: the ratio, in log space\n"
-                     "                        .structure = fovea::Keep{not_itself}});   // leave one out",
-             .triple = {.query = "test point x", .key = "x_i", .value = "y_i", .score = "log K(|D(x - x_i)|/h)",
-                        .normaliser = "kernel ratio", .structure = "all, or the kernel's support"},
-             .formats = {"generated: the 133 motorcycle observations (sample=motorcycle) or a noisy sine (sample=sine)",
-                         "CSV with a header: --set x=COLUMN,… --set y=COLUMN (default: last column y, the numeric others x)"},
-             .expect = "motorcycle: leave-one-out RMSE 24.4 at h = 0.914 (mean only 48.1)"},
-    .options = {Option("kernel", "gaussian", "K(u)").among(kernel_names()),
-                Option("bandwidth", "loo", "how h is found: leave-one-out, Silverman's rule, k-th neighbour, or given by h")
-                    .among({"loo", "silverman", "nearest", "fixed"}),
-                Option("h", 0.0, "the bandwidth when it is fixed").at_least(0),
-                Option("k", 0, "neighbours when bandwidth=nearest; 0: by leave-one-out").at_least(0),
-                Option("learn", "none", "what is trained on the leave-one-out loss: one factor w, a diagonal or full metric D")
-                    .among({"none", "w", "diagonal", "full"}),
-                Option("grid", 30, "bandwidths tried, evenly in log h").between(1, 10000),
-                Option("grid_low", 0.05, "the smallest, as a multiple of Silverman's rule").at_least(1e-6),
-                Option("grid_high", 20.0, "the largest").at_least(1e-6),
-                Option("refine", -1, "golden-section steps after the grid; -1: 24, or none above 5000 rows").at_least(-1),
-                Option("alone", 0.0, "share of rows a bandwidth may leave without a neighbour in leave-one-out").between(0, 1),
-                Option("standardise", "auto", "inputs to mean 0 and deviation 1; auto: where there are several").among({"auto", "yes", "no"}),
-                Option("precision", "auto", "auto: float64 up to 5000 rows").among({"auto", "float32", "float64"}),
-                Option("x", "", "input columns, comma-separated"),
-                Option("y", "", "target column"),
-                Option("missing", "error", "an empty cell: an error, drop the row, or fill in the column's mean or median")
-                    .among({"error", "drop", "mean", "median"}),
-                Option("test", 0.0, "share of rows kept for testing; 0: evaluate by leave-one-out").between(0, 0.9),
-                Option("sample", "motorcycle", "what is generated without --data").among({"motorcycle", "sine"}),
-                Option("n", 200, "points of sample=sine").between(2, 1000000)},
-    .recipe = train::Recipe{.epochs = 30, .batch = 512, .optimiser = "adam", .rate = 0.03, .schedule = "cosine", .keep = "last"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<Regression>(setting); },
+    .info =
+        {.name = "nadaraya-watson",
+         .number = 1,
+         .title = "Nadaraya–Watson regression",
+         .idea = "Predict the value at a point as an average of the values seen near it. The "
+                 "weight of an observation falls with its "
+                 "distance, by a kernel of some bandwidth. This is attention before its name: the "
+                 "query is where you ask, the keys "
+                 "are where you have looked, the values are what you found there.\n\nThe bandwidth "
+                 "is chosen by leaving each observation "
+                 "out and predicting it from the others. Nothing is refitted for that: the "
+                 "observation is left out of who may see whom.",
+         .paper = "Nadaraya 1964; Watson 1964",
+         .equation = "<math "
+                     "display=\"block\"><mi>f</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>=</"
+                     "mo><munder><mo>∑</mo><mi>i</mi></munder>"
+                     "<mfrac><mrow><mi>K</mi><mo>(</mo><mo>(</mo><mi>x</mi><mo>−</mo><msub><mi>x</"
+                     "mi><mi>i</mi></msub><mo>)</mo><mo>/</mo><mi>h</mi><mo>)</mo></mrow>"
+                     "<mrow><msub><mo>∑</mo><mi>j</mi></msub><mi>K</mi><mo>(</mo><mo>(</mo><mi>x</"
+                     "mi><mo>−</mo><msub><mi>x</mi><mi>j</mi></msub><mo>)</mo><mo>/</mo><mi>h</"
+                     "mi><mo>)</mo></mrow></mfrac>"
+                     "<msub><mi>y</mi><mi>i</mi></msub></math>",
+         .equation_text = "f(x) = sum_i a_i y_i,  a_i = K((x - x_i)/h) / sum_j K((x - x_j)/h)",
+         .code =
+             "auto f = fovea::attend(x_query, x, y,\n"
+             "                       {.score = fovea::Kernel{fovea::KernelName::kGaussian, h},\n"
+             "                        .normaliser = fovea::Softmax{},            // over log K: "
+             "the ratio, in log space\n"
+             "                        .structure = fovea::Keep{not_itself}});   // leave one out",
+         .triple = {.query = "test point x",
+                    .key = "x_i",
+                    .value = "y_i",
+                    .score = "log K(|D(x - x_i)|/h)",
+                    .normaliser = "kernel ratio",
+                    .structure = "all, or the kernel's support"},
+         .formats = {"generated: the 133 motorcycle observations (sample=motorcycle) or a noisy "
+                     "sine (sample=sine)",
+                     "CSV with a header: --set x=COLUMN,… --set y=COLUMN (default: last column y, "
+                     "the numeric others x)"},
+         .expect = "motorcycle: leave-one-out RMSE 24.4 at h = 0.914 (mean only 48.1)"},
+    .options =
+        {Option("kernel", "gaussian", "K(u)").among(kernel_names()),
+         Option("bandwidth", "loo",
+                "how h is found: leave-one-out, Silverman's rule, k-th neighbour, or given by h")
+             .among({"loo", "silverman", "nearest", "fixed"}),
+         Option("h", 0.0, "the bandwidth when it is fixed").at_least(0),
+         Option("k", 0, "neighbours when bandwidth=nearest; 0: by leave-one-out").at_least(0),
+         Option(
+             "learn", "none",
+             "what is trained on the leave-one-out loss: one factor w, a diagonal or full metric D")
+             .among({"none", "w", "diagonal", "full"}),
+         Option("grid", 30, "bandwidths tried, evenly in log h").between(1, 10000),
+         Option("grid_low", 0.05, "the smallest, as a multiple of Silverman's rule").at_least(1e-6),
+         Option("grid_high", 20.0, "the largest").at_least(1e-6),
+         Option("refine", -1,
+                "golden-section steps after the grid; -1: 24, or none above 5000 rows")
+             .at_least(-1),
+         Option("alone", 0.0,
+                "share of rows a bandwidth may leave without a neighbour in leave-one-out")
+             .between(0, 1),
+         Option("standardise", "auto",
+                "inputs to mean 0 and deviation 1; auto: where there are several")
+             .among({"auto", "yes", "no"}),
+         Option("precision", "auto", "auto: float64 up to 5000 rows")
+             .among({"auto", "float32", "float64"}),
+         Option("x", "", "input columns, comma-separated"), Option("y", "", "target column"),
+         Option("missing", "error",
+                "an empty cell: an error, drop the row, or fill in the column's mean or median")
+             .among({"error", "drop", "mean", "median"}),
+         Option("test", 0.0, "share of rows kept for testing; 0: evaluate by leave-one-out")
+             .between(0, 0.9),
+         Option("sample", "motorcycle", "what is generated without --data")
+             .among({"motorcycle", "sine"}),
+         Option("n", 200, "points of sample=sine").between(2, 1000000)},
+    .recipe = train::Recipe{.epochs = 30,
+                            .batch = 512,
+                            .optimiser = "adam",
+                            .rate = 0.03,
+                            .schedule = "cosine",
+                            .keep = "last"},
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+      return std::make_unique<Regression>(setting);
+    },
 }};
 
 }  // namespace

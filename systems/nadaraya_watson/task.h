@@ -46,7 +46,7 @@ class Regression : public GradientTask {
   std::vector<std::string> columns_;
   std::string target_;
   Search search_;
-  LeaveOneOut single_;   // at the best single bandwidth, before a metric was learned
+  LeaveOneOut single_;  // at the best single bandwidth, before a metric was learned
   std::shared_ptr<Model> model_;
 };
 

@@ -1,5 +1,5 @@
-// The picture: data and curve under a bandwidth slider, kernels before and after normalising, the weights as a heat map, and the
-// leave-one-out curve.
+// The picture: data and curve under a bandwidth slider, kernels before and after normalising, the
+// weights as a heat map, and the leave-one-out curve.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -14,14 +14,15 @@ namespace {
 
 constexpr int64_t kCurvePoints = 200;  // where a curve is drawn
 constexpr int64_t kShownRows = 60;     // queries of the heat map
-constexpr int64_t kShownKeys = 2000;   // more keys than this are shown by their largest weights only
+constexpr int64_t kShownKeys = 2000;  // more keys than this are shown by their largest weights only
 
 std::vector<double> doubles(const torch::Tensor& tensor) {
   const torch::Tensor flat = tensor.detach().to(torch::kCPU, torch::kFloat64).contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
-explain::Curve curve_of(std::string label, std::vector<double> x, std::vector<double> y, explain::Curve::Kind kind = explain::Curve::Kind::kLine) {
+explain::Curve curve_of(std::string label, std::vector<double> x, std::vector<double> y,
+                        explain::Curve::Kind kind = explain::Curve::Kind::kLine) {
   explain::Curve out;
   out.kind = kind;
   out.label = std::move(label);
@@ -35,7 +36,8 @@ torch::Tensor rank4(const torch::Tensor& rows) { return rows.reshape({1, 1, rows
 std::string row_name(const std::vector<std::string>& columns, const torch::Tensor& row) {
   std::string text;
   for (size_t c = 0; c < columns.size() && c < 4; ++c)
-    text += fmt::format("{}{} {:.4g}", c ? ", " : "", columns[c], row[static_cast<int64_t>(c)].item<double>());
+    text += fmt::format("{}{} {:.4g}", c ? ", " : "", columns[c],
+                        row[static_cast<int64_t>(c)].item<double>());
   return columns.size() > 4 ? text + ", …" : text;
 }
 
@@ -46,12 +48,17 @@ std::vector<explain::Explanation> Regression::explain(Input* input) {
   if (input) {
     const std::string text{std::istreambuf_iterator<char>(input->stream), {}};
     const data::Table table = data::parse_csv(text, input->name);
-    raw = torch::tensor(data::inputs(table, columns_), torch::kFloat64).reshape({-1, shape_.inputs}).slice(0, 0, kShownRows);
+    raw = torch::tensor(data::inputs(table, columns_), torch::kFloat64)
+              .reshape({-1, shape_.inputs})
+              .slice(0, 0, kShownRows);
   } else if (shape_.inputs == 1) {
     const torch::Tensor x = (model_->x * model_->deviation + model_->mean).to(torch::kFloat64);
-    raw = torch::linspace(x.min().item<double>(), x.max().item<double>(), kShownRows, torch::kFloat64).unsqueeze(1);
+    raw =
+        torch::linspace(x.min().item<double>(), x.max().item<double>(), kShownRows, torch::kFloat64)
+            .unsqueeze(1);
   } else {
-    raw = (model_->x * model_->deviation + model_->mean).to(torch::kFloat64).slice(0, 0, kShownRows);
+    raw =
+        (model_->x * model_->deviation + model_->mean).to(torch::kFloat64).slice(0, 0, kShownRows);
   }
   return {picture(raw)};
 }
@@ -60,17 +67,25 @@ explain::Explanation Regression::picture(const torch::Tensor& raw) const {
   explain::Explanation out;
   const torch::Tensor query = model_->scaled(raw);
   const torch::Tensor h = model_->bandwidth_at(query);
-  out.title = fmt::format("{} from {}", target_, columns_.size() == 1 ? columns_[0] : fmt::format("{} inputs", columns_.size()));
+  out.title =
+      fmt::format("{} from {}", target_,
+                  columns_.size() == 1 ? columns_[0] : fmt::format("{} inputs", columns_.size()));
   out.view = explain::View::kMatrix;
-  out.score = fmt::format("log K(u), {} kernel, u = |D(x − xᵢ)|/h", setting_.options.text("kernel"));
-  out.normaliser = model_->kernel == KernelName::kSilverman ? "kernel ratio (signed: weights may be negative)" : "kernel ratio, in log space";
+  out.score =
+      fmt::format("log K(u), {} kernel, u = |D(x − xᵢ)|/h", setting_.options.text("kernel"));
+  out.normaliser = model_->kernel == KernelName::kSilverman
+                       ? "kernel ratio (signed: weights may be negative)"
+                       : "kernel ratio, in log space";
   out.structure = "all observations";
   const int64_t k = model_->neighbours.item<int64_t>();
-  out.scale = k > 0 ? fmt::format("h = distance to neighbour {}", k) : fmt::format("h = {:.4g}", model_->bandwidth.item<double>());
+  out.scale = k > 0 ? fmt::format("h = distance to neighbour {}", k)
+                    : fmt::format("h = {:.4g}", model_->bandwidth.item<double>());
   out.query_label = "point asked about";
   out.key_label = "observation";
   if (model_->kernel == KernelName::kSilverman)
-    out.notes.push_back("Silverman's kernel goes below zero: these weights are no probabilities, and their sum may vanish.");
+    out.notes.push_back(
+        "Silverman's kernel goes below zero: these weights are no probabilities, and their sum may "
+        "vanish.");
 
   // Keys in the order of the first input, so that the band of the heat map is a band.
   torch::Tensor order = model_->x.select(1, 0).argsort();
@@ -78,28 +93,34 @@ explain::Explanation Regression::picture(const torch::Tensor& raw) const {
   const torch::Tensor raw_keys = (model_->x * model_->deviation + model_->mean).to(torch::kFloat64);
   auto& map = out.maps.emplace_back();
   if (model_->x.size(0) <= kShownKeys) {
-    map.dense = to_floats(weights(rank4(query), rank4(model_->x.index_select(0, order)), choices).weights);
+    map.dense =
+        to_floats(weights(rank4(query), rank4(model_->x.index_select(0, order)), choices).weights);
   } else {
     const SelectedWeights top = weights(rank4(query), rank4(model_->x), choices, {.top_k = 16});
     const torch::Tensor index = top.indices.reshape({query.size(0), -1}).to(torch::kInt64).cpu();
     const torch::Tensor weight = top.weights.reshape({query.size(0), -1}).to(torch::kFloat32).cpu();
     std::set<int64_t> shown;
-    for (const int64_t i : std::vector<int64_t>(index.data_ptr<int64_t>(), index.data_ptr<int64_t>() + index.numel()))
+    for (const int64_t i :
+         std::vector<int64_t>(index.data_ptr<int64_t>(), index.data_ptr<int64_t>() + index.numel()))
       if (i >= 0) shown.insert(i);
     const std::vector<int64_t> keys(shown.begin(), shown.end());
     for (int64_t q = 0; q < index.size(0); ++q)
       for (int64_t j = 0; j < index.size(1); ++j)
         if (const int64_t i = index[q][j].item<int64_t>(); i >= 0)
-          map.links.push_back({static_cast<int32_t>(q), static_cast<int32_t>(std::lower_bound(keys.begin(), keys.end(), i) - keys.begin()),
-                               weight[q][j].item<float>()});
+          map.links.push_back(
+              {static_cast<int32_t>(q),
+               static_cast<int32_t>(std::lower_bound(keys.begin(), keys.end(), i) - keys.begin()),
+               weight[q][j].item<float>()});
     order = torch::tensor(keys, torch::kInt64);
-    out.notes.push_back(fmt::format("The 16 largest weights of each point, of {} observations.", model_->x.size(0)));
+    out.notes.push_back(fmt::format("The 16 largest weights of each point, of {} observations.",
+                                    model_->x.size(0)));
   }
   const std::vector<double> predicted = doubles(model_->predict(query));
   for (int64_t q = 0; q < raw.size(0); ++q) {
     auto& item = out.queries.emplace_back();
     item.text = row_name(columns_, raw[q]);
-    if (std::isfinite(predicted[static_cast<size_t>(q)])) item.value = predicted[static_cast<size_t>(q)];
+    if (std::isfinite(predicted[static_cast<size_t>(q)]))
+      item.value = predicted[static_cast<size_t>(q)];
   }
   for (int64_t i = 0; i < order.size(0); ++i) {
     const int64_t row = order[i].item<int64_t>();
@@ -120,10 +141,13 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     fit.title = "Data and curve";
     fit.x_label = columns_[0];
     fit.y_label = target_;
-    const double low = raw_x.min().item<double>(), high = raw_x.max().item<double>(), margin = 0.05 * (high - low);
-    const torch::Tensor at = torch::linspace(low - margin, high + margin, kCurvePoints, torch::kFloat64);
+    const double low = raw_x.min().item<double>(), high = raw_x.max().item<double>(),
+                 margin = 0.05 * (high - low);
+    const torch::Tensor at =
+        torch::linspace(low - margin, high + margin, kCurvePoints, torch::kFloat64);
     const torch::Tensor query = model_->scaled(at.unsqueeze(1));
-    fit.curves.push_back(curve_of("observations", doubles(raw_x), doubles(model_->y), explain::Curve::Kind::kPoints));
+    fit.curves.push_back(curve_of("observations", doubles(raw_x), doubles(model_->y),
+                                  explain::Curve::Kind::kPoints));
     const double chosen = model_->bandwidth.item<double>();
     if (fixed && !search_.grid.empty()) {
       explain::Slider slider;
@@ -143,7 +167,8 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     out.plots.push_back(fit);
 
     // One point's kernel over the observations, as it is and as a ratio.
-    const torch::Tensor middle = model_->scaled(raw_queries.slice(0, raw_queries.size(0) / 2, raw_queries.size(0) / 2 + 1));
+    const torch::Tensor middle =
+        model_->scaled(raw_queries.slice(0, raw_queries.size(0) / 2, raw_queries.size(0) / 2 + 1));
     const torch::Tensor order = model_->x.select(1, 0).argsort();
     const torch::Tensor keys = model_->x.index_select(0, order);
     Choices choices = model_->choices(model_->bandwidth_at(middle));
@@ -152,7 +177,8 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     const std::vector<double> plain = doubles(weights(rank4(middle), rank4(keys), choices).weights);
     const std::vector<double> positions = doubles(raw_x.index_select(0, order));
     explain::Plot kernels;
-    kernels.title = fmt::format("Weights of the observations at {}", out.queries[static_cast<size_t>(raw_queries.size(0) / 2)].text);
+    kernels.title = fmt::format("Weights of the observations at {}",
+                                out.queries[static_cast<size_t>(raw_queries.size(0) / 2)].text);
     kernels.x_label = columns_[0];
     kernels.y_label = "weight";
     kernels.curves.push_back(curve_of("K(u), not normalised", positions, plain));
@@ -161,7 +187,8 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
   }
   if (search_.grid.empty()) return;
   explain::Plot loo;
-  loo.title = fixed ? "Leave-one-out error against bandwidth" : "Leave-one-out error against neighbours";
+  loo.title =
+      fixed ? "Leave-one-out error against bandwidth" : "Leave-one-out error against neighbours";
   loo.x_label = fixed ? "h" : "k";
   loo.y_label = "mean squared error";
   loo.log_x = true;
@@ -172,7 +199,8 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     curve.y.push_back(point.criterion);
   }
   loo.curves.push_back(curve);
-  const double chosen = fixed ? model_->bandwidth.item<double>() : static_cast<double>(model_->neighbours.item<int64_t>());
+  const double chosen = fixed ? model_->bandwidth.item<double>()
+                              : static_cast<double>(model_->neighbours.item<int64_t>());
   explain::Marker marker;
   marker.label = "chosen";
   marker.x = chosen;

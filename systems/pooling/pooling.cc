@@ -1,7 +1,9 @@
-// Pooling: attention that does not look. sum φ(x_i), sum/n, max per coordinate, and a learned query beside them.
+// Pooling: attention that does not look. sum φ(x_i), sum/n, max per coordinate, and a learned query
+// beside them.
 //
-// All four are one call: a constant score left as it is sums, made uniform it averages; the largest of a coordinate is the hard
-// choice over that coordinate's own values, one head for each. Sum grows with n; mean forgets n; max sees the extremes only.
+// All four are one call: a constant score left as it is sums, made uniform it averages; the largest
+// of a coordinate is the hard choice over that coordinate's own values, one head for each. Sum
+// grows with n; mean forgets n; max sees the extremes only.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -18,38 +20,51 @@
 
 namespace fovea::systems::pooling {
 
-torch::Tensor pool(const std::string& how, const torch::Tensor& values, const torch::Tensor& offsets, const torch::Tensor& query) {
+torch::Tensor pool(const std::string& how, const torch::Tensor& values,
+                   const torch::Tensor& offsets, const torch::Tensor& query) {
   const int64_t bags = offsets.size(0) - 1, width = values.size(1);
   const Ragged bag{data::one_each(bags, values.device()), offsets};
   if (how == "max") {
     // [total, width heads, 1]: a head for each coordinate, whose key and value are that coordinate.
     const torch::Tensor coordinates = values.unsqueeze(2);
     const torch::Tensor one = torch::ones({bags, width, 1}, values.options());
-    return attend(one, coordinates, coordinates, {.score = Dot{1.0}, .normaliser = Hard{}, .structure = bag}).squeeze(2);
+    return attend(one, coordinates, coordinates,
+                  {.score = Dot{1.0}, .normaliser = Hard{}, .structure = bag})
+        .squeeze(2);
   }
   const torch::Tensor value = values.unsqueeze(1);  // [total, 1 head, width]
   if (how == "attention")
-    return attend(query.reshape({1, 1, width}).expand({bags, 1, width}), value, value, {.structure = bag}).squeeze(1);
+    return attend(query.reshape({1, 1, width}).expand({bags, 1, width}), value, value,
+                  {.structure = bag})
+        .squeeze(1);
   const torch::Tensor blank = torch::zeros({bags, 1, width}, values.options());
   Normaliser normaliser = Unnormalised{};
   if (how == "mean") normaliser = Uniform{};
-  return attend(blank, value, value, {.score = Constant{}, .normaliser = normaliser, .structure = bag}).squeeze(1);
+  return attend(blank, value, value,
+                {.score = Constant{}, .normaliser = normaliser, .structure = bag})
+      .squeeze(1);
 }
 
-torch::Tensor pool_weights(const std::string& how, const torch::Tensor& values, const torch::Tensor& query) {
+torch::Tensor pool_weights(const std::string& how, const torch::Tensor& values,
+                           const torch::Tensor& query) {
   const int64_t items = values.size(0), width = values.size(1);
   const torch::Tensor offsets = torch::tensor({int64_t{0}, items}, torch::kInt32);
-  // What each item adds to the output is its weight: a pooled identity matrix shows it, whatever the pooling.
+  // What each item adds to the output is its weight: a pooled identity matrix shows it, whatever
+  // the pooling.
   if (how == "max") {
     if (items == 0) return torch::zeros({0});
-    return torch::one_hot(values.argmax(0), items).to(torch::kFloat32).sum(0) / static_cast<double>(width);
+    return torch::one_hot(values.argmax(0), items).to(torch::kFloat32).sum(0) /
+           static_cast<double>(width);
   }
   const Ragged bag{data::one_each(1), offsets};
   const torch::Tensor value = values.unsqueeze(1);
-  if (how == "attention") return weights(query.reshape({1, 1, width}), value, {.structure = bag}).weights.flatten();
+  if (how == "attention")
+    return weights(query.reshape({1, 1, width}), value, {.structure = bag}).weights.flatten();
   Normaliser normaliser = Unnormalised{};
   if (how == "mean") normaliser = Uniform{};
-  return weights(torch::zeros({1, 1, width}), value, {.score = Constant{}, .normaliser = normaliser, .structure = bag}).weights.flatten();
+  return weights(torch::zeros({1, 1, width}), value,
+                 {.score = Constant{}, .normaliser = normaliser, .structure = bag})
+      .weights.flatten();
 }
 
 namespace {
@@ -61,16 +76,20 @@ struct Model : torch::nn::Module {
     rho = register_module("rho", torch::nn::Linear(width, 2));
     if (how == "attention") query = register_parameter("query", torch::randn({width}) * 0.1);
   }
-  torch::Tensor phi(const torch::Tensor& x) { return torch::relu(phi2(torch::relu(phi1(x)))); }  // [total, width]
-  torch::Tensor forward(const data::Packed& bag) { return rho(pool(how, phi(bag.values), bag.offsets, query)); }
+  torch::Tensor phi(const torch::Tensor& x) {
+    return torch::relu(phi2(torch::relu(phi1(x))));
+  }  // [total, width]
+  torch::Tensor forward(const data::Packed& bag) {
+    return rho(pool(how, phi(bag.values), bag.offsets, query));
+  }
 
   const std::string how;
   torch::nn::Linear phi1{nullptr}, phi2{nullptr}, rho{nullptr};
   torch::Tensor query;
 };
 
-// A bag of points in the plane and a question that one kind of pooling can answer: are there many (sum), do they lie to the right
-// on the whole (mean), is any of them far out (max)?
+// A bag of points in the plane and a question that one kind of pooling can answer: are there many
+// (sum), do they lie to the right on the whole (mean), is any of them far out (max)?
 class Pooling : public ClassificationTask {
  public:
   using ClassificationTask::ClassificationTask;
@@ -78,16 +97,23 @@ class Pooling : public ClassificationTask {
   void read(const Source& source) override {
     splits_ = {};
     lengths_.clear();
-    if (source.path.empty()) generate(source.seed);
-    else bags_ = data::read_bags(source.path);
+    if (source.path.empty())
+      generate(source.seed);
+    else
+      bags_ = data::read_bags(source.path);
     if (!scaling_.mean.empty()) {
-      if (bags_.width != inputs_) throw data::FileError(source.path, 1, fmt::format("{} features, expected {} as in training", bags_.width, inputs_));
+      if (bags_.width != inputs_)
+        throw data::FileError(
+            source.path, 1,
+            fmt::format("{} features, expected {} as in training", bags_.width, inputs_));
       data::apply(scaling_, bags_);
     }
     labels_ = bags_.labels;
     for (size_t i = 0; i < bags_.size(); ++i) {
       if (labels_[i] != 0 && labels_[i] != 1)
-        throw data::FileError(source.path, 0, fmt::format("bag '{}' has label {}, expected 0 or 1", bags_.names[i], labels_[i]));
+        throw data::FileError(
+            source.path, 0,
+            fmt::format("bag '{}' has label {}, expected 0 or 1", bags_.names[i], labels_[i]));
       lengths_.push_back(static_cast<int64_t>(bags_.features[i].size()) / bags_.width);
     }
     generated_ = source.path.empty();
@@ -96,27 +122,41 @@ class Pooling : public ClassificationTask {
       splits_.test.resize(bags_.size());
       std::iota(splits_.test.begin(), splits_.test.end(), 0);
     } else {
-      splits_ = data::split(count, {.validation = 0.1, .test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed, .classes = labels_});
+      splits_ = data::split(count, {.validation = 0.1,
+                                    .test = 0.2,
+                                    .fold = source.fold,
+                                    .folds = source.folds,
+                                    .seed = source.seed,
+                                    .classes = labels_});
     }
   }
 
   void prepare() override {
     inputs_ = bags_.width;
     // Generated points are as they should be; whatever the run meets later is then left alone too.
-    if (generated_) scaling_ = {std::vector<float>(2, 0.0f), std::vector<float>(2, 1.0f)};
-    else scaling_ = data::scaling_of(bags_, splits_.train);
+    if (generated_)
+      scaling_ = {std::vector<float>(2, 0.0f), std::vector<float>(2, 1.0f)};
+    else
+      scaling_ = data::scaling_of(bags_, splits_.train);
     data::apply(scaling_, bags_);
   }
-  Assets assets() const override { return {.facts = {{"inputs", inputs_}, {"mean", scaling_.mean}, {"deviation", scaling_.deviation}}, .files = {}}; }
+  Assets assets() const override {
+    return {
+        .facts = {{"inputs", inputs_}, {"mean", scaling_.mean}, {"deviation", scaling_.deviation}},
+        .files = {}};
+  }
   void restore(const Assets& assets) override {
     inputs_ = assets.facts.at("inputs");
-    scaling_ = {assets.facts.at("mean").get<std::vector<float>>(), assets.facts.at("deviation").get<std::vector<float>>()};
+    scaling_ = {assets.facts.at("mean").get<std::vector<float>>(),
+                assets.facts.at("deviation").get<std::vector<float>>()};
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<Model>(inputs_, setting_.options.integer("width"), setting_.options.text("pool"));
+    return model_ = std::make_shared<Model>(inputs_, setting_.options.integer("width"),
+                                            setting_.options.text("pool"));
   }
   torch::Tensor logits(std::span<const int64_t> items) override {
-    return model_->forward(data::pack_features(bags_.features, bags_.width, items).to(setting_.device));
+    return model_->forward(
+        data::pack_features(bags_.features, bags_.width, items).to(setting_.device));
   }
 
   // A CSV of bags; the label column may be there and is not read.
@@ -124,12 +164,18 @@ class Pooling : public ClassificationTask {
     const data::Bags bags = bags_in(input);
     for (size_t i = 0; i < bags.size(); ++i) {
       const int64_t item = static_cast<int64_t>(i);
-      const double p = model_->forward(data::pack_features(bags.features, bags.width, std::span(&item, 1)).to(setting_.device)).softmax(1)[0][1].item<double>();
+      const double p =
+          model_
+              ->forward(data::pack_features(bags.features, bags.width, std::span(&item, 1))
+                            .to(setting_.device))
+              .softmax(1)[0][1]
+              .item<double>();
       out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], p > 0.5 ? 1 : 0, p);
     }
   }
 
-  // The weights of this run's pooling, beside the even ones: the bags given, or the first of the test split.
+  // The weights of this run's pooling, beside the even ones: the bags given, or the first of the
+  // test split.
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> out;
     if (!input) {
@@ -149,7 +195,8 @@ class Pooling : public ClassificationTask {
   static constexpr size_t kShownBags = 8;
 
   data::Bags bags_in(Input& input) const {
-    data::Bags bags = data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
+    data::Bags bags = data::parse_unlabelled_bags(
+        {std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
     data::apply(scaling_, bags);
     return bags;
   }
@@ -158,29 +205,41 @@ class Pooling : public ClassificationTask {
     explain::Explanation out;
     out.title = fmt::format("What {} pooling takes from a bag", model_->how);
     out.view = explain::View::kBag;
-    out.score = model_->how == "attention" ? "scaled dot with a learned query" : model_->how == "max" ? "the coordinate itself" : "constant";
-    out.normaliser = model_->how == "sum" ? "none" : model_->how == "mean" ? "uniform" : model_->how == "max" ? "hard, one head a coordinate" : "softmax";
+    out.score = model_->how == "attention" ? "scaled dot with a learned query"
+                : model_->how == "max"     ? "the coordinate itself"
+                                           : "constant";
+    out.normaliser = model_->how == "sum"    ? "none"
+                     : model_->how == "mean" ? "uniform"
+                     : model_->how == "max"  ? "hard, one head a coordinate"
+                                             : "softmax";
     out.structure = "bag";
-    out.scale = model_->how == "attention" ? fmt::format("1/√{}", setting_.options.integer("width")) : "1";
+    out.scale =
+        model_->how == "attention" ? fmt::format("1/√{}", setting_.options.integer("width")) : "1";
     out.query_label = "pooling";
     out.key_label = "item of the bag";
     out.heads = {"weights", {"this run: " + model_->how, "even"}};
     const int64_t item = 0;
-    const data::Packed bag = data::pack_features({features}, inputs_, std::span(&item, 1)).to(setting_.device);
+    const data::Packed bag =
+        data::pack_features({features}, inputs_, std::span(&item, 1)).to(setting_.device);
     const torch::Tensor phi = model_->phi(bag.values).cpu();
     out.queries.emplace_back().text = fmt::format("bag of {}", phi.size(0));
     for (int64_t i = 0; i < phi.size(0); ++i) {
       std::string text = fmt::format("{:.2f}", bag.values[i][0].item<double>());
-      if (inputs_ > 1) text += fmt::format(", {:.2f}{}", bag.values[i][1].item<double>(), inputs_ > 2 ? ", …" : "");
+      if (inputs_ > 1)
+        text +=
+            fmt::format(", {:.2f}{}", bag.values[i][1].item<double>(), inputs_ > 2 ? ", …" : "");
       out.keys.emplace_back().text = text;
     }
-    out.maps.emplace_back().dense = to_floats(pool_weights(model_->how, phi, model_->query.defined() ? model_->query.cpu() : model_->query));
+    out.maps.emplace_back().dense = to_floats(pool_weights(
+        model_->how, phi, model_->query.defined() ? model_->query.cpu() : model_->query));
     auto& even = out.maps.emplace_back();
     even.head = 1;
     even.dense = to_floats(pool_weights("mean", phi, {}));
     const double p = model_->forward(bag).softmax(1)[0][1].item<double>();
     out.outcome = fmt::format("{}p(1) = {:.3f}", label, p);
-    if (model_->how == "max") out.notes.push_back("A weight is the share of coordinates whose largest value is this item's.");
+    if (model_->how == "max")
+      out.notes.push_back(
+          "A weight is the share of coordinates whose largest value is this item's.");
     return out;
   }
 
@@ -191,7 +250,9 @@ class Pooling : public ClassificationTask {
     bags_.width = 2;
     for (int64_t bag = 0; bag < setting_.options.integer("bags"); ++bag) {
       const bool yes = bag % 2;  // balanced by construction
-      const int64_t size = question == "many" ? static_cast<int64_t>(yes ? 8 + random.below(7) : random.below(7)) : static_cast<int64_t>(1 + random.below(14));
+      const int64_t size = question == "many"
+                               ? static_cast<int64_t>(yes ? 8 + random.below(7) : random.below(7))
+                               : static_cast<int64_t>(1 + random.below(14));
       std::vector<float> points;
       for (int64_t i = 0; i < 2 * size; ++i) points.push_back(static_cast<float>(random.normal()));
       if (question == "right") {
@@ -201,7 +262,9 @@ class Pooling : public ClassificationTask {
       }
       if (question == "far") {
         for (float& value : points) value = std::min(value, 2.0f);
-        if (yes) points[2 * random.below(static_cast<uint64_t>(size))] = static_cast<float>(3 + random.uniform());
+        if (yes)
+          points[2 * random.below(static_cast<uint64_t>(size))] =
+              static_cast<float>(3 + random.uniform());
       }
       bags_.names.push_back(std::to_string(bag));
       bags_.labels.push_back(yes);
@@ -220,27 +283,56 @@ const Registration registered{{
     .info = {.name = "pooling",
              .number = 2,
              .title = "Sum, mean and max pooling",
-             .idea = "The oldest way to turn a bag of things into one vector: add them, average them, or take the largest of each coordinate. "
-                     "It is attention with the looking left out: every item gets the same weight, or the winner gets all.\n\nSum grows with the "
-                     "number of items and can count them; mean forgets the number; max sees only the extremes. An empty bag gives zero, never 0/0.",
+             .idea = "The oldest way to turn a bag of things into one vector: add them, average "
+                     "them, or take the largest of each coordinate. "
+                     "It is attention with the looking left out: every item gets the same weight, "
+                     "or the winner gets all.\n\nSum grows with the "
+                     "number of items and can count them; mean forgets the number; max sees only "
+                     "the extremes. An empty bag gives zero, never 0/0.",
              .paper = "classical",
-             .equation = "<math display=\"block\"><mi>o</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
-                         "<mo>,</mo><mspace width=\"1em\"/><mfrac><mn>1</mn><mi>n</mi></mfrac><munder><mo>∑</mo><mi>i</mi></munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
-                         "<mo>,</mo><mspace width=\"1em\"/><munder><mi>max</mi><mi>i</mi></munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo></math>",
-             .equation_text = "o = sum_i φ(x_i);  sum_i φ(x_i) / n;  max_i φ(x_i) for each coordinate",
-             .code = "auto sum  = fovea::attend(blank, x, x, {.score = fovea::Constant{}, .normaliser = fovea::Unnormalised{}, .structure = bag});\n"
-                     "auto mean = fovea::attend(blank, x, x, {.score = fovea::Constant{}, .normaliser = fovea::Uniform{}, .structure = bag});\n"
-                     "auto max  = fovea::attend(one, x_c, x_c, {.score = fovea::Dot{1.0}, .normaliser = fovea::Hard{}, .structure = bag});",
-             .triple = {.query = "none", .key = "none", .value = "φ(x)", .score = "constant", .normaliser = "none, uniform or argmax", .structure = "all"},
-             .formats = {"generated: bags of points and a question (question=many, right or far)", "CSV bag,label,f0,f1,… with labels 0 and 1"},
-             .expect = "the pooling that fits the question ≥ 99 %: sum for many, mean for right, max for far"},
-    .options = {Option("pool", "sum", "how a bag becomes one vector").among({"sum", "mean", "max", "attention"}),
-                Option("question", "many", "generated bags: are there many points, do they lie to the right, is one far out?").among({"many", "right", "far"}),
-                Option("bags", 3000, "generated bags").between(20, 1000000),
-                Option("width", 16, "of φ").between(1, 1024)},
-    .recipe = train::Recipe{.epochs = 30, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},
+             .equation =
+                 "<math "
+                 "display=\"block\"><mi>o</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></"
+                 "munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
+                 "<mo>,</mo><mspace "
+                 "width=\"1em\"/><mfrac><mn>1</mn><mi>n</mi></mfrac><munder><mo>∑</mo><mi>i</mi></"
+                 "munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
+                 "<mo>,</mo><mspace "
+                 "width=\"1em\"/><munder><mi>max</mi><mi>i</mi></munder><mi>φ</mi><mo>(</"
+                 "mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo></math>",
+             .equation_text =
+                 "o = sum_i φ(x_i);  sum_i φ(x_i) / n;  max_i φ(x_i) for each coordinate",
+             .code = "auto sum  = fovea::attend(blank, x, x, {.score = fovea::Constant{}, "
+                     ".normaliser = fovea::Unnormalised{}, .structure = bag});\n"
+                     "auto mean = fovea::attend(blank, x, x, {.score = fovea::Constant{}, "
+                     ".normaliser = fovea::Uniform{}, .structure = bag});\n"
+                     "auto max  = fovea::attend(one, x_c, x_c, {.score = fovea::Dot{1.0}, "
+                     ".normaliser = fovea::Hard{}, .structure = bag});",
+             .triple = {.query = "none",
+                        .key = "none",
+                        .value = "φ(x)",
+                        .score = "constant",
+                        .normaliser = "none, uniform or argmax",
+                        .structure = "all"},
+             .formats = {"generated: bags of points and a question (question=many, right or far)",
+                         "CSV bag,label,f0,f1,… with labels 0 and 1"},
+             .expect = "the pooling that fits the question ≥ 99 %: sum for many, mean for right, "
+                       "max for far"},
+    .options =
+        {Option("pool", "sum", "how a bag becomes one vector")
+             .among({"sum", "mean", "max", "attention"}),
+         Option("question", "many",
+                "generated bags: are there many points, do they lie to the right, is one far out?")
+             .among({"many", "right", "far"}),
+         Option("bags", 3000, "generated bags").between(20, 1000000),
+         Option("width", 16, "of φ").between(1, 1024)},
+    .recipe =
+        train::Recipe{
+            .epochs = 30, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},
     .tour = {"epochs=15"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<Pooling>(setting); },
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+      return std::make_unique<Pooling>(setting);
+    },
 }};
 
 }  // namespace

@@ -7,11 +7,15 @@
 
 namespace fovea::systems::pooling {
 
-// values [total, width], offsets int32 [bags + 1]; `how`: sum, mean, max (largest of each coordinate, ties to the lowest index)
-// or attention, which takes query [width]. Returns [bags, width]; an empty bag gives 0 with gradient 0.
-torch::Tensor pool(const std::string& how, const torch::Tensor& values, const torch::Tensor& offsets, const torch::Tensor& query = {});
+// values [total, width], offsets int32 [bags + 1]; `how`: sum, mean, max (largest of each
+// coordinate, ties to the lowest index) or attention, which takes query [width]. Returns [bags,
+// width]; an empty bag gives 0 with gradient 0.
+torch::Tensor pool(const std::string& how, const torch::Tensor& values,
+                   const torch::Tensor& offsets, const torch::Tensor& query = {});
 
-// How much each of one bag's items counts: values [items, width] -> [items]. Of max: the share of coordinates it wins.
-torch::Tensor pool_weights(const std::string& how, const torch::Tensor& values, const torch::Tensor& query = {});
+// How much each of one bag's items counts: values [items, width] -> [items]. Of max: the share of
+// coordinates it wins.
+torch::Tensor pool_weights(const std::string& how, const torch::Tensor& values,
+                           const torch::Tensor& query = {});
 
 }  // namespace fovea::systems::pooling

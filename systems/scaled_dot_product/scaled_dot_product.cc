@@ -1,9 +1,11 @@
 // Scaled dot-product self-attention in six steps (Vaswani et al. 2017):
-//   1 project q = x W^Q, k = x W^K, v = x W^V   2 score q·k   3 divide by √d_k   4 softmax   5 weight the values   6 sum
+//   1 project q = x W^Q, k = x W^K, v = x W^V   2 score q·k   3 divide by √d_k   4 softmax   5
+//   weight the values   6 sum
 //
-// The task is the lecture's own sentence: "the animal did not cross the street because it was too tired". Whom does "it" mean? Here it
-// always means the living thing; the model must name it, and can only do so by looking there. Some sentences have no living
-// thing, so that "nobody" is the answer by default and no animal can be guessed by elimination.
+// The task is the lecture's own sentence: "the animal did not cross the street because it was too
+// tired". Whom does "it" mean? Here it always means the living thing; the model must name it, and
+// can only do so by looking there. Some sentences have no living thing, so that "nobody" is the
+// answer by default and no animal can be guessed by elimination.
 #include "systems/scaled_dot_product/scaled_dot_product.h"
 
 #include <fmt/format.h>
@@ -27,7 +29,8 @@ torch::Tensor four(const torch::Tensor& rows) { return rows.reshape({1, 1, rows.
 
 }  // namespace
 
-SixSteps six_steps(const torch::Tensor& query, const torch::Tensor& keys, const torch::Tensor& values) {
+SixSteps six_steps(const torch::Tensor& query, const torch::Tensor& keys,
+                   const torch::Tensor& values) {
   const torch::Tensor q = query.reshape({1, 1, 1, -1}), k = four(keys);
   SixSteps out;
   out.scores = weights(q, k, {.score = Dot{1.0}, .normaliser = Unnormalised{}}).weights.flatten();
@@ -40,8 +43,10 @@ SixSteps six_steps(const torch::Tensor& query, const torch::Tensor& keys, const 
 
 namespace {
 
-const std::vector<std::string> kAnimals = {"animal", "dog", "cat", "horse", "fox", "child", "tourist", "goat"};
-const std::vector<std::string> kPlaces = {"street", "road", "river", "field", "bridge", "square", "yard", "track"};
+const std::vector<std::string> kAnimals = {"animal", "dog",   "cat",     "horse",
+                                           "fox",    "child", "tourist", "goat"};
+const std::vector<std::string> kPlaces = {"street", "road",   "river", "field",
+                                          "bridge", "square", "yard",  "track"};
 const std::vector<std::string> kVerbs = {"cross", "enter", "leave", "see", "like"};
 const std::vector<std::string> kStates = {"tired", "afraid", "hungry", "late", "slow"};
 
@@ -55,30 +60,48 @@ Sentence draw(data::Random& random) {
   Sentence out;
   out.animal = static_cast<int64_t>(random.below(kAnimals.size() + 1));
   const bool nobody = out.animal == static_cast<int64_t>(kAnimals.size());
-  const std::string animal = nobody ? random.choice(kPlaces) : kAnimals[static_cast<size_t>(out.animal)], place = random.choice(kPlaces);
+  const std::string animal =
+                        nobody ? random.choice(kPlaces) : kAnimals[static_cast<size_t>(out.animal)],
+                    place = random.choice(kPlaces);
   const std::string verb = random.choice(kVerbs), state = random.choice(kStates);
   switch (random.below(3)) {
-    case 0: out.words = {"the", animal, "did", "not", verb, "the", place, "because", "it", "was", "too", state}; break;
-    case 1: out.words = {"because", "it", "was", "too", state, "the", animal, "did", "not", verb, "the", place}; break;
-    default: out.words = {"the", place, "was", "what", "the", animal, "did", "not", verb, "for", "it", "was", "too", state};
+    case 0:
+      out.words = {"the", animal,    "did", "not", verb,  "the",
+                   place, "because", "it",  "was", "too", state};
+      break;
+    case 1:
+      out.words = {"because", "it",  "was", "too", state, "the",
+                   animal,    "did", "not", verb,  "the", place};
+      break;
+    default:
+      out.words = {"the", place, "was", "what", "the", animal, "did",
+                   "not", verb,  "for", "it",   "was", "too",  state};
   }
   out.asks = std::find(out.words.begin(), out.words.end(), "it") - out.words.begin();
-  if (!nobody) out.meant = std::find(out.words.begin(), out.words.end(), animal) - out.words.begin();
+  if (!nobody)
+    out.meant = std::find(out.words.begin(), out.words.end(), animal) - out.words.begin();
   return out;
 }
 
 struct Model : torch::nn::Module {
   Model(int64_t vocabulary, int64_t width, int64_t key_width) : scale_width(key_width) {
-    embedding = register_module("embedding", torch::nn::Embedding(torch::nn::EmbeddingOptions(vocabulary, width).padding_idx(data::kPad)));
-    const auto linear = [&](int64_t to) { return torch::nn::Linear(torch::nn::LinearOptions(width, to).bias(false)); };
+    embedding = register_module(
+        "embedding", torch::nn::Embedding(
+                         torch::nn::EmbeddingOptions(vocabulary, width).padding_idx(data::kPad)));
+    const auto linear = [&](int64_t to) {
+      return torch::nn::Linear(torch::nn::LinearOptions(width, to).bias(false));
+    };
     q_proj = register_module("q_proj", linear(key_width));
     k_proj = register_module("k_proj", linear(key_width));
     v_proj = register_module("v_proj", linear(width));
-    out = register_module("out", torch::nn::Linear(width, static_cast<int64_t>(kAnimals.size()) + 1));
+    out =
+        register_module("out", torch::nn::Linear(width, static_cast<int64_t>(kAnimals.size()) + 1));
   }
   // [total, width]: every word looks at every word of its own sentence.
   torch::Tensor mixed(const torch::Tensor& x, const torch::Tensor& offsets) {
-    return attend(q_proj(x).unsqueeze(1), k_proj(x).unsqueeze(1), v_proj(x).unsqueeze(1), {.score = Dot{}, .structure = Ragged{offsets, offsets}}).squeeze(1);
+    return attend(q_proj(x).unsqueeze(1), k_proj(x).unsqueeze(1), v_proj(x).unsqueeze(1),
+                  {.score = Dot{}, .structure = Ragged{offsets, offsets}})
+        .squeeze(1);
   }
   const int64_t scale_width;
   torch::nn::Embedding embedding{nullptr};
@@ -90,7 +113,8 @@ class ScaledDotProduct : public ClassificationTask {
   using ClassificationTask::ClassificationTask;
 
   void read(const Source& source) override {
-    if (!source.path.empty()) throw data::FileError(source.path, 0, "scaled-dot-product generates its sentences");
+    if (!source.path.empty())
+      throw data::FileError(source.path, 0, "scaled-dot-product generates its sentences");
     data::Random random(source.seed);
     sentences_.clear();
     labels_.clear();
@@ -105,23 +129,33 @@ class ScaledDotProduct : public ClassificationTask {
       keys.emplace_back();
       for (const std::string& word : sentence.words) keys.back() += word + " ";
     }
-    splits_ = data::split(static_cast<int64_t>(sentences_.size()),
-                          {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed, .keys = keys});
+    splits_ = data::split(static_cast<int64_t>(sentences_.size()), {.test = 0.2,
+                                                                    .fold = source.fold,
+                                                                    .folds = source.folds,
+                                                                    .seed = source.seed,
+                                                                    .keys = keys});
   }
   void prepare() override {
     std::vector<std::vector<std::string>> known;
-    for (const int64_t item : splits_.train) known.push_back(sentences_[static_cast<size_t>(item)].words);
+    for (const int64_t item : splits_.train)
+      known.push_back(sentences_[static_cast<size_t>(item)].words);
     vocabulary_ = data::Vocabulary::of(known, {});
   }
-  Assets assets() const override { return {.facts = Json::object(), .files = {{"vocabulary", vocabulary_.text()}}}; }
-  void restore(const Assets& assets) override { vocabulary_ = data::Vocabulary::parse(assets.files.at("vocabulary"), "vocabulary"); }
+  Assets assets() const override {
+    return {.facts = Json::object(), .files = {{"vocabulary", vocabulary_.text()}}};
+  }
+  void restore(const Assets& assets) override {
+    vocabulary_ = data::Vocabulary::parse(assets.files.at("vocabulary"), "vocabulary");
+  }
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<Model>(vocabulary_.size(), setting_.options.integer("width"), setting_.options.integer("key_width"));
+    return model_ = std::make_shared<Model>(vocabulary_.size(), setting_.options.integer("width"),
+                                            setting_.options.integer("key_width"));
   }
 
   torch::Tensor logits(std::span<const int64_t> items) override {
     const data::Packed words = packed(items);
-    return model_->out(model_->mixed(model_->embedding(words.values), words.offsets).index_select(0, askers(words.offsets, items)));
+    return model_->out(model_->mixed(model_->embedding(words.values), words.offsets)
+                           .index_select(0, askers(words.offsets, items)));
   }
 
   std::vector<int> hits(std::span<const int64_t> items) override {
@@ -129,8 +163,11 @@ class ScaledDotProduct : public ClassificationTask {
     for (const int64_t item : items) {
       const Sentence& sentence = sentences_[static_cast<size_t>(item)];
       const torch::Tensor x = embedded(sentence.words);
-      const torch::Tensor top = weights(four(model_->q_proj(x)), four(model_->k_proj(x)), {},
-                                        {.rows = torch::tensor({sentence.asks}, torch::kInt32).to(x.device()), .top_k = 1}).indices;
+      const torch::Tensor top =
+          weights(
+              four(model_->q_proj(x)), four(model_->k_proj(x)), {},
+              {.rows = torch::tensor({sentence.asks}, torch::kInt32).to(x.device()), .top_k = 1})
+              .indices;
       out.push_back(sentence.meant < 0 ? -1 : top.item<int64_t>() == sentence.meant);
     }
     return out;
@@ -141,15 +178,19 @@ class ScaledDotProduct : public ClassificationTask {
     data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
       const Sentence sentence = parsed(text, input.name, line);
       const torch::Tensor x = embedded(sentence.words);
-      const torch::Tensor offsets = torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
+      const torch::Tensor offsets =
+          torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
       const torch::Tensor p = model_->out(model_->mixed(x, offsets)[sentence.asks]).softmax(0);
       const auto best = static_cast<size_t>(p.argmax().item<int64_t>());
-      out << fmt::format("{}\t{:.4f}\n", best < kAnimals.size() ? kAnimals[best] : "nobody", p.max().item<double>()) << std::flush;
+      out << fmt::format("{}\t{:.4f}\n", best < kAnimals.size() ? kAnimals[best] : "nobody",
+                         p.max().item<double>())
+          << std::flush;
     });
   }
 
   std::vector<explain::Explanation> explain(Input* input) override {
-    Sentence sentence = parsed("the animal did not cross the street because it was too tired", "example", 1);
+    Sentence sentence =
+        parsed("the animal did not cross the street because it was too tired", "example", 1);
     if (input) {
       std::string line;
       std::getline(input->stream, line);
@@ -174,10 +215,12 @@ class ScaledDotProduct : public ClassificationTask {
     if (sentence.meant >= 0) {
       explain::Truth truth;
       truth.label = "the one meant";
-      truth.sure.push_back({static_cast<int32_t>(sentence.asks), static_cast<int32_t>(sentence.meant), 1});
+      truth.sure.push_back(
+          {static_cast<int32_t>(sentence.asks), static_cast<int32_t>(sentence.meant), 1});
       out.truth = truth;
     }
-    for (int64_t i = 0; i < x.size(0); ++i) out.tables.push_back(table(sentence, i, six_steps(q[i], k, v)));
+    for (int64_t i = 0; i < x.size(0); ++i)
+      out.tables.push_back(table(sentence, i, six_steps(q[i], k, v)));
     return {out};
   }
 
@@ -186,20 +229,26 @@ class ScaledDotProduct : public ClassificationTask {
     explain::Table out;
     out.title = fmt::format("Six steps for “{}”", sentence.words[static_cast<size_t>(query)]);
     out.query = static_cast<int>(query);
-    out.columns = {"word", "1 key k", "2 q·k", fmt::format("3 ÷ √{}", model_->scale_width), "4 softmax", "5 weight × v (first of its numbers)", "6 sum so far"};
+    out.columns = {"word",        "1 key k",
+                   "2 q·k",       fmt::format("3 ÷ √{}", model_->scale_width),
+                   "4 softmax",   "5 weight × v (first of its numbers)",
+                   "6 sum so far"};
     double sum = 0;
     for (size_t j = 0; j < sentence.words.size(); ++j) {
       const auto at = static_cast<int64_t>(j);
       const double part = steps.weighted[at][0].item<double>();
       sum += part;
-      out.rows.push_back({sentence.words[j], fmt::format("k{}", j + 1), fmt::format("{:.2f}", steps.scores[at].item<double>()),
-                          fmt::format("{:.2f}", steps.scaled[at].item<double>()), fmt::format("{:.3f}", steps.weights[at].item<double>()),
+      out.rows.push_back({sentence.words[j], fmt::format("k{}", j + 1),
+                          fmt::format("{:.2f}", steps.scores[at].item<double>()),
+                          fmt::format("{:.2f}", steps.scaled[at].item<double>()),
+                          fmt::format("{:.3f}", steps.weights[at].item<double>()),
                           fmt::format("{:.3f}", part), fmt::format("{:.3f}", sum)});
     }
     return out;
   }
   torch::Tensor embedded(const std::vector<std::string>& words) const {
-    return model_->embedding(torch::tensor(vocabulary_.ids(words), torch::kInt64).to(setting_.device));
+    return model_->embedding(
+        torch::tensor(vocabulary_.ids(words), torch::kInt64).to(setting_.device));
   }
   data::Packed packed(std::span<const int64_t> items) const {
     std::vector<std::vector<int64_t>> rows;
@@ -214,17 +263,22 @@ class ScaledDotProduct : public ClassificationTask {
   torch::Tensor askers(const torch::Tensor& offsets, std::span<const int64_t> items) const {
     std::vector<int64_t> asks;
     for (const int64_t item : items) asks.push_back(sentences_[static_cast<size_t>(item)].asks);
-    return offsets.slice(0, 0, -1).to(torch::kInt64) + torch::tensor(asks, torch::kInt64).to(offsets.device());
+    return offsets.slice(0, 0, -1).to(torch::kInt64) +
+           torch::tensor(asks, torch::kInt64).to(offsets.device());
   }
   static Sentence parsed(std::string_view text, const std::string& name, size_t line) {
     Sentence out;
     out.words = data::words(data::lower_ascii(text));
     const auto found = std::find(out.words.begin(), out.words.end(), "it");
-    if (found == out.words.end()) throw data::FileError(name, line, fmt::format("expected a sentence with the word 'it', found {}", data::shown(text)));
+    if (found == out.words.end())
+      throw data::FileError(
+          name, line,
+          fmt::format("expected a sentence with the word 'it', found {}", data::shown(text)));
     out.asks = found - out.words.begin();
     out.meant = -1;
     for (size_t i = 0; i < out.words.size(); ++i)
-      if (std::find(kAnimals.begin(), kAnimals.end(), out.words[i]) != kAnimals.end()) out.meant = static_cast<int64_t>(i);
+      if (std::find(kAnimals.begin(), kAnimals.end(), out.words[i]) != kAnimals.end())
+        out.meant = static_cast<int64_t>(i);
     return out;
   }
 
@@ -237,21 +291,38 @@ const Registration registered{{
     .info = {.name = "scaled-dot-product",
              .number = 25,
              .title = "Scaled dot-product attention in six steps",
-             .idea = "Every word makes a query, a key and a value. A query meets every key in a dot product; the products are divided by the root of the "
-                     "key's width, made to sum to one, and used to mix the values.\n\nWhy divide: with 64 numbers a pair of scores like 112 and 96 would go to "
-                     "weights 0.9999999 and 0.0000001, and nothing could be learned from the loser. Divided by 8 they are 14 and 12, and the weights 0.88 and 0.12.",
+             .idea = "Every word makes a query, a key and a value. A query meets every key in a "
+                     "dot product; the products are divided by the root of the "
+                     "key's width, made to sum to one, and used to mix the values.\n\nWhy divide: "
+                     "with 64 numbers a pair of scores like 112 and 96 would go to "
+                     "weights 0.9999999 and 0.0000001, and nothing could be learned from the "
+                     "loser. Divided by 8 they are 14 and 12, and the weights 0.88 and 0.12.",
              .paper = "Vaswani et al. 2017",
-             .equation = "<math display=\"block\"><mtext>softmax</mtext><mrow><mo>(</mo><mfrac><mrow><mi>Q</mi><msup><mi>K</mi><mi>⊤</mi></msup></mrow><msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt></mfrac><mo>)</mo></mrow><mi>V</mi></math>",
+             .equation =
+                 "<math "
+                 "display=\"block\"><mtext>softmax</mtext><mrow><mo>(</mo><mfrac><mrow><mi>Q</"
+                 "mi><msup><mi>K</mi><mi>⊤</mi></msup></mrow><msqrt><msub><mi>d</mi><mi>k</mi></"
+                 "msub></msqrt></mfrac><mo>)</mo></mrow><mi>V</mi></math>",
              .equation_text = "softmax(Q Kᵀ / √d_k) V",
-             .code = "auto o = fovea::attend(x.matmul(w_q), x.matmul(w_k), x.matmul(w_v));  // scaled dot and softmax are the defaults",
-             .triple = {.query = "x_i W^Q", .key = "x_j W^K", .value = "x_j W^V", .score = "q·k/√d_k", .normaliser = "softmax", .structure = "all or causal"},
+             .code = "auto o = fovea::attend(x.matmul(w_q), x.matmul(w_k), x.matmul(w_v));  // "
+                     "scaled dot and softmax are the defaults",
+             .triple = {.query = "x_i W^Q",
+                        .key = "x_j W^K",
+                        .value = "x_j W^V",
+                        .score = "q·k/√d_k",
+                        .normaliser = "softmax",
+                        .structure = "all or causal"},
              .formats = {"generated: sentences in which “it” means the living thing"},
              .expect = "112, 96 → 0.88, 0.12; accuracy and hit rate ≥ 0.99"},
     .options = {Option("sentences", 2000, "generated").between(50, 1000000),
                 Option("width", 64, "of a word").between(1, 4096),
                 Option("key_width", 64, "d_k").between(1, 4096)},
-    .recipe = train::Recipe{.epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.002, .monitor = "loss"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<ScaledDotProduct>(setting); },
+    .recipe =
+        train::Recipe{
+            .epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.002, .monitor = "loss"},
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+      return std::make_unique<ScaledDotProduct>(setting);
+    },
 }};
 
 }  // namespace

@@ -14,6 +14,7 @@ struct SixSteps {
   torch::Tensor sum;       // 6: [d_v]
 };
 // Steps 2 to 6; each is read off the one operation with other choices (no scale, no normaliser).
-SixSteps six_steps(const torch::Tensor& query, const torch::Tensor& keys, const torch::Tensor& values);
+SixSteps six_steps(const torch::Tensor& query, const torch::Tensor& keys,
+                   const torch::Tensor& values);
 
 }  // namespace fovea::systems::scaled_dot_product

@@ -1,4 +1,5 @@
-// Sutskever et al. 2014, Cho et al. 2014: the whole source in one vector. The control against which attention is measured.
+// Sutskever et al. 2014, Cho et al. 2014: the whole source in one vector. The control against which
+// attention is measured.
 #pragma once
 
 #include "fovea/nn/recurrent.h"
@@ -17,7 +18,8 @@ class Seq2SeqModel : public translate::Model {
   Seq2SeqModel(const Seq2SeqConfig& config, const translate::Vocabularies& vocabularies);
 
   at::Tensor logits(const translate::Batch& batch) override;
-  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources, translate::Want want) override;
+  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources,
+                                       translate::Want want) override;
   at::Tensor alignment(const translate::Batch&) override { return {}; }  // it attends to nothing
   std::vector<translate::AttentionMaps> maps(const translate::Batch&) override { return {}; }
 

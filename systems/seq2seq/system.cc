@@ -5,9 +5,12 @@
 namespace fovea::systems {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocabularies& vocabularies) {
-  return std::make_shared<Seq2SeqModel>(Seq2SeqConfig{.embedding = o.integer("embedding"), .width = o.integer("width"),
-                                                      .dropout = o.number("dropout"), .reverse = o.flag("reverse")},
+std::shared_ptr<translate::Model> make(const Settings& o,
+                                       const translate::Vocabularies& vocabularies) {
+  return std::make_shared<Seq2SeqModel>(Seq2SeqConfig{.embedding = o.integer("embedding"),
+                                                      .width = o.integer("width"),
+                                                      .dropout = o.number("dropout"),
+                                                      .reverse = o.flag("reverse")},
                                         vocabularies);
 }
 
@@ -24,21 +27,33 @@ const Registration registered{System{
     .info = {.name = "seq2seq",
              .number = 19,
              .title = "Plain sequence to sequence",
-             .idea = "The bottleneck that attention removes: the decoder starts from the encoder's last state and never sees the source again. "
+             .idea = "The bottleneck that attention removes: the decoder starts from the encoder's "
+                     "last state and never sees the source again. "
                      "The longer the sentence, the more is lost.",
              .paper = "Sutskever, Vinyals & Le 2014; Cho et al. 2014",
-             .equation = "<math display=\"block\"><mrow><msub><mi>s</mi><mn>0</mn></msub><mo>=</mo><msub><mi>h</mi><mi>m</mi></msub><mo>,</mo>"
-                         "<mspace width=\"1em\"/><msub><mi>s</mi><mi>t</mi></msub><mo>=</mo><mi>GRU</mi><mo>(</mo><msub><mi>s</mi><mrow><mi>t</mi>"
-                         "<mo>−</mo><mn>1</mn></mrow></msub><mo>,</mo><msub><mi>y</mi><mrow><mi>t</mi><mo>−</mo><mn>1</mn></mrow></msub><mo>)</mo></mrow></math>",
+             .equation = "<math "
+                         "display=\"block\"><mrow><msub><mi>s</mi><mn>0</mn></msub><mo>=</"
+                         "mo><msub><mi>h</mi><mi>m</mi></msub><mo>,</mo>"
+                         "<mspace "
+                         "width=\"1em\"/><msub><mi>s</mi><mi>t</mi></msub><mo>=</mo><mi>GRU</"
+                         "mi><mo>(</mo><msub><mi>s</mi><mrow><mi>t</mi>"
+                         "<mo>−</mo><mn>1</mn></mrow></msub><mo>,</mo><msub><mi>y</mi><mrow><mi>t</"
+                         "mi><mo>−</mo><mn>1</mn></mrow></msub><mo>)</mo></mrow></math>",
              .equation_text = "s_0 = h_m;  s_t = GRU(s_{t-1}, y_{t-1})",
-             .code = "auto state = encoder->forward(words, lengths).forward;  // all that is left of the source",
+             .code = "auto state = encoder->forward(words, lengths).forward;  // all that is left "
+                     "of the source",
              .triple = {"none", "none", "last state h_m", "none", "none", "last state only"},
-             .formats = translate::formats("a generated reordered language (default), dates or copy-and-reverse"),
+             .formats = translate::formats(
+                 "a generated reordered language (default), dates or copy-and-reverse"),
              .expect = "the control: falls behind bahdanau as sentences grow"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 12, .batch = 64, .rate = 2e-3, .schedule = "cosine", .clip = 1.0},
+    .recipe =
+        train::Recipe{.epochs = 12, .batch = 64, .rate = 2e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=6"},
-    .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("seq2seq", setting, make); },
+    .make =
+        [](const Setting& setting) {
+          return std::make_unique<translate::TranslationTask>("seq2seq", setting, make);
+        },
 }};
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kRanked = 10;
 
-// Where targets stand in rankings, and which were found near the top: of all, and averaged thing by thing, so that rare ones count.
+// Where targets stand in rankings, and which were found near the top: of all, and averaged thing by
+// thing, so that rare ones count.
 struct Recall {
   double found = 0, found_wide = 0, count = 0;
   std::vector<int64_t> ranks;
@@ -40,7 +41,8 @@ struct Recall {
   }
   double median() {
     if (ranks.empty()) return 0;
-    std::nth_element(ranks.begin(), ranks.begin() + static_cast<int64_t>(ranks.size() / 2), ranks.end());
+    std::nth_element(ranks.begin(), ranks.begin() + static_cast<int64_t>(ranks.size() / 2),
+                     ranks.end());
     return static_cast<double>(ranks[ranks.size() / 2]);
   }
 };
@@ -50,7 +52,10 @@ class Expansion : public GradientTask {
   explicit Expansion(const Setting& setting) : setting_(setting) {}
 
   void read(const Source& source) override {
-    data::ItemSets found = source.path.empty() ? data::generate_topics(setting_.options.integer("sets"), setting_.options.integer("topics"), source.seed) : data::read_item_sets(source.path);
+    data::ItemSets found =
+        source.path.empty() ? data::generate_topics(setting_.options.integer("sets"),
+                                                    setting_.options.integer("topics"), source.seed)
+                            : data::read_item_sets(source.path);
     if (!known_.empty() && found.names != known_) found = renumbered(found);
     names_ = std::move(found.names);
     sets_.clear();
@@ -61,7 +66,11 @@ class Expansion : public GradientTask {
       splits_.test.resize(sets_.size());
       std::iota(splits_.test.begin(), splits_.test.end(), 0);
     } else {
-      splits_ = data::split(static_cast<int64_t>(sets_.size()), {.validation = 0.05, .test = 0.1, .fold = source.fold, .folds = source.folds, .seed = source.seed});
+      splits_ = data::split(static_cast<int64_t>(sets_.size()), {.validation = 0.05,
+                                                                 .test = 0.1,
+                                                                 .fold = source.fold,
+                                                                 .folds = source.folds,
+                                                                 .seed = source.seed});
     }
     seed_ = source.seed;
   }
@@ -69,33 +78,45 @@ class Expansion : public GradientTask {
     known_ = names_;
     counts_.assign(known_.size(), 0);
     for (const int64_t set : splits_.train)
-      for (const int64_t thing : sets_[static_cast<size_t>(set)]) ++counts_[static_cast<size_t>(thing)];
+      for (const int64_t thing : sets_[static_cast<size_t>(set)])
+        ++counts_[static_cast<size_t>(thing)];
   }
   Assets assets() const override {
     std::string names;
-    for (size_t i = 0; i < known_.size(); ++i) names += fmt::format("{}\t{}\n", counts_[i], known_[i]);
+    for (size_t i = 0; i < known_.size(); ++i)
+      names += fmt::format("{}\t{}\n", counts_[i], known_[i]);
     return {.facts = Json::object(), .files = {{"things.tsv", names}}};
   }
   void restore(const Assets& assets) override {
-    data::each_line(std::string_view(assets.files.at("things.tsv")), "things.tsv", [&](size_t line, std::string_view text) {
-      const size_t tab = text.find('\t');
-      counts_.push_back(data::parse_integer(text.substr(0, tab), "count", "things.tsv", line));
-      known_.emplace_back(text.substr(tab + 1));
-    });
+    data::each_line(
+        std::string_view(assets.files.at("things.tsv")), "things.tsv",
+        [&](size_t line, std::string_view text) {
+          const size_t tab = text.find('\t');
+          counts_.push_back(data::parse_integer(text.substr(0, tab), "count", "things.tsv", line));
+          known_.emplace_back(text.substr(tab + 1));
+        });
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<ExpansionModel>(static_cast<int64_t>(known_.size()), setting_.options.integer("embedding"));
+    return model_ = std::make_shared<ExpansionModel>(static_cast<int64_t>(known_.size()),
+                                                     setting_.options.integer("embedding"));
   }
-  int64_t items(Split split) const override { return static_cast<int64_t>(splits_.of(split).size()); }
+  int64_t items(Split split) const override {
+    return static_cast<int64_t>(splits_.of(split).size());
+  }
 
   Loss loss(const Batch& batch) override {
     std::vector<int64_t> chosen;
-    for (const int64_t position : batch.items) chosen.push_back(splits_.train[static_cast<size_t>(position)]);
+    for (const int64_t position : batch.items)
+      chosen.push_back(splits_.train[static_cast<size_t>(position)]);
     const Hidden hidden = hide(chosen, batch.seed);
     const torch::Tensor scores = model_->gains(hidden.seen.values, hidden.seen.offsets);
     if (setting_.options.text("loss") == "softmax")
-      return {torch::nn::functional::cross_entropy(scores.masked_fill(hidden.excluded, -1e30), hidden.target), static_cast<int64_t>(chosen.size())};
-    return {margin_loss(scores, hidden.target, hidden.excluded, setting_.options.integer("hard"), 1.0), static_cast<int64_t>(chosen.size())};
+      return {torch::nn::functional::cross_entropy(scores.masked_fill(hidden.excluded, -1e30),
+                                                   hidden.target),
+              static_cast<int64_t>(chosen.size())};
+    return {
+        margin_loss(scores, hidden.target, hidden.excluded, setting_.options.integer("hard"), 1.0),
+        static_cast<int64_t>(chosen.size())};
   }
 
   Evaluation evaluate(Split split) override {
@@ -103,7 +124,9 @@ class Expansion : public GradientTask {
     Recall own, popular;
     const torch::Tensor counts = torch::tensor(at::ArrayRef<int64_t>(counts_)).to(torch::kFloat32);
     for (size_t from = 0; from < all.size(); from += 256) {
-      const std::vector<int64_t> chosen(all.begin() + static_cast<int64_t>(from), all.begin() + static_cast<int64_t>(std::min(all.size(), from + 256)));
+      const std::vector<int64_t> chosen(
+          all.begin() + static_cast<int64_t>(from),
+          all.begin() + static_cast<int64_t>(std::min(all.size(), from + 256)));
       const Hidden hidden = hide(chosen, data::mix(seed_, 50 + from));
       const torch::Tensor scores = model_->gains(hidden.seen.values, hidden.seen.offsets).cpu();
       count_ranks(own, scores, hidden);
@@ -126,7 +149,8 @@ class Expansion : public GradientTask {
   void predict(Input input, std::ostream& out) override {
     data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
       if (text.empty()) return;
-      for (const auto& [name, gain] : ranked(text, input.name, line)) out << fmt::format("{}\t{:.3f}\n", name, gain);
+      for (const auto& [name, gain] : ranked(text, input.name, line))
+        out << fmt::format("{}\t{:.3f}\n", name, gain);
       out << "\n" << std::flush;
     });
   }
@@ -135,7 +159,8 @@ class Expansion : public GradientTask {
     std::vector<explain::Explanation> out;
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t line, std::string_view text) {
-        if (!text.empty()) out.push_back(picture(std::string(text), "", ranked(text, input->name, line)));
+        if (!text.empty())
+          out.push_back(picture(std::string(text), "", ranked(text, input->name, line)));
       });
       return out;
     }
@@ -143,8 +168,10 @@ class Expansion : public GradientTask {
       const auto& things = sets_[static_cast<size_t>(set)];
       if (things.size() < 5) continue;
       std::string line;
-      for (size_t i = 0; i + 1 < things.size(); ++i) line += (i ? "|" : "") + known_[static_cast<size_t>(things[i])];
-      out.push_back(picture(line, known_[static_cast<size_t>(things.back())], ranked(line, "test", 1)));
+      for (size_t i = 0; i + 1 < things.size(); ++i)
+        line += (i ? "|" : "") + known_[static_cast<size_t>(things[i])];
+      out.push_back(
+          picture(line, known_[static_cast<size_t>(things.back())], ranked(line, "test", 1)));
       if (out.size() == 3) break;
     }
     return out;
@@ -167,17 +194,23 @@ class Expansion : public GradientTask {
       seen.back().erase(seen.back().begin() + at);
     }
     std::iota(all.begin(), all.end(), 0);
-    Hidden out{data::pack_tokens(seen, all), torch::tensor(at::ArrayRef<int64_t>(target)), torch::zeros({static_cast<int64_t>(chosen.size()), static_cast<int64_t>(known_.size())}, torch::kBool)};
+    Hidden out{
+        data::pack_tokens(seen, all), torch::tensor(at::ArrayRef<int64_t>(target)),
+        torch::zeros({static_cast<int64_t>(chosen.size()), static_cast<int64_t>(known_.size())},
+                     torch::kBool)};
     out.excluded.index_put_({data::owners(out.seen.offsets), out.seen.values}, true);
-    return {out.seen.to(setting_.device), out.target.to(setting_.device), out.excluded.to(setting_.device)};
+    return {out.seen.to(setting_.device), out.target.to(setting_.device),
+            out.excluded.to(setting_.device)};
   }
 
   // Ties go to the lower index (R9): a rival of equal score counts only where it comes first.
   static void count_ranks(Recall& recall, const torch::Tensor& scores, const Hidden& hidden) {
-    const torch::Tensor target = hidden.target.cpu(), rivals = ~hidden.excluded.cpu(), own = scores.gather(1, target.unsqueeze(1));
+    const torch::Tensor target = hidden.target.cpu(), rivals = ~hidden.excluded.cpu(),
+                        own = scores.gather(1, target.unsqueeze(1));
     const torch::Tensor before = torch::arange(scores.size(1)).unsqueeze(0).lt(target.unsqueeze(1));
     const torch::Tensor rank = (rivals & (scores.gt(own) | (scores.eq(own) & before))).sum(1) + 1;
-    for (int64_t i = 0; i < rank.size(0); ++i) recall.add(rank[i].item<int64_t>(), target[i].item<int64_t>());
+    for (int64_t i = 0; i < rank.size(0); ++i)
+      recall.add(rank[i].item<int64_t>(), target[i].item<int64_t>());
   }
 
   data::ItemSets renumbered(const data::ItemSets& found) const {
@@ -193,17 +226,24 @@ class Expansion : public GradientTask {
   Ranking ranked(std::string_view line, const std::string& name, size_t number) {
     const std::vector<std::string> things = data::things_of_line(line);
     const data::KnownSets known = data::item_sets_of({things}, known_);
-    if (known.sets[0].empty()) throw data::FileError(name, number, fmt::format("nothing known in {}", data::shown(line)));
-    const data::Packed set = data::pack_tokens(known.sets, std::vector<int64_t>{0}).to(setting_.device);
+    if (known.sets[0].empty())
+      throw data::FileError(name, number, fmt::format("nothing known in {}", data::shown(line)));
+    const data::Packed set =
+        data::pack_tokens(known.sets, std::vector<int64_t>{0}).to(setting_.device);
     torch::Tensor scores = model_->gains(set.values, set.offsets)[0].cpu();
-    for (const int64_t thing : known.sets[0]) scores[thing] = -std::numeric_limits<float>::infinity();
-    const auto [best, index] = scores.topk(std::min<int64_t>(kRanked, scores.size(0) - static_cast<int64_t>(known.sets[0].size())));
+    for (const int64_t thing : known.sets[0])
+      scores[thing] = -std::numeric_limits<float>::infinity();
+    const auto [best, index] = scores.topk(
+        std::min<int64_t>(kRanked, scores.size(0) - static_cast<int64_t>(known.sets[0].size())));
     Ranking out;
-    for (int64_t i = 0; i < best.size(0); ++i) out.emplace_back(known_[static_cast<size_t>(index[i].item<int64_t>())], best[i].item<double>());
+    for (int64_t i = 0; i < best.size(0); ++i)
+      out.emplace_back(known_[static_cast<size_t>(index[i].item<int64_t>())],
+                       best[i].item<double>());
     return out;
   }
 
-  static explain::Explanation picture(const std::string& line, const std::string& hidden, const Ranking& ranking) {
+  static explain::Explanation picture(const std::string& line, const std::string& hidden,
+                                      const Ranking& ranking) {
     explain::Explanation out;
     out.title = "What would fit this set";
     out.view = explain::View::kBag;
@@ -214,7 +254,8 @@ class Expansion : public GradientTask {
     out.query_label = "set";
     out.key_label = "candidate";
     std::string shown = line;
-    for (size_t at = 0; (at = shown.find('|', at)) != std::string::npos;) shown.replace(at, 1, ", ");
+    for (size_t at = 0; (at = shown.find('|', at)) != std::string::npos;)
+      shown.replace(at, 1, ", ");
     out.queries.emplace_back().text = shown + (hidden.empty() ? "" : " — hidden: " + hidden);
     auto& dense = out.maps.emplace_back().dense;
     const double last = ranking.empty() ? 0 : ranking.back().second;
@@ -225,7 +266,9 @@ class Expansion : public GradientTask {
       if (ranking[i].first == hidden) out.truth->sure.push_back({0, static_cast<int32_t>(i)});
     }
     out.outcome = ranking.empty() ? "" : "best: " + ranking.front().first;
-    out.notes.push_back("A bar is the candidate's margin over the tenth; things already in the set are no candidates.");
+    out.notes.push_back(
+        "A bar is the candidate's margin over the tenth; things already in the set are no "
+        "candidates.");
     return out;
   }
 
@@ -240,6 +283,8 @@ class Expansion : public GradientTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_expansion(const Setting& setting) { return std::make_unique<Expansion>(setting); }
+std::unique_ptr<Task> make_expansion(const Setting& setting) {
+  return std::make_unique<Expansion>(setting);
+}
 
 }  // namespace fovea::systems::set_outlier

@@ -10,9 +10,13 @@
 namespace fovea::systems::set_outlier {
 
 OutlierModel::OutlierModel(const Shape& shape) {
-  phi_ = register_module("phi", std::make_shared<deep_sets::DigitFeatures>(shape.side, shape.filters, shape.width));
+  phi_ = register_module(
+      "phi", std::make_shared<deep_sets::DigitFeatures>(shape.side, shape.filters, shape.width));
   for (int64_t i = 0; i < 2; ++i)
-    layers_.push_back(register_module(fmt::format("layer{}", i + 1), std::make_shared<deep_sets::Equivariant>(i ? 2 * shape.width : shape.width, 2 * shape.width, shape.pool)));
+    layers_.push_back(
+        register_module(fmt::format("layer{}", i + 1),
+                        std::make_shared<deep_sets::Equivariant>(i ? 2 * shape.width : shape.width,
+                                                                 2 * shape.width, shape.pool)));
   out_ = register_module("out", torch::nn::Linear(2 * shape.width, 1));
 }
 
@@ -28,9 +32,12 @@ torch::Tensor OutlierModel::weights_of(const torch::Tensor& scores, const torch:
   for (int64_t i = 0; i + 1 < ends.size(0); ++i) {
     const int64_t from = ends[i].item<int64_t>(), to = ends[i + 1].item<int64_t>();
     if (from == to) continue;
-    const torch::Tensor own = torch::tensor({int64_t{0}, to - from}, torch::kInt32).to(key.device());
-    out.push_back(weights(torch::ones({1, 1, 1}, key.options()), key.slice(0, from, to), {.score = Dot{1.0}, .structure = Ragged{data::one_each(1, key.device()), own}})
-                      .weights.flatten());
+    const torch::Tensor own =
+        torch::tensor({int64_t{0}, to - from}, torch::kInt32).to(key.device());
+    out.push_back(
+        weights(torch::ones({1, 1, 1}, key.options()), key.slice(0, from, to),
+                {.score = Dot{1.0}, .structure = Ragged{data::one_each(1, key.device()), own}})
+            .weights.flatten());
   }
   return out.empty() ? torch::zeros({0}) : torch::cat(out);
 }
@@ -53,9 +60,12 @@ torch::Tensor ExpansionModel::gains(const torch::Tensor& things, const torch::Te
   return (summed(things, offsets) + linear_).matmul(phi_.t()) + phi_.square().sum(1) / 2;
 }
 
-torch::Tensor margin_loss(const torch::Tensor& scores, const torch::Tensor& target, const torch::Tensor& excluded, int64_t hard, double margin) {
+torch::Tensor margin_loss(const torch::Tensor& scores, const torch::Tensor& target,
+                          const torch::Tensor& excluded, int64_t hard, double margin) {
   const torch::Tensor own = scores.gather(1, target.unsqueeze(1));
-  const torch::Tensor rivals = scores.masked_fill(excluded, -std::numeric_limits<float>::infinity()).scatter(1, target.unsqueeze(1), -std::numeric_limits<float>::infinity());
+  const torch::Tensor rivals =
+      scores.masked_fill(excluded, -std::numeric_limits<float>::infinity())
+          .scatter(1, target.unsqueeze(1), -std::numeric_limits<float>::infinity());
   const torch::Tensor hardest = std::get<0>(rivals.topk(std::min(hard, rivals.size(1) - 1), 1));
   return torch::relu(hardest - own + margin).mean();  // relu's slope at 0 is 0
 }

@@ -6,25 +6,51 @@ namespace fovea::systems::set_outlier {
 namespace {
 
 const Registration registered{{
-    .info = {.name = "set-outlier",
-             .number = 4,
-             .title = "Set outlier and set expansion",
-             .idea = "Seven of these eight belong together: which one does not? Equivariant layers give each member a score in the light of the whole set, and a softmax over the members points at the "
-                     "odd one.\n\nThe same idea turned round asks what is missing: score the set with each candidate added, and rank. A margin loss asks that what belongs scores higher than what does "
-                     "not, by one; the hardest rivals teach, the others are already far below.",
-             .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
-             .equation = "<math display=\"block\"><mi>ℓ</mi><mo>(</mo><mi>x</mi><mo>,</mo><msup><mi>x</mi><mo>′</mo></msup><mo>|</mo><mi>X</mi><mo>)</mo><mo>=</mo><mi>max</mi><mo>(</mo><mn>0</mn><mo>,</mo>"
-                         "<mi>s</mi><mo>(</mo><msup><mi>x</mi><mo>′</mo></msup><mo>|</mo><mi>X</mi><mo>)</mo><mo>−</mo><mi>s</mi><mo>(</mo><mi>x</mi><mo>|</mo><mi>X</mi><mo>)</mo><mo>+</mo><mi>Δ</mi><mo>)</mo><mo>,</mo>"
-                         "<mspace width=\"1em\"/><mi>s</mi><mo>(</mo><mi>x</mi><mo>|</mo><mi>X</mi><mo>)</mo><mo>=</mo><mi>f</mi><mo>(</mo><mo>{</mo><mi>x</mi><mo>}</mo><mo>∪</mo><mi>X</mi><mo>)</mo></math>",
-             .equation_text = "ℓ(x, x'|X) = max(0, s(x'|X) − s(x|X) + Δ), s(x|X) = f({x} ∪ X); outlier: softmax over the members of an equivariant score",
-             .code = "auto whole = fovea::attend(blank, x, x,  // pool(X) of an equivariant layer\n"
-                     "                           {.score = fovea::Constant{}, .normaliser = fovea::Uniform{}, .structure = set});\n"
-                     "auto share = fovea::weights(one, score, {.score = fovea::Dot{1.0}, .structure = set});  // softmax over members",
-             .triple = {.query = "set summary", .key = "candidate x", .value = "—", .score = "s(x given X)", .normaliser = "softmax over members, or margin", .structure = "set"},
-             .formats = {"generated: eight drawn digits, one odd (task=outlier); sets drawn from topics (task=expansion)", "task=outlier: MNIST's folder",
-                         "task=expansion: a set a line, things between '|' in the last tab-separated field"},
-             .expect = "odd digit out of eight 95 % or more; LDA topics recall@10 5.5 %, median rank 616 of 5,000 sets' words (Zaheer et al. 2017)"},
-    .options = {Option("task", "outlier", "find the odd member, or rank what is missing").among({"outlier", "expansion"}),
+    .info =
+        {.name = "set-outlier",
+         .number = 4,
+         .title = "Set outlier and set expansion",
+         .idea = "Seven of these eight belong together: which one does not? Equivariant layers "
+                 "give each member a score in the light of the whole set, and a softmax over the "
+                 "members points at the "
+                 "odd one.\n\nThe same idea turned round asks what is missing: score the set with "
+                 "each candidate added, and rank. A margin loss asks that what belongs scores "
+                 "higher than what does "
+                 "not, by one; the hardest rivals teach, the others are already far below.",
+         .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
+         .equation = "<math "
+                     "display=\"block\"><mi>ℓ</mi><mo>(</mo><mi>x</mi><mo>,</mo><msup><mi>x</"
+                     "mi><mo>′</mo></msup><mo>|</mo><mi>X</mi><mo>)</mo><mo>=</mo><mi>max</"
+                     "mi><mo>(</mo><mn>0</mn><mo>,</mo>"
+                     "<mi>s</mi><mo>(</mo><msup><mi>x</mi><mo>′</mo></msup><mo>|</mo><mi>X</"
+                     "mi><mo>)</mo><mo>−</mo><mi>s</mi><mo>(</mo><mi>x</mi><mo>|</mo><mi>X</"
+                     "mi><mo>)</mo><mo>+</mo><mi>Δ</mi><mo>)</mo><mo>,</mo>"
+                     "<mspace "
+                     "width=\"1em\"/><mi>s</mi><mo>(</mo><mi>x</mi><mo>|</mo><mi>X</mi><mo>)</"
+                     "mo><mo>=</mo><mi>f</mi><mo>(</mo><mo>{</mo><mi>x</mi><mo>}</mo><mo>∪</"
+                     "mo><mi>X</mi><mo>)</mo></math>",
+         .equation_text = "ℓ(x, x'|X) = max(0, s(x'|X) − s(x|X) + Δ), s(x|X) = f({x} ∪ X); "
+                          "outlier: softmax over the members of an equivariant score",
+         .code = "auto whole = fovea::attend(blank, x, x,  // pool(X) of an equivariant layer\n"
+                 "                           {.score = fovea::Constant{}, .normaliser = "
+                 "fovea::Uniform{}, .structure = set});\n"
+                 "auto share = fovea::weights(one, score, {.score = fovea::Dot{1.0}, .structure = "
+                 "set});  // softmax over members",
+         .triple = {.query = "set summary",
+                    .key = "candidate x",
+                    .value = "—",
+                    .score = "s(x given X)",
+                    .normaliser = "softmax over members, or margin",
+                    .structure = "set"},
+         .formats =
+             {"generated: eight drawn digits, one odd (task=outlier); sets drawn from topics "
+              "(task=expansion)",
+              "task=outlier: MNIST's folder",
+              "task=expansion: a set a line, things between '|' in the last tab-separated field"},
+         .expect = "odd digit out of eight 95 % or more; LDA topics recall@10 5.5 %, median rank "
+                   "616 of 5,000 sets' words (Zaheer et al. 2017)"},
+    .options = {Option("task", "outlier", "find the odd member, or rank what is missing")
+                    .among({"outlier", "expansion"}),
                 Option("members", 8, "outlier: of a set").between(3, 1000),
                 Option("sets", 4000, "generated or drawn: sets").between(10, 10000000),
                 Option("filters", 16, "outlier: of the first convolution").between(1, 256),
@@ -32,12 +58,18 @@ const Registration registered{{
                 Option("pool", "mean", "outlier: of the equivariant layers").among({"mean", "max"}),
                 Option("topics", 20, "expansion, generated: topics").between(2, 10000),
                 Option("embedding", 64, "expansion: of φ(x)").between(1, 4096),
-                Option("hard", 50, "expansion: rivals that teach, the hardest of each set").between(1, 100000),
-                Option("loss", "margin", "expansion: hinge over the hardest rivals, or softmax over all").among({"margin", "softmax"})},
-    .recipe = train::Recipe{.epochs = 5, .batch = 16, .optimiser = "adam", .rate = 1e-3, .monitor = "error"},
+                Option("hard", 50, "expansion: rivals that teach, the hardest of each set")
+                    .between(1, 100000),
+                Option("loss", "margin",
+                       "expansion: hinge over the hardest rivals, or softmax over all")
+                    .among({"margin", "softmax"})},
+    .recipe =
+        train::Recipe{
+            .epochs = 5, .batch = 16, .optimiser = "adam", .rate = 1e-3, .monitor = "error"},
     .tour = {"epochs=3", "sets=1500", "filters=8"},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return setting.options.text("task") == "expansion" ? make_expansion(setting) : make_outlier(setting);
+      return setting.options.text("task") == "expansion" ? make_expansion(setting)
+                                                         : make_outlier(setting);
     },
 }};
 

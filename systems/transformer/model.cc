@@ -12,30 +12,38 @@ using translate::AttentionMaps;
 using translate::Batch;
 using translate::Want;
 
-TransformerModel::TransformerModel(const TransformerConfig& config, const translate::Vocabularies& vocabularies) : config_(config) {
+TransformerModel::TransformerModel(const TransformerConfig& config,
+                                   const translate::Vocabularies& vocabularies)
+    : config_(config) {
   const int64_t width = config.stacks.layer.width;
   scale_ = std::sqrt(static_cast<double>(width));
   transformer_ = register_module("transformer", nn::Transformer(config.stacks));
-  target_ = register_module("target_embedding", translate::token_embedding(vocabularies.target, width, 1 / scale_));
+  target_ = register_module("target_embedding",
+                            translate::token_embedding(vocabularies.target, width, 1 / scale_));
   if (config.tie_embeddings && vocabularies.shared) {
     source_ = target_;
   } else {
-    source_ = register_module("source_embedding", translate::token_embedding(vocabularies.source, width, 1 / scale_));
+    source_ = register_module("source_embedding",
+                              translate::token_embedding(vocabularies.source, width, 1 / scale_));
   }
-  if (!config.tie_embeddings) output_ = register_module("output", torch::nn::Linear(width, vocabularies.target));
+  if (!config.tie_embeddings)
+    output_ = register_module("output", torch::nn::Linear(width, vocabularies.target));
 }
 
-at::Tensor TransformerModel::embed(torch::nn::Embedding& embedding, const at::Tensor& tokens, int64_t first_position) {
+at::Tensor TransformerModel::embed(torch::nn::Embedding& embedding, const at::Tensor& tokens,
+                                   int64_t first_position) {
   const int64_t end = first_position + tokens.size(1);
   if (!positions_.defined() || positions_.size(0) < end || positions_.device() != tokens.device()) {
-    positions_ = nn::position_encoding(std::max<int64_t>(end, 256), config_.stacks.layer.width).to(tokens.device());
+    positions_ = nn::position_encoding(std::max<int64_t>(end, 256), config_.stacks.layer.width)
+                     .to(tokens.device());
   }
   const at::Tensor x = embedding(tokens) * scale_ + positions_.slice(0, first_position, end);
   return at::dropout(x, config_.embedding_dropout, is_training());
 }
 
 at::Tensor TransformerModel::encode(const Batch& batch) {
-  return transformer_->encoder->forward(embed(source_, batch.source, 0), {.key_lengths = batch.source_lengths});
+  return transformer_->encoder->forward(embed(source_, batch.source, 0),
+                                        {.key_lengths = batch.source_lengths});
 }
 
 at::Tensor TransformerModel::project(const at::Tensor& hidden) {
@@ -44,7 +52,8 @@ at::Tensor TransformerModel::project(const at::Tensor& hidden) {
 
 at::Tensor TransformerModel::logits(const Batch& batch) {
   // Padding stands at the end of a target: causal attention hides it from every real position.
-  const at::Tensor hidden = transformer_->decoder->forward(embed(target_, batch.target_in, 0), encode(batch), {.structure = Causal{}},
+  const at::Tensor hidden = transformer_->decoder->forward(embed(target_, batch.target_in, 0),
+                                                           encode(batch), {.structure = Causal{}},
                                                            {.key_lengths = batch.source_lengths});
   return project(hidden);
 }
@@ -53,7 +62,9 @@ at::Tensor TransformerModel::logits(const Batch& batch) {
 class TransformerModel::Steps : public nn::StepModel {
  public:
   Steps(TransformerModel& model, const Batch& sources, Want want)
-      : model_(model), want_(want), cache_(model.transformer_->decoder->start(model.encode(sources), sources.source_lengths)) {}
+      : model_(model),
+        want_(want),
+        cache_(model.transformer_->decoder->start(model.encode(sources), sources.source_lengths)) {}
 
   void select(const at::Tensor& rows) override { cache_.select(rows); }
 
@@ -61,8 +72,10 @@ class TransformerModel::Steps : public nn::StepModel {
     const c10::Device device = model_.target_->weight.device();
     at::Tensor x = model_.embed(model_.target_, tokens.to(device).unsqueeze(1), position_++);
     nn::StepOutput out;
-    if (want_ == Want::kAttention) std::tie(x, out.attention) = attentive_step(x);
-    else x = model_.transformer_->decoder->step(x, cache_);
+    if (want_ == Want::kAttention)
+      std::tie(x, out.attention) = attentive_step(x);
+    else
+      x = model_.transformer_->decoder->step(x, cache_);
     out.logits = model_.project(x.squeeze(1));
     return out;
   }
@@ -80,9 +93,13 @@ class TransformerModel::Steps : public nn::StepModel {
       const at::Tensor y = layer.self_step(x, cache_.self[static_cast<size_t>(l)]);
       if (l == chosen) {
         const at::Tensor query = cache_.readers.gathered(layer.cross_attended(y));
-        const at::Tensor weights = layer.multihead_attn->cached_weights(query, memory, {.key_lengths = cache_.readers.lengths()}).weights;
+        const at::Tensor weights =
+            layer.multihead_attn
+                ->cached_weights(query, memory, {.key_lengths = cache_.readers.lengths()})
+                .weights;
         const int64_t head = model_.config_.align_head;
-        const at::Tensor rows = head < 0 ? weights.mean(1) : weights.select(1, head);  // [memories, readers, S]
+        const at::Tensor rows =
+            head < 0 ? weights.mean(1) : weights.select(1, head);  // [memories, readers, S]
         attention = cache_.readers.scattered(rows).squeeze(1);
       }
       x = layer.cross_step(y, memory, cache_.readers);
@@ -108,7 +125,9 @@ at::Tensor TransformerModel::cross_weights(const Batch& batch) {
   nn::DecoderImpl& decoder = *transformer_->decoder;
   for (int64_t l = 0; l < static_cast<int64_t>(decoder.layers->size()); ++l) {
     nn::DecoderLayerImpl& layer = decoder.layer(l);
-    layers.push_back(layer.multihead_attn->weights(layer.cross_attended(layer.after_self(x, self)), memory, cross).weights);
+    layers.push_back(layer.multihead_attn
+                         ->weights(layer.cross_attended(layer.after_self(x, self)), memory, cross)
+                         .weights);
     x = layer.forward(x, memory, self, cross);
   }
   return at::stack(layers);
@@ -116,15 +135,19 @@ at::Tensor TransformerModel::cross_weights(const Batch& batch) {
 
 at::Tensor TransformerModel::alignment(const Batch& batch) {
   const at::Tensor all = cross_weights(batch);
-  const at::Tensor layer = all.select(0, (config_.align_layer + all.size(0)) % all.size(0));  // [B, heads, T, S]
+  const at::Tensor layer =
+      all.select(0, (config_.align_layer + all.size(0)) % all.size(0));  // [B, heads, T, S]
   return config_.align_head < 0 ? layer.mean(1) : layer.select(1, config_.align_head);
 }
 
 std::vector<AttentionMaps> TransformerModel::maps(const Batch& batch) {
   const nn::Attention seen{.key_lengths = batch.source_lengths}, causal{.structure = Causal{}};
-  const std::string scale = "1/√" + std::to_string(config_.stacks.layer.width / config_.stacks.layer.heads);
-  const auto described = [&](AttentionMaps::Kind kind, std::string title, std::string structure, const at::Tensor& weights) {
-    return AttentionMaps{kind, std::move(title), "scaled dot", "softmax", std::move(structure), scale, weights};
+  const std::string scale =
+      "1/√" + std::to_string(config_.stacks.layer.width / config_.stacks.layer.heads);
+  const auto described = [&](AttentionMaps::Kind kind, std::string title, std::string structure,
+                             const at::Tensor& weights) {
+    return AttentionMaps{kind,  std::move(title), "scaled dot", "softmax", std::move(structure),
+                         scale, weights};
   };
   std::vector<at::Tensor> encoder, decoder;
   at::Tensor x = embed(source_, batch.source, 0);
@@ -142,9 +165,12 @@ std::vector<AttentionMaps> TransformerModel::maps(const Batch& batch) {
     decoder.push_back(layer.self_attn->weights(input, input, causal).weights[0]);
     x = layer.forward(x, memory, causal, seen);
   }
-  return {described(AttentionMaps::Kind::kCross, "Cross attention: output on source", "source", cross_weights(batch).select(1, 0)),
-          described(AttentionMaps::Kind::kSource, "Encoder self-attention", "dense", at::stack(encoder)),
-          described(AttentionMaps::Kind::kTarget, "Decoder self-attention", "causal", at::stack(decoder))};
+  return {described(AttentionMaps::Kind::kCross, "Cross attention: output on source", "source",
+                    cross_weights(batch).select(1, 0)),
+          described(AttentionMaps::Kind::kSource, "Encoder self-attention", "dense",
+                    at::stack(encoder)),
+          described(AttentionMaps::Kind::kTarget, "Decoder self-attention", "causal",
+                    at::stack(decoder))};
 }
 
 }  // namespace fovea::systems

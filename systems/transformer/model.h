@@ -9,9 +9,11 @@ namespace fovea::systems {
 struct TransformerConfig {
   nn::TransformerOptions stacks;
   double embedding_dropout = 0.1;
-  bool tie_embeddings = true;  // target embedding = output projection, and = source embedding where the vocabulary is shared
-  int64_t align_layer = -1;    // whose cross attention is the alignment; negative counts from the last
-  int64_t align_head = -1;     // -1: the mean over heads
+  bool tie_embeddings = true;  // target embedding = output projection, and = source embedding where
+                               // the vocabulary is shared
+  int64_t align_layer =
+      -1;                   // whose cross attention is the alignment; negative counts from the last
+  int64_t align_head = -1;  // -1: the mean over heads
 };
 
 class TransformerModel : public translate::Model {
@@ -19,13 +21,15 @@ class TransformerModel : public translate::Model {
   TransformerModel(const TransformerConfig& config, const translate::Vocabularies& vocabularies);
 
   at::Tensor logits(const translate::Batch& batch) override;
-  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources, translate::Want want) override;
+  std::unique_ptr<nn::StepModel> start(const translate::Batch& sources,
+                                       translate::Want want) override;
   at::Tensor alignment(const translate::Batch& batch) override;
   std::vector<translate::AttentionMaps> maps(const translate::Batch& batch) override;
 
  private:
   class Steps;
-  at::Tensor embed(torch::nn::Embedding& embedding, const at::Tensor& tokens, int64_t first_position);
+  at::Tensor embed(torch::nn::Embedding& embedding, const at::Tensor& tokens,
+                   int64_t first_position);
   at::Tensor encode(const translate::Batch& batch);
   at::Tensor project(const at::Tensor& hidden);  // to the target vocabulary
   // [layers, B, heads, T, S]

@@ -6,11 +6,16 @@
 namespace fovea::systems {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o, const translate::Vocabularies& vocabularies) {
+std::shared_ptr<translate::Model> make(const Settings& o,
+                                       const translate::Vocabularies& vocabularies) {
   TransformerConfig config;
-  config.stacks.layer = {.width = o.integer("width"), .heads = o.integer("heads"), .hidden = o.integer("hidden"), .dropout = o.number("dropout"),
-                         .attention_dropout = o.number("attention_dropout"),
-                         .order = o.text("norm") == "pre" ? nn::NormOrder::kPre : nn::NormOrder::kPost};
+  config.stacks.layer = {
+      .width = o.integer("width"),
+      .heads = o.integer("heads"),
+      .hidden = o.integer("hidden"),
+      .dropout = o.number("dropout"),
+      .attention_dropout = o.number("attention_dropout"),
+      .order = o.text("norm") == "pre" ? nn::NormOrder::kPre : nn::NormOrder::kPost};
   config.stacks.encoder_layers = config.stacks.decoder_layers = o.integer("layers");
   config.stacks.final_norm = o.text("norm") == "pre";
   config.embedding_dropout = o.number("dropout");
@@ -26,11 +31,20 @@ std::vector<Option> options() {
   all.push_back(Option("heads", 4, "of each attention; divides the width").at_least(1));
   all.push_back(Option("hidden", 256, "of the feed-forward nets").at_least(1));
   all.push_back(Option("layers", 2, "of encoder and of decoder").at_least(1));
-  all.push_back(Option("dropout", 0.0, "on embeddings and sublayers; real text wants 0.1 to 0.3, and label_smoothing=0.1").between(0, 0.9));
+  all.push_back(
+      Option("dropout", 0.0,
+             "on embeddings and sublayers; real text wants 0.1 to 0.3, and label_smoothing=0.1")
+          .between(0, 0.9));
   all.push_back(Option("attention_dropout", 0.0, "on attention weights").between(0, 0.9));
-  all.push_back(Option("norm", "post", "layer normalisation after each sublayer (the paper's) or before it").among({"post", "pre"}));
-  all.push_back(Option("tie", true, "share embeddings with the output, and between languages where the vocabulary is one"));
-  all.push_back(Option("align_layer", -1, "decoder layer whose cross attention is the alignment; negative counts from the last"));
+  all.push_back(
+      Option("norm", "post", "layer normalisation after each sublayer (the paper's) or before it")
+          .among({"post", "pre"}));
+  all.push_back(Option(
+      "tie", true,
+      "share embeddings with the output, and between languages where the vocabulary is one"));
+  all.push_back(Option(
+      "align_layer", -1,
+      "decoder layer whose cross attention is the alignment; negative counts from the last"));
   all.push_back(Option("align_head", -1, "its head; -1 is the mean of all"));
   return all;
 }
@@ -39,21 +53,42 @@ const Registration registered{System{
     .info = {.name = "transformer",
              .number = 27,
              .title = "Transformer",
-             .idea = "Attention is all that moves information between positions: the encoder's words look at each other, the decoder's at the words "
-                     "before them, and across at the source. Everything runs at once, in many heads.",
+             .idea =
+                 "Attention is all that moves information between positions: the encoder's words "
+                 "look at each other, the decoder's at the words "
+                 "before them, and across at the source. Everything runs at once, in many heads.",
              .paper = "Vaswani et al. 2017, Attention Is All You Need",
-             .equation = "<math display=\"block\"><mrow><mi>x</mi><mo>←</mo><mi>LN</mi><mo>(</mo><mi>x</mi><mo>+</mo><mi>MHA</mi><mo>(</mo><mi>x</mi><mo>,</mo>"
-                         "<mi>x</mi><mo>,</mo><mi>x</mi><mo>)</mo><mo>)</mo><mo>,</mo><mspace width=\"1em\"/><mi>x</mi><mo>←</mo><mi>LN</mi><mo>(</mo><mi>x</mi>"
-                         "<mo>+</mo><msub><mi>W</mi><mn>2</mn></msub><mi>ReLU</mi><mo>(</mo><msub><mi>W</mi><mn>1</mn></msub><mi>x</mi><mo>)</mo><mo>)</mo></mrow></math>",
+             .equation =
+                 "<math "
+                 "display=\"block\"><mrow><mi>x</mi><mo>←</mo><mi>LN</mi><mo>(</mo><mi>x</"
+                 "mi><mo>+</mo><mi>MHA</mi><mo>(</mo><mi>x</mi><mo>,</mo>"
+                 "<mi>x</mi><mo>,</mo><mi>x</mi><mo>)</mo><mo>)</mo><mo>,</mo><mspace "
+                 "width=\"1em\"/><mi>x</mi><mo>←</mo><mi>LN</mi><mo>(</mo><mi>x</mi>"
+                 "<mo>+</mo><msub><mi>W</mi><mn>2</mn></msub><mi>ReLU</mi><mo>(</mo><msub><mi>W</"
+                 "mi><mn>1</mn></msub><mi>x</mi><mo>)</mo><mo>)</mo></mrow></math>",
              .equation_text = "x = LN(x + MHA(x, x, x));  x = LN(x + W2 ReLU(W1 x))",
-             .code = "auto heads = fovea::attend(query, key, value, {.structure = fovea::Causal{}});",
-             .triple = {"x_i W^Q", "x_j W^K", "x_j W^V", "scaled dot", "softmax", "dense, causal, and cross"},
-             .formats = translate::formats("generated copy-and-reverse (default), dates or a reordered language"),
+             .code =
+                 "auto heads = fovea::attend(query, key, value, {.structure = fovea::Causal{}});",
+             .triple = {"x_i W^Q", "x_j W^K", "x_j W^V", "scaled dot", "softmax",
+                        "dense, causal, and cross"},
+             .formats = translate::formats(
+                 "generated copy-and-reverse (default), dates or a reordered language"),
              .expect = "copy and reverse: 100 % exact; Multi30k en-de: 41.0 BLEU (Wu et al. 2021)"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 6, .batch = 64, .rate = 3e-3, .beta2 = 0.98, .epsilon = 1e-9, .schedule = "cosine", .warmup = 500, .clip = 1.0},
+    .recipe = train::Recipe{.epochs = 6,
+                            .batch = 64,
+                            .rate = 3e-3,
+                            .beta2 = 0.98,
+                            .epsilon = 1e-9,
+                            .schedule = "cosine",
+                            .warmup = 500,
+                            .clip = 1.0},
     .tour = {"epochs=2", "width=64", "hidden=128", "rate=0.004", "warmup=300"},
-    .make = [](const Setting& setting) { return std::make_unique<translate::TranslationTask>("transformer", setting, make, more_pictures); },
+    .make =
+        [](const Setting& setting) {
+          return std::make_unique<translate::TranslationTask>("transformer", setting, make,
+                                                              more_pictures);
+        },
 }};
 
 }  // namespace

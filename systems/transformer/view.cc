@@ -19,11 +19,13 @@ explain::Explanation described(const char* title) {
   return e;
 }
 
-// How alike two positions are to a dot product: the encoding makes near ones alike, at every distance the same.
+// How alike two positions are to a dot product: the encoding makes near ones alike, at every
+// distance the same.
 explain::Explanation positions(int64_t width) {
   constexpr int64_t kShown = 64;
   const at::Tensor table = nn::position_encoding(kShown, width);
-  const at::Tensor alike = (at::mm(table, table.t()) / (static_cast<double>(width) / 2)).contiguous();
+  const at::Tensor alike =
+      (at::mm(table, table.t()) / (static_cast<double>(width) / 2)).contiguous();
   explain::Explanation e = described("Position encoding: how alike two positions are");
   e.view = explain::View::kMatrix;
   e.score = "dot product of two encodings";
@@ -56,7 +58,8 @@ explain::Explanation rate_curve(const Settings& settings) {
   plot.x_label = "step";
   plot.y_label = "rate";
   plot.curves.push_back(curve);
-  if (recipe.warmup > 0) plot.markers.push_back({"end of warm-up", static_cast<double>(recipe.warmup), -1});
+  if (recipe.warmup > 0)
+    plot.markers.push_back({"end of warm-up", static_cast<double>(recipe.warmup), -1});
   explain::Explanation e = described("The rate rises, then falls as the root of the step");
   e.view = explain::View::kCurve;
   e.plots.push_back(plot);

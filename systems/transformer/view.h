@@ -1,4 +1,5 @@
-// Pictures of the Transformer beside its attention: the position encoding and the rate over the steps.
+// Pictures of the Transformer beside its attention: the position encoding and the rate over the
+// steps.
 #pragma once
 
 #include "explain/explanation.h"

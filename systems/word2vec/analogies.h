@@ -11,15 +11,42 @@ struct Analogy {
   std::string from, to, like, answer;
 };
 
-// Every ordered pair of pairs within a family, both ways round in no case: a pair is asked in the direction it is written.
+// Every ordered pair of pairs within a family, both ways round in no case: a pair is asked in the
+// direction it is written.
 inline std::vector<Analogy> analogies() {
   using Pair = std::array<const char*, 2>;
   static const std::vector<std::vector<Pair>> kFamilies = {
-      {{"man", "woman"}, {"boy", "girl"}, {"he", "she"}, {"his", "her"}, {"father", "mother"}, {"son", "daughter"}, {"actor", "actress"}, {"king", "queen"}},
-      {{"man", "men"}, {"woman", "women"}, {"boy", "boys"}, {"girl", "girls"}, {"dog", "dogs"}, {"film", "films"}, {"movie", "movies"}, {"child", "children"},
-       {"character", "characters"}, {"story", "stories"}},
-      {{"play", "playing"}, {"run", "running"}, {"walk", "walking"}, {"sit", "sitting"}, {"stand", "standing"}, {"look", "looking"}, {"make", "making"}},
-      {{"good", "better"}, {"big", "bigger"}, {"large", "larger"}, {"small", "smaller"}, {"old", "older"}, {"young", "younger"}},
+      {{"man", "woman"},
+       {"boy", "girl"},
+       {"he", "she"},
+       {"his", "her"},
+       {"father", "mother"},
+       {"son", "daughter"},
+       {"actor", "actress"},
+       {"king", "queen"}},
+      {{"man", "men"},
+       {"woman", "women"},
+       {"boy", "boys"},
+       {"girl", "girls"},
+       {"dog", "dogs"},
+       {"film", "films"},
+       {"movie", "movies"},
+       {"child", "children"},
+       {"character", "characters"},
+       {"story", "stories"}},
+      {{"play", "playing"},
+       {"run", "running"},
+       {"walk", "walking"},
+       {"sit", "sitting"},
+       {"stand", "standing"},
+       {"look", "looking"},
+       {"make", "making"}},
+      {{"good", "better"},
+       {"big", "bigger"},
+       {"large", "larger"},
+       {"small", "smaller"},
+       {"old", "older"},
+       {"young", "younger"}},
   };
   std::vector<Analogy> out;
   for (const auto& family : kFamilies)

@@ -17,16 +17,26 @@ BagModel::BagModel(const text::EmbeddingOptions& words, int64_t classes) {
 
 text::Answer BagModel::answer(const text::Batch& batch, text::Want want) {
   const at::Tensor bounds = batch.bounds();
-  const at::Tensor added = embedding(batch.words) * idf_.index_select(0, batch.words).unsqueeze(1);  // [total, classes]
-  const at::Tensor blank = at::zeros({batch.items(), 1, 1}, added.options()), none = at::zeros({added.size(0), 1, 1}, added.options());
-  const Choices choices{.score = Constant{}, .normaliser = Unnormalised{}, .structure = Ragged{data::one_each(batch.items(), added.device()), bounds}};
+  const at::Tensor added =
+      embedding(batch.words) * idf_.index_select(0, batch.words).unsqueeze(1);  // [total, classes]
+  const at::Tensor blank = at::zeros({batch.items(), 1, 1}, added.options()),
+                   none = at::zeros({added.size(0), 1, 1}, added.options());
+  const Choices choices{.score = Constant{},
+                        .normaliser = Unnormalised{},
+                        .structure = Ragged{data::one_each(batch.items(), added.device()), bounds}};
   text::Answer out;
   out.logits = attend(blank, none, added.unsqueeze(1), choices).squeeze(1) + bias_;
   if (want == text::Want::kLook) {
     // What a word adds to the class that won, beside the mean of the others.
-    const at::Tensor won = out.logits.argmax(1).index_select(0, data::owners(bounds).to(added.device())).unsqueeze(1);
-    out.look = {.words = (added.gather(1, won).squeeze(1) - added.mean(1)).unsqueeze(0), .sentences = {}, .heads = {"contribution"}, .score = "constant",
-                .normaliser = "none", .structure = "sentence", .scale = "1; shown: what the word adds to the answer"};
+    const at::Tensor won =
+        out.logits.argmax(1).index_select(0, data::owners(bounds).to(added.device())).unsqueeze(1);
+    out.look = {.words = (added.gather(1, won).squeeze(1) - added.mean(1)).unsqueeze(0),
+                .sentences = {},
+                .heads = {"contribution"},
+                .score = "constant",
+                .normaliser = "none",
+                .structure = "sentence",
+                .scale = "1; shown: what the word adds to the answer"};
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// f(X) = Σ_i φ(w_i) W + b: a bag of words, φ one-hot or one-hot times inverse document frequency (Salton & McGill 1986).
+// f(X) = Σ_i φ(w_i) W + b: a bag of words, φ one-hot or one-hot times inverse document frequency
+// (Salton & McGill 1986).
 #pragma once
 
 #include "text/embedding.h"

@@ -1,4 +1,5 @@
-// Skip-gram and continuous bag of words with negative sampling (Mikolov et al. 2013), as a plain loop:
+// Skip-gram and continuous bag of words with negative sampling (Mikolov et al. 2013), as a plain
+// loop:
 //   maximise log σ(u_o·v_c) + Σ_k log σ(−u_k·v_c), k drawn in proportion to count^0.75
 #pragma once
 
@@ -30,12 +31,16 @@ struct Learned {
   std::vector<double> losses;        // mean over the pairs of each epoch
 };
 
-// The text is cut into a fixed number of parts, each with rows of its own between two meetings; at a meeting a row becomes the
-// mean over the parts that changed it. So the result does not depend on the number of threads, and no thread waits for another's row.
-// `tell(share done)` is called between meetings; it may throw to stop.
-Learned learn(const Text& text, const std::vector<int64_t>& counts, const Plan& plan, const std::function<void(double)>& tell);
+// The text is cut into a fixed number of parts, each with rows of its own between two meetings; at
+// a meeting a row becomes the mean over the parts that changed it. So the result does not depend on
+// the number of threads, and no thread waits for another's row. `tell(share done)` is called
+// between meetings; it may throw to stop.
+Learned learn(const Text& text, const std::vector<int64_t>& counts, const Plan& plan,
+              const std::function<void(double)>& tell);
 
-// One step on one centre and its context, exposed for its gradient to be tested: the loss before the step, and every row moved.
-double step(const Plan& plan, float rate, const std::vector<int32_t>& context, int32_t target, const std::vector<int32_t>& negatives, float* input, float* output);
+// One step on one centre and its context, exposed for its gradient to be tested: the loss before
+// the step, and every row moved.
+double step(const Plan& plan, float rate, const std::vector<int32_t>& context, int32_t target,
+            const std::vector<int32_t>& negatives, float* input, float* output);
 
 }  // namespace fovea::systems::word2vec

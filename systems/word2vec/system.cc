@@ -15,12 +15,19 @@ namespace {
 std::unique_ptr<Task> make(const Setting& setting) {
   const std::string& model = setting.options.text("model");
   if (model == "skip-gram" || model == "cbow") return std::make_unique<Word2vecTask>(setting);
-  text::Parts parts{.generators = {{"hidden", text::generate_reviews}},
-                    .model = [](const Settings&, const text::Known& known) { return std::make_shared<BagModel>(known.embedding, known.classes); },
-                    .embedding = [](text::Model& one) { return dynamic_cast<BagModel&>(one).embedding; }};
+  text::Parts parts{
+      .generators = {{"hidden", text::generate_reviews}},
+      .model =
+          [](const Settings&, const text::Known& known) {
+            return std::make_shared<BagModel>(known.embedding, known.classes);
+          },
+      .embedding = [](text::Model& one) { return dynamic_cast<BagModel&>(one).embedding; }};
   if (model == "tf-idf") {
     parts.begin = [](text::Model& one, const at::Tensor& documents, int64_t total) {
-      dynamic_cast<BagModel&>(one).set_idf((static_cast<double>(total) / documents.to(at::kDouble).clamp_min(1)).log().to(at::kFloat));
+      dynamic_cast<BagModel&>(one).set_idf(
+          (static_cast<double>(total) / documents.to(at::kDouble).clamp_min(1))
+              .log()
+              .to(at::kFloat));
     };
   }
   return std::make_unique<text::TextTask>(setting, std::move(parts));
@@ -28,13 +35,21 @@ std::unique_ptr<Task> make(const Setting& setting) {
 
 std::vector<Option> options() {
   std::vector<Option> all = text::task_options({.width = 50, .min_count = 5});
-  all.push_back(Option("generator", "hidden", "generated text when no --data is given").among({"hidden"}));
-  all.push_back(Option("model", "skip-gram", "skip-gram, cbow: word vectors from plain text; bag, tf-idf: a linear classifier of labelled text").among({"skip-gram", "cbow", "bag", "tf-idf"}));
+  all.push_back(
+      Option("generator", "hidden", "generated text when no --data is given").among({"hidden"}));
+  all.push_back(Option("model", "skip-gram",
+                       "skip-gram, cbow: word vectors from plain text; bag, tf-idf: a linear "
+                       "classifier of labelled text")
+                    .among({"skip-gram", "cbow", "bag", "tf-idf"}));
   all.push_back(Option("more", "", "further files of plain text, with commas between"));
-  all.push_back(Option("window", 5, "words to each side; drawn from 1 to this for each word").between(1, 100));
+  all.push_back(Option("window", 5, "words to each side; drawn from 1 to this for each word")
+                    .between(1, 100));
   all.push_back(Option("negatives", 5, "noise words for each pair").between(1, 100));
-  all.push_back(Option("sample", 1e-3, "t: a word of frequency f is kept with probability √(t/f); 0: all are").between(0, 1));
-  all.push_back(Option("format", "word2vec", "of the file of vectors in the run's folder").among({"glove", "word2vec", "binary"}));
+  all.push_back(
+      Option("sample", 1e-3, "t: a word of frequency f is kept with probability √(t/f); 0: all are")
+          .between(0, 1));
+  all.push_back(Option("format", "word2vec", "of the file of vectors in the run's folder")
+                    .among({"glove", "word2vec", "binary"}));
   return all;
 }
 
@@ -42,19 +57,33 @@ const Registration registered{System{
     .info = {.name = "word2vec",
              .number = 6,
              .title = "Bag of words and word2vec",
-             .idea = "A text as the bag of its words: each adds its vector, wherever it stands. With one-hot vectors, or those weighted by how rare a word is (tf-idf), that is "
-                     "the classic bag of words. word2vec learns the vectors instead, from nothing but which words stand near which: a word's vector must tell its neighbours "
-                     "from words drawn at random.\n\nIt is attention whose window looks at all its words alike. The vectors are what everything after it is built on.",
+             .idea =
+                 "A text as the bag of its words: each adds its vector, wherever it stands. With "
+                 "one-hot vectors, or those weighted by how rare a word is (tf-idf), that is "
+                 "the classic bag of words. word2vec learns the vectors instead, from nothing but "
+                 "which words stand near which: a word's vector must tell its neighbours "
+                 "from words drawn at random.\n\nIt is attention whose window looks at all its "
+                 "words alike. The vectors are what everything after it is built on.",
              .paper = "Salton & McGill 1986; Mikolov, Sutskever, Chen, Corrado & Dean 2013",
-             .equation = "<math display=\"block\"><mi>log</mi><mi>σ</mi><mo>(</mo><msub><mi>u</mi><mi>o</mi></msub><mo>·</mo><msub><mi>v</mi><mi>c</mi></msub><mo>)</mo><mo>+</mo>"
-                         "<munder><mo>∑</mo><mrow><mi>k</mi><mo>∼</mo><msup><mi>count</mi><mn>0.75</mn></msup></mrow></munder><mi>log</mi><mi>σ</mi><mo>(</mo><mo>−</mo><msub><mi>u</mi><mi>k</mi></msub>"
+             .equation = "<math "
+                         "display=\"block\"><mi>log</mi><mi>σ</mi><mo>(</mo><msub><mi>u</mi><mi>o</"
+                         "mi></msub><mo>·</mo><msub><mi>v</mi><mi>c</mi></msub><mo>)</mo><mo>+</mo>"
+                         "<munder><mo>∑</mo><mrow><mi>k</mi><mo>∼</mo><msup><mi>count</"
+                         "mi><mn>0.75</mn></msup></mrow></munder><mi>log</mi><mi>σ</mi><mo>(</"
+                         "mo><mo>−</mo><msub><mi>u</mi><mi>k</mi></msub>"
                          "<mo>·</mo><msub><mi>v</mi><mi>c</mi></msub><mo>)</mo></math>",
              .equation_text = "maximise log σ(u_o·v_c) + sum_k log σ(-u_k·v_c), k ~ count^0.75",
-             .code = "auto bag = fovea::attend(blank, none, phi, {.score = fovea::Constant{}, .normaliser = fovea::Unnormalised{},\n"
-                     "                                            .structure = fovea::Ragged{one_each, offsets}});",
+             .code = "auto bag = fovea::attend(blank, none, phi, {.score = fovea::Constant{}, "
+                     ".normaliser = fovea::Unnormalised{},\n"
+                     "                                            .structure = "
+                     "fovea::Ragged{one_each, offsets}});",
              .triple = {"none", "none", "x_w", "constant", "none", "window or sentence"},
-             .formats = {"generated sentences of slots", "plain text, a sentence a line (labels at the start of every line are left out)", "model=bag, tf-idf: labelled text"},
-             .expect = "generated: a word's nearest neighbour is of its own slot, 95 %; analogies on small text near chance"},
+             .formats =
+                 {"generated sentences of slots",
+                  "plain text, a sentence a line (labels at the start of every line are left out)",
+                  "model=bag, tf-idf: labelled text"},
+             .expect = "generated: a word's nearest neighbour is of its own slot, 95 %; analogies "
+                       "on small text near chance"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 5, .batch = 32, .rate = 0.025, .monitor = "accuracy"},
     .tour = {"epochs=2"},

@@ -32,30 +32,37 @@ struct Tables : torch::nn::Module {
   at::Tensor input, output;
 };
 
-// Sentences of a file, a line each. Where every line begins with a whole number and a blank, that is a label, and left out.
+// Sentences of a file, a line each. Where every line begins with a whole number and a blank, that
+// is a label, and left out.
 std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
   const std::string text = data::read_file(path);
-  data::each_line(std::string_view(text), path, [&](size_t, std::string_view line) { lines.emplace_back(line); });
+  data::each_line(std::string_view(text), path,
+                  [&](size_t, std::string_view line) { lines.emplace_back(line); });
   const auto label = [](const std::string& line) {
     const size_t end = line.find_first_not_of("0123456789");
-    return end != 0 && end != std::string::npos && (line[end] == ' ' || line[end] == '\t') ? end : std::string::npos;
+    return end != 0 && end != std::string::npos && (line[end] == ' ' || line[end] == '\t')
+               ? end
+               : std::string::npos;
   };
-  if (std::all_of(lines.begin(), lines.end(), [&](const std::string& line) { return label(line) != std::string::npos; }))
+  if (std::all_of(lines.begin(), lines.end(),
+                  [&](const std::string& line) { return label(line) != std::string::npos; }))
     for (std::string& line : lines) line.erase(0, label(line) + 1);
   return lines;
 }
 
 }  // namespace
 
-Word2vecTask::Word2vecTask(const Setting& setting) : setting_(setting), tokeniser_(text::tokeniser_named("words")) {}
+Word2vecTask::Word2vecTask(const Setting& setting)
+    : setting_(setting), tokeniser_(text::tokeniser_named("words")) {}
 
 void Word2vecTask::read(const Source& source) {
   sentences_.clear();
   slots_.clear();
   std::vector<std::string> lines;
   if (source.path.empty()) {
-    for (const text::Document& document : text::generate_hidden(source.seed).documents) lines.insert(lines.end(), document.texts.begin(), document.texts.end());
+    for (const text::Document& document : text::generate_hidden(source.seed).documents)
+      lines.insert(lines.end(), document.texts.begin(), document.texts.end());
     slots_ = text::hidden_slots();
   } else {
     lines = lines_of(source.path);
@@ -65,16 +72,21 @@ void Word2vecTask::read(const Source& source) {
     }
   }
   for (const std::string& line : lines)
-    for (text::Words& sentence : text::sentences(*tokeniser_, line, kLongestSentence)) sentences_.push_back(std::move(sentence));
+    for (text::Words& sentence : text::sentences(*tokeniser_, line, kLongestSentence))
+      sentences_.push_back(std::move(sentence));
 }
 
 void Word2vecTask::prepare() {
-  vocabulary_ = data::Vocabulary::of(sentences_, {.least_count = setting_.options.integer("min_count")});
+  vocabulary_ =
+      data::Vocabulary::of(sentences_, {.least_count = setting_.options.integer("min_count")});
   counts_.assign(static_cast<size_t>(vocabulary_.size()), 0);
   for (const text::Words& sentence : sentences_)
     for (const std::string& word : sentence) ++counts_[static_cast<size_t>(vocabulary_.id(word))];
-  for (int64_t special = 0; special <= data::kEos; ++special) counts_[static_cast<size_t>(special)] = 0;
-  if (vocabulary_.size() <= data::kEos + 1) throw InvalidArgument(fmt::format("text: no word occurs {} times (min_count)", setting_.options.integer("min_count")));
+  for (int64_t special = 0; special <= data::kEos; ++special)
+    counts_[static_cast<size_t>(special)] = 0;
+  if (vocabulary_.size() <= data::kEos + 1)
+    throw InvalidArgument(fmt::format("text: no word occurs {} times (min_count)",
+                                      setting_.options.integer("min_count")));
 }
 
 Assets Word2vecTask::assets() const {
@@ -86,23 +98,27 @@ Assets Word2vecTask::assets() const {
   const at::Tensor rows = input_.to(at::kCPU, at::kFloat).contiguous();
   for (int64_t id = data::kEos + 1; id < vocabulary_.size(); ++id) {
     vectors.words.push_back(vocabulary_.word(id));
-    vectors.values.insert(vectors.values.end(), rows[id].data_ptr<float>(), rows[id].data_ptr<float>() + vectors.width);
+    vectors.values.insert(vectors.values.end(), rows[id].data_ptr<float>(),
+                          rows[id].data_ptr<float>() + vectors.width);
   }
   const std::string& format = setting_.options.text("format");
-  out.files[format == "binary" ? "vectors.bin" : "vectors.txt"] = text::vector_bytes(vectors, text::vector_format_named(format));
+  out.files[format == "binary" ? "vectors.bin" : "vectors.txt"] =
+      text::vector_bytes(vectors, text::vector_format_named(format));
   return out;
 }
 
 void Word2vecTask::restore(const Assets& assets) {
   const auto found = assets.files.find(kVocabularyFile);
-  if (found == assets.files.end()) throw InvalidArgument(std::string(kVocabularyFile) + ": missing, expected in the run's folder");
+  if (found == assets.files.end())
+    throw InvalidArgument(std::string(kVocabularyFile) + ": missing, expected in the run's folder");
   vocabulary_ = data::Vocabulary::parse(found->second, kVocabularyFile);
   words_per_second_ = assets.facts.at("words_per_second");
   losses_ = assets.facts.at("losses").get<std::vector<double>>();
 }
 
 std::shared_ptr<torch::nn::Module> Word2vecTask::build() {
-  const auto tables = std::make_shared<Tables>(vocabulary_.size(), setting_.options.integer("width"));
+  const auto tables =
+      std::make_shared<Tables>(vocabulary_.size(), setting_.options.integer("width"));
   input_ = tables->input;
   output_ = tables->output;
   return model_ = tables;
@@ -121,42 +137,50 @@ void Word2vecTask::fit(train::Fit& fit) {
   text.sentences = {0};
   for (const text::Words& sentence : sentences_) {
     for (const std::string& word : sentence)
-      if (const int64_t id = vocabulary_.id(word); id > data::kEos) text.words.push_back(static_cast<int32_t>(id - data::kEos - 1));
+      if (const int64_t id = vocabulary_.id(word); id > data::kEos)
+        text.words.push_back(static_cast<int32_t>(id - data::kEos - 1));
     text.sentences.push_back(static_cast<int64_t>(text.words.size()));
   }
   const std::vector<int64_t> counts(counts_.begin() + data::kEos + 1, counts_.end());
-  const Plan plan{.architecture = o.text("model") == "cbow" ? Architecture::kCbow : Architecture::kSkipGram,
-                  .width = o.integer("width"),
-                  .window = o.integer("window"),
-                  .negatives = o.integer("negatives"),
-                  .epochs = o.integer("epochs"),
-                  .sample = o.number("sample"),
-                  .rate = o.number("rate"),
-                  .seed = setting_.seed,
-                  .threads = at::get_num_threads()};
+  const Plan plan{
+      .architecture = o.text("model") == "cbow" ? Architecture::kCbow : Architecture::kSkipGram,
+      .width = o.integer("width"),
+      .window = o.integer("window"),
+      .negatives = o.integer("negatives"),
+      .epochs = o.integer("epochs"),
+      .sample = o.number("sample"),
+      .rate = o.number("rate"),
+      .seed = setting_.seed,
+      .threads = at::get_num_threads()};
   const Learned learned = learn(text, counts, plan, [&](double done) {
     fit.stop_if_interrupted("while reading the text");
-    if (fit.progress().due()) fit.progress().step(static_cast<int64_t>(1000 * done), 1000, "reading");
+    if (fit.progress().due())
+      fit.progress().step(static_cast<int64_t>(1000 * done), 1000, "reading");
   });
   const int64_t words = static_cast<int64_t>(counts.size());
-  const auto table = [&](const std::vector<float>& from) { return at::from_blob(const_cast<float*>(from.data()), {words, plan.width}, at::kFloat); };
+  const auto table = [&](const std::vector<float>& from) {
+    return at::from_blob(const_cast<float*>(from.data()), {words, plan.width}, at::kFloat);
+  };
   const torch::NoGradGuard no_grad;
   input_.slice(0, data::kEos + 1).copy_(table(learned.input));
   output_.slice(0, data::kEos + 1).copy_(table(learned.output));
   words_per_second_ = learned.words_per_second;
   losses_ = learned.losses;
-  for (size_t epoch = 0; epoch < losses_.size(); ++epoch) fit.record({{"epoch", epoch + 1}, {"loss", losses_[epoch]}});
+  for (size_t epoch = 0; epoch < losses_.size(); ++epoch)
+    fit.record({{"epoch", epoch + 1}, {"loss", losses_[epoch]}});
   refresh();
 }
 
-std::vector<Word2vecTask::Near> Word2vecTask::nearest(const at::Tensor& direction, int64_t count, const std::vector<int64_t>& without) const {
+std::vector<Word2vecTask::Near> Word2vecTask::nearest(const at::Tensor& direction, int64_t count,
+                                                      const std::vector<int64_t>& without) const {
   at::Tensor cosines = units_.matmul(direction / direction.norm().clamp_min(1e-12)).to(at::kDouble);
   cosines.slice(0, 0, data::kEos + 1).fill_(-2);
   for (const int64_t id : without) cosines[id] = -2;
   const auto order = std::get<1>(cosines.sort(/*stable=*/true, 0, /*descending=*/true));
   std::vector<Near> out;
   for (int64_t i = 0; i < std::min(count, vocabulary_.size()); ++i)
-    if (const double cosine = cosines[order[i]].item<double>(); cosine > -2) out.push_back({order[i].item<int64_t>(), cosine});
+    if (const double cosine = cosines[order[i]].item<double>(); cosine > -2)
+      out.push_back({order[i].item<int64_t>(), cosine});
   return out;
 }
 
@@ -168,9 +192,12 @@ Evaluation Word2vecTask::evaluate(Split) {
   if (!losses_.empty()) out.metrics["loss"] = losses_.back();
   double right = 0, asked = 0;
   for (const Analogy& a : analogies()) {
-    const int64_t ids[4] = {vocabulary_.id(a.from), vocabulary_.id(a.to), vocabulary_.id(a.like), vocabulary_.id(a.answer)};
-    if (std::any_of(std::begin(ids), std::end(ids), [](int64_t id) { return id <= data::kEos; })) continue;
-    const auto near = nearest(unit(ids[1]) - unit(ids[0]) + unit(ids[2]), 1, {ids[0], ids[1], ids[2]});
+    const int64_t ids[4] = {vocabulary_.id(a.from), vocabulary_.id(a.to), vocabulary_.id(a.like),
+                            vocabulary_.id(a.answer)};
+    if (std::any_of(std::begin(ids), std::end(ids), [](int64_t id) { return id <= data::kEos; }))
+      continue;
+    const auto near =
+        nearest(unit(ids[1]) - unit(ids[0]) + unit(ids[2]), 1, {ids[0], ids[1], ids[2]});
     right += !near.empty() && near[0].id == ids[3];
     asked += 1;
   }
@@ -193,7 +220,10 @@ Evaluation Word2vecTask::evaluate(Split) {
 
 int64_t Word2vecTask::known(const std::string& word, const std::string& name, size_t line) const {
   const int64_t id = vocabulary_.id(word);
-  if (id <= data::kEos) throw data::FileError(name, line, fmt::format("the word {} is not among the {} known", data::shown(word), vocabulary_.size() - data::kEos - 1));
+  if (id <= data::kEos)
+    throw data::FileError(name, line,
+                          fmt::format("the word {} is not among the {} known", data::shown(word),
+                                      vocabulary_.size() - data::kEos - 1));
   return id;
 }
 
@@ -202,11 +232,17 @@ void Word2vecTask::predict(Input input, std::ostream& out) {
   data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
     const text::Words words = tokeniser_->split(line);
     if (words.size() != 1 && words.size() != 3)
-      throw data::FileError(input.name, number, fmt::format("{} words, expected 1 (its neighbours) or 3 (a b c: what is to c as b is to a)", words.size()));
+      throw data::FileError(
+          input.name, number,
+          fmt::format(
+              "{} words, expected 1 (its neighbours) or 3 (a b c: what is to c as b is to a)",
+              words.size()));
     std::vector<int64_t> ids;
     for (const std::string& word : words) ids.push_back(known(word, input.name, number));
-    const at::Tensor direction = ids.size() == 1 ? unit(ids[0]) : unit(ids[1]) - unit(ids[0]) + unit(ids[2]);
-    for (size_t i = 0; const Near& near : nearest(direction, kShownNear, ids)) out << fmt::format("{}{}:{:.3f}", i++ ? " " : "", vocabulary_.word(near.id), near.cosine);
+    const at::Tensor direction =
+        ids.size() == 1 ? unit(ids[0]) : unit(ids[1]) - unit(ids[0]) + unit(ids[2]);
+    for (size_t i = 0; const Near& near : nearest(direction, kShownNear, ids))
+      out << fmt::format("{}{}:{:.3f}", i++ ? " " : "", vocabulary_.word(near.id), near.cosine);
     out << '\n' << std::flush;
   });
 }
@@ -216,30 +252,38 @@ std::vector<explain::Explanation> Word2vecTask::explain(Input* input) {
   explain::Explanation out;
   out.title = "Words that keep the same company stand together";
   out.view = explain::View::kCurve;
-  out.score = "dot u_o·v_c", out.normaliser = "sigmoid against noise", out.structure = "window", out.scale = "1";
+  out.score = "dot u_o·v_c", out.normaliser = "sigmoid against noise", out.structure = "window",
+  out.scale = "1";
   // Frequent words, those of one or two letters and marks left out: they say little.
   std::vector<int64_t> shown;
   if (input) {
     data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
-      for (const std::string& word : tokeniser_->split(line)) shown.push_back(known(word, input->name, number));
+      for (const std::string& word : tokeniser_->split(line))
+        shown.push_back(known(word, input->name, number));
     });
   }
-  for (int64_t id = data::kEos + 1; id < vocabulary_.size() && static_cast<int64_t>(shown.size()) < kPlaneWords; ++id)
+  for (int64_t id = data::kEos + 1;
+       id < vocabulary_.size() && static_cast<int64_t>(shown.size()) < kPlaneWords; ++id)
     if (vocabulary_.word(id).size() > 3) shown.push_back(id);
   text::Words names;
   for (const int64_t id : shown) names.push_back(vocabulary_.word(id));
   const at::Tensor rows = units_.index_select(0, at::tensor(shown, at::kLong));
-  out.plots.push_back(text::word_plane("Word vectors in the plane where they vary most", names, text::plane(rows)));
+  out.plots.push_back(
+      text::word_plane("Word vectors in the plane where they vary most", names, text::plane(rows)));
   explain::Table& table = out.tables.emplace_back();
   table.title = "Nearest by cosine";
   table.columns = {"word", "neighbours"};
   for (int64_t i = 0; i < std::min<int64_t>(kShownWords, static_cast<int64_t>(shown.size())); ++i) {
     std::string row;
     const int64_t id = shown[static_cast<size_t>(i)];
-    for (const Near& near : nearest(unit(id), kShownNear, {id})) row += fmt::format("{}{} {:.2f}", row.empty() ? "" : ", ", vocabulary_.word(near.id), near.cosine);
+    for (const Near& near : nearest(unit(id), kShownNear, {id}))
+      row += fmt::format("{}{} {:.2f}", row.empty() ? "" : ", ", vocabulary_.word(near.id),
+                         near.cosine);
     table.rows.push_back({vocabulary_.word(id), row});
   }
-  out.notes.push_back("Two axes keep little of the vectors' many: words that look close here need not be; the table compares them in full.");
+  out.notes.push_back(
+      "Two axes keep little of the vectors' many: words that look close here need not be; the "
+      "table compares them in full.");
   return {out};
 }
 

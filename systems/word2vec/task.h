@@ -1,4 +1,5 @@
-// Word vectors from plain text: learned, looked up, drawn, and written in the files the field reads.
+// Word vectors from plain text: learned, looked up, drawn, and written in the files the field
+// reads.
 #pragma once
 
 #include "data/vocabulary.h"
@@ -18,7 +19,8 @@ class Word2vecTask : public Task {
   void restore(const Assets&) override;
   std::shared_ptr<torch::nn::Module> build() override;
   void fit(train::Fit&) override;
-  // words_per_second (of the training), analogy (share right of `analogies` whose words are known); hit rate of generated text.
+  // words_per_second (of the training), analogy (share right of `analogies` whose words are known);
+  // hit rate of generated text.
   Evaluation evaluate(Split) override;
   // A word: its neighbours. Three words a b c: what is to c as b is to a.
   void predict(Input, std::ostream&) override;
@@ -30,7 +32,8 @@ class Word2vecTask : public Task {
     double cosine;
   };
   // Nearest by cosine, none of `without` among them; ties to the lower id.
-  std::vector<Near> nearest(const at::Tensor& direction, int64_t count, const std::vector<int64_t>& without) const;
+  std::vector<Near> nearest(const at::Tensor& direction, int64_t count,
+                            const std::vector<int64_t>& without) const;
   at::Tensor unit(int64_t id) const { return units_[id]; }
   int64_t known(const std::string& word, const std::string& name, size_t line) const;
   void refresh();
@@ -38,7 +41,8 @@ class Word2vecTask : public Task {
   const Setting setting_;
   std::unique_ptr<text::Tokeniser> tokeniser_;
   std::vector<text::Words> sentences_;
-  std::vector<std::vector<std::string>> slots_;  // of generated text: words of one slot should be neighbours
+  std::vector<std::vector<std::string>>
+      slots_;  // of generated text: words of one slot should be neighbours
   data::Vocabulary vocabulary_;
   std::vector<int64_t> counts_;
   double words_per_second_ = 0;

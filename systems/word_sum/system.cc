@@ -17,7 +17,8 @@ constexpr size_t kExtremeWords = 10;
 std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
   Normaliser pooling = Unnormalised{};
   if (o.text("pool") == "mean") pooling = Uniform{};
-  return std::make_shared<WordSumModel>(WordSumModel::Config{known.embedding, known.classes, pooling});
+  return std::make_shared<WordSumModel>(
+      WordSumModel::Config{known.embedding, known.classes, pooling});
 }
 
 // Every word is one number: the axis with the frequent words, and the ends of it.
@@ -30,7 +31,9 @@ explain::Explanation polarity_axis(text::TextTask& task) {
   out.score = "constant", out.normaliser = "none", out.structure = "sentence", out.scale = "1";
   explain::Plot& plot = out.plots.emplace_back();
   plot.title = "Polarity axis";
-  plot.x_label = fmt::format("polarity wᵀx (right: {})", task.class_names().size() == 2 ? task.class_names()[1] : task.class_names()[0]);
+  plot.x_label =
+      fmt::format("polarity wᵀx (right: {})",
+                  task.class_names().size() == 2 ? task.class_names()[1] : task.class_names()[0]);
   plot.y_label = "rank by frequency";
   plot.log_y = true;
   explain::Curve& points = plot.curves.emplace_back();
@@ -46,10 +49,13 @@ explain::Explanation polarity_axis(text::TextTask& task) {
   explain::Table& table = out.tables.emplace_back();
   table.title = "The ends of the axis";
   table.columns = {"lowest", "wᵀx", "highest", "wᵀx"};
-  for (size_t i = 0; i < std::min(kExtremeWords, static_cast<size_t>(std::max<int64_t>(words - 4, 0))); ++i) {
-    const int64_t low = order[static_cast<int64_t>(i)].item<int64_t>(), high = order[-1 - static_cast<int64_t>(i)].item<int64_t>();
-    table.rows.push_back({task.vocabulary().word(low), fmt::format("{:.2f}", polarity[low].item<double>()), task.vocabulary().word(high),
-                          fmt::format("{:.2f}", polarity[high].item<double>())});
+  for (size_t i = 0;
+       i < std::min(kExtremeWords, static_cast<size_t>(std::max<int64_t>(words - 4, 0))); ++i) {
+    const int64_t low = order[static_cast<int64_t>(i)].item<int64_t>(),
+                  high = order[-1 - static_cast<int64_t>(i)].item<int64_t>();
+    table.rows.push_back(
+        {task.vocabulary().word(low), fmt::format("{:.2f}", polarity[low].item<double>()),
+         task.vocabulary().word(high), fmt::format("{:.2f}", polarity[high].item<double>())});
   }
   return out;
 }
@@ -61,15 +67,19 @@ std::vector<explain::Explanation> pictures(text::TextTask& task) {
     document.texts = {line};
     out.push_back(task.picture(document, fmt::format("\"{}\"", line)));
   }
-  out[1].notes.push_back("The failing pair: \"great\" adds the same number in both, so \"not\" cannot turn it round; it can only add its own.");
+  out[1].notes.push_back(
+      "The failing pair: \"great\" adds the same number in both, so \"not\" cannot turn it round; "
+      "it can only add its own.");
   out.push_back(polarity_axis(task));
   return out;
 }
 
 std::vector<Option> options() {
   std::vector<Option> all = text::task_options({.width = 50, .dropout = 0.0, .word_dropout = 0.3});
-  all.push_back(Option("generator", "reviews", "generated text when no --data is given").among({"reviews", "negation"}));
-  all.push_back(Option("pool", "sum", "sum favours long texts; mean does not").among({"sum", "mean"}));
+  all.push_back(Option("generator", "reviews", "generated text when no --data is given")
+                    .among({"reviews", "negation"}));
+  all.push_back(
+      Option("pool", "sum", "sum favours long texts; mean does not").among({"sum", "mean"}));
   return all;
 }
 
@@ -77,26 +87,42 @@ const Registration registered{System{
     .info = {.name = "word-sum",
              .number = 7,
              .title = "Word-sum sentiment",
-             .idea = "Give every word a vector, add them up, and ask which way the sum points. Because all of it is linear, a word comes down to a single "
-                     "number, its polarity, and a sentence to the sum of its words' numbers.\n\nThat is attention that does not look: every word has weight 1. It "
-                     "is a strong baseline, and it cannot tell \"really great\" from \"not really great\", for \"great\" adds the same in both.",
+             .idea =
+                 "Give every word a vector, add them up, and ask which way the sum points. Because "
+                 "all of it is linear, a word comes down to a single "
+                 "number, its polarity, and a sentence to the sum of its words' numbers.\n\nThat "
+                 "is attention that does not look: every word has weight 1. It "
+                 "is a strong baseline, and it cannot tell \"really great\" from \"not really "
+                 "great\", for \"great\" adds the same in both.",
              .paper = "classical; compare fastText (Joulin et al. 2017)",
-             .equation = "<math display=\"block\"><mi>p</mi><mo>=</mo><mi>σ</mi><mo>(</mo><msup><mi>w</mi><mo>⊤</mo></msup><munder><mo>∑</mo><mi>i</mi></munder>"
+             .equation = "<math "
+                         "display=\"block\"><mi>p</mi><mo>=</mo><mi>σ</mi><mo>(</mo><msup><mi>w</"
+                         "mi><mo>⊤</mo></msup><munder><mo>∑</mo><mi>i</mi></munder>"
                          "<msub><mi>x</mi><mi>i</mi></msub><mo>+</mo><mi>b</mi><mo>)</mo></math>",
              .equation_text = "p = σ(w' sum_i x_i + b)",
-             .code = "auto sum = fovea::attend(blank, x, x, {.score = fovea::Constant{}, .normaliser = fovea::Unnormalised{},\n"
-                     "                                        .structure = fovea::Ragged{one_each, offsets}});",
+             .code = "auto sum = fovea::attend(blank, x, x, {.score = fovea::Constant{}, "
+                     ".normaliser = fovea::Unnormalised{},\n"
+                     "                                        .structure = fovea::Ragged{one_each, "
+                     "offsets}});",
              .triple = {"none", "none", "x_w", "constant", "none", "sentence"},
-             .formats = {"generated reviews, one in ten negated", "label<TAB>text, `label text`, JSON Lines", "folder or stem of train.*, dev.*, test.*"},
+             .formats = {"generated reviews, one in ten negated",
+                         "label<TAB>text, `label text`, JSON Lines",
+                         "folder or stem of train.*, dev.*, test.*"},
              .expect = "generated reviews: 91 % (most negated ones are lost); MR 76 %"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 12, .batch = 32, .rate = 2e-3, .patience = 3, .monitor = "accuracy"},
+    .recipe =
+        train::Recipe{
+            .epochs = 12, .batch = 32, .rate = 2e-3, .patience = 3, .monitor = "accuracy"},
     .tour = {"epochs=6"},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(
-          setting, text::Parts{.generators = {{"reviews", text::generate_reviews}, {"negation", text::generate_negation}},
+          setting, text::Parts{.generators = {{"reviews", text::generate_reviews},
+                                              {"negation", text::generate_negation}},
                                .model = make,
-                               .embedding = [](text::Model& model) { return dynamic_cast<WordSumModel&>(model).embedding; },
+                               .embedding =
+                                   [](text::Model& model) {
+                                     return dynamic_cast<WordSumModel&>(model).embedding;
+                                   },
                                .more = pictures});
     },
 }};

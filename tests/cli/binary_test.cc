@@ -20,7 +20,8 @@ Outcome fovea(const std::string& arguments) {
   FILE* pipe = popen(("'" + std::string(command) + "' " + arguments + " 2>&1").c_str(), "r");
   std::string output;
   std::array<char, 4096> buffer;
-  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), n);
+  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    output.append(buffer.data(), n);
   const int status = pclose(pipe);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
 }
@@ -29,7 +30,8 @@ TEST(Binary, VersionNamesEveryPart) {
   const Outcome outcome = fovea("--version");
   EXPECT_EQ(outcome.code, 0);
   for (const char* part : {"fovea ", "libtorch ", "simd ", "threads ", "gpu "}) {
-    EXPECT_NE(outcome.output.find(part), std::string::npos) << part << " missing in\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(part), std::string::npos) << part << " missing in\n"
+                                                            << outcome.output;
   }
 }
 

@@ -1,4 +1,5 @@
-// The command line's frame, with verbs made for the test: exit codes, one line for a failure, suggestions.
+// The command line's frame, with verbs made for the test: exit codes, one line for a failure,
+// suggestions.
 #include "cli/command.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <sstream>
-
 
 namespace fovea::cli {
 namespace {
@@ -27,12 +27,17 @@ Outcome run_with(std::vector<const char*> arguments) {
       {"refuse", "throw a usage error", "fovea refuse",
        [](CLI::App&) { return []() -> int { throw UsageError("system: none given"); }; }},
       {"break", "throw any other error", "fovea break",
-       [](CLI::App&) { return []() -> int { throw std::runtime_error("disk: full\nException raised from write at disk.cpp:7\nframe #0"); }; }},
+       [](CLI::App&) {
+         return []() -> int {
+           throw std::runtime_error(
+               "disk: full\nException raised from write at disk.cpp:7\nframe #0");
+         };
+       }},
   };
   std::ostringstream out, err;
   arguments.insert(arguments.begin(), "fovea");
-  const int code = run({verbs, [] { return "fovea 1.2.3\n"; }, out, err}, static_cast<int>(arguments.size()),
-                       arguments.data());
+  const int code = run({verbs, [] { return "fovea 1.2.3\n"; }, out, err},
+                       static_cast<int>(arguments.size()), arguments.data());
   return {code, out.str(), err.str()};
 }
 
@@ -62,10 +67,12 @@ TEST(Command, AMisspeltOptionIsAnsweredWithTheNearest) {
     EXPECT_EQ(outcome.code, kWrongUsage);
     EXPECT_EQ(outcome.err, "fovea: train: unknown option '--epoch': did you mean '--epochs'?\n");
   }
-  EXPECT_EQ(run_with({"--versoin"}).err, "fovea: unknown option '--versoin': did you mean '--version'?\n");
+  EXPECT_EQ(run_with({"--versoin"}).err,
+            "fovea: unknown option '--versoin': did you mean '--version'?\n");
 }
 
-// CLI11 looks for what is required first; a user who misspelt the required option must still hear about the spelling.
+// CLI11 looks for what is required first; a user who misspelt the required option must still hear
+// about the spelling.
 TEST(Command, AMisspeltRequiredOptionIsAnsweredWithTheNearest) {
   const Outcome outcome = run_with({"train", "--epcohs", "3"});
   EXPECT_EQ(outcome.code, kWrongUsage);

@@ -32,7 +32,8 @@ TEST_F(Files, GzipIsReadLikePlainText) {
 }
 
 TEST_F(Files, CsvKeepsQuotedCommasAndLines) {
-  const Table table = read_csv(write("t.csv", "name,\"x, y\",z\r\n\"a \"\"b\"\"\",1,2\r\n\n\"line\nbreak\",3,4"));
+  const Table table =
+      read_csv(write("t.csv", "name,\"x, y\",z\r\n\"a \"\"b\"\"\",1,2\r\n\n\"line\nbreak\",3,4"));
   EXPECT_EQ(table.header, (Strings{"name", "x, y", "z"}));
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(table.rows[0][0], "a \"b\"");
@@ -53,21 +54,31 @@ TEST_F(Files, RegressionColumnsDefaultToTheLastAndTheNumericOthers) {
   EXPECT_EQ(chosen.y, (std::vector<double>{1, 2}));
 }
 
-TEST_F(Files, AColumnOfWordsIsNoInput) {  // not even of words spelt with the letters of "infinity" and "nan"
-  EXPECT_EQ(regression(read_csv(write("w.csv", "a,b,c,y\nfit,1,N,2\ntiny,+3,F, 4\n")), {}).inputs, (std::vector<std::string>{"b"}));
+TEST_F(
+    Files,
+    AColumnOfWordsIsNoInput) {  // not even of words spelt with the letters of "infinity" and "nan"
+  EXPECT_EQ(regression(read_csv(write("w.csv", "a,b,c,y\nfit,1,N,2\ntiny,+3,F, 4\n")), {}).inputs,
+            (std::vector<std::string>{"b"}));
 }
 
 TEST_F(Files, IntegersMayNameColumns) {
   EXPECT_EQ(regression(read_csv(write("frame.csv", "0,1\n5,6\n")), {}).target, "1");
-  EXPECT_EQ(regression(read_csv(write("years.csv", "city,1990,1991\na,5,6\n")), {}).inputs, (std::vector<std::string>{"1990"}));
+  EXPECT_EQ(regression(read_csv(write("years.csv", "city,1990,1991\na,5,6\n")), {}).inputs,
+            (std::vector<std::string>{"1990"}));
 }
 
 TEST_F(Files, MissingCellsAreDroppedOrFilled) {
   const std::string path = write("m.csv", "a,y\n1,1\n,2\n2,3\n6,4\n");
-  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kDrop}).x, (std::vector<double>{1, 2, 6}));
-  EXPECT_EQ(regression(read_csv(write("n.csv", "a,y\n1,1\nNaN,2\n2,nan\n6,4\n")), {.missing = Missing::kDrop}).x, (std::vector<double>{1, 6}));
-  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kMedian}).x, (std::vector<double>{1, 2, 2, 6}));
-  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kMean}).x, (std::vector<double>{1, 3, 2, 6}));
+  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kDrop}).x,
+            (std::vector<double>{1, 2, 6}));
+  EXPECT_EQ(regression(read_csv(write("n.csv", "a,y\n1,1\nNaN,2\n2,nan\n6,4\n")),
+                       {.missing = Missing::kDrop})
+                .x,
+            (std::vector<double>{1, 6}));
+  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kMedian}).x,
+            (std::vector<double>{1, 2, 2, 6}));
+  EXPECT_EQ(regression(read_csv(path), {.missing = Missing::kMean}).x,
+            (std::vector<double>{1, 3, 2, 6}));
 }
 
 TEST_F(Files, LabelledTextComesInThreeFormats) {
@@ -76,7 +87,8 @@ TEST_F(Files, LabelledTextComesInThreeFormats) {
   EXPECT_EQ(space.texts, (Strings{"good film", "bad", ""}));
   const LabelledText tab = read_labelled_text(write("b", "very good\tgood film\nbad\tno\n"));
   EXPECT_EQ(tab.labels, (Strings{"very good", "bad"}));
-  const LabelledText json = read_labelled_text(write("c", "{\"label\": 3, \"text\": \"a b\"}\n{\"text\": \"c\", \"label\": \"x\"}\n"));
+  const LabelledText json = read_labelled_text(
+      write("c", "{\"label\": 3, \"text\": \"a b\"}\n{\"text\": \"c\", \"label\": \"x\"}\n"));
   EXPECT_EQ(json.labels, (Strings{"3", "x"}));
   EXPECT_EQ(json.texts, (Strings{"a b", "c"}));
   const Classes classes = classes_of({"10", "9", "10"});
@@ -85,7 +97,9 @@ TEST_F(Files, LabelledTextComesInThreeFormats) {
 }
 
 TEST(Text, WordsAreBetweenWhiteSpace) {
-  EXPECT_EQ(words("  a\tbc\xC2\xA0" "d \n"), (Strings{"a", "bc", "d"}));
+  EXPECT_EQ(words("  a\tbc\xC2\xA0"
+                  "d \n"),
+            (Strings{"a", "bc", "d"}));
   EXPECT_TRUE(words("").empty());
   EXPECT_EQ(lower_ascii("ÄBc"), "Äbc");
 }
@@ -144,7 +158,8 @@ TEST(SplitItems, NeverOverlapAndKeepKeysTogether) {
   EXPECT_NEAR(static_cast<double>(parts.test.size()), 200, 6);
   EXPECT_NEAR(static_cast<double>(parts.validation.size()), 100, 6);
   double ones = 0;
-  for (const int64_t i : parts.test) ones += static_cast<double>(request.classes[static_cast<size_t>(i)]);
+  for (const int64_t i : parts.test)
+    ones += static_cast<double>(request.classes[static_cast<size_t>(i)]);
   EXPECT_NEAR(ones / static_cast<double>(parts.test.size()), 0.5, 0.03);
   EXPECT_EQ(split(1000, request).test, parts.test);  // the same seed
 }
@@ -166,7 +181,8 @@ TEST(Batching, EachItemOnceAndLikeLengthsTogether) {
   std::vector<int64_t> lengths(1000);
   Random random(5);
   for (int64_t& length : lengths) length = static_cast<int64_t>(1 + random.below(100));
-  for (const BatchPlan& plan : {BatchPlan{.items = 32, .seed = 1}, BatchPlan{.tokens = 700, .seed = 1}}) {
+  for (const BatchPlan& plan :
+       {BatchPlan{.items = 32, .seed = 1}, BatchPlan{.tokens = 700, .seed = 1}}) {
     std::vector<int> seen(1000, 0);
     double spread = 0;
     const auto all = batches(1000, lengths, plan);

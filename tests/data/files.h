@@ -15,7 +15,8 @@ class Files : public testing::Test {
  protected:
   void SetUp() override {
     base_ = std::filesystem::path(testing::TempDir()) /
-            ("fovea_data_" + std::to_string(getpid()) + testing::UnitTest::GetInstance()->current_test_info()->name());
+            ("fovea_data_" + std::to_string(getpid()) +
+             testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(base_);
     std::filesystem::create_directories(base_);
   }

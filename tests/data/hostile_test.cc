@@ -1,4 +1,5 @@
-// Files that are wrong: each gives one line that names the file, the line and what was expected; and random bytes never do worse.
+// Files that are wrong: each gives one line that names the file, the line and what was expected;
+// and random bytes never do worse.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -30,7 +31,8 @@ class Hostile : public Files {
       EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     }
   }
-  void expect_regression(const std::string& text, const std::string& place, const std::string& part) {
+  void expect_regression(const std::string& text, const std::string& place,
+                         const std::string& part) {
     const std::string path = write("t.csv", text);
     expect("t.csv" + place, part, [&] { regression(read_csv(path), {}); });
   }
@@ -41,7 +43,8 @@ TEST_F(Hostile, FilesThatCannotBeRead) {
   expect(base_.string(), "found a folder", [&] { read_file(base_.string()); });
   expect("empty", "empty file", [&] { read_file(write("empty", "")); });
   expect("empty.gz", "empty file", [&] { read_file(write("empty.gz", gzip(""))); });
-  const std::string packed = gzip("some text that is long enough to be cut in several places, again and again and again\n");
+  const std::string packed = gzip(
+      "some text that is long enough to be cut in several places, again and again and again\n");
   for (size_t cut = 2; cut < packed.size(); cut += 3)
     expect("cut.gz", "gzip stream", [&] { read_file(write("cut.gz", packed.substr(0, cut))); });
   std::string damaged = packed;
@@ -51,7 +54,8 @@ TEST_F(Hostile, FilesThatCannotBeRead) {
 
 TEST_F(Hostile, Tables) {
   expect_regression("a,y\n1,2\n3\n", ":3:", "expected 2 fields as in the header, found 1");
-  expect_regression("a,y\n1,2\n3,nan\n", ":3:", "column 'y': expected a finite number, found 'nan'");
+  expect_regression("a,y\n1,2\n3,nan\n",
+                    ":3:", "column 'y': expected a finite number, found 'nan'");
   expect_regression("a,y\n1,2\n3,NaN\n", ":3:", "--set missing=drop leaves such rows out");
   expect_regression("a,y\n1,2\nNaN,4\n", ":3:", "found 'NaN': --set missing=drop");
   expect_regression("a,y\n1,2\ninf,4\n", ":3:", "column 'a': expected a finite number");
@@ -65,7 +69,8 @@ TEST_F(Hostile, Tables) {
   expect_regression("a,y\n1,\xff\xfe\n", ":2:", "expected UTF-8 text");
   expect_regression(std::string("a,y\n1,\0\n", 8), ":2:", "NUL byte");
   expect_regression("a,y\n1,high\n", ":1:", "target column 'y' is not numeric");
-  expect_regression("1.5,red,2\n2.5,blue,3\n", ":1:", "expected a header line with column names, found the number '1.5'");
+  expect_regression("1.5,red,2\n2.5,blue,3\n",
+                    ":1:", "expected a header line with column names, found the number '1.5'");
   expect_regression("7,2\n8,3\n", ":1:", "found the number '7'");
   expect_regression("5\n6\n", ":1:", "found the number '5'");
   expect_regression("a;y\n1;2\n", ":1:", "expected columns separated by commas, found semicolons");
@@ -75,37 +80,51 @@ TEST_F(Hostile, Tables) {
 }
 
 TEST_F(Hostile, LabelledText) {
-  expect("t:2", "expected label<TAB>text", [&] { read_labelled_text(write("t", "a\tb\nno tab here\n")); });
-  expect("t:1", "expected a label", [&] { read_labelled_text(write("t", " text without a label\n")); });
+  expect("t:2", "expected label<TAB>text",
+         [&] { read_labelled_text(write("t", "a\tb\nno tab here\n")); });
+  expect("t:1", "expected a label",
+         [&] { read_labelled_text(write("t", " text without a label\n")); });
   expect("t:2", "expected a label", [&] { read_labelled_text(write("t", "1 text\n\n1 more\n")); });
-  expect("t:2", "\"text\"", [&] { read_labelled_text(write("t", "{\"label\":1,\"text\":\"a\"}\n{\"label\":1}\n")); });
-  expect("t:2", "\"text\"", [&] { read_labelled_text(write("t", "{\"label\":1,\"text\":\"a\"}\n{broken\n")); });
+  expect("t:2", "\"text\"",
+         [&] { read_labelled_text(write("t", "{\"label\":1,\"text\":\"a\"}\n{\"label\":1}\n")); });
+  expect("t:2", "\"text\"",
+         [&] { read_labelled_text(write("t", "{\"label\":1,\"text\":\"a\"}\n{broken\n")); });
   expect("t:2", "expected UTF-8", [&] { read_labelled_text(write("t", "1 fine\n1 caf\xe9\n")); });
   const LabelledText text = read_labelled_text(write("t", "good a\nbda b\n"));
   expect("t:2", "did you mean 'bad'", [&] { classes_in(text, {"good", "bad"}); });
-  expect("b", "2 lines, expected 1", [&] { read_parallel_text(write("a", "x\n"), write("b", "x\ny\n")); });
+  expect("b", "2 lines, expected 1",
+         [&] { read_parallel_text(write("a", "x\n"), write("b", "x\ny\n")); });
   expect("p:1", "source<TAB>target", [&] { read_parallel_tsv(write("p", "a\tb\tc\n")); });
 }
 
 TEST_F(Hostile, IdxFiles) {
   const std::string good = idx_bytes({{2, 2}, {1, 2, 3, 4}});
   expect("i", "two zero bytes", [&] { read_idx(write("i", "PNG...")); });
-  expect("i", "expected 4 as its shape says", [&] { read_idx(write("i", good.substr(0, good.size() - 1))); });
+  expect("i", "expected 4 as its shape says",
+         [&] { read_idx(write("i", good.substr(0, good.size() - 1))); });
   expect("i", "expected 4 as its shape says", [&] { read_idx(write("i", good + "x")); });
   expect("i", "cut short", [&] { read_idx(write("i", good.substr(0, 7))); });
-  expect("i", "out of range", [&] { read_idx(write("i", std::string("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16))); });
-  expect("l", "3 labels, expected 2", [&] {
-    read_digits(write("i", idx_bytes({{2, 1, 1}, {0, 0}})), write("l", idx_bytes({{3}, {1, 2, 3}})));
+  expect("i", "out of range", [&] {
+    read_idx(write(
+        "i", std::string("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16)));
   });
-  expect("l", "label 12", [&] { read_digits(write("i", idx_bytes({{1, 1, 1}, {0}})), write("l", idx_bytes({{1}, {12}}))); });
+  expect("l", "3 labels, expected 2", [&] {
+    read_digits(write("i", idx_bytes({{2, 1, 1}, {0, 0}})),
+                write("l", idx_bytes({{3}, {1, 2, 3}})));
+  });
+  expect("l", "label 12", [&] {
+    read_digits(write("i", idx_bytes({{1, 1, 1}, {0}})), write("l", idx_bytes({{1}, {12}})));
+  });
 }
 
 TEST_F(Hostile, BagsAndVocabularies) {
   expect("b:1", "starts bag,label", [&] { read_bags(write("b", "id,label,f\n1,1,1\n")); });
-  expect("b:3", "has label 0 here and 1 before", [&] { read_bags(write("b", "bag,label,f\n1,1,1\n1,0,2\n")); });
+  expect("b:3", "has label 0 here and 1 before",
+         [&] { read_bags(write("b", "bag,label,f\n1,1,1\n1,0,2\n")); });
   expect("b:2", "expected an integer", [&] { read_bags(write("b", "bag,label,f\n1,yes,1\n")); });
   expect("v:2", "expected <unk>", [&] { Vocabulary::parse("<pad>\nthe\n", "v"); });
-  expect("v:6", "expected a new word", [&] { Vocabulary::parse("<pad>\n<unk>\n<s>\n</s>\nthe\nthe\n", "v"); });
+  expect("v:6", "expected a new word",
+         [&] { Vocabulary::parse("<pad>\n<unk>\n<s>\n</s>\nthe\nthe\n", "v"); });
   expect("v", "four special words", [&] { Vocabulary::parse("<pad>\n", "v"); });
 }
 
@@ -123,19 +142,28 @@ TEST_F(Hostile, Graphs) {
   };
   EXPECT_EQ(read_planetoid(folder("", "")).words[0].size(), 2u);
   expect("edges.txt:1", "expected 0 to 2", [&] { read_planetoid(folder("edges.txt", "0 7\n")); });
-  expect("edges.txt", "expected 1 as in meta.txt", [&] { read_planetoid(folder("edges.txt", "0 1\n1 2\n")); });
+  expect("edges.txt", "expected 1 as in meta.txt",
+         [&] { read_planetoid(folder("edges.txt", "0 1\n1 2\n")); });
   expect("features.txt:1", "feature 9", [&] { read_planetoid(folder("features.txt", "0: 9\n")); });
-  expect("labels.txt", "2 lines, expected 3", [&] { read_planetoid(folder("labels.txt", "0\n1\n")); });
+  expect("labels.txt", "2 lines, expected 3",
+         [&] { read_planetoid(folder("labels.txt", "0\n1\n")); });
   expect("labels.txt:2", "class 5", [&] { read_planetoid(folder("labels.txt", "0\n5\n1\n")); });
   expect("", "in two splits", [&] { read_planetoid(folder("split_test.txt", "1\n")); });
-  expect("meta.txt", "expected a line 'nodes N'", [&] { read_planetoid(folder("meta.txt", "features 2\n")); });
+  expect("meta.txt", "expected a line 'nodes N'",
+         [&] { read_planetoid(folder("meta.txt", "features 2\n")); });
 }
 
-// Random and mutated bytes: every loader either reads them or throws FileError; nothing else, and no crash under a sanitiser.
+// Random and mutated bytes: every loader either reads them or throws FileError; nothing else, and
+// no crash under a sanitiser.
 TEST_F(Hostile, RandomBytesGiveAnErrorOrAnAnswer) {
-  const std::vector<std::string> seeds = {
-      "bag,label,f0,f1\nm,1,1,2\nk,0,3,4\n", "a,y\n1,2\n3,4\n", "1 good\n0 bad\n", "{\"label\":1,\"text\":\"a\"}\n",
-      idx_bytes({{2, 2}, {1, 2, 3, 4}}), gzip("a,y\n1,2\n"), "<pad>\n<unk>\n<s>\n</s>\nword\n", "0 1\n1 2\n"};
+  const std::vector<std::string> seeds = {"bag,label,f0,f1\nm,1,1,2\nk,0,3,4\n",
+                                          "a,y\n1,2\n3,4\n",
+                                          "1 good\n0 bad\n",
+                                          "{\"label\":1,\"text\":\"a\"}\n",
+                                          idx_bytes({{2, 2}, {1, 2, 3, 4}}),
+                                          gzip("a,y\n1,2\n"),
+                                          "<pad>\n<unk>\n<s>\n</s>\nword\n",
+                                          "0 1\n1 2\n"};
   const std::vector<std::function<void(const std::string&)>> loaders = {
       [](const std::string& p) { regression(read_csv(p), {}); },
       [](const std::string& p) { read_bags(p); },
@@ -152,10 +180,17 @@ TEST_F(Hostile, RandomBytesGiveAnErrorOrAnAnswer) {
     for (uint64_t change = 0; change < changes && !bytes.empty(); ++change) {
       const size_t at = random.below(bytes.size());
       switch (random.below(4)) {
-        case 0: bytes[at] = static_cast<char>(random.below(256)); break;
-        case 1: bytes.erase(at, 1 + random.below(3)); break;
-        case 2: bytes.insert(at, 1, ",\n\"\t\0 9-{"[random.below(9)]); break;
-        default: bytes.resize(at);
+        case 0:
+          bytes[at] = static_cast<char>(random.below(256));
+          break;
+        case 1:
+          bytes.erase(at, 1 + random.below(3));
+          break;
+        case 2:
+          bytes.insert(at, 1, ",\n\"\t\0 9-{"[random.below(9)]);
+          break;
+        default:
+          bytes.resize(at);
       }
     }
     const std::string path = write("fuzz", bytes);

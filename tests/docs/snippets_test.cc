@@ -5,11 +5,11 @@
 #include "snippets.inc"
 #undef FOVEA_SNIPPET
 
-#define FOVEA_SNIPPET(NAME, TEXT)                                     \
-  TEST(SnippetTest, NAME) {                                           \
-    ::testing::internal::CaptureStdout();                             \
-    const int status = snippet_##NAME();                              \
-    EXPECT_EQ(::testing::internal::GetCapturedStdout(), TEXT);        \
-    EXPECT_EQ(status, 0);                                             \
+#define FOVEA_SNIPPET(NAME, TEXT)                              \
+  TEST(SnippetTest, NAME) {                                    \
+    ::testing::internal::CaptureStdout();                      \
+    const int status = snippet_##NAME();                       \
+    EXPECT_EQ(::testing::internal::GetCapturedStdout(), TEXT); \
+    EXPECT_EQ(status, 0);                                      \
   }
 #include "snippets.inc"

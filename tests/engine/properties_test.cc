@@ -95,8 +95,10 @@ TEST(Rules, ANotANumberIsSeenOnlyByThoseWhoLookAtIt) {
     std::fill_n(values.begin() + 6 * 3, 3, NAN);
     assign(dirty.problem.value, values);
     const Numbers expected = run_forward(clean).output, got = run_forward(dirty).output;
-    // Beside a NaN the sum skips what weighs nothing, term by term: other roundings, no other terms.
-    for (int64_t n = 0; n < 6 * 3; ++n) EXPECT_NEAR(got[n], expected[n], 4 * 0x1p-23 * std::max(1.0, std::fabs(expected[n])));
+    // Beside a NaN the sum skips what weighs nothing, term by term: other roundings, no other
+    // terms.
+    for (int64_t n = 0; n < 6 * 3; ++n)
+      EXPECT_NEAR(got[n], expected[n], 4 * 0x1p-23 * std::max(1.0, std::fabs(expected[n])));
   }
 }
 
@@ -104,7 +106,8 @@ TEST(Rules, AScoreThatIsNotANumberIsAnErrorNamingTheRow) {
   for (const auto& normaliser : cases::normalisers()) {
     if (normaliser.name == "uniform") continue;  // looks at no score
     for (const double bad : {double(NAN), double(INFINITY)}) {
-      const Case c{.score = "location", .normaliser = normaliser.name, .shape = {1, 1, 1, 5, 7, 7, 3}};
+      const Case c{
+          .score = "location", .normaliser = normaliser.name, .shape = {1, 1, 1, 5, 7, 7, 3}};
       SCOPED_TRACE(c.name());
       Built built = cases::build(c);
       Numbers scores = numbers(built.problem.query);

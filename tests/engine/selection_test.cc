@@ -1,4 +1,5 @@
-// Selected weights against the reference's rows: whole, chosen, the largest, sums over rows, one for each edge.
+// Selected weights against the reference's rows: whole, chosen, the largest, sums over rows, one
+// for each edge.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +18,8 @@ using engine::View;
 
 struct Truth {
   explicit Truth(const engine::Problem& problem) {
-    for (auto& row : reference::forward<double>(problem).rows) rows[{row.batch, row.head, row.query}] = row;
+    for (auto& row : reference::forward<double>(problem).rows)
+      rows[{row.batch, row.head, row.query}] = row;
   }
   const reference::WeightRow<double>* at(int64_t b, int64_t h, int64_t i) const {
     const auto it = rows.find({b, h, i});
@@ -26,12 +28,15 @@ struct Truth {
   std::map<std::array<int64_t, 3>, reference::WeightRow<double>> rows;
 };
 
-const std::vector<std::vector<std::string>> kStructures = {{"dense"}, {"causal"}, {"window"}, {"keep"}, {"ragged"},
-                                                           {"strided"}, {"graph"}, {"graph", "causal"}};
+const std::vector<std::vector<std::string>> kStructures = {
+    {"dense"},  {"causal"},  {"window"}, {"keep"},
+    {"ragged"}, {"strided"}, {"graph"},  {"graph", "causal"}};
 
 Case case_of(const std::vector<std::string>& structure, const char* normaliser) {
-  return {.normaliser = normaliser, .structure = structure,
-          .shape = {.heads = 4, .key_heads = 2, .queries = 70, .keys = 600, .width = 8}, .key_lengths = true};
+  return {.normaliser = normaliser,
+          .structure = structure,
+          .shape = {.heads = 4, .key_heads = 2, .queries = 70, .keys = 600, .width = 8},
+          .key_lengths = true};
 }
 
 void expect_largest(const Case& c) {
@@ -42,7 +47,8 @@ void expect_largest(const Case& c) {
   const bool packed = p.query.rank == 3;
   const Truth truth(p);
   int64_t queries = packed ? 0 : p.query.size[2], batches = packed ? 0 : p.query.size[0];
-  for (const auto& [at, row] : truth.rows) queries = std::max(queries, at[2] + 1), batches = std::max(batches, at[0] + 1);
+  for (const auto& [at, row] : truth.rows)
+    queries = std::max(queries, at[2] + 1), batches = std::max(batches, at[0] + 1);
   const int64_t heads = p.query.size[1];
   const View w = built.storage.zeros(DType::kFloat32, {batches, heads, queries, kTop});
   const View index = built.storage.zeros(DType::kInt32, {batches, heads, queries, kTop});
@@ -54,7 +60,9 @@ void expect_largest(const Case& c) {
         const auto* row = truth.at(b, h, i);
         std::vector<size_t> order(row ? row->keys.size() : 0);
         std::iota(order.begin(), order.end(), size_t{0});
-        if (row) std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) { return row->weights[x] > row->weights[y]; });
+        if (row)
+          std::stable_sort(order.begin(), order.end(),
+                           [&](size_t x, size_t y) { return row->weights[x] > row->weights[y]; });
         for (int64_t k = 0; k < kTop; ++k) {
           const int64_t at = ((b * heads + h) * queries + i) * kTop + k;
           const float got = static_cast<float*>(w.data)[at];
@@ -80,7 +88,8 @@ void expect_largest(const Case& c) {
 
 TEST(Selection, LargestOfEachRow) {
   for (const auto& structure : kStructures) {
-    for (const char* normaliser : {"softmax", "sigmoid", "unnormalised"}) expect_largest(case_of(structure, normaliser));
+    for (const char* normaliser : {"softmax", "sigmoid", "unnormalised"})
+      expect_largest(case_of(structure, normaliser));
   }
 }
 
@@ -96,24 +105,30 @@ TEST(Selection, ChosenRowsAndHeads) {
     View out = w;
     int64_t keys = 0;
     for (const auto& part : built.problem.structure.all_of) {
-      if (const auto* ragged = std::get_if<engine::Ragged>(&part)) keys = static_cast<int32_t*>(ragged->key_offsets.data)[1];
+      if (const auto* ragged = std::get_if<engine::Ragged>(&part))
+        keys = static_cast<int32_t*>(ragged->key_offsets.data)[1];
     }
     if (built.problem.query.rank == 3) {
       const int64_t n = keys ? keys : built.problem.key.size[0];
       out = built.storage.zeros(DType::kFloat32, {1, 2, 8, n});
-      for (int32_t& r : rows) r = std::min<int32_t>(r, static_cast<int32_t>(built.problem.query.size[0]) - 1);
+      for (int32_t& r : rows)
+        r = std::min<int32_t>(r, static_cast<int32_t>(built.problem.query.size[0]) - 1);
     }
     engine::weights(built.problem,
-                    {.rows = View::of(rows.data(), DType::kInt32, {8}), .heads = View::of(heads.data(), DType::kInt32, {2})},
+                    {.rows = View::of(rows.data(), DType::kInt32, {8}),
+                     .heads = View::of(heads.data(), DType::kInt32, {2})},
                     {.weights = out}, engine::default_parallel());
     for (int64_t h = 0; h < 2; ++h) {
       for (int64_t r = 0; r < 8; ++r) {
         std::vector<double> want(static_cast<size_t>(out.size[3]), 0);
-        if (const auto* row = truth.at(0, heads[static_cast<size_t>(h)], rows[static_cast<size_t>(r)])) {
-          for (size_t n = 0; n < row->keys.size(); ++n) want[static_cast<size_t>(row->keys[n])] += row->weights[n];
+        if (const auto* row =
+                truth.at(0, heads[static_cast<size_t>(h)], rows[static_cast<size_t>(r)])) {
+          for (size_t n = 0; n < row->keys.size(); ++n)
+            want[static_cast<size_t>(row->keys[n])] += row->weights[n];
         }
         for (int64_t j = 0; j < out.size[3]; ++j) {
-          EXPECT_NEAR(static_cast<float*>(out.data)[(h * 8 + r) * out.size[3] + j], want[static_cast<size_t>(j)], 1e-5);
+          EXPECT_NEAR(static_cast<float*>(out.data)[(h * 8 + r) * out.size[3] + j],
+                      want[static_cast<size_t>(j)], 1e-5);
         }
       }
     }
@@ -133,9 +148,11 @@ TEST(Selection, SumsOverRows) {
     engine::weights(p, {.column_sums = true}, {.weights = out}, engine::default_parallel());
     std::vector<double> want(static_cast<size_t>(4 * keys), 0);
     for (const auto& [at, row] : Truth(p).rows) {
-      for (size_t n = 0; n < row.keys.size(); ++n) want[static_cast<size_t>(at[1] * keys + row.keys[n])] += row.weights[n];
+      for (size_t n = 0; n < row.keys.size(); ++n)
+        want[static_cast<size_t>(at[1] * keys + row.keys[n])] += row.weights[n];
     }
-    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(static_cast<float*>(out.data)[i], want[i], 1e-4);
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(static_cast<float*>(out.data)[i], want[i], 1e-4);
   }
 }
 
@@ -154,7 +171,8 @@ TEST(Selection, OneForEachEdge) {
       const auto* row = truth.at(0, h, i);
       for (int32_t e = offsets[i]; e < offsets[i + 1]; ++e) {
         ASSERT_TRUE(row);
-        EXPECT_NEAR(static_cast<float*>(out.data)[e * 4 + h], row->weights[static_cast<size_t>(e - offsets[i])], 1e-6);
+        EXPECT_NEAR(static_cast<float*>(out.data)[e * 4 + h],
+                    row->weights[static_cast<size_t>(e - offsets[i])], 1e-6);
       }
     }
   }
@@ -164,10 +182,15 @@ TEST(Selection, BadSelections) {
   cases::Built built = cases::build({});
   const View w = built.storage.zeros(DType::kFloat32, {2, 2, 5, 3});
   std::vector<int32_t> rows = {7};
-  EXPECT_THROW(engine::weights(built.problem, {.rows = View::of(rows.data(), DType::kInt32, {1})}, {.weights = w}, engine::default_parallel()),
+  EXPECT_THROW(engine::weights(built.problem, {.rows = View::of(rows.data(), DType::kInt32, {1})},
+                               {.weights = w}, engine::default_parallel()),
                InvalidArgument);
-  EXPECT_THROW(engine::weights(built.problem, {.top_k = -1}, {.weights = w}, engine::default_parallel()), InvalidArgument);
-  EXPECT_THROW(engine::weights(built.problem, {.top_k = 3}, {.weights = w}, engine::default_parallel()), InvalidArgument);
+  EXPECT_THROW(
+      engine::weights(built.problem, {.top_k = -1}, {.weights = w}, engine::default_parallel()),
+      InvalidArgument);
+  EXPECT_THROW(
+      engine::weights(built.problem, {.top_k = 3}, {.weights = w}, engine::default_parallel()),
+      InvalidArgument);
 }
 
 }  // namespace

@@ -15,9 +15,12 @@ class TargetTest : public ::testing::TestWithParam<int64_t> {
   void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
 };
 
-inline std::string target_name(const ::testing::TestParamInfo<int64_t>& info) { return hwy::TargetName(info.param); }
+inline std::string target_name(const ::testing::TestParamInfo<int64_t>& info) {
+  return hwy::TargetName(info.param);
+}
 
-#define FOVEA_FOR_EVERY_TARGET(SUITE) \
-  INSTANTIATE_TEST_SUITE_P(Targets, SUITE, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), target_name)
+#define FOVEA_FOR_EVERY_TARGET(SUITE)      \
+  INSTANTIATE_TEST_SUITE_P(Targets, SUITE, \
+                           ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), target_name)
 
 }  // namespace fovea::engine::testing

@@ -1,4 +1,5 @@
-// Expected values are sacreBLEU 2.6.0's and NumPy's; tests/python compares whole corpora with the package itself.
+// Expected values are sacreBLEU 2.6.0's and NumPy's; tests/python compares whole corpora with the
+// package itself.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,22 +16,27 @@ namespace {
 
 std::string joined(const char* line, Tokeniser tokeniser) {
   std::string out;
-  for (const std::string& token : tokenise(decode_utf8(line), tokeniser)) out += (out.empty() ? "" : " ") + token;
+  for (const std::string& token : tokenise(decode_utf8(line), tokeniser))
+    out += (out.empty() ? "" : " ") + token;
   return out;
 }
 
 const std::vector<std::string> kHypotheses = {"The cat, it sat on 3.5 mats - right?", "a b c d e"};
-const std::vector<std::vector<std::string>> kReferences = {{"The cat sat on 3.5 mats, right?", "a b c d f"}};
+const std::vector<std::vector<std::string>> kReferences = {
+    {"The cat sat on 3.5 mats, right?", "a b c d f"}};
 
 TEST(Tokenise, Is13a) {
   EXPECT_EQ(joined("I paid $3,500.50 (really!) - see A/B: \"x\" &amp; 1-2, end.", Tokeniser::k13a),
             "I paid $ 3,500.50 ( really ! ) - see A / B : \" x \" & 1 - 2 , end .");
-  EXPECT_EQ(joined("a,b.c 3.d e.4 ..5 x--y 9--8", Tokeniser::k13a), "a , b . c 3 . d e . 4 . .5 x--y 9 - -8");
+  EXPECT_EQ(joined("a,b.c 3.d e.4 ..5 x--y 9--8", Tokeniser::k13a),
+            "a , b . c 3 . d e . 4 . .5 x--y 9 - -8");
 }
 
 TEST(Tokenise, IsInternational) {
-  EXPECT_EQ(joined("Größe: „3,5 m²“ – naïve… ¿sí? 10€", Tokeniser::kIntl), "Größe : „ 3,5 m² “ – naïve … ¿ sí ? 10 €");
-  EXPECT_EQ(joined("a,b.c 3.d e.4 ..5 x--y 9--8", Tokeniser::kIntl), "a , b . c 3 . d e . 4 . .5 x - - y 9 - - 8");
+  EXPECT_EQ(joined("Größe: „3,5 m²“ – naïve… ¿sí? 10€", Tokeniser::kIntl),
+            "Größe : „ 3,5 m² “ – naïve … ¿ sí ? 10 €");
+  EXPECT_EQ(joined("a,b.c 3.d e.4 ..5 x--y 9--8", Tokeniser::kIntl),
+            "a , b . c 3 . d e . 4 . .5 x - - y 9 - - 8");
 }
 
 TEST(Unicode, LowersAsPythonDoes) {
@@ -73,7 +79,8 @@ TEST(Bootstrap, DrawsNumpysNumbers) {
 TEST(Bootstrap, IntervalIsSacrebleus) {
   BleuOptions options{.tokeniser = Tokeniser::kIntl, .lowercase = true};
   std::vector<BleuCounts> counts;
-  for (size_t i = 0; i < 2; ++i) counts.push_back(bleu_counts(kHypotheses[i], {kReferences[0][i]}, options));
+  for (size_t i = 0; i < 2; ++i)
+    counts.push_back(bleu_counts(kHypotheses[i], {kReferences[0][i]}, options));
   const Interval interval = bootstrap(2, 50, [&](const std::vector<uint32_t>& chosen) {
     BleuCounts sum;
     for (const uint32_t i : chosen) sum += counts[i];
@@ -117,11 +124,15 @@ TEST(Alignment, RefusesWhatIsNotALink) {
 }
 
 TEST(Alignment, SymmetrisationLiesBetweenIntersectionAndUnion) {
-  const Links forward = parse_pharaoh("0-0 1-1 2-1 4-4"), backward = parse_pharaoh("0-0 1-1 1-2 3-3");
+  const Links forward = parse_pharaoh("0-0 1-1 2-1 4-4"),
+              backward = parse_pharaoh("0-0 1-1 1-2 3-3");
   EXPECT_EQ(symmetrise(forward, backward, Symmetrisation::kIntersection), parse_pharaoh("0-0 1-1"));
-  EXPECT_EQ(symmetrise(forward, backward, Symmetrisation::kUnion), parse_pharaoh("0-0 1-1 1-2 2-1 3-3 4-4"));
-  // 1-2 and 2-1 touch the diagonal and have a free side; then 3-3, which touches 2-1's and 1-2's corner, then 4-4.
-  EXPECT_EQ(symmetrise(forward, backward, Symmetrisation::kGrowDiagFinalAnd), parse_pharaoh("0-0 1-1 1-2 2-1 3-3 4-4"));
+  EXPECT_EQ(symmetrise(forward, backward, Symmetrisation::kUnion),
+            parse_pharaoh("0-0 1-1 1-2 2-1 3-3 4-4"));
+  // 1-2 and 2-1 touch the diagonal and have a free side; then 3-3, which touches 2-1's and 1-2's
+  // corner, then 4-4.
+  EXPECT_EQ(symmetrise(forward, backward, Symmetrisation::kGrowDiagFinalAnd),
+            parse_pharaoh("0-0 1-1 1-2 2-1 3-3 4-4"));
   EXPECT_EQ(format_pharaoh(forward), "0-0 1-1 2-1 4-4");
 }
 

@@ -25,7 +25,9 @@ class Markov : public StepModel {
   StepOutput step(const at::Tensor& tokens) override {
     return {table_.index({sentence_, tokens}), at::Tensor()};
   }
-  double next(int64_t sentence, int64_t last, int64_t token) const { return table_[sentence][last][token].item<double>(); }
+  double next(int64_t sentence, int64_t last, int64_t token) const {
+    return table_[sentence][last][token].item<double>();
+  }
 
  private:
   at::Tensor table_, sentence_;
@@ -36,7 +38,8 @@ bool allowed(int64_t token) { return token != kPad && token != kBegin; }
 // The best complete hypothesis of up to `longest` tokens, by trying all.
 double best_by_enumeration(const Markov& model, int64_t sentence, int64_t longest, double alpha) {
   double best = -1e300;
-  std::function<void(int64_t, int64_t, double)> visit = [&](int64_t last, int64_t length, double sum) {
+  std::function<void(int64_t, int64_t, double)> visit = [&](int64_t last, int64_t length,
+                                                            double sum) {
     for (int64_t token = 0; token < kVocabulary; ++token) {
       if (!allowed(token)) continue;
       const double total = sum + model.next(sentence, last, token);
@@ -56,7 +59,8 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAll) {
     Markov model(3, 11), same(3, 11);
     const auto results = beam_search(model, {4, 4, 4}, {.beam = 700, .length_alpha = alpha});
     for (int64_t s = 0; s < 3; ++s) {
-      EXPECT_NEAR(results[static_cast<size_t>(s)].n_best[0].score, best_by_enumeration(same, s, 4, alpha), 1e-12);
+      EXPECT_NEAR(results[static_cast<size_t>(s)].n_best[0].score,
+                  best_by_enumeration(same, s, 4, alpha), 1e-12);
     }
   }
 }
@@ -69,7 +73,8 @@ TEST(BeamSearch, ABeamOfOneIsGreedy) {
     for (int64_t last = kBegin; greedy.size() < 9 && last != kEnd;) {
       int64_t best = -1;
       for (int64_t token = 0; token < kVocabulary; ++token) {
-        if (allowed(token) && (best < 0 || same.next(s, last, token) > same.next(s, last, best))) best = token;
+        if (allowed(token) && (best < 0 || same.next(s, last, token) > same.next(s, last, best)))
+          best = token;
       }
       greedy.push_back(last = best);
     }
@@ -102,7 +107,9 @@ TEST(BeamSearch, ScoresAreLengthNormalisedAndSorted) {
       EXPECT_LE(h.score, before);
       before = h.score;
     }
-    EXPECT_NEAR(h.score, h.log_probability / length_penalty(static_cast<int64_t>(h.tokens.size()), 0.8), 1e-12);
+    EXPECT_NEAR(h.score,
+                h.log_probability / length_penalty(static_cast<int64_t>(h.tokens.size()), 0.8),
+                1e-12);
     for (const int64_t token : h.tokens) EXPECT_TRUE(allowed(token));
   }
 }
@@ -114,7 +121,8 @@ TEST(BeamSearch, TheTreeHoldsEveryHypothesis) {
   for (size_t i = 1; i < result.tree.size(); ++i) {
     ASSERT_LT(result.tree[i].parent, static_cast<int64_t>(i));
     ASSERT_GE(result.tree[i].parent, 0);
-    EXPECT_LE(result.tree[i].log_probability, result.tree[static_cast<size_t>(result.tree[i].parent)].log_probability);
+    EXPECT_LE(result.tree[i].log_probability,
+              result.tree[static_cast<size_t>(result.tree[i].parent)].log_probability);
     finished += result.tree[i].fate == BeamNode::Fate::kFinished;
     pruned += result.tree[i].fate == BeamNode::Fate::kPruned;
   }
@@ -135,7 +143,8 @@ class Reader : public Markov {
 
 TEST(BeamSearch, CoverageIsAddedToTheScore) {
   Reader model(1, 2);
-  const auto result = beam_search(model, {5}, {.beam = 4, .length_alpha = 0, .coverage_beta = 0.5, .keep_attention = true})[0];
+  const auto result = beam_search(
+      model, {5}, {.beam = 4, .length_alpha = 0, .coverage_beta = 0.5, .keep_attention = true})[0];
   const Hypothesis& h = result.n_best[0];
   ASSERT_TRUE(h.attention.defined());
   EXPECT_EQ(h.attention.size(0), static_cast<int64_t>(h.tokens.size()));

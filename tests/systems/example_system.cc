@@ -1,4 +1,5 @@
-// "marked-item": a bag of items, one of them marked; which class is it? A learned query looks for the mark.
+// "marked-item": a bag of items, one of them marked; which class is it? A learned query looks for
+// the mark.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -24,13 +25,16 @@ struct Model : torch::nn::Module {
 
   // score θ·(W x_i), softmax over the bag, weighted sum of the items themselves.
   Choices choices(const data::Packed& bag) const {
-    return {.score = Dot{}, .normaliser = Softmax{}, .structure = Ragged{data::one_each(bag.items(), query.device()), bag.offsets}};
+    return {.score = Dot{},
+            .normaliser = Softmax{},
+            .structure = Ragged{data::one_each(bag.items(), query.device()), bag.offsets}};
   }
   torch::Tensor queries(const data::Packed& bag) const { return query.expand({bag.items(), 1, 8}); }
   torch::Tensor keys(const data::Packed& bag) { return lin(bag.values).unsqueeze(1); }
 
   torch::Tensor forward(const data::Packed& bag) {  // [bags, classes]
-    const auto mixed = attend(queries(bag), keys(bag), bag.values.unsqueeze(1), choices(bag));  // [bags, 1, width]
+    const auto mixed =
+        attend(queries(bag), keys(bag), bag.values.unsqueeze(1), choices(bag));  // [bags, 1, width]
     return out(mixed.squeeze(1));
   }
 
@@ -42,10 +46,12 @@ struct Model : torch::nn::Module {
 
 class MarkedItem : public ClassificationTask {
  public:
-  explicit MarkedItem(const Setting& setting) : ClassificationTask(setting), kinds_(setting.options.integer("classes")) {}
+  explicit MarkedItem(const Setting& setting)
+      : ClassificationTask(setting), kinds_(setting.options.integer("classes")) {}
 
   void read(const Source& source) override {
-    if (!source.path.empty()) throw data::FileError(source.path, 0, "marked-item has generated data only");
+    if (!source.path.empty())
+      throw data::FileError(source.path, 0, "marked-item has generated data only");
     data::Random random(source.seed);
     for (int64_t bag = 0; bag < 1200; ++bag) {
       const auto size = static_cast<int64_t>(2 + random.below(9));
@@ -58,20 +64,32 @@ class MarkedItem : public ClassificationTask {
         if (i == marked_.back()) labels_.push_back(kind);
       }
     }
-    splits_ = data::split(1200, {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed, .classes = labels_});
+    splits_ = data::split(1200, {.test = 0.2,
+                                 .fold = source.fold,
+                                 .folds = source.folds,
+                                 .seed = source.seed,
+                                 .classes = labels_});
   }
 
-  std::shared_ptr<torch::nn::Module> build() override { return model_ = std::make_shared<Model>(kinds_); }
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<Model>(kinds_);
+  }
 
-  torch::Tensor logits(std::span<const int64_t> items) override { return model_->forward(packed(items)); }
+  torch::Tensor logits(std::span<const int64_t> items) override {
+    return model_->forward(packed(items));
+  }
 
   // Only the largest weight of each row is asked for, and no more is held.
   std::vector<int> hits(std::span<const int64_t> items) override {
     const data::Packed bag = packed(items);
-    const auto top = weights(model_->queries(bag), model_->keys(bag), model_->choices(bag), {.top_k = 1}).indices.flatten().cpu();
+    const auto top =
+        weights(model_->queries(bag), model_->keys(bag), model_->choices(bag), {.top_k = 1})
+            .indices.flatten()
+            .cpu();
     std::vector<int> out;
     for (size_t i = 0; i < items.size(); ++i)
-      out.push_back(top[static_cast<int64_t>(i)].item<int64_t>() == marked_[static_cast<size_t>(items[i])]);
+      out.push_back(top[static_cast<int64_t>(i)].item<int64_t>() ==
+                    marked_[static_cast<size_t>(items[i])]);
     return out;
   }
 
@@ -79,7 +97,8 @@ class MarkedItem : public ClassificationTask {
   void predict(Input input, std::ostream& out) override {
     data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
       const torch::Tensor p = model_->forward(parsed(text, input.name, line)).softmax(-1)[0];
-      out << fmt::format("{}\t{:.4f}\n", p.argmax().item<int64_t>(), p.max().item<double>()) << std::flush;
+      out << fmt::format("{}\t{:.4f}\n", p.argmax().item<int64_t>(), p.max().item<double>())
+          << std::flush;
     });
   }
 
@@ -98,7 +117,8 @@ class MarkedItem : public ClassificationTask {
     out.scale = "1/√8";
     out.queries.emplace_back().text = "θ";
     for (const std::string& word : data::words(line)) out.keys.emplace_back().text = word;
-    out.maps.emplace_back().dense = to_floats(weights(model_->queries(bag), model_->keys(bag), model_->choices(bag)).weights);
+    out.maps.emplace_back().dense =
+        to_floats(weights(model_->queries(bag), model_->keys(bag), model_->choices(bag)).weights);
     return {out};
   }
 
@@ -116,7 +136,9 @@ class MarkedItem : public ClassificationTask {
       const bool marked = word.ends_with('*');
       if (marked) word.pop_back();
       const int64_t label = data::parse_integer(word, "class", name, number);
-      if (label < 0 || label >= kinds_) throw data::FileError(name, number, fmt::format("class {}, expected 0 to {}", label, kinds_ - 1));
+      if (label < 0 || label >= kinds_)
+        throw data::FileError(name, number,
+                              fmt::format("class {}, expected 0 to {}", label, kinds_ - 1));
       add_item(bag[0], label, marked);
     }
     return data::pack_features(bag, kinds_ + 1, std::vector<int64_t>{0}).to(setting_.device);
@@ -131,21 +153,33 @@ class MarkedItem : public ClassificationTask {
 // ---- the registration --------------------------------------------------------------------------
 
 const Registration registered{{
-    .info = {.name = "marked-item",
-             .number = 99,
-             .title = "The marked item",
-             .idea = "A learned query finds the one item of a bag that carries a mark.",
-             .paper = "an example",
-             .equation = "<math><mi>o</mi><mo>=</mo><msub><mo>∑</mo><mi>i</mi></msub><msub><mi>a</mi><mi>i</mi></msub><msub><mi>x</mi><mi>i</mi></msub></math>",
-             .equation_text = "o = sum_i a_i x_i, a = softmax(θ·W x_i / √8)",
-             .code = "attend(query, lin(x), x, {.score = Dot{}, .structure = Ragged{one_each, offsets}})",
-             .triple = {.query = "learned θ", .key = "W x_i", .value = "x_i", .score = "scaled dot", .normaliser = "softmax", .structure = "bag"},
-             .formats = {"generated"},
-             .expect = "accuracy 1.0, hit rate 1.0"},
+    .info =
+        {.name = "marked-item",
+         .number = 99,
+         .title = "The marked item",
+         .idea = "A learned query finds the one item of a bag that carries a mark.",
+         .paper = "an example",
+         .equation = "<math><mi>o</mi><mo>=</mo><msub><mo>∑</mo><mi>i</mi></msub><msub><mi>a</"
+                     "mi><mi>i</mi></msub><msub><mi>x</mi><mi>i</mi></msub></math>",
+         .equation_text = "o = sum_i a_i x_i, a = softmax(θ·W x_i / √8)",
+         .code =
+             "attend(query, lin(x), x, {.score = Dot{}, .structure = Ragged{one_each, offsets}})",
+         .triple = {.query = "learned θ",
+                    .key = "W x_i",
+                    .value = "x_i",
+                    .score = "scaled dot",
+                    .normaliser = "softmax",
+                    .structure = "bag"},
+         .formats = {"generated"},
+         .expect = "accuracy 1.0, hit rate 1.0"},
     .options = {Option("classes", 5, "kinds of items").between(2, 100)},
-    .recipe = train::Recipe{.epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.03, .monitor = "loss"},
+    .recipe =
+        train::Recipe{
+            .epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.03, .monitor = "loss"},
     .tour = {"epochs=4"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> { return std::make_unique<MarkedItem>(setting); },
+    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+      return std::make_unique<MarkedItem>(setting);
+    },
 }};
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What the frame costs: an epoch through `train` beside a hand-written libtorch loop of the same model.
+// What the frame costs: an epoch through `train` beside a hand-written libtorch loop of the same
+// model.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -18,7 +19,9 @@ constexpr int64_t kItems = 4096, kBatch = 32, kEpochs = 3;
 
 torch::nn::Sequential small_model() {
   torch::manual_seed(5);
-  return torch::nn::Sequential(torch::nn::Linear(32, 64), torch::nn::ReLU(), torch::nn::Linear(64, 64), torch::nn::ReLU(), torch::nn::Linear(64, 10));
+  return torch::nn::Sequential(torch::nn::Linear(32, 64), torch::nn::ReLU(),
+                               torch::nn::Linear(64, 64), torch::nn::ReLU(),
+                               torch::nn::Linear(64, 10));
 }
 
 struct Data {
@@ -32,8 +35,12 @@ class Small : public GradientTask {
   std::shared_ptr<torch::nn::Module> build() override { return (model_ = small_model()).ptr(); }
   int64_t items(Split split) const override { return split == Split::kTrain ? kItems : 0; }
   Loss loss(const Batch& batch) override {
-    const torch::Tensor at = torch::from_blob(const_cast<int64_t*>(batch.items.data()), {static_cast<int64_t>(batch.items.size())}, torch::kInt64);
-    return {torch::nn::functional::cross_entropy(model_->forward(data_.x.index_select(0, at)), data_.y.index_select(0, at)), at.size(0)};
+    const torch::Tensor at =
+        torch::from_blob(const_cast<int64_t*>(batch.items.data()),
+                         {static_cast<int64_t>(batch.items.size())}, torch::kInt64);
+    return {torch::nn::functional::cross_entropy(model_->forward(data_.x.index_select(0, at)),
+                                                 data_.y.index_select(0, at)),
+            at.size(0)};
   }
   Evaluation evaluate(Split) override { return {}; }
   void predict(Input, std::ostream&) override {}
@@ -54,7 +61,8 @@ double by_hand(const Data& data) {
     for (int64_t from = 0; from < kItems; from += kBatch) {
       const torch::Tensor at = order.slice(0, from, from + kBatch);
       optimiser.zero_grad();
-      const torch::Tensor loss = torch::nn::functional::cross_entropy(model->forward(data.x.index_select(0, at)), data.y.index_select(0, at));
+      const torch::Tensor loss = torch::nn::functional::cross_entropy(
+          model->forward(data.x.index_select(0, at)), data.y.index_select(0, at));
       loss.backward();
       optimiser.step();
       sum += loss.item<double>();
@@ -65,7 +73,8 @@ double by_hand(const Data& data) {
 }
 
 double by_frame(const Data& data, const std::filesystem::path& folder) {
-  Settings settings(train::options_of({.epochs = kEpochs, .batch = kBatch, .optimiser = "adam", .rate = 1e-3}));
+  Settings settings(
+      train::options_of({.epochs = kEpochs, .batch = kBatch, .optimiser = "adam", .rate = 1e-3}));
   const Setting setting{settings, 1, torch::kCPU};
   Small task(data);
   const auto model = task.build();
@@ -79,17 +88,20 @@ double by_frame(const Data& data, const std::filesystem::path& folder) {
 }
 
 TEST(FrameCost, AnEpochCostsAtMostATenthMore) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "fovea_frame_cost";
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "fovea_frame_cost";
   at::set_num_threads(1);
   const Data data;
-  // The best of interleaved rounds: other work on the machine can only add time. A round that was disturbed is repeated.
+  // The best of interleaved rounds: other work on the machine can only add time. A round that was
+  // disturbed is repeated.
   double ours = 1e9, theirs = 1e9;
   for (int round = 0; round < 12 && (round < 4 || ours > 1.1 * theirs); ++round) {
     theirs = std::min(theirs, by_hand(data));
     ours = std::min(ours, by_frame(data, folder));
   }
   std::filesystem::remove_all(folder);
-  std::printf("an epoch by hand %.1f ms, through the frame %.1f ms: %.3f x\n", 1e3 * theirs / kEpochs, 1e3 * ours / kEpochs, ours / theirs);
+  std::printf("an epoch by hand %.1f ms, through the frame %.1f ms: %.3f x\n",
+              1e3 * theirs / kEpochs, 1e3 * ours / kEpochs, ours / theirs);
   EXPECT_LE(ours, 1.1 * theirs);
 }
 

@@ -1,4 +1,5 @@
-// Every verb over a small system: train, evaluate, predict, explain, repeats, folds, resume; and what users get wrong.
+// Every verb over a small system: train, evaluate, predict, explain, repeats, folds, resume; and
+// what users get wrong.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <torch/torch.h>
@@ -59,7 +60,8 @@ TEST_F(Frame, LearnsAndEveryVerbWorks) {
   const Json trained = run(request("run"));
   EXPECT_GT(trained.at("metrics").at("accuracy").get<double>(), 0.97);
   EXPECT_GT(trained.at("attention").at("hit_rate").get<double>(), 0.97);
-  for (const char* file : {"config.json", "model.safetensors", "metrics.jsonl", "state.safetensors"})
+  for (const char* file :
+       {"config.json", "model.safetensors", "metrics.jsonl", "state.safetensors"})
     EXPECT_TRUE(fs::exists(base_ / "run" / file)) << file;
 
   const Json judged = systems::evaluate(base_ / "run", "", "test");
@@ -67,7 +69,8 @@ TEST_F(Frame, LearnsAndEveryVerbWorks) {
   EXPECT_EQ(judged.at("items"), 240);
   std::vector<std::string> fields;
   for (const auto& [name, value] : judged.items()) fields.push_back(name);
-  EXPECT_EQ(fields, (std::vector<std::string>{"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}));
+  EXPECT_EQ(fields, (std::vector<std::string>{"system", "data", "split", "items", "seed", "metrics",
+                                              "attention", "seconds"}));
 
   systems::Run opened = systems::open(base_ / "run");
   std::istringstream lines("0 1 2* 3\n4* 0\n");
@@ -103,7 +106,8 @@ TEST_F(Frame, MoreEpochsContinueARun) {
   part.set = {"epochs=12"};
   part.resume = true;
   run(part);
-  EXPECT_EQ(contents(base_ / "whole/model.safetensors"), contents(base_ / "part/model.safetensors"));
+  EXPECT_EQ(contents(base_ / "whole/model.safetensors"),
+            contents(base_ / "part/model.safetensors"));
   EXPECT_EQ(contents(base_ / "whole/metrics.jsonl"), contents(base_ / "part/metrics.jsonl"));
 }
 
@@ -113,7 +117,8 @@ TEST_F(Frame, AveragesTheWeightsOfTheLastEpochs) {
     auto one = request(std::string("until-") + epochs);
     one.set = {std::string("epochs=") + epochs, "keep=last"};
     run(one);
-    last.push_back(train::read_tensors((base_ / one.out.filename() / "model.safetensors").string()).tensors);
+    last.push_back(
+        train::read_tensors((base_ / one.out.filename() / "model.safetensors").string()).tensors);
   }
   auto mean = request("mean");
   mean.set = {"epochs=3", "keep=last", "average=3"};
@@ -121,9 +126,13 @@ TEST_F(Frame, AveragesTheWeightsOfTheLastEpochs) {
   mean.set[0] = "epochs=4";
   mean.resume = true;  // what was kept before comes back
   run(mean);
-  for (const auto& [name, tensor] : train::read_tensors((base_ / "mean/model.safetensors").string()).tensors) {
-    const torch::Tensor expected = (last[0][name].to(torch::kDouble) + last[1][name] + last[2][name]) / 3;
-    EXPECT_LE((tensor - expected).abs().max().item<double>(), 1e-7 * expected.abs().max().item<double>()) << name;
+  for (const auto& [name, tensor] :
+       train::read_tensors((base_ / "mean/model.safetensors").string()).tensors) {
+    const torch::Tensor expected =
+        (last[0][name].to(torch::kDouble) + last[1][name] + last[2][name]) / 3;
+    EXPECT_LE((tensor - expected).abs().max().item<double>(),
+              1e-7 * expected.abs().max().item<double>())
+        << name;
   }
 }
 
@@ -134,7 +143,9 @@ TEST_F(Frame, AveragesTheWeightsOfTheBestEpochs) {
   last.set.insert(last.set.end(), {"keep=last", "average=3"});
   for (auto* r : {&one, &all, &last}) run(*r);
   // Of three epochs the three best are the three last; the best alone is another thing.
-  const auto weights = [&](const char* name) { return train::read_tensors((base_ / name / "model.safetensors").string()).tensors; };
+  const auto weights = [&](const char* name) {
+    return train::read_tensors((base_ / name / "model.safetensors").string()).tensors;
+  };
   const auto a = weights("all"), b = weights("last"), c = weights("one");
   double other = 0;
   for (const auto& [name, tensor] : a) {
@@ -153,7 +164,8 @@ TEST_F(Frame, InterruptSavesAndResumesToTheSameWeights) {
     kill(getpid(), SIGINT);
   });
   {
-    const train::InterruptGuard outer;  // a run that was quicker than the hand must not end the test
+    const train::InterruptGuard
+        outer;  // a run that was quicker than the hand must not end the test
     try {
       run(stopped);
     } catch (const train::Interrupted& error) {
@@ -163,7 +175,8 @@ TEST_F(Frame, InterruptSavesAndResumesToTheSameWeights) {
   }
   stopped.resume = true;
   run(stopped);
-  EXPECT_EQ(contents(base_ / "whole/model.safetensors"), contents(base_ / "stopped/model.safetensors"));
+  EXPECT_EQ(contents(base_ / "whole/model.safetensors"),
+            contents(base_ / "stopped/model.safetensors"));
 }
 
 TEST_F(Frame, RepeatsAndFoldsGiveMeansAndSpread) {
@@ -173,7 +186,8 @@ TEST_F(Frame, RepeatsAndFoldsGiveMeansAndSpread) {
   const Json report = run(repeated);
   ASSERT_EQ(report.at("runs").size(), 3u);
   double mean = 0;
-  for (const Json& one : report.at("runs")) mean += one.at("metrics").at("accuracy").get<double>() / 3;
+  for (const Json& one : report.at("runs"))
+    mean += one.at("metrics").at("accuracy").get<double>() / 3;
   EXPECT_NEAR(report.at("metrics").at("accuracy").get<double>(), mean, 1e-12);
   EXPECT_TRUE(report.at("spread").at("metrics").contains("accuracy"));
   EXPECT_EQ(systems::evaluate(base_ / "seeds", "", "test").at("metrics"), report.at("metrics"));
@@ -201,7 +215,8 @@ TEST_F(Frame, MistakesAreNamed) {
   wrong.set = {"monitor=bleu", "epochs=1"};
   expect_error<UsageError>("expected one of accuracy", [&] { run(wrong); });
   EXPECT_FALSE(fs::exists(base_ / "wrong/model.safetensors"));
-  expect_error<InvalidArgument>("training has not finished", [&] { systems::open(base_ / "wrong"); });
+  expect_error<InvalidArgument>("training has not finished",
+                                [&] { systems::open(base_ / "wrong"); });
   expect_error<InvalidArgument>("no config.json there", [&] { systems::open(base_ / "nothing"); });
 
   auto done = request("done");
@@ -211,7 +226,8 @@ TEST_F(Frame, MistakesAreNamed) {
   done.resume = true;
   done.set = {"epochs=1", "rate=0.5"};
   expect_error<UsageError>("was started with rate", [&] { run(done); });
-  expect_error<UsageError>("expected train, validation or test", [&] { systems::evaluate(base_ / "done", "", "tset"); });
+  expect_error<UsageError>("expected train, validation or test",
+                           [&] { systems::evaluate(base_ / "done", "", "tset"); });
   std::ofstream(base_ / "done/model.safetensors", std::ios::binary) << "garbage";
   expect_error<InvalidArgument>("model.safetensors", [&] { systems::open(base_ / "done"); });
   std::ofstream(base_ / "done/config.json") << "{";
@@ -234,18 +250,32 @@ TEST(Docs, TheExampleIsTheOneThatRuns) {
 TEST(Optimisers, EqualLibtorchs) {
   for (const std::string name : {"sgd", "adam", "adamw", "adagrad", "rmsprop"}) {
     torch::manual_seed(3);
-    const torch::Tensor start = torch::randn({7, 5}, torch::kFloat64), target = torch::randn({7, 5}, torch::kFloat64);
+    const torch::Tensor start = torch::randn({7, 5}, torch::kFloat64),
+                        target = torch::randn({7, 5}, torch::kFloat64);
     torch::Tensor ours = start.clone().requires_grad_(), theirs = start.clone().requires_grad_();
-    train::Recipe recipe{.optimiser = name, .rate = 0.05, .momentum = name == "sgd" ? 0.9 : 0.0, .beta2 = name == "rmsprop" ? 0.99 : 0.999,
+    train::Recipe recipe{.optimiser = name,
+                         .rate = 0.05,
+                         .momentum = name == "sgd" ? 0.9 : 0.0,
+                         .beta2 = name == "rmsprop" ? 0.99 : 0.999,
                          .weight_decay = name == "rmsprop" ? 0.0 : 0.01};
     train::Optimiser optimiser({{.parameters = {ours}}}, recipe);
     std::unique_ptr<torch::optim::Optimizer> peer;
     const std::vector<torch::Tensor> parameters{theirs};
-    if (name == "sgd") peer = std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(0.01));
-    if (name == "adam") peer = std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.05).weight_decay(0.01));
-    if (name == "adamw") peer = std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(0.05).weight_decay(0.01));
-    if (name == "adagrad") peer = std::make_unique<torch::optim::Adagrad>(parameters, torch::optim::AdagradOptions(0.05).weight_decay(0.01).eps(1e-8));
-    if (name == "rmsprop") peer = std::make_unique<torch::optim::RMSprop>(parameters, torch::optim::RMSpropOptions(0.05));
+    if (name == "sgd")
+      peer = std::make_unique<torch::optim::SGD>(
+          parameters, torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(0.01));
+    if (name == "adam")
+      peer = std::make_unique<torch::optim::Adam>(
+          parameters, torch::optim::AdamOptions(0.05).weight_decay(0.01));
+    if (name == "adamw")
+      peer = std::make_unique<torch::optim::AdamW>(
+          parameters, torch::optim::AdamWOptions(0.05).weight_decay(0.01));
+    if (name == "adagrad")
+      peer = std::make_unique<torch::optim::Adagrad>(
+          parameters, torch::optim::AdagradOptions(0.05).weight_decay(0.01).eps(1e-8));
+    if (name == "rmsprop")
+      peer =
+          std::make_unique<torch::optim::RMSprop>(parameters, torch::optim::RMSpropOptions(0.05));
     for (int step = 0; step < 20; ++step) {
       optimiser.zero_grad();
       (ours - target).square().sum().backward();
@@ -260,7 +290,8 @@ TEST(Optimisers, EqualLibtorchs) {
 }
 
 TEST(Optimisers, ClippingScalesTheWholeGradient) {
-  torch::Tensor a = torch::ones({3}, torch::kFloat64).requires_grad_(), b = torch::ones({4}, torch::kFloat64).requires_grad_();
+  torch::Tensor a = torch::ones({3}, torch::kFloat64).requires_grad_(),
+                b = torch::ones({4}, torch::kFloat64).requires_grad_();
   train::Optimiser optimiser({{.parameters = {a, b}}}, {});
   (a.sum() * 3 + b.sum() * 4).backward();
   const double norm = std::sqrt(3 * 9.0 + 4 * 16.0);

@@ -1,4 +1,5 @@
-// kill -9 at random moments, then --resume: the weights must be those of an undisturbed run, bit for bit.
+// kill -9 at random moments, then --resume: the weights must be those of an undisturbed run, bit
+// for bit.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 pid_t start(const fs::path& out) {
   const char* program = std::getenv("FOVEA_TRAIN_EXAMPLE");
-  if (program == nullptr) throw std::runtime_error("FOVEA_TRAIN_EXAMPLE: not set; run through ctest");
+  if (program == nullptr)
+    throw std::runtime_error("FOVEA_TRAIN_EXAMPLE: not set; run through ctest");
   const pid_t child = fork();
   if (child == 0) {
     execl(program, program, out.c_str(), nullptr);
@@ -60,10 +62,13 @@ TEST(Kill, TwentyKillsLeaveTheSameWeights) {
   int kills = 0;
   bool done = false;
   while (kills < 20 && !done) {
-    // Anywhere from the start of the program to its end; a run that gets through early starts again from nothing.
-    const auto wait = std::chrono::milliseconds(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(whole.count()))));
+    // Anywhere from the start of the program to its end; a run that gets through early starts again
+    // from nothing.
+    const auto wait = std::chrono::milliseconds(
+        1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(whole.count()))));
     if (finished(start(base / "killed"), wait)) {
-      EXPECT_EQ(contents(base / "whole" / "model.safetensors"), contents(base / "killed" / "model.safetensors"));
+      EXPECT_EQ(contents(base / "whole" / "model.safetensors"),
+                contents(base / "killed" / "model.safetensors"));
       fs::remove_all(base / "killed");
       done = kills >= 20;
     } else {
@@ -75,7 +80,8 @@ TEST(Kill, TwentyKillsLeaveTheSameWeights) {
   const std::string weights = contents(base / "whole" / "model.safetensors");
   EXPECT_FALSE(weights.empty());
   EXPECT_EQ(weights, contents(base / "killed" / "model.safetensors"));
-  EXPECT_EQ(contents(base / "whole" / "metrics.jsonl"), contents(base / "killed" / "metrics.jsonl"));
+  EXPECT_EQ(contents(base / "whole" / "metrics.jsonl"),
+            contents(base / "killed" / "metrics.jsonl"));
   fs::remove_all(base);
 }
 

@@ -1,4 +1,5 @@
-// Multiple-instance learning: the pooling against loops, odd bags, pictures of the user's own, short runs.
+// Multiple-instance learning: the pooling against loops, odd bags, pictures of the user's own,
+// short runs.
 #include <gtest/gtest.h>
 #include <png.h>
 
@@ -20,13 +21,16 @@ namespace {
 
 using test::Runs;
 
-const std::vector<std::string> kPools = {"attention", "gated", "embedding_max", "embedding_mean", "instance_max", "instance_mean"};
+const std::vector<std::string> kPools = {"attention",      "gated",        "embedding_max",
+                                         "embedding_mean", "instance_max", "instance_mean"};
 
 data::Packed bags_of(const torch::Tensor& values, std::vector<int64_t> offsets) {
   return {values, torch::tensor(at::ArrayRef<int64_t>(offsets)).to(torch::kInt32)};
 }
 
-double gap(const torch::Tensor& a, const torch::Tensor& b) { return (a - b).abs().max().item<double>(); }
+double gap(const torch::Tensor& a, const torch::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
 
 TEST(Mil, AttentionEqualsItsFormula) {
   torch::manual_seed(1);
@@ -39,7 +43,8 @@ TEST(Mil, AttentionEqualsItsFormula) {
     torch::Tensor inner = torch::tanh(h.matmul(p["v.weight"].t()) + p["v.bias"]);
     if (pool == "gated") inner = inner * torch::sigmoid(h.matmul(p["u.weight"].t()) + p["u.bias"]);
     const torch::Tensor a = inner.matmul(p["w"]).softmax(0);
-    const torch::Tensor score = a.matmul(h).dot(p["classifier.weight"][0]) + p["classifier.bias"][0];
+    const torch::Tensor score =
+        a.matmul(h).dot(p["classifier.weight"][0]) + p["classifier.bias"][0];
     const data::Packed bag = bags_of(x, {0, 6});
     EXPECT_LT(gap(model.weights_of(bag), a), 1e-6);
     EXPECT_NEAR(model.forward(bag)[0][1].item<double>(), score.item<double>(), 1e-5);
@@ -52,12 +57,15 @@ TEST(Mil, ShufflingChangesNothingAndBagsStandAlone) {
   for (const std::string& pool : kPools) {
     Model model({.inputs = 5, .attention = 7, .pool = pool});
     model.eval();
-    const torch::Tensor x = torch::randn({9, 5}), order = torch::tensor({3, 0, 4, 1, 2, 8, 6, 5, 7});
+    const torch::Tensor x = torch::randn({9, 5}),
+                        order = torch::tensor({3, 0, 4, 1, 2, 8, 6, 5, 7});
     const torch::Tensor plain = model.forward(bags_of(x, {0, 5, 5, 9}));
-    EXPECT_LT(gap(plain, model.forward(bags_of(x.index_select(0, order), {0, 5, 5, 9}))), 1e-5) << pool;
+    EXPECT_LT(gap(plain, model.forward(bags_of(x.index_select(0, order), {0, 5, 5, 9}))), 1e-5)
+        << pool;
     EXPECT_LT(gap(plain[2], model.forward(bags_of(x.slice(0, 5), {0, 4}))[0]), 1e-5) << pool;
     EXPECT_TRUE(plain.isfinite().all().item<bool>()) << pool << ": the empty bag";
-    EXPECT_EQ(model.weights_of(bags_of(x.slice(0, 0, 1), {0, 1}))[0].item<float>(), 1.0f) << pool << ": a bag of one";
+    EXPECT_EQ(model.weights_of(bags_of(x.slice(0, 0, 1), {0, 1}))[0].item<float>(), 1.0f)
+        << pool << ": a bag of one";
   }
 }
 
@@ -66,7 +74,8 @@ TEST(Mil, AnEmptyBagBringsNoGradientAndALargeOneFits) {
   Model model({.inputs = 5, .attention = 7, .pool = "gated"});
   model.eval();
   model.forward(bags_of(torch::zeros({0, 5}), {0, 0})).sum().backward();
-  EXPECT_FALSE(model.named_parameters()["w"].grad().defined() && model.named_parameters()["w"].grad().abs().sum().item<double>() != 0);
+  EXPECT_FALSE(model.named_parameters()["w"].grad().defined() &&
+               model.named_parameters()["w"].grad().abs().sum().item<double>() != 0);
   const data::Packed large = bags_of(torch::randn({10000, 5}), {0, 10000});
   EXPECT_NEAR(model.weights_of(large).sum().item<double>(), 1, 1e-4);
 }
@@ -82,7 +91,8 @@ class Bags : public Runs {
     image.format = PNG_FORMAT_GRAY;
     ASSERT_TRUE(png_image_write_to_file(&image, path.c_str(), 0, pixels, 0, nullptr));
   }
-  static void write_jpeg(const std::filesystem::path& path, const uint8_t* pixels, int width, int height) {
+  static void write_jpeg(const std::filesystem::path& path, const uint8_t* pixels, int width,
+                         int height) {
     jpeg_compress_struct info{};
     jpeg_error_mgr errors{};
     info.err = jpeg_std_error(&errors);
@@ -110,12 +120,15 @@ class Bags : public Runs {
     const data::Digits digits = data::generate_digits(10 * 40, 5);
     data::Random random(6);
     for (int bag = 0; bag < bags; ++bag) {
-      const auto folder = base_ / "pictures" / std::to_string(bag % 2) / ("bag" + std::to_string(bag));
+      const auto folder =
+          base_ / "pictures" / std::to_string(bag % 2) / ("bag" + std::to_string(bag));
       std::filesystem::create_directories(folder);
       for (int i = 0; i < 4; ++i) {
         const bool nine = bag % 2 && i == bag % 4;
-        const auto which = static_cast<int64_t>(10 * random.below(40) + (nine ? 9 : random.below(9)));
-        write_png(folder / (std::to_string(i) + ".png"), digits.pixels.data() + which * kSide * kSide);
+        const auto which =
+            static_cast<int64_t>(10 * random.below(40) + (nine ? 9 : random.below(9)));
+        write_png(folder / (std::to_string(i) + ".png"),
+                  digits.pixels.data() + which * kSide * kSide);
       }
     }
     return base_ / "pictures";
@@ -130,7 +143,8 @@ class Bags : public Runs {
   }
 };
 
-const std::vector<std::string> kSmall = {"epochs=6", "bags=120", "test_bags=100", "filters=8", "hidden=64", "rate=0.002", "batch=4"};
+const std::vector<std::string> kSmall = {"epochs=6",  "bags=120",   "test_bags=100", "filters=8",
+                                         "hidden=64", "rate=0.002", "batch=4"};
 
 TEST_F(Bags, FindsTheNinesInGeneratedBags) {
   const Json report = train("run", {.system = "mil", .set = kSmall, .threads = 1});
@@ -142,7 +156,8 @@ TEST_F(Bags, FindsTheNinesInGeneratedBags) {
 TEST_F(Bags, EveryPoolingLearns) {
   for (const std::string& pool : kPools) {
     TrainRequest request{.system = "mil", .set = kSmall, .threads = 1};
-    request.set.insert(request.set.end(), {"pool=" + pool, "epochs=3", "bags=80", "mean_size=4", "size_deviation=1"});
+    request.set.insert(request.set.end(),
+                       {"pool=" + pool, "epochs=3", "bags=80", "mean_size=4", "size_deviation=1"});
     EXPECT_GE(train(pool, request).at("metrics").at("auc").get<double>(), 0.7) << pool;
   }
 }
@@ -152,12 +167,19 @@ TEST_F(Bags, TablesAreStandardisedAndPredicted) {
   data::Random random(7);
   for (int bag = 0; bag < 60; ++bag)
     for (int i = 0; i < 5; ++i)
-      csv += "b" + std::to_string(bag) + "," + std::to_string(bag % 2) + "," + std::to_string(1000 + (bag % 2 && i == 2 ? 50 : 0) + random.normal()) + "," + std::to_string(random.normal()) + "\n";
+      csv += "b" + std::to_string(bag) + "," + std::to_string(bag % 2) + "," +
+             std::to_string(1000 + (bag % 2 && i == 2 ? 50 : 0) + random.normal()) + "," +
+             std::to_string(random.normal()) + "\n";
   std::ofstream(base_ / "bags.csv") << csv;
-  const Json report = train("run", {.system = "mil", .data = (base_ / "bags.csv").string(), .set = {"epochs=15", "rate=0.002", "attention=16", "dropout=0.1"}, .threads = 1});
+  const Json report =
+      train("run", {.system = "mil",
+                    .data = (base_ / "bags.csv").string(),
+                    .set = {"epochs=15", "rate=0.002", "attention=16", "dropout=0.1"},
+                    .threads = 1});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.9);
   std::string large = "bag,x,y\n";
-  for (int i = 0; i < 10000; ++i) large += std::string("huge,") + (i == 4321 ? "1050" : "1000") + ",0\n";
+  for (int i = 0; i < 10000; ++i)
+    large += std::string("huge,") + (i == 4321 ? "1050" : "1000") + ",0\n";
   systems::Run run = systems::open(base_ / "run");
   std::istringstream lines(large);
   std::ostringstream answers;
@@ -167,14 +189,18 @@ TEST_F(Bags, TablesAreStandardisedAndPredicted) {
 
 TEST_F(Bags, PicturesOfTheUsersOwn) {
   const std::string folder = pictures(40).string();
-  const Json report = train("run", {.system = "mil", .data = folder, .set = {"epochs=8", "filters=8", "hidden=64", "rate=0.002"}, .threads = 1});
+  const Json report = train("run", {.system = "mil",
+                                    .data = folder,
+                                    .set = {"epochs=8", "filters=8", "hidden=64", "rate=0.002"},
+                                    .threads = 1});
   EXPECT_GE(report.at("metrics").at("auc").get<double>(), 0.7);
   check_every_verb("run", folder + "/1/bag1\n");
 }
 
 TEST_F(Bags, PngAndJpegShowTheSamePicture) {
   std::vector<uint8_t> pixels(56 * 56);
-  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>((i / 56 / 14 + i % 56 / 14) % 2 ? 220 : 30);
+  for (size_t i = 0; i < pixels.size(); ++i)
+    pixels[i] = static_cast<uint8_t>((i / 56 / 14 + i % 56 / 14) % 2 ? 220 : 30);
   write_jpeg(base_ / "board.jpg", pixels.data(), 56, 56);
   const data::GreyImage image = data::read_image((base_ / "board.jpg").string());
   ASSERT_EQ(image.pixels.size(), pixels.size());
@@ -182,9 +208,11 @@ TEST_F(Bags, PngAndJpegShowTheSamePicture) {
   const data::GreyImage small = data::scaled(image, 4);
   for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(small.pixels[i], (i / 4 + i % 4) % 2 ? 220 : 30, 6);
   write_png(base_ / "digit.png", data::generate_digits(1, 3).pixels.data());
-  EXPECT_EQ(data::read_image((base_ / "digit.png").string()).pixels, data::generate_digits(1, 3).pixels);
+  EXPECT_EQ(data::read_image((base_ / "digit.png").string()).pixels,
+            data::generate_digits(1, 3).pixels);
   // Cut short, a JPEG decodes to half a picture and a warning: refused all the same.
-  std::filesystem::resize_file(base_ / "board.jpg", std::filesystem::file_size(base_ / "board.jpg") / 2);
+  std::filesystem::resize_file(base_ / "board.jpg",
+                               std::filesystem::file_size(base_ / "board.jpg") / 2);
   expect_error("a damaged JPEG file", [&] { data::read_image((base_ / "board.jpg").string()); });
 }
 
@@ -193,11 +221,14 @@ TEST_F(Bags, RefusesDamagedPictures) {
   const auto victim = folder / "0" / "bag0" / "1.png";
   const auto size = std::filesystem::file_size(victim);
   std::filesystem::resize_file(victim, size / 2);
-  expect_error("1.png: a damaged PNG file", [&] { train("run", {.system = "mil", .data = folder.string()}); });
+  expect_error("1.png: a damaged PNG file",
+               [&] { train("run", {.system = "mil", .data = folder.string()}); });
   std::ofstream(victim) << "not a picture";
-  expect_error("1.png: neither PNG nor JPEG", [&] { train("run", {.system = "mil", .data = folder.string()}); });
+  expect_error("1.png: neither PNG nor JPEG",
+               [&] { train("run", {.system = "mil", .data = folder.string()}); });
   std::ofstream(victim) << "\xFF\xD8\xFF\xE0 and no more";
-  expect_error("1.png: a damaged JPEG file", [&] { train("run", {.system = "mil", .data = folder.string()}); });
+  expect_error("1.png: a damaged JPEG file",
+               [&] { train("run", {.system = "mil", .data = folder.string()}); });
   expect_error("expected folders LABEL/BAG", [&] {
     std::filesystem::create_directories(base_ / "empty");
     train("run", {.system = "mil", .data = (base_ / "empty").string()});
@@ -215,7 +246,10 @@ TEST_F(Bags, MnistBags) {
 TEST_F(Bags, ClassicTable) {
   const std::string tables = data_folder("mil");
   if (tables.empty()) GTEST_SKIP() << "mil is absent (FOVEA_DATA)";
-  const Json report = train("run", {.system = "mil", .data = tables + "/musk1.csv.gz", .set = {"epochs=20", "attention=64"}, .threads = 1});
+  const Json report = train("run", {.system = "mil",
+                                    .data = tables + "/musk1.csv.gz",
+                                    .set = {"epochs=20", "attention=64"},
+                                    .threads = 1});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.65);
 }
 

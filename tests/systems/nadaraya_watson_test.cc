@@ -1,4 +1,5 @@
-// S1: kernels, leave-one-out, far queries, gaps, duplicates; the table of the regression data; the whole way for a CSV of one's own.
+// S1: kernels, leave-one-out, far queries, gaps, duplicates; the table of the regression data; the
+// whole way for a CSV of one's own.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -18,10 +19,11 @@
 namespace fovea::systems::nadaraya_watson {
 namespace {
 
-
-
-std::shared_ptr<Model> model_of(const torch::Tensor& x, const torch::Tensor& y, const std::string& kernel, double h, const std::string& metric = "none") {
-  auto model = std::make_shared<Model>(Shape{.rows = x.size(0), .inputs = x.size(1), .metric = metric}, kernel_of(kernel));
+std::shared_ptr<Model> model_of(const torch::Tensor& x, const torch::Tensor& y,
+                                const std::string& kernel, double h,
+                                const std::string& metric = "none") {
+  auto model = std::make_shared<Model>(
+      Shape{.rows = x.size(0), .inputs = x.size(1), .metric = metric}, kernel_of(kernel));
   const torch::NoGradGuard guard;
   model->x.copy_(x);
   model->y.copy_(y);
@@ -30,7 +32,8 @@ std::shared_ptr<Model> model_of(const torch::Tensor& x, const torch::Tensor& y, 
 }
 
 std::shared_ptr<Model> motorcycle(const std::string& kernel, double h) {
-  torch::Tensor x = torch::empty({133, 1}, torch::kFloat64), y = torch::empty({133}, torch::kFloat64);
+  torch::Tensor x = torch::empty({133, 1}, torch::kFloat64),
+                y = torch::empty({133}, torch::kFloat64);
   for (int64_t i = 0; i < 133; ++i) {
     x[i][0] = kMotorcycle[i][0];
     y[i] = kMotorcycle[i][1];
@@ -45,7 +48,8 @@ double kernel_value(const std::string& name, double u) {
   if (name == "laplace") return 0.5 * std::exp(-a);
   if (name == "logistic") return 1 / (std::exp(u) + 2 + std::exp(-u));
   if (name == "sigmoid") return 2 / pi / (std::exp(u) + std::exp(-u));
-  if (name == "silverman") return 0.5 * std::exp(-a / std::sqrt(2)) * std::sin(a / std::sqrt(2) + pi / 4);
+  if (name == "silverman")
+    return 0.5 * std::exp(-a / std::sqrt(2)) * std::sin(a / std::sqrt(2) + pi / 4);
   if (name == "cauchy") return 1 / (pi * (1 + u * u));
   if (a > 1) return 0;
   if (name == "box") return 0.5;
@@ -80,13 +84,18 @@ TEST(NadarayaWatson, LeavingOneOutEqualsTheIdentityAndARefit) {
     const torch::Tensor left_out = model->without_self(torch::arange(133));
     for (const int64_t i : {0, 17, 66, 132}) {
       double denominator = 0;
-      for (const auto& [t, a] : kMotorcycle) denominator += kernel_value(name, (kMotorcycle[i][0] - t) / 4.0);
+      for (const auto& [t, a] : kMotorcycle)
+        denominator += kernel_value(name, (kMotorcycle[i][0] - t) / 4.0);
       const double own = kernel_value(name, 0) / denominator;  // A_ii
       const double identity = (kMotorcycle[i][1] - whole[i].item<double>()) / (1 - own);
-      EXPECT_NEAR(kMotorcycle[i][1] - left_out[i].item<double>(), identity, 1e-8 * (1 + std::abs(identity))) << name << " " << i;
+      EXPECT_NEAR(kMotorcycle[i][1] - left_out[i].item<double>(), identity,
+                  1e-8 * (1 + std::abs(identity)))
+          << name << " " << i;
       const torch::Tensor others = torch::cat({torch::arange(i), torch::arange(i + 1, 133)});
-      const auto refit = model_of(model->x.index_select(0, others), model->y.index_select(0, others), name, 4.0);
-      EXPECT_NEAR(refit->predict(model->x.slice(0, i, i + 1)).item<double>(), left_out[i].item<double>(), 1e-8);
+      const auto refit =
+          model_of(model->x.index_select(0, others), model->y.index_select(0, others), name, 4.0);
+      EXPECT_NEAR(refit->predict(model->x.slice(0, i, i + 1)).item<double>(),
+                  left_out[i].item<double>(), 1e-8);
     }
   }
 }
@@ -98,7 +107,8 @@ TEST(NadarayaWatson, FarFromTheDataTheNearestPointsDecide) {
 }
 
 TEST(NadarayaWatson, ACompactKernelLeavesGapsAndCountsThem) {
-  const auto model = model_of(torch::tensor({{0.0}, {0.1}, {5.0}}, torch::kFloat64), torch::tensor({1.0, 3.0, 9.0}, torch::kFloat64), "box", 1.0);
+  const auto model = model_of(torch::tensor({{0.0}, {0.1}, {5.0}}, torch::kFloat64),
+                              torch::tensor({1.0, 3.0, 9.0}, torch::kFloat64), "box", 1.0);
   EXPECT_TRUE(std::isnan(model->predict(torch::full({1, 1}, 2.5, torch::kFloat64)).item<double>()));
   EXPECT_DOUBLE_EQ(model->predict(torch::full({1, 1}, 0.05, torch::kFloat64)).item<double>(), 2.0);
   const LeaveOneOut result = leave_one_out(*model);
@@ -108,7 +118,8 @@ TEST(NadarayaWatson, ACompactKernelLeavesGapsAndCountsThem) {
 }
 
 TEST(NadarayaWatson, DuplicatesAreAveragedAsTheBandwidthVanishes) {
-  const auto model = model_of(torch::tensor({{1.0}, {1.0}, {2.0}}, torch::kFloat64), torch::tensor({4.0, 6.0, 100.0}, torch::kFloat64), "gaussian", 1e-9);
+  const auto model = model_of(torch::tensor({{1.0}, {1.0}, {2.0}}, torch::kFloat64),
+                              torch::tensor({4.0, 6.0, 100.0}, torch::kFloat64), "gaussian", 1e-9);
   EXPECT_DOUBLE_EQ(model->predict(torch::ones({1, 1}, torch::kFloat64)).item<double>(), 5.0);
 }
 
@@ -119,12 +130,14 @@ TEST(NadarayaWatson, OneFactorWIsABandwidth) {
     const torch::NoGradGuard guard;
     learned->metric.fill_(2.0);
   }
-  EXPECT_LT((plain->predict(plain->x) - learned->predict(plain->x)).abs().max().item<double>(), 1e-9);
+  EXPECT_LT((plain->predict(plain->x) - learned->predict(plain->x)).abs().max().item<double>(),
+            1e-9);
 }
 
 TEST(NadarayaWatson, TheMetricsGradientIsRight) {
   torch::manual_seed(4);
-  const torch::Tensor x = torch::randn({12, 3}, torch::kFloat64), y = torch::randn({12}, torch::kFloat64);
+  const torch::Tensor x = torch::randn({12, 3}, torch::kFloat64),
+                      y = torch::randn({12}, torch::kFloat64);
   for (const std::string kind : {"w", "diagonal", "full"}) {
     const auto model = model_of(x, y, "gaussian", 0.9, kind);
     const auto loss = [&] { return (model->without_self(torch::arange(12)) - y).square().mean(); };
@@ -139,17 +152,23 @@ TEST(NadarayaWatson, TheMetricsGradientIsRight) {
       flat[i] = before - step;
       const double below = loss().item<double>();
       flat[i] = before;
-      EXPECT_NEAR(gradient.view(-1)[i].item<double>(), (above - below) / (2 * step), 1e-6) << kind << " " << i;
+      EXPECT_NEAR(gradient.view(-1)[i].item<double>(), (above - below) / (2 * step), 1e-6)
+          << kind << " " << i;
     }
   }
 }
 
 TEST(NadarayaWatson, NearestNeighboursSetTheBandwidth) {
-  const auto model = model_of(torch::tensor({{0.0}, {1.0}, {3.0}, {7.0}}, torch::kFloat64), torch::tensor({1.0, 2.0, 3.0, 4.0}, torch::kFloat64), "box", 1.0);
+  const auto model = model_of(torch::tensor({{0.0}, {1.0}, {3.0}, {7.0}}, torch::kFloat64),
+                              torch::tensor({1.0, 2.0, 3.0, 4.0}, torch::kFloat64), "box", 1.0);
   model->neighbours.fill_(2);
-  EXPECT_DOUBLE_EQ(model->bandwidth_at(torch::tensor({{0.9}}, torch::kFloat64)).item<double>(), 0.9);
+  EXPECT_DOUBLE_EQ(model->bandwidth_at(torch::tensor({{0.9}}, torch::kFloat64)).item<double>(),
+                   0.9);
   // A training row does not count itself.
-  EXPECT_DOUBLE_EQ(model->bandwidth_at(torch::tensor({{3.0}}, torch::kFloat64), torch::tensor({int64_t{2}})).item<double>(), 3.0);
+  EXPECT_DOUBLE_EQ(
+      model->bandwidth_at(torch::tensor({{3.0}}, torch::kFloat64), torch::tensor({int64_t{2}}))
+          .item<double>(),
+      3.0);
 }
 
 class Figures : public test::Runs {};
@@ -169,14 +188,20 @@ TEST_F(Figures, MotorcycleWithOtherKernels) {
     double rmse, h;
   };
   for (const Row& row : {Row{"tricube", 24.3, 2.3}, Row{"epanechnikov", 24.5, 2.3}}) {
-    const Json metrics = train(row.kernel, {.system = "nadaraya-watson", .set = {std::string("kernel=") + row.kernel}}).at("metrics");
+    const Json metrics = train(row.kernel, {.system = "nadaraya-watson",
+                                            .set = {std::string("kernel=") + row.kernel}})
+                             .at("metrics");
     EXPECT_NEAR(metrics.at("loo_rmse").get<double>(), row.rmse, 0.06) << row.kernel;
     EXPECT_NEAR(metrics.at("bandwidth").get<double>(), row.h, 0.12) << row.kernel;
   }
-  // The box's error jumps wherever an observation enters or leaves: at the bandwidth itself, not at the end of a search.
-  const Json box = train("box", {.system = "nadaraya-watson", .set = {"kernel=box", "bandwidth=fixed", "h=2.4"}}).at("metrics");
+  // The box's error jumps wherever an observation enters or leaves: at the bandwidth itself, not at
+  // the end of a search.
+  const Json box =
+      train("box", {.system = "nadaraya-watson", .set = {"kernel=box", "bandwidth=fixed", "h=2.4"}})
+          .at("metrics");
   EXPECT_NEAR(box.at("loo_rmse").get<double>(), 25.2, 0.06);
-  const Json wide = train("wide", {.system = "nadaraya-watson", .set = {"bandwidth=fixed", "h=5"}}).at("metrics");
+  const Json wide =
+      train("wide", {.system = "nadaraya-watson", .set = {"bandwidth=fixed", "h=5"}}).at("metrics");
   EXPECT_NEAR(wide.at("loo_rmse").get<double>(), 34.3, 0.06);
 }
 
@@ -188,11 +213,17 @@ struct Oracle {
 TEST_F(Figures, TableOfTheRegressionData) {
   const std::string folder = data_folder("regression");
   if (folder.empty()) GTEST_SKIP() << "no regression data: set FOVEA_DATA";
-  for (const Oracle& row : {Oracle{"mcycle", "times", "accel", 0.9138, 595.936, 21.082}, Oracle{"faithful", "eruptions", "waiting", 0.2614, 32.2961, 5.5694},
-                            Oracle{"cps71", "age", "logwage", 1.8922, 0.316055, 0.53079}, Oracle{"ethanol", "E", "NOx", 0.0157, 0.105614, 0.26269},
-                            Oracle{"lidar", "range", "logratio", 15.129, 0.00662207, 0.077938}, Oracle{"geyser", "duration", "waiting", 0.2008, 111.071, 10.357}}) {
-    const Json metrics = train(row.file, {.system = "nadaraya-watson", .data = folder + "/" + row.file + ".csv",
-                                          .set = {std::string("x=") + row.x, std::string("y=") + row.y}}).at("metrics");
+  for (const Oracle& row : {Oracle{"mcycle", "times", "accel", 0.9138, 595.936, 21.082},
+                            Oracle{"faithful", "eruptions", "waiting", 0.2614, 32.2961, 5.5694},
+                            Oracle{"cps71", "age", "logwage", 1.8922, 0.316055, 0.53079},
+                            Oracle{"ethanol", "E", "NOx", 0.0157, 0.105614, 0.26269},
+                            Oracle{"lidar", "range", "logratio", 15.129, 0.00662207, 0.077938},
+                            Oracle{"geyser", "duration", "waiting", 0.2008, 111.071, 10.357}}) {
+    const Json metrics =
+        train(row.file, {.system = "nadaraya-watson",
+                         .data = folder + "/" + row.file + ".csv",
+                         .set = {std::string("x=") + row.x, std::string("y=") + row.y}})
+            .at("metrics");
     EXPECT_NEAR(metrics.at("loo_mse").get<double>() / row.loo_mse, 1, 1e-3) << row.file;
     EXPECT_NEAR(metrics.at("rmse").get<double>() / row.rmse, 1, 1e-3) << row.file;
     EXPECT_NEAR(metrics.at("bandwidth").get<double>() / row.h, 1, 1e-3) << row.file;
@@ -202,21 +233,27 @@ TEST_F(Figures, TableOfTheRegressionData) {
 TEST_F(Figures, ATableOfOnesOwn) {
   std::ofstream(base_ / "own.csv") << "height,age,name\n1,10,a\n2,12,b\n3,15,c\n4,20,d\n5,26,e\n";
   const std::string path = (base_ / "own.csv").string();
-  EXPECT_THROW(train("a", {.system = "nadaraya-watson", .data = path}), InvalidArgument);  // the last column is a name
+  EXPECT_THROW(train("a", {.system = "nadaraya-watson", .data = path}),
+               InvalidArgument);  // the last column is a name
   const Json report = train("b", {.system = "nadaraya-watson", .data = path, .set = {"y=age"}});
   EXPECT_EQ(report.at("items"), 5);
   check_every_verb("b", "height\n2.5\n");
   EXPECT_NO_THROW(evaluate((base_ / "b").string(), path, "test"));
-  const Json learned = train("c", {.system = "nadaraya-watson", .data = path, .set = {"y=age", "learn=w", "epochs=50"}});
-  EXPECT_LE(learned.at("metrics").at("loo_mse").get<double>(), learned.at("metrics").at("loo_mse_one_bandwidth").get<double>() * 1.001);
+  const Json learned = train(
+      "c", {.system = "nadaraya-watson", .data = path, .set = {"y=age", "learn=w", "epochs=50"}});
+  EXPECT_LE(learned.at("metrics").at("loo_mse").get<double>(),
+            learned.at("metrics").at("loo_mse_one_bandwidth").get<double>() * 1.001);
   std::ofstream(base_ / "one.csv") << "height,age\n1,10\n";
   try {
     train("e", {.system = "nadaraya-watson", .data = (base_ / "one.csv").string()});
     ADD_FAILURE() << "one row was enough";
   } catch (const InvalidArgument& error) {
-    EXPECT_NE(std::string(error.what()).find("one.csv: one row is left, expected at least 2"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("one.csv: one row is left, expected at least 2"),
+              std::string::npos)
+        << error.what();
   }
-  const Json nearest = train("d", {.system = "nadaraya-watson", .data = path, .set = {"y=age", "bandwidth=nearest"}});
+  const Json nearest = train(
+      "d", {.system = "nadaraya-watson", .data = path, .set = {"y=age", "bandwidth=nearest"}});
   EXPECT_GE(nearest.at("metrics").at("neighbours").get<double>(), 1);
 }
 
@@ -229,16 +266,22 @@ TEST_F(Figures, AColumnOfNoiseLosesItsWeight) {
     table << x << "," << random.uniform(0, 6) << "," << std::sin(x) + 0.1 * random.normal() << "\n";
   }
   table.close();
-  const Json metrics = train("learned", {.system = "nadaraya-watson", .data = (base_ / "noise.csv").string(),
-                                         .set = {"learn=diagonal", "epochs=150", "rate=0.1"}}).at("metrics");
-  EXPECT_LT(metrics.at("loo_mse").get<double>(), 0.7 * metrics.at("loo_mse_one_bandwidth").get<double>());
+  const Json metrics = train("learned", {.system = "nadaraya-watson",
+                                         .data = (base_ / "noise.csv").string(),
+                                         .set = {"learn=diagonal", "epochs=150", "rate=0.1"}})
+                           .at("metrics");
+  EXPECT_LT(metrics.at("loo_mse").get<double>(),
+            0.7 * metrics.at("loo_mse_one_bandwidth").get<double>());
 }
 
 TEST_F(Figures, SilvermansKernelWarns) {
   std::FILE* said = std::tmpfile();
   {
     fovea::train::Progress lines(fovea::train::Progress::Style::kLines, said);
-    systems::train({.system = "nadaraya-watson", .set = {"kernel=silverman", "bandwidth=fixed", "h=3"}, .out = base_ / "run"}, lines);
+    systems::train({.system = "nadaraya-watson",
+                    .set = {"kernel=silverman", "bandwidth=fixed", "h=3"},
+                    .out = base_ / "run"},
+                   lines);
   }
   std::rewind(said);
   std::string text(1000, '\0');

@@ -18,7 +18,8 @@ class Runs : public testing::Test {
  protected:
   void SetUp() override {
     base_ = std::filesystem::path(testing::TempDir()) /
-            ("fovea_runs_" + std::to_string(getpid()) + testing::UnitTest::GetInstance()->current_test_info()->name());
+            ("fovea_runs_" + std::to_string(getpid()) +
+             testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(base_);
     std::filesystem::create_directories(base_);
   }
@@ -30,7 +31,8 @@ class Runs : public testing::Test {
     return systems::train(request, silent);
   }
 
-  // The run opens again, gives the same figures, answers, and draws pictures that pass their own check.
+  // The run opens again, gives the same figures, answers, and draws pictures that pass their own
+  // check.
   void check_every_verb(const std::string& name, const std::string& input) const {
     EXPECT_NO_THROW(systems::evaluate(base_ / name, "", "test"));
     systems::Run run = systems::open(base_ / name);
@@ -42,7 +44,9 @@ class Runs : public testing::Test {
     EXPECT_FALSE(pictures.empty());
     for (const explain::Explanation& picture : pictures) {
       EXPECT_NO_THROW(explain::check(picture));
-      EXPECT_FALSE(picture.score.empty() || picture.normaliser.empty() || picture.structure.empty() || picture.scale.empty()) << picture.title;
+      EXPECT_FALSE(picture.score.empty() || picture.normaliser.empty() ||
+                   picture.structure.empty() || picture.scale.empty())
+          << picture.title;
     }
   }
 
@@ -50,7 +54,10 @@ class Runs : public testing::Test {
   static std::string data_folder(const std::string& name) {
     const char* given = std::getenv("FOVEA_DATA");
     const char* source = std::getenv("FOVEA_SOURCE_DIR");
-    const std::filesystem::path folder = (given ? std::filesystem::path(given) : std::filesystem::path(source ? source : ".") / "../shared/data") / name;
+    const std::filesystem::path folder =
+        (given ? std::filesystem::path(given)
+               : std::filesystem::path(source ? source : ".") / "../shared/data") /
+        name;
     return std::filesystem::is_directory(folder) ? folder.string() : "";
   }
 

@@ -19,8 +19,12 @@ namespace {
 using test::Runs;
 using torch::indexing::Slice;
 
-double gap(const torch::Tensor& a, const torch::Tensor& b) { return (a - b).abs().max().item<double>(); }
-data::Packed sets_of(const torch::Tensor& values, std::vector<int64_t> offsets) { return {values, torch::tensor(at::ArrayRef<int64_t>(offsets)).to(torch::kInt32)}; }
+double gap(const torch::Tensor& a, const torch::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
+data::Packed sets_of(const torch::Tensor& values, std::vector<int64_t> offsets) {
+  return {values, torch::tensor(at::ArrayRef<int64_t>(offsets)).to(torch::kInt32)};
+}
 
 // ---- S3 -----------------------------------------------------------------------------------------
 
@@ -29,10 +33,14 @@ TEST(DeepSets, TheEquivariantLayerIsItsFormula) {
   for (const std::string pool : {"max", "mean"}) {
     deep_sets::Equivariant layer(3, 4, pool);
     const auto p = layer.named_parameters();
-    const torch::Tensor x = torch::randn({6, 3}), out = layer.forward(x, torch::tensor({0, 2, 2, 6}, torch::kInt32));
+    const torch::Tensor x = torch::randn({6, 3}),
+                        out = layer.forward(x, torch::tensor({0, 2, 2, 6}, torch::kInt32));
     for (const auto& [from, to] : {std::pair(0, 2), std::pair(2, 6)}) {
-      const torch::Tensor part = x.index({Slice(from, to)}), pooled = pool == "max" ? std::get<0>(part.max(0)) : part.mean(0);
-      const torch::Tensor expected = torch::tanh(part.matmul(p["lambda.weight"].t()) + p["lambda.bias"] - pooled.matmul(p["gamma.weight"].t()));
+      const torch::Tensor part = x.index({Slice(from, to)}),
+                          pooled = pool == "max" ? std::get<0>(part.max(0)) : part.mean(0);
+      const torch::Tensor expected =
+          torch::tanh(part.matmul(p["lambda.weight"].t()) + p["lambda.bias"] -
+                      pooled.matmul(p["gamma.weight"].t()));
       EXPECT_LT(gap(out.index({Slice(from, to)}), expected), 1e-6) << pool;
     }
   }
@@ -45,23 +53,36 @@ TEST(DeepSets, ShufflingChangesNothing) {
   deep_sets::CloudClassifier clouds(16, 8, "max", 0.5);
   clouds.eval();
   const torch::Tensor points = torch::randn({5, 3});
-  EXPECT_LT(gap(clouds.forward(sets_of(points, {0, 5})), clouds.forward(sets_of(points.index_select(0, order), {0, 5}))), 1e-5);
+  EXPECT_LT(gap(clouds.forward(sets_of(points, {0, 5})),
+                clouds.forward(sets_of(points.index_select(0, order), {0, 5}))),
+            1e-5);
   deep_sets::Equivariant layer(3, 4, "mean");
   const torch::Tensor offsets = torch::tensor({0, 5}, torch::kInt32);
-  EXPECT_LT(gap(layer.forward(points, offsets).index_select(0, order), layer.forward(points.index_select(0, order), offsets)), 1e-6);
+  EXPECT_LT(gap(layer.forward(points, offsets).index_select(0, order),
+                layer.forward(points.index_select(0, order), offsets)),
+            1e-6);
   deep_sets::DigitSum sum({.filters = 2, .width = 4});
   sum.eval();
-  const torch::Tensor phi = sum.features(torch::randn({5, 784})), shuffled = phi.index_select(0, order);
+  const torch::Tensor phi = sum.features(torch::randn({5, 784})),
+                      shuffled = phi.index_select(0, order);
   EXPECT_LT(gap(sum.sums(phi, offsets), sum.sums(shuffled, offsets)), 1e-5);
-  EXPECT_GT(gap(sum.gru_sums(phi, offsets), sum.gru_sums(shuffled, offsets)), 1e-6) << "the GRU should feel the order";
+  EXPECT_GT(gap(sum.gru_sums(phi, offsets), sum.gru_sums(shuffled, offsets)), 1e-6)
+      << "the GRU should feel the order";
 }
 
 TEST(DeepSets, SumsAreTakenInDouble) {
   std::vector<float> values(3000);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = i % 3 == 0 ? 1e7f : i % 3 == 1 ? -1e7f : 0.01f;
-  const torch::Tensor x = torch::tensor(at::ArrayRef<float>(values)).unsqueeze(1), offsets = torch::tensor({0, 3000}, torch::kInt32);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = i % 3 == 0 ? 1e7f : i % 3 == 1 ? -1e7f : 0.01f;
+  const torch::Tensor x = torch::tensor(at::ArrayRef<float>(values)).unsqueeze(1),
+                      offsets = torch::tensor({0, 3000}, torch::kInt32);
   EXPECT_NEAR(deep_sets::sum_of(x, offsets)[0][0].item<double>(), 10, 1e-3);
-  EXPECT_EQ(deep_sets::sum_of(x.slice(0, 0, 0), torch::tensor({0, 0}, torch::kInt32)).abs().sum().item<double>(), 0) << "the empty set";
+  EXPECT_EQ(deep_sets::sum_of(x.slice(0, 0, 0), torch::tensor({0, 0}, torch::kInt32))
+                .abs()
+                .sum()
+                .item<double>(),
+            0)
+      << "the empty set";
 }
 
 TEST(DeepSets, RepeatsAreKeptAndPartsAddUp) {
@@ -69,7 +90,8 @@ TEST(DeepSets, RepeatsAreKeptAndPartsAddUp) {
   deep_sets::DigitSum model({.filters = 2, .width = 4});
   model.eval();
   const torch::Tensor one = model.features(torch::randn({1, 784})), thrice = one.expand({3, 4});
-  EXPECT_NEAR(model.sums(thrice, torch::tensor({0, 3}, torch::kInt32))[0].item<double>(), 3 * model.contributions(one)[0].item<double>(), 1e-4);
+  EXPECT_NEAR(model.sums(thrice, torch::tensor({0, 3}, torch::kInt32))[0].item<double>(),
+              3 * model.contributions(one)[0].item<double>(), 1e-4);
 }
 
 TEST(DeepSets, APaddedStepOfTheGruIsNeverRead) {
@@ -77,7 +99,9 @@ TEST(DeepSets, APaddedStepOfTheGruIsNeverRead) {
   deep_sets::DigitSum model({.filters = 2, .width = 4});
   const torch::Tensor phi = torch::randn({9, 4});
   const torch::Tensor together = model.gru_sums(phi, torch::tensor({0, 2, 9}, torch::kInt32));
-  EXPECT_LT(gap(together[0], model.gru_sums(phi.slice(0, 0, 2), torch::tensor({0, 2}, torch::kInt32))[0]), 1e-6);
+  EXPECT_LT(
+      gap(together[0], model.gru_sums(phi.slice(0, 0, 2), torch::tensor({0, 2}, torch::kInt32))[0]),
+      1e-6);
 }
 
 TEST(Solids, AreStandardisedAndAConstantCloudIsGuarded) {
@@ -96,12 +120,15 @@ TEST(Solids, AreStandardisedAndAConstantCloudIsGuarded) {
 
 TEST(SetOutlier, TheHingeIsFlatWhereSatisfiedAndTheTargetIsNoRival) {
   const torch::Tensor scores = torch::tensor({{3.0, 2.0, 1.0, 9.0}}).requires_grad_();
-  const torch::Tensor excluded = torch::tensor({{false, false, false, true}});  // a member: no candidate
-  const torch::Tensor loss = set_outlier::margin_loss(scores, torch::tensor({int64_t{0}}), excluded, 3, 1.0);
+  const torch::Tensor excluded =
+      torch::tensor({{false, false, false, true}});  // a member: no candidate
+  const torch::Tensor loss =
+      set_outlier::margin_loss(scores, torch::tensor({int64_t{0}}), excluded, 3, 1.0);
   EXPECT_EQ(loss.item<double>(), 0);  // rivals at 2 (exactly one below) and 1
   loss.backward();
   EXPECT_EQ(scores.grad().abs().sum().item<double>(), 0);
-  const torch::Tensor close = set_outlier::margin_loss(scores.detach(), torch::tensor({int64_t{1}}), excluded, 1, 1.0);
+  const torch::Tensor close =
+      set_outlier::margin_loss(scores.detach(), torch::tensor({int64_t{1}}), excluded, 1, 1.0);
   EXPECT_NEAR(close.item<double>(), 2, 1e-6);  // 3 − 2 + 1
 }
 
@@ -113,7 +140,8 @@ TEST(SetOutlier, GainsAreDifferencesOfTheSetFunction) {
   const double before = model.value(set, torch::tensor({0, 2}, torch::kInt32))[0].item<double>();
   for (int64_t x = 0; x < 6; ++x) {
     const torch::Tensor with = torch::cat({set, torch::tensor({x})});
-    EXPECT_NEAR(model.value(with, torch::tensor({0, 3}, torch::kInt32))[0].item<double>() - before, gains[x].item<double>(), 1e-5);
+    EXPECT_NEAR(model.value(with, torch::tensor({0, 3}, torch::kInt32))[0].item<double>() - before,
+                gains[x].item<double>(), 1e-5);
   }
 }
 
@@ -130,7 +158,8 @@ TEST(SetOutlier, SharesMoveWithTheMembersAndSumToOne) {
 }
 
 TEST(ItemSets, ReadsTheLastFieldAndCountsAThingOnce) {
-  EXPECT_EQ(data::things_of_line("7\tgreek\tsalt|oil|salt||"), (std::vector<std::string>{"oil", "salt"}));
+  EXPECT_EQ(data::things_of_line("7\tgreek\tsalt|oil|salt||"),
+            (std::vector<std::string>{"oil", "salt"}));
   EXPECT_TRUE(data::things_of_line("").empty());
 }
 
@@ -147,15 +176,19 @@ class Sets : public Runs {
       image.version = PNG_IMAGE_VERSION;
       image.width = image.height = 28;
       image.format = PNG_FORMAT_GRAY;
-      EXPECT_TRUE(png_image_write_to_file(&image, (base_ / "set" / (std::to_string(i) + ".png")).c_str(), 0,
-                                          digits.pixels.data() + (10 * static_cast<int64_t>(i) + kinds[i]) * 784, 0, nullptr));
+      EXPECT_TRUE(png_image_write_to_file(
+          &image, (base_ / "set" / (std::to_string(i) + ".png")).c_str(), 0,
+          digits.pixels.data() + (10 * static_cast<int64_t>(i) + kinds[i]) * 784, 0, nullptr));
     }
     return (base_ / "set").string();
   }
 };
 
 TEST_F(Sets, DigitSumsGoOnWhereAGruStops) {
-  const Json report = train("run", {.system = "deep-sets", .set = {"epochs=2", "sets=2500", "batch=8", "filters=6", "width=16", "rate=0.003"}, .threads = 1});
+  const Json report = train(
+      "run", {.system = "deep-sets",
+              .set = {"epochs=2", "sets=2500", "batch=8", "filters=6", "width=16", "rate=0.003"},
+              .threads = 1});
   const Json& metrics = report.at("metrics");
   EXPECT_GE(metrics.at("exact_1").get<double>(), 0.4);
   EXPECT_GT(metrics.at("exact_50").get<double>(), metrics.at("gru_exact_50").get<double>());
@@ -163,7 +196,10 @@ TEST_F(Sets, DigitSumsGoOnWhereAGruStops) {
 }
 
 TEST_F(Sets, SolidsAreToldApart) {
-  const Json report = train("run", {.system = "deep-sets", .set = {"task=solids", "epochs=2", "cloud_width=32", "pool=mean", "rate=0.005"}, .threads = 1});
+  const Json report =
+      train("run", {.system = "deep-sets",
+                    .set = {"task=solids", "epochs=2", "cloud_width=32", "pool=mean", "rate=0.005"},
+                    .threads = 1});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.5);
   std::string csv = "bag,x,y,z\n";
   for (int i = 0; i < 50; ++i) csv += "a," + std::to_string(i) + ",0,1\n";
@@ -171,16 +207,23 @@ TEST_F(Sets, SolidsAreToldApart) {
 }
 
 TEST_F(Sets, TheOddDigitIsFound) {
-  const Json report = train("run", {.system = "set-outlier", .set = {"epochs=3", "sets=1000", "filters=6", "rate=0.002"}, .threads = 1});
+  const Json report = train("run", {.system = "set-outlier",
+                                    .set = {"epochs=3", "sets=1000", "filters=6", "rate=0.002"},
+                                    .threads = 1});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.5);  // chance: one in eight
   check_every_verb("run", pictures({4, 4, 4, 7, 4}) + "\n");
 }
 
 TEST_F(Sets, MissingThingsAreRanked) {
   for (const std::string loss : {"margin", "softmax"}) {
-    const Json report = train(loss, {.system = "set-outlier", .set = {"task=expansion", "epochs=6", "rate=0.01", "loss=" + loss}, .threads = 1});
+    const Json report =
+        train(loss, {.system = "set-outlier",
+                     .set = {"task=expansion", "epochs=6", "rate=0.01", "loss=" + loss},
+                     .threads = 1});
     const Json& metrics = report.at("metrics");
-    EXPECT_GE(metrics.at("recall_10").get<double>(), 5 * metrics.at("popularity_recall_10").get<double>() * 0.5) << loss;
+    EXPECT_GE(metrics.at("recall_10").get<double>(),
+              5 * metrics.at("popularity_recall_10").get<double>() * 0.5)
+        << loss;
     EXPECT_GE(metrics.at("recall_10").get<double>(), 0.6) << loss;
   }
   check_every_verb("margin", "t1w0|t1w3|t1w5\n");
@@ -188,7 +231,8 @@ TEST_F(Sets, MissingThingsAreRanked) {
   std::istringstream lines("t1w0|t1w3|t1w5\n");
   std::ostringstream answers;
   systems::predict(run, {lines, "input"}, answers);
-  for (const char* member : {"t1w0\t", "t1w3\t", "t1w5\t"}) EXPECT_EQ(answers.str().find(member), std::string::npos) << "a member is no candidate";
+  for (const char* member : {"t1w0\t", "t1w3\t", "t1w5\t"})
+    EXPECT_EQ(answers.str().find(member), std::string::npos) << "a member is no candidate";
 }
 
 }  // namespace

@@ -31,7 +31,9 @@ TEST(Pooling, EqualsPlainLoopsAndEmptyBagsGiveZero) {
     const torch::Tensor out = pooling::pool(how, x, offsets);
     for (const auto& [bag, from, to] : {std::tuple(0, 0, 3), std::tuple(2, 3, 7)}) {
       const torch::Tensor part = values.index({Slice(from, to)});
-      const torch::Tensor expected = how == "sum" ? part.sum(0) : how == "mean" ? part.mean(0) : std::get<0>(part.max(0));
+      const torch::Tensor expected = how == "sum"    ? part.sum(0)
+                                     : how == "mean" ? part.mean(0)
+                                                     : std::get<0>(part.max(0));
       EXPECT_LT((out[bag] - expected).abs().max().item<double>(), 1e-12) << how;
     }
     EXPECT_EQ(out[1].abs().sum().item<double>(), 0) << how;
@@ -52,13 +54,20 @@ TEST_F(Teaching, PoolingAnswersTheQuestionItFits) {
   struct Row {
     const char *question, *fits, *fails;
   };
-  for (const Row& row : {Row{"many", "sum", "mean"}, Row{"right", "mean", "max"}, Row{"far", "max", ""}}) {
+  for (const Row& row :
+       {Row{"many", "sum", "mean"}, Row{"right", "mean", "max"}, Row{"far", "max", ""}}) {
     const std::string question = std::string("question=") + row.question;
-    const Json good = train(std::string("good-") + row.question, {.system = "pooling", .set = {question, std::string("pool=") + row.fits}});
+    const Json good =
+        train(std::string("good-") + row.question,
+              {.system = "pooling", .set = {question, std::string("pool=") + row.fits}});
     EXPECT_GE(good.at("metrics").at("accuracy").get<double>(), 0.97) << row.question;
     if (*row.fails) {
-      const Json bad = train(std::string("bad-") + row.question, {.system = "pooling", .set = {question, std::string("pool=") + row.fails}});
-      EXPECT_LT(bad.at("metrics").at("accuracy").get<double>(), good.at("metrics").at("accuracy").get<double>() - 0.02) << row.question;
+      const Json bad =
+          train(std::string("bad-") + row.question,
+                {.system = "pooling", .set = {question, std::string("pool=") + row.fails}});
+      EXPECT_LT(bad.at("metrics").at("accuracy").get<double>(),
+                good.at("metrics").at("accuracy").get<double>() - 0.02)
+          << row.question;
     }
   }
   check_every_verb("good-many", "bag,f0,f1\na,1,2\na,0,1\n");
@@ -71,7 +80,9 @@ TEST_F(Teaching, PoolingOnBagsOfOnesOwn) {
   for (int bag = 0; bag < 200; ++bag) {
     const int label = bag % 2;
     // Far from mean 0 and deviation 1: a model that meets them unscaled is lost.
-    for (int row = 0; row < 5; ++row) table << bag << "," << label << "," << 5000 + 300 * (label + 0.3 * random.normal()) << "," << 7 + 0.01 * random.normal() << "\n";
+    for (int row = 0; row < 5; ++row)
+      table << bag << "," << label << "," << 5000 + 300 * (label + 0.3 * random.normal()) << ","
+            << 7 + 0.01 * random.normal() << "\n";
   }
   const std::string path = (base_ / "bags.csv").string();
   std::ofstream(path) << table.str();
@@ -98,7 +109,9 @@ TEST_F(Teaching, PoolingOnBagsOfOnesOwn) {
     systems::evaluate(base_ / "own", narrow, "test");
     ADD_FAILURE() << "one feature was enough";
   } catch (const InvalidArgument& error) {
-    EXPECT_NE(std::string(error.what()).find("narrow.csv:1: 1 features, expected 2"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("narrow.csv:1: 1 features, expected 2"),
+              std::string::npos)
+        << error.what();
   }
 }
 
@@ -124,7 +137,8 @@ TEST_F(Teaching, AnyScoreAndNormaliserLooksUpTheRightPair) {
     EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.95) << score;
   }
   for (const std::string normaliser : {"sparsemax", "entmax", "top_k"}) {
-    const Json report = train("normaliser-" + normaliser, {.system = "general", .set = {"normaliser=" + normaliser}});
+    const Json report = train("normaliser-" + normaliser,
+                              {.system = "general", .set = {"normaliser=" + normaliser}});
     EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.95) << normaliser;
   }
   check_every_verb("score-dot", "1 2 3 4 5 6 7 8\n");
@@ -134,19 +148,22 @@ TEST_F(Teaching, AnyScoreAndNormaliserLooksUpTheRightPair) {
 
 TEST(GradientMasking, FormulasAreExact) {
   torch::manual_seed(2);
-  const torch::Tensor x = torch::randn({2, 4}, torch::kFloat64), g = torch::randn({4}, torch::kFloat64);
+  const torch::Tensor x = torch::randn({2, 4}, torch::kFloat64),
+                      g = torch::randn({4}, torch::kFloat64);
   for (const double gap : {-3.0, 0.0, 0.7, 9.0}) {
     const torch::Tensor e = torch::tensor({gap, 0.0}, torch::kFloat64);
     const auto got = gradient_masking::gradients(x, e, g);
     EXPECT_LT((got.x - got.x_formula).abs().max().item<double>(), 1e-14);
     EXPECT_LT((got.e - got.e_formula).abs().max().item<double>(), 1e-14);
     const double a = 1 / (1 + std::exp(-gap));
-    EXPECT_NEAR(std::abs(got.e[0].item<double>()), a * (1 - a) * std::abs((x[0] - x[1]).dot(g).item<double>()), 1e-14);
+    EXPECT_NEAR(std::abs(got.e[0].item<double>()),
+                a * (1 - a) * std::abs((x[0] - x[1]).dot(g).item<double>()), 1e-14);
   }
 }
 
 TEST(GradientMasking, ASaturatedSoftmaxFreezesBothScoresAndTheUnusedInput) {
-  const torch::Tensor x = torch::randn({2, 4}, torch::kFloat64), g = torch::ones({4}, torch::kFloat64);
+  const torch::Tensor x = torch::randn({2, 4}, torch::kFloat64),
+                      g = torch::ones({4}, torch::kFloat64);
   const auto got = gradient_masking::gradients(x, torch::tensor({800.0, 0.0}, torch::kFloat64), g);
   EXPECT_EQ(got.x[1].abs().sum().item<double>(), 0);
   EXPECT_EQ(got.e.abs().sum().item<double>(), 0);
@@ -155,13 +172,16 @@ TEST(GradientMasking, ASaturatedSoftmaxFreezesBothScoresAndTheUnusedInput) {
 
 TEST_F(Teaching, WhatIsNeverAttendedToNeverMoves) {
   for (const std::string optimiser : {"sgd", "adam"}) {
-    const Json metrics = train(optimiser, {.system = "gradient-masking", .set = {"optimiser=" + optimiser}}).at("metrics");
+    const Json metrics =
+        train(optimiser, {.system = "gradient-masking", .set = {"optimiser=" + optimiser}})
+            .at("metrics");
     EXPECT_EQ(metrics.at("moved_unattended").get<double>(), 0) << optimiser;
     EXPECT_GT(metrics.at("moved_attended").get<double>(), 0.1) << optimiser;
     EXPECT_LT(metrics.at("identity_error").get<double>(), 1e-12);
   }
   // Weight decay moves even what is masked, as the page explains.
-  const Json decayed = train("decay", {.system = "gradient-masking", .set = {"weight_decay=0.01"}}).at("metrics");
+  const Json decayed =
+      train("decay", {.system = "gradient-masking", .set = {"weight_decay=0.01"}}).at("metrics");
   EXPECT_GT(decayed.at("moved_unattended").get<double>(), 0);
   check_every_verb("sgd", "0\n3\n");
 }
@@ -172,7 +192,8 @@ TEST(ScaledDotProduct, TheWorkedExample) {
   // d_k = 64, q·k = 112 and 96.
   for (const auto type : {torch::kFloat32, torch::kFloat64}) {
     const torch::Tensor query = torch::ones({64}, type);
-    const torch::Tensor keys = torch::stack({torch::full({64}, 112.0 / 64, type), torch::full({64}, 96.0 / 64, type)});
+    const torch::Tensor keys =
+        torch::stack({torch::full({64}, 112.0 / 64, type), torch::full({64}, 96.0 / 64, type)});
     const auto steps = scaled_dot_product::six_steps(query, keys, torch::eye(2, type));
     EXPECT_NEAR(steps.scores[0].item<double>(), 112, 1e-4);
     EXPECT_NEAR(steps.scores[1].item<double>(), 96, 1e-4);
@@ -184,8 +205,10 @@ TEST(ScaledDotProduct, TheWorkedExample) {
   }
   // Without the scale nothing is left for the second: 1 - 1.1e-7.
   const torch::Tensor query = torch::ones({64}, torch::kFloat64);
-  const torch::Tensor keys = torch::stack({torch::full({64}, 112.0 / 64, torch::kFloat64), torch::full({64}, 96.0 / 64, torch::kFloat64)});
-  const auto unscaled = scaled_dot_product::six_steps(query * 8, keys, torch::eye(2, torch::kFloat64));
+  const torch::Tensor keys = torch::stack({torch::full({64}, 112.0 / 64, torch::kFloat64),
+                                           torch::full({64}, 96.0 / 64, torch::kFloat64)});
+  const auto unscaled =
+      scaled_dot_product::six_steps(query * 8, keys, torch::eye(2, torch::kFloat64));
   EXPECT_NEAR(1 - unscaled.weights[0].item<double>(), 1.125e-7, 1e-9);
 }
 
@@ -203,11 +226,13 @@ TEST(Cost, FormulasAtAThousand) {
   EXPECT_EQ(cost::lstm_operations(1000, 1000), 16e9);
   EXPECT_EQ(cost::convolution_operations(1000, 1000, 3), 6e9);
   EXPECT_EQ(cost::attention_operations(1000, 1000) + cost::projection_operations(1000, 1000), 12e9);
-  EXPECT_EQ(cost::attention_operations(cost::predicted_crossing(64), 64), cost::lstm_operations(cost::predicted_crossing(64), 64));
+  EXPECT_EQ(cost::attention_operations(cost::predicted_crossing(64), 64),
+            cost::lstm_operations(cost::predicted_crossing(64), 64));
 }
 
 TEST_F(Teaching, CostIsMeasured) {
-  const Json report = train("cost", {.system = "cost", .set = {"smallest=64", "largest=1024", "d=16", "seconds=0.02"}});
+  const Json report = train(
+      "cost", {.system = "cost", .set = {"smallest=64", "largest=1024", "d=16", "seconds=0.02"}});
   EXPECT_EQ(report.at("metrics").at("predicted_crossing").get<double>(), 64);
   EXPECT_GT(report.at("metrics").at("attention_gflops").get<double>(), 0);
   check_every_verb("cost", "1000 1000\n");

@@ -1,4 +1,5 @@
-// Trains the example system into the folder named, going on with what is there; saves before every step.
+// Trains the example system into the folder named, going on with what is there; saves before every
+// step.
 #include <cstdio>
 #include <exception>
 
@@ -8,7 +9,11 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   try {
     fovea::train::Progress silent(fovea::train::Progress::Style::kSilent);
-    fovea::systems::train({.system = "marked-item", .set = {"epochs=4", "batch=64"}, .threads = 1, .out = argv[1], .resume = true,
+    fovea::systems::train({.system = "marked-item",
+                           .set = {"epochs=4", "batch=64"},
+                           .threads = 1,
+                           .out = argv[1],
+                           .resume = true,
                            .save_every_seconds = 0},
                           silent);
     return 0;

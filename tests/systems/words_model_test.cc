@@ -1,4 +1,5 @@
-// The models of text: what their entries in systems.md say must hold, and packing that changes nothing.
+// The models of text: what their entries in systems.md say must hold, and packing that changes
+// nothing.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -31,10 +32,13 @@ Batch batch_of(const std::vector<Document>& documents, std::vector<int64_t> aspe
     bounds.push_back(static_cast<int32_t>(sentences.size()) - 1);
   }
   aspects.resize(documents.size(), 0);
-  return {torch::tensor(words, torch::kLong), torch::tensor(sentences, torch::kInt), torch::tensor(bounds, torch::kInt), torch::tensor(aspects, torch::kLong)};
+  return {torch::tensor(words, torch::kLong), torch::tensor(sentences, torch::kInt),
+          torch::tensor(bounds, torch::kInt), torch::tensor(aspects, torch::kLong)};
 }
 
-double difference(const torch::Tensor& a, const torch::Tensor& b) { return a.numel() == 0 ? 0 : (a - b).abs().max().item<double>(); }
+double difference(const torch::Tensor& a, const torch::Tensor& b) {
+  return a.numel() == 0 ? 0 : (a - b).abs().max().item<double>();
+}
 
 struct Maker {
   std::string name;
@@ -48,21 +52,46 @@ std::vector<Maker> models() {
     return std::make_shared<FixedAttentionModel>(config);
   };
   return {
-      {"word_sum", false, [] { return std::make_shared<WordSumModel>(WordSumModel::Config{.embedding = kWords}); }},
-      {"word_mean", false, [] { return std::make_shared<WordSumModel>(WordSumModel::Config{.embedding = kWords, .classes = 3, .pooling = Uniform{}}); }},
+      {"word_sum", false,
+       [] { return std::make_shared<WordSumModel>(WordSumModel::Config{.embedding = kWords}); }},
+      {"word_mean", false,
+       [] {
+         return std::make_shared<WordSumModel>(
+             WordSumModel::Config{.embedding = kWords, .classes = 3, .pooling = Uniform{}});
+       }},
       {"fixed_dot", false, [=] { return fixed({.queries = 3}); }},
-      {"fixed_mlp_sparsemax", false, [=] { return fixed({.queries = 2, .score = FixedScore::kMlp, .hidden = 5, .normaliser = Sparsemax{}}); }},
+      {"fixed_mlp_sparsemax", false,
+       [=] {
+         return fixed(
+             {.queries = 2, .score = FixedScore::kMlp, .hidden = 5, .normaliser = Sparsemax{}});
+       }},
       {"fixed_none", false, [=] { return fixed({.queries = 2, .normaliser = Unnormalised{}}); }},
       {"fixed_context", true, [=] { return fixed({.queries = 2, .context_heads = 2}); }},
-      {"atae", true, [] { return std::make_shared<DocumentAttentionModel>(DocumentAttentionModel::Config{.embedding = kWords, .aspects = 8, .aspect_width = 4, .width = 5}); }},
-      {"at_sum", true,
+      {"atae", true,
        [] {
          return std::make_shared<DocumentAttentionModel>(DocumentAttentionModel::Config{
-             .embedding = kWords, .aspects = 8, .aspect_width = 4, .width = 5, .use = AspectUse::kAt, .score = AspectScore::kSum});
+             .embedding = kWords, .aspects = 8, .aspect_width = 4, .width = 5});
        }},
-      {"hierarchical", true, [] { return std::make_shared<HierarchicalModel>(HierarchicalModel::Config{.embedding = kWords, .width = 4, .context = 5}); }},
+      {"at_sum", true,
+       [] {
+         return std::make_shared<DocumentAttentionModel>(
+             DocumentAttentionModel::Config{.embedding = kWords,
+                                            .aspects = 8,
+                                            .aspect_width = 4,
+                                            .width = 5,
+                                            .use = AspectUse::kAt,
+                                            .score = AspectScore::kSum});
+       }},
+      {"hierarchical", true,
+       [] {
+         return std::make_shared<HierarchicalModel>(
+             HierarchicalModel::Config{.embedding = kWords, .width = 4, .context = 5});
+       }},
       {"hierarchical_entmax", true,
-       [] { return std::make_shared<HierarchicalModel>(HierarchicalModel::Config{.embedding = kWords, .width = 4, .context = 5, .normaliser = Entmax{}}); }},
+       [] {
+         return std::make_shared<HierarchicalModel>(HierarchicalModel::Config{
+             .embedding = kWords, .width = 4, .context = 5, .normaliser = Entmax{}});
+       }},
   };
 }
 
@@ -88,12 +117,15 @@ TEST_P(Models, NeighboursChangeNothing) {
     model_->zero_grad();
     (logits * logits).sum().backward();
     std::vector<torch::Tensor> out;
-    for (const auto& p : model_->parameters()) out.push_back(p.grad().defined() ? p.grad().clone() : torch::zeros_like(p));
+    for (const auto& p : model_->parameters())
+      out.push_back(p.grad().defined() ? p.grad().clone() : torch::zeros_like(p));
     return out;
   };
-  const auto inside = gradients(model_->logits(batch_of({a_, b_, empty_}, {4, 5, 0})).slice(0, 1, 2));
+  const auto inside =
+      gradients(model_->logits(batch_of({a_, b_, empty_}, {4, 5, 0})).slice(0, 1, 2));
   const auto outside = gradients(model_->logits(batch_of({b_}, {5})));
-  for (size_t i = 0; i < inside.size(); ++i) EXPECT_LT(difference(inside[i], outside[i]), 1e-5) << i;
+  for (size_t i = 0; i < inside.size(); ++i)
+    EXPECT_LT(difference(inside[i], outside[i]), 1e-5) << i;
 }
 
 TEST_P(Models, EmptyAndUnknownDocumentsHaveFiniteAnswers) {
@@ -106,9 +138,12 @@ TEST_P(Models, EmptyAndUnknownDocumentsHaveFiniteAnswers) {
 
 // R6.
 TEST_P(Models, OrderMattersOnlyToThoseWhoReadIt) {
-  const double moved = difference(model_->logits(batch_of({{{4, 5, 6, 7}}})), model_->logits(batch_of({{{7, 5, 4, 6}}})));
-  if (models()[GetParam()].ordered) EXPECT_GT(moved, 1e-4);
-  else EXPECT_LT(moved, kTolerance);
+  const double moved = difference(model_->logits(batch_of({{{4, 5, 6, 7}}})),
+                                  model_->logits(batch_of({{{7, 5, 4, 6}}})));
+  if (models()[GetParam()].ordered)
+    EXPECT_GT(moved, 1e-4);
+  else
+    EXPECT_LT(moved, kTolerance);
 }
 
 TEST_P(Models, PadAndUnknownNeverMove) {
@@ -123,9 +158,11 @@ TEST_P(Models, PadAndUnknownNeverMove) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Models, testing::Range<size_t>(0, models().size()), [](const auto& info) { return models()[info.param].name; });
+INSTANTIATE_TEST_SUITE_P(All, Models, testing::Range<size_t>(0, models().size()),
+                         [](const auto& info) { return models()[info.param].name; });
 
-// ---- S7 ------------------------------------------------------------------------------------------
+// ---- S7
+// ------------------------------------------------------------------------------------------
 
 TEST(WordSum, TheAnswerIsTheSumOfPolarities) {
   torch::manual_seed(1);
@@ -133,23 +170,30 @@ TEST(WordSum, TheAnswerIsTheSumOfPolarities) {
   model.eval();
   const auto answer = model.answer(batch_of({{{4, 9, 1, 9, 0}}, {{}}}), Want::kLook);
   const torch::Tensor polarity = model.polarity(model.embedding->weight).squeeze(1);
-  EXPECT_NEAR((answer.logits[0][1] - answer.logits[0][0]).item<double>(), (polarity[4] + 2 * polarity[9] + model.bias[0]).item<double>(), 1e-5);
-  EXPECT_EQ(answer.logits[1][1].item<float>(), model.bias[0].item<float>()) << "an empty sentence: the bias only";
+  EXPECT_NEAR((answer.logits[0][1] - answer.logits[0][0]).item<double>(),
+              (polarity[4] + 2 * polarity[9] + model.bias[0]).item<double>(), 1e-5);
+  EXPECT_EQ(answer.logits[1][1].item<float>(), model.bias[0].item<float>())
+      << "an empty sentence: the bias only";
   EXPECT_EQ(answer.look.words[0][2].item<float>(), 0) << "UNK";
   EXPECT_EQ(answer.look.words[0][4].item<float>(), 0) << "PAD";
 }
 
-// ---- S8 ------------------------------------------------------------------------------------------
+// ---- S8
+// ------------------------------------------------------------------------------------------
 
 TEST(FixedAttention, ScoresDependOnTheWordAlone) {
   for (const FixedScore score : {FixedScore::kDot, FixedScore::kMlp}) {
     torch::manual_seed(1);
     FixedAttentionModel model({.embedding = kWords, .queries = 2, .score = score});
     model.eval();
-    const auto of = [&](const Sentence& words) { return model.scores(model.embedding->forward(torch::tensor(words, torch::kLong))); };
+    const auto of = [&](const Sentence& words) {
+      return model.scores(model.embedding->forward(torch::tensor(words, torch::kLong)));
+    };
     EXPECT_LT(difference(of({4, 5, 6}).select(1, 0), of({4, 9, 11, 12, 5}).select(1, 0)), 1e-7);
     // Before softmax only: the weights do change.
-    const auto weight = [&](const Sentence& words) { return model.answer(batch_of({{words}}), Want::kLook).look.words.select(1, 0); };
+    const auto weight = [&](const Sentence& words) {
+      return model.answer(batch_of({{words}}), Want::kLook).look.words.select(1, 0);
+    };
     EXPECT_GT(difference(weight({4, 5, 6}), weight({4, 9, 11, 12, 5})), 1e-3);
   }
 }
@@ -165,35 +209,42 @@ TEST(FixedAttention, ThetaZeroIsMeanPooling) {  // §5, 2
   EXPECT_LT(difference(answer.look.words, torch::full({1, 5}, 0.2)), 1e-7);
   const torch::Tensor mean = model.embedding->weight.slice(0, 4, 9).mean(0);
   const auto out = model.named_parameters();
-  EXPECT_LT(difference(answer.logits[0], out["output.weight"].matmul(mean) + out["output.bias"]), kTolerance);
+  EXPECT_LT(difference(answer.logits[0], out["output.weight"].matmul(mean) + out["output.bias"]),
+            kTolerance);
 }
 
 TEST(FixedAttention, QueriesBeginApartAndAreNormalisedEachOnItsOwn) {
   torch::manual_seed(1);
   FixedAttentionModel model({.embedding = kWords, .queries = 4});
-  const torch::Tensor looked = model.answer(batch_of({{{4, 5, 6}}, {{7, 8}}}), Want::kLook).look.words;
+  const torch::Tensor looked =
+      model.answer(batch_of({{{4, 5, 6}}, {{7, 8}}}), Want::kLook).look.words;
   ASSERT_EQ(looked.sizes(), (std::vector<int64_t>{4, 5}));
   EXPECT_LT(difference(looked.slice(1, 0, 3).sum(1), torch::ones({4})), 1e-6);
   EXPECT_LT(difference(looked.slice(1, 3).sum(1), torch::ones({4})), 1e-6);
   for (int64_t r = 1; r < 4; ++r) EXPECT_GT(difference(model.theta[0], model.theta[r]), 1e-3);
 }
 
-// ---- encoders ------------------------------------------------------------------------------------
+// ---- encoders
+// ------------------------------------------------------------------------------------
 
 TEST(Walk, EqualsThePaddedEncoderOnEveryRealWord) {
   for (const nn::Cell cell : {nn::Cell::kGru, nn::Cell::kLstm}) {
     torch::manual_seed(2);
     nn::Recurrent encoder(nn::RecurrentOptions{.cell = cell, .input = 3, .width = 4});
     const std::vector<int64_t> lengths = {2, 5, 1, 5};
-    const torch::Tensor x = torch::randn({13, 3}), offsets = torch::tensor({0, 2, 2, 7, 8, 13}, torch::kInt);  // the second is empty
+    const torch::Tensor x = torch::randn({13, 3}),
+                        offsets =
+                            torch::tensor({0, 2, 2, 7, 8, 13}, torch::kInt);  // the second is empty
     const text::Walked walked = text::walk(encoder, x, offsets);
     torch::Tensor padded = torch::full({4, 5, 3}, 1e6);  // padding that would show
     for (int64_t i = 0, at = 0; i < 4; at += lengths[static_cast<size_t>(i)], ++i)
-      padded[i].slice(0, 0, lengths[static_cast<size_t>(i)]) = x.slice(0, at, at + lengths[static_cast<size_t>(i)]);
+      padded[i].slice(0, 0, lengths[static_cast<size_t>(i)]) =
+          x.slice(0, at, at + lengths[static_cast<size_t>(i)]);
     const nn::Encoded expected = encoder(padded, torch::tensor(lengths, torch::kLong));
     for (int64_t i = 0, at = 0; i < 4; at += lengths[static_cast<size_t>(i)], ++i) {
       const int64_t n = lengths[static_cast<size_t>(i)];
-      EXPECT_LT(difference(walked.states.slice(0, at, at + n), expected.states[i].slice(0, 0, n)), 1e-6);
+      EXPECT_LT(difference(walked.states.slice(0, at, at + n), expected.states[i].slice(0, 0, n)),
+                1e-6);
       EXPECT_LT(difference(walked.last[i == 0 ? 0 : i + 1], expected.forward[i]), 1e-6);
     }
     EXPECT_EQ(walked.last[1].abs().max().item<double>(), 0);
@@ -205,13 +256,19 @@ TEST(Walk, ForgettingReadsAfreshInTrainingOnly) {
     torch::manual_seed(3);
     nn::Recurrent encoder(nn::RecurrentOptions{.cell = cell, .input = 3, .width = 4});
     constexpr int64_t kPairs = 400;  // sequences of two words, all alike
-    const torch::Tensor pair = torch::randn({2, 3}), x = pair.repeat({kPairs, 1}), offsets = torch::arange(0, 2 * kPairs + 1, 2, torch::kInt);
-    const torch::Tensor whole = text::walk(encoder, x, offsets).states.slice(0, 0, 2), alone = text::walk(encoder, pair, torch::tensor({0, 1, 2}, torch::kInt)).states;
+    const torch::Tensor pair = torch::randn({2, 3}), x = pair.repeat({kPairs, 1}),
+                        offsets = torch::arange(0, 2 * kPairs + 1, 2, torch::kInt);
+    const torch::Tensor whole = text::walk(encoder, x, offsets).states.slice(0, 0, 2),
+                        alone =
+                            text::walk(encoder, pair, torch::tensor({0, 1, 2}, torch::kInt)).states;
     const text::Walked walked = text::walk(encoder, x, offsets, 0.3);
     double afresh[2] = {0, 0};
     for (int64_t i = 0; i < kPairs; ++i) {
-      for (const int64_t word : {0, 1}) {  // the first word's backward half is what carries, the second's forward half
-        const auto carried = [&](const torch::Tensor& states, int64_t row) { return states[row].slice(0, word ? 0 : 4, word ? 4 : 8); };
+      for (const int64_t word :
+           {0, 1}) {  // the first word's backward half is what carries, the second's forward half
+        const auto carried = [&](const torch::Tensor& states, int64_t row) {
+          return states[row].slice(0, word ? 0 : 4, word ? 4 : 8);
+        };
         const torch::Tensor found = carried(walked.states, 2 * i + word);
         const bool forgot = difference(found, carried(alone, word)) < 1e-6;
         EXPECT_TRUE(forgot || difference(found, carried(whole, word)) < 1e-6);
@@ -224,23 +281,33 @@ TEST(Walk, ForgettingReadsAfreshInTrainingOnly) {
   }
 }
 
-// ---- S11 -----------------------------------------------------------------------------------------
+// ---- S11
+// -----------------------------------------------------------------------------------------
 
 TEST(DocumentAttention, TheAspectTurnsTheWeightsWhereItCan) {
   const auto moved = [](AspectUse use, AspectScore score) {
     torch::manual_seed(4);
-    DocumentAttentionModel model({.embedding = kWords, .aspects = 8, .aspect_width = 4, .width = 5, .use = use, .score = score});
+    DocumentAttentionModel model({.embedding = kWords,
+                                  .aspects = 8,
+                                  .aspect_width = 4,
+                                  .width = 5,
+                                  .use = use,
+                                  .score = score});
     model.eval();
-    const auto looked = [&](int64_t aspect) { return model.answer(batch_of({{{4, 5, 6, 7}}}, {aspect}), Want::kLook).look.words; };
+    const auto looked = [&](int64_t aspect) {
+      return model.answer(batch_of({{{4, 5, 6, 7}}}, {aspect}), Want::kLook).look.words;
+    };
     return difference(looked(4), looked(5));
   };
-  EXPECT_LT(moved(AspectUse::kAt, AspectScore::kConcat), 1e-6) << "the paper's score adds the same number to every word";
+  EXPECT_LT(moved(AspectUse::kAt, AspectScore::kConcat), 1e-6)
+      << "the paper's score adds the same number to every word";
   EXPECT_GT(moved(AspectUse::kAt, AspectScore::kSum), 1e-4);
   EXPECT_GT(moved(AspectUse::kAtae, AspectScore::kConcat), 1e-4);
   EXPECT_EQ(moved(AspectUse::kBlind, AspectScore::kSum), 0);
 }
 
-// ---- S12 -----------------------------------------------------------------------------------------
+// ---- S12
+// -----------------------------------------------------------------------------------------
 
 TEST(Hierarchical, EmptySentencesChangeNothingAndWeighNothing) {
   torch::manual_seed(5);
@@ -259,11 +326,13 @@ TEST(Hierarchical, OneSentenceIsFixedAttentionOnItsStates) {  // §5, 3
   AttentiveEncoder level(AttentiveEncoderImpl::Config{.input = 3, .width = 4, .context = 5});
   const torch::Tensor x = torch::randn({6, 3}), offsets = torch::tensor({0, 6}, torch::kInt);
   const auto encoded = level(x, offsets, Want::kLook);
-  const auto encoder = std::dynamic_pointer_cast<nn::RecurrentImpl>(level->named_children()["encoder"]);
+  const auto encoder =
+      std::dynamic_pointer_cast<nn::RecurrentImpl>(level->named_children()["encoder"]);
   nn::Recurrent holder(encoder);
   const torch::Tensor h = text::walk(holder, x, offsets).states;
   const auto p = level->named_parameters();
-  const torch::Tensor scores = torch::tanh(h.matmul(p["project.weight"].t()) + p["project.bias"]).matmul(p["context"]);
+  const torch::Tensor scores =
+      torch::tanh(h.matmul(p["project.weight"].t()) + p["project.bias"]).matmul(p["context"]);
   EXPECT_LT(difference(encoded.weights, scores.softmax(0)), 1e-6);
   EXPECT_LT(difference(encoded.mixed[0], scores.softmax(0).unsqueeze(0).matmul(h)[0]), 1e-6);
 }

@@ -12,7 +12,9 @@ using test::Runs;
 
 class WordRuns : public Runs {
  protected:
-  static double metric(const Json& report, const char* name) { return report.at("metrics").at(name).get<double>(); }
+  static double metric(const Json& report, const char* name) {
+    return report.at("metrics").at(name).get<double>();
+  }
   std::string answer(const std::string& run, const std::string& input) const {
     systems::Run opened = systems::open(base_ / run);
     std::istringstream lines(input);
@@ -48,7 +50,9 @@ TEST_F(WordRuns, FixedAttentionOnNegation) {
   const Json one = train("one", {.system = "fixed-attention", .set = {"queries=1", "epochs=10"}});
   EXPECT_GT(metric(one, "accuracy"), 0.64);
   EXPECT_LT(metric(one, "accuracy"), 0.75) << "a threshold on word counts cannot do better";
-  const Json context = train("context", {.system = "fixed-attention", .set = {"context=self-attention", "rate=0.003", "epochs=8"}});
+  const Json context = train(
+      "context",
+      {.system = "fixed-attention", .set = {"context=self-attention", "rate=0.003", "epochs=8"}});
   EXPECT_GE(metric(context, "accuracy"), 0.97);
   check_every_verb("one", "the plot was not great\n");
   check_hostile_lines("one");
@@ -58,16 +62,21 @@ TEST_F(WordRuns, DocumentAttentionLooksWhereItIsAsked) {
   const Json report = train("atae", {.system = "document-attention"});
   EXPECT_GE(metric(report, "accuracy"), 0.95);
   EXPECT_GE(metric(report, "accuracy_mixed"), 0.90);
-  const Json blind = train("blind", {.system = "document-attention", .set = {"epochs=3", "aspect=blind"}});
-  EXPECT_LE(metric(blind, "accuracy_mixed"), 0.60) << "who does not know what is asked cannot answer where the clauses disagree";
-  check_every_verb("atae", "food\tthe food was great but the service was awful\nthe food was great\n");
-  EXPECT_NE(answer("atae", "spaceship\tthe food was great\n").find("aspect 'spaceship' is unknown"), std::string::npos);
+  const Json blind =
+      train("blind", {.system = "document-attention", .set = {"epochs=3", "aspect=blind"}});
+  EXPECT_LE(metric(blind, "accuracy_mixed"), 0.60)
+      << "who does not know what is asked cannot answer where the clauses disagree";
+  check_every_verb("atae",
+                   "food\tthe food was great but the service was awful\nthe food was great\n");
+  EXPECT_NE(answer("atae", "spaceship\tthe food was great\n").find("aspect 'spaceship' is unknown"),
+            std::string::npos);
   EXPECT_THROW(answer("atae", "food\tthe food\twas great\n"), InvalidArgument);
   check_hostile_lines("atae");
 }
 
 TEST_F(WordRuns, HierarchicalFindsTheHiddenSentence) {
-  const Json report = train("han", {.system = "hierarchical", .set = {"epochs=1", "rate=0.005", "normaliser=sparsemax"}});
+  const Json report = train(
+      "han", {.system = "hierarchical", .set = {"epochs=1", "rate=0.005", "normaliser=sparsemax"}});
   EXPECT_GE(metric(report, "accuracy"), 0.95);
   EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.90);
   check_every_verb("han", "the teacher meets the pilot . the plot was awful .\n");
@@ -87,47 +96,67 @@ TEST_F(WordRuns, ALabelOutOfRangeAndAWrongColumnAreNamed) {
     return std::string();
   };
   EXPECT_NE(error("0 bad\n7 what\n").find("other.txt:2: label"), std::string::npos);
-  EXPECT_NE(error("0\tbad\n1\tgood\tagain\n").find("other.txt:2: 3 columns, expected 2"), std::string::npos);
-  EXPECT_THROW(train("one-class", {.system = "word-sum", .data = write("one.txt", "1 a\n1 b\n1 c\n"), .set = {"epochs=1"}}), InvalidArgument);
+  EXPECT_NE(error("0\tbad\n1\tgood\tagain\n").find("other.txt:2: 3 columns, expected 2"),
+            std::string::npos);
+  EXPECT_THROW(train("one-class", {.system = "word-sum",
+                                   .data = write("one.txt", "1 a\n1 b\n1 c\n"),
+                                   .set = {"epochs=1"}}),
+               InvalidArgument);
 }
 
 TEST_F(WordRuns, VectorsBeginAndStay) {
   std::string text, vectors;
   for (int i = 0; i < 80; ++i) text += i % 2 ? "1 good film\n" : "0 bad film\n";
-  const std::string file = write("vectors.txt", "good 0.5 -0.25 1\nbad 2 0 1\nelsewhere 1 1 1\n"), data = write("text.txt", text);
-  train("frozen", {.system = "word-sum", .data = data, .set = {"epochs=2", "embedding=frozen", "vectors=" + file}});
+  const std::string file = write("vectors.txt", "good 0.5 -0.25 1\nbad 2 0 1\nelsewhere 1 1 1\n"),
+                    data = write("text.txt", text);
+  train("frozen", {.system = "word-sum",
+                   .data = data,
+                   .set = {"epochs=2", "embedding=frozen", "vectors=" + file}});
   EXPECT_EQ(systems::open(base_ / "frozen").config.at("facts").at("width"), 3);
-  EXPECT_THROW(train("none", {.system = "word-sum", .data = data, .set = {"embedding=frozen"}}), UsageError);
-  EXPECT_THROW(train("absent", {.system = "word-sum", .data = data, .set = {"vectors=" + file + ".absent"}}), InvalidArgument);
+  EXPECT_THROW(train("none", {.system = "word-sum", .data = data, .set = {"embedding=frozen"}}),
+               UsageError);
+  EXPECT_THROW(
+      train("absent", {.system = "word-sum", .data = data, .set = {"vectors=" + file + ".absent"}}),
+      InvalidArgument);
 }
 
-// ---- S6 ------------------------------------------------------------------------------------------
+// ---- S6
+// ------------------------------------------------------------------------------------------
 
 TEST(NegativeSampling, AStepFollowsTheGradient) {
-  const word2vec::Plan plan{.architecture = word2vec::Architecture::kCbow, .width = 3, .negatives = 2};
+  const word2vec::Plan plan{
+      .architecture = word2vec::Architecture::kCbow, .width = 3, .negatives = 2};
   const std::vector<int32_t> context = {0, 1}, negatives = {3, 4};
   std::vector<float> input, output;
-  for (int i = 0; i < 15; ++i) input.push_back(0.3f * std::sin(static_cast<float>(i))), output.push_back(0.3f * std::cos(static_cast<float>(i)));
+  for (int i = 0; i < 15; ++i)
+    input.push_back(0.3f * std::sin(static_cast<float>(i))),
+        output.push_back(0.3f * std::cos(static_cast<float>(i)));
   // −log σ(u_2·v) − Σ log σ(−u_k·v), v the mean of rows 0 and 1
   const auto loss = [&](const std::vector<double>& in, const std::vector<double>& out) {
     const auto score = [&](int word) {
       double sum = 0;
-      for (int c = 0; c < 3; ++c) sum += out[static_cast<size_t>(3 * word + c)] * (in[static_cast<size_t>(c)] + in[static_cast<size_t>(3 + c)]) / 2;
+      for (int c = 0; c < 3; ++c)
+        sum += out[static_cast<size_t>(3 * word + c)] *
+               (in[static_cast<size_t>(c)] + in[static_cast<size_t>(3 + c)]) / 2;
       return sum;
     };
-    return std::log1p(std::exp(-score(2))) + std::log1p(std::exp(score(3))) + std::log1p(std::exp(score(4)));
+    return std::log1p(std::exp(-score(2))) + std::log1p(std::exp(score(3))) +
+           std::log1p(std::exp(score(4)));
   };
   const std::vector<double> in(input.begin(), input.end()), out(output.begin(), output.end());
   constexpr float kRate = 0.01f;
   std::vector<float> moved_in = input, moved_out = output;
-  EXPECT_NEAR(word2vec::step(plan, kRate, context, 2, negatives, moved_in.data(), moved_out.data()), loss(in, out), 1e-2);
+  EXPECT_NEAR(word2vec::step(plan, kRate, context, 2, negatives, moved_in.data(), moved_out.data()),
+              loss(in, out), 1e-2);
   for (size_t i = 0; i < 15; ++i) {
     auto up = in, down = in;
     up[i] += 1e-5, down[i] -= 1e-5;
-    EXPECT_NEAR((moved_in[i] - input[i]) / kRate, -(loss(up, out) - loss(down, out)) / 2e-5, 3e-3) << "input " << i;
+    EXPECT_NEAR((moved_in[i] - input[i]) / kRate, -(loss(up, out) - loss(down, out)) / 2e-5, 3e-3)
+        << "input " << i;
     up = out, down = out;
     up[i] += 1e-5, down[i] -= 1e-5;
-    EXPECT_NEAR((moved_out[i] - output[i]) / kRate, -(loss(in, up) - loss(in, down)) / 2e-5, 3e-3) << "output " << i;
+    EXPECT_NEAR((moved_out[i] - output[i]) / kRate, -(loss(in, up) - loss(in, down)) / 2e-5, 3e-3)
+        << "output " << i;
   }
 }
 
@@ -135,7 +164,8 @@ TEST(NegativeSampling, ThreadsChangeNothingAndSentencesAreNotCrossed) {
   word2vec::Text text;
   std::vector<int64_t> counts(4, 0);
   text.sentences = {0};
-  for (int i = 0; i < 4000; ++i) {  // words 0 and 1 meet, words 2 and 3 meet; the pairs only ever follow each other
+  for (int i = 0; i < 4000;
+       ++i) {  // words 0 and 1 meet, words 2 and 3 meet; the pairs only ever follow each other
     const int32_t base = i % 2 ? 2 : 0;
     text.words.insert(text.words.end(), {base, base + 1, base, base + 1});
     text.sentences.push_back(static_cast<int64_t>(text.words.size()));
@@ -147,7 +177,8 @@ TEST(NegativeSampling, ThreadsChangeNothingAndSentencesAreNotCrossed) {
   EXPECT_EQ(word2vec::learn(text, counts, plan, {}).input, one.input);
   const auto score = [&](int a, int b) {
     float sum = 0;
-    for (int c = 0; c < 8; ++c) sum += one.input[static_cast<size_t>(8 * a + c)] * one.output[static_cast<size_t>(8 * b + c)];
+    for (int c = 0; c < 8; ++c)
+      sum += one.input[static_cast<size_t>(8 * a + c)] * one.output[static_cast<size_t>(8 * b + c)];
     return sum;
   };
   EXPECT_GT(score(0, 1), score(0, 2) + 1);
@@ -157,7 +188,10 @@ TEST(NegativeSampling, ThreadsChangeNothingAndSentencesAreNotCrossed) {
 
 TEST_F(WordRuns, Word2vecPutsWordsOfASlotTogether) {
   for (const std::string model : {"skip-gram", "cbow"}) {
-    const Json report = train(model, {.system = "word2vec", .set = {"model=" + model, "epochs=3", model == "cbow" ? "rate=0.1" : "rate=0.025"}});
+    const Json report =
+        train(model,
+              {.system = "word2vec",
+               .set = {"model=" + model, "epochs=3", model == "cbow" ? "rate=0.1" : "rate=0.025"}});
     EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.9) << model;
     EXPECT_TRUE(std::filesystem::exists(base_ / model / "vectors.txt"));
   }
@@ -166,15 +200,19 @@ TEST_F(WordRuns, Word2vecPutsWordsOfASlotTogether) {
   EXPECT_THROW(answer("skip-gram", "spaceship\n"), InvalidArgument);
   EXPECT_THROW(answer("skip-gram", "teacher doctor\n"), InvalidArgument);
   systems::Run run = systems::open(base_ / "skip-gram");
-  for (const explain::Explanation& picture : systems::explain(run, nullptr)) EXPECT_NO_THROW(explain::check(picture));
+  for (const explain::Explanation& picture : systems::explain(run, nullptr))
+    EXPECT_NO_THROW(explain::check(picture));
   // What it wrote, another system begins with.
   const std::string vectors = "vectors=" + (base_ / "cbow" / "vectors.txt").string();
-  EXPECT_GE(metric(train("begun", {.system = "word-sum", .set = {"epochs=2", vectors}}), "accuracy"), 0.8);
+  EXPECT_GE(
+      metric(train("begun", {.system = "word-sum", .set = {"epochs=2", vectors}}), "accuracy"),
+      0.8);
 }
 
 TEST_F(WordRuns, BagAndTfIdf) {
   for (const std::string model : {"bag", "tf-idf"}) {
-    const Json report = train(model, {.system = "word2vec", .set = {"model=" + model, "epochs=3", "rate=0.01"}});
+    const Json report =
+        train(model, {.system = "word2vec", .set = {"model=" + model, "epochs=3", "rate=0.01"}});
     EXPECT_GE(metric(report, "accuracy"), 0.88) << model;
   }
   check_every_verb("tf-idf", "the plot was great\n\n");

@@ -19,17 +19,21 @@
 namespace fovea::text {
 namespace {
 
-// ---- tokens --------------------------------------------------------------------------------------
+// ---- tokens
+// --------------------------------------------------------------------------------------
 
 TEST(Tokens, WordsPartFromTheirPunctuation) {
   const auto words = tokeniser_named("words");
-  EXPECT_EQ(words->split("It's great, isn't it?"), (Words{"it", "'s", "great", ",", "is", "n't", "it", "?"}));
-  EXPECT_EQ(words->split("A 3.5-star film--almost...<br />Größe"), (Words{"a", "3.5-star", "film", "--", "almost", "...", "größe"}));
+  EXPECT_EQ(words->split("It's great, isn't it?"),
+            (Words{"it", "'s", "great", ",", "is", "n't", "it", "?"}));
+  EXPECT_EQ(words->split("A 3.5-star film--almost...<br />Größe"),
+            (Words{"a", "3.5-star", "film", "--", "almost", "...", "größe"}));
   EXPECT_EQ(words->split("(\"quoted\")"), (Words{"(", "\"", "quoted", "\"", ")"}));
 }
 
 TEST(Tokens, TokenisedTextStaysAsItIs) {
-  const std::string line = "it 's so laddish and juvenile , only teenage boys could n't find it funny .";
+  const std::string line =
+      "it 's so laddish and juvenile , only teenage boys could n't find it funny .";
   EXPECT_EQ(tokeniser_named("words")->split(line), data::words(line));
   EXPECT_EQ(tokeniser_named("spaces")->split("It's  Fine"), (Words{"It's", "Fine"}));
   EXPECT_TRUE(tokeniser_named("words")->split("").empty());
@@ -38,7 +42,8 @@ TEST(Tokens, TokenisedTextStaysAsItIs) {
 
 TEST(Tokens, SentencesEndAtMarksAndBreaks) {
   const auto words = tokeniser_named("words");
-  const auto parts = sentences(*words, "Mr. Smith came. \"Who?\" he said!<br /><br />No end here", 60);
+  const auto parts =
+      sentences(*words, "Mr. Smith came. \"Who?\" he said!<br /><br />No end here", 60);
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(parts[0], (Words{"mr", ".", "smith", "came", "."}));
   EXPECT_EQ(parts[1], (Words{"\"", "who", "?", "\"", "he", "said", "!"}));
@@ -55,7 +60,8 @@ TEST(Tokens, PiecesOfAModelLearnedHere) {
   EXPECT_THROW(piece_tokeniser("no model", "bad.model"), InvalidArgument);
 }
 
-// ---- corpora -------------------------------------------------------------------------------------
+// ---- corpora
+// -------------------------------------------------------------------------------------
 
 class Files : public testing::Test {
  protected:
@@ -68,11 +74,13 @@ class Files : public testing::Test {
     std::ofstream(folder_ / name, std::ios::binary) << text;
     return (folder_ / name).string();
   }
-  static Corpus read(const std::string& path, Columns columns = Columns::kAuto, Source source = {}, double above = std::nan("")) {
+  static Corpus read(const std::string& path, Columns columns = Columns::kAuto, Source source = {},
+                     double above = std::nan("")) {
     source.path = path;
     return read_corpus({.source = source, .columns = columns, .positive_above = above});
   }
-  static std::string error_of(const std::string& path, Columns columns = Columns::kAuto, double above = std::nan("")) {
+  static std::string error_of(const std::string& path, Columns columns = Columns::kAuto,
+                              double above = std::nan("")) {
     try {
       read(path, columns, {}, above);
     } catch (const InvalidArgument& error) {
@@ -86,12 +94,18 @@ class Files : public testing::Test {
 TEST_F(Files, EveryFormatIsToldFromItsFirstLine) {
   EXPECT_EQ(read(write("a", "0 bad film\n1 good film\n")).documents[1].texts[0], "good film");
   EXPECT_EQ(read(write("b", "neg\tbad film\npos\t\n")).documents[1].texts[0], "");
-  EXPECT_EQ(read(write("c", "1\tid7\tone .\ttwo .\n0\tid8\tthree .\n")).documents[0].texts, (std::vector<std::string>{"one .", "two ."}));
-  const Corpus json = read(write("d", "{\"label\": 3, \"text\": \"x\"}\n{\"label\": \"b\", \"text\": [\"y\", \"z\"], \"aspect\": \"food\"}\n"));
+  EXPECT_EQ(read(write("c", "1\tid7\tone .\ttwo .\n0\tid8\tthree .\n")).documents[0].texts,
+            (std::vector<std::string>{"one .", "two ."}));
+  const Corpus json = read(write("d",
+                                 "{\"label\": 3, \"text\": \"x\"}\n{\"label\": \"b\", \"text\": "
+                                 "[\"y\", \"z\"], \"aspect\": \"food\"}\n"));
   EXPECT_EQ(json.documents[0].label, "3");
   EXPECT_EQ(json.documents[1].texts.size(), 2u);
   EXPECT_EQ(json.documents[1].aspect, "food");
-  EXPECT_EQ(read(write("e", "1\tfood\tit was fine\n0\tbar\tno\n"), Columns::kLabelAspectText).documents[0].aspect, "food");
+  EXPECT_EQ(read(write("e", "1\tfood\tit was fine\n0\tbar\tno\n"), Columns::kLabelAspectText)
+                .documents[0]
+                .aspect,
+            "food");
 }
 
 TEST_F(Files, StarsBecomePolarities) {
@@ -102,9 +116,12 @@ TEST_F(Files, StarsBecomePolarities) {
 }
 
 TEST_F(Files, MistakesNameTheirLine) {
-  EXPECT_NE(error_of(write("a", "0\tone\n1\ttwo\tthree\n")).find("a:2: 3 columns, expected 2"), std::string::npos);
-  EXPECT_NE(error_of(write("b", "0\tid\tone\n1\tid\n")).find("b:2: 2 columns, expected at least 3"), std::string::npos);
-  EXPECT_NE(error_of(write("c", "{\"label\": 1, \"text\": \"x\"}\nno json\n")).find("c:2:"), std::string::npos);
+  EXPECT_NE(error_of(write("a", "0\tone\n1\ttwo\tthree\n")).find("a:2: 3 columns, expected 2"),
+            std::string::npos);
+  EXPECT_NE(error_of(write("b", "0\tid\tone\n1\tid\n")).find("b:2: 2 columns, expected at least 3"),
+            std::string::npos);
+  EXPECT_NE(error_of(write("c", "{\"label\": 1, \"text\": \"x\"}\nno json\n")).find("c:2:"),
+            std::string::npos);
   EXPECT_NE(error_of(write("d", "0 fine\n \n")).find("d:2: expected a label"), std::string::npos);
   EXPECT_FALSE(error_of((folder_ / "absent").string()).empty());
 }
@@ -122,18 +139,25 @@ TEST_F(Files, PartsOfAFolderAndOfAStem) {
 
 TEST_F(Files, EqualTextsStayOnOneSideAndPublishedFoldsAreKept) {
   std::string twice, ids;
-  for (int i = 0; i < 400; ++i) twice += std::to_string(i % 2) + " text " + std::to_string(i / 4) + "\n";
+  for (int i = 0; i < 400; ++i)
+    twice += std::to_string(i % 2) + " text " + std::to_string(i / 4) + "\n";
   const Corpus corpus = read(write("twice", twice));
   std::set<std::string> train;
-  for (const int64_t i : corpus.splits.train) train.insert(corpus.documents[static_cast<size_t>(i)].texts[0]);
-  for (const int64_t i : corpus.splits.test) EXPECT_FALSE(train.contains(corpus.documents[static_cast<size_t>(i)].texts[0]));
-  for (int i = 0; i < 100; ++i) ids += std::to_string(i % 2) + "\tcv" + std::to_string(i / 10) + "0" + std::to_string(i % 10) + "_1\tt" + std::to_string(i) + "\n";
+  for (const int64_t i : corpus.splits.train)
+    train.insert(corpus.documents[static_cast<size_t>(i)].texts[0]);
+  for (const int64_t i : corpus.splits.test)
+    EXPECT_FALSE(train.contains(corpus.documents[static_cast<size_t>(i)].texts[0]));
+  for (int i = 0; i < 100; ++i)
+    ids += std::to_string(i % 2) + "\tcv" + std::to_string(i / 10) + "0" + std::to_string(i % 10) +
+           "_1\tt" + std::to_string(i) + "\n";
   const Corpus folds = read(write("ids", ids), Columns::kAuto, {.fold = 3, .folds = 10});
   ASSERT_EQ(folds.splits.test.size(), 10u);
-  for (const int64_t i : folds.splits.test) EXPECT_TRUE(folds.documents[static_cast<size_t>(i)].id.starts_with("cv3"));
+  for (const int64_t i : folds.splits.test)
+    EXPECT_TRUE(folds.documents[static_cast<size_t>(i)].id.starts_with("cv3"));
 }
 
-// ---- generators ----------------------------------------------------------------------------------
+// ---- generators
+// ----------------------------------------------------------------------------------
 
 TEST(Generate, NegationLeavesWhatItClaimsToWhoCountsWords) {
   const Corpus corpus = generate_negation(3);
@@ -164,13 +188,17 @@ TEST(Generate, HiddenSentencesAreOneToThree) {
     EXPECT_LE(d.truth_sentences.size(), 3u);
     EXPECT_GE(d.texts.size() - d.truth_sentences.size(), 5u);
     EXPECT_LE(d.texts.size() - d.truth_sentences.size(), 9u);
-    for (const int32_t s : d.truth_sentences) EXPECT_NE(d.texts[static_cast<size_t>(s)].find(" was "), std::string::npos);
+    for (const int32_t s : d.truth_sentences)
+      EXPECT_NE(d.texts[static_cast<size_t>(s)].find(" was "), std::string::npos);
   }
 }
 
-// ---- word vectors --------------------------------------------------------------------------------
+// ---- word vectors
+// --------------------------------------------------------------------------------
 
-const Vectors kVectors{.width = 3, .words = {"the", "größe", "42"}, .values = {0.1f, -2.5f, 0, 1e-7f, 3, 1.0f / 3, -0.0f, 7, 1e20f}};
+const Vectors kVectors{.width = 3,
+                       .words = {"the", "größe", "42"},
+                       .values = {0.1f, -2.5f, 0, 1e-7f, 3, 1.0f / 3, -0.0f, 7, 1e20f}};
 
 TEST(Vectors, EveryFormatGivesBackEveryBit) {
   for (const char* name : {"glove", "word2vec", "binary"}) {
@@ -186,7 +214,9 @@ TEST(Vectors, BinaryRowsMayEndWithALineEnd) {
   std::string bytes = vector_bytes(kVectors, VectorFormat::kWord2vecBinary);
   Vectors no_ends = kVectors;
   std::string without = "3 3\n";
-  for (size_t i = 0; i < 3; ++i) without += no_ends.words[i] + " " + std::string(reinterpret_cast<const char*>(no_ends.of(i)), 12);
+  for (size_t i = 0; i < 3; ++i)
+    without +=
+        no_ends.words[i] + " " + std::string(reinterpret_cast<const char*>(no_ends.of(i)), 12);
   EXPECT_EQ(parse_vectors(without, "a").values, parse_vectors(bytes, "b").values);
 }
 
@@ -205,7 +235,8 @@ TEST(Vectors, RefusesWhatIsNone) {
   EXPECT_THROW(parse_vectors("5 2\nthe 1 2\n", "x"), InvalidArgument);
   EXPECT_THROW(parse_vectors("2 900000000\nthe 1 2\n", "x"), InvalidArgument);
   const std::string bytes = vector_bytes(kVectors, VectorFormat::kWord2vecBinary);
-  EXPECT_THROW(parse_vectors(std::string_view(bytes).substr(0, bytes.size() - 5), "cut"), InvalidArgument);
+  EXPECT_THROW(parse_vectors(std::string_view(bytes).substr(0, bytes.size() - 5), "cut"),
+               InvalidArgument);
 }
 
 }  // namespace

@@ -19,11 +19,13 @@ std::string refusal(std::string_view text) {
 
 TEST(Spec, WritesEveryFieldThatIsSet) {
   const auto weight = at::ones({4}), bias = at::ones({2, 3}), mask = at::ones({2, 3}, at::kBool);
-  const Flat flat = flatten({.score = Score(Additive{weight, Activation::kLeakyRelu, 0.1}).soft_cap(30).bias(bias),
-                             .normaliser = Entmax{1.25, {}},
-                             .structure = Causal{Alignment::kBottomRight} & Keep{mask}});
+  const Flat flat = flatten(
+      {.score = Score(Additive{weight, Activation::kLeakyRelu, 0.1}).soft_cap(30).bias(bias),
+       .normaliser = Entmax{1.25, {}},
+       .structure = Causal{Alignment::kBottomRight} & Keep{mask}});
   EXPECT_EQ(flat.text,
-            "additive:weight=@0,activation=leaky_relu,negative_slope=0.1|soft_cap:cap=30|bias:bias=@1;entmax:alpha=1.25;"
+            "additive:weight=@0,activation=leaky_relu,negative_slope=0.1|soft_cap:cap=30|bias:bias="
+            "@1;entmax:alpha=1.25;"
             "causal:alignment=bottom_right&keep:mask=@2");
   ASSERT_EQ(flat.arrays.size(), 3u);
   EXPECT_TRUE(flat.arrays[2].is_same(mask));
@@ -33,9 +35,15 @@ TEST(Spec, ReadsBackWhatItWrote) {
   const auto one = at::ones({1});
   const Choices all[] = {
       {.score = Dot{0.1}, .normaliser = Softmax{one}, .structure = Fixed{7, 2}},
-      {.score = Kernel{KernelName::kTricube, one, one}, .normaliser = Hard{true}, .structure = Window{-1, 3}},
-      {.score = Score(Dot{}).relative(one, {}, 4), .normaliser = TopK{5}, .structure = Graph{one, one}},
-      {.score = Bilinear{one, 1e-300}, .normaliser = Entmax{1.5, one}, .structure = Blocks{one, 32}},
+      {.score = Kernel{KernelName::kTricube, one, one},
+       .normaliser = Hard{true},
+       .structure = Window{-1, 3}},
+      {.score = Score(Dot{}).relative(one, {}, 4),
+       .normaliser = TopK{5},
+       .structure = Graph{one, one}},
+      {.score = Bilinear{one, 1e-300},
+       .normaliser = Entmax{1.5, one},
+       .structure = Blocks{one, 32}},
   };
   for (const Choices& choices : all) {
     const Flat flat = flatten(choices);
@@ -46,12 +54,16 @@ TEST(Spec, ReadsBackWhatItWrote) {
 }
 
 TEST(Spec, NamesWhatIsWrong) {
-  EXPECT_EQ(refusal("dot;softmax"), "choices: 'dot;softmax', expected 'score;normaliser;structure'");
-  EXPECT_TRUE(refusal("dott;softmax;dense").starts_with("score: unknown 'dott', expected one of dot, bilinear"));
-  EXPECT_EQ(refusal("dot:scal=1;softmax;dense"), "field of dot: unknown 'scal', expected one of scale");
+  EXPECT_EQ(refusal("dot;softmax"),
+            "choices: 'dot;softmax', expected 'score;normaliser;structure'");
+  EXPECT_TRUE(refusal("dott;softmax;dense")
+                  .starts_with("score: unknown 'dott', expected one of dot, bilinear"));
+  EXPECT_EQ(refusal("dot:scal=1;softmax;dense"),
+            "field of dot: unknown 'scal', expected one of scale");
   EXPECT_EQ(refusal("dot:scale=1x;softmax;dense"), "dot.scale: '1x', expected a number");
   EXPECT_EQ(refusal("dot;softmax;window:left"), "window.left: no value, expected left=VALUE");
-  EXPECT_EQ(refusal("bilinear:weight=@0;softmax;dense"), "bilinear.weight: @0, expected below 0 (the arrays given)");
+  EXPECT_EQ(refusal("bilinear:weight=@0;softmax;dense"),
+            "bilinear.weight: @0, expected below 0 (the arrays given)");
   EXPECT_TRUE(refusal("dot|custom:handle=77;softmax;dense").starts_with("custom.handle: 77"));
 }
 

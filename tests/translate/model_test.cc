@@ -1,4 +1,5 @@
-// What every translation model owes the task: steps equal teacher forcing, padding changes nothing, attention is a distribution.
+// What every translation model owes the task: steps equal teacher forcing, padding changes nothing,
+// attention is a distribution.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -34,22 +35,40 @@ std::vector<Named> models() {
   TransformerConfig pre = small;
   pre.stacks.layer.order = nn::NormOrder::kPre;
   const auto entmax = [] {
-    return std::make_shared<BahdanauModel>(BahdanauConfig{.embedding = 6, .width = 5, .alignment = 7, .dropout = 0, .normaliser = Entmax{}}, kSizes);
+    return std::make_shared<BahdanauModel>(
+        BahdanauConfig{
+            .embedding = 6, .width = 5, .alignment = 7, .dropout = 0, .normaliser = Entmax{}},
+        kSizes);
   };
   return {
       {"transformer", [=] { return std::make_shared<TransformerModel>(small, kSizes); }},
       {"transformer_pre", [=] { return std::make_shared<TransformerModel>(pre, kSizes); }},
-      {"bahdanau", [] { return std::make_shared<BahdanauModel>(BahdanauConfig{.embedding = 6, .width = 5, .alignment = 7, .dropout = 0}, kSizes); }},
+      {"bahdanau",
+       [] {
+         return std::make_shared<BahdanauModel>(
+             BahdanauConfig{.embedding = 6, .width = 5, .alignment = 7, .dropout = 0}, kSizes);
+       }},
       {"bahdanau_entmax", entmax},
       {"luong_dot", [] { return luong({.score = LuongScore::kDot}); }},
       {"luong_general", [] { return luong({.score = LuongScore::kGeneral, .reverse = true}); }},
-      {"luong_concat", [] { return luong({.layers = 2, .score = LuongScore::kConcat, .input_feeding = false}); }},
-      {"luong_location", [] { return luong({.score = LuongScore::kLocation, .bidirectional = false}); }},
-      {"luong_local_m", [] { return luong({.window = LuongWindow::kMonotonic, .half_window = 2}); }},
-      {"luong_local_p", [] { return luong({.window = LuongWindow::kPredictive, .half_window = 2}); }},
-      {"seq2seq", [] { return std::make_shared<Seq2SeqModel>(Seq2SeqConfig{.embedding = 6, .width = 5, .dropout = 0}, kSizes); }},
-      {"convs2s", [] {
-         return std::make_shared<ConvS2SModel>(ConvS2SConfig{.width = 8, .encoder_layers = 2, .decoder_layers = 2, .dropout = 0}, kSizes);
+      {"luong_concat",
+       [] { return luong({.layers = 2, .score = LuongScore::kConcat, .input_feeding = false}); }},
+      {"luong_location",
+       [] { return luong({.score = LuongScore::kLocation, .bidirectional = false}); }},
+      {"luong_local_m",
+       [] { return luong({.window = LuongWindow::kMonotonic, .half_window = 2}); }},
+      {"luong_local_p",
+       [] { return luong({.window = LuongWindow::kPredictive, .half_window = 2}); }},
+      {"seq2seq",
+       [] {
+         return std::make_shared<Seq2SeqModel>(
+             Seq2SeqConfig{.embedding = 6, .width = 5, .dropout = 0}, kSizes);
+       }},
+      {"convs2s",
+       [] {
+         return std::make_shared<ConvS2SModel>(
+             ConvS2SConfig{.width = 8, .encoder_layers = 2, .decoder_layers = 2, .dropout = 0},
+             kSizes);
        }},
   };
 }
@@ -58,8 +77,10 @@ Tokens tokens(std::vector<int64_t> source, std::vector<int64_t> target) {
   Tokens t;
   t.source.ids = std::move(source);
   t.target.ids = std::move(target);
-  for (size_t i = 0; i < t.source.ids.size(); ++i) t.source.words.push_back(static_cast<int32_t>(i));
-  for (size_t i = 0; i < t.target.ids.size(); ++i) t.target.words.push_back(static_cast<int32_t>(i));
+  for (size_t i = 0; i < t.source.ids.size(); ++i)
+    t.source.words.push_back(static_cast<int32_t>(i));
+  for (size_t i = 0; i < t.target.ids.size(); ++i)
+    t.target.words.push_back(static_cast<int32_t>(i));
   return t;
 }
 
@@ -71,7 +92,8 @@ class Models : public testing::TestWithParam<size_t> {
     model_->eval();
   }
   std::shared_ptr<Model> model_;
-  const Tokens long_ = tokens({4, 5, 6, 7, 8, 9, 10}, {4, 5, 6, 7, 8}), short_ = tokens({5, 4}, {8, 7});
+  const Tokens long_ = tokens({4, 5, 6, 7, 8, 9, 10}, {4, 5, 6, 7, 8}),
+               short_ = tokens({5, 4}, {8, 7});
 };
 
 TEST_P(Models, StepsEqualTeacherForcing) {
@@ -90,7 +112,8 @@ TEST_P(Models, StepsEqualTeacherForcing) {
 
 TEST_P(Models, PaddingChangesNothing) {
   const torch::NoGradGuard no_grad;
-  const at::Tensor together = model_->logits(make_batch({&long_, &short_}, torch::kCPU))[1].slice(0, 0, 3);
+  const at::Tensor together =
+      model_->logits(make_batch({&long_, &short_}, torch::kCPU))[1].slice(0, 0, 3);
   const at::Tensor alone = model_->logits(make_batch({&short_}, torch::kCPU))[0];
   EXPECT_LT((together - alone).abs().max().item<double>(), 1e-5);
 }
@@ -98,13 +121,16 @@ TEST_P(Models, PaddingChangesNothing) {
 TEST_P(Models, SelectedRowsGoOnAsTheyWere) {
   const torch::NoGradGuard no_grad;
   const Batch batch = make_batch({&long_, &short_}, torch::kCPU);
-  const auto straight = model_->start(batch, Want::kTokens), turned = model_->start(batch, Want::kTokens);
+  const auto straight = model_->start(batch, Want::kTokens),
+             turned = model_->start(batch, Want::kTokens);
   straight->step(batch.target_in.select(1, 0));
   turned->step(batch.target_in.select(1, 0));
   turned->select(torch::tensor({1, 0, 1}, torch::kLong));
   const at::Tensor a = straight->step(torch::tensor({4, 8}, torch::kLong)).logits;
   const at::Tensor b = turned->step(torch::tensor({8, 4, 8}, torch::kLong)).logits;
-  EXPECT_LT((a.index_select(0, torch::tensor({1, 0, 1}, torch::kLong)) - b).abs().max().item<double>(), 1e-5);
+  EXPECT_LT(
+      (a.index_select(0, torch::tensor({1, 0, 1}, torch::kLong)) - b).abs().max().item<double>(),
+      1e-5);
 }
 
 TEST_P(Models, AlignmentIsADistributionOverTheSource) {
@@ -114,7 +140,8 @@ TEST_P(Models, AlignmentIsADistributionOverTheSource) {
   if (!rows.defined()) GTEST_SKIP() << "no attention in this model";
   ASSERT_EQ(rows.sizes(), (std::vector<int64_t>{2, 6, 8}));
   EXPECT_EQ(rows[1].slice(1, 3).abs().max().item<double>(), 0) << "weight on padding";
-  const bool local_p = models()[GetParam()].name == "luong_local_p";  // its Gaussian takes some away
+  const bool local_p =
+      models()[GetParam()].name == "luong_local_p";  // its Gaussian takes some away
   const bool local = local_p || models()[GetParam()].name == "luong_local_m";
   const at::Tensor sums = rows[0].sum(-1);
   if (!local) {
@@ -132,23 +159,34 @@ TEST_P(Models, AlignmentIsADistributionOverTheSource) {
 TEST_P(Models, EveryParameterHasAGradient) {
   const Batch batch = make_batch({&long_, &short_}, torch::kCPU);
   token_loss(model_->logits(batch), batch, 0.1).smoothed.backward();
-  for (const auto& p : model_->named_parameters()) EXPECT_TRUE(p.value().grad().defined()) << p.key();
+  for (const auto& p : model_->named_parameters())
+    EXPECT_TRUE(p.value().grad().defined()) << p.key();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Models, testing::Range<size_t>(0, models().size()),
-                         [](const testing::TestParamInfo<size_t>& info) { return models()[info.param].name; });
+                         [](const testing::TestParamInfo<size_t>& info) {
+                           return models()[info.param].name;
+                         });
 
 TEST(TokenLoss, SmoothingLeavesPadOut) {
   torch::manual_seed(1);
-  const at::Tensor logits = torch::randn({2, 3, 6}), target = torch::tensor({{4, 5, 3}, {2, 3, 0}}, torch::kLong);
-  const TokenLoss loss = token_loss(logits, Batch{.source = {}, .source_lengths = {}, .target_in = {}, .target_out = target, .target_tokens = 5}, 0.2);
+  const at::Tensor logits = torch::randn({2, 3, 6}),
+                   target = torch::tensor({{4, 5, 3}, {2, 3, 0}}, torch::kLong);
+  const TokenLoss loss = token_loss(logits,
+                                    Batch{.source = {},
+                                          .source_lengths = {},
+                                          .target_in = {},
+                                          .target_out = target,
+                                          .target_tokens = 5},
+                                    0.2);
   double expected = 0;
   const at::Tensor log_p = at::log_softmax(logits, -1);
   for (int64_t b = 0; b < 2; ++b) {
     for (int64_t t = 0; t < 3; ++t) {
       const int64_t y = target[b][t].item<int64_t>();
       if (y == kPad) continue;
-      for (int64_t c = 1; c < 6; ++c) expected -= ((c == y ? 0.8 : 0.0) + 0.2 / 5) * log_p[b][t][c].item<double>() / 5;
+      for (int64_t c = 1; c < 6; ++c)
+        expected -= ((c == y ? 0.8 : 0.0) + 0.2 / 5) * log_p[b][t][c].item<double>() / 5;
     }
   }
   EXPECT_NEAR(loss.smoothed.item<double>(), expected, 1e-5);
@@ -158,7 +196,8 @@ TEST(WordWeights, PiecesAreSummedOnTheSourceAndAveragedOnTheTarget) {
   Tokens t = tokens({4, 5, 6}, {4, 5});
   t.source.words = {0, 0, 1};
   t.target.words = {0, 0};
-  const at::Tensor weights = torch::tensor({{0.1, 0.2, 0.3, 0.4}, {0.3, 0.4, 0.1, 0.2}, {0.0, 0.0, 0.0, 1.0}}, torch::kFloat);
+  const at::Tensor weights = torch::tensor(
+      {{0.1, 0.2, 0.3, 0.4}, {0.3, 0.4, 0.1, 0.2}, {0.0, 0.0, 0.0, 1.0}}, torch::kFloat);
   const at::Tensor words = word_weights(weights, t);  // EOS row and column are left out
   EXPECT_NEAR(words[0][0].item<double>(), 0.5, 1e-6);
   EXPECT_NEAR(words[0][1].item<double>(), 0.2, 1e-6);

@@ -1,4 +1,5 @@
-// The translation systems as a user meets them: short trainings on generated data, every verb, and lines nobody expects.
+// The translation systems as a user meets them: short trainings on generated data, every verb, and
+// lines nobody expects.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -28,18 +29,28 @@ class Systems : public testing::Test {
   }
   void TearDown() override { fs::remove_all(base_); }
 
-  Json train(const std::string& system, std::vector<std::string> set, const std::string& data = "") const {
+  Json train(const std::string& system, std::vector<std::string> set,
+             const std::string& data = "") const {
     train::Progress silent(train::Progress::Style::kSilent);
-    return systems::train({.system = system, .data = data, .set = std::move(set), .threads = 1, .out = base_ / system, .overwrite = true}, silent);
+    return systems::train({.system = system,
+                           .data = data,
+                           .set = std::move(set),
+                           .threads = 1,
+                           .out = base_ / system,
+                           .overwrite = true},
+                          silent);
   }
-  std::string predict(const std::string& system, const std::string& text, const std::vector<std::string>& set = {}) const {
+  std::string predict(const std::string& system, const std::string& text,
+                      const std::vector<std::string>& set = {}) const {
     systems::Run run = systems::open(base_ / system, "cpu", 1, set);
     std::istringstream in(text);
     std::ostringstream out;
     systems::predict(run, {in, "input"}, out);
     return out.str();
   }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(base_ / name) << text; }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(base_ / name) << text;
+  }
   static std::vector<std::string> lines(const std::string& text) {
     std::vector<std::string> out;
     std::istringstream in(text);
@@ -52,7 +63,8 @@ class Systems : public testing::Test {
     for (int i = 0; i < 40; ++i) {
       const std::string a(1, static_cast<char>('a' + i % 7)), b(1, static_cast<char>('h' + i % 5));
       source += a + " " + b + "\n";
-      target += std::string(1, static_cast<char>('A' + i % 7)) + " " + static_cast<char>('H' + i % 5) + "\n";
+      target += std::string(1, static_cast<char>('A' + i % 7)) + " " +
+                static_cast<char>('H' + i % 5) + "\n";
     }
     for (const char* part : {"train", "val", "test"}) {
       write(std::string(part) + ".en", source);
@@ -65,14 +77,17 @@ class Systems : public testing::Test {
 };
 
 TEST_F(Systems, HostileLinesGetASensibleAnswer) {
-  train("transformer", {"epochs=1", "width=16", "heads=2", "hidden=16", "layers=1", "tokens=words"}, tiny());
+  train("transformer", {"epochs=1", "width=16", "heads=2", "hidden=16", "layers=1", "tokens=words"},
+        tiny());
   std::string many;
   for (int i = 0; i < 2000; ++i) many += "a ";
-  const std::vector<std::string> said = lines(predict("transformer", "a h\n\n   \n" + many + "\n東京 ☃\n\xff\xfe bytes\nb i\n", {"beam=2"}));
+  const std::vector<std::string> said = lines(predict(
+      "transformer", "a h\n\n   \n" + many + "\n東京 ☃\n\xff\xfe bytes\nb i\n", {"beam=2"}));
   ASSERT_EQ(said.size(), 7u);  // a line out for every line in, in order
   EXPECT_EQ(said[1], "");
   EXPECT_EQ(said[2], "");
-  EXPECT_EQ(said[0], lines(predict("transformer", "a h\n", {"beam=2"}))[0]);  // company changes nothing
+  EXPECT_EQ(said[0],
+            lines(predict("transformer", "a h\n", {"beam=2"}))[0]);  // company changes nothing
 }
 
 TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
@@ -81,10 +96,12 @@ TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
   train("bahdanau", small, tiny());
   systems::Run control = systems::open(base_ / "seq2seq", "cpu", 1);
   std::string json = "[";
-  for (const explain::Explanation& e : systems::explain(control, nullptr)) json += (json.size() > 1 ? "," : "") + explain::to_json(e);
+  for (const explain::Explanation& e : systems::explain(control, nullptr))
+    json += (json.size() > 1 ? "," : "") + explain::to_json(e);
   write("control.json", json + "]");
   write("other.json", "[]");
-  systems::Run run = systems::open(base_ / "bahdanau", "cpu", 1, {"control=" + (base_ / "control.json").string()});
+  systems::Run run =
+      systems::open(base_ / "bahdanau", "cpu", 1, {"control=" + (base_ / "control.json").string()});
   std::vector<std::string> labels;
   for (const explain::Explanation& e : systems::explain(run, nullptr)) {
     for (const explain::Plot& plot : e.plots) {
@@ -92,13 +109,18 @@ TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
       for (const explain::Curve& curve : plot.curves) labels.push_back(curve.label);
     }
   }
-  EXPECT_EQ(labels, (std::vector<std::string>{"BLEU", "exact, per cent", "seq2seq: BLEU", "seq2seq: exact, per cent"}));
-  systems::Run wrong = systems::open(base_ / "bahdanau", "cpu", 1, {"control=" + (base_ / "other.json").string()});
+  EXPECT_EQ(labels, (std::vector<std::string>{"BLEU", "exact, per cent", "seq2seq: BLEU",
+                                              "seq2seq: exact, per cent"}));
+  systems::Run wrong =
+      systems::open(base_ / "bahdanau", "cpu", 1, {"control=" + (base_ / "other.json").string()});
   EXPECT_THROW(systems::explain(wrong, nullptr), InvalidArgument);
 }
 
 TEST_F(Systems, WrongInputIsOneLineAndLosesNothing) {
-  train("luong", {"epochs=1", "width=8", "embedding=8", "tokens=words", "score=location", "longest_source=6"}, tiny());
+  train(
+      "luong",
+      {"epochs=1", "width=8", "embedding=8", "tokens=words", "score=location", "longest_source=6"},
+      tiny());
   systems::Run run = systems::open(base_ / "luong", "cpu", 1);
   const auto attempt = [&](const std::string& text, std::ostringstream& out) {
     std::istringstream in(text);
@@ -122,28 +144,39 @@ TEST_F(Systems, WrongInputIsOneLineAndLosesNothing) {
 }
 
 TEST_F(Systems, AVocabularyOfAnotherRunIsRefused) {
-  train("transformer", {"epochs=1", "width=16", "heads=2", "hidden=16", "layers=1", "tokens=pieces", "vocabulary=40"}, tiny());
+  train("transformer",
+        {"epochs=1", "width=16", "heads=2", "hidden=16", "layers=1", "tokens=pieces",
+         "vocabulary=40"},
+        tiny());
   std::vector<std::string> text;
-  for (int i = 0; i < 200; ++i) text.push_back("other words " + std::to_string(i * 7919) + " entirely");
+  for (int i = 0; i < 200; ++i)
+    text.push_back("other words " + std::to_string(i * 7919) + " entirely");
   const std::string other = learn_codec(text, {.kind = CodecKind::kPieces, .size = 60})->bytes();
   std::ofstream(base_ / "transformer" / "source.vocabulary", std::ios::binary) << other;
   try {
     systems::open(base_ / "transformer", "cpu", 1);
     ADD_FAILURE() << "expected an error";
   } catch (const std::exception& error) {
-    EXPECT_NE(std::string(error.what()).find("target_embedding"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("target_embedding"), std::string::npos)
+        << error.what();
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
   }
 }
 
 TEST_F(Systems, NBestForcedDecodingAndAlignmentsAgree) {
-  train("bahdanau", {"epochs=25", "width=16", "embedding=16", "tokens=words", "batch=8", "rate=0.02", "dropout=0"}, tiny());
-  const std::vector<std::string> best = lines(predict("bahdanau", "a h\n", {"n_best=3", "alpha=0"}));
+  train("bahdanau",
+        {"epochs=25", "width=16", "embedding=16", "tokens=words", "batch=8", "rate=0.02",
+         "dropout=0"},
+        tiny());
+  const std::vector<std::string> best =
+      lines(predict("bahdanau", "a h\n", {"n_best=3", "alpha=0"}));
   ASSERT_EQ(best.size(), 3u);
   double before = 0;
   for (const std::string& line : best) {
-    // number ||| text ||| log-probability ||| score; what forced decoding says of the text is the same.
-    const size_t a = line.find(" ||| "), b = line.find(" ||| ", a + 5), c = line.find(" ||| ", b + 5);
+    // number ||| text ||| log-probability ||| score; what forced decoding says of the text is the
+    // same.
+    const size_t a = line.find(" ||| "), b = line.find(" ||| ", a + 5),
+                 c = line.find(" ||| ", b + 5);
     const std::string text = line.substr(a + 5, b - a - 5);
     const double log_probability = std::stod(line.substr(b + 5, c - b - 5));
     EXPECT_LE(log_probability, before);
@@ -157,9 +190,13 @@ TEST_F(Systems, NBestForcedDecodingAndAlignmentsAgree) {
 }
 
 TEST_F(Systems, UnknownWordsTakeTheSourceWordLookedAt) {
-  // Nearly every target word is unknown to a vocabulary this small, so the answer is full of unknown words to replace.
-  train("bahdanau", {"epochs=1", "width=8", "embedding=8", "tokens=words", "vocabulary=8", "min_count=6"}, tiny());
-  const std::string plain = predict("bahdanau", "a h\n"), replaced = predict("bahdanau", "a h\n", {"replace_unknown=true"});
+  // Nearly every target word is unknown to a vocabulary this small, so the answer is full of
+  // unknown words to replace.
+  train("bahdanau",
+        {"epochs=1", "width=8", "embedding=8", "tokens=words", "vocabulary=8", "min_count=6"},
+        tiny());
+  const std::string plain = predict("bahdanau", "a h\n"),
+                    replaced = predict("bahdanau", "a h\n", {"replace_unknown=true"});
   EXPECT_EQ(replaced.find("<unk>"), std::string::npos) << replaced;
   if (plain.find("<unk>") != std::string::npos) {
     EXPECT_NE(replaced, plain);
@@ -172,7 +209,8 @@ TEST_F(Systems, AlignersFindTheTrueLinks) {
   EXPECT_LT(counted.at("metrics").at("aer").get<double>(), 0.05);
   EXPECT_LT(counted.at("metrics").at("aer_intersection").get<double>(), 0.03);
   EXPECT_EQ(predict("alignment", "\n"), "\n");
-  const std::string links = predict("alignment", "the big dog sees the cat ||| no such words\n", {"output=soft"});
+  const std::string links =
+      predict("alignment", "the big dog sees the cat ||| no such words\n", {"output=soft"});
   EXPECT_EQ(Json::parse(links).at("weights").size(), 3u);
   EXPECT_THROW(predict("alignment", "no separator\n"), InvalidArgument);
 }
@@ -194,7 +232,8 @@ TEST_F(Systems, ThreeHeadsAnswerThreeQuestionsAndOneCannot) {
   const Json three = train("multi-head", {});
   EXPECT_GE(three.at("metrics").at("accuracy").get<double>(), 0.99);
   EXPECT_GE(three.at("attention").at("hit_rate").get<double>(), 0.4);  // by chance 0.22
-  EXPECT_NE(predict("multi-head", "cat-o today fox-a sees\n").find("fox sees cat"), std::string::npos);
+  EXPECT_NE(predict("multi-head", "cat-o today fox-a sees\n").find("fox sees cat"),
+            std::string::npos);
   EXPECT_LE(train("multi-head", {"heads=1"}).at("metrics").at("accuracy").get<double>(), 0.98);
 }
 

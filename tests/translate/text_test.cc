@@ -15,7 +15,8 @@
 namespace fovea::translate {
 namespace {
 
-const std::vector<std::string> kLines = {"the cat sat on the mat", "the dog saw the cat", "a Größe is a size"};
+const std::vector<std::string> kLines = {"the cat sat on the mat", "the dog saw the cat",
+                                         "a Größe is a size"};
 
 TEST(Codec, EveryKindReadsBackWhatItWrote) {
   for (const CodecKind kind : {CodecKind::kWords, CodecKind::kCharacters, CodecKind::kPieces}) {
@@ -65,7 +66,8 @@ TEST(Generate, DatesHaveTenFormsAndTrueFields) {
   EXPECT_EQ(corpus.test.size(), 1000u);
   for (const Pair& pair : corpus.test) {
     ASSERT_EQ(pair.target.size(), 10u);
-    const int month = std::stoi(pair.target.substr(5, 2)), day = std::stoi(pair.target.substr(8, 2));
+    const int month = std::stoi(pair.target.substr(5, 2)),
+              day = std::stoi(pair.target.substr(8, 2));
     EXPECT_TRUE(month >= 1 && month <= 12 && day >= 1 && day <= 31) << pair.target;
     // The year's digits stand in the source as they are.
     std::string year;
@@ -80,14 +82,17 @@ TEST(Generate, DatesHaveTenFormsAndTrueFields) {
 
 TEST(Generate, ReorderedLinksCoverEveryTargetWord) {
   for (const Pair& pair : generate_reordered(1).test) {
-    const auto count = [](const std::string& s) { return static_cast<int32_t>(std::count(s.begin(), s.end(), ' ') + 1); };
+    const auto count = [](const std::string& s) {
+      return static_cast<int32_t>(std::count(s.begin(), s.end(), ' ') + 1);
+    };
     std::set<int32_t> linked;
     for (const metrics::Link& link : pair.links.possible) {
       EXPECT_LT(link.source, count(pair.source));
       linked.insert(link.target);
     }
     EXPECT_EQ(static_cast<int32_t>(linked.size()), count(pair.target));
-    for (const metrics::Link& link : pair.links.sure) EXPECT_TRUE(pair.links.possible.contains(link));
+    for (const metrics::Link& link : pair.links.sure)
+      EXPECT_TRUE(pair.links.possible.contains(link));
   }
 }
 
@@ -102,11 +107,14 @@ TEST(Generate, ReverseTurnsAndCopyKeeps) {
 class Files : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("fovea_parallel_" + std::to_string(getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("fovea_parallel_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+  }
   std::filesystem::path folder_;
 };
 
@@ -115,7 +123,8 @@ TEST_F(Files, AFolderOfParts) {
     write(std::string(part) + ".en", "a\nb\n");
     write(std::string(part) + ".de", "x\ny\n");
   }
-  const Corpus corpus = read_parallel({.path = folder_.string(), .source = "en", .target = "de", .test = "test_2016"});
+  const Corpus corpus = read_parallel(
+      {.path = folder_.string(), .source = "en", .target = "de", .test = "test_2016"});
   EXPECT_EQ(corpus.train[1].target, "y");
   EXPECT_EQ(corpus.test.size(), 2u);
 }
@@ -128,14 +137,17 @@ TEST_F(Files, MistakesAreNamed) {
   EXPECT_THROW(read_parallel(request), InvalidArgument);  // lines differ
   std::filesystem::remove(folder_ / "train.de");
   EXPECT_THROW(read_parallel(request), InvalidArgument);  // one side only
-  EXPECT_THROW(read_parallel({.path = folder_.string(), .source = "en", .target = "fr"}), InvalidArgument);
+  EXPECT_THROW(read_parallel({.path = folder_.string(), .source = "en", .target = "fr"}),
+               InvalidArgument);
 }
 
 TEST_F(Files, ATableKeepsEqualSourcesOnOneSide) {
   std::string table;
-  for (int i = 0; i < 600; ++i) table += "s" + std::to_string(i / 3) + "\tt" + std::to_string(i) + "\n";
+  for (int i = 0; i < 600; ++i)
+    table += "s" + std::to_string(i / 3) + "\tt" + std::to_string(i) + "\n";
   write("pairs.tsv", table);
-  const Corpus corpus = read_parallel({.path = (folder_ / "pairs.tsv").string(), .source = "", .target = ""});
+  const Corpus corpus =
+      read_parallel({.path = (folder_ / "pairs.tsv").string(), .source = "", .target = ""});
   std::set<std::string> train;
   for (const Pair& pair : corpus.train) train.insert(pair.source);
   for (const Pair& pair : corpus.test) EXPECT_FALSE(train.contains(pair.source));

@@ -67,7 +67,7 @@ at::Tensor scores(const Score& score, const Block& block, Face face);
 at::Tensor relative_values(const Score& score, const Block& block, const at::Tensor& weights);
 
 struct Weighed {
-  at::Tensor weights;  // [B, H, l, S], zero where not allowed
+  at::Tensor weights;     // [B, H, l, S], zero where not allowed
   at::Tensor lse = {};    // [B, H, l] or undefined
   at::Tensor empty = {};  // bool [B, H, l]: the query saw no key
 };

@@ -50,8 +50,8 @@ Tensor result_of(at::IntArrayRef sizes, const at::TensorOptions& options) {
                                    c10::typeMetaToScalarType(options.dtype()), std::nullopt);
 }
 
-// Empty, laid out as `like` is where its heads were split off whole rows ([batch, length, heads, width] in memory): joining
-// them again is then a view.
+// Empty, laid out as `like` is where its heads were split off whole rows ([batch, length, heads,
+// width] in memory): joining them again is then a view.
 Tensor empty_laid_out_as(const Tensor& like, std::vector<int64_t> sizes) {
   if (!heads_inside_rows(like)) return result_of(sizes, like.options());
   std::swap(sizes[1], sizes[2]);

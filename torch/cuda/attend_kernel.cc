@@ -26,8 +26,7 @@ Fused sdpa(const Call& call) {
   // in a product. A row without keys sees one such zero: output 0, gradient 0. Nothing here waits
   // for the device.
   const int64_t queries = call.query.size(2), keys = call.key.size(2);
-  const Tensor lengths =
-      call.key_lengths.to(integers, /*non_blocking=*/true).view({-1, 1, 1, 1});
+  const Tensor lengths = call.key_lengths.to(integers, /*non_blocking=*/true).view({-1, 1, 1, 1});
   const Tensor j = at::arange(keys, integers).view({1, 1, 1, -1});
   const Tensor real = (j < lengths).transpose(2, 3);  // [B, 1, S, 1]
   Tensor keep = j < lengths.clamp_min(1);

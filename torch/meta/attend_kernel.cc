@@ -20,7 +20,8 @@ Tensor empty_like_query(const Tensor& query, std::optional<c10::SymInt> last, at
 
 // As the CPU's kernel lays it out.
 Tensor empty_laid_out_as(const Tensor& like, std::vector<c10::SymInt> sizes) {
-  if (!like.device().is_cpu() || !heads_inside_rows(like)) return at::empty_symint(sizes, like.options());
+  if (!like.device().is_cpu() || !heads_inside_rows(like))
+    return at::empty_symint(sizes, like.options());
   std::swap(sizes[1], sizes[2]);
   return at::empty_symint(sizes, like.options()).transpose(1, 2);
 }

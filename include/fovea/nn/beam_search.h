@@ -1,9 +1,11 @@
 // Beam search over any model that scores the next token, batched over sentences.
 //
-//   score(y) = log P(y | x) / lp(|y|) + cp,   lp(n) = ((5 + n) / 6)^alpha,   cp = beta * sum_j log min(sum_t a_tj, 1)
+//   score(y) = log P(y | x) / lp(|y|) + cp,   lp(n) = ((5 + n) / 6)^alpha,   cp = beta * sum_j log
+//   min(sum_t a_tj, 1)
 //
-// (Wu et al. 2016.) |y| counts the end symbol. A finished hypothesis leaves the beam, which narrows; a sentence ends when its beam
-// is empty, when no live hypothesis can still beat its finished ones, or at its length cap. A beam of one is greedy search.
+// (Wu et al. 2016.) |y| counts the end symbol. A finished hypothesis leaves the beam, which
+// narrows; a sentence ends when its beam is empty, when no live hypothesis can still beat its
+// finished ones, or at its length cap. A beam of one is greedy search.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,7 +24,8 @@ struct StepOutput {
 class StepModel {
  public:
   virtual ~StepModel() = default;
-  // Makes row r continue what was row `rows[r]` (int64): sentences at first, then survivors. Caches follow.
+  // Makes row r continue what was row `rows[r]` (int64): sentences at first, then survivors. Caches
+  // follow.
   virtual void select(const at::Tensor& rows) = 0;
   // tokens int64 [rows]: the last token of each hypothesis.
   virtual StepOutput step(const at::Tensor& tokens) = 0;
@@ -33,10 +36,10 @@ struct BeamOptions {
   double length_alpha = 0.6;   // 0: raw log-probability
   double coverage_beta = 0.0;  // needs attention
   int64_t n_best = 1;
-  int64_t begin = 2, end = 3;                    // BOS, EOS
-  std::vector<int64_t> never = {0, 2};           // PAD, BOS
-  bool keep_attention = false;                   // in the hypotheses
-  bool keep_tree = false;                        // the search itself, for its picture
+  int64_t begin = 2, end = 3;           // BOS, EOS
+  std::vector<int64_t> never = {0, 2};  // PAD, BOS
+  bool keep_attention = false;          // in the hypotheses
+  bool keep_tree = false;               // the search itself, for its picture
 };
 
 struct Hypothesis {
@@ -60,7 +63,8 @@ struct SearchResult {
 };
 
 // max_lengths[i] bounds the tokens of sentence i, the end symbol included.
-std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_t>& max_lengths, const BeamOptions& options);
+std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_t>& max_lengths,
+                                      const BeamOptions& options);
 
 double length_penalty(int64_t length, double alpha);
 

@@ -1,4 +1,5 @@
-// The Transformer's layers (Vaswani et al. 2017), with PyTorch's names: self_attn, multihead_attn, linear1, linear2, norm1 ...
+// The Transformer's layers (Vaswani et al. 2017), with PyTorch's names: self_attn, multihead_attn,
+// linear1, linear2, norm1 ...
 #pragma once
 
 #include "fovea/nn/decoder_cache.h"
@@ -23,7 +24,9 @@ class EncoderLayerImpl : public torch::nn::Module {
   explicit EncoderLayerImpl(const LayerOptions& options);
   at::Tensor forward(const at::Tensor& x, const Attention& attention = {});  // [B, L, width]
   // What self_attn is given for a layer input x: for pictures.
-  at::Tensor attended(const at::Tensor& x) { return options_.order == NormOrder::kPre ? norm1(x) : x; }
+  at::Tensor attended(const at::Tensor& x) {
+    return options_.order == NormOrder::kPre ? norm1(x) : x;
+  }
 
   MultiHead self_attn{nullptr};
   torch::nn::Linear linear1{nullptr}, linear2{nullptr};
@@ -38,16 +41,21 @@ TORCH_MODULE(EncoderLayer);
 class DecoderLayerImpl : public torch::nn::Module {
  public:
   explicit DecoderLayerImpl(const LayerOptions& options);
-  // x [B, T, width], memory [B, S, width]; `self` is the target's attention (causal), `cross` the memory's.
-  at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self, const Attention& cross);
-  // Decoding new positions x [rows, n, width] in two halves: the row's own positions, then the memory its readers share and
-  // the feed-forward net.
+  // x [B, T, width], memory [B, S, width]; `self` is the target's attention (causal), `cross` the
+  // memory's.
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self,
+                     const Attention& cross);
+  // Decoding new positions x [rows, n, width] in two halves: the row's own positions, then the
+  // memory its readers share and the feed-forward net.
   at::Tensor self_step(const at::Tensor& x, StepCache& cache);
-  at::Tensor cross_step(const at::Tensor& after_self, const HeadsCache& memory, const Readers& readers);
+  at::Tensor cross_step(const at::Tensor& after_self, const HeadsCache& memory,
+                        const Readers& readers);
 
   // The first of the three sublayers alone, and what each attention is given: for pictures.
   at::Tensor after_self(const at::Tensor& x, const Attention& self);
-  at::Tensor self_attended(const at::Tensor& x) { return options_.order == NormOrder::kPre ? norm1(x) : x; }
+  at::Tensor self_attended(const at::Tensor& x) {
+    return options_.order == NormOrder::kPre ? norm1(x) : x;
+  }
   at::Tensor cross_attended(const at::Tensor& after_self) {
     return options_.order == NormOrder::kPre ? norm2(after_self) : after_self;
   }

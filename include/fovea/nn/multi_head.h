@@ -1,7 +1,8 @@
-// Multi-head attention (Vaswani et al. 2017): Z_h = attend(X W_h^Q, X W_h^K, X W_h^V), O = [Z_1 ... Z_H] W^O.
+// Multi-head attention (Vaswani et al. 2017): Z_h = attend(X W_h^Q, X W_h^K, X W_h^V), O = [Z_1 ...
+// Z_H] W^O.
 //
-// Parameters carry PyTorch's names (in_proj_weight, in_proj_bias, out_proj; q_proj_weight, ... where widths differ), so
-// that weights move both ways.
+// Parameters carry PyTorch's names (in_proj_weight, in_proj_bias, out_proj; q_proj_weight, ...
+// where widths differ), so that weights move both ways.
 #pragma once
 
 #include <torch/nn.h>
@@ -35,23 +36,28 @@ class MultiHeadImpl : public torch::nn::Module {
   // query [B, L, width], key [B, S, key_width], value [B, S, value_width] -> [B, L, width]
   at::Tensor forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const Attention& attention = {});
-  at::Tensor forward(const at::Tensor& x, const Attention& attention = {}) { return forward(x, x, x, attention); }
+  at::Tensor forward(const at::Tensor& x, const Attention& attention = {}) {
+    return forward(x, x, x, attention);
+  }
 
   // The same up to the output projection: [B, L, width], the heads side by side.
-  at::Tensor heads(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const Attention& attention);
+  at::Tensor heads(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                   const Attention& attention);
 
   // Decoding: the keys and values of a memory, projected once.
   HeadsCache project(const at::Tensor& key, const at::Tensor& value);
   // The heads of new queries against a cache that stays as it is (cross attention).
-  at::Tensor cached_heads(const at::Tensor& query, const HeadsCache& cache, const Attention& attention);
-  // Those of new positions x [B, n, width] that see the cache and, causally, themselves, and join it (self attention).
+  at::Tensor cached_heads(const at::Tensor& query, const HeadsCache& cache,
+                          const Attention& attention);
+  // Those of new positions x [B, n, width] that see the cache and, causally, themselves, and join
+  // it (self attention).
   at::Tensor step_heads(const at::Tensor& x, StepCache& cache);
 
   // The weights of chosen rows and heads, for pictures.
-  SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Attention& attention,
-                          const Selection& selection = {});
-  SelectedWeights cached_weights(const at::Tensor& query, const HeadsCache& cache, const Attention& attention,
-                                 const Selection& selection = {});
+  SelectedWeights weights(const at::Tensor& query, const at::Tensor& key,
+                          const Attention& attention, const Selection& selection = {});
+  SelectedWeights cached_weights(const at::Tensor& query, const HeadsCache& cache,
+                                 const Attention& attention, const Selection& selection = {});
 
   const MultiHeadOptions& options() const { return options_; }
 

@@ -1,5 +1,5 @@
-// Recurrent encoders over sequences of different length, on libtorch's GRU and LSTM with packed sequences: padding is never read,
-// and the backward direction starts at each sequence's true end.
+// Recurrent encoders over sequences of different length, on libtorch's GRU and LSTM with packed
+// sequences: padding is never read, and the backward direction starts at each sequence's true end.
 #pragma once
 
 #include <torch/nn.h>
@@ -24,7 +24,8 @@ struct Encoded {
   at::Tensor hidden;    // [layers * directions, B, width]
 };
 
-// Parameters are named as those of torch.nn.GRU or torch.nn.LSTM, under `rnn`. An LSTM's forget bias starts at 1.
+// Parameters are named as those of torch.nn.GRU or torch.nn.LSTM, under `rnn`. An LSTM's forget
+// bias starts at 1.
 class RecurrentImpl : public torch::nn::Module {
  public:
   explicit RecurrentImpl(const RecurrentOptions& options);

@@ -1,4 +1,5 @@
-// The Transformer's two stacks, with the names of torch.nn.Transformer: encoder.layers.0 ..., encoder.norm, decoder ...
+// The Transformer's two stacks, with the names of torch.nn.Transformer: encoder.layers.0 ...,
+// encoder.norm, decoder ...
 #pragma once
 
 #include "fovea/nn/layers.h"
@@ -8,7 +9,8 @@ namespace fovea::nn {
 struct TransformerOptions {
   LayerOptions layer;
   int64_t encoder_layers = 6, decoder_layers = 6;
-  bool final_norm = true;  // encoder.norm and decoder.norm; torch.nn.Transformer has them in either order
+  bool final_norm =
+      true;  // encoder.norm and decoder.norm; torch.nn.Transformer has them in either order
 };
 
 class EncoderImpl : public torch::nn::Module {
@@ -18,37 +20,46 @@ class EncoderImpl : public torch::nn::Module {
 
   torch::nn::ModuleList layers{nullptr};
   torch::nn::LayerNorm norm{nullptr};
-  EncoderLayerImpl& layer(int64_t i) { return *layers->at<EncoderLayerImpl>(i).as<EncoderLayerImpl>(); }
+  EncoderLayerImpl& layer(int64_t i) {
+    return *layers->at<EncoderLayerImpl>(i).as<EncoderLayerImpl>();
+  }
 };
 TORCH_MODULE(Encoder);
 
 class DecoderImpl : public torch::nn::Module {
  public:
   DecoderImpl(const LayerOptions& layer, int64_t layers, bool final_norm);
-  at::Tensor forward(at::Tensor x, const at::Tensor& memory, const Attention& self, const Attention& cross);
+  at::Tensor forward(at::Tensor x, const at::Tensor& memory, const Attention& self,
+                     const Attention& cross);
 
-  // Decoding one position at a time: the memory [B, S, width] is projected once; lengths int [B] or undefined.
+  // Decoding one position at a time: the memory [B, S, width] is projected once; lengths int [B] or
+  // undefined.
   DecoderCache start(const at::Tensor& memory, const at::Tensor& lengths = {});
   at::Tensor step(at::Tensor x, DecoderCache& cache);
 
   torch::nn::ModuleList layers{nullptr};
   torch::nn::LayerNorm norm{nullptr};
-  DecoderLayerImpl& layer(int64_t i) { return *layers->at<DecoderLayerImpl>(i).as<DecoderLayerImpl>(); }
+  DecoderLayerImpl& layer(int64_t i) {
+    return *layers->at<DecoderLayerImpl>(i).as<DecoderLayerImpl>();
+  }
 };
 TORCH_MODULE(Decoder);
 
 class TransformerImpl : public torch::nn::Module {
  public:
   explicit TransformerImpl(const TransformerOptions& options);
-  // source [B, S, width], target [B, T, width], lengths int [B] or undefined; the target sees itself causally.
-  at::Tensor forward(const at::Tensor& source, const at::Tensor& target, const at::Tensor& source_lengths = {});
+  // source [B, S, width], target [B, T, width], lengths int [B] or undefined; the target sees
+  // itself causally.
+  at::Tensor forward(const at::Tensor& source, const at::Tensor& target,
+                     const at::Tensor& source_lengths = {});
 
   Encoder encoder{nullptr};
   Decoder decoder{nullptr};
 };
 TORCH_MODULE(Transformer);
 
-// sin and cos of pos / 10000^(2i/d) in even and odd columns: [positions, width]; an odd width ends on a sine.
+// sin and cos of pos / 10000^(2i/d) in even and odd columns: [positions, width]; an odd width ends
+// on a sine.
 at::Tensor position_encoding(int64_t positions, int64_t width);
 
 }  // namespace fovea::nn

@@ -15,7 +15,8 @@ void check(size_t nq, size_t nk, double tolerance) {
   double want_gradient = 0;
   for (size_t r = 0; r < nq; ++r)
     for (size_t c = 0; c < nk; ++c) {
-      const double distance = std::fabs(static_cast<double>(Rig::kFirstQuery + r) - static_cast<double>(Rig::kFirstKey + c));
+      const double distance = std::fabs(static_cast<double>(Rig::kFirstQuery + r) -
+                                        static_cast<double>(Rig::kFirstKey + c));
       const size_t at = r * rig.stride + c;
       ASSERT_NEAR(rig.s[at], before[at] - 0.25 * distance, tolerance);
       ASSERT_EQ(rig.ds[at], ds[at]);
@@ -46,7 +47,8 @@ TEST_P(AlibiTest, GatheredKeysHaveTheirOwnPositions) {
     EXPECT_FLOAT_EQ(rig.s[c], before[c] - std::abs(keys[c] - static_cast<int>(Rig::kFirstQuery)));
 }
 
-// What a score may add by itself is what `apply` would have done, for keys before, beside and after the queries.
+// What a score may add by itself is what `apply` would have done, for keys before, beside and after
+// the queries.
 TEST_P(AlibiTest, AddendIsThePenalty) {
   std::vector<float> slopes = {9, 0.25};
   using Rig = ModifierRig<float>;
@@ -57,8 +59,10 @@ TEST_P(AlibiTest, AddendIsThePenalty) {
     ASSERT_NE(addend.data, nullptr);
     for (ptrdiff_t r = 0; r < static_cast<ptrdiff_t>(nq); ++r)
       for (ptrdiff_t c = 0; c < static_cast<ptrdiff_t>(nk); ++c) {
-        const ptrdiff_t distance = static_cast<ptrdiff_t>(Rig::kFirstKey) + c - static_cast<ptrdiff_t>(Rig::kFirstQuery) - r;
-        ASSERT_EQ(addend.data[r * addend.stride + c], -0.25f * static_cast<float>(std::abs(distance)));
+        const ptrdiff_t distance = static_cast<ptrdiff_t>(Rig::kFirstKey) + c -
+                                   static_cast<ptrdiff_t>(Rig::kFirstQuery) - r;
+        ASSERT_EQ(addend.data[r * addend.stride + c],
+                  -0.25f * static_cast<float>(std::abs(distance)));
       }
     const std::vector<int32_t> keys(nk, 3);
     rig.tile.key_index = keys.data();

@@ -39,14 +39,16 @@ void check(size_t nq, size_t nk) {
       for (size_t r = 0; r < nq; ++r)
         for (size_t c = 0; c < nk; ++c) {
           const size_t at = r * rig.stride + c;
-          const auto place = static_cast<size_t>(stride[0] * Rig::kBatch + stride[1] * Rig::kHead +
-                                                 stride[2] * static_cast<int64_t>(Rig::kFirstQuery + r) +
-                                                 stride[3] * static_cast<int64_t>(Rig::kFirstKey + c));
+          const auto place =
+              static_cast<size_t>(stride[0] * Rig::kBatch + stride[1] * Rig::kHead +
+                                  stride[2] * static_cast<int64_t>(Rig::kFirstQuery + r) +
+                                  stride[3] * static_cast<int64_t>(Rig::kFirstKey + c));
           ASSERT_EQ(rig.s[at], before[at] + bias[place]);
           ASSERT_EQ(rig.ds[at], ds[at]);
           want[place] += ds[at];
         }
-      for (size_t i = 0; i < n; ++i) ASSERT_NEAR(gradient[i], want[i], sizeof(T) == 4 ? 2e-5 : 1e-12);
+      for (size_t i = 0; i < n; ++i)
+        ASSERT_NEAR(gradient[i], want[i], sizeof(T) == 4 ? 2e-5 : 1e-12);
       const auto sharing = rig.stage->sharing();
       EXPECT_EQ(sharing.batches, size[0] == 1);
       EXPECT_EQ(sharing.heads, size[1] == 1);
@@ -64,12 +66,14 @@ TEST_P(BiasTest, EveryBroadcast) {
   }
 }
 
-// What a score may add by itself: the rows as they lie, where they lie in the score's type and key beside key.
+// What a score may add by itself: the rows as they lie, where they lie in the score's type and key
+// beside key.
 TEST_P(BiasTest, AddendIsTheRowsThemselves) {
   using Rig = ModifierRig<float>;
   const size_t nq = 3, nk = 9, rows = Rig::kFirstQuery + nq, columns = Rig::kFirstKey + nk;
   std::vector<float> bias = random_vector<float>(rows * columns, 3);
-  View view = View::of(bias.data(), DType::kFloat32, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)});
+  View view = View::of(bias.data(), DType::kFloat32,
+                       {static_cast<int64_t>(rows), static_cast<int64_t>(columns)});
   Rig rig(nq, nk, Bias{view}, Bias{}, make_bias<float>);
   const Addend<float> addend = rig.stage->addend(rig.tile, nullptr);
   ASSERT_EQ(addend.data, &bias[Rig::kFirstQuery * columns + Rig::kFirstKey]);
@@ -84,9 +88,11 @@ TEST_P(BiasTest, AddendIsTheRowsThemselves) {
 
 TEST_P(BiasTest, ReadsOtherStridesAndHalfPrecision) {
   // bfloat16, stored key-major: element (i, j) at j * L + i.
-  const size_t nq = 3, nk = 9, rows = ModifierRig<float>::kFirstQuery + nq, columns = ModifierRig<float>::kFirstKey + nk;
+  const size_t nq = 3, nk = 9, rows = ModifierRig<float>::kFirstQuery + nq,
+               columns = ModifierRig<float>::kFirstKey + nk;
   std::vector<uint16_t> bias(rows * columns);
-  for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<uint16_t>(0x3f80 + i % 64);  // 1 and a little more
+  for (size_t i = 0; i < bias.size(); ++i)
+    bias[i] = static_cast<uint16_t>(0x3f80 + i % 64);  // 1 and a little more
   View view{.data = bias.data(), .dtype = DType::kBFloat16, .rank = 2};
   view.size = {static_cast<int64_t>(rows), static_cast<int64_t>(columns)};
   view.stride = {1, static_cast<int64_t>(rows)};
@@ -95,8 +101,10 @@ TEST_P(BiasTest, ReadsOtherStridesAndHalfPrecision) {
   rig.stage->apply(rig.tile, nullptr, nullptr);
   for (size_t r = 0; r < nq; ++r)
     for (size_t c = 0; c < nk; ++c) {
-      const size_t place = (ModifierRig<float>::kFirstKey + c) * rows + ModifierRig<float>::kFirstQuery + r;
-      EXPECT_EQ(rig.s[r * rig.stride + c], before[r * rig.stride + c] + 1 + static_cast<float>(place % 64) / 128);
+      const size_t place =
+          (ModifierRig<float>::kFirstKey + c) * rows + ModifierRig<float>::kFirstQuery + r;
+      EXPECT_EQ(rig.s[r * rig.stride + c],
+                before[r * rig.stride + c] + 1 + static_cast<float>(place % 64) / 128);
     }
 }
 

@@ -8,9 +8,12 @@ template <class T>
 void check(size_t nq, size_t nk) {
   const auto function = elementwise(
       [factor = 0.5](auto score, const RowPosition& at) {
-        return score * score * static_cast<decltype(score)>(factor) + static_cast<decltype(score)>(at.query * 100 + at.key + 10 * at.head);
+        return score * score * static_cast<decltype(score)>(factor) +
+               static_cast<decltype(score)>(at.query * 100 + at.key + 10 * at.head);
       },
-      [](auto score, const RowPosition& at) { return score + static_cast<decltype(score)>(0 * at.key); });
+      [](auto score, const RowPosition& at) {
+        return score + static_cast<decltype(score)>(0 * at.key);
+      });
   using Rig = ModifierRig<T>;
   Rig rig(nq, nk, Custom(function), Custom(function), make_custom<T>);
   const std::vector<T> before = rig.s, ds = rig.ds;
@@ -19,7 +22,9 @@ void check(size_t nq, size_t nk) {
   for (size_t r = 0; r < nq; ++r)
     for (size_t c = 0; c < nk; ++c) {
       const size_t at = r * rig.stride + c;
-      const double want = 0.5 * before[at] * before[at] + static_cast<double>((Rig::kFirstQuery + r) * 100 + Rig::kFirstKey + c + 10 * Rig::kHead);
+      const double want =
+          0.5 * before[at] * before[at] +
+          static_cast<double>((Rig::kFirstQuery + r) * 100 + Rig::kFirstKey + c + 10 * Rig::kHead);
       ASSERT_NEAR(rig.s[at], want, (sizeof(T) == 4 ? 2e-7 : 1e-15) * want * 2);
       ASSERT_NEAR(rig.ds[at], ds[at] * before[at], 1e-6);
     }
@@ -35,7 +40,8 @@ TEST_P(CustomTest, RunsTheUsersFunctionAtItsPlace) {
 }
 
 TEST_P(CustomTest, AMaskedKeyStaysMasked) {
-  const auto function = elementwise([](auto, const RowPosition&) { return 7.0; }, [](auto score, const RowPosition&) { return score; });
+  const auto function = elementwise([](auto, const RowPosition&) { return 7.0; },
+                                    [](auto score, const RowPosition&) { return score; });
   ModifierRig<float> rig(1, 5, Custom(function), Custom(function), make_custom<float>);
   rig.s[2] = -std::numeric_limits<float>::infinity();
   rig.ds[2] = 0;

@@ -29,7 +29,8 @@ std::vector<T> random_vector(size_t n, unsigned seed) {
 // A stage of one modifier on a dot score, and a tile at an odd place of two batches and two heads.
 template <class T>
 struct ModifierRig {
-  static constexpr size_t kBatches = 2, kHeads = 2, kBatch = 1, kHead = 1, kFirstQuery = 3, kFirstKey = 5;
+  static constexpr size_t kBatches = 2, kHeads = 2, kBatch = 1, kHead = 1, kFirstQuery = 3,
+                          kFirstKey = 5;
   Geometry geometry;
   Problem problem;
   Gradients wanted;
@@ -39,8 +40,11 @@ struct ModifierRig {
   Tile<T> tile;
 
   ModifierRig(size_t queries, size_t keys, const Modifier& choice, const Modifier& gradient,
-              ModifierPointer<T> (*make)(const StageContext&, size_t), size_t width = 3, size_t value_width = 2)
-      : nq(queries), nk(keys), stride((keys + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding) {
+              ModifierPointer<T> (*make)(const StageContext&, size_t), size_t width = 3,
+              size_t value_width = 2)
+      : nq(queries),
+        nk(keys),
+        stride((keys + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding) {
     geometry.storage = dtype_of<T>();
     geometry.batches = kBatches;
     geometry.heads = geometry.key_heads = kHeads;
@@ -66,6 +70,8 @@ struct ModifierRig {
   }
 };
 
-inline std::vector<std::pair<size_t, size_t>> modifier_sizes() { return {{1, 1}, {3, 15}, {4, 16}, {2, 17}, {5, 67}}; }
+inline std::vector<std::pair<size_t, size_t>> modifier_sizes() {
+  return {{1, 1}, {3, 15}, {4, 16}, {2, 17}, {5, 67}};
+}
 
 }  // namespace fovea::engine::testing

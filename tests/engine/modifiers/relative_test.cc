@@ -22,8 +22,10 @@ void check(size_t nq, size_t nk, int64_t clip, Tables tables) {
                     tables == Tables::kKey ? View{} : view_of(value, {rows, kValueWidth}), clip};
   };
   Rig rig(nq, nk, choose(rk, rv), choose(d_rk, d_rv), make_relative<T>, kWidth, kValueWidth);
-  std::vector<T> q = random_vector<T>(nq * kWidth, 7), g = random_vector<T>(nq * kValueWidth, 8), carry(nq, T(0.5));
-  std::vector<T> o(nq * kValueWidth, T(0)), dq(nq * kWidth, T(0)), weights = random_vector<T>(nq * rig.stride, 9);
+  std::vector<T> q = random_vector<T>(nq * kWidth, 7), g = random_vector<T>(nq * kValueWidth, 8),
+                 carry(nq, T(0.5));
+  std::vector<T> o(nq * kValueWidth, T(0)), dq(nq * kWidth, T(0)),
+      weights = random_vector<T>(nq * rig.stride, 9);
   const bool keys = tables != Tables::kValue, values = tables != Tables::kKey;
   Tile<T>& tile = rig.tile;
   tile.q = q.data(), tile.q_stride = kWidth, tile.g = g.data(), tile.g_stride = kValueWidth;
@@ -31,11 +33,13 @@ void check(size_t nq, size_t nk, int64_t clip, Tables tables) {
   tile.value_width = kValueWidth, tile.rows.carry = carry.data();
   const std::vector<T> before = rig.s, da = rig.ds;
   const auto offset = [&](size_t r, size_t c) {
-    const int64_t j = static_cast<int64_t>(Rig::kFirstKey + c), i = static_cast<int64_t>(Rig::kFirstQuery + r);
+    const int64_t j = static_cast<int64_t>(Rig::kFirstKey + c),
+                  i = static_cast<int64_t>(Rig::kFirstQuery + r);
     return static_cast<size_t>(std::clamp(j - i, -clip, clip) + clip);
   };
 
-  // Forward: scores, then two tiles of the same weights, the first carried by 0.5, and 0.5 at the end.
+  // Forward: scores, then two tiles of the same weights, the first carried by 0.5, and 0.5 at the
+  // end.
   rig.stage->begin_rows(tile, rig.scratch.data());
   rig.stage->apply(tile, rig.scratch.data(), nullptr);
   const std::vector<T> after = rig.s;
@@ -53,7 +57,8 @@ void check(size_t nq, size_t nk, int64_t clip, Tables tables) {
   rig.stage->backward_query(tile, rig.scratch.data());
   rig.store();
 
-  std::vector<double> want_o(o.size(), 0), want_dq(dq.size(), 0), want_drk(rk.size(), 0), want_drv(rv.size(), 0);
+  std::vector<double> want_o(o.size(), 0), want_dq(dq.size(), 0), want_drk(rk.size(), 0),
+      want_drv(rv.size(), 0);
   for (size_t r = 0; r < nq; ++r)
     for (size_t c = 0; c < nk; ++c) {
       const size_t at = r * rig.stride + c, row = offset(r, c);
@@ -71,10 +76,14 @@ void check(size_t nq, size_t nk, int64_t clip, Tables tables) {
       ASSERT_NEAR(after[at], before[at] + product, tolerance);
       ASSERT_NEAR(da_after[at], da[at] + gradient, tolerance);
     }
-  for (size_t i = 0; i < o.size(); ++i) ASSERT_NEAR(o[i], want_o[i], tolerance * (1 + std::fabs(want_o[i])));
-  for (size_t i = 0; i < dq.size(); ++i) ASSERT_NEAR(dq[i], want_dq[i], tolerance * (1 + std::fabs(want_dq[i])));
-  for (size_t i = 0; i < rk.size(); ++i) ASSERT_NEAR(d_rk[i], want_drk[i], tolerance * (1 + std::fabs(want_drk[i])));
-  for (size_t i = 0; i < rv.size(); ++i) ASSERT_NEAR(d_rv[i], want_drv[i], tolerance * (1 + std::fabs(want_drv[i])));
+  for (size_t i = 0; i < o.size(); ++i)
+    ASSERT_NEAR(o[i], want_o[i], tolerance * (1 + std::fabs(want_o[i])));
+  for (size_t i = 0; i < dq.size(); ++i)
+    ASSERT_NEAR(dq[i], want_dq[i], tolerance * (1 + std::fabs(want_dq[i])));
+  for (size_t i = 0; i < rk.size(); ++i)
+    ASSERT_NEAR(d_rk[i], want_drk[i], tolerance * (1 + std::fabs(want_drk[i])));
+  for (size_t i = 0; i < rv.size(); ++i)
+    ASSERT_NEAR(d_rv[i], want_drv[i], tolerance * (1 + std::fabs(want_drv[i])));
 }
 
 class RelativeTest : public TargetTest {};

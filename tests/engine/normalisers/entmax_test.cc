@@ -34,9 +34,11 @@ TEST_P(EntmaxTest, AgreesWithBisection) {
   for (double alpha : {1.05, 1.3, 1.5, 1.9, 2.0, 2.5, 4.0})
     for (double spread : {0.0, 1.0, 20.0, 1e4})
       for (size_t n : {1, 2, 15, 16, 17, 67, 300}) {
-        check_normaliser<double>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<double>}, entmax(alpha), n, spread);
-        check_normaliser<float>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<float>}, entmax(static_cast<float>(alpha)), n, spread,
-                                false, alpha > 3 ? 3e-4 : 4e-6);  // a cube root of a difference
+        check_normaliser<double>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<double>},
+                                 entmax(alpha), n, spread);
+        check_normaliser<float>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<float>},
+                                entmax(static_cast<float>(alpha)), n, spread, false,
+                                alpha > 3 ? 3e-4 : 4e-6);  // a cube root of a difference
         if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n << ", spread " << spread;
       }
 }
@@ -44,22 +46,26 @@ TEST_P(EntmaxTest, AgreesWithBisection) {
 TEST_P(EntmaxTest, GradientAgreesWithDifferences) {
   for (double alpha : {1.2, 1.5, 2.0})
     for (size_t n : {1, 5, 16, 41}) {
-      check_gradient({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<double>}, entmax(alpha), n, false, false);
+      check_gradient({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<double>},
+                     entmax(alpha), n, false, false);
       if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n;
     }
 }
 
 TEST_P(EntmaxTest, AlphaHasAGradient) {
   std::vector<double> alpha = {9, 1.4}, gradient = {0, 0};
-  const View values = View::of(alpha.data(), DType::kFloat64, {2}), wanted = View::of(gradient.data(), DType::kFloat64, {2});
+  const View values = View::of(alpha.data(), DType::kFloat64, {2}),
+             wanted = View::of(gradient.data(), DType::kFloat64, {2});
   const Normaliser choice = Entmax{.alpha_tensor = values}, place = Entmax{.alpha_tensor = wanted};
   const NormaliserRig<double> rig(choice, make_entmax<double>, &place);
   const size_t rows = 3, n = 13;
-  const std::vector<double> scores = random_rows(rows, n, 1, 8), d_weights = random_rows(rows, n, 1, 9);
+  const std::vector<double> scores = random_rows(rows, n, 1, 8),
+                            d_weights = random_rows(rows, n, 1, 9);
   std::vector<double> da = d_weights;
   for (double& x : da) x = std::isinf(x) ? 0 : x;
   double partial = 0;
-  rig.backward(scores, rows, n, rig.solve(scores, rows, n), da, std::vector<double>(rows, 0), &partial);
+  rig.backward(scores, rows, n, rig.solve(scores, rows, n), da, std::vector<double>(rows, 0),
+               &partial);
   rig.stage().store_parameters(1, &partial);
   const auto loss = [&](double a) {
     double sum = 0;

@@ -33,11 +33,13 @@ TEST_P(HardTest, TakesTheFirstLargest) {
 }
 
 TEST_P(HardTest, LogProbabilityHasAGradient) {
-  for (size_t n : {1, 5, 16, 41}) check_gradient({Hard{}, make_hard<double>}, argmax, n, true, true);
+  for (size_t n : {1, 5, 16, 41})
+    check_gradient({Hard{}, make_hard<double>}, argmax, n, true, true);
 }
 
 TEST_P(HardTest, DrawsFollowTheSoftmax) {
-  // 4,000 rows with the same three scores and a masked one: frequencies within five standard deviations.
+  // 4,000 rows with the same three scores and a masked one: frequencies within five standard
+  // deviations.
   const size_t rows = 4000, n = 4;
   std::vector<double> scores;
   for (size_t r = 0; r < rows; ++r) scores.insert(scores.end(), {0.0, 1.0, kMasked, -1.0});
@@ -55,7 +57,8 @@ TEST_P(HardTest, DrawsFollowTheSoftmax) {
       }
     }
   for (size_t c = 0; c < n; ++c)
-    EXPECT_NEAR(count[c], rows * p[c], 5 * std::sqrt(rows * p[c] * (1 - p[c])) + 1e-9) << "column " << c;
+    EXPECT_NEAR(count[c], rows * p[c], 5 * std::sqrt(rows * p[c] * (1 - p[c])) + 1e-9)
+        << "column " << c;
   // The choice is the first key at which the cumulative probability passes the row's number.
   const double u = random_uniform(random_row(5, 0, 1, 3));
   const size_t want = u < p[0] ? 0 : u < p[0] + p[1] ? 1 : 3;

@@ -1,5 +1,6 @@
-// A threshold normaliser alone: its weights against a plain function of one row, its gradients against central differences of it,
-// with masked places, rows that see nothing and rows that must be refused.
+// A threshold normaliser alone: its weights against a plain function of one row, its gradients
+// against central differences of it, with masked places, rows that see nothing and rows that must
+// be refused.
 #pragma once
 
 #include <cmath>
@@ -17,27 +18,34 @@ namespace fovea::engine::testing {
 inline constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
 struct Solved {
-  std::vector<double> weights, lse, carry, statistics;  // [rows][n], [rows], [rows], [rows][kStatistics]
+  std::vector<double> weights, lse, carry,
+      statistics;  // [rows][n], [rows], [rows], [rows][kStatistics]
 };
 
 template <class T>
 class NormaliserRig {
  public:
-  NormaliserRig(const Normaliser& choice, NormaliserPointer<T> (*make)(const StageContext&), const Normaliser* gradient = nullptr) {
+  NormaliserRig(const Normaliser& choice, NormaliserPointer<T> (*make)(const StageContext&),
+                const Normaliser* gradient = nullptr) {
     geometry_.heads = 2;
     geometry_.batches = 1;
     geometry_.storage = dtype_of<T>();
     problem_.normaliser = choice;
     problem_.seed = 5;
     if (gradient) wanted_.normaliser = *gradient;
-    stage_ = make({.problem = problem_, .geometry = geometry_, .gradients = gradient ? &wanted_ : nullptr, .face = Face::kLog});
+    stage_ = make({.problem = problem_,
+                   .geometry = geometry_,
+                   .gradients = gradient ? &wanted_ : nullptr,
+                   .face = Face::kLog});
   }
   const NormaliserStage<T>& stage() const { return *stage_; }
 
   // rows x n scores, as a strip; `compressed` asks for the support.
-  Solved solve(const std::vector<double>& scores, size_t rows, size_t n, bool compressed = false) const {
+  Solved solve(const std::vector<double>& scores, size_t rows, size_t n,
+               bool compressed = false) const {
     const size_t stride = stride_of(n);
-    std::vector<T> s = padded(scores, rows, n), carry(rows + 16), stats(rows * kStatistics), lse(rows);
+    std::vector<T> s = padded(scores, rows, n), carry(rows + 16), stats(rows * kStatistics),
+                   lse(rows);
     std::vector<int32_t> support(rows * stride, -1), count(rows, -1);
     Tile<T> tile = base(rows, n);
     tile.s = s.data();
@@ -67,8 +75,8 @@ class NormaliserRig {
   }
 
   // Weights made again from the statistics, in tiles of `columns` columns.
-  std::vector<double> weights_again(const std::vector<double>& scores, size_t rows, size_t n, const Solved& solved,
-                                    size_t columns) const {
+  std::vector<double> weights_again(const std::vector<double>& scores, size_t rows, size_t n,
+                                    const Solved& solved, size_t columns) const {
     std::vector<double> out(rows * n);
     const std::vector<T> stats(solved.statistics.begin(), solved.statistics.end());
     for (size_t k = 0; k < n; k += columns) {
@@ -89,17 +97,20 @@ class NormaliserRig {
   }
 
   // Gradient of the scores from that of the weights and of lse; adds to *d_parameter.
-  std::vector<double> backward(const std::vector<double>& scores, size_t rows, size_t n, const Solved& solved,
-                               const std::vector<double>& d_weights, const std::vector<double>& d_lse, T* d_parameter) const {
+  std::vector<double> backward(const std::vector<double>& scores, size_t rows, size_t n,
+                               const Solved& solved, const std::vector<double>& d_weights,
+                               const std::vector<double>& d_lse, T* d_parameter) const {
     const size_t stride = stride_of(n);
-    std::vector<T> kept = padded(scores, rows, n), a(rows * stride, T(0)), g(rows * stride, T(0)), terms(rows, T(0));
+    std::vector<T> kept = padded(scores, rows, n), a(rows * stride, T(0)), g(rows * stride, T(0)),
+                   terms(rows, T(0));
     for (size_t r = 0; r < rows; ++r)
       for (size_t c = 0; c < n; ++c) {
         a[r * stride + c] = static_cast<T>(solved.weights[r * n + c]);
         g[r * stride + c] = static_cast<T>(d_weights[r * n + c]);
         terms[r] += a[r * stride + c] * g[r * stride + c];  // what RowTerm::kOutput means
       }
-    const std::vector<T> stats(solved.statistics.begin(), solved.statistics.end()), lse(d_lse.begin(), d_lse.end());
+    const std::vector<T> stats(solved.statistics.begin(), solved.statistics.end()),
+        lse(d_lse.begin(), d_lse.end());
     Tile<T> tile = base(rows, n);
     tile.s = a.data();
     tile.ds = g.data();
@@ -119,7 +130,9 @@ class NormaliserRig {
   static constexpr size_t kFirstKey = 32;  // where the strip starts
 
  private:
-  static size_t stride_of(size_t n) { return (n + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding; }
+  static size_t stride_of(size_t n) {
+    return (n + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding;
+  }
   static std::vector<T> padded(const std::vector<double>& scores, size_t rows, size_t n) {
     std::vector<T> s(rows * stride_of(n), -std::numeric_limits<T>::infinity());
     for (size_t r = 0; r < rows; ++r)
@@ -150,12 +163,14 @@ inline std::vector<double> random_rows(size_t rows, size_t n, double spread, uns
   std::mt19937 random(seed);
   std::normal_distribution<double> normal(0, spread);
   std::vector<double> s(rows * n);
-  for (size_t i = 0; i < s.size(); ++i) s[i] = (i * 7 + seed) % 11 == 0 ? kMasked : static_cast<float>(normal(random));
+  for (size_t i = 0; i < s.size(); ++i)
+    s[i] = (i * 7 + seed) % 11 == 0 ? kMasked : static_cast<float>(normal(random));
   return s;
 }
 
 // Weights of a row with masked places, by a function of what is not masked.
-inline std::vector<double> masked_row(const RowFunction& f, const double* row, size_t n, double* lse) {
+inline std::vector<double> masked_row(const RowFunction& f, const double* row, size_t n,
+                                      double* lse) {
   std::vector<double> seen, out(n, 0);
   for (size_t c = 0; c < n; ++c)
     if (row[c] != kMasked) seen.push_back(row[c]);
@@ -168,8 +183,8 @@ inline std::vector<double> masked_row(const RowFunction& f, const double* row, s
 }
 
 template <class T>
-void check_normaliser(const NormaliserRig<T>& rig, const RowFunction& f, size_t n, double spread, bool has_lse = false,
-                      double tolerance_f32 = 4e-6) {
+void check_normaliser(const NormaliserRig<T>& rig, const RowFunction& f, size_t n, double spread,
+                      bool has_lse = false, double tolerance_f32 = 4e-6) {
   const size_t rows = 5;
   std::vector<double> scores = random_rows(rows, n, spread, static_cast<unsigned>(n));
   for (size_t c = 0; c < n; ++c) scores[2 * n + c] = kMasked;  // a row that sees nothing
@@ -182,7 +197,8 @@ void check_normaliser(const NormaliserRig<T>& rig, const RowFunction& f, size_t 
     bool any = false;
     for (size_t c = 0; c < n; ++c) {
       any = any || scores[r * n + c] != kMasked;
-      ASSERT_NEAR(solved.weights[r * n + c], want[c], tolerance) << "row " << r << ", column " << c << " of " << n;
+      ASSERT_NEAR(solved.weights[r * n + c], want[c], tolerance)
+          << "row " << r << ", column " << c << " of " << n;
     }
     ASSERT_EQ(solved.carry[r], any ? 1 : 0);
     if (any && has_lse) {
@@ -190,13 +206,16 @@ void check_normaliser(const NormaliserRig<T>& rig, const RowFunction& f, size_t 
     }
   }
   for (size_t columns : {size_t{16}, size_t{48}, n}) {
-    const std::vector<double> again = rig.weights_again(scores, rows, n, solved, std::max<size_t>(1, columns));
-    for (size_t i = 0; i < again.size(); ++i) ASSERT_NEAR(again[i], solved.weights[i], tolerance / 2);
+    const std::vector<double> again =
+        rig.weights_again(scores, rows, n, solved, std::max<size_t>(1, columns));
+    for (size_t i = 0; i < again.size(); ++i)
+      ASSERT_NEAR(again[i], solved.weights[i], tolerance / 2);
   }
 }
 
 // Gradients in double against central differences of loss = sum d_weights weights + sum d_lse lse.
-inline void check_gradient(const NormaliserRig<double>& rig, const RowFunction& f, size_t n, bool has_lse, bool choice_is_fixed) {
+inline void check_gradient(const NormaliserRig<double>& rig, const RowFunction& f, size_t n,
+                           bool has_lse, bool choice_is_fixed) {
   const size_t rows = 4;
   std::vector<double> scores = random_rows(rows, n, 1, 91);
   for (size_t c = 0; c < n; ++c) scores[1 * n + c] = kMasked;
@@ -226,7 +245,8 @@ inline void check_gradient(const NormaliserRig<double>& rig, const RowFunction& 
       x = keep - step;
       const double below = loss(r);
       x = keep;
-      ASSERT_NEAR(got[r * n + c], (above - below) / (2 * step), 2e-6) << "row " << r << ", column " << c << " of " << n;
+      ASSERT_NEAR(got[r * n + c], (above - below) / (2 * step), 2e-6)
+          << "row " << r << ", column " << c << " of " << n;
     }
 }
 
@@ -234,7 +254,8 @@ inline void check_gradient(const NormaliserRig<double>& rig, const RowFunction& 
 template <class T>
 void check_refusals(const NormaliserRig<T>& rig) {
   const size_t n = 37;
-  for (double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     for (size_t at : {size_t{0}, size_t{17}, n - 1}) {
       std::vector<double> scores = random_rows(3, n, 1, 4);
       scores[n + at] = bad;

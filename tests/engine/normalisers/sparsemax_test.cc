@@ -31,7 +31,8 @@ TEST_P(SparsemaxTest, AgreesWithSorting) {
 }
 
 TEST_P(SparsemaxTest, GradientAgreesWithDifferences) {
-  for (size_t n : {1, 5, 16, 41}) check_gradient({Sparsemax{}, make_sparsemax<double>}, sparsemax, n, false, false);
+  for (size_t n : {1, 5, 16, 41})
+    check_gradient({Sparsemax{}, make_sparsemax<double>}, sparsemax, n, false, false);
 }
 
 TEST_P(SparsemaxTest, KnownRows) {

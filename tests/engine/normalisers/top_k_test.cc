@@ -27,8 +27,10 @@ TEST_P(TopKTest, AgreesWithSorting) {
   for (size_t k : {1, 2, 5, 8, 40})
     for (double spread : {0.0, 1.0, 1e4})
       for (size_t n : {1, 2, 7, 15, 16, 17, 67, 1023}) {
-        check_normaliser<double>({TopK{static_cast<int64_t>(k)}, make_top_k<double>}, top_k(k), n, spread, true);
-        check_normaliser<float>({TopK{static_cast<int64_t>(k)}, make_top_k<float>}, top_k(k), n, spread, true);
+        check_normaliser<double>({TopK{static_cast<int64_t>(k)}, make_top_k<double>}, top_k(k), n,
+                                 spread, true);
+        check_normaliser<float>({TopK{static_cast<int64_t>(k)}, make_top_k<float>}, top_k(k), n,
+                                spread, true);
         if (HasFatalFailure()) FAIL() << "k " << k << ", n " << n << ", spread " << spread;
       }
 }
@@ -42,7 +44,9 @@ TEST_P(TopKTest, TiesGoToTheLowerPosition) {
       const NormaliserRig<float> rig({TopK{static_cast<int64_t>(k)}, make_top_k<float>});
       const auto solved = rig.solve(scores, 1, n);
       const auto want = top_k(k)(scores, nullptr);
-      for (size_t c = 0; c < n; ++c) ASSERT_NEAR(solved.weights[c], want[c], 1e-6) << "n " << n << ", k " << k << ", column " << c;
+      for (size_t c = 0; c < n; ++c)
+        ASSERT_NEAR(solved.weights[c], want[c], 1e-6)
+            << "n " << n << ", k " << k << ", column " << c;
       for (size_t columns : {size_t{16}, n}) {
         const auto again = rig.weights_again(scores, 1, n, solved, columns);
         for (size_t c = 0; c < n; ++c) ASSERT_NEAR(again[c], want[c], 1e-6);

@@ -3,7 +3,8 @@
 namespace fovea::engine::testing {
 namespace {
 
-ScoreCase additive(size_t nq, size_t nk, size_t width, bool per_head, choice::Activation activation) {
+ScoreCase additive(size_t nq, size_t nk, size_t width, bool per_head,
+                   choice::Activation activation) {
   ScoreCase c{.nq = nq, .nk = nk, .query_width = width, .key_width = width};
   const auto e = static_cast<int64_t>(width);
   c.shapes = {per_head ? std::vector<int64_t>{2, e} : std::vector<int64_t>{e}};
@@ -13,7 +14,9 @@ ScoreCase additive(size_t nq, size_t nk, size_t width, bool per_head, choice::Ac
     double sum = 0;
     for (size_t f = 0; f < width; ++f) {
       const double x = q[f] + k[f];
-      sum += arrays[0][offset + f] * (activation == choice::Activation::kTanh ? std::tanh(x) : x < 0 ? 0.2 * x : x);
+      sum += arrays[0][offset + f] * (activation == choice::Activation::kTanh ? std::tanh(x)
+                                      : x < 0                                 ? 0.2 * x
+                                                                              : x);
     }
     return sum;
   };

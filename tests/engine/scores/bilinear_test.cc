@@ -23,7 +23,8 @@ class BilinearTest : public TargetTest {};
 TEST_P(BilinearTest, AgreesWithTheEquation) {
   for (auto [in, out] : {std::pair<size_t, size_t>{1, 1}, {3, 5}, {16, 17}})
     for (auto [nq, nk] : awkward_sizes()) {
-      check_both(bilinear(nq, nk, in, out, nk % 2 == 0), make_bilinear<double>, make_bilinear<float>);
+      check_both(bilinear(nq, nk, in, out, nk % 2 == 0), make_bilinear<double>,
+                 make_bilinear<float>);
       if (HasFatalFailure()) return;
     }
   check_both(bilinear(5, 9, 3, 4, true), make_bilinear<double>, make_bilinear<float>, true);

@@ -8,7 +8,9 @@ ScoreCase cosine(size_t nq, size_t nk, size_t width, Beta beta) {
   ScoreCase c{.nq = nq, .nk = nk, .query_width = width, .key_width = width};
   if (beta != Beta::kNone) c.shapes = {{beta == Beta::kPerHead ? 2 : 1}};
   c.low = {1}, c.high = {3};
-  c.build = [=](const std::vector<View>& a) { return Score(Cosine{beta == Beta::kNone ? View{} : a[0]}); };
+  c.build = [=](const std::vector<View>& a) {
+    return Score(Cosine{beta == Beta::kNone ? View{} : a[0]});
+  };
   const size_t head = beta == Beta::kPerHead ? c.head : 0;
   c.equation = [=](const auto& arrays, const double* q, const double* k, size_t, size_t) {
     double qk = 0, qq = 0, kk = 0;

@@ -12,7 +12,8 @@ ScoreCase gated_additive(size_t nq, size_t nk, size_t half, bool per_head) {
   c.equation = [=](const auto& arrays, const double* q, const double* k, size_t, size_t) {
     double sum = 0;
     for (size_t f = 0; f < half; ++f)
-      sum += arrays[0][offset + f] * std::tanh(q[f] + k[f]) / (1 + std::exp(-q[half + f] - k[half + f]));
+      sum += arrays[0][offset + f] * std::tanh(q[f] + k[f]) /
+             (1 + std::exp(-q[half + f] - k[half + f]));
     return sum;
   };
   return c;
@@ -23,7 +24,8 @@ class GatedAdditiveTest : public TargetTest {};
 TEST_P(GatedAdditiveTest, AgreesWithTheEquation) {
   for (size_t half : {1, 3, 16, 17})
     for (auto [nq, nk] : awkward_sizes()) {
-      check_both(gated_additive(nq, nk, half, nk % 2 == 0), make_gated_additive<double>, make_gated_additive<float>);
+      check_both(gated_additive(nq, nk, half, nk % 2 == 0), make_gated_additive<double>,
+                 make_gated_additive<float>);
       if (HasFatalFailure()) return;
     }
   for (double spread : {6.0, 100.0}) {
@@ -31,7 +33,8 @@ TEST_P(GatedAdditiveTest, AgreesWithTheEquation) {
     c.spread = spread;
     check_both(c, make_gated_additive<double>, make_gated_additive<float>);
   }
-  check_both(gated_additive(5, 9, 4, true), make_gated_additive<double>, make_gated_additive<float>, true);
+  check_both(gated_additive(5, 9, 4, true), make_gated_additive<double>, make_gated_additive<float>,
+             true);
 }
 
 FOVEA_FOR_EVERY_TARGET(GatedAdditiveTest);

@@ -12,19 +12,32 @@ constexpr double kPi = std::numbers::pi;
 double kernel(KernelName name, double u) {
   using enum KernelName;
   switch (name) {
-    case kGaussian: return std::exp(-u * u / 2) / std::sqrt(2 * kPi);
-    case kLaplace: return std::exp(-u) / 2;
-    case kLogistic: return 1 / (std::exp(u) + 2 + std::exp(-u));
-    case kSigmoid: return 2 / kPi / (std::exp(u) + std::exp(-u));
-    case kSilverman: return std::exp(-u / std::sqrt(2)) / 2 * std::sin(u / std::sqrt(2) + kPi / 4);
-    case kCauchy: return 1 / (kPi * (1 + u * u));
-    case kBox: return u > 1 ? 0 : 0.5;
-    case kTriangular: return u > 1 ? 0 : 1 - u;
-    case kEpanechnikov: return u > 1 ? 0 : 0.75 * (1 - u * u);
-    case kQuartic: return u > 1 ? 0 : 15.0 / 16 * std::pow(1 - u * u, 2);
-    case kTriweight: return u > 1 ? 0 : 35.0 / 32 * std::pow(1 - u * u, 3);
-    case kTricube: return u > 1 ? 0 : 70.0 / 81 * std::pow(1 - u * u * u, 3);
-    case kCosine: return u > 1 ? 0 : kPi / 4 * std::cos(kPi * u / 2);
+    case kGaussian:
+      return std::exp(-u * u / 2) / std::sqrt(2 * kPi);
+    case kLaplace:
+      return std::exp(-u) / 2;
+    case kLogistic:
+      return 1 / (std::exp(u) + 2 + std::exp(-u));
+    case kSigmoid:
+      return 2 / kPi / (std::exp(u) + std::exp(-u));
+    case kSilverman:
+      return std::exp(-u / std::sqrt(2)) / 2 * std::sin(u / std::sqrt(2) + kPi / 4);
+    case kCauchy:
+      return 1 / (kPi * (1 + u * u));
+    case kBox:
+      return u > 1 ? 0 : 0.5;
+    case kTriangular:
+      return u > 1 ? 0 : 1 - u;
+    case kEpanechnikov:
+      return u > 1 ? 0 : 0.75 * (1 - u * u);
+    case kQuartic:
+      return u > 1 ? 0 : 15.0 / 16 * std::pow(1 - u * u, 2);
+    case kTriweight:
+      return u > 1 ? 0 : 35.0 / 32 * std::pow(1 - u * u, 3);
+    case kTricube:
+      return u > 1 ? 0 : 70.0 / 81 * std::pow(1 - u * u * u, 3);
+    case kCosine:
+      return u > 1 ? 0 : kPi / 4 * std::cos(kPi * u / 2);
   }
   return 0;
 }
@@ -45,11 +58,18 @@ ScoreCase kernel_case(const Variant& v, size_t nq, size_t nk, size_t width) {
   const auto e = static_cast<int64_t>(width), queries = static_cast<int64_t>(c.q0 + nq);
   const size_t out_width = v.metric == Metric::kFull ? 2 : width;
   switch (v.bandwidth) {
-    case Bandwidth::kShared: c.shapes = {{1}}; break;
-    case Bandwidth::kPerHead: c.shapes = {{2}}; break;
-    case Bandwidth::kPerQuery: c.shapes = {{2, 2, queries}}; break;
+    case Bandwidth::kShared:
+      c.shapes = {{1}};
+      break;
+    case Bandwidth::kPerHead:
+      c.shapes = {{2}};
+      break;
+    case Bandwidth::kPerQuery:
+      c.shapes = {{2, 2, queries}};
+      break;
   }
-  // So that compact kernels have pairs on both sides of u = 1, and none so close to it that a difference straddles it.
+  // So that compact kernels have pairs on both sides of u = 1, and none so close to it that a
+  // difference straddles it.
   const double reach = std::sqrt(2.0 * static_cast<double>(width));
   c.low = {reach * 0.9, 0.5}, c.high = {reach * 1.5, 1.5};
   if (v.metric == Metric::kDiagonal) c.shapes.push_back({e});
@@ -69,9 +89,10 @@ ScoreCase kernel_case(const Variant& v, size_t nq, size_t nk, size_t width) {
       }
       sum += x * x;
     }
-    const double h = v.bandwidth == Bandwidth::kShared    ? arrays[0][0]
-                     : v.bandwidth == Bandwidth::kPerHead ? arrays[0][base.head]
-                                                          : arrays[0][(base.batch * 2 + base.head) * (base.q0 + nq) + i];
+    const double h = v.bandwidth == Bandwidth::kShared ? arrays[0][0]
+                     : v.bandwidth == Bandwidth::kPerHead
+                         ? arrays[0][base.head]
+                         : arrays[0][(base.batch * 2 + base.head) * (base.q0 + nq) + i];
     const double value = kernel(v.name, std::sqrt(sum) / h);
     return v.face == Face::kLog ? std::log(value) : value;
   };
@@ -80,11 +101,12 @@ ScoreCase kernel_case(const Variant& v, size_t nq, size_t nk, size_t width) {
   return c;
 }
 
-constexpr KernelName kAll[] = {KernelName::kGaussian,   KernelName::kLaplace,      KernelName::kLogistic,
-                               KernelName::kSigmoid,    KernelName::kSilverman,    KernelName::kCauchy,
-                               KernelName::kBox,        KernelName::kTriangular,   KernelName::kEpanechnikov,
-                               KernelName::kQuartic,    KernelName::kTriweight,    KernelName::kTricube,
-                               KernelName::kCosine};
+constexpr KernelName kAll[] = {
+    KernelName::kGaussian, KernelName::kLaplace,    KernelName::kLogistic,
+    KernelName::kSigmoid,  KernelName::kSilverman,  KernelName::kCauchy,
+    KernelName::kBox,      KernelName::kTriangular, KernelName::kEpanechnikov,
+    KernelName::kQuartic,  KernelName::kTriweight,  KernelName::kTricube,
+    KernelName::kCosine};
 
 class KernelTest : public TargetTest {
  protected:
@@ -92,8 +114,8 @@ class KernelTest : public TargetTest {
     check_score<double>(kernel_case(v, nq, nk, width), make_kernel<double>, poison);
     check_score<float>(kernel_case(v, nq, nk, width), make_kernel<float>, poison);
     if (HasFatalFailure()) {
-      FAIL() << "kernel " << static_cast<int>(v.name) << ", face " << static_cast<int>(v.face) << ", " << nq << " x " << nk
-             << ", width " << width;
+      FAIL() << "kernel " << static_cast<int>(v.name) << ", face " << static_cast<int>(v.face)
+             << ", " << nq << " x " << nk << ", width " << width;
     }
   }
 };

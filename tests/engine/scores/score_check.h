@@ -1,5 +1,6 @@
-// A score stage alone: its scores against an equation written as a plain function of doubles, its gradients against central
-// differences of that equation, with pairs left out and NaN in their operands.
+// A score stage alone: its scores against an equation written as a plain function of doubles, its
+// gradients against central differences of that equation, with pairs left out and NaN in their
+// operands.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,16 +20,17 @@ namespace fovea::engine::testing {
 
 struct ScoreCase {
   size_t nq = 5, nk = 7, query_width = 3, key_width = 3;
-  size_t q0 = 2, k0 = 0;     // where the tile lies
+  size_t q0 = 2, k0 = 0;  // where the tile lies
   size_t heads = 2, head = 1, batches = 2, batch = 1;
   Face face = Face::kLog;
-  double spread = 1;         // standard deviation of query and key
+  double spread = 1;                              // standard deviation of query and key
   std::vector<std::vector<int64_t>> shapes = {};  // of the arrays the score owns
-  std::vector<double> low = {}, high = {};   // their ranges, [-1, 1] unless given
+  std::vector<double> low = {}, high = {};        // their ranges, [-1, 1] unless given
   // The choice, from views of the arrays (or of their gradients).
   std::function<Score(const std::vector<View>&)> build = {};
   // Score of query row q (at position i) and key row k (at j), arrays flat.
-  std::function<double(const std::vector<std::vector<double>>&, const double* q, const double* k, size_t i, size_t j)>
+  std::function<double(const std::vector<std::vector<double>>&, const double* q, const double* k,
+                       size_t i, size_t j)>
       equation = {};
   double score_tolerance_f32 = 4e-6, gradient_tolerance_f32 = 1e-4;
 };
@@ -61,11 +63,13 @@ struct ScoreRun {
   std::vector<std::vector<T>> d_arrays;
 };
 
-// Pairs with keep = 0 have a gradient of zero; `poison` puts NaN into query row 1 and key row 1, which keep must leave out.
+// Pairs with keep = 0 have a gradient of zero; `poison` puts NaN into query row 1 and key row 1,
+// which keep must leave out.
 template <class T>
-ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&), const std::vector<double>& q,
-                      const std::vector<double>& k, const std::vector<std::vector<double>>& arrays,
-                      const std::vector<double>& ds, bool poison) {
+ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&),
+                      const std::vector<double>& q, const std::vector<double>& k,
+                      const std::vector<std::vector<double>>& arrays, const std::vector<double>& ds,
+                      bool poison) {
   Geometry geometry;
   geometry.storage = dtype_of<T>();
   geometry.batches = c.batches;
@@ -88,7 +92,8 @@ ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageCon
   problem.score = c.build(value_views);
   Gradients wanted;
   wanted.score = c.build(gradient_views);
-  const auto stage = make({.problem = problem, .geometry = geometry, .gradients = &wanted, .face = c.face});
+  const auto stage =
+      make({.problem = problem, .geometry = geometry, .gradients = &wanted, .face = c.face});
 
   const T nan = std::numeric_limits<T>::quiet_NaN();
   std::vector<T> q_rows(q.begin(), q.end()), k_rows(k.begin(), k.end());
@@ -96,16 +101,20 @@ ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageCon
     std::fill_n(q_rows.begin() + c.query_width, c.query_width, nan);
     std::fill_n(k_rows.begin() + c.key_width, c.key_width, nan);
   }
-  const auto prepare = [&](std::vector<T>& rows, size_t n, size_t width, size_t prepared, bool query) {
+  const auto prepare = [&](std::vector<T>& rows, size_t n, size_t width, size_t prepared,
+                           bool query) {
     if (prepared == 0) return rows;
     std::vector<T> out(n * prepared + 16, T(0));
-    if (query) stage->prepare_query(c.batch, c.head, c.q0, n, rows.data(), width, out.data());
-    else stage->prepare_key(c.batch, c.head, c.k0, n, rows.data(), width, out.data());
+    if (query)
+      stage->prepare_query(c.batch, c.head, c.q0, n, rows.data(), width, out.data());
+    else
+      stage->prepare_key(c.batch, c.head, c.k0, n, rows.data(), width, out.data());
     return out;
   };
   std::vector<T> pq = prepare(q_rows, c.nq, c.query_width, stage->prepared_query_width(), true);
   std::vector<T> pk = prepare(k_rows, c.nk, c.key_width, stage->prepared_key_width(), false);
-  const size_t q_width = stage->prepared_query_width() ? stage->prepared_query_width() : c.query_width;
+  const size_t q_width =
+      stage->prepared_query_width() ? stage->prepared_query_width() : c.query_width;
   const size_t k_width = stage->prepared_key_width() ? stage->prepared_key_width() : c.key_width;
   pq.resize(pq.size() + 64), pk.resize(pk.size() + 64);  // rows may be read in whole vectors
 
@@ -129,7 +138,8 @@ ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageCon
   ScoreRun<T> run;
   for (size_t i = 0; i < c.nq; ++i)
     for (size_t j = 0; j < c.nk; ++j) run.scores.push_back(s[i * stride + j]);
-  std::vector<T> dq(c.nq * q_width + 64, nan), dk(c.nk * k_width + 64, nan), partial(stage->partial_size() + 16, T(0));
+  std::vector<T> dq(c.nq * q_width + 64, nan), dk(c.nk * k_width + 64, nan),
+      partial(stage->partial_size() + 16, T(0));
   tile.ds = gradient.data();
   tile.raw = raw.data();
   tile.finite = !poison;
@@ -140,7 +150,8 @@ ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageCon
   for (int pass = 0; pass < 2; ++pass) {
     tile.first = pass == 0;
     for (size_t i = 0; i < c.nq; ++i)
-      for (size_t j = 0; j < stride; ++j) gradient[i * stride + j] = j < c.nk ? static_cast<T>(ds[i * c.nk + j]) : T(0);
+      for (size_t j = 0; j < stride; ++j)
+        gradient[i * stride + j] = j < c.nk ? static_cast<T>(ds[i * c.nk + j]) : T(0);
     if (stage->fused_backward()) {
       stage->backward(tile, tile.first, tile.first, wanted_partial);
     } else {
@@ -153,12 +164,12 @@ ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageCon
   dq_rows.resize(dq.size() + c.nq * c.query_width);
   dk_rows.resize(dk.size() + c.nk * c.key_width);
   if (stage->prepared_query_width()) {
-    stage->unprepare_query(c.batch, c.head, c.q0, c.nq, q_rows.data(), c.query_width, dq.data(), dq_rows.data(),
-                           c.query_width, wanted_partial);
+    stage->unprepare_query(c.batch, c.head, c.q0, c.nq, q_rows.data(), c.query_width, dq.data(),
+                           dq_rows.data(), c.query_width, wanted_partial);
   }
   if (stage->prepared_key_width()) {
-    stage->unprepare_key(c.batch, c.head, c.k0, c.nk, k_rows.data(), c.key_width, dk.data(), dk_rows.data(), c.key_width,
-                         wanted_partial);
+    stage->unprepare_key(c.batch, c.head, c.k0, c.nk, k_rows.data(), c.key_width, dk.data(),
+                         dk_rows.data(), c.key_width, wanted_partial);
   }
   if (wanted_partial) stage->store_parameters(c.batch, c.head, partial.data());
   for (size_t e = 0; e < c.nq * c.query_width; ++e) run.dq.push_back(dq_rows[e] / 2);
@@ -171,7 +182,8 @@ ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageCon
 }
 
 template <class T>
-void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&), bool poison = false) {
+void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&),
+                 bool poison = false) {
   std::mt19937 random(17);
   std::vector<double> q = random_values(random, c.nq * c.query_width, c.spread);
   std::vector<double> k = random_values(random, c.nk * c.key_width, c.spread);
@@ -179,18 +191,21 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
   for (size_t a = 0; a < c.shapes.size(); ++a) {
     size_t n = 1;
     for (int64_t extent : c.shapes[a]) n *= static_cast<size_t>(extent);
-    std::uniform_real_distribution<double> uniform(a < c.low.size() ? c.low[a] : -1, a < c.high.size() ? c.high[a] : 1);
+    std::uniform_real_distribution<double> uniform(a < c.low.size() ? c.low[a] : -1,
+                                                   a < c.high.size() ? c.high[a] : 1);
     arrays.emplace_back();
     for (size_t i = 0; i < n; ++i) arrays.back().push_back(static_cast<float>(uniform(random)));
   }
   const auto score = [&](size_t i, size_t j) {
-    return c.equation(arrays, q.data() + i * c.query_width, k.data() + j * c.key_width, c.q0 + i, c.k0 + j);
+    return c.equation(arrays, q.data() + i * c.query_width, k.data() + j * c.key_width, c.q0 + i,
+                      c.k0 + j);
   };
   // A pair without a score (log 0) is one the normaliser leaves out.
   std::vector<double> ds = random_values(random, c.nq * c.nk, 1);
   for (size_t i = 0; i < c.nq; ++i)
     for (size_t j = 0; j < c.nk; ++j)
-      if ((i * 3 + j) % 5 == 0 || (poison && (i == 1 || j == 1)) || std::isinf(score(i, j))) ds[i * c.nk + j] = 0;
+      if ((i * 3 + j) % 5 == 0 || (poison && (i == 1 || j == 1)) || std::isinf(score(i, j)))
+        ds[i * c.nk + j] = 0;
   const ScoreRun<T> run = run_score(c, make, q, k, arrays, ds, poison);
 
   const bool is_float = sizeof(T) == 4;
@@ -201,16 +216,17 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
       const double want = score(i, j), got = run.scores[i * c.nk + j];
       if (std::isinf(want)) {
         ASSERT_EQ(got, want) << i << ", " << j;
-      }
-      else {
-        ASSERT_NEAR(got, want, tolerance * (1 + std::fabs(want)) * std::max(1.0, c.spread)) << "score " << i << ", " << j;
+      } else {
+        ASSERT_NEAR(got, want, tolerance * (1 + std::fabs(want)) * std::max(1.0, c.spread))
+            << "score " << i << ", " << j;
       }
     }
   }
   const double step = 1e-5;
   double scale = 0;
   for (double x : ds) scale = std::max(scale, std::fabs(x));
-  const auto check = [&](double& x, double got, const std::function<double()>& loss, const std::string& what) {
+  const auto check = [&](double& x, double got, const std::function<double()>& loss,
+                         const std::string& what) {
     const double keep = x;
     x = keep + step;
     const double above = loss();
@@ -228,27 +244,36 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
   };
   for (size_t i = 0; i < c.nq; ++i)
     for (size_t e = 0; e < c.query_width; ++e)
-      check(q[i * c.query_width + e], run.dq[i * c.query_width + e], [&] {
-        double sum = 0;
-        for (size_t j = 0; j < c.nk; ++j) sum += loss_of(i, j);
-        return sum;
-      }, "dq " + std::to_string(i) + ", " + std::to_string(e));
+      check(
+          q[i * c.query_width + e], run.dq[i * c.query_width + e],
+          [&] {
+            double sum = 0;
+            for (size_t j = 0; j < c.nk; ++j) sum += loss_of(i, j);
+            return sum;
+          },
+          "dq " + std::to_string(i) + ", " + std::to_string(e));
   for (size_t j = 0; j < c.nk; ++j)
     for (size_t e = 0; e < c.key_width; ++e)
-      check(k[j * c.key_width + e], run.dk[j * c.key_width + e], [&] {
-        double sum = 0;
-        for (size_t i = 0; i < c.nq; ++i) sum += loss_of(i, j);
-        return sum;
-      }, "dk " + std::to_string(j) + ", " + std::to_string(e));
+      check(
+          k[j * c.key_width + e], run.dk[j * c.key_width + e],
+          [&] {
+            double sum = 0;
+            for (size_t i = 0; i < c.nq; ++i) sum += loss_of(i, j);
+            return sum;
+          },
+          "dk " + std::to_string(j) + ", " + std::to_string(e));
   scale *= std::sqrt(static_cast<double>(c.nq * c.nk));
   for (size_t a = 0; a < arrays.size(); ++a)
     for (size_t e = 0; e < arrays[a].size(); ++e)
-      check(arrays[a][e], run.d_arrays[a][e], [&] {
-        double sum = 0;
-        for (size_t i = 0; i < c.nq; ++i)
-          for (size_t j = 0; j < c.nk; ++j) sum += loss_of(i, j);
-        return sum;
-      }, "array " + std::to_string(a) + ", " + std::to_string(e));
+      check(
+          arrays[a][e], run.d_arrays[a][e],
+          [&] {
+            double sum = 0;
+            for (size_t i = 0; i < c.nq; ++i)
+              for (size_t j = 0; j < c.nk; ++j) sum += loss_of(i, j);
+            return sum;
+          },
+          "array " + std::to_string(a) + ", " + std::to_string(e));
 }
 
 // Double and float, one after the other.
@@ -256,9 +281,12 @@ inline void check_both(const ScoreCase& c, ScorePointer<double> (*make64)(const 
                        ScorePointer<float> (*make32)(const StageContext&), bool poison = false) {
   check_score<double>(c, make64, poison);
   check_score<float>(c, make32, poison);
-  if (::testing::Test::HasFatalFailure()) FAIL() << c.nq << " x " << c.nk << ", width " << c.query_width;
+  if (::testing::Test::HasFatalFailure())
+    FAIL() << c.nq << " x " << c.nk << ", width " << c.query_width;
 }
 
-inline std::vector<std::pair<size_t, size_t>> awkward_sizes() { return {{1, 1}, {2, 3}, {5, 16}, {7, 17}, {3, 67}}; }
+inline std::vector<std::pair<size_t, size_t>> awkward_sizes() {
+  return {{1, 1}, {2, 3}, {5, 16}, {7, 17}, {3, 67}};
+}
 
 }  // namespace fovea::engine::testing

@@ -13,7 +13,8 @@ int main() {
                         .score = Dot{},
                         .normaliser = Softmax{},
                         .structure = Causal{}};
-  forward(problem, {.output = View::of(output.data(), DType::kFloat32, {1, 1, 4, 1})}, default_parallel());
+  forward(problem, {.output = View::of(output.data(), DType::kFloat32, {1, 1, 4, 1})},
+          default_parallel());
   // Equal scores: each query averages the values up to its own place.
   for (float mean : output) std::printf("%.2f ", mean);
   std::printf("%s\n", simd_target());
