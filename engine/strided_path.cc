@@ -197,6 +197,7 @@ class StridedForward {
     const Problem& p = pass_.problem;
     const Rows k = g_.key_rows(p.key, batch, key_head), v = g_.key_rows(p.value, batch, key_head);
     const size_t limit = g_.key_limit[batch];
+    std::fill_n(w.finite, n, true);
     for (size_t b0 = 0; b0 < keys; b0 += kPanelKeys) {
       const size_t some = std::min(kPanelKeys, keys - b0);
       for (size_t c = 0; c < some; ++c) {
@@ -214,8 +215,8 @@ class StridedForward {
             w.k + t * kPanelKeys * g_.key_width, g_.key_width, there,
             w.panels + (t * (w.most / kPanelKeys) + b0 / kPanelKeys) * w.panel);
         const T* rows = w.v + (t * w.most + b0) * g_.value_width;
-        w.finite[t] = (b0 == 0 || w.finite[t]) &&
-                      row_loops<T>().finite(rows, g_.value_width, there, g_.value_width);
+        w.finite[t] =
+            w.finite[t] && row_loops<T>().finite(rows, g_.value_width, there, g_.value_width);
       }
     }
   }
