@@ -97,16 +97,12 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
            const Addend<T>& addend, T* out) {
   const FlushSubnormals flush;
   constexpr size_t W = kPanelWidth<T>, N = kLanes<T>;
-  Block<T> block{.a = nullptr,
-                 .a_stride = left_stride,
-                 .b = nullptr,
+  Block<T> block{.a_stride = left_stride,
                  .b_stride = W,
-                 .c = nullptr,
                  .c_stride = tile.s_stride,
                  .depth = width,
                  .into = Into::kStore,
-                 .alpha = 1,
-                 .carry = nullptr};
+                 .alpha = 1};
   const auto row_block = [&](size_t r, size_t n, size_t column) HWY_ATTR {
     size_t begin, end;
     reach(tile, r, n, &begin, &end);
@@ -205,16 +201,11 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
   }
   const size_t depth = depth_of<T>(stride);
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
-    Block<T> block{.a = nullptr,
-                   .a_stride = tile.s_stride,
-                   .b = nullptr,
+    Block<T> block{.a_stride = tile.s_stride,
                    .b_stride = stride,
-                   .c = nullptr,
                    .c_stride = out_stride,
-                   .depth = 0,
                    .into = into,
                    .alpha = alpha,
-                   .carry = nullptr,
                    .lanes = lanes};
     for (size_t from = 0; from < std::max<size_t>(1, tile.nk); from += depth) {
       block.into = from == 0 ? into : Into::kAdd;
@@ -269,16 +260,11 @@ void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t str
     return;
   }
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
-    Block<T> block{.a = nullptr,
-                   .a_stride = tile.s_stride,
-                   .b = nullptr,
+    Block<T> block{.a_stride = tile.s_stride,
                    .b_stride = stride,
-                   .c = nullptr,
                    .c_stride = out_stride,
-                   .depth = 0,
                    .into = into,
                    .alpha = alpha,
-                   .carry = nullptr,
                    .lanes = lanes};
     for (size_t c = 0, n; c < tile.nk; c += n) {
       n = rows_of(tile.nk - c);

@@ -39,16 +39,16 @@ inline constexpr size_t kPanelWidth = kVectors* kLanes<T>;
 // a_stride + r] transposed.
 template <class T>
 struct Block {
-  const T* a;
+  const T* a = nullptr;
   size_t a_stride;
-  const T* b;
+  const T* b = nullptr;
   size_t b_stride;
-  T* c;
+  T* c = nullptr;
   size_t c_stride;
-  size_t depth;
+  size_t depth = 0;
   Into into;
   T alpha;
-  const T* carry;             // one factor a row, for Into::kCarry
+  const T* carry = nullptr;   // one factor a row, for Into::kCarry
   size_t lanes = 0;           // of the last vector, when partial
   Addend<T> addend{};         // with Into::kStore and whole vectors only
   const char* ask = nullptr;  // with Ask::kBlock: kRows rows of kLines lines to ask for meanwhile
