@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/report_text.h"
+#include "cli/side_by_side.h"
 #include "cli/verbs.h"
 #include "systems/session.h"
 #include "train/interrupt.h"
@@ -15,6 +16,7 @@ namespace {
 struct Options {
   systems::TrainRequest request;
   std::string out;
+  int jobs = 1;
   bool json = false, quiet = false;
 };
 
@@ -22,6 +24,14 @@ int run(Options& options) {
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent
                                          : train::Progress::style_of_stderr());
+  if (options.jobs < 1)
+    throw UsageError(fmt::format("--jobs {}: expected at least 1", options.jobs));
+  if (options.jobs > 1 && options.request.only.empty() &&
+      !systems::member_names(options.request).empty()) {
+    systems::begin(options.request);
+    train_side_by_side(options.request, options.jobs, progress);
+    options.request.resume = true, options.request.overwrite = false;  // read what they left
+  }
   const Json report = systems::train(options.request, progress);
   progress.finish();
   std::cout << (options.json ? report.dump(2) + "\n"
@@ -47,6 +57,9 @@ Verb train_verb() {
         app.add_option("--data-seed", request.data_seed, "of generated items and of splits");
         app.add_option("--seeds", request.seeds, "repeat with this many seeds: means and spread");
         app.add_option("--folds", request.folds, "cross-validate: one run for each fold");
+        app.add_option("--jobs", options->jobs,
+                       "seeds or folds trained side by side, each in a process of its own");
+        app.add_option("--only", request.only, "of several seeds or folds this one: fold-3");
         app.add_option("--threads", request.threads, "0: as many as there are");
         app.add_option("--device", request.device, "cpu, cuda or cuda:N");
         app.add_option("--checkpoint", request.save_every_seconds, "seconds between two saves");

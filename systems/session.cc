@@ -1,6 +1,7 @@
 #include "systems/session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <chrono>
@@ -51,15 +52,20 @@ struct Member {
 
 std::vector<Member> members_of(const TrainRequest& request) {
   std::vector<Member> members;
+  std::vector<std::string> names;
   for (int64_t fold = 0; fold < std::max<int64_t>(request.folds, 1); ++fold) {
     for (int64_t repeat = 0; repeat < request.seeds; ++repeat) {
       const uint64_t seed = request.seed + static_cast<uint64_t>(repeat);
       std::string name;
       if (request.folds > 0) name = fmt::format("fold-{}", fold + 1);
       if (request.seeds > 1) name += fmt::format("{}seed-{}", name.empty() ? "" : "-", seed);
-      members.push_back({name, seed, fold});
+      names.push_back(name);
+      if (request.only.empty() || request.only == name) members.push_back({name, seed, fold});
     }
   }
+  if (members.empty())
+    throw UsageError(
+        fmt::format("--only {}: expected one of {}", request.only, fmt::join(names, ", ")));
   return members;
 }
 
@@ -269,21 +275,31 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
 
 }  // namespace
 
-Json train(const TrainRequest& request, train::Progress& progress) {
-  const System& system = find(request.system);
-  const Settings settings = settings_of(system, request);
+void begin(const TrainRequest& request) {
+  settings_of(find(request.system), request);
   if (request.seeds < 1)
     throw UsageError(fmt::format("--seeds {}: expected at least 1", request.seeds));
   if (request.folds == 1 || request.folds < 0)
     throw UsageError(fmt::format("--folds {}: expected at least 2", request.folds));
-  use_threads(request.threads);
-  const RunFolder folder(request.out);
-  if (folder.has(kConfig) && !request.resume && !request.overwrite)
-    throw UsageError(
-        fmt::format("{}: holds a run already: --resume continues it, --overwrite replaces it",
-                    request.out.string()));
-  if (request.overwrite && folder.has(kConfig)) std::filesystem::remove_all(request.out);
+  // A RUN of several that was stopped has members and nothing else.
+  std::vector<std::filesystem::path> places;
+  if (request.only.empty()) places.push_back(request.out);
+  for (const Member& member : members_of(request)) places.push_back(request.out / member.name);
+  for (const auto& place : places) {
+    if (!RunFolder(place).has(kConfig) || request.resume) continue;
+    if (!request.overwrite)
+      throw UsageError(
+          fmt::format("{}: holds a run already: --resume continues it, --overwrite replaces it",
+                      request.out.string()));
+    std::filesystem::remove_all(place);
+  }
+}
 
+Json train(const TrainRequest& request, train::Progress& progress) {
+  begin(request);
+  const System& system = find(request.system);
+  const Settings settings = settings_of(system, request);
+  use_threads(request.threads);
   const train::InterruptGuard guard;
   const std::vector<Member> members = members_of(request);
   std::vector<Json> reports;
@@ -291,13 +307,21 @@ Json train(const TrainRequest& request, train::Progress& progress) {
     progress.title(member.name.empty() ? request.system : request.system + " " + member.name);
     reports.push_back(train_member(system, request, member, settings, progress));
   }
-  if (members.size() == 1 && members[0].name.empty()) return reports.front();
+  if (members[0].name.empty() || !request.only.empty()) return reports.front();
   Json config = config_of(request, members[0], settings);
   for (const Member& member : members) config["members"].push_back(member.name);
+  const RunFolder folder(request.out);
   folder.write(kConfig, config.dump(2) + "\n");
   const Json out = summary(reports);
   folder.write("summary.json", out.dump(2) + "\n");
   return out;
+}
+
+std::vector<std::string> member_names(const TrainRequest& request) {
+  std::vector<std::string> names;
+  for (const Member& member : members_of(request))
+    if (!member.name.empty()) names.push_back(member.name);
+  return names;
 }
 
 Run open(const std::filesystem::path& path, const std::string& device, int threads,

@@ -28,6 +28,7 @@ struct TrainRequest {
   uint64_t data_seed = 1;              // generated items and splits
   int64_t seeds = 1;                   // repeated runs: seed, seed + 1, …
   int64_t folds = 0;                   // cross-validation: one run for each fold (and seed)
+  std::string only = {};               // of several runs this one alone: "seed-2", "fold-3"
   int threads = 0;                     // 0: as many as libtorch takes
   std::string device = "cpu";
   std::filesystem::path out = {};
@@ -39,6 +40,12 @@ struct TrainRequest {
 // Trains and leaves a RUN. Returns what `evaluate` says of the test split; with several seeds or
 // folds, their means.
 Json train(const TrainRequest&, train::Progress&);
+
+// Throws what train() would throw before it reads anything; with `overwrite` the old RUN is gone
+// then.
+void begin(const TrainRequest&);
+// The names of the runs that several seeds or folds ask for; none where the RUN is a single one.
+std::vector<std::string> member_names(const TrainRequest&);
 
 // A RUN opened for use.
 struct Run {

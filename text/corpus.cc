@@ -262,8 +262,8 @@ Corpus read_corpus(const ReadRequest& request) {
   return corpus;
 }
 
-Corpus compose_hidden(const std::string& folder, uint64_t seed) {
-  constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
+Corpus compose_hidden(const std::string& folder, uint64_t seed, int64_t documents) {
+  constexpr int64_t kValidation = 500, kTest = 1000;
   const ReadRequest plain{.positive_above = std::nan("")};
   const auto file = [&](const char* name) {
     for (const char* ending : {".all.gz", ".all"})
@@ -319,7 +319,7 @@ Corpus compose_hidden(const std::string& folder, uint64_t seed) {
       corpus.documents.push_back(std::move(document));
     }
   };
-  compose(kTrain, pools[0], corpus.splits.train);
+  compose(documents, pools[0], corpus.splits.train);
   compose(kValidation, pools[1], corpus.splits.validation);
   compose(kTest, pools[2], corpus.splits.test);
   return corpus;

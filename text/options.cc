@@ -12,6 +12,8 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("hide", false,
              "--data is the folder of MR and SUBJ: documents of objective sentences that hide a "
              "few polar ones"),
+      Option("documents", 4000, "hide=true: documents to learn from, each composed anew")
+          .between(2, 1000000),
       Option("tokens", "words",
              "spaces: between blanks; words: lower case, punctuation apart; pieces: SentencePiece")
           .among({"spaces", "words", "pieces"}),

@@ -35,7 +35,7 @@ void TextTask::read(const Source& source) {
   if (source.path.empty())
     corpus_ = parts_.generators.at(o.text("generator"))(source.seed);
   else if (o.flag("hide") && !source.all_test)
-    corpus_ = compose_hidden(source.path, source.seed);
+    corpus_ = compose_hidden(source.path, source.seed, o.integer("documents"));
   else
     corpus_ =
         read_corpus({.source = source,

@@ -5,6 +5,10 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
 #include <string>
 
 namespace {
@@ -41,6 +45,29 @@ TEST(Binary, WrongUsageExitsTwoWithOneLine) {
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1) << outcome.output;
   }
+}
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Binary, RunsSideBySideAreTheRunsOneAfterAnother) {
+  const auto base = std::filesystem::temp_directory_path() /
+                    ("fovea-jobs-" + std::to_string(std::random_device{}()));
+  const std::string train = "train pooling --folds 3 --epochs 1 --threads 1 --quiet --out ";
+  const Outcome apart = fovea(train + (base / "apart").string() + " --jobs 2");
+  ASSERT_EQ(apart.code, 0) << apart.output;
+  ASSERT_EQ(fovea(train + (base / "row").string()).code, 0);
+  for (const char* fold : {"fold-1", "fold-2", "fold-3"}) {
+    const std::string weights = contents(base / "apart" / fold / "model.safetensors");
+    EXPECT_FALSE(weights.empty());
+    EXPECT_EQ(weights, contents(base / "row" / fold / "model.safetensors")) << fold;
+  }
+  const Outcome failed = fovea(train + (base / "none").string() + " --jobs 2 --data /no/such/file");
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_EQ(failed.output, "fovea: /no/such/file: no such file\n");
+  std::filesystem::remove_all(base);
 }
 
 }  // namespace

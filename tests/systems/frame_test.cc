@@ -199,6 +199,16 @@ TEST_F(Frame, RepeatsAndFoldsGiveMeansAndSpread) {
   const Json folds = run(folded);
   ASSERT_EQ(folds.at("runs").size(), 4u);
   EXPECT_EQ(folds.at("runs")[0].at("items"), 300);
+
+  auto one = request("one");
+  one.set = {"epochs=1"};
+  one.folds = 4;
+  one.only = "fold-3";
+  EXPECT_EQ(run(one).at("metrics"), folds.at("runs")[2].at("metrics"));
+  one.only = "";  // a RUN that was begun is not another's
+  expect_error<UsageError>("holds a run already", [&] { run(one); });
+  one.only = "fold-5";
+  expect_error<UsageError>("expected one of fold-1, fold-2", [&] { run(one); });
 }
 
 TEST_F(Frame, MistakesAreNamed) {

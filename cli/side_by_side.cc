@@ -1,0 +1,154 @@
+#include "cli/side_by_side.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "cli/verbs.h"
+#include "train/interrupt.h"
+
+extern char** environ;
+
+namespace fovea::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The command line that trains one member.
+std::vector<std::string> arguments_of(const systems::TrainRequest& request,
+                                      const std::string& member, int threads) {
+  std::vector<std::string> out = {"fovea", "train", request.system, "--quiet", "--resume"};
+  const auto add = [&](const char* name, const std::string& value) {
+    out.insert(out.end(), {name, value});
+  };
+  if (!request.data.empty()) add("--data", request.data);
+  for (const std::string& assignment : request.set) add("--set", assignment);
+  if (request.epochs) add("--epochs", std::to_string(*request.epochs));
+  add("--seed", std::to_string(request.seed));
+  add("--data-seed", std::to_string(request.data_seed));
+  add("--seeds", std::to_string(request.seeds));
+  if (request.folds > 0) add("--folds", std::to_string(request.folds));
+  add("--device", request.device);
+  add("--checkpoint", fmt::format("{}", request.save_every_seconds));
+  add("--threads", std::to_string(threads));
+  add("--out", request.out.string());
+  add("--only", member);
+  return out;
+}
+
+// A child whose words go to `log`, removed with the object.
+class Child {
+ public:
+  Child(std::vector<std::string> arguments, fs::path log) : log_(std::move(log)) {
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log_.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    // A group of its own: the terminal's Ctrl-C reaches the parent alone, which passes it on once
+    // (a second one would end a child before it has saved).
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    const int error =
+        posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, pointers.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+      throw std::runtime_error(fmt::format("--jobs: no process could be started: {}",
+                                           std::generic_category().message(error)));
+  }
+  ~Child() {
+    std::error_code ignored;
+    fs::remove(log_, ignored);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void ask_to_stop() {
+    if (!std::exchange(asked_, true)) kill(pid_, SIGINT);
+  }
+  // What it said of its failure, without the command's own prefix.
+  std::string words() const {
+    std::ifstream in(log_);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    while (text.ends_with('\n')) text.pop_back();
+    constexpr std::string_view kPrefix = "fovea: ";
+    return text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
+  }
+
+ private:
+  fs::path log_;
+  pid_t pid_ = -1;
+  bool asked_ = false;
+};
+
+}  // namespace
+
+void train_side_by_side(const systems::TrainRequest& request, int jobs, train::Progress& progress) {
+  const std::vector<std::string> names = systems::member_names(request);
+  const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = request.threads > 0 ? request.threads : std::max(1, cores / jobs);
+  fs::create_directories(request.out);
+
+  const train::InterruptGuard guard;
+  std::map<pid_t, std::unique_ptr<Child>> running;
+  size_t next = 0, done = 0;
+  int exit_code = 0;
+  std::string words;
+  while (true) {
+    const bool stopping = exit_code != 0 || train::interrupted();
+    while (!stopping && running.size() < static_cast<size_t>(jobs) && next < names.size()) {
+      auto child = std::make_unique<Child>(arguments_of(request, names[next], threads),
+                                           request.out / (names[next] + ".log"));
+      ++next;
+      const pid_t pid = child->pid();
+      running.emplace(pid, std::move(child));
+    }
+    if (running.empty()) break;
+    if (stopping)
+      for (const auto& [pid, child] : running) child->ask_to_stop();
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, WNOHANG);
+    if (pid <= 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      progress.step(
+          static_cast<int64_t>(done), static_cast<int64_t>(names.size()),
+          fmt::format("{} of {} runs done, {} at work", done, names.size(), running.size()));
+      continue;
+    }
+    const auto found = running.find(pid);
+    if (found == running.end()) continue;
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (code == 0) {
+      ++done;
+    } else if (exit_code == 0) {
+      exit_code = code;
+      words = found->second->words();
+    }
+    running.erase(found);
+  }
+  if (train::interrupted())
+    throw train::Interrupted("stopped: the same command with --resume continues");
+  progress.finish();
+  if (exit_code == kWrongUsage) throw UsageError(words);
+  if (exit_code != 0) throw std::runtime_error(words);
+}
+
+}  // namespace fovea::cli
