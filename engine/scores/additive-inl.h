@@ -19,7 +19,9 @@ namespace additive {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // How large a row's entries may be for a way of computing r, so that nothing overflows: products of
-// two (1 + uv), or uv.
+// four (1 + uv), of two, or uv.
+template <class T>
+inline constexpr T kSmallLimit = sizeof(T) == 4 ? T(5.4) : T(44);
 template <class T>
 inline constexpr T kPlainLimit = sizeof(T) == 4 ? T(10.5) : T(88);
 template <class T>
@@ -29,7 +31,7 @@ inline constexpr T kClamp = sizeof(T) == 4 ? T(1.15e18) : T(1e150);
 
 // A prepared row is `padded` features, then its class and padding to a whole cache line.
 using RowClass = int;
-inline constexpr RowClass kPlain = 0, kClamped = 1, kRaw = 2;
+inline constexpr RowClass kSmall = 0, kPlain = 1, kClamped = 2, kRaw = 3;
 inline constexpr size_t kClassPadding = 16;
 
 template <class D, RowClass kClass>
@@ -39,9 +41,17 @@ struct Tanh {
   bool query_is_raw = false,
        key_is_raw = false;  // which of the two rows kept its raw entries, for kRaw
 
+  struct Fraction {
+    V above, below;
+  };
+  // w0 / a + w1 / b = (w0 b + w1 a) / a b
+  static HWY_INLINE Fraction two_terms(D d, const V* u, const V* v, const V* w) {
+    const V a = denominator(d, u[0], v[0]), b = denominator(d, u[1], v[1]);
+    return {hn::MulAdd(w[0], b, hn::Mul(w[1], a)), hn::Mul(a, b)};
+  }
   static HWY_INLINE V denominator(D d, V u, V v) {
     const V x = hn::MulAdd(u, v, hn::Set(d, T(1)));
-    return kClass == kPlain ? x : hn::Min(x, hn::Set(d, kClamp<T>));
+    return kClass <= kPlain ? x : hn::Min(x, hn::Set(d, kClamp<T>));
   }
   HWY_INLINE V raw_ratio(D d, V u, V v) const {
     const V half = hn::Set(d, T(-2));
@@ -49,17 +59,26 @@ struct Tanh {
     const V k = key_is_raw ? hn::Mul(half, v) : hn::Neg(log(d, v));
     return sigmoid(d, hn::Add(q, k));
   }
-  // sum of w r over one vector of features, and over two.
-  HWY_INLINE V term(D d, V u, V v, V w) const {
-    if constexpr (kClass == kRaw) return hn::Mul(w, raw_ratio(d, u, v));
-    return hn::Mul(w, reciprocal(d, denominator(d, u, v)));
+  // Vectors of features that share a division, where there are so many left.
+  static constexpr size_t kShare = kClass == kSmall ? 4 : 2;
+  // sum + w r over one vector of features, over two, and over four.
+  HWY_INLINE V add_term(D d, V sum, const V* u, const V* v, const V* w) const {
+    const V r =
+        kClass == kRaw ? raw_ratio(d, u[0], v[0]) : reciprocal(d, denominator(d, u[0], v[0]));
+    return hn::MulAdd(w[0], r, sum);
   }
-  HWY_INLINE V two_terms(D d, V u0, V v0, V w0, V u1, V v1, V w1) const {
-    if constexpr (kClass == kRaw) return hn::Add(term(d, u0, v0, w0), term(d, u1, v1, w1));
-    const V a = denominator(d, u0, v0), b = denominator(d, u1, v1);
-    return hn::Mul(hn::MulAdd(w0, b, hn::Mul(w1, a)), reciprocal(d, hn::Mul(a, b)));
+  HWY_INLINE V add_two(D d, V sum, const V* u, const V* v, const V* w) const {
+    if constexpr (kClass == kRaw)
+      return add_term(d, add_term(d, sum, u, v, w), u + 1, v + 1, w + 1);
+    const Fraction f = two_terms(d, u, v, w);
+    return hn::MulAdd(f.above, reciprocal(d, f.below), sum);
   }
-  // r of two queries with one key.
+  HWY_INLINE V add_four(D d, V sum, const V* u, const V* v, const V* w) const {
+    const Fraction f = two_terms(d, u, v, w), g = two_terms(d, u + 2, v + 2, w + 2);
+    const V above = hn::MulAdd(f.above, g.below, hn::Mul(g.above, f.below));
+    return hn::MulAdd(above, reciprocal(d, hn::Mul(f.below, g.below)), sum);
+  }
+  // r of two queries with one key. Four to a division would wait for each other.
   HWY_INLINE void two_values(D d, V u0, V u1, V v, V* r) const {
     if constexpr (kClass == kRaw) {
       r[0] = raw_ratio(d, u0, v);
@@ -76,7 +95,8 @@ struct Tanh {
     *h = hn::Mul(de, r);
     *g = hn::NegMulAdd(*h, r, *h);
   }
-  static constexpr T kScoreFactor = -2, kInputFactor = 4;
+  // What w is multiplied by in a score, and then again in the gradient of an input.
+  static constexpr T kScoreFactor = -2, kInputFactor = -2;
 };
 
 template <class D>
@@ -89,9 +109,9 @@ struct Leaky {
   HWY_INLINE V activate(D d, V x) const {
     return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, slope)), x);
   }
-  HWY_INLINE V term(D d, V u, V v, V w) const { return hn::Mul(w, activate(d, hn::Add(u, v))); }
-  HWY_INLINE V two_terms(D d, V u0, V v0, V w0, V u1, V v1, V w1) const {
-    return hn::MulAdd(w0, activate(d, hn::Add(u0, v0)), term(d, u1, v1, w1));
+  static constexpr size_t kShare = 1;
+  HWY_INLINE V add_term(D d, V sum, const V* u, const V* v, const V* w) const {
+    return hn::MulAdd(w[0], activate(d, hn::Add(u[0], v[0])), sum);
   }
   HWY_INLINE void two_values(D, V u0, V u1, V v, V* x) const {
     x[0] = hn::Add(u0, v);
@@ -105,39 +125,63 @@ struct Leaky {
   static constexpr T kScoreFactor = 1, kInputFactor = 1;
 };
 
-// scores[0 .. kKeys) of one query with kKeys key rows.
+// kVectors vectors of features of one query, added to the scores of kKeys keys.
+template <size_t kVectors, size_t kKeys, class D, class Activation>
+HWY_INLINE void add_features(D d, const Activation& f, const hn::TFromD<D>* HWY_RESTRICT u,
+                             const hn::TFromD<D>* HWY_RESTRICT v, size_t v_stride,
+                             const hn::TFromD<D>* HWY_RESTRICT w, hn::Vec<D>* sum) {
+  using V = hn::Vec<D>;
+  constexpr size_t N = hn::MaxLanes(D());
+  V query[kVectors], weight[kVectors];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kVectors; ++i) {
+    query[i] = hn::LoadU(d, u + i * N);
+    weight[i] = hn::LoadU(d, w + i * N);
+  }
+#pragma GCC unroll 8
+  for (size_t j = 0; j < kKeys; ++j) {
+    V key[kVectors];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kVectors; ++i) key[i] = hn::LoadU(d, v + j * v_stride + i * N);
+    if constexpr (kVectors == 4)
+      sum[j] = f.add_four(d, sum[j], query, key, weight);
+    else if constexpr (kVectors == 2)
+      sum[j] = f.add_two(d, sum[j], query, key, weight);
+    else
+      sum[j] = f.add_term(d, sum[j], query, key, weight);
+  }
+}
+
+// scores[0 .. kKeys) of one query with kKeys key rows: base, and the terms with weights w.
 template <class D, class Activation, size_t kKeys>
 HWY_INLINE void score_keys(D d, const Activation& f, const hn::TFromD<D>* HWY_RESTRICT u,
                            const hn::TFromD<D>* HWY_RESTRICT v, size_t v_stride,
                            const hn::TFromD<D>* HWY_RESTRICT w, size_t padded, hn::TFromD<D> base,
                            hn::TFromD<D>* HWY_RESTRICT scores) {
-  using V = hn::Vec<D>;
+  using T = hn::TFromD<D>;
   constexpr size_t N = hn::MaxLanes(D());
-  V sum[8];
+  constexpr size_t kSums = kKeys > 4 ? 8 : 4;
+  hn::Vec<D> sum[kSums];
 #pragma GCC unroll 8
-  for (size_t j = 0; j < 8; ++j) sum[j] = hn::Zero(d);
+  for (size_t j = 0; j < kSums; ++j) sum[j] = hn::Set(d, base / T(N));  // exact: N is a power of 2
   size_t e = 0;
-  for (; e + 2 * N <= padded; e += 2 * N) {
-    const V u0 = hn::LoadU(d, u + e), u1 = hn::LoadU(d, u + e + N);
-    const V w0 = hn::LoadU(d, w + e), w1 = hn::LoadU(d, w + e + N);
-#pragma GCC unroll 8
-    for (size_t j = 0; j < kKeys; ++j) {
-      const hn::TFromD<D>* key = v + j * v_stride + e;
-      sum[j] =
-          hn::Add(sum[j], f.two_terms(d, u0, hn::LoadU(d, key), w0, u1, hn::LoadU(d, key + N), w1));
-    }
+  if constexpr (Activation::kShare >= 4) {
+    for (; e + 4 * N <= padded; e += 4 * N)
+      add_features<4, kKeys>(d, f, u + e, v + e, v_stride, w + e, sum);
   }
-  if (e < padded) {
-    const V u0 = hn::LoadU(d, u + e), w0 = hn::LoadU(d, w + e);
-#pragma GCC unroll 8
-    for (size_t j = 0; j < kKeys; ++j)
-      sum[j] = hn::Add(sum[j], f.term(d, u0, hn::LoadU(d, v + j * v_stride + e), w0));
+  if constexpr (Activation::kShare >= 2) {
+    for (; e + 2 * N <= padded; e += 2 * N)
+      add_features<2, kKeys>(d, f, u + e, v + e, v_stride, w + e, sum);
   }
-  hn::TFromD<D> total[8];
-  sum_four(d, sum, total);
-  if constexpr (kKeys > 4) sum_four(d, sum + 4, total + 4);
-#pragma GCC unroll 8
-  for (size_t j = 0; j < kKeys; ++j) scores[j] = base + Activation::kScoreFactor * total[j];
+  for (; e < padded; e += N) add_features<1, kKeys>(d, f, u + e, v + e, v_stride, w + e, sum);
+  if constexpr (kKeys < 4) {
+    T total[4];
+    sum_four(d, sum, total);
+    for (size_t j = 0; j < kKeys; ++j) scores[j] = total[j];
+  } else {
+    sum_four(d, sum, scores);
+    if constexpr (kKeys > 4) sum_four(d, sum + 4, scores + 4);
+  }
 }
 
 // What one vector of features of four queries receives from all keys, and gives to them.

@@ -4,9 +4,9 @@
 //   LeakyReLU(q_if + k_jf).
 //
 // No tanh is computed for a pair: with u = exp(2q) and v = exp(2k), made once for each row, tanh(q
-// + k) = 1 - 2r, r = 1 / (1 + uv), and two features share one division. Backward: de/dq = de/dk = 4
-// w r (1 - r), de/dw = 1 - 2r. Lanes run over features, so that every sum over keys or queries
-// stays in registers.
+// + k) = 1 - 2r, r = 1 / (1 + uv), and four features share one division (two where they are large).
+// Backward: de/dq = de/dk = 4 w r (1 - r), de/dw = 1 - 2r. Lanes run over features, so that every
+// sum over keys or queries stays in registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/scores/additive.cc"
 #include "hwy/foreach_target.h"
@@ -48,7 +48,9 @@ class Stage final : public ScoreStage<T> {
     padded_weight_.assign(heads * padded_, T(0));
     base_.assign(heads, T(0));
     for (size_t h = 0; h < heads; ++h) {
-      std::copy_n(weight_.of(h), width_, padded_weight_.data() + h * padded_);
+      const T factor = tanh_ ? Tanh<D, kPlain>::kScoreFactor : Leaky<D>::kScoreFactor;
+      for (size_t e = 0; e < width_; ++e)
+        padded_weight_[h * padded_ + e] = factor * weight_.of(h)[e];
       double sum = 0;
       for (size_t e = 0; e < width_; ++e) sum += weight_.of(h)[e];
       if (tanh_) base_[h] = static_cast<T>(sum);
@@ -79,15 +81,7 @@ class Stage final : public ScoreStage<T> {
   }
 
   void score(Tile<T>& tile) const override {
-    if (!tanh_) return score_rows(tile, Leaky<D>{slope_});
-    switch (row_class(tile)) {
-      case kPlain:
-        return score_rows(tile, Tanh<D, kPlain>{});
-      case kClamped:
-        return score_rows(tile, Tanh<D, kClamped>{});
-      default:
-        return score_rows(tile, Tanh<D, kRaw>{});
-    }
+    with_activation(tile, [&](auto f) HWY_ATTR { score_rows(tile, f); });
   }
 
   bool fused_backward() const override { return true; }
@@ -102,15 +96,8 @@ class Stage final : public ScoreStage<T> {
     tile.dq = dq;
   }
   void backward(Tile<T>& tile, bool first_query, bool first_key, T* partial) const override {
-    if (!tanh_) return backward_tile(tile, first_query, first_key, partial, Leaky<D>{slope_});
-    switch (row_class(tile)) {
-      case kPlain:
-        return backward_tile(tile, first_query, first_key, partial, Tanh<D, kPlain>{});
-      case kClamped:
-        return backward_tile(tile, first_query, first_key, partial, Tanh<D, kClamped>{});
-      default:
-        return backward_tile(tile, first_query, first_key, partial, Tanh<D, kRaw>{});
-    }
+    with_activation(
+        tile, [&](auto f) HWY_ATTR { backward_tile(tile, first_query, first_key, partial, f); });
   }
   size_t partial_size() const override { return weight_.wants_gradient() ? padded_ : 0; }
   void store_parameters(size_t, size_t head, const T* partial) const override {
@@ -133,7 +120,7 @@ class Stage final : public ScoreStage<T> {
       if (whole) std::copy_n(in, width_, out);
       return;
     }
-    out[padded_] = largest > kPlainLimit<T> ? kClamped : kPlain;
+    out[padded_] = largest > kPlainLimit<T> ? kClamped : largest > kSmallLimit<T> ? kPlain : kSmall;
     for (size_t e = 0; e < padded_; e += N) {
       const auto x = hn::LoadU(d, from + e);
       hn::StoreU(exp_bounded(d, hn::Add(x, x)), d,
@@ -141,8 +128,22 @@ class Stage final : public ScoreStage<T> {
     }
   }
 
+  template <class Body>
+  void with_activation(const Tile<T>& tile, const Body& body) const {
+    if (!tanh_) return body(Leaky<D>{slope_});
+    switch (row_class(tile)) {
+      case kSmall:
+        return body(Tanh<D, kSmall>{});
+      case kPlain:
+        return body(Tanh<D, kPlain>{});
+      case kClamped:
+        return body(Tanh<D, kClamped>{});
+      default:
+        return body(Tanh<D, kRaw>{});
+    }
+  }
   RowClass row_class(const Tile<T>& tile) const {
-    T most = kPlain;
+    T most = kSmall;
     for (size_t i = 0; i < tile.nq; ++i) most = std::max(most, tile.q[i * tile.q_stride + padded_]);
     for (size_t j = 0; j < tile.nk; ++j) most = std::max(most, tile.k[j * tile.k_stride + padded_]);
     return static_cast<RowClass>(most);
@@ -290,7 +291,7 @@ class Stage final : public ScoreStage<T> {
   bool tanh_ = true;
   T slope_ = 0;
   Parameter<T> weight_;
-  std::vector<T> padded_weight_;  // [heads][padded]
+  std::vector<T> padded_weight_;  // [heads][padded], times kScoreFactor
   std::vector<T> base_;           // [heads]: the sum of weights, for tanh
 };
 

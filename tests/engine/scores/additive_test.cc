@@ -39,14 +39,17 @@ TEST_P(AdditiveTest, AgreesWithTheEquation) {
 }
 
 TEST_P(AdditiveTest, TakesInputsOfAnySize) {
-  // 6 leaves the plain path, 30 the clamped one in float, 300 in double.
-  for (double spread : {6.0, 30.0, 300.0}) {
-    ScoreCase c = additive(6, 13, 5, false, choice::Activation::kTanh);
-    c.spread = spread;
-    c.score_tolerance_f32 = 1e-6;  // times the spread: the rounding of q + k
-    check_score<double>(c, make_additive<double>);
-    check_score<float>(c, make_additive<float>);
-    if (HasFatalFailure()) FAIL() << "spread " << spread;
+  // 3 leaves the path of four features a division, 6 that of two, 30 the clamped one in float, 300
+  // in double.
+  for (double spread : {3.0, 6.0, 30.0, 300.0}) {
+    for (size_t width : {5, 70}) {
+      ScoreCase c = additive(6, 13, width, false, choice::Activation::kTanh);
+      c.spread = spread;
+      c.score_tolerance_f32 = 1e-6;  // times the spread: the rounding of q + k
+      check_score<double>(c, make_additive<double>);
+      check_score<float>(c, make_additive<float>);
+      if (HasFatalFailure()) FAIL() << "spread " << spread << ", width " << width;
+    }
   }
 }
 
