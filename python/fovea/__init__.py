@@ -37,7 +37,8 @@ __version__: str = torch.ops.fovea.version()
 
 def simd_target() -> str:
     """The SIMD target chosen at run time, for example AVX3."""
-    return torch.ops.fovea.simd_target()
+    name: str = torch.ops.fovea.simd_target()
+    return name
 
 
 __all__ = [

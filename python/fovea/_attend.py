@@ -118,7 +118,8 @@ def explain_dispatch(
 ) -> str:
     """The path this call of :func:`attend` takes, and why each faster one declined; one line a candidate."""
     text, arrays = _flatten(query, score, normaliser, structure, scale)
-    return torch.ops.fovea.explain_dispatch(query, key, value, text, arrays, key_lengths, dropout_p, return_lse)
+    said: str = torch.ops.fovea.explain_dispatch(query, key, value, text, arrays, key_lengths, dropout_p, return_lse)
+    return said
 
 
 def _flatten(

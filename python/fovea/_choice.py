@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, List, Tuple
+from typing import Any, ClassVar, Dict, List, Tuple
 
 import torch
 
@@ -13,6 +13,8 @@ class Choice:
     kind: ClassVar[str]
     #: Fields that hold a tensor; a number there becomes a tensor of one element.
     tensors: ClassVar[Tuple[str, ...]] = ()
+    __dataclass_fields__: ClassVar[Dict[str, Any]]  # every choice is a dataclass
+    _words: Dict[str, str]  # the fields that are no tensors, as text
 
     def __init_subclass__(cls, kind: str = "", tensors: Tuple[str, ...] = (), **keywords: object) -> None:
         super().__init_subclass__(**keywords)
@@ -24,7 +26,7 @@ class Choice:
         words = {name: _word(value) for name, value in self._fields().items() if name not in self.tensors}
         object.__setattr__(self, "_words", words)
 
-    def _fields(self) -> dict:
+    def _fields(self) -> Dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def _text(self, arrays: List[torch.Tensor], query: torch.Tensor) -> str:

@@ -12,7 +12,7 @@ def load() -> Path:
     if not path.exists():
         raise ImportError(f"{path}: not there; run `pip install . --no-build-isolation`, or set FOVEA_LIBRARY to a built libfovea.so")
     try:
-        torch.ops.load_library(str(path))
+        torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
     except OSError as error:
         raise ImportError(f"{path}: does not load with torch {torch.__version__}; install fovea again with this torch ({error})") from error
     return path

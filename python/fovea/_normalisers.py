@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional, Union
+from typing import Any, Dict, Optional, Union
 
 import torch
 
@@ -55,7 +55,7 @@ class Entmax(Normaliser, kind="entmax", tensors=("alpha_tensor",)):
 
     alpha: Union[float, torch.Tensor] = 1.5
 
-    def _fields(self) -> dict:
+    def _fields(self) -> Dict[str, Any]:
         return {"alpha_tensor" if isinstance(self.alpha, torch.Tensor) else "alpha": self.alpha}
 
 

@@ -46,15 +46,14 @@ class Score(Choice):
         return more
 
     def _text(self, arrays: List[torch.Tensor], query: torch.Tensor) -> str:
-        return "|".join(part._own_text(arrays, query) for part in (self, *self._modifiers))
+        return "|".join([self._own_text(arrays, query), *(step._text(arrays, query) for step in self._modifiers)])
 
     def _own_text(self, arrays: List[torch.Tensor], query: torch.Tensor) -> str:
         return super()._text(arrays, query)
 
 
 class _Modifier(Choice):
-    def _own_text(self, arrays: List[torch.Tensor], query: torch.Tensor) -> str:
-        return self._text(arrays, query)
+    """A step on top of a score."""
 
 
 @dataclass(frozen=True, eq=False)

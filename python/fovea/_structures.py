@@ -14,6 +14,8 @@ class Structure(Choice):
     """Base of every structure."""
 
     def __and__(self, other: "Structure") -> "Structure":
+        if not isinstance(other, Structure):
+            return NotImplemented
         return _All((*self._parts(), *other._parts()))
 
     def _parts(self) -> Tuple["Structure", ...]:

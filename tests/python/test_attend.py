@@ -106,6 +106,25 @@ def test_hard_sampling_follows_the_probabilities():
     assert torch.allclose((out * logits).sum(-1), log_probability, atol=1e-5)
 
 
+def test_structures_compose_in_any_number_and_order():
+    query, key, value = (x[:, :, :5].detach() for x in operands("dot"))
+    ids = torch.tensor([0, 0, 1, 1, 1])
+    i, j = torch.arange(5)[:, None], torch.arange(5)
+    near, same, past = (i - j).abs() <= 1, ids[:, None] == ids, j <= i
+    window, documents = fovea.Window(1, 1), fovea.Documents(ids, ids)
+    for structure, mask in (
+        (window & documents, near & same),
+        (documents & window, near & same),
+        (window & documents & fovea.Causal(), near & same & past),
+        (fovea.Causal() & (window & documents), near & same & past),
+        (fovea.Keep(past) & window & fovea.Dense(), near & past),
+    ):
+        kept = fovea.attend(query, key, value, structure=fovea.Keep(mask))
+        torch.testing.assert_close(fovea.attend(query, key, value, structure=structure), kept, rtol=1e-12, atol=1e-12)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        window & fovea.Softmax()
+
+
 def test_modifiers_leave_the_score_they_are_put_on():
     plain = fovea.Dot()
     capped = plain.soft_cap(3.0)

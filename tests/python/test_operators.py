@@ -88,6 +88,25 @@ def test_compiles_with_choices_made_inside():
     assert torch.equal(model(query, key, value, weight), expected)
 
 
+def test_compiles_to_machine_code():
+    query, key, value, *_ = arguments()
+    compiled = torch.compile(lambda q, k, v: fovea.attend(q.tanh(), k, v).square().sum(), fullgraph=True)  # inductor
+    got = torch.autograd.grad(compiled(query, key, value), (query, key, value))
+    expected = torch.autograd.grad(fovea.attend(query.tanh(), key, value).square().sum(), (query, key, value))
+    for a, b in zip(got, expected):
+        torch.testing.assert_close(a, b)
+
+
+def test_second_derivatives_of_a_compiled_call_are_libtorchs_to_refuse():
+    query, key, value, *_ = arguments()
+    model = lambda q: fovea.attend(q, key, value).square().sum()
+    (first,) = torch.autograd.grad(model(query), query, create_graph=True)
+    assert torch.autograd.grad(first.sum(), query)[0].isfinite().all()  # eagerly they are there
+    (first,) = torch.autograd.grad(torch.compile(model, backend="aot_eager")(query), query, create_graph=True)
+    with pytest.raises(RuntimeError, match="double backward"):
+        torch.autograd.grad(first.sum(), query)
+
+
 def test_compiled_dropout_draws_a_new_seed_each_call():
     query, key, value, *_ = arguments()
     compiled = torch.compile(lambda q, k, v: fovea.attend(q, k, v, dropout_p=0.5), fullgraph=True, backend="aot_eager")

@@ -1,0 +1,145 @@
+# What the functions of _attend.py return, by what they are asked for: a tensor, or a tuple with what else was wanted.
+from typing import Literal, Optional, Sequence, Tuple, Union, overload
+
+from torch import Tensor
+
+from ._normalisers import Normaliser
+from ._scores import Score
+from ._structures import Structure
+
+Indices = Union[Sequence[int], Tensor]
+
+@overload
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score: Score = ...,
+    normaliser: Normaliser = ...,
+    structure: Structure = ...,
+    scale: Optional[float] = ...,
+    dropout_p: float = ...,
+    key_lengths: Optional[Tensor] = ...,
+    return_lse: Literal[False] = ...,
+    *,
+    seed: Optional[int] = ...,
+    strict: bool = ...,
+    return_empty_rows: Literal[False] = ...,
+    allow_empty_rows: bool = ...,
+) -> Tensor: ...
+@overload
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score: Score = ...,
+    normaliser: Normaliser = ...,
+    structure: Structure = ...,
+    scale: Optional[float] = ...,
+    dropout_p: float = ...,
+    key_lengths: Optional[Tensor] = ...,
+    *,
+    return_lse: Literal[True],
+    seed: Optional[int] = ...,
+    strict: bool = ...,
+    return_empty_rows: Literal[False] = ...,
+    allow_empty_rows: bool = ...,
+) -> Tuple[Tensor, Tensor]: ...
+@overload
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score: Score = ...,
+    normaliser: Normaliser = ...,
+    structure: Structure = ...,
+    scale: Optional[float] = ...,
+    dropout_p: float = ...,
+    key_lengths: Optional[Tensor] = ...,
+    return_lse: Literal[False] = ...,
+    *,
+    seed: Optional[int] = ...,
+    strict: bool = ...,
+    return_empty_rows: Literal[True],
+    allow_empty_rows: bool = ...,
+) -> Tuple[Tensor, Tensor]: ...
+@overload
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score: Score = ...,
+    normaliser: Normaliser = ...,
+    structure: Structure = ...,
+    scale: Optional[float] = ...,
+    dropout_p: float = ...,
+    key_lengths: Optional[Tensor] = ...,
+    *,
+    return_lse: Literal[True],
+    seed: Optional[int] = ...,
+    strict: bool = ...,
+    return_empty_rows: Literal[True],
+    allow_empty_rows: bool = ...,
+) -> Tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score: Score = ...,
+    normaliser: Normaliser = ...,
+    structure: Structure = ...,
+    scale: Optional[float] = ...,
+    dropout_p: float = ...,
+    key_lengths: Optional[Tensor] = ...,
+    return_lse: bool = ...,
+    *,
+    seed: Optional[int] = ...,
+    strict: bool = ...,
+    return_empty_rows: bool = ...,
+    allow_empty_rows: bool = ...,
+) -> Union[Tensor, Tuple[Tensor, ...]]: ...
+@overload
+def weights(
+    query: Tensor,
+    key: Tensor,
+    score: Score = ...,
+    normaliser: Normaliser = ...,
+    structure: Structure = ...,
+    scale: Optional[float] = ...,
+    key_lengths: Optional[Tensor] = ...,
+    *,
+    rows: Optional[Indices] = ...,
+    heads: Optional[Indices] = ...,
+    top_k: None = ...,
+    column_sums: bool = ...,
+    seed: Optional[int] = ...,
+) -> Tensor: ...
+@overload
+def weights(
+    query: Tensor,
+    key: Tensor,
+    score: Score = ...,
+    normaliser: Normaliser = ...,
+    structure: Structure = ...,
+    scale: Optional[float] = ...,
+    key_lengths: Optional[Tensor] = ...,
+    *,
+    rows: Optional[Indices] = ...,
+    heads: Optional[Indices] = ...,
+    top_k: int,
+    column_sums: bool = ...,
+    seed: Optional[int] = ...,
+) -> Tuple[Tensor, Tensor]: ...
+def explain_dispatch(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score: Score = ...,
+    normaliser: Normaliser = ...,
+    structure: Structure = ...,
+    scale: Optional[float] = ...,
+    dropout_p: float = ...,
+    key_lengths: Optional[Tensor] = ...,
+    return_lse: bool = ...,
+) -> str: ...

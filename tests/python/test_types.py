@@ -1,0 +1,42 @@
+"""What a type checker sees of the package: a user's file passes mypy --strict, and the stub says what the functions take."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fovea
+import fovea._attend
+
+HERE = Path(__file__).parent
+PACKAGE = Path(fovea.__file__).parent
+
+
+def test_a_users_file_and_the_package_pass_mypy_strict(tmp_path):
+    pytest.importorskip("mypy")
+    outcome = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "-p", "fovea", "-m", "typed_user"],
+        env={"MYPYPATH": f"{HERE}:{PACKAGE.parent}", "PATH": ""}, text=True, capture_output=True,
+    )  # fmt: skip
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+
+
+def test_the_stub_names_the_parameters_that_are_there():
+    declared = {}
+    for node in ast.parse((PACKAGE / "_attend.pyi").read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
+            declared.setdefault(node.name, []).append(names)
+    assert sorted(declared) == ["attend", "explain_dispatch", "weights"]
+    for name, signatures in declared.items():
+        real = set(inspect.signature(getattr(fovea._attend, name)).parameters)
+        assert all(names == real for names in signatures), name
+
+
+def test_everything_public_has_a_docstring_and_the_package_is_typed():
+    assert (PACKAGE / "py.typed").exists()
+    for name in fovea.__all__:
+        assert inspect.getdoc(getattr(fovea, name)), name
