@@ -1,5 +1,15 @@
-// Every program in the documentation compiles, runs and prints what its page says.
+// Every choice has a page, with equation, picture, cost and a program; every program compiles, runs
+// and prints what its page says.
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "fovea/engine.h"
 
 #define FOVEA_SNIPPET(NAME, TEXT) int snippet_##NAME();
 #include "snippets.inc"
@@ -13,3 +23,50 @@
     EXPECT_EQ(status, 0);                                      \
   }
 #include "snippets.inc"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class Variant>
+struct Names;
+template <class... Choice>
+struct Names<std::variant<Choice...>> {
+  static std::set<std::string> all() { return {Choice::kName...}; }
+};
+
+void expect_pages(const std::string& folder, const std::set<std::string>& names) {
+  const char* source = std::getenv("FOVEA_SOURCE_DIR");
+  if (!source) GTEST_SKIP() << "FOVEA_SOURCE_DIR is not set: run by ctest";
+  const fs::path pages = fs::path(source) / "docs" / folder;
+  std::set<std::string> found;
+  for (const auto& entry : fs::directory_iterator(pages))
+    if (entry.path().extension() == ".md") found.insert(entry.path().stem().string());
+  EXPECT_EQ(found, names);
+  for (const std::string& name : found) {
+    std::ifstream file(pages / (name + ".md"));
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    for (const char* part : {"\n\n    ", "* **Cost**", "```cpp\n", "int main()", "\nprints\n"})
+      EXPECT_NE(text.find(part), std::string::npos) << folder << "/" << name << ": no " << part;
+    std::smatch picture;
+    ASSERT_TRUE(std::regex_search(text, picture, std::regex(R"(!\[[^\]]+\]\(([a-z_]+\.svg)\))")))
+        << folder << "/" << name << ": no picture, or none that says what it shows";
+    EXPECT_TRUE(fs::exists(pages / picture[1].str())) << picture[1];
+  }
+}
+
+TEST(Pages, EveryScoreAndModifierHasOne) {
+  std::set<std::string> names = Names<engine::Score::Kind>::all();
+  names.merge(Names<engine::Modifier>::all());
+  expect_pages("scores", names);
+}
+TEST(Pages, EveryNormaliserHasOne) {
+  expect_pages("normalisers", Names<engine::Normaliser>::all());
+}
+TEST(Pages, EveryStructureHasOne) {
+  expect_pages("structures", Names<choice::StructureKind<engine::View>>::all());
+}
+
+}  // namespace
+}  // namespace fovea
