@@ -1,5 +1,7 @@
 #include "torch/dispatch.h"
 
+#include <ATen/ATen.h>
+
 #include "torch/engine_call.h"
 #include "torch/spec.h"
 
@@ -10,6 +12,25 @@ std::string joined(const std::vector<std::string>& reasons) {
   std::string text;
   for (const auto& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
   return text;
+}
+
+// Of a call that is libtorch's in every other way: it computes what none of its fused kernels takes
+// (float64, odd widths, some grouped heads) from whole matrices, and says beforehand which it takes.
+bool has_fused_kernel(const Call& call) {
+  // Fake tensors are traced for a device that is not asked.
+  if (call.query.key_set().has(c10::DispatchKey::Python))
+    return call.query.scalar_type() != at::kDouble;
+  const bool causal = find_structure<Causal>(call.choices.structure) && !call.key_lengths.defined();
+  at::Tensor mask;
+  if (call.key_lengths.defined())
+    mask = at::ones({1, 1, 1, 1}, call.query.options().dtype(at::kBool).requires_grad(false))
+               .expand({call.query.size(0), 1, call.query.size(2), call.key.size(2)});
+  constexpr int64_t kMath = 0;
+  return at::_fused_sdp_choice(
+             call.query, call.key, call.value,
+             mask.defined() ? std::optional(mask) : std::nullopt, /*dropout_p=*/0.0, causal,
+             std::get<Dot>(call.choices.score.kind).scale,
+             /*enable_gqa=*/call.query.size(1) != call.key.size(1)) > kMath;
 }
 
 }  // namespace
@@ -42,7 +63,7 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
   for (const auto& part : structure.all_of) {
     if (const auto* c = std::get_if<Causal>(&part)) {
       against(c->alignment == Alignment::kBottomRight &&
-                  (call.query.size(-2) != call.key.size(-2) || call.key_lengths.defined()),
+                  (call.query.sym_size(-2) != call.key.sym_size(-2) || call.key_lengths.defined()),
               "causal aligned to the bottom right with other lengths");
     } else {
       std::visit(
@@ -53,12 +74,14 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
     }
   }
   against(call.query.dim() != 4 || call.key.dim() != 4 || call.value.dim() != 4 ||
-              call.query.size(-1) != call.key.size(-1),
+              call.query.sym_size(-1) != call.key.sym_size(-1),
           "shapes it does not take");
   against(call.dropout_p > 0, "dropout, which must follow the seed");
   against(return_lse, "the log-sum-exp is asked for");
-  against(call.query.numel() == 0 || call.key.numel() == 0 || call.value.numel() == 0,
-          "an empty tensor");
+  against(
+      call.query.sym_numel() == 0 || call.key.sym_numel() == 0 || call.value.sym_numel() == 0,
+      "an empty tensor");
+  if (reasons.empty()) against(!has_fused_kernel(call), "no fused kernel for this type and shape");
   return reasons;
 }
 

@@ -1,4 +1,10 @@
-"""CUDA tensors: libtorch's fused attention where it serves, the composed formula elsewhere; both agree with the CPU."""
+"""CUDA tensors: libtorch's fused attention where it serves, the composed formula elsewhere; both agree with the CPU.
+
+Needs a CUDA device, a torch that sees it, and libfovea.so built against that torch (FOVEA_LIBRARY), nothing else of the project:
+
+    cmake -B build-cuda -G Ninja -DFOVEA_SYSTEMS=OFF -DFOVEA_CUDA=ON && ninja -C build-cuda fovea
+    FOVEA_LIBRARY=build-cuda/lib/libfovea.so PYTHONPATH=python python3 -m pytest -v tests/python/test_cuda.py
+"""
 
 import pytest
 import torch
@@ -54,6 +60,22 @@ def test_each_structure(structure):
     check(score="additive", structure=structure)
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"score": "bilinear", "normaliser": "sparsemax", "structure": "causal_and_window"},
+        {"score": "gated_additive", "normaliser": "entmax_trained", "structure": "documents"},
+        {"score": "cauchy", "normaliser": "kernel_ratio", "structure": "keep"},
+        {"score": "relative", "normaliser": "softmax_sink", "structure": "strided"},
+        {"score": "cosine", "normaliser": "sigmoid", "structure": "ragged_causal"},
+        {"score": "rank_one", "normaliser": "softmax", "structure": "graph"},
+        {"score": "alibi", "normaliser": "top_k", "structure": "blocks"},
+    ],
+)
+def test_combinations(case):
+    check(**case)
+
+
 def test_log_sum_exp_dropout_and_sampling():
     check(return_lse=True, dropout_p=0.3, seed=4)
     check(normaliser="hard", return_lse=True)
@@ -94,11 +116,26 @@ def test_selected_weights():
             torch.testing.assert_close(a.cpu(), b)
 
 
+def test_single_precision_agrees_with_the_cpu_through_either_path():
+    torch.manual_seed(1)
+    for score, structure in ((fovea.Dot(), fovea.Causal()), (fovea.Cosine(2.0), fovea.Window(40, 3))):
+        query, key, value = torch.randn(3, 2, 4, 130, 64).unbind(0)
+        expected = gradients_of(query, key, value, score, structure, None)
+        got = gradients_of(query.cuda(), key.cuda(), value.cuda(), score, structure, None)
+        for a, b in zip(got, expected):
+            torch.testing.assert_close(a.cpu(), b, atol=2e-4, rtol=1e-3)
+
+
 @pytest.mark.parametrize("structure", [fovea.Dense(), fovea.Causal()])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_dot_product_softmax_is_libtorchs_fused_attention(structure, dtype):
     inputs = [torch.randn(2, 4, 128, 64, device="cuda", dtype=dtype, requires_grad=True) for _ in range(3)]
-    assert "sdpa: taken" in fovea.explain_dispatch(*inputs, structure=structure)
+    said = fovea.explain_dispatch(*inputs, structure=structure)
+    assert said.splitlines() == [
+        "engine: tensors on cuda:0, it runs on the CPU",
+        "sdpa: taken, libtorch's fused attention",
+        "composed: not fused",
+    ]
     ours = fovea.attend(*inputs, structure=structure, strict=True)
     theirs = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=isinstance(structure, fovea.Causal))
     assert torch.equal(ours, theirs)
@@ -106,10 +143,24 @@ def test_dot_product_softmax_is_libtorchs_fused_attention(structure, dtype):
         torch.testing.assert_close(a, b)
 
 
+def test_what_no_fused_kernel_takes_is_not_called_fused():
+    inputs = [torch.randn(1, 2, 64, 64, device="cuda", dtype=torch.float64) for _ in range(3)]
+    said = fovea.explain_dispatch(*inputs)
+    assert "sdpa: no fused kernel for this type and shape" in said and "composed: taken" in said
+    with pytest.raises(RuntimeError, match="no fused kernel"):
+        fovea.attend(*inputs, strict=True)
+    theirs = torch.nn.functional.scaled_dot_product_attention(*inputs)
+    torch.testing.assert_close(fovea.attend(*inputs), theirs, atol=1e-12, rtol=1e-10)
+
+
 def test_strict_refuses_to_fall_back_with_every_reason():
     query, key, value = (x.detach().cuda() for x in operands("dot"))
     said = fovea.explain_dispatch(query, key, value, normaliser=fovea.Sparsemax(), structure=fovea.Window(1, 1))
-    assert "composed: taken" in said
+    assert said.splitlines() == [
+        "engine: tensors on cuda:0, it runs on the CPU",
+        "sdpa: normaliser sparsemax; structure window",
+        "composed: taken, libtorch operations in bounded blocks of queries, not fused",
+    ]
     with pytest.raises(RuntimeError, match="normaliser sparsemax; structure window"):
         fovea.attend(query, key, value, normaliser=fovea.Sparsemax(), structure=fovea.Window(1, 1), strict=True)
 
@@ -118,10 +169,14 @@ def test_bad_input_is_named_as_on_the_cpu():
     query, key, value = (x.detach().cuda() for x in operands("dot"))
     with pytest.raises(ValueError, match="key: width 3, expected 4"):
         fovea.attend(query, key[..., :3], value, normaliser=fovea.Sparsemax())
-    with pytest.raises(ValueError, match=r"key_lengths\[1\]: 9, expected between 0 and 7"):
-        fovea.attend(query, key, value, key_lengths=torch.tensor([1, 9], device="cuda"))
-    with pytest.raises(ValueError, match="key_lengths: on cpu, expected cuda:0"):
-        fovea.attend(query, key, value, key_lengths=torch.tensor([1, 2]))
+    with pytest.raises(ValueError, match="weight: on cpu, expected cuda:0"):
+        fovea.attend(query, key, value, fovea.Additive(torch.ones(4, dtype=torch.float64)))
+    # Through the fused path too, wherever the lengths lie, and whether a gradient is wanted or not.
+    for dtype in (torch.float64, torch.float32):
+        for lengths in (torch.tensor([1, 9]), torch.tensor([1, 9], device="cuda")):
+            for grad in (True, False):
+                with torch.set_grad_enabled(grad), pytest.raises(ValueError, match=r"key_lengths\[1\]: 9, expected between 0 and 7"):
+                    fovea.attend(query.to(dtype), key.to(dtype), value.to(dtype), key_lengths=lengths)
 
 
 def test_memory_is_bounded_in_a_long_sequence():
@@ -134,8 +189,11 @@ def test_memory_is_bounded_in_a_long_sequence():
     assert torch.cuda.max_memory_allocated() - before < 1.5e9
 
 
-def test_compiles_without_a_graph_break():
-    query, key, value = (x.detach().float().cuda() for x in operands("dot"))
-    model = lambda q, k, v: fovea.attend(q.sin(), k, v, fovea.Dot().soft_cap(3.0), fovea.Softmax(), fovea.Causal())
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(query, key, value), model(query, key, value))
+@pytest.mark.parametrize("score", [fovea.Dot(), fovea.Dot().soft_cap(3.0)])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compiles_without_a_graph_break(score, dynamic):
+    inputs = [torch.randn(2, 4, 32, 64, device="cuda", requires_grad=True) for _ in range(3)]
+    model = lambda q, k, v: fovea.attend(q.sin(), k, v, score, fovea.Softmax(), fovea.Causal()).square().sum()
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+    for a, b in zip(*(torch.autograd.grad(f(*inputs), inputs) for f in (compiled, model))):
+        torch.testing.assert_close(a, b)

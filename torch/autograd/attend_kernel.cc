@@ -8,6 +8,7 @@
 #include "torch/composed/composed.h"
 #include "torch/cuda/sdpa.h"
 #include "torch/dispatch.h"
+#include "torch/engine_call.h"
 #include "torch/operators.h"
 #include "torch/spec.h"
 
@@ -168,6 +169,10 @@ Outputs attend_autograd(const Tensor& query, const Tensor& key, const Tensor& va
                     dropout_p,
                     0};
     if (sdpa_declines(call, return_lse).empty()) {
+      const bool traced = query.key_set().has(c10::DispatchKey::Python);  // no numbers to check
+      if (!traced)
+        check_call(call_of(query, key, value, choices, arrays, key_lengths, dropout_p, {}),
+                   return_lse);
       const Tensor none = nothing(query);
       auto [output, empty_rows] = sdpa(call);
       return {output, none, none.clone(), empty_rows};

@@ -14,7 +14,7 @@ namespace fovea::operators {
 Fused sdpa(const Call& call) {
   const auto scale = std::get<Dot>(call.choices.score.kind).scale;
   const bool causal = find_structure<Causal>(call.choices.structure) != nullptr;
-  const bool grouped = call.query.size(1) != call.key.size(1);
+  const bool grouped = call.query.sym_size(1) != call.key.sym_size(1);
   const auto integers = call.query.options().dtype(at::kLong).requires_grad(false);
   if (!call.key_lengths.defined()) {
     return {at::scaled_dot_product_attention(call.query, call.key, call.value, {}, 0.0, causal,
