@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "data/file.h"
 #include "data/packed.h"
 #include "data/vocabulary.h"
 #include "fovea/error.h"
 #include "text/model.h"
+#include "train/tensor_file.h"
 
 namespace fovea::text {
 
@@ -49,6 +53,29 @@ int64_t EmbeddingImpl::begin_with(const Vectors& vectors, const data::Vocabulary
   }
   if (options_.learning == Learning::kFrozen) still_ = at::tensor(still, at::kLong);
   return static_cast<int64_t>(still.size()) - 2;
+}
+
+Vectors vectors_of_run(const std::string& folder) {
+  const auto file = [&](const char* name) {
+    return (std::filesystem::path(folder) / name).string();
+  };
+  const auto vocabulary =
+      data::Vocabulary::parse(data::read_file(file("vocabulary")), file("vocabulary"));
+  const std::string weights = file("model.safetensors");
+  const auto tensors = train::read_tensors(weights).tensors;
+  const auto found = tensors.find("embedding.weight");
+  if (found == tensors.end() || found->second.dim() != 2 ||
+      found->second.size(0) != vocabulary.size())
+    throw data::FileError(weights, 0,
+                          fmt::format("no embedding.weight of {} rows, expected a run of a system "
+                                      "that has word vectors",
+                                      vocabulary.size()));
+  const at::Tensor table = found->second.slice(0, data::kEos + 1).to(at::kFloat).contiguous();
+  Vectors out{.width = table.size(1)};
+  for (int64_t id = data::kEos + 1; id < vocabulary.size(); ++id)
+    out.words.push_back(vocabulary.word(id));
+  out.values.assign(table.data_ptr<float>(), table.data_ptr<float>() + table.numel());
+  return out;
 }
 
 at::Tensor packed_weights(const at::Tensor& query, const at::Tensor& key, const Choices& choices,

@@ -40,4 +40,7 @@ class EmbeddingImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Embedding);
 
+// What a finished run of a text system made of its words, to begin another with.
+Vectors vectors_of_run(const std::string& folder);
+
 }  // namespace fovea::text

@@ -25,7 +25,8 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("width", defaults.width, "of a word vector; of the file's where vectors are given")
           .between(1, 4096),
       Option("vectors", "",
-             "a file of word vectors to begin with: GloVe or word2vec, text or binary"),
+             "word vectors to begin with: a file (GloVe or word2vec, text or binary), or another "
+             "run's folder"),
       Option("embedding", "tuned",
              "own: learned from nothing; tuned: begun from the vectors; frozen: those stay")
           .among({"own", "tuned", "frozen"}),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 
 #include "data/file.h"
@@ -89,7 +90,7 @@ void TextTask::prepare() {
         fmt::format("--set embedding={}: expected {}", how,
                     how == "own" ? "no vectors with it" : "--set vectors=FILE with it"));
   if (const std::string& path = o.text("vectors"); !path.empty()) {
-    vectors_ = read_vectors(path);
+    vectors_ = std::filesystem::is_directory(path) ? vectors_of_run(path) : read_vectors(path);
     width_ = vectors_->width;
   }
   encode_all();

@@ -4,6 +4,7 @@
 
 #include "systems/word2vec/negative_sampling.h"
 #include "tests/systems/runs.h"
+#include "train/tensor_file.h"
 
 namespace fovea::systems {
 namespace {
@@ -113,6 +114,18 @@ TEST_F(WordRuns, VectorsBeginAndStay) {
                    .data = data,
                    .set = {"epochs=2", "embedding=frozen", "vectors=" + file}});
   EXPECT_EQ(systems::open(base_ / "frozen").config.at("facts").at("width"), 3);
+  // Another run's words to begin with, here of the same vocabulary and without a step of learning.
+  train("again", {.system = "word-sum",
+                  .data = data,
+                  .set = {"epochs=0", "vectors=" + (base_ / "frozen").string()}});
+  const auto words_of = [&](const char* name) {
+    return fovea::train::read_tensors((base_ / name / "model.safetensors").string())
+        .tensors.at("embedding.weight");
+  };
+  EXPECT_TRUE(words_of("again").equal(words_of("frozen")));
+  EXPECT_THROW(
+      train("no-run", {.system = "word-sum", .data = data, .set = {"vectors=" + base_.string()}}),
+      InvalidArgument);
   EXPECT_THROW(train("none", {.system = "word-sum", .data = data, .set = {"embedding=frozen"}}),
                UsageError);
   EXPECT_THROW(
