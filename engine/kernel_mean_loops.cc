@@ -2,6 +2,8 @@
 // kernel.cc has the equations.
 #include "engine/kernel_mean.h"
 
+#include "engine/simd/subnormals.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernel_mean_loops.cc"
 #include "hwy/foreach_target.h"
@@ -20,20 +22,39 @@ using V = hn::Vec<D>;
 constexpr size_t N = HWY_LANES(float);
 constexpr size_t kWidth = kMeanWidth, kQueries = 4;
 
+// A pair's z = u^2, as |q - k|^2 and b^2: some kernels take the factor for nothing.
+struct Distance {
+  V square, scale;
+  HWY_INLINE V z() const { return hn::Mul(square, scale); }
+};
+
 // K itself, and K'(u) / u.
 template <template <class> class Kernel>
 struct ByValue {
-  static HWY_INLINE V weight(V z, V) { return Kernel<D>::value(D(), z); }
-  static HWY_INLINE V slope(V z, V, V) { return Kernel<D>::slope(D(), z); }
+  static constexpr bool kScaled = requires(V x) {
+    Kernel<D>::scaled_value(D(), x, x), Kernel<D>::slope_of_value(x);
+  };
+  static HWY_INLINE V weight(const Distance& x, V) {
+    if constexpr (kScaled)
+      return Kernel<D>::scaled_value(D(), x.square, x.scale);
+    else
+      return Kernel<D>::value(D(), x.z());
+  }
+  static HWY_INLINE V slope(const Distance& x, V weight) {
+    if constexpr (kScaled)
+      return Kernel<D>::slope_of_value(weight);
+    else
+      return Kernel<D>::slope(D(), x.z());
+  }
 };
 // exp(log K - base), and that times (log K)'(u) / u.
 template <template <class> class Kernel>
 struct ByLog {
-  static HWY_INLINE V weight(V z, V base) {
-    return exp_bounded(D(), hn::Sub(Kernel<D>::log_value(D(), z), base));
+  static HWY_INLINE V weight(const Distance& x, V base) {
+    return exp_bounded(D(), hn::Sub(Kernel<D>::log_value(D(), x.z()), base));
   }
-  static HWY_INLINE V slope(V z, V weight, V) {
-    return hn::Mul(weight, Kernel<D>::log_slope(D(), z));
+  static HWY_INLINE V slope(const Distance& x, V weight) {
+    return hn::Mul(weight, Kernel<D>::log_slope(D(), x.z()));
   }
 };
 
@@ -41,8 +62,8 @@ template <class Weight>
 struct Loops {
   static size_t stride(const MeanBlock& m) { return (kWidth + m.values) * N; }
 
-  // z of one query: q - k goes to t.
-  static HWY_INLINE V distance(const float* q, const V* key, V* t) {
+  // q - k goes to t.
+  static HWY_INLINE Distance distance(const float* q, const V* key, V* t) {
     const D d;
     V sum = hn::Zero(d);
 #pragma GCC unroll 4
@@ -50,7 +71,7 @@ struct Loops {
       t[e] = hn::Sub(hn::Set(d, q[e]), key[e]);
       sum = e == 0 ? hn::Mul(t[e], t[e]) : hn::MulAdd(t[e], t[e], sum);
     }
-    return hn::Mul(sum, hn::Set(d, q[kWidth] * q[kWidth]));
+    return {sum, hn::Set(d, q[kWidth] * q[kWidth])};
   }
   static HWY_INLINE V base_of(const MeanBlock& m, size_t row) {
     return m.base ? hn::Set(D(), m.base[row]) : hn::Zero(D());
@@ -107,34 +128,34 @@ struct Loops {
     }
     const float* HWY_RESTRICT q = m.query + row * (kWidth + 1);
     for (size_t g = begin; g < end; ++g) {
-      const float* HWY_RESTRICT x = m.panel + g * stride(m);
+      const float* HWY_RESTRICT panel = m.panel + g * stride(m);
       float* HWY_RESTRICT dx = m.d_panel + g * stride(m);
       V key[kWidth], dk[kWidth];
 #pragma GCC unroll 4
       for (size_t e = 0; e < kWidth; ++e) {
-        key[e] = hn::Load(d, x + e * N);
+        key[e] = hn::Load(d, panel + e * N);
         dk[e] = hn::Load(d, dx + e * N);
       }
-      const V v = hn::Load(d, x + kWidth * N);
+      const V v = hn::Load(d, panel + kWidth * N);
       V dv = hn::Load(d, dx + kWidth * N);
 #pragma GCC unroll 4
       for (size_t r = 0; r < kRows; ++r) {
         const float* HWY_RESTRICT record = m.record + (row + r) * mean_record(m.values);
         V t[kWidth];
-        const V z = distance(q + r * (kWidth + 1), key, t), base = base_of(m, row + r);
-        V w = Weight::weight(z, base);
+        const Distance x = distance(q + r * (kWidth + 1), key, t);
+        V w = Weight::weight(x, base_of(m, row + r));
         if constexpr (kRows == 1) w = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), w);
-        V slope = Weight::slope(z, w, base);
+        V slope = Weight::slope(x, w);
         if constexpr (kRows == 1) slope = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), slope);
         V gain = hn::MulSub(v, hn::Set(d, record[1]), hn::Set(d, record[0]));
         dv = hn::MulAdd(w, hn::Set(d, record[1 + m.values]), dv);
         for (size_t c = 1; c < m.values; ++c) {
           float* to = dx + (kWidth + c) * N;
-          gain = hn::MulAdd(hn::Load(d, x + (kWidth + c) * N), hn::Set(d, record[1 + c]), gain);
+          gain = hn::MulAdd(hn::Load(d, panel + (kWidth + c) * N), hn::Set(d, record[1 + c]), gain);
           hn::Store(hn::MulAdd(w, hn::Set(d, record[1 + m.values + c]), hn::Load(d, to)), d, to);
         }
         const V coefficient = hn::Mul(gain, slope);
-        dz[r] = hn::MulAdd(coefficient, z, dz[r]);
+        dz[r] = hn::MulAdd(coefficient, x.square, dz[r]);
 #pragma GCC unroll 4
         for (size_t e = 0; e < kWidth; ++e) {
           dq[r][e] = hn::MulAdd(coefficient, t[e], dq[r][e]);
@@ -148,11 +169,13 @@ struct Loops {
     for (size_t r = 0; r < kRows; ++r) {
       float* to = m.d_query + (row + r) * (kWidth + 1);
       for (size_t e = 0; e < kWidth; ++e) to[e] += sum_of_lanes(d, dq[r][e]);
-      to[kWidth] += sum_of_lanes(d, dz[r]);
+      const float b = q[r * (kWidth + 1) + kWidth];
+      to[kWidth] += b * b * sum_of_lanes(d, dz[r]);
     }
   }
 
   static void forward(const MeanBlock& m) {
+    const FlushSubnormals flush;  // products with a far key's weight
     const size_t whole = m.keys / N, all = (m.keys + N - 1) / N;
     size_t row = 0;
     for (; row + kQueries <= m.rows; row += kQueries) {
@@ -163,6 +186,7 @@ struct Loops {
     for (; row < m.rows; ++row) forward_rows<1>(m, row, 0, all);
   }
   static void backward(const MeanBlock& m) {
+    const FlushSubnormals flush;  // products with a far key's weight
     const size_t whole = m.keys / N, all = (m.keys + N - 1) / N;
     size_t row = 0;
     for (; row + kQueries <= m.rows; row += kQueries) {
@@ -190,7 +214,7 @@ void nearest(const MeanBlock& m, float* base) {
       V key[kWidth], t[kWidth];
       for (size_t e = 0; e < kWidth; ++e)
         key[e] = hn::Load(d, m.panel + g * (kWidth + m.values) * N + e * N);
-      const V z = Loops<ByLog<Kernel>>::distance(m.query + row * (kWidth + 1), key, t);
+      const V z = Loops<ByLog<Kernel>>::distance(m.query + row * (kWidth + 1), key, t).z();
       least = hn::Min(least, hn::IfThenElse(hn::FirstN(d, m.keys - g * N), z, hn::Inf(d)));
     }
     const V log = Kernel<D>::log_value(d, hn::MinOfLanes(d, least));

@@ -12,6 +12,8 @@
 #define FOVEA_ENGINE_KERNEL_FUNCTIONS_INL_H_
 #endif
 
+#include "engine/scores/decay-inl.h"
+#include "engine/scores/silverman-inl.h"
 #include "engine/simd/math-inl.h"
 #include "hwy/highway.h"
 
@@ -21,60 +23,7 @@ namespace HWY_NAMESPACE {
 namespace kernel {
 
 namespace hn = hwy::HWY_NAMESPACE;
-inline constexpr double kPi = 3.14159265358979323846;
-
-template <class D>
-HWY_INLINE hn::Vec<D> number(D d, double x) {
-  return hn::Set(d, static_cast<hn::TFromD<D>>(x));
-}
-// u = sqrt(z), which the divider finds beside the arithmetic, and 1 / u, which would keep it
-// waiting: 0 at 0, where |u| has its corner.
-template <class V>
-struct Root {
-  V u, inverse;
-};
-template <class D>
-HWY_INLINE Root<hn::Vec<D>> root(D d, hn::Vec<D> z) {
-  const auto u = hn::Sqrt(z);
-  return {u, hn::IfThenElseZero(hn::Gt(z, hn::Zero(d)), reciprocal(d, u))};
-}
-
-// factor e^(-rate x), x >= 0; 0 from 2^-120 on, before it is subnormal. In float the factor costs
-// nothing: it is in the coefficients.
-struct Decay {
-  double rate, factor;
-};
-template <Decay kDecay, class D>
-HWY_INLINE hn::Vec<D> decay(D d, hn::Vec<D> x) {
-  using T = hn::TFromD<D>;
-  if constexpr (sizeof(T) == 4) {
-    constexpr double kFactor = kDecay.factor, kPower = -kDecay.rate * 1.44269504088896340736,
-                     kLastPower = -120;
-    static constexpr float c[] = {static_cast<float>(kFactor),
-                                  static_cast<float>(kFactor * 0.69314700),
-                                  static_cast<float>(kFactor * 0.24022247),
-                                  static_cast<float>(kFactor * 0.055507112),
-                                  static_cast<float>(kFactor * 0.0096712941),
-                                  static_cast<float>(kFactor * 0.0013269406)};  // exp2_fraction's
-    const auto round = hn::Set(d, math_detail::Constants<float>::kRound);
-    const auto rounded = hn::MulAdd(x, number(d, kPower), round);
-    const auto f = hn::MulSub(x, number(d, kPower), hn::Sub(rounded, round));
-    const auto result = math_detail::add_to_exponent(d, math_detail::polynomial(d, f, c), rounded);
-    return hn::IfThenZeroElse(hn::Gt(x, number(d, kLastPower / kPower)), result);
-  } else {
-    return hn::Mul(number(d, kDecay.factor), exp_bounded(d, hn::Mul(number(d, -kDecay.rate), x)));
-  }
-}
-
-// sin(x) / x and cos(x) for 0 <= x <= pi / 2 in double, by Taylor sums.
-template <class D>
-HWY_INLINE hn::Vec<D> sine_over(D d, hn::Vec<D> x) {
-  const auto z = hn::Mul(x, x);
-  auto sum = number(d, 1);
-  for (int k = 12; k > 0; --k)
-    sum = hn::NegMulAdd(hn::Mul(z, number(d, 1.0 / ((2 * k) * (2 * k + 1)))), sum, number(d, 1));
-  return sum;
-}
+// cos(x) for 0 <= x <= pi / 2 in double.
 template <class D>
 HWY_INLINE hn::Vec<D> cosine(D d, hn::Vec<D> x) {
   // Close to pi / 2, where cos goes through 0: sin(pi / 2 - x), pi / 2 in two parts.
@@ -85,7 +34,13 @@ HWY_INLINE hn::Vec<D> cosine(D d, hn::Vec<D> x) {
 template <class D>
 struct Gaussian {
   using V = hn::Vec<D>;
-  static HWY_INLINE V value(D d, V z) { return decay<Decay{0.5, 0.39894228040143267794}>(d, z); }
+  static constexpr Decay kDecay{0.5, 0.39894228040143267794};
+  static HWY_INLINE V value(D d, V z) { return decay<kDecay>(d, z, number(d, 1)); }
+  // The same at z = square * scale, and the slope there, for less.
+  static HWY_INLINE V scaled_value(D d, V square, V scale) {
+    return decay<kDecay>(d, square, scale);
+  }
+  static HWY_INLINE V slope_of_value(V value) { return hn::Neg(value); }
   static HWY_INLINE V log_value(D d, V z) {
     return hn::MulAdd(number(d, -0.5), z, number(d, -0.91893853320467274178));
   }
@@ -104,19 +59,24 @@ struct Laplace {
   static HWY_INLINE V log_slope(D d, V z) { return hn::Neg(root(d, z).inverse); }
 };
 
-// (1 - t) / (1 + t) / u = tanh(u / 2) / u for t = exp(-u), r = 1 / (1 + t); near 0, where 1 - t
-// cancels, its series in u^2.
+// tanh(rate u) / u with t = exp(-2 rate u), r = 1 / (1 + t): (1 - t) r / u, and near 0, where 1 - t
+// cancels, a series in z = u^2.
 template <class D>
-HWY_INLINE hn::Vec<D> half_tanh_over(D d, const Root<hn::Vec<D>>& x, hn::Vec<D> t, hn::Vec<D> r) {
+HWY_INLINE hn::Vec<D> tanh_over(D d, double rate, hn::Vec<D> z, hn::Vec<D> one_minus_t,
+                                hn::Vec<D> r) {
   using V = hn::Vec<D>;
+  const double c = rate * rate;
+  const auto x = root_away_from_zero(d, z);
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    const V z = hn::Mul(x.u, x.u);
-    static constexpr float c[] = {1.0f / 2, -1.0f / 24, 1.0f / 240, -17.0f / 40320, 31.0f / 725760};
-    const V far = hn::Mul(hn::Mul(hn::Sub(number(d, 1), t), r), x.inverse);
-    return hn::IfThenElse(hn::Lt(x.u, number(d, 0.5)), math_detail::polynomial(d, z, c), far);
+    V near =
+        hn::MulAdd(z, number(d, rate * c * c * c * -17 / 315), number(d, rate * c * c * 2 / 15));
+    near = hn::MulAdd(z, near, number(d, rate * c / -3));
+    near = hn::MulAdd(z, near, number(d, rate));
+    const V far = hn::Mul(hn::Mul(one_minus_t, r), x.inverse);
+    return hn::IfThenElse(hn::Lt(z, number(d, 1 / (32 * c))), near, far);
   } else {
-    const V ratio = hn::Mul(tanh(d, hn::Mul(number(d, 0.5), x.u)), x.inverse);
-    return hn::IfThenElse(hn::Eq(x.u, hn::Zero(d)), number(d, 0.5), ratio);
+    const V ratio = hn::Mul(tanh(d, hn::Mul(number(d, rate), x.u)), x.inverse);
+    return hn::IfThenElse(hn::Eq(x.u, hn::Zero(d)), number(d, rate), ratio);
   }
 }
 
@@ -125,18 +85,17 @@ template <class D>
 struct Logistic {
   using V = hn::Vec<D>;
   static HWY_INLINE V value(D d, V z) {
-    const V t = decay<Decay{1, 1}>(d, root(d, z).u), r = reciprocal(d, hn::Add(number(d, 1), t));
+    const V t = decay<Decay{1, 1}>(d, hn::Sqrt(z)), r = reciprocal(d, hn::Add(number(d, 1), t));
     return hn::Mul(t, hn::Mul(r, r));
   }
   static HWY_INLINE V log_value(D d, V z) {
-    const V u = root(d, z).u, t = decay<Decay{1, 1}>(d, u);
+    const V u = hn::Sqrt(z), t = decay<Decay{1, 1}>(d, u);
     return hn::NegMulAdd(number(d, 2), log(d, hn::Add(number(d, 1), t)), hn::Neg(u));
   }
   static HWY_INLINE V slope(D d, V z) { return hn::Mul(value(d, z), log_slope(d, z)); }
   static HWY_INLINE V log_slope(D d, V z) {
-    const Root<V> x = root(d, z);
-    const V t = decay<Decay{1, 1}>(d, x.u);
-    return hn::Neg(half_tanh_over(d, x, t, reciprocal(d, hn::Add(number(d, 1), t))));
+    const V one = number(d, 1), t = decay<Decay{1, 1}>(d, hn::Sqrt(z));
+    return hn::Neg(tanh_over(d, 0.5, z, hn::Sub(one, t), reciprocal(d, hn::Add(one, t))));
   }
 };
 
@@ -145,73 +104,20 @@ template <class D>
 struct Sigmoid {
   using V = hn::Vec<D>;
   static HWY_INLINE V value(D d, V z) {
-    const V t = decay<Decay{1, 1}>(d, root(d, z).u);
+    const V t = decay<Decay{1, 1}>(d, hn::Sqrt(z));
     return hn::Mul(hn::Mul(number(d, 2 / kPi), t), reciprocal(d, hn::MulAdd(t, t, number(d, 1))));
   }
   static HWY_INLINE V log_value(D d, V z) {
-    const V u = root(d, z).u, t = decay<Decay{1, 1}>(d, u);
+    const V u = hn::Sqrt(z), t = decay<Decay{1, 1}>(d, u);
     return hn::Sub(hn::Sub(number(d, -0.45158270528945486473), u),
                    log(d, hn::MulAdd(t, t, number(d, 1))));
   }
   static HWY_INLINE V slope(D d, V z) { return hn::Mul(value(d, z), log_slope(d, z)); }
   static HWY_INLINE V log_slope(D d, V z) {
-    const Root<V> x = root(d, z);
-    const V t = decay<Decay{1, 1}>(d, x.u), square = hn::Mul(t, t);
-    // tanh(u) / u = 2 (tanh(v / 2) / v) with v = 2 u
-    const Root<V> twice = {hn::Add(x.u, x.u), hn::Mul(number(d, 0.5), x.inverse)};
-    const V half = half_tanh_over(d, twice, square, reciprocal(d, hn::Add(number(d, 1), square)));
-    return hn::Mul(number(d, -2), half);
+    const V one = number(d, 1), t = decay<Decay{1, 1}>(d, hn::Sqrt(z));
+    return hn::Neg(tanh_over(d, 1.0, z, hn::NegMulAdd(t, t, one),
+                             reciprocal(d, hn::MulAdd(t, t, one))));  // the value's reciprocal
   }
-};
-
-// sin(x), any 0 <= x <= 1000: x = turns pi + y, |y| <= pi / 2.
-template <class D>
-HWY_INLINE hn::Vec<D> sine(D d, hn::Vec<D> x) {
-  using T = hn::TFromD<D>;
-  const hn::RebindToUnsigned<D> du;
-  const auto round = hn::Set(d, math_detail::Constants<T>::kRound);
-  const auto rounded = hn::MulAdd(x, number(d, 1 / kPi), round);
-  const auto turns = hn::Sub(rounded, round);
-  const double high = sizeof(T) == 4 ? 3.140625 : 3.1415926218032836914;
-  const auto y =
-      hn::NegMulAdd(turns, number(d, kPi - high), hn::NegMulAdd(turns, number(d, high), x));
-  const auto odd = hn::BitCast(
-      d, hn::ShiftLeft<sizeof(T) * 8 - 1>(hn::BitCast(du, rounded)));  // the sign of (-1)^turns
-  hn::Vec<D> over;
-  if constexpr (sizeof(T) == 4) {
-    static constexpr float c[] = {1.0f, -0.166666567f, 0.0083330255f, -0.000198074194f,
-                                  2.60190313e-06f};  // minimax, 2e-8
-    over = math_detail::polynomial(d, hn::Mul(y, y), c);
-  } else {
-    over = sine_over(d, y);
-  }
-  return hn::Xor(odd, hn::Mul(y, over));
-}
-
-// With v = u / sqrt(2): K = exp(-v) sin(v + pi / 4) / 2, K' / u = -exp(-v) sin(v) / 2 u. It goes
-// negative: no logarithm.
-template <class D>
-struct Silverman {
-  using V = hn::Vec<D>;
-  static constexpr double kRootHalf = 0.70710678118654752440;
-  static HWY_INLINE V value(D d, V z) {
-    const V u = phase(d, z);
-    return hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, u),
-                   sine(d, hn::MulAdd(u, number(d, kRootHalf), number(d, kPi / 4))));
-  }
-  static HWY_INLINE V slope(D d, V z) {
-    const Root<V> x = root(d, z);
-    const V u = phase(d, z);
-    const V ratio = hn::Mul(sine(d, hn::Mul(u, number(d, kRootHalf))), x.inverse);
-    const V at_zero = hn::IfThenElse(hn::Eq(z, hn::Zero(d)), number(d, kRootHalf), ratio);
-    return hn::Neg(hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, u), at_zero));
-  }
-  static HWY_INLINE V log_value(D d, V) { return hn::NaN(d); }
-  static HWY_INLINE V log_slope(D d, V) { return hn::NaN(d); }
-
- private:
-  // Past 1000 the decay is 0 whatever the phase.
-  static HWY_INLINE V phase(D d, V z) { return hn::Min(number(d, 1050), root(d, z).u); }
 };
 
 template <class D>

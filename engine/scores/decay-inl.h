@@ -1,0 +1,110 @@
+// What kernels of distance decay by: powers of e, and roots of z = u^2.
+#if defined(FOVEA_ENGINE_DECAY_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FOVEA_ENGINE_DECAY_INL_H_
+#undef FOVEA_ENGINE_DECAY_INL_H_
+#else
+#define FOVEA_ENGINE_DECAY_INL_H_
+#endif
+
+#include "engine/simd/math-inl.h"
+#include "engine/simd/table-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace kernel {
+
+namespace hn = hwy::HWY_NAMESPACE;
+inline constexpr double kPi = 3.14159265358979323846;
+
+template <class D>
+HWY_INLINE hn::Vec<D> number(D d, double x) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(x));
+}
+// u = sqrt(z), which the divider finds beside the arithmetic, and 1 / u, which would keep it
+// waiting: 0 at 0, where |u| has its corner.
+template <class V>
+struct Root {
+  V u, inverse;
+};
+template <class D>
+HWY_INLINE Root<hn::Vec<D>> root(D d, hn::Vec<D> z) {
+  const auto u = hn::Sqrt(z);
+  return {u, hn::IfThenElseZero(hn::Gt(z, hn::Zero(d)), reciprocal(d, u))};
+}
+// For callers who want no inverse near 0: there it may be anything.
+template <class D>
+HWY_INLINE Root<hn::Vec<D>> root_away_from_zero(D d, hn::Vec<D> z) {
+  const auto u = hn::Sqrt(z);
+  return {u, reciprocal(d, u)};
+}
+
+// factor e^(-rate x), x >= 0; 0 from 2^-120 on, before it is subnormal. In float the factor costs
+// nothing: it is in the coefficients.
+struct Decay {
+  double rate, factor;
+};
+
+template <Decay kDecay, class D>
+HWY_INLINE hn::Vec<D> decay_by_polynomial(D d, hn::Vec<D> x, hn::Vec<D> power) {
+  constexpr double kFactor = kDecay.factor;
+  static constexpr float c[] = {static_cast<float>(kFactor),
+                                static_cast<float>(kFactor * 0.69314700),
+                                static_cast<float>(kFactor * 0.24022247),
+                                static_cast<float>(kFactor * 0.055507112),
+                                static_cast<float>(kFactor * 0.0096712941),
+                                static_cast<float>(kFactor * 0.0013269406)};  // exp2_fraction's
+  const auto round = hn::Set(d, math_detail::Constants<float>::kRound);
+  const auto rounded = hn::MulAdd(x, power, round);
+  const auto n = hn::Sub(rounded, round);
+  const auto f = hn::MulSub(x, power, n);
+  const auto result = math_detail::add_to_exponent(d, math_detail::polynomial(d, f, c), rounded);
+  return hn::IfThenZeroElse(hn::Lt(n, number(d, -120)), result);
+}
+
+#if FOVEA_HAS_TABLES
+// The power of two in steps of 1/32: a table and a polynomial of degree 2 (5e-8), nine operations
+// instead of twelve.
+template <Decay kDecay, class D>
+HWY_INLINE hn::Vec<D> decay_by_table(D d, hn::Vec<D> x, hn::Vec<D> power) {
+  static constexpr Table kPowers = table_of([](size_t i) {
+    return static_cast<float>(kDecay.factor * power_of_two(static_cast<double>(i) / 32));
+  });
+  const auto round = hn::Set(d, 393216.0f);  // 1.5 * 2^18: adding it rounds to 1/32
+  const auto rounded = hn::MulAdd(x, power, round);
+  const auto n = hn::Sub(rounded, round);
+  const auto f = hn::MulSub(x, power, n);
+  const auto whole = look_up(kPowers, rounded);
+  const auto slope = hn::MulAdd(f, hn::Set(d, 0.240226507f), hn::Set(d, 0.693157344f));
+  const auto mantissa = hn::MulAdd(hn::Mul(whole, f), slope, whole);
+  return times_power_of_two_where(hn::Not(hn::Lt(n, number(d, -120))), mantissa, n);
+}
+#endif
+
+// At x * scale.
+template <Decay kDecay, class D>
+HWY_INLINE hn::Vec<D> decay(D d, hn::Vec<D> x, hn::Vec<D> scale) {
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    const auto y = hn::Mul(hn::Mul(number(d, -kDecay.rate), scale), x);
+    return hn::Mul(number(d, kDecay.factor), exp_bounded(d, y));
+  } else {
+    const auto power = hn::Mul(number(d, -kDecay.rate * 1.44269504088896340736), scale);
+#if FOVEA_HAS_TABLES
+    return decay_by_table<kDecay>(d, x, power);
+#else
+    return decay_by_polynomial<kDecay>(d, x, power);
+#endif
+  }
+}
+template <Decay kDecay, class D>
+HWY_INLINE hn::Vec<D> decay(D d, hn::Vec<D> x) {
+  return decay<kDecay>(d, x, number(d, 1));
+}
+
+}  // namespace kernel
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard
