@@ -63,25 +63,6 @@ HWY_INLINE hn::Vec<D> decay_by_polynomial(D d, hn::Vec<D> x, hn::Vec<D> power) {
   return hn::IfThenZeroElse(hn::Lt(n, number(d, -120)), result);
 }
 
-#if FOVEA_HAS_TABLES
-// The power of two in steps of 1/32: a table and a polynomial of degree 2 (5e-8), nine operations
-// instead of twelve.
-template <Decay kDecay, class D>
-HWY_INLINE hn::Vec<D> decay_by_table(D d, hn::Vec<D> x, hn::Vec<D> power) {
-  static constexpr Table kPowers = table_of([](size_t i) {
-    return static_cast<float>(kDecay.factor * power_of_two(static_cast<double>(i) / 32));
-  });
-  const auto round = hn::Set(d, 393216.0f);  // 1.5 * 2^18: adding it rounds to 1/32
-  const auto rounded = hn::MulAdd(x, power, round);
-  const auto n = hn::Sub(rounded, round);
-  const auto f = hn::MulSub(x, power, n);
-  const auto whole = look_up(kPowers, rounded);
-  const auto slope = hn::MulAdd(f, hn::Set(d, 0.240226507f), hn::Set(d, 0.693157344f));
-  const auto mantissa = hn::MulAdd(hn::Mul(whole, f), slope, whole);
-  return times_power_of_two_where(hn::Not(hn::Lt(n, number(d, -120))), mantissa, n);
-}
-#endif
-
 // At x * scale.
 template <Decay kDecay, class D>
 HWY_INLINE hn::Vec<D> decay(D d, hn::Vec<D> x, hn::Vec<D> scale) {
@@ -91,7 +72,10 @@ HWY_INLINE hn::Vec<D> decay(D d, hn::Vec<D> x, hn::Vec<D> scale) {
   } else {
     const auto power = hn::Mul(number(d, -kDecay.rate * 1.44269504088896340736), scale);
 #if FOVEA_HAS_TABLES
-    return decay_by_table<kDecay>(d, x, power);
+    static constexpr Table kPowers = table_of([](size_t i) {
+      return static_cast<float>(kDecay.factor * power_of_two(static_cast<double>(i) / 32));
+    });
+    return power_by_table(d, kPowers, x, power, -120);
 #else
     return decay_by_polynomial<kDecay>(d, x, power);
 #endif

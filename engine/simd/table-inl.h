@@ -56,10 +56,21 @@ HWY_INLINE TableVector look_up(const Table& table, TableVector bits) {
                                             _mm512_loadu_ps(table.data() + 16))};
 }
 
-// x 2^floor(n) where `mask` says, else 0.
-template <class Mask>
-HWY_INLINE TableVector times_power_of_two_where(Mask mask, TableVector x, TableVector n) {
-  return TableVector{_mm512_maskz_scalef_ps(mask.raw, x.raw, n.raw)};
+// factor 2^(x power), the table holding factor 2^(i / 32): a table and a polynomial of degree 2
+// (5e-8), nine operations where a polynomial alone takes twelve. 0 below 2^lowest, -126 < lowest.
+template <class D>
+HWY_INLINE TableVector power_by_table(D d, const Table& table, TableVector x, TableVector power,
+                                      float lowest) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const auto round = hn::Set(d, 393216.0f);  // 1.5 * 2^18: adding it rounds to 1/32
+  const auto rounded = hn::MulAdd(x, power, round);
+  const auto n = hn::Sub(rounded, round);
+  const auto f = hn::MulSub(x, power, n);
+  const auto whole = look_up(table, rounded);
+  const auto slope = hn::MulAdd(f, hn::Set(d, 0.240226507f), hn::Set(d, 0.693157344f));
+  const auto mantissa = hn::MulAdd(hn::Mul(whole, f), slope, whole);
+  const auto kept = hn::Not(hn::Lt(n, hn::Set(d, lowest)));                   // NaN too
+  return TableVector{_mm512_maskz_scalef_ps(kept.raw, mantissa.raw, n.raw)};  // times 2^floor(n)
 }
 
 }  // namespace HWY_NAMESPACE
