@@ -102,6 +102,7 @@ class Decode {
                 g_.query_rows(pass_.problem.query, batch, key_head * g_.group + i), 0, queries,
                 g_.query_width, w.q + i * queries * g_.query_width, g_.query_width);
     }
+    for (size_t i = 0; i < nq * g_.query_width; ++i) w.q[i] *= scale_;
     normaliser->begin(tile);
     std::fill_n(scratch.seen, nq, uint8_t{0});
     tile.first = true;
@@ -158,7 +159,7 @@ class Decode {
       tile.v_stride = g_.value_width;
     }
     row_scores<T>({tile.q, tile.q_stride, tile.nq, tile.k, tile.k_stride, nk, g_.query_width,
-                   scale_, tile.s, tile.s_stride, tile.v, tile.v_stride, g_.value_width});
+                   tile.s, tile.s_stride, tile.v, tile.v_stride, g_.value_width});
     row_loops<T>().mask(tile, tile.s, pass_.masked);
     pass_.stages.normaliser->weigh(tile);
     tile.finite = !tile.masked || row_loops<T>().finite(tile.v, tile.v_stride, nk, g_.value_width);

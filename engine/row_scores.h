@@ -6,7 +6,7 @@
 
 namespace fovea::engine {
 
-// out[r][j] = scale * q[r] . k[j] for r < rows, j < n.
+// out[r][j] = q[r] . k[j] for r < rows, j < n.
 template <class T>
 struct RowScores {
   const T* q;
@@ -14,7 +14,6 @@ struct RowScores {
   const T* k;
   size_t k_stride, n;
   size_t width;
-  T scale;
   T* out;
   size_t out_stride;
   // Rows that are read next, asked for on the way: as many as there are keys.
