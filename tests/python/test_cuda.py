@@ -32,7 +32,9 @@ def results(device, score, normaliser, structure, **options):
     out = fovea.attend(*inputs, *choices, **options)
     outs = out if isinstance(out, tuple) else (out,)
     arrays = [array for _, _, array in parameters(*choices[:2])]
-    loss = sum((x * torch.arange(x.numel(), device=device).reshape(x.shape).cos()).sum() for x in outs if x.requires_grad)
+    # Weights of the loss from one device: float cosines differ from one to the other.
+    weights = [torch.arange(x.numel(), dtype=torch.float64).cos().reshape(x.shape).to(x) for x in outs]
+    loss = sum((x * w).sum() for x, w in zip(outs, weights) if x.requires_grad)
     gradients = torch.autograd.grad(loss, [*inputs, *arrays], allow_unused=True) if loss.requires_grad else []
     return [x.cpu() for x in (*outs, *(g for g in gradients if g is not None))]
 
