@@ -128,13 +128,33 @@ bool is_row_number(const Table& table) {
   return true;
 }
 
+// A column of numbers with a slip in it is no column of names: says where the slip is.
+void check_not_mistyped(const Table& table, size_t column, std::string_view otherwise) {
+  size_t numbers = 0, others = 0, first = 0;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const std::string& cell = table.rows[row][column];
+    if (is_missing(cell)) continue;
+    if (spells_number(cell))
+      ++numbers;
+    else if (others++ == 0)
+      first = row;
+  }
+  if (others > 0 && numbers > others)
+    throw FileError(table.path, table.lines[first],
+                    fmt::format("column '{}': expected a number, found {}; {}",
+                                table.header[column], shown(table.rows[first][column]), otherwise));
+}
+
 std::vector<size_t> input_columns(const Table& table, const std::vector<std::string>& names,
                                   size_t target) {
   std::vector<size_t> columns;
   for (const std::string& name : names) columns.push_back(table.column(name));
   if (names.empty()) {
-    for (size_t c = is_row_number(table) ? 1 : 0; c < table.header.size(); ++c)
-      if (c != target && table.numeric(c)) columns.push_back(c);
+    for (size_t c = is_row_number(table) ? 1 : 0; c < table.header.size(); ++c) {
+      if (c == target) continue;
+      check_not_mistyped(table, c, "--set x=COLUMN,… leaves the column out");
+      if (table.numeric(c)) columns.push_back(c);
+    }
     if (columns.empty())
       throw FileError(
           table.path, 1,
@@ -225,6 +245,7 @@ Table read_csv(const std::string& path) { return parse_csv(read_file(path), path
 Regression regression(const Table& table, const Columns& wanted) {
   Regression out;
   const size_t target = wanted.y.empty() ? table.header.size() - 1 : table.column(wanted.y);
+  check_not_mistyped(table, target, "--set y=COLUMN names another target");
   if (!table.numeric(target))
     throw FileError(
         table.path, 1,

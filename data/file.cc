@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <vector>
+
+#include "data/nearest.h"
 
 namespace fovea::data {
 namespace {
@@ -82,6 +85,17 @@ void visit_line(std::string_view line, const std::string& name, size_t number,
   visit(number, line);
 }
 
+// " (did you mean 'data.csv'?)" where a file of nearly that name lies beside it.
+std::string beside(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed))
+    names.push_back(entry->path().filename().string());
+  return did_you_mean(path.filename().string(), names);
+}
+
 }  // namespace
 
 FileError::FileError(std::string_view path, size_t line, std::string_view what)
@@ -93,8 +107,9 @@ std::string read_file(const std::string& path) {
     throw FileError(path, 0, "expected a file, found a folder");
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    throw FileError(path, 0,
-                    std::filesystem::exists(path, ignored) ? "cannot be read" : "no such file");
+    throw FileError(
+        path, 0,
+        std::filesystem::exists(path, ignored) ? "cannot be read" : "no such file" + beside(path));
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) throw FileError(path, 0, "reading failed part-way");
   if (bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b') bytes = gunzip(bytes, path);

@@ -69,6 +69,10 @@ TEST_F(Hostile, Tables) {
   expect_regression("a,y\n1,\xff\xfe\n", ":2:", "expected UTF-8 text");
   expect_regression(std::string("a,y\n1,\0\n", 8), ":2:", "NUL byte");
   expect_regression("a,y\n1,high\n", ":1:", "target column 'y' is not numeric");
+  expect_regression("a,y\n1,2\n2,a lot\n3,4\n",
+                    ":3:", "column 'y': expected a number, found 'a lot'; --set y=COLUMN");
+  expect_regression("a,b,y\n1,2,5\n2,warm,6\n3,4,7\n",
+                    ":3:", "column 'b': expected a number, found 'warm'; --set x=COLUMN");
   expect_regression("1.5,red,2\n2.5,blue,3\n",
                     ":1:", "expected a header line with column names, found the number '1.5'");
   expect_regression("7,2\n8,3\n", ":1:", "found the number '7'");
@@ -77,6 +81,8 @@ TEST_F(Hostile, Tables) {
   expect_regression("a\ty\n1\t2\n", ":1:", "expected columns separated by commas, found tabs");
   const std::string path = write("c.csv", "width,height\n1,2\n");
   expect("c.csv:1", "did you mean 'height'", [&] { read_csv(path).column("heigth"); });
+  expect("c.cvs", "no such file (did you mean 'c.csv'?)",
+         [&] { read_csv(path.substr(0, path.size() - 3) + "cvs"); });
 }
 
 TEST_F(Hostile, LabelledText) {
