@@ -35,6 +35,8 @@ std::string report_text(const Json& report) {
       text += "\n";
     }
   }
+  for (const auto& note : report.value("notes", Json::array()))
+    text += fmt::format("  {}\n", note.get<std::string>());
   if (report.contains("runs")) text += fmt::format("  over {} runs\n", report.at("runs").size());
   return text;
 }

@@ -156,16 +156,27 @@ Assets read_assets(const RunFolder& folder, const Json& config) {
 
 Json report(const Json& config, const std::string& data, const std::string& split,
             const Evaluation& evaluation, double seconds) {
-  return {{"system", config.at("system")},
-          {"data", !data.empty()                 ? Json(data)
-                   : config.at("data").is_null() ? Json("generated")
-                                                 : config.at("data")},
-          {"split", split},
-          {"items", evaluation.items},
-          {"seed", config.at("seed")},
-          {"metrics", evaluation.metrics},
-          {"attention", evaluation.attention},
-          {"seconds", seconds}};
+  Json out = {{"system", config.at("system")},
+              {"data", !data.empty()                 ? Json(data)
+                       : config.at("data").is_null() ? Json("generated")
+                                                     : config.at("data")},
+              {"split", evaluation.of ? data::name_of(*evaluation.of) : split},
+              {"items", evaluation.items},
+              {"seed", config.at("seed")},
+              {"metrics", evaluation.metrics},
+              {"attention", evaluation.attention},
+              {"seconds", seconds}};
+  if (!evaluation.notes.empty()) out["notes"] = evaluation.notes;
+  return out;
+}
+
+// Each figure of the members in which it is defined.
+std::map<std::string, std::vector<double>> gathered(const std::vector<Json>& reports,
+                                                    const char* part) {
+  std::map<std::string, std::vector<double>> out;
+  for (const Json& one : reports)
+    for (const auto& [name, value] : one.at(part).items()) out[name].push_back(value.get<double>());
+  return out;
 }
 
 // Means over members, spread as standard deviation (n - 1).
@@ -174,16 +185,20 @@ Json summary(const std::vector<Json>& reports) {
   double seconds = 0;
   for (const Json& one : reports) seconds += one.at("seconds").get<double>();
   out["seconds"] = seconds;
+  out.erase("notes");
   out["spread"] = {{"metrics", Json::object()}, {"attention", Json::object()}};
   for (const char* part : {"metrics", "attention"}) {
-    for (const auto& [name, first] : reports.front().at(part).items()) {
+    out[part] = Json::object();
+    for (const auto& [name, values] : gathered(reports, part)) {
       double sum = 0, squares = 0;
-      for (const Json& one : reports) sum += one.at(part).at(name).get<double>();
-      const auto n = static_cast<double>(reports.size());
-      for (const Json& one : reports)
-        squares += std::pow(one.at(part).at(name).get<double>() - sum / n, 2);
+      for (const double value : values) sum += value;
+      const auto n = static_cast<double>(values.size());
+      for (const double value : values) squares += std::pow(value - sum / n, 2);
       out[part][name] = sum / n;
-      out["spread"][part][name] = reports.size() > 1 ? std::sqrt(squares / (n - 1)) : 0.0;
+      out["spread"][part][name] = values.size() > 1 ? std::sqrt(squares / (n - 1)) : 0.0;
+      if (values.size() < reports.size())
+        out["notes"].push_back(fmt::format("{}: the mean of {} of {} runs, undefined in the others",
+                                           name, values.size(), reports.size()));
     }
   }
   out["runs"] = reports;

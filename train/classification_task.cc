@@ -76,8 +76,12 @@ Evaluation ClassificationTask::evaluate(Split split) {
                  {"accuracy", accuracy},
                  {"error", 1 - accuracy},
                  {"f1", metrics::macro_f1(predicted, truth)}};
-  if (class_count == 2)
-    if (const auto area = metrics::auc(positive, truth)) out.metrics["auc"] = *area;
+  if (class_count == 2) {
+    if (const auto area = metrics::auc(positive, truth))
+      out.metrics["auc"] = *area;
+    else
+      out.notes.push_back("auc: undefined, all items are of one class");
+  }
   if (known > 0) out.attention["hit_rate"] = hit / known;
   return out;
 }

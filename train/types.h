@@ -6,7 +6,9 @@
 #include <iosfwd>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "data/split.h"
 
@@ -28,7 +30,9 @@ struct Source {
 struct Evaluation {
   int64_t items = 0;
   Metrics metrics = {};
-  Metrics attention = {};  // "hit_rate", … where the truth is known
+  Metrics attention = {};               // "hit_rate", … where the truth is known
+  std::vector<std::string> notes = {};  // what a reader of the figures must know: one is undefined
+  std::optional<Split> of = {};         // which items these were, where not those asked for
 };
 
 // What a run keeps beside the weights: facts in config.json, files in the RUN folder (a vocabulary,
@@ -36,6 +40,13 @@ struct Evaluation {
 struct Assets {
   Json facts = Json::object();
   std::map<std::string, std::string> files = {};  // name -> bytes
+};
+
+// Items written out as files that `--data` takes.
+struct Written {
+  std::map<std::string, std::string> files = {};  // name within the folder -> bytes
+  std::string data = {};                          // which of them --data takes; empty: the folder
+  std::string truth = {};  // where the true attention stands; empty: it has none
 };
 
 // What predict and explain are given; `name` is for messages.

@@ -1,6 +1,7 @@
 #include "systems/nadaraya_watson/task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -267,6 +268,10 @@ Evaluation Regression::evaluate(Split split) {
     out.metrics["loo_rmse"] = std::sqrt(result.mse);
     out.metrics["loo_undefined"] = static_cast<double>(result.undefined);
     if (model_->metric.defined()) out.metrics["loo_mse_one_bandwidth"] = single_.criterion;
+    out.of = Split::kTrain;
+    out.notes.push_back(
+        "rmse: of the rows it was fitted to, each looking at itself too; loo_rmse leaves each out; "
+        "--set test=0.2 keeps rows back to test on");
   }
   const torch::Tensor predicted = model_->predict(query).to(torch::kFloat64).cpu();
   const torch::Tensor seen = predicted.isfinite();
@@ -300,6 +305,22 @@ void Regression::predict(Input input, std::ostream& out) {
     out << (std::isfinite(value) ? fmt::format("{:.6g}", value) : "")
         << "\n";  // empty: no point is in sight
   }
+}
+
+Written Regression::write() const {
+  Written out{.data = "data.csv"};
+  std::string &table = out.files["data.csv"], truth;
+  table = fmt::format("{},{}\n", fmt::join(table_.inputs, ","), table_.target);
+  for (size_t row = 0; row < table_.y.size(); ++row) {
+    const double x = table_.x[row];  // both samples have one input
+    table += fmt::format("{},{}\n", x, table_.y[row]);
+    truth += Json{{"row", row}, {"x", x}, {"curve", std::sin(x)}}.dump() + "\n";
+  }
+  if (setting_.options.text("sample") == "sine") {
+    out.files["truth.jsonl"] = truth;
+    out.truth = "truth.jsonl, the curve under the noise";
+  }
+  return out;
 }
 
 namespace {

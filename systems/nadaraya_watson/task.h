@@ -29,6 +29,7 @@ class Regression : public GradientTask {
   Evaluation evaluate(Split) override;
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
+  Written write() const override;
 
  private:
   torch::Tensor inputs_of(const std::vector<int64_t>& rows) const;  // [rows, inputs], raw
