@@ -69,6 +69,30 @@ TEST(Attend, GivesLogSumExpWithGradientAndCountsEmptyRows) {
   EXPECT_FALSE(attend_full(q, k, v, {.normaliser = Sparsemax{}}).lse.defined());
 }
 
+TEST(Attend, StructuresComposeInAnyNumberAndOrder) {
+  const auto q = randn({1, 2, 6, 8}), k = randn({1, 2, 6, 8}), v = randn({1, 2, 6, 3});
+  const auto ids = at::tensor({0, 0, 0, 1, 1, 1}, at::kInt);
+  const auto i = at::arange(6).unsqueeze(1), j = at::arange(6);
+  const Keep near{(i - j).abs() <= 1}, same{ids.unsqueeze(1) == ids}, past{j <= i};
+  const Window window{1, 1};
+  const Documents documents{ids, ids};
+  const auto expect_same = [&](const Structure& composed, const at::Tensor& mask) {
+    const auto ours = attend(q, k, v, {.structure = composed}),
+               kept = attend(q, k, v, {.structure = Keep{mask}});
+    EXPECT_TRUE(at::allclose(ours, kept, 1e-12, 1e-12));
+    const auto a = torch::autograd::grad({ours.square().sum()}, {q, k, v}),
+               b = torch::autograd::grad({kept.square().sum()}, {q, k, v});
+    for (size_t n = 0; n < 3; ++n) EXPECT_TRUE(at::allclose(a[n], b[n], 1e-11, 1e-11)) << n;
+  };
+  expect_same(window & documents, near.mask & same.mask);
+  expect_same(documents & window, near.mask & same.mask);
+  expect_same(window & documents & Causal{}, near.mask & same.mask & past.mask);
+  expect_same(Causal{} & (window & documents), near.mask & same.mask & past.mask);
+  expect_same((window & past) & (same & near), near.mask & same.mask & past.mask);
+  const Structure whole = window;
+  expect_same(whole & Dense{}, near.mask);
+}
+
 TEST(Attend, TakesAUsersOwnFunction) {
   const auto q = randn({1, 2, 4, 8}), k = randn({1, 2, 6, 8}), v = randn({1, 2, 6, 3});
   const auto squared = elementwise(
