@@ -43,6 +43,7 @@ struct Verb {
 };
 
 Verb list_verb();
+Verb generate_verb();
 Verb bench_verb();
 Verb train_verb();
 Verb evaluate_verb();

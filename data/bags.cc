@@ -2,13 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "data/csv.h"
 #include "data/file.h"
 
 namespace fovea::data {
+namespace {
+
+bool all_empty(const std::vector<std::string>& cells, const std::vector<size_t>& columns) {
+  return std::all_of(columns.begin(), columns.end(), [&](size_t c) { return cells[c].empty(); });
+}
+
+}  // namespace
 
 Bags read_bags(const std::string& path) {
   const Table table = read_csv(path);
@@ -17,6 +26,8 @@ Bags read_bags(const std::string& path) {
                     "expected a header that starts bag,label and names at least one feature");
   Bags out;
   out.width = static_cast<int64_t>(table.header.size()) - 2;
+  std::vector<size_t> columns(static_cast<size_t>(out.width));
+  std::iota(columns.begin(), columns.end(), 2);
   std::map<std::string, size_t> where;
   for (size_t row = 0; row < table.rows.size(); ++row) {
     const auto& cells = table.rows[row];
@@ -31,11 +42,30 @@ Bags read_bags(const std::string& path) {
                       fmt::format("bag {} has label {} here and {} before", shown(cells[0]), label,
                                   out.labels[place->second]));
     }
-    for (size_t c = 2; c < cells.size(); ++c)
+    if (all_empty(cells, columns)) continue;
+    for (const size_t c : columns)
       out.features[place->second].push_back(static_cast<float>(
           parse_number(cells[c], "column '" + table.header[c] + "'", path, table.lines[row])));
   }
   return out;
+}
+
+std::string bags_csv(const Bags& bags) {
+  const auto width = static_cast<size_t>(bags.width);
+  std::string text = "bag,label";
+  for (size_t f = 0; f < width; ++f) text += fmt::format(",f{}", f);
+  text += "\n";
+  for (size_t bag = 0; bag < bags.size(); ++bag) {
+    const std::string start = fmt::format("{},{}", bags.names[bag], bags.labels[bag]);
+    const std::vector<float>& values = bags.features[bag];
+    if (values.empty()) text += start + std::string(width, ',') + "\n";
+    for (size_t at = 0; at < values.size(); at += width) {
+      text += start;
+      for (size_t f = 0; f < width; ++f) text += fmt::format(",{}", values[at + f]);
+      text += "\n";
+    }
+  }
+  return text;
 }
 
 Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int64_t width) {
@@ -56,6 +86,7 @@ Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int
       out.labels.push_back(0);
       out.features.emplace_back();
     }
+    if (all_empty(table.rows[row], columns)) continue;
     for (const size_t c : columns)
       out.features[place->second].push_back(static_cast<float>(parse_number(
           table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row])));

@@ -16,8 +16,11 @@ struct Bags {
   size_t size() const { return names.size(); }
 };
 
-// Rows of a bag need not be neighbours; a bag whose rows disagree about the label is refused.
+// Rows of a bag need not be neighbours; a bag whose rows disagree about the label is refused. A row
+// whose features are all empty names a bag without adding to it: an empty bag has one such row.
 Bags read_bags(const std::string& path);
+// The same table, as text.
+std::string bags_csv(const Bags&);
 
 // The same from text, for prediction: `label` may be missing and is not read; features must number
 // `width`.

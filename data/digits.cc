@@ -137,6 +137,19 @@ DigitSets read_mnist(const std::string& folder) {
           read_digits(file("t10k-images-idx3-ubyte"), file("t10k-labels-idx1-ubyte"))};
 }
 
+std::map<std::string, std::string> mnist_files(const DigitSets& digits) {
+  std::map<std::string, std::string> files;
+  const auto add = [&](const std::string& part, const Digits& from) {
+    files[part + "-images-idx3-ubyte"] =
+        idx_bytes({{from.count, from.height, from.width}, from.pixels});
+    files[part + "-labels-idx1-ubyte"] =
+        idx_bytes({{from.count}, {from.labels.begin(), from.labels.end()}});
+  };
+  add("train", digits.train);
+  add("t10k", digits.test);
+  return files;
+}
+
 Digits generate_digits(int64_t count, uint64_t seed) {
   Random random(mix(seed, 0xD161));
   Digits out{

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "data/idx.h"
@@ -15,6 +16,8 @@ struct DigitSets {
 // The folder of MNIST's four IDX files, gzip or not (`train-images-idx3-ubyte.gz`, …).
 DigitSets read_mnist(const std::string& folder);
 bool is_mnist(const std::string& folder);
+// Those four files: name -> bytes.
+std::map<std::string, std::string> mnist_files(const DigitSets&);
 
 // `count` digits of 28 x 28 pixels, classes in turn: strokes bent, tilted, scaled and drawn with a
 // pen of varying width.

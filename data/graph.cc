@@ -1,6 +1,7 @@
 #include "data/graph.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -136,6 +137,21 @@ CitationGraph read_planetoid(const std::string& folder) {
       if (!seen.insert(node).second)
         throw FileError(folder, 0, fmt::format("node {} is in two splits", node));
   return graph;
+}
+
+std::map<std::string, std::string> planetoid_files(const CitationGraph& graph) {
+  std::map<std::string, std::string> files;
+  files["meta.txt"] = fmt::format("nodes {}\nedges {}\nfeatures {}\nclasses {}\n", graph.nodes,
+                                  graph.edges.size(), graph.features, graph.classes);
+  for (const auto& [u, v] : graph.edges) files["edges.txt"] += fmt::format("{} {}\n", u, v);
+  for (size_t node = 0; node < graph.words.size(); ++node)
+    files["features.txt"] += fmt::format("{}: {}\n", node, fmt::join(graph.words[node], " "));
+  files["labels.txt"] = fmt::format("{}\n", fmt::join(graph.labels, "\n"));
+  for (const auto& [name, split] :
+       {std::pair("split_train.txt", Split::kTrain), std::pair("split_val.txt", Split::kValidation),
+        std::pair("split_test.txt", Split::kTest)})
+    files[name] = fmt::format("{}\n", fmt::join(graph.splits.of(split), "\n"));
+  return files;
 }
 
 namespace {

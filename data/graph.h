@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ struct CitationGraph {
 
 // The folder of `meta.txt`, `edges.txt`, `features.txt`, `labels.txt` and the three split files.
 CitationGraph read_planetoid(const std::string& folder);
+// That folder of a graph whose features are words: name -> text.
+std::map<std::string, std::string> planetoid_files(const CitationGraph&);
 
 // A graph of the user's own: a folder with `nodes.csv` and `edges.csv` (or `edges.txt`). nodes.csv:
 // columns `id` (any text; without the column a node's number, from 0), `label` (empty: unlabelled),

@@ -59,6 +59,17 @@ Document from_json(std::string_view line, const std::string& path, size_t number
     if (!item["aspect"].is_string()) throw wrong();
     out.aspect = item["aspect"].get<std::string>();
   }
+  for (const auto& [name, places] : {std::pair("true_words", &out.truth_words),
+                                     std::pair("true_sentences", &out.truth_sentences)}) {
+    const Json given = item.value(name, Json::array());
+    const auto is_place = [](const Json& place) { return place.is_number_unsigned(); };
+    if (!given.is_array() || !std::all_of(given.begin(), given.end(), is_place))
+      throw FileError(path, number,
+                      fmt::format("expected \"{}\" to list places from 0, found {}", name,
+                                  data::shown(given.dump())));
+    for (const Json& place : given) places->push_back(place.get<int32_t>());
+  }
+  out.mixed = item.value("mixed", Json(false)) == Json(true);
   return out;
 }
 
@@ -260,6 +271,16 @@ Corpus read_corpus(const ReadRequest& request) {
     split_one_file(corpus, request.source);
   }
   return corpus;
+}
+
+std::string json_line(const Document& document) {
+  Json line = {{"label", document.label}};
+  if (!document.aspect.empty()) line["aspect"] = document.aspect;
+  line["text"] = document.texts.size() == 1 ? Json(document.texts[0]) : Json(document.texts);
+  if (!document.truth_words.empty()) line["true_words"] = document.truth_words;
+  if (!document.truth_sentences.empty()) line["true_sentences"] = document.truth_sentences;
+  if (document.mixed) line["mixed"] = true;
+  return line.dump();
 }
 
 Corpus compose_hidden(const std::string& folder, uint64_t seed, int64_t documents) {

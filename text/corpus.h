@@ -30,8 +30,8 @@ struct Corpus {
 };
 
 // How the columns of a file are read. kAuto goes by the first line: JSON Lines ({"label", "text",
-// "aspect"?}; "text" may be a list of sentences), no tab: `label text`, one tab: kLabelText, more:
-// kLabelIdSentences.
+// "aspect"?, "true_words"?, "true_sentences"?, "mixed"?}; "text" may be a list of sentences), no
+// tab: `label text`, one tab: kLabelText, more: kLabelIdSentences.
 enum class Columns { kAuto, kLabelText, kLabelIdSentences, kLabelAspectText };
 Columns columns_named(
     const std::string& name);  // "auto", "label,text", "label,id,sentences", "label,aspect,text"
@@ -49,6 +49,9 @@ struct ReadRequest {
 // stsa.binary.train.gz, …). Without a validation part, a tenth of the training part is it. Equal
 // texts never stand on both sides of a split.
 Corpus read_corpus(const ReadRequest& request);
+
+// A document as a line of JSON, with "true_words" and "true_sentences" where they are known.
+std::string json_line(const Document&);
 
 // Documents of some objective sentences that hide a few polar ones (systems.md §6): `folder` holds
 // rt-polarity.all and subj.all. MR is split before mixing, so that no sentence is shared. `documents`

@@ -56,6 +56,22 @@ void TextTask::read(const Source& source) {
   if (tokeniser_) encode_all();
 }
 
+Written TextTask::write() const {
+  Written out;
+  for (const auto& [name, split] :
+       {std::pair("train.jsonl", Split::kTrain), std::pair("val.jsonl", Split::kValidation),
+        std::pair("test.jsonl", Split::kTest)}) {
+    std::string& text = out.files[name];
+    for (const int64_t item : corpus_.splits.of(split)) {
+      const Document& document = corpus_.documents[static_cast<size_t>(item)];
+      text += json_line(document) + "\n";
+      if (!document.truth_words.empty()) out.truth = "\"true_words\" of each line";
+      if (!document.truth_sentences.empty()) out.truth = "\"true_sentences\" of each line";
+    }
+  }
+  return out;
+}
+
 void TextTask::prepare() {
   const Settings& o = setting_.options;
   if (names_.size() < 2)

@@ -65,6 +65,7 @@ class TextTask : public ClassificationTask {
   // probability, the words that carried it.
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
+  Written write() const override;
 
   // For a system's own pictures.
   Model& model() { return *model_; }

@@ -56,6 +56,10 @@ class Task {
   // Pictures of where the model looks: at the input's items, or at items of the test split where
   // `input` is null.
   virtual std::vector<explain::Explanation> explain(Input* input) = 0;
+
+  // What `read` generated, as files it reads, with the true attention beside each item. No files:
+  // the system reads none.
+  virtual Written write() const { return {}; }
 };
 
 // One step's items, and a seed of its own for whatever the task draws (masks, negatives): the same

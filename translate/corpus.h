@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "metrics/alignment.h"
+#include "train/types.h"
 
 namespace fovea::translate {
 
@@ -42,7 +43,14 @@ struct ParallelRequest {
   uint64_t seed = 1;       // of a file's split, which keeps equal sources on one side
   bool test_only = false;  // evaluate: only the test part is read
 };
+// In a folder, PART.gold beside the two files of a part gives its links: `1-1 2p3` a line, counted
+// from 1.
 Corpus read_parallel(const ParallelRequest&);
+// Such a folder, its files named as the request has them.
+Written write_parallel(const ParallelRequest&, const std::vector<Pair>& train,
+                       const std::vector<Pair>& validation, const std::vector<Pair>& test);
+// Reads the links of `pairs` from a file with as many lines.
+void read_links(const std::string& gold, std::vector<Pair>& pairs);
 
 // NAME.src-tgt with `source ||| target` lines, and NAME.gold beside it with links counted from 1.
 bool is_gold_corpus(const std::string& path);

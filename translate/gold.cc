@@ -38,16 +38,10 @@ std::vector<Pair> read_gold_corpus(const std::string& path) {
     if (!pair) throw data::FileError(path, number, "expected `source ||| target`");
     pairs.push_back(*pair);
   });
-  const std::string gold = path.substr(0, path.size() - kEnding.size()) + ".gold";
-  size_t next = 0;
-  data::each_line(data::read_file(gold), gold, [&](size_t number, std::string_view line) {
-    if (next == pairs.size())
-      throw data::FileError(gold, number,
-                            fmt::format("more lines than the {} of {}", pairs.size(), path));
-    Pair& pair = pairs[next++];
-    pair.links = metrics::parse_gold(line, metrics::IndexBase::kOne);
-    // Some published files have links that point outside their sentence: they can be neither found
-    // nor missed.
+  read_links(path.substr(0, path.size() - kEnding.size()) + ".gold", pairs);
+  // Some published files have links that point outside their sentence: they can be neither found
+  // nor missed.
+  for (Pair& pair : pairs) {
     const auto sources = static_cast<int32_t>(data::words(pair.source).size()),
                targets = static_cast<int32_t>(data::words(pair.target).size());
     for (metrics::Links* links : {&pair.links.sure, &pair.links.possible}) {
@@ -55,11 +49,21 @@ std::vector<Pair> read_gold_corpus(const std::string& path) {
         return l.source >= sources || l.target >= targets;
       });
     }
+  }
+  return pairs;
+}
+
+void read_links(const std::string& gold, std::vector<Pair>& pairs) {
+  size_t next = 0;
+  data::each_line(data::read_file(gold), gold, [&](size_t number, std::string_view line) {
+    if (next == pairs.size())
+      throw data::FileError(gold, number,
+                            fmt::format("more lines than the {} pairs beside it", pairs.size()));
+    pairs[next++].links = metrics::parse_gold(line, metrics::IndexBase::kOne);
   });
   if (next != pairs.size())
     throw data::FileError(
-        gold, 0, fmt::format("{} lines, expected {} (those of {})", next, pairs.size(), path));
-  return pairs;
+        gold, 0, fmt::format("{} lines, expected {} (the pairs beside it)", next, pairs.size()));
 }
 
 }  // namespace fovea::translate

@@ -38,7 +38,10 @@ std::vector<Pair> read_part(const ParallelRequest& request, const std::vector<st
           request.path, 0,
           "expected both " + name + "." + request.source + " and " + name + "." + request.target);
     }
-    return pairs_of(data::read_parallel_text(source, target));
+    std::vector<Pair> pairs = pairs_of(data::read_parallel_text(source, target));
+    if (const std::string gold = find_part(request.path, name, "gold"); !gold.empty())
+      read_links(gold, pairs);
+    return pairs;
   }
   throw data::FileError(
       request.path, 0,
@@ -66,7 +69,33 @@ Corpus read_table(const ParallelRequest& request) {
   return corpus;
 }
 
+std::string gold_line(const metrics::GoldLinks& links) {
+  std::string line;
+  for (const metrics::Link& link : links.possible) {
+    if (!line.empty()) line += " ";
+    line += std::to_string(link.source + 1) + (links.sure.contains(link) ? "-" : "p") +
+            std::to_string(link.target + 1);
+  }
+  return line;
+}
+
 }  // namespace
+
+Written write_parallel(const ParallelRequest& names, const std::vector<Pair>& train,
+                       const std::vector<Pair>& validation, const std::vector<Pair>& test) {
+  Written out{.truth = "PART.gold: links `1-1 2p3` counted from 1, p where only possible"};
+  for (const auto& [part, pairs] :
+       {std::pair(std::string("train"), &train), {"val", &validation}, {names.test, &test}}) {
+    std::string &sources = out.files[part + "." + names.source],
+                &targets = out.files[part + "." + names.target], &gold = out.files[part + ".gold"];
+    for (const Pair& pair : *pairs) {
+      sources += pair.source + "\n";
+      targets += pair.target + "\n";
+      gold += gold_line(pair.links) + "\n";
+    }
+  }
+  return out;
+}
 
 Corpus read_parallel(const ParallelRequest& request) {
   if (!fs::is_directory(request.path)) return read_table(request);

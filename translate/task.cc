@@ -106,6 +106,13 @@ void TranslationTask::read(const Source& source) {
   }
 }
 
+Written TranslationTask::write() const {
+  const Settings& o = setting_.options;
+  return write_parallel(
+      {.path = "", .source = o.text("source"), .target = o.text("target"), .test = o.text("test")},
+      train_.pairs, validation_.pairs, test_.pairs);
+}
+
 void TranslationTask::prepare() {
   const Settings& o = setting_.options;
   std::string tokens = o.text("tokens");

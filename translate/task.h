@@ -43,6 +43,7 @@ class TranslationTask : public GradientTask {
   Evaluation evaluate(Split) override;
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
+  Written write() const override;
 
  protected:
   struct Part {

@@ -79,6 +79,13 @@ std::string AlignmentTask::prepared(const std::string& line) const {
   return setting_.options.flag("lowercase") ? translate::lower_case(line) : line;
 }
 
+Written AlignmentTask::write() const {
+  const Settings& o = setting_.options;
+  return translate::write_parallel(
+      {.path = "", .source = o.text("source"), .target = o.text("target"), .test = o.text("test")},
+      train_.pairs, validation_.pairs, test_.pairs);
+}
+
 void AlignmentTask::prepare() {
   const Settings& o = setting_.options;
   const translate::CodecRequest request{.kind = translate::codec_kind(o.text("tokens")),

@@ -25,6 +25,7 @@ class AlignmentTask : public GradientTask {
   Evaluation evaluate(Split) override;
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
+  Written write() const override;
 
  private:
   struct Part {

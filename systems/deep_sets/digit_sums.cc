@@ -80,6 +80,7 @@ class DigitSums : public GradientTask {
     validation_ = draw_sets(train_, 200, most, most, data::mix(source.seed, 22));
     seed_ = source.seed;
   }
+  Written write() const override { return {.files = data::mnist_files({train_, test_})}; }
   Assets assets() const override { return {.facts = {{"side", side_}}, .files = {}}; }
   void restore(const Assets& assets) override { side_ = assets.facts.at("side"); }
   std::shared_ptr<torch::nn::Module> build() override {

@@ -32,6 +32,11 @@ class Solids : public ClassificationTask {
     else
       read_table(source);
   }
+  Written write() const override {
+    data::Bags bags{.width = 3, .names = {}, .labels = labels_, .features = clouds_};
+    for (size_t i = 0; i < clouds_.size(); ++i) bags.names.push_back(std::to_string(i));
+    return {.files = {{"clouds.csv", data::bags_csv(bags)}}, .data = "clouds.csv"};
+  }
   void prepare() override { known_ = names_; }
   Assets assets() const override { return {.facts = {{"classes", known_}}, .files = {}}; }
   void restore(const Assets& assets) override {

@@ -153,6 +153,15 @@ class GraphAttention : public ClassificationTask {
     return out;
   }
 
+  Written write() const override {
+    Written out{.files = data::planetoid_files(graph_),
+                .truth = "truth.jsonl, which nodes are surveys, best looked past"};
+    for (size_t node = 0; node < survey_.size(); ++node)
+      out.files["truth.jsonl"] +=
+          Json{{"node", node}, {"survey", survey_[node] != 0}}.dump() + "\n";
+    return out;
+  }
+
   // A node a line: its id, or its number from 0 where nodes have none.
   void predict(Input input, std::ostream& out) override {
     ensure_graph();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -85,31 +86,33 @@ class General : public GradientTask {
   explicit General(const Setting& setting) : setting_(setting) {}
 
   void read(const Source& source) override {
-    if (!source.path.empty())
-      throw data::FileError(
-          source.path, 0,
-          "general generates its memories; `fovea attend` applies the operation to your arrays");
-    data::Random random(source.seed);
     memories_.clear();
-    const int64_t count = setting_.options.integer("memories");
-    for (int64_t i = 0; i < count; ++i) {
-      Memory memory;
-      const auto pairs = static_cast<int64_t>(1 + random.below(16)),
-                 queries = static_cast<int64_t>(random.below(5));
-      for (int64_t j = 0; j < pairs; ++j) add_direction(memory.keys, random);
-      for (int64_t j = 0; j < pairs * kValue; ++j)
-        memory.values.push_back(static_cast<float>(random.normal()));
-      for (int64_t q = 0; q < queries; ++q) {
-        memory.asked.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(pairs))));
-        for (int64_t c = 0; c < kKey; ++c)
-          memory.queries.push_back(
-              memory.keys[static_cast<size_t>(memory.asked.back() * kKey + c)] +
-              static_cast<float>(setting_.options.number("noise") * random.normal()));
-      }
-      memories_.push_back(std::move(memory));
+    if (source.path.empty())
+      generate(source.seed);
+    else
+      read_memories(source.path);
+    splits_ = {};
+    if (source.all_test) {
+      splits_.test.resize(memories_.size());
+      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+      return;
     }
-    splits_ = data::split(
-        count, {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed});
+    splits_ =
+        data::split(static_cast<int64_t>(memories_.size()),
+                    {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed});
+  }
+
+  Written write() const override {
+    Written out{.data = "memories.jsonl",
+                .truth = "\"asked\" of each line: the pair a query asks for"};
+    for (const Memory& memory : memories_)
+      out.files["memories.jsonl"] += Json{{"keys", rows_of(memory.keys, kKey)},
+                                          {"values", rows_of(memory.values, kValue)},
+                                          {"queries", rows_of(memory.queries, kKey)},
+                                          {"asked", memory.asked}}
+                                         .dump() +
+                                     "\n";
+    return out;
   }
 
   std::shared_ptr<torch::nn::Module> build() override {
@@ -219,6 +222,74 @@ class General : public GradientTask {
   }
 
  private:
+  void generate(uint64_t seed) {
+    data::Random random(seed);
+    const int64_t count = setting_.options.integer("memories");
+    for (int64_t i = 0; i < count; ++i) {
+      Memory memory;
+      const auto pairs = static_cast<int64_t>(1 + random.below(16)),
+                 queries = static_cast<int64_t>(random.below(5));
+      for (int64_t j = 0; j < pairs; ++j) add_direction(memory.keys, random);
+      for (int64_t j = 0; j < pairs * kValue; ++j)
+        memory.values.push_back(static_cast<float>(random.normal()));
+      for (int64_t q = 0; q < queries; ++q) {
+        memory.asked.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(pairs))));
+        for (int64_t c = 0; c < kKey; ++c)
+          memory.queries.push_back(
+              memory.keys[static_cast<size_t>(memory.asked.back() * kKey + c)] +
+              static_cast<float>(setting_.options.number("noise") * random.normal()));
+      }
+      memories_.push_back(std::move(memory));
+    }
+  }
+  // JSON Lines {"keys", "values", "queries": lists of rows, "asked": for each query the number of
+  // its pair}.
+  void read_memories(const std::string& path) {
+    const std::string text = data::read_file(path);
+    data::each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
+      const Json item = Json::parse(content, nullptr, false);
+      Memory memory;
+      const int64_t pairs = add_rows(item, "keys", kKey, memory.keys, path, line),
+                    values = add_rows(item, "values", kValue, memory.values, path, line),
+                    queries = add_rows(item, "queries", kKey, memory.queries, path, line);
+      const auto expect = [&](bool right, const std::string& what) {
+        if (!right) throw data::FileError(path, line, what);
+      };
+      expect(
+          pairs > 0 && values == pairs,
+          fmt::format("{} values, expected {}, one for each key, and at least one", values, pairs));
+      const Json asked = item.value("asked", Json());
+      expect(asked.is_array() && static_cast<int64_t>(asked.size()) == queries,
+             fmt::format("expected \"asked\" to list {} pairs, one for each query", queries));
+      for (const Json& pair : asked) {
+        expect(pair.is_number_unsigned() && pair.get<int64_t>() < pairs,
+               fmt::format("asked: {}, expected 0 to {}", pair.dump(), pairs - 1));
+        memory.asked.push_back(pair.get<int64_t>());
+      }
+      memories_.push_back(std::move(memory));
+    });
+  }
+  static Json rows_of(const std::vector<float>& values, int64_t width) {
+    Json rows = Json::array();
+    for (auto at = values.begin(); at != values.end(); at += width)
+      rows.push_back(std::vector<float>(at, at + width));
+    return rows;
+  }
+  static int64_t add_rows(const Json& item, const char* name, int64_t width, std::vector<float>& to,
+                          const std::string& path, size_t line) {
+    const auto expected =
+        fmt::format("expected \"{}\" to be a list of rows of {} numbers", name, width);
+    if (!item.is_object() || !item.contains(name) || !item[name].is_array())
+      throw data::FileError(path, line, expected);
+    for (const Json& row : item[name]) {
+      if (!row.is_array() || static_cast<int64_t>(row.size()) != width ||
+          !std::all_of(row.begin(), row.end(), [](const Json& x) { return x.is_number(); }))
+        throw data::FileError(path, line, expected + ", found " + data::shown(row.dump()));
+      for (const Json& x : row) to.push_back(x.get<float>());
+    }
+    return static_cast<int64_t>(item[name].size());
+  }
+
   struct Packed {
     torch::Tensor queries, keys, values, query_offsets, key_offsets;
     torch::Tensor asked;   // [queries], within the memory
@@ -301,7 +372,9 @@ const Registration registered{{
                     .score = "any",
                     .normaliser = "any",
                     .structure = "any (ragged here)"},
-         .formats = {"generated: memories of key-value pairs"},
+         .formats =
+             {"generated: memories of key-value pairs",
+              "JSON Lines {keys, values, queries: lists of rows; asked: the pair of each query}"},
          .expect = "hit rate ≥ 0.97 (dot, softmax)"},
     .options = {Option("score", "dot", "how a query meets a key")
                     .among({"dot", "additive", "bilinear", "cosine", "kernel"}),

@@ -48,8 +48,12 @@ void add_digit_bags(BagSet& set, const data::Digits& digits, int64_t count, uint
   }
 }
 
+data::DigitSets digits_from(const std::string& folder, uint64_t seed) {
+  return data::digits_of(folder, 6000, 3000, seed);
+}
+
 BagSet digit_bags(const Source& source, const Settings& options) {
-  const data::DigitSets digits = data::digits_of(source.path, 6000, 3000, source.seed);
+  const data::DigitSets digits = digits_from(source.path, source.seed);
   if (digits.train.height != digits.train.width)
     throw data::FileError(source.path, 0, "expected square pictures");
   BagSet out;
@@ -100,6 +104,27 @@ void split_bags(BagSet& set, const Source& source, const Settings& options) {
 }
 
 }  // namespace
+
+Written write_digits(const BagSet& set, uint64_t seed) {
+  Written out{.files = data::mnist_files(digits_from("", seed)),
+              .truth = "truth.jsonl, the instances that make a bag positive"};
+  std::string& truth = out.files["truth.jsonl"];
+  for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
+    for (const int64_t bag : set.splits.of(split)) {
+      const auto at = static_cast<size_t>(bag);
+      Json keys = Json::array();
+      for (size_t i = 0; i < set.key_instances[at].size(); ++i)
+        if (set.key_instances[at][i]) keys.push_back(i);
+      truth += Json{{"split", data::name_of(split)},
+                    {"bag", set.bags.names[at]},
+                    {"instances", set.key_instances[at].size()},
+                    {"key_instances", keys}}
+                   .dump() +
+               "\n";
+    }
+  }
+  return out;
+}
 
 std::vector<float> picture_bag(const std::string& folder, int64_t side) {
   return as_numbers(data::read_image_bag(folder, side), side);

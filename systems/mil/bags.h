@@ -20,6 +20,9 @@ struct BagSet {
   int64_t side = 0;   // instances are side x side pictures; 0: rows of numbers
 };
 
+// The generated digits, as MNIST's folder, with the key instances of the bags made of them.
+Written write_digits(const BagSet&, uint64_t seed);
+
 // No path: generated digits. A folder of MNIST's files: its digits. Another folder:
 // LABEL/BAG/pictures. A file: a CSV table.
 BagSet read_bag_set(const Source& source, const Settings& options);

@@ -18,6 +18,7 @@ class MultipleInstance : public ClassificationTask {
 
   void read(const Source& source) override {
     set_ = read_bag_set(source, setting_.options);
+    seed_ = source.seed;
     splits_ = set_.splits;
     labels_ = set_.bags.labels;
     lengths_.clear();
@@ -83,6 +84,8 @@ class MultipleInstance : public ClassificationTask {
     }
     return out;
   }
+
+  Written write() const override { return write_digits(set_, seed_); }
 
   // Numbers: a CSV bag,f0,f1,… Pictures: a line is a folder of PNG or JPEG files, a bag.
   void predict(Input input, std::ostream& out) override {
@@ -150,6 +153,7 @@ class MultipleInstance : public ClassificationTask {
   }
 
   BagSet set_;
+  uint64_t seed_ = 1;  // of the data
   data::Scaling scaling_;
   int64_t inputs_ = 0, side_ = 0;
   std::shared_ptr<Model> model_;

@@ -174,6 +174,20 @@ class Pooling : public ClassificationTask {
     }
   }
 
+  Written write() const override {
+    Written out{.files = {{"bags.csv", data::bags_csv(bags_)}}, .data = "bags.csv"};
+    if (setting_.options.text("question") != "far") return out;
+    out.truth = "truth.jsonl, the items that are far out";
+    std::string& truth = out.files["truth.jsonl"];
+    for (size_t bag = 0; bag < bags_.size(); ++bag) {
+      Json items = Json::array();
+      for (size_t i = 0; i < bags_.features[bag].size(); i += 2)
+        if (bags_.features[bag][i] > kNear) items.push_back(i / 2);
+      truth += Json{{"bag", bags_.names[bag]}, {"items", items}}.dump() + "\n";
+    }
+    return out;
+  }
+
   // The weights of this run's pooling, beside the even ones: the bags given, or the first of the
   // test split.
   std::vector<explain::Explanation> explain(Input* input) override {
@@ -193,6 +207,7 @@ class Pooling : public ClassificationTask {
 
  private:
   static constexpr size_t kShownBags = 8;
+  static constexpr float kNear = 2;  // question "far": what is beyond is far out
 
   data::Bags bags_in(Input& input) const {
     data::Bags bags = data::parse_unlabelled_bags(
@@ -261,7 +276,7 @@ class Pooling : public ClassificationTask {
         for (size_t i = 0; i < points.size(); i += 2) points[i] += (yes ? 0.15f : -0.15f) - mean;
       }
       if (question == "far") {
-        for (float& value : points) value = std::min(value, 2.0f);
+        for (float& value : points) value = std::min(value, kNear);
         if (yes)
           points[2 * random.below(static_cast<uint64_t>(size))] =
               static_cast<float>(3 + random.uniform());

@@ -9,9 +9,11 @@
 #include "systems/scaled_dot_product/scaled_dot_product.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "data/file.h"
 #include "data/packed.h"
@@ -113,21 +115,26 @@ class ScaledDotProduct : public ClassificationTask {
   using ClassificationTask::ClassificationTask;
 
   void read(const Source& source) override {
-    if (!source.path.empty())
-      throw data::FileError(source.path, 0, "scaled-dot-product generates its sentences");
     data::Random random(source.seed);
     sentences_.clear();
     labels_.clear();
     lengths_.clear();
-    for (int64_t i = 0; i < setting_.options.integer("sentences"); ++i) {
-      sentences_.push_back(draw(random));
-      labels_.push_back(sentences_.back().animal);
-      lengths_.push_back(static_cast<int64_t>(sentences_.back().words.size()));
-    }
+    if (source.path.empty())
+      for (int64_t i = 0; i < setting_.options.integer("sentences"); ++i)
+        sentences_.push_back(draw(random));
+    else
+      read_sentences(source.path);
     std::vector<std::string> keys;
     for (const Sentence& sentence : sentences_) {
-      keys.emplace_back();
-      for (const std::string& word : sentence.words) keys.back() += word + " ";
+      labels_.push_back(sentence.animal);
+      lengths_.push_back(static_cast<int64_t>(sentence.words.size()));
+      keys.push_back(fmt::format("{}", fmt::join(sentence.words, " ")));
+    }
+    if (source.all_test) {
+      splits_ = {};
+      splits_.test.resize(sentences_.size());
+      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+      return;
     }
     splits_ = data::split(static_cast<int64_t>(sentences_.size()), {.test = 0.2,
                                                                     .fold = source.fold,
@@ -173,6 +180,21 @@ class ScaledDotProduct : public ClassificationTask {
     return out;
   }
 
+  Written write() const override {
+    Written out{.data = "sentences.tsv",
+                .truth = "truth.jsonl, where \"it\" stands and whom it means"};
+    for (const Sentence& sentence : sentences_) {
+      out.files["sentences.tsv"] +=
+          fmt::format("{}\t{}\n", answer(sentence.animal), fmt::join(sentence.words, " "));
+      out.files["truth.jsonl"] +=
+          Json{{"query", sentence.asks},
+               {"key", sentence.meant < 0 ? Json(nullptr) : Json(sentence.meant)}}
+              .dump() +
+          "\n";
+    }
+    return out;
+  }
+
   // A line is a sentence with the word "it".
   void predict(Input input, std::ostream& out) override {
     data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
@@ -181,9 +203,7 @@ class ScaledDotProduct : public ClassificationTask {
       const torch::Tensor offsets =
           torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
       const torch::Tensor p = model_->out(model_->mixed(x, offsets)[sentence.asks]).softmax(0);
-      const auto best = static_cast<size_t>(p.argmax().item<int64_t>());
-      out << fmt::format("{}\t{:.4f}\n", best < kAnimals.size() ? kAnimals[best] : "nobody",
-                         p.max().item<double>())
+      out << fmt::format("{}\t{:.4f}\n", answer(p.argmax().item<int64_t>()), p.max().item<double>())
           << std::flush;
     });
   }
@@ -225,6 +245,34 @@ class ScaledDotProduct : public ClassificationTask {
   }
 
  private:
+  static const std::string& answer(int64_t animal) {
+    static const std::string nobody = "nobody";
+    return animal < static_cast<int64_t>(kAnimals.size()) ? kAnimals[static_cast<size_t>(animal)]
+                                                          : nobody;
+  }
+  // whom<TAB>sentence: an animal of the sentence, or nobody.
+  void read_sentences(const std::string& path) {
+    const std::string text = data::read_file(path);
+    data::each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
+      const size_t tab = content.find('\t');
+      if (tab == std::string_view::npos)
+        throw data::FileError(
+            path, line, fmt::format("expected whom<TAB>sentence, found {}", data::shown(content)));
+      Sentence sentence = parsed(content.substr(tab + 1), path, line);
+      const std::string whom(content.substr(0, tab));
+      sentence.animal = 0;
+      while (answer(sentence.animal) != whom && answer(sentence.animal) != "nobody")
+        ++sentence.animal;
+      const auto place = std::find(sentence.words.begin(), sentence.words.end(), whom);
+      if (answer(sentence.animal) != whom || (whom != "nobody" && place == sentence.words.end()))
+        throw data::FileError(
+            path, line,
+            fmt::format("{} is meant, expected nobody or one of {} that stands in the sentence",
+                        data::shown(whom), fmt::join(kAnimals, ", ")));
+      sentence.meant = whom == "nobody" ? -1 : place - sentence.words.begin();
+      sentences_.push_back(std::move(sentence));
+    });
+  }
   explain::Table table(const Sentence& sentence, int64_t query, const SixSteps& steps) const {
     explain::Table out;
     out.title = fmt::format("Six steps for “{}”", sentence.words[static_cast<size_t>(query)]);
@@ -312,7 +360,8 @@ const Registration registered{{
                         .score = "q·k/√d_k",
                         .normaliser = "softmax",
                         .structure = "all or causal"},
-             .formats = {"generated: sentences in which “it” means the living thing"},
+             .formats = {"generated: sentences in which “it” means the living thing",
+                         "whom<TAB>sentence with “it”, whom one of its animals or nobody"},
              .expect = "112, 96 → 0.88, 0.12; accuracy and hit rate ≥ 0.99"},
     .options = {Option("sentences", 2000, "generated").between(50, 1000000),
                 Option("width", 64, "of a word").between(1, 4096),

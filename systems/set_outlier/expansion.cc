@@ -74,6 +74,16 @@ class Expansion : public GradientTask {
     }
     seed_ = source.seed;
   }
+  Written write() const override {
+    Written out{.data = "sets.txt"};
+    std::string& text = out.files["sets.txt"];
+    for (const std::vector<int64_t>& set : sets_) {
+      for (size_t i = 0; i < set.size(); ++i)
+        text += (i ? "|" : "") + names_[static_cast<size_t>(set[i])];
+      text += "\n";
+    }
+    return out;
+  }
   void prepare() override {
     known_ = names_;
     counts_.assign(known_.size(), 0);

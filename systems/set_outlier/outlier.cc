@@ -23,7 +23,8 @@ class Outlier : public ClassificationTask {
       : ClassificationTask(setting), members_(setting.options.integer("members")) {}
 
   void read(const Source& source) override {
-    const data::DigitSets digits = data::digits_of(source.path, 4000, 2000, source.seed);
+    const data::DigitSets digits = digits_from(source.path, source.seed);
+    seed_ = source.seed;
     if (digits.train.height != digits.train.width)
       throw data::FileError(source.path, 0, "expected square pictures");
     side_ = digits.train.height;
@@ -54,6 +55,21 @@ class Outlier : public ClassificationTask {
     for (size_t i = 0; i < items.size(); ++i)
       out.push_back(best[static_cast<int64_t>(i)].item<int64_t>() ==
                     labels_[static_cast<size_t>(items[i])]);
+    return out;
+  }
+
+  Written write() const override {
+    Written out{.files = data::mnist_files(digits_from("", seed_)),
+                .truth = "truth.jsonl, the odd member of each set made of the digits"};
+    std::string& truth = out.files["truth.jsonl"];
+    for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest})
+      for (const int64_t set : splits_.of(split))
+        truth += Json{{"split", data::name_of(split)},
+                      {"set", set},
+                      {"digits", kinds_[static_cast<size_t>(set)]},
+                      {"odd", labels_[static_cast<size_t>(set)]}}
+                     .dump() +
+                 "\n";
     return out;
   }
 
@@ -131,6 +147,9 @@ class Outlier : public ClassificationTask {
   }
 
  private:
+  static data::DigitSets digits_from(const std::string& folder, uint64_t seed) {
+    return data::digits_of(folder, 4000, 2000, seed);
+  }
   void add(std::vector<int64_t>& split, const data::Digits& digits, int64_t count, uint64_t seed) {
     std::vector<std::vector<int64_t>> of_kind(10);
     for (int64_t i = 0; i < digits.count; ++i)
@@ -166,6 +185,7 @@ class Outlier : public ClassificationTask {
 
   const int64_t members_;
   int64_t side_ = 28;
+  uint64_t seed_ = 1;  // of the data
   std::vector<std::vector<float>> sets_;
   std::vector<std::vector<int64_t>> kinds_;
   std::shared_ptr<OutlierModel> model_;

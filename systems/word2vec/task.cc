@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
@@ -74,6 +75,14 @@ void Word2vecTask::read(const Source& source) {
   for (const std::string& line : lines)
     for (text::Words& sentence : text::sentences(*tokeniser_, line, kLongestSentence))
       sentences_.push_back(std::move(sentence));
+}
+
+Written Word2vecTask::write() const {
+  Written out{.data = "text.txt", .truth = "truth.jsonl, the words of each slot"};
+  for (const text::Words& sentence : sentences_)
+    out.files["text.txt"] += fmt::format("{}\n", fmt::join(sentence, " "));
+  for (const auto& slot : slots_) out.files["truth.jsonl"] += Json{{"slot", slot}}.dump() + "\n";
+  return out;
 }
 
 void Word2vecTask::prepare() {

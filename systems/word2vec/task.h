@@ -25,6 +25,7 @@ class Word2vecTask : public Task {
   // A word: its neighbours. Three words a b c: what is to c as b is to a.
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
+  Written write() const override;
 
  private:
   struct Near {

@@ -1,0 +1,34 @@
+#include "systems/generate.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "systems/system.h"
+#include "train/run_folder.h"
+#include "train/task.h"
+
+namespace fovea::systems {
+
+Written generate(const GenerateRequest& request) {
+  const System& system = find(request.system);
+  Settings settings = system.settings();
+  for (const std::string& assignment : request.set) settings.set(assignment);
+  const std::unique_ptr<Task> task = system.make({std::move(settings)});
+  task->read({.seed = request.seed});
+  Written written = task->write();
+  if (written.files.empty())
+    throw UsageError(fmt::format("{} reads no files: {}", request.system,
+                                 system.info.formats.empty() ? "" : system.info.formats.front()));
+  const train::RunFolder folder(request.out);
+  for (const auto& [name, bytes] : written.files)
+    if (!request.overwrite && folder.has(name))
+      throw UsageError(
+          fmt::format("{}: is there already: --overwrite replaces it", (folder / name).string()));
+  std::error_code failed;
+  std::filesystem::create_directories(request.out, failed);
+  if (failed) throw InvalidArgument(fmt::format("{}: {}", request.out.string(), failed.message()));
+  for (const auto& [name, bytes] : written.files) folder.write(name, bytes);
+  return written;
+}
+
+}  // namespace fovea::systems
