@@ -268,10 +268,7 @@ Evaluation Regression::evaluate(Split split) {
     out.metrics["loo_rmse"] = std::sqrt(result.mse);
     out.metrics["loo_undefined"] = static_cast<double>(result.undefined);
     if (model_->metric.defined()) out.metrics["loo_mse_one_bandwidth"] = single_.criterion;
-    out.of = Split::kTrain;
-    out.notes.push_back(
-        "rmse: of the rows it was fitted to, each looking at itself too; loo_rmse leaves each out; "
-        "--set test=0.2 keeps rows back to test on");
+    out.of = Split::kTrain;  // no rows were kept back: rmse is in sample
   }
   const torch::Tensor predicted = model_->predict(query).to(torch::kFloat64).cpu();
   const torch::Tensor seen = predicted.isfinite();

@@ -181,6 +181,16 @@ TEST_F(Figures, MotorcycleOutOfTheBox) {
   check_every_verb("run", "times\n10\n20\n");
 }
 
+// Without rows kept back the figures are of the rows it was fitted to, and say so.
+TEST_F(Figures, TheSplitIsTheOneThatWasJudged) {
+  EXPECT_EQ(train("all", {.system = "nadaraya-watson"}).at("split"), "train");
+  EXPECT_EQ(systems::evaluate(base_ / "all", "", "test").at("split"), "train");
+  const Json kept = train("kept", {.system = "nadaraya-watson", .set = {"test=0.2"}});
+  EXPECT_EQ(kept.at("split"), "test");
+  EXPECT_EQ(kept.at("items"), 27);
+  EXPECT_FALSE(kept.at("metrics").contains("loo_mse"));
+}
+
 // "Reduced" of S1: the other kernels at their best bandwidths, and a bad one.
 TEST_F(Figures, MotorcycleWithOtherKernels) {
   struct Row {

@@ -103,6 +103,15 @@ TEST_F(Teaching, PoolingOnBagsOfOnesOwn) {
   ASSERT_GE(pictures.size(), 2u);
   EXPECT_NE(pictures[1].title.find(": 1"), std::string::npos) << pictures[1].title;
 
+  // R13: with one class there is no AUC, and the report says so.
+  EXPECT_TRUE(report.at("metrics").contains("auc"));
+  EXPECT_FALSE(report.contains("notes"));
+  const std::string ones = (base_ / "ones.csv").string();
+  std::ofstream(ones) << "bag,label,f0,f1\na,1,5300,7\nb,1,5310,7\n";
+  const Json one_class = systems::evaluate(base_ / "own", ones, "test");
+  EXPECT_FALSE(one_class.at("metrics").contains("auc"));
+  EXPECT_EQ(one_class.at("notes"), Json({"auc: undefined, all items are of one class"}));
+
   const std::string narrow = (base_ / "narrow.csv").string();
   std::ofstream(narrow) << "bag,label,f0\na,1,1\n";
   try {

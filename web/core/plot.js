@@ -128,11 +128,16 @@ export class PlotFigure {
       svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle' }, plot.y_label));
     const bar_labels = bars.map((c) => c.label || '');
     for (const curve of this.shown()) root.append(this.shape(curve, bar_step, bar_labels));
+    const labels = [];  // a label that would lie on another goes one line further down
     for (const marker of plot.markers || []) {
       if ((marker.step ?? -1) !== -1 && marker.step !== this.step) continue;
-      const at = this.x.place(marker.x), end = at > width * 0.7;
+      const at = this.x.place(marker.x), end = at > width * 0.7, wide = 12 + 8 * marker.label.length;
+      const from = end ? at - wide : at, to = from + wide;
+      let line = 0;
+      while (labels.some((label) => label.line === line && label.from < to && from < label.to)) line++;
+      labels.push({ from, to, line });
       root.append(svg('line', { class: 'marker', x1: at, x2: at, y1: top, y2: height - bottom }),
-        svg('text', { class: 'marker-label', x: at + (end ? -6 : 6), y: top + 12, 'text-anchor': end ? 'end' : 'start' },
+        svg('text', { class: 'marker-label', x: at + (end ? -6 : 6), y: top + 12 + 16 * line, 'text-anchor': end ? 'end' : 'start' },
           marker.label));
     }
     this.cross = svg('line', { class: 'cross', y1: top, y2: height - bottom, visibility: 'hidden' });
