@@ -17,7 +17,7 @@ Written generate(const GenerateRequest& request) {
   task->read({.seed = request.seed});
   Written written = task->write();
   if (written.files.empty())
-    throw UsageError(fmt::format("{} reads no files: {}", request.system,
+    throw UsageError(fmt::format("{} has no items to write; data: {}", request.system,
                                  system.info.formats.empty() ? "" : system.info.formats.front()));
   const train::RunFolder folder(request.out);
   for (const auto& [name, bytes] : written.files)

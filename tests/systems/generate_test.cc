@@ -98,7 +98,7 @@ TEST_F(Generate, MistakesAreNamed) {
     return "nothing was thrown";
   };
   EXPECT_EQ(message([&] { written("cost"); }),
-            "cost reads no files: none: it measures this machine");
+            "cost has no items to write; data: none: it measures this machine");
   EXPECT_NE(message([&] { written("genral"); }).find("general"), std::string::npos);
   written("general");
   EXPECT_NE(message([&] { written("general"); }).find("--overwrite"), std::string::npos);
