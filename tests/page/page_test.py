@@ -256,6 +256,20 @@ class Narrow(Page):
     def test_nothing_is_wider_than_the_page(self):
         self.assertEqual(self.run_js("document.documentElement.scrollWidth"), 390)
 
+    def test_labels_of_near_markers_lie_on_lines_of_their_own(self):
+        boxes = self.run_js("[...document.querySelectorAll('figure[data-system=nadaraya-watson] .marker-label')]"
+                            ".map((l) => { const b = l.getBoundingClientRect(); return [b.left, b.right, b.top, b.bottom]; })")
+        self.assertEqual(len(boxes), 2)
+        (left, right, top, bottom), (left2, right2, top2, bottom2) = boxes
+        self.assertTrue(right <= left2 or right2 <= left or bottom <= top2 + 1 or bottom2 <= top + 1, boxes)
+
+    def test_the_ring_of_the_last_tile_is_not_cut_off(self):
+        ring = 1.5
+        tile, stage = self.run_js("(() => { const tiles = [...document.querySelectorAll('.overview button')];"
+                                  " const right = Math.max(...tiles.map((t) => t.getBoundingClientRect().right));"
+                                  " return [right, tiles[0].closest('.stage').getBoundingClientRect().right]; })()")
+        self.assertLessEqual(tile + ring, stage)
+
     def test_it_turns_wide_and_back(self):
         self.browser.resize(1280)
         self.browser.settle()

@@ -208,7 +208,8 @@ Explanation regression() {
   slider.chosen = 9;
   fit.slider = slider;
   error.curves = {loo};
-  error.markers = {{"chosen h = 0.299", slider.values[9]}};
+  error.markers = {{"chosen h = 0.299", slider.values[9]},
+                   {"Silverman's rule", slider.values[10]}};  // nearer than their labels are wide
   e.plots = {fit, error};
   return e;
 }

@@ -187,7 +187,7 @@ TEST_F(Figures, TheSplitIsTheOneThatWasJudged) {
   EXPECT_EQ(systems::evaluate(base_ / "all", "", "test").at("split"), "train");
   const Json kept = train("kept", {.system = "nadaraya-watson", .set = {"test=0.2"}});
   EXPECT_EQ(kept.at("split"), "test");
-  EXPECT_EQ(kept.at("items"), 27);
+  EXPECT_EQ(kept.at("items"), 26);
   EXPECT_FALSE(kept.at("metrics").contains("loo_mse"));
 }
 
