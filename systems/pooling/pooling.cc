@@ -188,8 +188,8 @@ class Pooling : public ClassificationTask {
     return out;
   }
 
-  // The weights of this run's pooling, beside the even ones: the bags given, or the first of the
-  // test split.
+  // The weights of this run's pooling, beside even ones and attention's: the bags given, or the
+  // first of the test split.
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> out;
     if (!input) {
@@ -232,7 +232,7 @@ class Pooling : public ClassificationTask {
         model_->how == "attention" ? fmt::format("1/√{}", setting_.options.integer("width")) : "1";
     out.query_label = "pooling";
     out.key_label = "item of the bag";
-    out.heads = {"weights", {"this run: " + model_->how, "even"}};
+    out.heads = {"weights", {"this run: " + model_->how, "even (uniform)", "attention (softmax)"}};
     const int64_t item = 0;
     const data::Packed bag =
         data::pack_features({features}, inputs_, std::span(&item, 1)).to(setting_.device);
@@ -247,9 +247,19 @@ class Pooling : public ClassificationTask {
     }
     out.maps.emplace_back().dense = to_floats(pool_weights(
         model_->how, phi, model_->query.defined() ? model_->query.cpu() : model_->query));
-    auto& even = out.maps.emplace_back();
-    even.head = 1;
-    even.dense = to_floats(pool_weights("mean", phi, {}));
+    const auto beside = [&](int head, const char* how, const torch::Tensor& query) {
+      auto& map = out.maps.emplace_back();
+      map.head = head;
+      map.dense = to_floats(pool_weights(how, phi, query));
+    };
+    beside(1, "mean", {});
+    // A run without a query of its own is asked with the direction in which label 1 lies.
+    const torch::Tensor direction = (model_->rho->weight[1] - model_->rho->weight[0]).cpu();
+    beside(2, "attention", model_->query.defined() ? model_->query.cpu() : direction);
+    if (!model_->query.defined())
+      out.notes.push_back(
+          "Beside it, attention to the same items: the query is the direction in which the "
+          "classifier finds label 1, so the weights show which items speak for it.");
     const double p = model_->forward(bag).softmax(1)[0][1].item<double>();
     out.outcome = fmt::format("{}p(1) = {:.3f}", label, p);
     if (model_->how == "max")

@@ -102,6 +102,11 @@ TEST_F(Teaching, PoolingOnBagsOfOnesOwn) {
   const auto pictures = systems::explain(run, &input);
   ASSERT_GE(pictures.size(), 2u);
   EXPECT_NE(pictures[1].title.find(": 1"), std::string::npos) << pictures[1].title;
+  // Even weights beside attention, whose sum is 1.
+  ASSERT_EQ(pictures[1].maps.size(), 3u);
+  float sum = 0;
+  for (const float weight : pictures[1].maps[2].dense) sum += weight;
+  EXPECT_NEAR(sum, 1, 1e-5);
 
   // R13: with one class there is no AUC, and the report says so.
   EXPECT_TRUE(report.at("metrics").contains("auc"));
