@@ -10,76 +10,13 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "engine/simd/narrow-inl.h"
+#include "engine/simd/pack-inl.h"
 #include "engine/simd/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea::engine {
 namespace HWY_NAMESPACE {
 namespace product {
-
-// Rows of a 128-bit block: transposing whole blocks needs no shuffle across them.
-template <class T>
-inline constexpr size_t kBlock = 16 / sizeof(T);
-
-// Vector of elements [e, e + kBlock) of rows j, j + kBlock, j + 2 kBlock, ...: one row a block.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const T* rows, size_t stride) {
-  if constexpr (hn::MaxLanes(D()) == kBlock<T>) {
-    return hn::LoadU(d, rows);
-  } else {
-    const hn::Half<D> half;
-    const size_t rows_below = hn::MaxLanes(half);
-    return hn::Combine(d, load_blocks(half, rows + rows_below * stride, stride),
-                       load_blocks(half, rows, stride));
-  }
-}
-
-// Elements [e, e + kBlock) of one vector's worth of keys, scaled and transposed to [kBlock][W].
-template <class T>
-HWY_INLINE void transpose_block(const T* HWY_RESTRICT rows, size_t stride, T scale,
-                                T* HWY_RESTRICT to) {
-  constexpr size_t W = kPanelWidth<T>;
-  const hn::ScalableTag<T> d;
-  const auto factor = hn::Set(d, scale);
-  const auto load = [&](size_t i) HWY_ATTR {
-    return hn::Mul(factor, load_blocks(d, rows + i * stride, stride));
-  };
-  if constexpr (sizeof(T) == 8) {
-    const auto a = load(0), b = load(1);
-    hn::StoreU(hn::InterleaveLower(d, a, b), d, to);
-    hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + W);
-  } else {
-    const hn::Repartition<double, decltype(d)> wide;
-    const auto a = load(0), b = load(1), c = load(2), e = load(3);
-    const auto ab_low = hn::BitCast(wide, hn::InterleaveLower(d, a, b)),
-               ab_high = hn::BitCast(wide, hn::InterleaveUpper(d, a, b));
-    const auto ce_low = hn::BitCast(wide, hn::InterleaveLower(d, c, e)),
-               ce_high = hn::BitCast(wide, hn::InterleaveUpper(d, c, e));
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab_low, ce_low)), d, to);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab_low, ce_low)), d, to + W);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab_high, ce_high)), d, to + 2 * W);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab_high, ce_high)), d, to + 3 * W);
-  }
-}
-
-template <class T>
-void pack(const T* rows, size_t stride, size_t n, size_t width, T scale, T* panel) {
-  constexpr size_t W = kPanelWidth<T>, N = kLanes<T>;
-  for (size_t first = 0; first < kPanelKeys; first += W, panel += W * width) {
-    for (size_t j = first; j < first + W; j += N) {
-      T* to = panel + (j - first);
-      size_t e = 0;
-      if (j + N <= n) {
-        for (; e + kBlock<T> <= width; e += kBlock<T>)
-          transpose_block(rows + j * stride + e, stride, scale, to + e * W);
-      }
-      for (; e < width; ++e) {
-        for (size_t i = 0; i < N; ++i)
-          to[e * W + i] = j + i < n ? scale * rows[(j + i) * stride + e] : T(0);
-      }
-    }
-  }
-}
 
 // A product, and on the way the next of what is asked for, where a block is large enough to hide
 // it.
@@ -170,13 +107,13 @@ void add_careful(T weight, const T* row, size_t width, T* out) {
 }
 
 // Rows of the right side that stay in the first-level cache while all rows of the left pass: 128 x
-// 4 vectors are 32 KB; half as many where rows a kilobyte apart share a quarter of the cache's
-// sets.
+// 4 vectors are 32 KB.
+inline constexpr size_t kDepth = 128;
+// Rows a kilobyte apart share a quarter of the cache's sets, and fit only when copied together.
 template <class T>
-size_t depth_of(size_t stride) {
-  return stride * sizeof(T) % 1024 == 0 ? 64 : 128;
+bool crowds(size_t stride) {
+  return stride * sizeof(T) % 1024 == 0;
 }
-
 template <class T>
 void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width,
                T alpha, Into into, const T* carry, T* out, size_t out_stride) {
@@ -199,25 +136,32 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
     });
     return;
   }
-  const size_t depth = depth_of<T>(stride);
+  HWY_ALIGN T copied[kDepth * kPanelWidth<T>];
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
+    // Worth it where several blocks of rows read the copy.
+    const bool copies = crowds<T>(stride) && lanes == 0 && tile.nq > 4 * kRows;
     Block<T> block{.a_stride = tile.s_stride,
-                   .b_stride = stride,
+                   .b_stride = copies ? kPanelWidth<T> : stride,
                    .c_stride = out_stride,
                    .into = into,
                    .alpha = alpha,
                    .lanes = lanes};
-    for (size_t from = 0; from < std::max<size_t>(1, tile.nk); from += depth) {
+    for (size_t from = 0; from < std::max<size_t>(1, tile.nk); from += kDepth) {
+      const T* right = rows + from * stride + column;
+      if (copies) {
+        copy_columns(right, stride, std::min(kDepth, tile.nk - from), vectors, copied);
+        right = copied;
+      }
       block.into = from == 0 ? into : Into::kAdd;
       for (size_t r = 0, n; r < tile.nq; r += n) {
         n = rows_of(tile.nq - r);
         size_t begin, end;
         reach(tile, r, n, &begin, &end);
         begin = std::max(begin, from);
-        end = std::max(begin, std::min(end, from + depth));
+        end = std::max(begin, std::min(end, from + kDepth));
         if (begin == end && block.into == Into::kAdd) continue;
         block.a = weights + r * tile.s_stride + begin;
-        block.b = rows + begin * stride + column;
+        block.b = right + (begin - from) * block.b_stride;
         block.c = out + r * out_stride + column;
         block.depth = end - begin;
         block.carry = carry + r;
@@ -259,9 +203,13 @@ void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t str
     });
     return;
   }
+  HWY_ALIGN T copied[kMaxQueries * kPanelWidth<T>];
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
+    const bool copies = crowds<T>(stride) && lanes == 0 && tile.nk > 4 * kRows;
+    if (copies) copy_columns(rows + column, stride, tile.nq, vectors, copied);
+    const T* right = copies ? copied : rows + column;
     Block<T> block{.a_stride = tile.s_stride,
-                   .b_stride = stride,
+                   .b_stride = copies ? kPanelWidth<T> : stride,
                    .c_stride = out_stride,
                    .into = into,
                    .alpha = alpha,
@@ -272,7 +220,7 @@ void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t str
       reached_by(tile, c, n, &begin, &end);
       if (begin == end && into != Into::kStore) continue;
       block.a = weights + begin * tile.s_stride + c;
-      block.b = rows + begin * stride + column;
+      block.b = right + begin * block.b_stride;
       block.c = out + c * out_stride + column;
       block.depth = end - begin;
       multiply_any<T, Side::kTransposed>(n, vectors, block);

@@ -246,6 +246,26 @@ TEST(Drivers, ModifiersThatOnlyAdd) {
   engine::hold_simd_target(nullptr);
 }
 
+// Rows a whole number of kilobytes apart are copied together before they are multiplied.
+TEST(Drivers, RowsThatCrowdTheCache) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    engine::hold_simd_target(hwy::TargetName(target));
+    for (const char* structure : {"dense", "causal"}) {
+      for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+        expect_right({.structure = {structure},
+                      .shape = {.heads = 1,
+                                .key_heads = 1,
+                                .queries = 70,
+                                .keys = 150,
+                                .width = 256,
+                                .value_width = 256},
+                      .dtype = dtype});
+      }
+    }
+  }
+  engine::hold_simd_target(nullptr);
+}
+
 TEST(Drivers, StridedByResidues) {
   for (const char* normaliser : {"softmax_sink", "sigmoid"}) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
