@@ -126,6 +126,35 @@ HWY_INLINE void drop_row(const RankOneGraph& g, size_t i, float* w) {
   }
 }
 
+// w = exp(w - base) for n edges `padded` apart; returns the sum. Two edges at a time where a vector
+// holds them: w has room for one edge more.
+template <class D>
+HWY_INLINE hn::Vec<D> exponentials(D d, float* w, size_t n, size_t padded, hn::Vec<D> base) {
+  if constexpr (HWY_LANES(float) == 2 * hn::MaxLanes(D())) {
+    if (padded == hn::MaxLanes(D())) {
+      const hn::Twice<D> both;
+      hn::StoreU(hn::Set(d, -kInfinity), d, w + n * padded);
+      const auto bases = hn::Combine(both, base, base);
+      auto sum = hn::Zero(both);
+      for (size_t e = 0; e < n; e += 2, w += 2 * padded) {
+        const auto scores = hn::Combine(both, hn::LoadU(d, w + padded), hn::LoadU(d, w));
+        const auto x = exp2_bounded(both, hn::Mul(hn::Sub(scores, bases), hn::Set(both, kLog2E)));
+        sum = hn::Add(sum, x);
+        hn::StoreU(x, both, w);
+      }
+      return hn::Add(hn::LowerHalf(d, sum), hn::UpperHalf(d, sum));
+    }
+  }
+  auto sum = hn::Zero(d);
+  for (size_t e = 0; e < n; ++e, w += padded) {
+    const auto score = hn::LoadU(d, w);
+    const auto x = exp2_bounded(d, hn::Mul(hn::Sub(score, base), hn::Set(d, kLog2E)));
+    sum = hn::Add(sum, x);
+    hn::StoreU(x, d, w);
+  }
+  return sum;
+}
+
 // Unnormalised weights of row i's edges to w[edge][padded heads], and 1 / sum to `inverse`. False
 // where a score is refused.
 HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inverse) {
@@ -133,7 +162,7 @@ HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inve
   const size_t N = hn::Lanes(d), padded = g.padded_heads();
   const size_t begin = static_cast<size_t>(g.row_offsets[i]),
                n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
-  const auto slope = hn::Set(d, g.negative_slope), log2e = hn::Set(d, kLog2E);
+  const auto slope = hn::Set(d, g.negative_slope);
   bool right = true;
   for (size_t h = 0; h < g.heads; h += N) {
     const auto q = load_heads(g.query + i * g.heads + h, g.heads - h);
@@ -145,13 +174,7 @@ HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inve
       hn::StoreU(score, d, w + e * padded + h);
     }
     const auto base = hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, -kInfinity)), top);
-    auto sum = hn::Zero(d);
-    for (size_t e = 0; e < n; ++e) {
-      const auto x =
-          exp2_bounded(d, hn::Mul(hn::Sub(hn::LoadU(d, w + e * padded + h), base), log2e));
-      sum = hn::Add(sum, x);
-      hn::StoreU(x, d, w + e * padded + h);
-    }
+    const auto sum = exponentials(d, w + h, n, padded, base);
     const auto none = hn::Eq(sum, hn::Zero(d));
     const auto inv = hn::IfThenZeroElse(none, hn::Div(hn::Set(d, 1.0f), sum));
     hn::StoreU(inv, d, inverse + h);
