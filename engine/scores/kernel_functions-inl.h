@@ -23,14 +23,6 @@ namespace HWY_NAMESPACE {
 namespace kernel {
 
 namespace hn = hwy::HWY_NAMESPACE;
-// cos(x) for 0 <= x <= pi / 2 in double.
-template <class D>
-HWY_INLINE hn::Vec<D> cosine(D d, hn::Vec<D> x) {
-  // Close to pi / 2, where cos goes through 0: sin(pi / 2 - x), pi / 2 in two parts.
-  const auto y = hn::Add(hn::Sub(number(d, kPi / 2), x), number(d, 6.123233995736766e-17));
-  return hn::Mul(y, sine_over(d, y));
-}
-
 template <class D>
 struct Gaussian {
   using V = hn::Vec<D>;
@@ -203,7 +195,11 @@ struct InnerCosine {
       return hn::Mul(hn::Mul(number(d, kPi / 4), hn::Sub(number(d, 1), z)),
                      math_detail::polynomial(d, z, c));
     } else {
-      return hn::Mul(number(d, kPi / 4), hn::Max(hn::Zero(d), cosine(d, angle(d, z))));
+      // cos(pi u / 2) = sin(pi (1 - u) / 2), and 1 - u = (1 - z) / (1 + u): near u = 1, where the
+      // cosine vanishes, 1 - z is exact, and the logarithm's slope divides by it.
+      const V one = number(d, 1);
+      const V y = hn::Mul(number(d, kPi / 2), hn::Div(hn::Sub(one, z), hn::Add(one, hn::Sqrt(z))));
+      return hn::Mul(number(d, kPi / 4), hn::Max(hn::Zero(d), hn::Mul(y, sine_over(d, y))));
     }
   }
   static HWY_INLINE V slope(D d, V z) {
