@@ -120,6 +120,26 @@ TEST_P(Threads, EveryTargetAgreesWithTheReference) {
   }
 }
 
+// One of the callers has the engine's own threads, the others run alone; scratch, and what is kept
+// of graphs from call to call, serve them all.
+TEST(Callers, AtOnceGetWhatEachGetsAlone) {
+  std::vector<Case> work;
+  for (const auto& structure : cases::structures())
+    work.push_back({.structure = {structure.name}, .shape = {1, 2, 1, 70, 90, 8, 8}});
+  std::vector<std::vector<Numbers>> alone;
+  for (const Case& c : work) alone.push_back(everything(c, threads(1)));
+  std::atomic<size_t> wrong{0};
+  std::vector<std::thread> callers;
+  for (size_t caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (size_t i = 0; i < work.size(); ++i)
+        wrong += !same_bits(everything(work[i], engine::default_parallel()), alone[i]);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Threads, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
                          [](const auto& info) { return std::string(hwy::TargetName(info.param)); });
 
