@@ -9,8 +9,9 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 TOUR ?= out/tour
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
-# Without libtorch in them, clang-tidy takes seconds a file rather than a minute.
-LINTED = $(shell git ls-files 'engine/*.cc' 'metrics/*.cc' 'explain/*.cc')
+# What `make lint` gives to clang-tidy, of what the libraries and the command are compiled from: all, or what matches, as in
+# `make lint LINT=engine/`.
+LINT ?= .
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,6 +28,11 @@ test: setup-tests build/build.ninja build-asan-ubsan/build.ninja ## install, bui
 sanitise: setup-tests build-asan-ubsan/build.ninja ## the engine's tests under address and undefined-behaviour sanitisers
 	@cmake --build build-asan-ubsan -j $(JOBS)
 	@FOVEA_SWEEP_EVERY=13 ctest --test-dir build-asan-ubsan -j $(JOBS) -LE slow --output-on-failure --no-tests=error
+
+races: setup-tests ## the engine's tests of threads under the thread sanitiser
+	@[ -e build-tsan/build.ninja ] || cmake --preset tsan $(CMAKE_FLAGS)
+	@cmake --build build-tsan -j $(JOBS) --target threads_test
+	@FOVEA_THREADS=4 ctest --test-dir build-tsan -R '^threads_test' --output-on-failure --no-tests=error
 
 slow: setup-tests build/build.ninja ## the tests that are marked slow
 	@cmake --build build -j $(JOBS)
@@ -45,10 +51,12 @@ format: ## put every source into shape
 	@command -v clang-format >/dev/null || { echo "clang-format is not installed (Debian: apt-get install clang-format)"; exit 1; }
 	@clang-format -i $(SOURCES)
 
-lint: build/build.ninja ## check the shape of every source, and clang-tidy those without libtorch
-	@command -v clang-format clang-tidy >/dev/null || { echo "lint needs clang-format and clang-tidy"; exit 1; }
+lint: build-lint/build.ninja ## the shape of every source, and clang-tidy on all but the tests (LINT=engine/ for a part)
+	@command -v clang-format clang-tidy >/dev/null || { echo "lint needs clang-format and clang-tidy (Debian: apt-get install both)"; exit 1; }
 	@clang-format --dry-run -Werror $(SOURCES)
-	@clang-tidy -p build --quiet $(LINTED)
+	@sed -nE 's|^ *"file": "$(CURDIR)/(.*)",?$$|\1|p' build-lint/compile_commands.json | grep -v /web/assets | grep -E '$(LINT)' | \
+	  xargs -P $(JOBS) -n 1 clang-tidy -p build-lint --quiet 2> >(grep -vE '[0-9]+ warnings?( and [0-9]+ errors?)? generated' >&2)
+	@echo "lint: clean"
 
 clean: ## remove what was built; what was installed stays
 	@rm -rf build build-* out
@@ -66,4 +74,8 @@ build/build.ninja: | setup
 build-asan-ubsan/build.ninja: | setup
 	@cmake --preset asan-ubsan $(CMAKE_FLAGS)
 
-.PHONY: help demo test sanitise slow build python bench format lint clean setup setup-tests
+# For clang-tidy: no precompiled header, which only its compiler reads, and no tests.
+build-lint/build.ninja: | setup
+	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
+
+.PHONY: help demo test sanitise races slow build python bench format lint clean setup setup-tests

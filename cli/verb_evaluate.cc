@@ -11,7 +11,7 @@
 namespace fovea::cli {
 namespace {
 
-struct Options {
+struct EvaluateOptions {
   std::string run, data, split = "test", device = "cpu";
   int threads = 0;
   std::vector<std::string> set;
@@ -44,7 +44,7 @@ std::string report_text(const Json& report) {
 Verb evaluate_verb() {
   return {"evaluate", "how well a RUN does, on its own test split or on other data",
           "fovea evaluate out/curve --json", [](CLI::App& app) {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<EvaluateOptions>();
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
             app.add_option("--data", options->data, "other data: all of it is tested");
             app.add_option("--split", options->split, "train, validation or test");

@@ -12,7 +12,7 @@
 namespace fovea::cli {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string run, input, out, device = "cpu";
   int threads = 0;
   std::vector<std::string> set;
@@ -40,7 +40,7 @@ std::string html_text(const systems::Run& run, std::vector<explain::Explanation>
       {section}, {.title = info.title + ": where it looks", .subtitle = {}, .introduction = {}});
 }
 
-int run(const Options& options) {
+int run(const ExplainOptions& options) {
   const bool json = options.out.ends_with(".json");
   if (!json && !options.out.ends_with(".html"))
     throw UsageError("--out " + options.out + ": expected a name that ends in .html or .json");
@@ -62,7 +62,7 @@ int run(const Options& options) {
 Verb explain_verb() {
   return {"explain", "a picture of where a RUN looks",
           "fovea explain out/curve --out out/curve.html", [](CLI::App& app) {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<ExplainOptions>();
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
             app.add_option(
                 "--input", options->input,

@@ -10,7 +10,7 @@
 namespace fovea::cli {
 namespace {
 
-struct Options {
+struct GenerateOptions {
   systems::GenerateRequest request;
   std::string out;
   bool json = false;
@@ -24,7 +24,7 @@ std::string train_command(const systems::GenerateRequest& request, const std::st
   return command + " --out RUN";
 }
 
-int run(Options& options) {
+int run(GenerateOptions& options) {
   options.request.out = options.out;
   const Written written = systems::generate(options.request);
   const std::string data =
@@ -57,7 +57,7 @@ Verb generate_verb() {
   return {
       "generate", "write a system's generated data as files, the true attention beside it",
       "fovea generate bahdanau --out out/dates --overwrite", [](CLI::App& app) {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<GenerateOptions>();
         systems::GenerateRequest& request = options->request;
         app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
         app.add_option("--set", request.set,

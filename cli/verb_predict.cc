@@ -8,13 +8,13 @@
 namespace fovea::cli {
 namespace {
 
-struct Options {
+struct PredictOptions {
   std::string run, input = "-", output = "-", device = "cpu";
   int threads = 0;
   std::vector<std::string> set;
 };
 
-int run(const Options& options) {
+int run(const PredictOptions& options) {
   systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
   InputFile input(options.input);
   OutputFile output(options.output);
@@ -28,7 +28,7 @@ int run(const Options& options) {
 Verb predict_verb() {
   return {"predict", "answers for new items: a line, or a row of a table, each",
           "printf 'times\\n10\\n20\\n' | fovea predict out/curve", [](CLI::App& app) {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<PredictOptions>();
             app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
             app.add_option("--input", options->input, "a file, or - for standard input");
             app.add_option("--output", options->output, "a file, or - for standard output");

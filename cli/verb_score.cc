@@ -17,7 +17,7 @@
 namespace fovea::cli {
 namespace {
 
-struct Options {
+struct ScoreOptions {
   std::string metric, hypothesis;
   std::vector<std::string> references;
   std::string tokenize = "13a", smooth = "exp";
@@ -39,7 +39,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-std::vector<std::vector<std::string>> references_of(const Options& o) {
+std::vector<std::vector<std::string>> references_of(const ScoreOptions& o) {
   std::vector<std::vector<std::string>> all;
   for (const std::string& path : o.references) all.push_back(lines_of(path));
   return all;
@@ -55,7 +55,7 @@ std::optional<metrics::Interval> interval_of(const std::vector<Counts>& counts, 
   });
 }
 
-Scored score_bleu(const Options& o) {
+Scored score_bleu(const ScoreOptions& o) {
   const metrics::BleuOptions options{.tokeniser = metrics::parse_tokeniser(o.tokenize),
                                      .smoothing = metrics::parse_smoothing(o.smooth),
                                      .lowercase = o.lowercase};
@@ -86,7 +86,7 @@ Scored score_bleu(const Options& o) {
   return out;
 }
 
-Scored score_chrf(const Options& o) {
+Scored score_chrf(const ScoreOptions& o) {
   const metrics::ChrfOptions options{.word_order = o.word_order, .lowercase = o.lowercase};
   const auto hypotheses = lines_of(o.hypothesis);
   const auto references = references_of(o);
@@ -119,7 +119,7 @@ bool is_naacl(const std::vector<std::string>& lines) {
   return false;
 }
 
-Scored score_aer(const Options& o) {
+Scored score_aer(const ScoreOptions& o) {
   if (o.references.size() != 1)
     throw UsageError("--reference: expected one file of gold alignments");
   const auto base = o.one_based ? metrics::IndexBase::kOne : metrics::IndexBase::kZero;
@@ -148,7 +148,7 @@ Scored score_aer(const Options& o) {
           {}};
 }
 
-int run(const Options& o) {
+int run(const ScoreOptions& o) {
   const Scored s = o.metric == "bleu"   ? score_bleu(o)
                    : o.metric == "chrf" ? score_chrf(o)
                                         : score_aer(o);
@@ -176,7 +176,7 @@ Verb score_verb() {
       "printf 'the cat sat on the mat\\n' >gold.txt; fovea score bleu --hypothesis gold.txt "
       "--reference gold.txt",
       [](CLI::App& app) {
-        auto o = std::make_shared<Options>();
+        auto o = std::make_shared<ScoreOptions>();
         app.add_option("metric", o->metric, "bleu, chrf or aer")
             ->required()
             ->check(CLI::IsMember({"bleu", "chrf", "aer"}));

@@ -11,13 +11,13 @@
 namespace fovea::cli {
 namespace {
 
-struct Options {
+struct TourOptions {
   systems::TourRequest request;
   std::string out = "out/tour";
   bool quiet = false;
 };
 
-int run(Options& options) {
+int run(TourOptions& options) {
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent
                                          : train::Progress::style_of_stderr());
@@ -40,7 +40,7 @@ int run(Options& options) {
 Verb tour_verb() {
   return {"tour", "a short run of every system on generated data, and one page that explains them",
           "fovea tour --only pooling --out out/tour", [](CLI::App& app) {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<TourOptions>();
             app.add_option("--out", options->out, "folder for index.html and the RUNs");
             app.add_option("--only", options->request.only, "names of systems; without it, all");
             app.add_option("--threads", options->request.threads, "0: as many as there are");

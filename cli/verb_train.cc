@@ -13,14 +13,14 @@
 namespace fovea::cli {
 namespace {
 
-struct Options {
+struct TrainOptions {
   systems::TrainRequest request;
   std::string out;
   int jobs = 1;
   bool json = false, quiet = false;
 };
 
-int run(Options& options) {
+int run(TrainOptions& options) {
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent
                                          : train::Progress::style_of_stderr());
@@ -45,7 +45,7 @@ Verb train_verb() {
   return {
       "train", "train a system on its generator or on your data",
       "fovea train nadaraya-watson --out out/curve --overwrite", [](CLI::App& app) {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<TrainOptions>();
         systems::TrainRequest& request = options->request;
         app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
         app.add_option("--data", request.data, "file or folder; without it, generated data");

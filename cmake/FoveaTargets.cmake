@@ -1,22 +1,42 @@
 # The few ways a target is made here.
 
+# fovea_join(NAME SIZE): compiles NAME's sources a few at a time. What a small file includes costs far more than what it says, above
+# all with libtorch (7 s an empty file, precompiled header and all). FOVEA_UNITY=OFF, as in preset dev, compiles each alone.
+option(FOVEA_UNITY "Compile small files together: less work in all, more after a change of one" ON)
+if(FOVEA_UNITY)
+  # GCC takes a joined file for a header, where an anonymous namespace would be a mistake.
+  target_compile_options(fovea_options INTERFACE -Wno-subobject-linkage)
+endif()
+function(fovea_join name size)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${FOVEA_UNITY} UNITY_BUILD_BATCH_SIZE ${size})
+endfunction()
+
+# fovea_join_group(NAME GROUP file...): the same, with these together.
+function(fovea_join_group name group)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${FOVEA_UNITY} UNITY_BUILD_MODE GROUP)
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${group})
+endfunction()
+
 # fovea_torch_target(NAME): compiles NAME against libtorch with the one precompiled <torch/torch.h> of the build
 # (20 s a file without it, 7 s with). Every target with a source that includes libtorch goes through this.
 # What calls libtorch spends its time there, and what libtorch's headers instantiate takes a third less to compile with -O1. The
 # precompiled header serves one level only, so all of these have it; sources with loops of their own ask for more
 # (fovea_without_torch).
-set(FOVEA_TORCH_OPTIMISATION $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
+set(FOVEA_LIGHT_OPTIMISATION $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
 function(fovea_torch_target name)
-  if(NOT TARGET fovea_torch_pch)
-    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/torch_pch.cc CONTENT "")
-    add_library(fovea_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cc)
-    target_link_libraries(fovea_torch_pch PRIVATE fovea_options Libtorch::torch)
-    target_compile_options(fovea_torch_pch PRIVATE ${FOVEA_TORCH_OPTIMISATION})
-    target_precompile_headers(fovea_torch_pch PRIVATE <torch/torch.h>)
-  endif()
   target_link_libraries(${name} PRIVATE fovea_options PUBLIC Libtorch::torch)
-  target_compile_options(${name} PRIVATE ${FOVEA_TORCH_OPTIMISATION})
-  target_precompile_headers(${name} REUSE_FROM fovea_torch_pch)
+  target_compile_options(${name} PRIVATE ${FOVEA_LIGHT_OPTIMISATION})
+  # The first target makes it (a target of its own would need a source, and the emptiest costs those 7 s), so what it defines all
+  # must define.
+  target_compile_definitions(${name} PRIVATE FOVEA_VERSION="${PROJECT_VERSION}")
+  set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "")
+  get_property(maker GLOBAL PROPERTY FOVEA_TORCH_HEADER_MAKER)
+  if(maker)
+    target_precompile_headers(${name} REUSE_FROM ${maker})
+  else()
+    target_precompile_headers(${name} PRIVATE <torch/torch.h>)
+    set_property(GLOBAL PROPERTY FOVEA_TORCH_HEADER_MAKER ${name})
+  endif()
 endfunction()
 
 # fovea_without_torch(file...): sources of such a target that do not include libtorch, and compile faster without its header.
@@ -52,6 +72,8 @@ function(fovea_test name)
     target_link_libraries(${name} PRIVATE fovea_simd)
   endif()
   target_link_libraries(${name} PRIVATE fovea_options ${arg_LINK} GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${FOVEA_LIGHT_OPTIMISATION})  # the work is done by what is tested
+  fovea_join(${name} 8)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()

@@ -165,7 +165,7 @@ struct Writer {
   }
   template <class Variant>
   void write_kind(const Variant& variant) {
-    std::visit([this](const auto& kind) { write(kind); }, variant);
+    std::visit([this](const auto& kind) { this->write(kind); }, variant);
   }
 };
 

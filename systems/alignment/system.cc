@@ -1,7 +1,7 @@
 #include "systems/alignment/task.h"
 #include "systems/system.h"
 
-namespace fovea::systems {
+namespace fovea::systems::alignment {
 namespace {
 
 std::vector<Option> options() {
@@ -79,4 +79,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::alignment

@@ -3,7 +3,7 @@
 #include "translate/normaliser_option.h"
 #include "translate/task.h"
 
-namespace fovea::systems {
+namespace fovea::systems::bahdanau {
 namespace {
 
 std::shared_ptr<translate::Model> make(const Settings& o,
@@ -73,4 +73,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::bahdanau

@@ -9,7 +9,7 @@
 #include "translate/pictures.h"
 #include "translate/task.h"
 
-namespace fovea::systems {
+namespace fovea::systems::beam_search {
 namespace {
 
 std::shared_ptr<translate::Model> make(const Settings& o,
@@ -175,4 +175,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::beam_search

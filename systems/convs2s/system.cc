@@ -2,7 +2,7 @@
 #include "systems/system.h"
 #include "translate/task.h"
 
-namespace fovea::systems {
+namespace fovea::systems::convs2s {
 namespace {
 
 std::shared_ptr<translate::Model> make(const Settings& o,
@@ -62,4 +62,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::convs2s

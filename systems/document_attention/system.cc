@@ -6,7 +6,7 @@
 #include "text/task.h"
 #include "translate/normaliser_option.h"
 
-namespace fovea::systems {
+namespace fovea::systems::document_attention {
 namespace {
 
 std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
@@ -147,4 +147,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::document_attention

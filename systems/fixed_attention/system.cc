@@ -7,7 +7,7 @@
 #include "text/task.h"
 #include "translate/normaliser_option.h"
 
-namespace fovea::systems {
+namespace fovea::systems::fixed_attention {
 namespace {
 
 constexpr int64_t kArrowWords = 60;  // most frequent ones, drawn around the arrows
@@ -142,4 +142,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::fixed_attention

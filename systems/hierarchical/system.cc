@@ -4,7 +4,7 @@
 #include "text/task.h"
 #include "translate/normaliser_option.h"
 
-namespace fovea::systems {
+namespace fovea::systems::hierarchical {
 namespace {
 
 std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
@@ -99,4 +99,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::hierarchical

@@ -2,7 +2,7 @@
 #include "systems/system.h"
 #include "translate/task.h"
 
-namespace fovea::systems {
+namespace fovea::systems::luong {
 namespace {
 
 LuongScore score_named(const std::string& name) {
@@ -98,4 +98,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::luong

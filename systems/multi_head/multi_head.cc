@@ -23,7 +23,7 @@
 #include "systems/system.h"
 #include "train/task.h"
 
-namespace fovea::systems {
+namespace fovea::systems::multi_head {
 namespace {
 
 const std::vector<std::string> kNouns = {"dog",   "cat",   "fox",  "hen",   "wolf",  "bear", "king",
@@ -423,4 +423,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::multi_head

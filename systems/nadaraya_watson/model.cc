@@ -55,10 +55,9 @@ torch::Tensor Model::full_metric() const {
 }
 
 Choices Model::choices(const torch::Tensor& h, Structure structure) const {
-  Normaliser normaliser = Softmax{};
-  if (kernel == KernelName::kSilverman) normaliser = KernelRatio{};
   return {.score = Kernel{kernel, h, full_metric()},
-          .normaliser = normaliser,
+          .normaliser =
+              kernel == KernelName::kSilverman ? Normaliser(KernelRatio{}) : Normaliser(Softmax{}),
           .structure = std::move(structure)};
 }
 

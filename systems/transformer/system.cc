@@ -3,7 +3,7 @@
 #include "systems/transformer/view.h"
 #include "translate/task.h"
 
-namespace fovea::systems {
+namespace fovea::systems::transformer {
 namespace {
 
 std::shared_ptr<translate::Model> make(const Settings& o,
@@ -92,4 +92,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::transformer

@@ -8,7 +8,7 @@
 #include "text/generate.h"
 #include "text/task.h"
 
-namespace fovea::systems {
+namespace fovea::systems::word_sum {
 namespace {
 
 constexpr int64_t kAxisWords = 120;  // most frequent ones, drawn on the axis
@@ -128,4 +128,4 @@ const Registration registered{System{
 }};
 
 }  // namespace
-}  // namespace fovea::systems
+}  // namespace fovea::systems::word_sum

@@ -7,6 +7,7 @@
 
 #include "explain/markup.h"
 #include "fovea/error.h"
+#include "tests/explain/count.h"
 
 namespace fovea::explain {
 namespace {
@@ -19,12 +20,6 @@ Explanation small() {
   e.keys = {{.text = "k"}};
   e.maps = {{.dense = {1}}};
   return e;
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
 }
 
 TEST(Report, HoldsEverySectionAndNothingFromOutside) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fovea/error.h"
+#include "tests/explain/count.h"
 
 namespace fovea::explain {
 namespace {
@@ -18,12 +19,6 @@ Explanation alignment() {
   e.maps = {{.dense = {0.9f, 0.1f, 0, 1}}};
   e.truth = Truth{.label = "gold", .sure = {{0, 0, 1}, {1, 1, 1}}};
   return e;
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
 }
 
 TEST(Still, DrawsEveryWeightAndOutlinesTheTruth) {

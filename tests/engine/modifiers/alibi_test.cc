@@ -4,7 +4,7 @@ namespace fovea::engine::testing {
 namespace {
 
 template <class T>
-void check(size_t nq, size_t nk, double tolerance) {
+void check_alibi(size_t nq, size_t nk, double tolerance) {
   std::vector<T> slopes = {T(9), T(0.25)}, gradient(2, T(0));
   using Rig = ModifierRig<T>;
   Rig rig(nq, nk, Alibi{view_of(slopes, {2})}, Alibi{view_of(gradient, {2})}, make_alibi<T>);
@@ -30,8 +30,8 @@ class AlibiTest : public TargetTest {};
 
 TEST_P(AlibiTest, TakesAwaySlopeTimesDistance) {
   for (auto [nq, nk] : modifier_sizes()) {
-    check<float>(nq, nk, 2e-6);
-    check<double>(nq, nk, 1e-13);
+    check_alibi<float>(nq, nk, 2e-6);
+    check_alibi<double>(nq, nk, 1e-13);
   }
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 // Every way of leaving dimensions of [2, 2, L, S] single, and of leaving the first ones out.
 template <class T>
-void check(size_t nq, size_t nk) {
+void check_bias(size_t nq, size_t nk) {
   using Rig = ModifierRig<T>;
   const std::array<int64_t, 4> full = {2, 2, static_cast<int64_t>(Rig::kFirstQuery + nq),
                                        static_cast<int64_t>(Rig::kFirstKey + nk)};
@@ -60,8 +60,8 @@ class BiasTest : public TargetTest {};
 
 TEST_P(BiasTest, EveryBroadcast) {
   for (auto [nq, nk] : modifier_sizes()) {
-    check<float>(nq, nk);
-    check<double>(nq, nk);
+    check_bias<float>(nq, nk);
+    check_bias<double>(nq, nk);
     if (HasFatalFailure()) FAIL() << nq << " x " << nk;
   }
 }

@@ -5,7 +5,7 @@ namespace fovea::engine::testing {
 namespace {
 
 template <class T>
-void check(size_t nq, size_t nk) {
+void check_custom(size_t nq, size_t nk) {
   const auto function = elementwise(
       [factor = 0.5](auto score, const RowPosition& at) {
         return score * score * static_cast<decltype(score)>(factor) +
@@ -34,8 +34,8 @@ class CustomTest : public TargetTest {};
 
 TEST_P(CustomTest, RunsTheUsersFunctionAtItsPlace) {
   for (auto [nq, nk] : {std::pair<size_t, size_t>{1, 1}, {3, 15}, {4, 257}, {2, 512}}) {
-    check<float>(nq, nk);
-    check<double>(nq, nk);
+    check_custom<float>(nq, nk);
+    check_custom<double>(nq, nk);
   }
 }
 

@@ -9,7 +9,7 @@ enum class Tables { kKey, kValue, kBoth };
 
 // One tile through forward and backward, against the definition with explicit tables.
 template <class T>
-void check(size_t nq, size_t nk, int64_t clip, Tables tables) {
+void check_relative(size_t nq, size_t nk, int64_t clip, Tables tables) {
   using Rig = ModifierRig<T>;
   constexpr size_t kWidth = 3, kValueWidth = 2;
   const size_t n = static_cast<size_t>(2 * clip + 1);
@@ -92,8 +92,8 @@ TEST_P(RelativeTest, AgreesWithTheDefinition) {
   for (auto [nq, nk] : modifier_sizes())
     for (int64_t clip : {0, 1, 4, 100})
       for (Tables tables : {Tables::kKey, Tables::kValue, Tables::kBoth}) {
-        check<float>(nq, nk, clip, tables);
-        check<double>(nq, nk, clip, tables);
+        check_relative<float>(nq, nk, clip, tables);
+        check_relative<double>(nq, nk, clip, tables);
         if (HasFatalFailure()) FAIL() << nq << " x " << nk << ", clip " << clip;
       }
 }

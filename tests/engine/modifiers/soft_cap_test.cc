@@ -4,7 +4,7 @@ namespace fovea::engine::testing {
 namespace {
 
 template <class T>
-void check(size_t nq, size_t nk, double cap, double spread) {
+void check_soft_cap(size_t nq, size_t nk, double cap, double spread) {
   ModifierRig<T> rig(nq, nk, SoftCap{cap}, SoftCap{cap}, make_soft_cap<T>);
   for (T& x : rig.s) x *= static_cast<T>(spread);
   const std::vector<T> before = rig.s, ds = rig.ds;
@@ -25,8 +25,8 @@ class SoftCapTest : public TargetTest {};
 TEST_P(SoftCapTest, SquashesScores) {
   for (auto [nq, nk] : modifier_sizes())
     for (auto [cap, spread] : {std::pair<double, double>{30, 1}, {2, 1}, {5, 100}, {50, 1e4}}) {
-      check<float>(nq, nk, cap, spread);
-      check<double>(nq, nk, cap, spread);
+      check_soft_cap<float>(nq, nk, cap, spread);
+      check_soft_cap<double>(nq, nk, cap, spread);
       if (HasFatalFailure()) FAIL() << "cap " << cap << ", spread " << spread;
     }
 }
