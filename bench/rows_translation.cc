@@ -190,13 +190,16 @@ Row decoding_row(int64_t beam) {
             const at::Tensor source = normal({s.batch, s.length, s.width}, 1).detach();
             const auto decode = [=]() -> Tensors {
               const at::NoGradGuard no_grad;
-              Cached steps(ours, *vocabulary, source);
-              const auto found = nn::beam_search(
-                  steps, std::vector<int64_t>(static_cast<size_t>(s.batch), s.length),
-                  {.beam = beam, .never = kNever});
+              constexpr int64_t kTogether = 32;  // sentences
+              std::vector<nn::SearchPart> parts;
+              for (const at::Tensor& some : source.split(kTogether))
+                parts.push_back(
+                    {[=] { return std::make_unique<Cached>(ours, *vocabulary, some); },
+                     std::vector<int64_t>(static_cast<size_t>(some.size(0)), s.length)});
               std::vector<float> scores;
-              for (const nn::SearchResult& one : found)
-                scores.push_back(static_cast<float>(one.n_best[0].log_probability));
+              for (const auto& part : nn::beam_search(parts, {.beam = beam, .never = kNever}))
+                for (const nn::SearchResult& one : part)
+                  scores.push_back(static_cast<float>(one.n_best[0].log_probability));
               return {at::tensor(scores)};
             };
             return Instance{.ours = {"fovea", decode},

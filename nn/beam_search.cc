@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -288,6 +289,20 @@ std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_
     }
     active = std::move(still);
   }
+  return results;
+}
+
+std::vector<std::vector<SearchResult>> beam_search(const std::vector<SearchPart>& parts,
+                                                   const BeamOptions& options) {
+  std::vector<std::vector<SearchResult>> results(parts.size());
+  const int64_t threads =
+      std::min(static_cast<int64_t>(parts.size()), static_cast<int64_t>(at::get_num_threads()));
+  std::atomic<size_t> next{0};
+  at::parallel_for(0, threads, 1, [&](int64_t, int64_t) {
+    const at::NoGradGuard no_grad;  // a thread's own
+    for (size_t p; (p = next.fetch_add(1)) < parts.size();)
+      results[p] = beam_search(*parts[p].start(), parts[p].max_lengths, options);
+  });
   return results;
 }
 

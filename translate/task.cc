@@ -15,6 +15,7 @@ namespace fovea::translate {
 namespace {
 
 constexpr int64_t kEvaluateTokens = 4096;  // of a batch without gradients
+constexpr int64_t kSearchTokens = 2048;    // of hypotheses searched together
 constexpr int64_t kExtraLength =
     50;  // a translation is cut off at source + 50 tokens (Wu et al. 2016)
 constexpr const char* kSourceFile = "source.vocabulary";
@@ -251,22 +252,27 @@ std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const
     full.push_back(static_cast<int64_t>(i));
     lengths.push_back(static_cast<int64_t>(sources[i]->ids.size()) + 1);
   }
-  const int64_t budget = kEvaluateTokens / options.beam;
-  for (const auto& rows :
-       data::ordered_batches(static_cast<int64_t>(full.size()), lengths, {.tokens = budget})) {
+  const Want want =
+      options.coverage_beta > 0 || options.keep_attention ? Want::kAttention : Want::kTokens;
+  const auto batches = data::ordered_batches(static_cast<int64_t>(full.size()), lengths,
+                                             {.tokens = kSearchTokens / options.beam});
+  std::vector<nn::SearchPart> parts;
+  for (const auto& rows : batches) {
     std::vector<const Encoded*> items;
     std::vector<int64_t> caps;
     for (const int64_t r : rows) {
       items.push_back(sources[static_cast<size_t>(full[static_cast<size_t>(r)])]);
       caps.push_back(static_cast<int64_t>(items.back()->ids.size()) + kExtraLength);
     }
-    const Want want =
-        options.coverage_beta > 0 || options.keep_attention ? Want::kAttention : Want::kTokens;
-    const auto steps = model_->start(make_sources(items, setting_.device), want);
-    std::vector<nn::SearchResult> found = nn::beam_search(*steps, caps, options);
-    for (size_t k = 0; k < rows.size(); ++k)
-      results[static_cast<size_t>(full[static_cast<size_t>(rows[k])])] = std::move(found[k]);
+    parts.push_back(
+        {[this, items, want] { return model_->start(make_sources(items, setting_.device), want); },
+         caps});
   }
+  auto found = nn::beam_search(parts, options);
+  for (size_t p = 0; p < parts.size(); ++p)
+    for (size_t k = 0; k < batches[p].size(); ++k)
+      results[static_cast<size_t>(full[static_cast<size_t>(batches[p][k])])] =
+          std::move(found[p][k]);
   return results;
 }
 

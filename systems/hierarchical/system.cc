@@ -78,7 +78,7 @@ const Registration registered{System{
                      "folder of train.*, test.* (IMDB: positive_above=5)",
                      "hide=true: the folder of MR and SUBJ, mixed"},
          .expect = "generated: 99 %, polar-sentence hit rate 72 % (sparsemax 98 %); MR hidden in "
-                   "SUBJ 72 %, hit rate 83 %"},
+                   "SUBJ 78 %, hit rate 88 %; IMDB 91 %"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 8,
                             .batch = 64,

@@ -33,12 +33,17 @@ TransformerModel::TransformerModel(const TransformerConfig& config,
 at::Tensor TransformerModel::embed(torch::nn::Embedding& embedding, const at::Tensor& tokens,
                                    int64_t first_position) {
   const int64_t end = first_position + tokens.size(1);
-  if (!positions_.defined() || positions_.size(0) < end || positions_.device() != tokens.device()) {
-    positions_ = nn::position_encoding(std::max<int64_t>(end, 256), config_.stacks.layer.width)
-                     .to(tokens.device());
-  }
-  const at::Tensor x = embedding(tokens) * scale_ + positions_.slice(0, first_position, end);
+  const at::Tensor x =
+      embedding(tokens) * scale_ + positions(end, tokens.device()).slice(0, first_position, end);
   return at::dropout(x, config_.embedding_dropout, is_training());
+}
+
+at::Tensor TransformerModel::positions(int64_t count, const at::Device& device) {
+  const std::lock_guard lock(growing_);
+  if (!positions_.defined() || positions_.size(0) < count || positions_.device() != device)
+    positions_ =
+        nn::position_encoding(std::max<int64_t>(count, 256), config_.stacks.layer.width).to(device);
+  return positions_;
 }
 
 at::Tensor TransformerModel::encode(const Batch& batch) {

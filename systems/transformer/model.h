@@ -1,6 +1,8 @@
 // The Transformer of Vaswani et al. 2017 as a translation model.
 #pragma once
 
+#include <mutex>
+
 #include "fovea/nn/transformer.h"
 #include "translate/model.h"
 
@@ -36,8 +38,11 @@ class TransformerModel : public translate::Model {
   at::Tensor cross_weights(const translate::Batch& batch);
 
   TransformerConfig config_;
-  double scale_;          // sqrt(width), on embeddings at the input only
+  double scale_;  // sqrt(width), on embeddings at the input only
+  // The first `count` or more, made once; several searches may ask at a time.
+  at::Tensor positions(int64_t count, const at::Device& device);
   at::Tensor positions_;  // grown as needed
+  std::mutex growing_;
   torch::nn::Embedding source_{nullptr}, target_{nullptr};
   torch::nn::Linear output_{nullptr};
   nn::Transformer transformer_{nullptr};

@@ -65,6 +65,32 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAll) {
   }
 }
 
+TEST(BeamSearch, PartsOnThreadsOfTheirOwnFindTheSame) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(3);
+  std::vector<std::shared_ptr<Markov>> models;
+  std::vector<SearchPart> parts;
+  for (uint64_t seed = 0; seed < 7; ++seed) {
+    models.push_back(std::make_shared<Markov>(4, seed));
+    parts.push_back(
+        {[model = models.back()] { return std::make_unique<Markov>(*model); }, {9, 8, 7, 6}});
+  }
+  const auto found = beam_search(parts, {.beam = 3, .n_best = 2});
+  at::set_num_threads(threads);
+  ASSERT_EQ(found.size(), parts.size());
+  for (size_t p = 0; p < parts.size(); ++p) {
+    const auto alone = beam_search(*models[p], parts[p].max_lengths, {.beam = 3, .n_best = 2});
+    for (size_t s = 0; s < alone.size(); ++s)
+      for (size_t k = 0; k < alone[s].n_best.size(); ++k) {
+        EXPECT_EQ(found[p][s].n_best[k].tokens, alone[s].n_best[k].tokens);
+        EXPECT_EQ(found[p][s].n_best[k].score, alone[s].n_best[k].score);
+      }
+  }
+  const SearchPart none{[]() -> std::unique_ptr<StepModel> { throw InvalidArgument("no model"); },
+                        {3}};
+  EXPECT_THROW(beam_search({none, none}, {.beam = 3}), InvalidArgument);
+}
+
 TEST(BeamSearch, ABeamOfOneIsGreedy) {
   Markov model(5, 3), same(5, 3);
   const auto results = beam_search(model, std::vector<int64_t>(5, 9), {.beam = 1});

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace fovea::nn {
@@ -65,6 +66,16 @@ struct SearchResult {
 // max_lengths[i] bounds the tokens of sentence i, the end symbol included.
 std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_t>& max_lengths,
                                       const BeamOptions& options);
+
+// Sentences that are searched together; `start` makes the model that reads them.
+struct SearchPart {
+  std::function<std::unique_ptr<StepModel>()> start;
+  std::vector<int64_t> max_lengths;
+};
+// Every part on a thread of its own: the products of a step are small, and two searches at a time
+// gain more than two threads on one. `start` is called on that thread.
+std::vector<std::vector<SearchResult>> beam_search(const std::vector<SearchPart>& parts,
+                                                   const BeamOptions& options);
 
 double length_penalty(int64_t length, double alpha);
 
