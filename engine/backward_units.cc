@@ -173,7 +173,7 @@ class Unit {
     if (dropped_) drop(s_.pass.dropout, tile, tile.s, dropped_);
     if (dropped_) tile.s = dropped_;
     for_partials([&](size_t m, T* partial) {
-      modifiers[m]->backward_weights(tile, modifiers_[m], partial);
+      s_.pass.stages.modifiers[m]->backward_weights(tile, modifiers_[m], partial);
     });
     if (tile.dv) {
       products.transposed(tile, tile.s, tile.g, tile.g_stride, tile.value_width, T(1),

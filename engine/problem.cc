@@ -128,7 +128,7 @@ Geometry resolve(const Problem& problem) {
               std::string("query: ") + name_of(g.storage) +
                   ", expected float32, float64, bfloat16 or float16");
   const View &q = problem.query, &k = problem.key, &v = problem.value;
-  const int head = g.packed ? 1 : 1, width = rank - 1, row = g.packed ? 0 : 2;
+  const int head = 1, width = rank - 1, row = g.packed ? 0 : 2;
   g.heads = static_cast<size_t>(q.size[head]);
   g.key_heads = static_cast<size_t>(k.size[head]);
   check_size(v, "value", head, k.size[head], "the key's heads");

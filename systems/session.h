@@ -61,9 +61,9 @@ struct Run {
 Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0,
          const std::vector<std::string>& set = {});
 
-// {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}, and "notes" where
-// a figure is undefined; of several seeds or folds the means, with "spread" (standard deviations)
-// and "runs" besides. `data` empty: the run's own.
+// {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}, and "notes"
+// where a figure is undefined; of several seeds or folds the means, with "spread" (standard
+// deviations) and "runs" besides. `data` empty: the run's own.
 Json evaluate(const std::filesystem::path& folder, const std::string& data,
               const std::string& split, const std::string& device = "cpu", int threads = 0,
               const std::vector<std::string>& set = {});

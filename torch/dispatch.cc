@@ -15,7 +15,8 @@ std::string joined(const std::vector<std::string>& reasons) {
 }
 
 // Of a call that is libtorch's in every other way: it computes what none of its fused kernels takes
-// (float64, odd widths, some grouped heads) from whole matrices, and says beforehand which it takes.
+// (float64, odd widths, some grouped heads) from whole matrices, and says beforehand which it
+// takes.
 bool has_fused_kernel(const Call& call) {
   // Fake tensors are traced for a device that is not asked.
   if (call.query.key_set().has(c10::DispatchKey::Python))
@@ -27,9 +28,8 @@ bool has_fused_kernel(const Call& call) {
                .expand({call.query.size(0), 1, call.query.size(2), call.key.size(2)});
   constexpr int64_t kMath = 0;
   return at::_fused_sdp_choice(
-             call.query, call.key, call.value,
-             mask.defined() ? std::optional(mask) : std::nullopt, /*dropout_p=*/0.0, causal,
-             std::get<Dot>(call.choices.score.kind).scale,
+             call.query, call.key, call.value, mask.defined() ? std::optional(mask) : std::nullopt,
+             /*dropout_p=*/0.0, causal, std::get<Dot>(call.choices.score.kind).scale,
              /*enable_gqa=*/call.query.size(1) != call.key.size(1)) > kMath;
 }
 
@@ -78,9 +78,8 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
           "shapes it does not take");
   against(call.dropout_p > 0, "dropout, which must follow the seed");
   against(return_lse, "the log-sum-exp is asked for");
-  against(
-      call.query.sym_numel() == 0 || call.key.sym_numel() == 0 || call.value.sym_numel() == 0,
-      "an empty tensor");
+  against(call.query.sym_numel() == 0 || call.key.sym_numel() == 0 || call.value.sym_numel() == 0,
+          "an empty tensor");
   if (reasons.empty()) against(!has_fused_kernel(call), "no fused kernel for this type and shape");
   return reasons;
 }
