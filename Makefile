@@ -10,7 +10,8 @@ CMAKE_FLAGS ?=
 TOUR ?= out/tour
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 # What `make lint` gives to clang-tidy, of what the libraries and the command are compiled from: all, or what matches, as in
-# `make lint LINT=engine/`.
+# `make lint LINT=engine/`. Left out: the page's generated file, and the one that asks for features by names clang 14 lacks. Without
+# OpenMP, whose header Debian's clang has in a package of its own.
 LINT ?= .
 
 help: ## what there is
@@ -54,8 +55,8 @@ format: ## put every source into shape
 lint: build-lint/build.ninja ## the shape of every source, and clang-tidy on all but the tests (LINT=engine/ for a part)
 	@command -v clang-format clang-tidy >/dev/null || { echo "lint needs clang-format and clang-tidy (Debian: apt-get install both)"; exit 1; }
 	@clang-format --dry-run -Werror $(SOURCES)
-	@sed -nE 's|^ *"file": "$(CURDIR)/(.*)",?$$|\1|p' build-lint/compile_commands.json | grep -v /web/assets | grep -E '$(LINT)' | \
-	  xargs -P $(JOBS) -n 1 clang-tidy -p build-lint --quiet 2> >(grep -vE '[0-9]+ warnings?( and [0-9]+ errors?)? generated' >&2)
+	@sed -nE 's|^ *"file": "$(CURDIR)/(.*)",?$$|\1|p' build-lint/compile_commands.json | grep -vE '/web/assets|engine/simd/targets' | grep -E '$(LINT)' | \
+	  xargs -P $(JOBS) -n 1 clang-tidy -p build-lint --quiet --extra-arg=-fno-openmp 2> >(grep -vE '[0-9]+ warnings?( and [0-9]+ errors?)? generated' >&2)
 	@echo "lint: clean"
 
 clean: ## remove what was built; what was installed stays

@@ -61,7 +61,7 @@ variable_list only_wanted(const Gradients& gradients, at::IntArrayRef wanted) {
 struct AttendBackwardFunction : torch::autograd::Function<AttendBackwardFunction> {
   static variable_list forward(AutogradContext* context, const Tensor& d_output,
                                const OptionalTensor& d_lse, const Tensor& query, const Tensor& key,
-                               const Tensor& value, at::TensorList arrays, Rest rest,
+                               const Tensor& value, at::TensorList arrays, const Rest& rest,
                                const Tensor& output, const Tensor& statistics,
                                std::vector<int64_t> wanted) {
     const at::AutoDispatchBelowADInplaceOrView guard;
@@ -120,7 +120,7 @@ Gradients attend_backward_autograd(const Tensor& d_output, const OptionalTensor&
 
 struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static variable_list forward(AutogradContext* context, const Tensor& query, const Tensor& key,
-                               const Tensor& value, at::TensorList arrays, Rest rest,
+                               const Tensor& value, at::TensorList arrays, const Rest& rest,
                                bool return_lse, bool strict) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     auto [output, lse, statistics, empty_rows] =
