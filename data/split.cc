@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "data/random.h"
 #include "fovea/error.h"
@@ -70,6 +71,13 @@ const std::vector<int64_t>& Splits::of(Split split) const {
 }
 std::vector<int64_t>& Splits::of(Split split) {
   return split == Split::kTrain ? train : split == Split::kValidation ? validation : test;
+}
+
+Splits all_for_test(size_t count) {
+  Splits out;
+  out.test.resize(count);
+  std::iota(out.test.begin(), out.test.end(), 0);
+  return out;
 }
 
 Splits split(int64_t items, const SplitRequest& request) {

@@ -21,6 +21,9 @@ struct Splits {
   std::vector<int64_t>& of(Split);
 };
 
+// Every item is a test item: a file that is only judged.
+Splits all_for_test(size_t count);
+
 struct SplitRequest {
   double validation = 0.1,
          test =

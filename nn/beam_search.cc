@@ -4,12 +4,12 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "engine/best.h"
 #include "fovea/error.h"
+#include "torch/engine_call.h"
 
 namespace fovea::nn {
 namespace {
@@ -295,13 +295,9 @@ std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_
 std::vector<std::vector<SearchResult>> beam_search(const std::vector<SearchPart>& parts,
                                                    const BeamOptions& options) {
   std::vector<std::vector<SearchResult>> results(parts.size());
-  const int64_t threads =
-      std::min(static_cast<int64_t>(parts.size()), static_cast<int64_t>(at::get_num_threads()));
-  std::atomic<size_t> next{0};
-  at::parallel_for(0, threads, 1, [&](int64_t, int64_t) {
+  torch_parallel().run(parts.size(), [&](size_t p) {
     const at::NoGradGuard no_grad;  // a thread's own
-    for (size_t p; (p = next.fetch_add(1)) < parts.size();)
-      results[p] = beam_search(*parts[p].start(), parts[p].max_lengths, options);
+    results[p] = beam_search(*parts[p].start(), parts[p].max_lengths, options);
   });
   return results;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <numeric>
+#include <limits>
 
 #include "data/file.h"
 #include "data/random.h"
@@ -62,7 +62,10 @@ Document from_json(std::string_view line, const std::string& path, size_t number
   for (const auto& [name, places] : {std::pair("true_words", &out.truth_words),
                                      std::pair("true_sentences", &out.truth_sentences)}) {
     const Json given = item.value(name, Json::array());
-    const auto is_place = [](const Json& place) { return place.is_number_unsigned(); };
+    const auto is_place = [](const Json& place) {
+      return place.is_number_unsigned() &&
+             place.get<uint64_t>() <= std::numeric_limits<int32_t>::max();
+    };
     if (!given.is_array() || !std::all_of(given.begin(), given.end(), is_place))
       throw FileError(path, number,
                       fmt::format("expected \"{}\" to list places from 0, found {}", name,
@@ -194,8 +197,7 @@ void set_aside(data::Splits& splits, uint64_t seed) {
 void split_one_file(Corpus& corpus, const Source& source) {
   const auto& all = corpus.documents;
   if (source.all_test) {
-    corpus.splits.test.resize(all.size());
-    std::iota(corpus.splits.test.begin(), corpus.splits.test.end(), 0);
+    corpus.splits = data::all_for_test(all.size());
     return;
   }
   if (source.folds == 10 && std::all_of(all.begin(), all.end(), [](const Document& d) {

@@ -145,8 +145,7 @@ class Solids : public ClassificationTask {
     for (auto& cloud : clouds_) data::standardise_cloud(cloud);
     const auto count = static_cast<int64_t>(clouds_.size());
     if (source.all_test) {
-      splits_.test.resize(clouds_.size());
-      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+      splits_ = data::all_for_test(clouds_.size());
     } else {
       splits_ = data::split(count, {.test = 0.2,
                                     .fold = source.fold,

@@ -91,10 +91,8 @@ class General : public GradientTask {
       generate(source.seed);
     else
       read_memories(source.path);
-    splits_ = {};
     if (source.all_test) {
-      splits_.test.resize(memories_.size());
-      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+      splits_ = data::all_for_test(memories_.size());
       return;
     }
     splits_ =

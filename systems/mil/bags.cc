@@ -90,8 +90,7 @@ void split_bags(BagSet& set, const Source& source, const Settings& options) {
                             fmt::format("bag '{}' has label {}, expected 0 or 1", set.bags.names[i],
                                         set.bags.labels[i]));
   if (source.all_test) {
-    set.splits.test.resize(set.bags.size());
-    std::iota(set.splits.test.begin(), set.splits.test.end(), 0);
+    set.splits = data::all_for_test(set.bags.size());
     return;
   }
   set.splits = data::split(static_cast<int64_t>(set.bags.size()),

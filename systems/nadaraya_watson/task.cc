@@ -5,7 +5,6 @@
 #include <torch/torch.h>
 
 #include <cmath>
-#include <numeric>
 #include <ostream>
 
 #include "data/file.h"
@@ -77,8 +76,7 @@ void Regression::read(const Source& source) {
   const auto rows = static_cast<int64_t>(table_.rows());
   splits_ = {};
   if (source.all_test) {
-    splits_.test.resize(table_.rows());
-    std::iota(splits_.test.begin(), splits_.test.end(), 0);
+    splits_ = data::all_for_test(table_.rows());
   } else {
     splits_ = data::split(rows, {.validation = 0,
                                  .test = options.number("test"),

@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include <numeric>
-
 #include "data/bags.h"
 #include "data/file.h"
 #include "data/packed.h"
@@ -119,8 +117,7 @@ class Pooling : public ClassificationTask {
     generated_ = source.path.empty();
     const auto count = static_cast<int64_t>(bags_.size());
     if (source.all_test) {
-      splits_.test.resize(bags_.size());
-      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+      splits_ = data::all_for_test(bags_.size());
     } else {
       splits_ = data::split(count, {.validation = 0.1,
                                     .test = 0.2,

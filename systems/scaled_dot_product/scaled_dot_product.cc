@@ -13,7 +13,6 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "data/file.h"
 #include "data/packed.h"
@@ -131,9 +130,7 @@ class ScaledDotProduct : public ClassificationTask {
       keys.push_back(fmt::format("{}", fmt::join(sentence.words, " ")));
     }
     if (source.all_test) {
-      splits_ = {};
-      splits_.test.resize(sentences_.size());
-      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+      splits_ = data::all_for_test(sentences_.size());
       return;
     }
     splits_ = data::split(static_cast<int64_t>(sentences_.size()), {.test = 0.2,

@@ -62,9 +62,7 @@ class Expansion : public GradientTask {
     for (auto& set : found.sets)
       if (set.size() >= 2) sets_.push_back(std::move(set));  // one to hide and one to see
     if (source.all_test) {
-      splits_ = {};
-      splits_.test.resize(sets_.size());
-      std::iota(splits_.test.begin(), splits_.test.end(), 0);
+      splits_ = data::all_for_test(sets_.size());
     } else {
       splits_ = data::split(static_cast<int64_t>(sets_.size()), {.validation = 0.05,
                                                                  .test = 0.1,

@@ -159,6 +159,41 @@ TEST_F(Files, EqualTextsStayOnOneSideAndPublishedFoldsAreKept) {
 // ---- generators
 // ----------------------------------------------------------------------------------
 
+TEST_F(Files, TrueWordsAreReadBackAndPlacesThatAreNoneAreRefused) {
+  const Corpus corpus = read(write("truth", R"({"label": "a", "text": "x y", "true_words": [1]}
+{"label": "b", "text": "z"})"));
+  EXPECT_EQ(corpus.documents[0].truth_words, std::vector<int32_t>{1});
+  for (const char* places : {"[-1]", "[5000000000]", "[0.5]", "3", "[\"x\"]"})
+    EXPECT_NE(error_of(write("bad", R"({"label": "a", "text": "x", "true_words": )" +
+                                        std::string(places) + "}\n"))
+                  .find("places from 0"),
+              std::string::npos)
+        << places;
+}
+
+TEST_F(Files, HiddenSentencesAreComposedOfTheirOwnSplit) {
+  std::string polar, facts;
+  for (int i = 0; i < 40; ++i) {
+    polar += std::to_string(i % 2) + " polar " + std::to_string(i) + "\n";
+    facts += std::to_string(i % 2) + " fact " + std::to_string(i) + "\n";
+  }
+  write("rt-polarity.all", polar);
+  write("subj.all", facts);
+  const Corpus corpus = compose_hidden(folder_.string(), 1, 60);
+  EXPECT_EQ(corpus.splits.train.size(), 60u);
+  EXPECT_EQ(corpus.splits.validation.size(), 500u);
+  EXPECT_EQ(corpus.splits.test.size(), 1000u);
+  std::map<std::string, data::Split> home;  // no sentence is in two splits
+  for (const auto split : {data::Split::kTrain, data::Split::kValidation, data::Split::kTest})
+    for (const int64_t item : corpus.splits.of(split)) {
+      const Document& document = corpus.documents[static_cast<size_t>(item)];
+      for (const std::string& text : document.texts)
+        EXPECT_EQ(home.emplace(text, split).first->second, split) << text;
+      for (const int32_t place : document.truth_sentences)
+        EXPECT_TRUE(document.texts[static_cast<size_t>(place)].starts_with("polar"));
+    }
+}
+
 TEST(Generate, NegationLeavesWhatItClaimsToWhoCountsWords) {
   const Corpus corpus = generate_negation(3);
   ASSERT_EQ(corpus.splits.train.size(), 4000u);
