@@ -6,47 +6,21 @@
 #include <cmath>
 
 #include "data/packed.h"
-#include "fovea/error.h"
 
 namespace fovea::systems {
 
-using torch::nn::LayerNorm;
-using torch::nn::LayerNormOptions;
 using torch::nn::Linear;
 
 FixedAttentionModel::FixedAttentionModel(const Config& config) : config_(config) {
-  const int64_t d = config.embedding.width;
   embedding = register_module("embedding", text::Embedding(config.embedding));
-  if (config.context_heads > 0) {
-    if (d % config.context_heads != 0)
-      throw InvalidArgument(fmt::format("width: {}, expected a multiple of the {} heads of context",
-                                        d, config.context_heads));
-    in_ = register_module("in_proj", Linear(d, 3 * d));
-    out_ = register_module("out_proj", Linear(d, d));
-    feed1_ = register_module("linear1", Linear(d, 2 * d));
-    feed2_ = register_module("linear2", Linear(2 * d, d));
-    norm1_ = register_module("norm1", LayerNorm(LayerNormOptions({d})));
-    norm2_ = register_module("norm2", LayerNorm(LayerNormOptions({d})));
-    positions_ = register_parameter(
-        "positions", at::randn({2 * config.context_reach + 1, d / config.context_heads}) * 0.3);
-  }
+  if (config.context) register_module("context", config.context);
+  const int64_t d = config.context ? config.context->output_width() : config.embedding.width;
   const int64_t e = config.score == FixedScore::kMlp ? config.hidden : d;
   if (config.score == FixedScore::kMlp) key_ = register_module("key", Linear(d, config.hidden));
   // Drawn apart: equal θ would stay equal, and give R copies of one map.
   theta = register_parameter("theta",
                              at::randn({config.queries, e}) / std::sqrt(static_cast<double>(e)));
   answer_ = register_module("output", Linear(config.queries * d, config.classes));
-}
-
-at::Tensor FixedAttentionModel::context(const at::Tensor& x, const at::Tensor& bounds) {
-  const int64_t heads = config_.context_heads, d = x.size(1);
-  const auto parts = in_(x).view({-1, 3, heads, d / heads}).unbind(1);
-  const Score score = Score(Dot{}).relative(positions_, at::Tensor(), config_.context_reach);
-  const at::Tensor seen =
-      attend(parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(),
-             {.score = score, .normaliser = Softmax{}, .structure = Ragged{bounds, bounds}});
-  const at::Tensor mixed = norm1_(x + out_(seen.reshape({-1, d})));
-  return norm2_(mixed + feed2_(at::relu(feed1_(mixed))));
 }
 
 at::Tensor FixedAttentionModel::keys(const at::Tensor& x) {
@@ -67,7 +41,7 @@ at::Tensor FixedAttentionModel::scores(const at::Tensor& x) {
 text::Answer FixedAttentionModel::answer(const text::Batch& batch, text::Want want) {
   const at::Tensor bounds = batch.bounds();
   at::Tensor x = embedding(batch.words);  // [total, width]
-  if (config_.context_heads > 0) x = context(x, bounds);
+  if (config_.context) x = config_.context->forward(x, bounds);
   const int64_t r = config_.queries, items = batch.items();
   at::Tensor key = keys(x);
   if (key_) key = at::tanh(key);

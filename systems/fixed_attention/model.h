@@ -4,6 +4,7 @@
 
 #include <torch/nn.h>
 
+#include "systems/fixed_attention/context.h"
 #include "text/embedding.h"
 #include "text/model.h"
 
@@ -21,9 +22,7 @@ class FixedAttentionModel : public text::Model {
     int64_t hidden = 50;  // of the MLP score θᵀtanh(W x + b)
     Normaliser normaliser = Softmax{};
     std::string normaliser_name = "softmax";
-    int64_t context_heads = 0;  // > 0: a layer of self-attention with relative positions first, so
-                                // that words know their neighbours
-    int64_t context_reach = 4;  // positions further apart look the same to it
+    std::shared_ptr<Context> context{};  // of the words; without one they stand alone
     double dropout = 0;
   };
   explicit FixedAttentionModel(const Config& config);
@@ -36,16 +35,12 @@ class FixedAttentionModel : public text::Model {
   at::Tensor theta;  // [R, width], or [R, hidden] of the MLP
 
  private:
-  at::Tensor context(const at::Tensor& x, const at::Tensor& bounds);
   // What the queries see of the words: x itself, or W x + b.
   at::Tensor keys(const at::Tensor& x);
   Choices choices(const at::Tensor& bounds) const;
 
   Config config_;
-  torch::nn::Linear key_{nullptr}, in_{nullptr}, out_{nullptr}, feed1_{nullptr}, feed2_{nullptr},
-      answer_{nullptr};
-  torch::nn::LayerNorm norm1_{nullptr}, norm2_{nullptr};
-  at::Tensor positions_;  // [2 reach + 1, width of a head]
+  torch::nn::Linear key_{nullptr}, answer_{nullptr};
 };
 
 }  // namespace fovea::systems

@@ -12,6 +12,14 @@ namespace {
 
 constexpr int64_t kArrowWords = 60;  // most frequent ones, drawn around the arrows
 
+std::shared_ptr<Context> context_of(const Settings& o, int64_t width) {
+  if (o.text("context") == "self-attention")
+    return std::make_shared<SelfAttentionContext>(width, o.integer("heads"));
+  if (o.text("context") == "recurrent")
+    return std::make_shared<RecurrentContext>(width, o.integer("state"), o.number("dropout"));
+  return nullptr;
+}
+
 std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
   FixedAttentionModel::Config config{
       .embedding = known.embedding,
@@ -20,7 +28,7 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
       .score = o.text("score") == "mlp" ? FixedScore::kMlp : FixedScore::kDot,
       .hidden = o.integer("hidden"),
       .normaliser_name = o.text("normaliser"),
-      .context_heads = o.text("context") == "self-attention" ? o.integer("heads") : 0,
+      .context = context_of(o, known.embedding.width),
       .dropout = o.number("dropout")};
   if (config.normaliser_name == "none")
     config.normaliser = Unnormalised{};
@@ -82,10 +90,12 @@ std::vector<Option> options() {
                        "of each θ on its own; none: the scores themselves are the weights")
                     .among({"softmax", "none", "sparsemax", "entmax"}));
   all.push_back(Option("context", "none",
-                       "self-attention: a layer with relative positions first, so that words know "
-                       "their neighbours")
-                    .among({"none", "self-attention"}));
+                       "what reads the words first, so that they know their neighbours: a layer "
+                       "of self-attention with relative positions, or an LSTM from both ends")
+                    .among({"none", "self-attention", "recurrent"}));
   all.push_back(Option("heads", 5, "context=self-attention: its heads").between(1, 64));
+  all.push_back(
+      Option("state", 100, "context=recurrent: width of each direction").between(1, 4096));
   return all;
 }
 

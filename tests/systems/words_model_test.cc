@@ -66,7 +66,16 @@ std::vector<Maker> models() {
              {.queries = 2, .score = FixedScore::kMlp, .hidden = 5, .normaliser = Sparsemax{}});
        }},
       {"fixed_none", false, [=] { return fixed({.queries = 2, .normaliser = Unnormalised{}}); }},
-      {"fixed_context", true, [=] { return fixed({.queries = 2, .context_heads = 2}); }},
+      {"fixed_self_attention", true,
+       [=] {
+         return fixed(
+             {.queries = 2, .context = std::make_shared<SelfAttentionContext>(kWords.width, 2)});
+       }},
+      {"fixed_recurrent", true,
+       [=] {
+         return fixed(
+             {.queries = 2, .context = std::make_shared<RecurrentContext>(kWords.width, 3, 0.0)});
+       }},
       {"atae", true,
        [] {
          return std::make_shared<DocumentAttentionModel>(DocumentAttentionModel::Config{
