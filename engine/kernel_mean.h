@@ -37,15 +37,18 @@ inline constexpr size_t mean_record(size_t values) { return 1 + 2 * values; }
 struct MeanLoops {
   size_t lanes;
   void (*forward)(const MeanBlock& block);
-  void (*backward)(const MeanBlock& block);
   // The same with weights exp(log K - base), for rows whose kernels underflow; null for kernels
   // that have no logarithm.
   void (*forward_log)(const MeanBlock& block);
-  void (*backward_log)(const MeanBlock& block);
   void (*nearest)(const MeanBlock& block,
                   float* base);  // base = max(base, log K of the nearest key)
 };
+struct MeanBackwardLoops {
+  void (*by_value)(const MeanBlock& block);
+  void (*by_log)(const MeanBlock& block);
+};
 const MeanLoops& mean_loops(choice::KernelName kernel);
+const MeanBackwardLoops& mean_backward_loops(choice::KernelName kernel);
 
 // Empty when the path serves the problem, otherwise why not.
 std::string against_kernel_mean(const Problem& problem, const Geometry& geometry);

@@ -77,6 +77,7 @@ class MeanBackward : Mean {
     const size_t n = chunk_keys(batch, chunk), offset = chunk * chunk_ * panel_stride();
     float* d_panel = d_panels_.data() + (batch * g_.key_heads + key_head) * panel_size() + offset;
     std::fill_n(d_panel, chunk_ * panel_stride(), 0.0f);
+    const MeanBackwardLoops& loops = mean_backward_loops(kernel_.name);
     for (size_t head = key_head * g_.group; head < (key_head + 1) * g_.group; ++head) {
       std::fill_n(share(chunk, row(batch, head, 0)), g_.query_count[batch] * kMeanQuery, 0.0f);
       for (size_t j = 0; j < n; j += kMeanKeys) {
@@ -93,7 +94,7 @@ class MeanBackward : Mean {
           block.record = records_.data() + first * mean_record(g_.value_width);
           block.d_query = share(chunk, first);
           block.d_panel = d_panel + j * panel_stride();
-          (logs(first, nq) ? loops_.backward_log : loops_.backward)(block);
+          (logs(first, nq) ? loops.by_log : loops.by_value)(block);
         }
       }
     }

@@ -1,5 +1,5 @@
-// The arithmetic of additive scores: two activations, the scores of one query with a few keys, and
-// what four queries and all keys of a tile give each other backward. additive.cc has the equations.
+// The arithmetic of additive scores: two activations, and which of their forms serves a tile.
+// additive.cc has the equations.
 #if defined(FOVEA_ENGINE_ADDITIVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ENGINE_ADDITIVE_INL_H_
 #undef FOVEA_ENGINE_ADDITIVE_INL_H_
@@ -7,8 +7,10 @@
 #define FOVEA_ENGINE_ADDITIVE_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "engine/simd/math-inl.h"
-#include "engine/simd/reduce-inl.h"
+#include "engine/tile.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -125,113 +127,45 @@ struct Leaky {
   static constexpr T kScoreFactor = 1, kInputFactor = 1;
 };
 
-// kVectors vectors of features of one query, added to the scores of kKeys keys.
-template <size_t kVectors, size_t kKeys, class D, class Activation>
-HWY_INLINE void add_features(D d, const Activation& f, const hn::TFromD<D>* HWY_RESTRICT u,
-                             const hn::TFromD<D>* HWY_RESTRICT v, size_t v_stride,
-                             const hn::TFromD<D>* HWY_RESTRICT w, hn::Vec<D>* sum) {
-  using V = hn::Vec<D>;
-  constexpr size_t N = hn::MaxLanes(D());
-  V query[kVectors], weight[kVectors];
-#pragma GCC unroll 4
-  for (size_t i = 0; i < kVectors; ++i) {
-    query[i] = hn::LoadU(d, u + i * N);
-    weight[i] = hn::LoadU(d, w + i * N);
-  }
-#pragma GCC unroll 8
-  for (size_t j = 0; j < kKeys; ++j) {
-    V key[kVectors];
-#pragma GCC unroll 4
-    for (size_t i = 0; i < kVectors; ++i) key[i] = hn::LoadU(d, v + j * v_stride + i * N);
-    if constexpr (kVectors == 4)
-      sum[j] = f.add_four(d, sum[j], query, key, weight);
-    else if constexpr (kVectors == 2)
-      sum[j] = f.add_two(d, sum[j], query, key, weight);
-    else
-      sum[j] = f.add_term(d, sum[j], query, key, weight);
-  }
-}
-
-// scores[0 .. kKeys) of one query with kKeys key rows: base, and the terms with weights w.
-template <class D, class Activation, size_t kKeys>
-HWY_INLINE void score_keys(D d, const Activation& f, const hn::TFromD<D>* HWY_RESTRICT u,
-                           const hn::TFromD<D>* HWY_RESTRICT v, size_t v_stride,
-                           const hn::TFromD<D>* HWY_RESTRICT w, size_t padded, hn::TFromD<D> base,
-                           hn::TFromD<D>* HWY_RESTRICT scores) {
-  using T = hn::TFromD<D>;
-  constexpr size_t N = hn::MaxLanes(D());
-  constexpr size_t kSums = kKeys > 4 ? 8 : 4;
-  hn::Vec<D> sum[kSums];
-#pragma GCC unroll 8
-  for (size_t j = 0; j < kSums; ++j) sum[j] = hn::Set(d, base / T(N));  // exact: N is a power of 2
-  size_t e = 0;
-  if constexpr (Activation::kShare >= 4) {
-    for (; e + 4 * N <= padded; e += 4 * N)
-      add_features<4, kKeys>(d, f, u + e, v + e, v_stride, w + e, sum);
-  }
-  if constexpr (Activation::kShare >= 2) {
-    for (; e + 2 * N <= padded; e += 2 * N)
-      add_features<2, kKeys>(d, f, u + e, v + e, v_stride, w + e, sum);
-  }
-  for (; e < padded; e += N) add_features<1, kKeys>(d, f, u + e, v + e, v_stride, w + e, sum);
-  if constexpr (kKeys < 4) {
-    T total[4];
-    sum_four(d, sum, total);
-    for (size_t j = 0; j < kKeys; ++j) scores[j] = total[j];
-  } else {
-    sum_four(d, sum, scores);
-    if constexpr (kKeys > 4) sum_four(d, sum + 4, scores + 4);
-  }
-}
-
-// What one vector of features of four queries receives from all keys, and gives to them.
-template <class D>
-struct Strip {
-  using T = hn::TFromD<D>;
-  const T* u;  // four query rows
-  size_t u_stride;
-  const T* v;  // key rows
-  size_t v_stride;
-  const T* de;  // four rows of gradients
-  size_t de_stride;
-  size_t begin, end;
-  T* dq;  // [4][lanes], stored
-  T* dk;  // [keys][lanes], added
+// A head's parameters as the loops read them.
+template <class T>
+struct Form {
+  bool tanh;
+  T slope;               // of LeakyReLU
+  size_t width, padded;  // features, and those a prepared row has
+  const T* weight;       // [padded], times the activation's kScoreFactor
+  T base;                // the sum of weights, for tanh
 };
 
-template <class D, class Activation, size_t kQueries, bool kFinite>
-HWY_INLINE void backward_strip(D d, const Activation& f, const Strip<D>& m,
-                               hn::Vec<D>* weight_sum) {
-  using V = hn::Vec<D>;
-  constexpr size_t N = hn::MaxLanes(D());
-  V u[4], dq[4], p = hn::Zero(d);
-#pragma GCC unroll 4
-  for (size_t i = 0; i < 4; ++i) {
-    u[i] = hn::LoadU(d, m.u + (i < kQueries ? i : 0) * m.u_stride);
-    dq[i] = hn::Zero(d);
+// body(the activation that serves every row of the tile)
+template <class T, class Body>
+HWY_INLINE void with_activation(const Form<T>& form, const Tile<T>& tile, const Body& body) {
+  using D = hn::ScalableTag<T>;
+  if (!form.tanh) return body(Leaky<D>{form.slope});
+  T most = kSmall;
+  for (size_t i = 0; i < tile.nq; ++i)
+    most = std::max(most, tile.q[i * tile.q_stride + form.padded]);
+  for (size_t j = 0; j < tile.nk; ++j)
+    most = std::max(most, tile.k[j * tile.k_stride + form.padded]);
+  switch (static_cast<RowClass>(most)) {
+    case kSmall:
+      return body(Tanh<D, kSmall>{});
+    case kPlain:
+      return body(Tanh<D, kPlain>{});
+    case kClamped:
+      return body(Tanh<D, kClamped>{});
+    default:
+      return body(Tanh<D, kRaw>{});
   }
-  for (size_t j = m.begin; j < m.end; ++j) {
-    const V v = hn::LoadU(d, m.v + j * m.v_stride);
-    V r[4];
-    f.two_values(d, u[0], u[1], v, r);
-    if constexpr (kQueries > 2) f.two_values(d, u[2], u[3], v, r + 2);
-    V dk = hn::Load(d, m.dk + j * N);
-#pragma GCC unroll 4
-    for (size_t i = 0; i < kQueries; ++i) {
-      // A pair that does not count has de = 0 and may have any operands.
-      if constexpr (!kFinite) r[i] = hn::IfThenElseZero(hn::IsFinite(r[i]), r[i]);
-      V g, h;
-      f.gradients(d, r[i], hn::Set(d, m.de[i * m.de_stride + j]), &g, &h);
-      dq[i] = hn::Add(dq[i], g);
-      dk = hn::Add(dk, g);
-      p = hn::Add(p, h);
-    }
-    hn::Store(dk, d, m.dk + j * N);
-  }
-#pragma GCC unroll 4
-  for (size_t i = 0; i < kQueries; ++i) hn::Store(dq[i], d, m.dq + i * N);
-  *weight_sum = hn::Add(*weight_sum, p);
 }
+
+// additive_scores.cc
+template <class T>
+void score_tile(const Form<T>& form, Tile<T>& tile);
+// additive_backward.cc
+template <class T>
+void backward_tile(const Form<T>& form, Tile<T>& tile, bool first_query, bool first_key,
+                   T* partial);
 
 }  // namespace additive
 }  // namespace HWY_NAMESPACE

@@ -80,9 +80,7 @@ class Stage final : public ScoreStage<T> {
     unprepare_query(batch, head, row0, n, in, in_stride, d_prepared, d_in, d_in_stride, partial);
   }
 
-  void score(Tile<T>& tile) const override {
-    with_activation(tile, [&](auto f) HWY_ATTR { score_rows(tile, f); });
-  }
+  void score(Tile<T>& tile) const override { score_tile(form(tile.head), tile); }
 
   bool fused_backward() const override { return true; }
   void backward_query(Tile<T>& tile) const override {
@@ -96,8 +94,7 @@ class Stage final : public ScoreStage<T> {
     tile.dq = dq;
   }
   void backward(Tile<T>& tile, bool first_query, bool first_key, T* partial) const override {
-    with_activation(
-        tile, [&](auto f) HWY_ATTR { backward_tile(tile, first_query, first_key, partial, f); });
+    backward_tile(form(tile.head), tile, first_query, first_key, partial);
   }
   size_t partial_size() const override { return weight_.wants_gradient() ? padded_ : 0; }
   void store_parameters(size_t, size_t head, const T* partial) const override {
@@ -128,163 +125,8 @@ class Stage final : public ScoreStage<T> {
     }
   }
 
-  template <class Body>
-  void with_activation(const Tile<T>& tile, const Body& body) const {
-    if (!tanh_) return body(Leaky<D>{slope_});
-    switch (row_class(tile)) {
-      case kSmall:
-        return body(Tanh<D, kSmall>{});
-      case kPlain:
-        return body(Tanh<D, kPlain>{});
-      case kClamped:
-        return body(Tanh<D, kClamped>{});
-      default:
-        return body(Tanh<D, kRaw>{});
-    }
-  }
-  RowClass row_class(const Tile<T>& tile) const {
-    T most = kSmall;
-    for (size_t i = 0; i < tile.nq; ++i) most = std::max(most, tile.q[i * tile.q_stride + padded_]);
-    for (size_t j = 0; j < tile.nk; ++j) most = std::max(most, tile.k[j * tile.k_stride + padded_]);
-    return static_cast<RowClass>(most);
-  }
-
-  template <class Activation>
-  void score_rows(Tile<T>& tile, Activation f) const {
-    const D d;
-    const T* w = padded_weight_.data() + tile.head * padded_;
-    // Key rows of one block stay in L1 (16 KB) while all queries pass.
-    const size_t block = std::max<size_t>(8, 16384 / sizeof(T) / padded_ / 8 * 8);
-    for (size_t j0 = 0; j0 < tile.nk; j0 += block) {
-      for (size_t i = 0; i < tile.nq; ++i) {
-        const T* u = tile.q + i * tile.q_stride;
-        f.query_is_raw = u[padded_] == kRaw;
-        const size_t end = std::min({j0 + block, tile.nk, tile.row_end(i)});
-        for (size_t j = std::max(j0, tile.row_begin(i)); j < end;) {
-          const T* v = tile.k + j * tile.k_stride;
-          T* scores = tile.s + i * tile.s_stride + j;
-          const auto run = [&]<size_t kKeys>() HWY_ATTR {
-            score_keys<D, Activation, kKeys>(d, f, u, v, tile.k_stride, w, padded_,
-                                             base_[tile.head], scores);
-            j += kKeys;
-          };
-          if constexpr (std::is_same_v<Activation, Tanh<D, kRaw>>) {
-            f.key_is_raw = v[padded_] == kRaw;
-            run.template operator()<1>();
-          } else if (end - j >= 8) {
-            run.template operator()<8>();
-          } else if (end - j >= 4) {
-            run.template operator()<4>();
-          } else if (end - j >= 2) {
-            run.template operator()<2>();
-          } else {
-            run.template operator()<1>();
-          }
-        }
-      }
-    }
-  }
-
-  template <class Activation>
-  void backward_tile(Tile<T>& tile, bool first_query, bool first_key, T* partial,
-                     Activation f) const {
-    const D d;
-    if (tile.masked) clear_masked(tile);
-    HWY_ALIGN T dk[kMaxKeys * N];
-    HWY_ALIGN T dq[4 * N];
-    HWY_ALIGN T factor[N];
-    const T* w = padded_weight_.data() + tile.head * padded_;
-    for (size_t e = 0; e < padded_; e += N) {
-      std::fill_n(dk, tile.nk * N, T(0));
-      auto weight_sum = hn::Zero(d);
-      hn::Store(hn::Mul(hn::LoadU(d, w + e), hn::Set(d, Activation::kInputFactor)), d, factor);
-      for (size_t i = 0; i < tile.nq;) {
-        const bool alone = !tile.finite || std::is_same_v<Activation, Tanh<D, kRaw>>;
-        const size_t rows = strip_rows(tile, i, alone);
-        Strip<D> strip{.u = tile.q + i * tile.q_stride + e,
-                       .u_stride = tile.q_stride,
-                       .v = tile.k + e,
-                       .v_stride = tile.k_stride,
-                       .de = tile.ds + i * tile.s_stride,
-                       .de_stride = tile.s_stride,
-                       .begin = tile.nk,
-                       .end = 0,
-                       .dq = dq,
-                       .dk = dk};
-        for (size_t r = i; r < i + rows; ++r) {
-          strip.begin = std::min(strip.begin, tile.row_begin(r));
-          strip.end = std::max(strip.end, tile.row_end(r));
-        }
-        run_strip(tile, f, strip, rows, i, &weight_sum);
-        for (size_t r = 0; r < rows && tile.dq != nullptr; ++r) {
-          T* out = tile.dq + (i + r) * tile.dq_stride + e;
-          const auto x = hn::Mul(hn::Load(d, dq + r * N), hn::Load(d, factor));
-          hn::StoreU(first_query ? x : hn::Add(hn::LoadU(d, out), x), d, out);
-        }
-        i += rows;
-      }
-      for (size_t j = 0; j < tile.nk && tile.dk != nullptr; ++j) {
-        T* out = tile.dk + j * tile.dk_stride + e;
-        const auto x = hn::Mul(hn::Load(d, dk + j * N), hn::Load(d, factor));
-        hn::StoreU(first_key ? x : hn::Add(hn::LoadU(d, out), x), d, out);
-      }
-      if (partial != nullptr) {
-        const auto x = hn::Mul(weight_sum, hn::Set(d, Activation::kScoreFactor));
-        hn::StoreU(hn::Add(hn::LoadU(d, partial + e), x), d, partial + e);
-      }
-    }
-    if (partial != nullptr && tanh_) add_total(tile, partial);
-  }
-
-  // Four rows at a time, then two, then one; one where rows differ in class, or where NaN must not
-  // pass from one row to another through a shared division.
-  static size_t strip_rows(const Tile<T>& tile, size_t i, bool alone) {
-    const size_t left = tile.nq - i;
-    return alone ? 1 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-  }
-
-  template <class Activation>
-  void run_strip(const Tile<T>& tile, Activation& f, Strip<D> strip, size_t rows, size_t i,
-                 hn::Vec<D>* weight_sum) const {
-    const D d;
-    if constexpr (std::is_same_v<Activation, Tanh<D, kRaw>>) {
-      // Key rows may differ in class: runs of one class.
-      f.query_is_raw = tile.q[i * tile.q_stride + padded_] == kRaw;
-      const size_t end = strip.end;
-      auto total = hn::Zero(d);
-      auto sum_dq = hn::Zero(d);
-      for (size_t j = strip.begin; j < end; ++j) {
-        f.key_is_raw = tile.k[j * tile.k_stride + padded_] == kRaw;
-        strip.begin = j;
-        strip.end = j + 1;
-        backward_strip<D, Activation, 1, false>(d, f, strip, &total);
-        sum_dq = hn::Add(sum_dq, hn::Load(d, strip.dq));
-      }
-      hn::Store(sum_dq, d, strip.dq);
-      *weight_sum = hn::Add(*weight_sum, total);
-    } else if (!tile.finite) {
-      backward_strip<D, Activation, 1, false>(d, f, strip, weight_sum);
-    } else {
-      if (rows == 4) return backward_strip<D, Activation, 4, true>(d, f, strip, weight_sum);
-      if (rows == 2) return backward_strip<D, Activation, 2, true>(d, f, strip, weight_sum);
-      backward_strip<D, Activation, 1, true>(d, f, strip, weight_sum);
-    }
-  }
-
-  static void clear_masked(Tile<T>& tile) {
-    for (size_t i = 0; i < tile.nq; ++i) {
-      T* row = tile.ds + i * tile.s_stride;
-      std::fill(row, row + std::min(tile.row_begin(i), tile.nk), T(0));
-      std::fill(row + std::min(tile.row_end(i), tile.nk), row + tile.nk, T(0));
-    }
-  }
-
-  void add_total(const Tile<T>& tile, T* partial) const {
-    T total = 0;
-    for (size_t i = 0; i < tile.nq; ++i)
-      for (size_t j = tile.row_begin(i); j < tile.row_end(i); ++j)
-        total += tile.ds[i * tile.s_stride + j];
-    for (size_t e = 0; e < width_; ++e) partial[e] += total;
+  Form<T> form(size_t head) const {
+    return {tanh_, slope_, width_, padded_, padded_weight_.data() + head * padded_, base_[head]};
   }
 
   size_t width_, padded_;

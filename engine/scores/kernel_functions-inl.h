@@ -26,6 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 struct Gaussian {
   using V = hn::Vec<D>;
+  static constexpr bool kPositive = true;
   static constexpr Decay kDecay{0.5, 0.39894228040143267794};
   static HWY_INLINE V value(D d, V z) { return decay<kDecay>(d, z, number(d, 1)); }
   // The same at z = square * scale, and the slope there, for less.
@@ -43,6 +44,7 @@ struct Gaussian {
 template <class D>
 struct Laplace {
   using V = hn::Vec<D>;
+  static constexpr bool kPositive = true;
   static HWY_INLINE V value(D d, V z) { return decay<Decay{1, 0.5}>(d, root(d, z).u); }
   static HWY_INLINE V log_value(D d, V z) {
     return hn::Sub(number(d, -0.69314718055994530942), root(d, z).u);
@@ -76,6 +78,7 @@ HWY_INLINE hn::Vec<D> tanh_over(D d, double rate, hn::Vec<D> z, hn::Vec<D> one_m
 template <class D>
 struct Logistic {
   using V = hn::Vec<D>;
+  static constexpr bool kPositive = true;
   static HWY_INLINE V value(D d, V z) {
     const V t = decay<Decay{1, 1}>(d, hn::Sqrt(z)), r = reciprocal(d, hn::Add(number(d, 1), t));
     return hn::Mul(t, hn::Mul(r, r));
@@ -95,6 +98,7 @@ struct Logistic {
 template <class D>
 struct Sigmoid {
   using V = hn::Vec<D>;
+  static constexpr bool kPositive = true;
   static HWY_INLINE V value(D d, V z) {
     const V t = decay<Decay{1, 1}>(d, hn::Sqrt(z));
     return hn::Mul(hn::Mul(number(d, 2 / kPi), t), reciprocal(d, hn::MulAdd(t, t, number(d, 1))));
@@ -115,6 +119,7 @@ struct Sigmoid {
 template <class D>
 struct Cauchy {
   using V = hn::Vec<D>;
+  static constexpr bool kPositive = true;
   static HWY_INLINE V value(D d, V z) { return hn::Mul(number(d, 1 / kPi), inverse(d, z)); }
   static HWY_INLINE V log_value(D d, V z) {
     return hn::Sub(number(d, -1.14472988584940017414), log(d, hn::Add(number(d, 1), z)));

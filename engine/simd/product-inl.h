@@ -8,6 +8,7 @@
 #define FOVEA_ENGINE_SIMD_PRODUCT_INL_H_
 #endif
 
+#include "engine/asks.h"
 #include "engine/product.h"
 #include "hwy/highway.h"
 
@@ -183,21 +184,9 @@ HWY_INLINE size_t vectors_of(size_t left) {
   return left >= kVectors ? kVectors : left;
 }
 
-template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge>
-HWY_NOINLINE void multiply_call(const Block<T>& m) {
-  multiply<T, kR, kV, kSide, kEdge, Ask::kNothing>(m);
-}
-
-template <class T, Side kSide, size_t kR>
-HWY_INLINE void multiply_remainder(size_t vectors, const Block<T>& m) {
-  if (m.lanes != 0) return multiply_call<T, kR, 1, kSide, Edge::kPartial>(m);
-  if (vectors == kVectors) return multiply_call<T, kR, kVectors, kSide, Edge::kWhole>(m);
-  if constexpr (kVectors > 2) {
-    if (vectors == 3) return multiply_call<T, kR, 3, kSide, Edge::kWhole>(m);
-    if (vectors == 2) return multiply_call<T, kR, 2, kSide, Edge::kWhole>(m);
-  }
-  multiply_call<T, kR, 1, kSide, Edge::kWhole>(m);
-}
+// Any block but the full-size one; product_remainders.cc has them all.
+template <class T, Side kSide>
+void multiply_remainder(size_t rows, size_t vectors, const Block<T>& m);
 
 // The full-size block is inlined into its loop; remainders are calls.
 template <class T, Side kSide, Ask kAsk = Ask::kNothing>
@@ -205,13 +194,27 @@ HWY_INLINE void multiply_any(size_t rows, size_t vectors, const Block<T>& m) {
   if (HWY_LIKELY(rows == kRows && vectors == kVectors && m.lanes == 0)) {
     return multiply<T, kRows, kVectors, kSide, Edge::kWhole, kAsk>(m);
   }
-  if (rows == kRows) return multiply_remainder<T, kSide, kRows>(vectors, m);
-  if constexpr (kRows > 4) {
-    if (rows == 4) return multiply_remainder<T, kSide, 4>(vectors, m);
-  }
-  if (rows == 2) return multiply_remainder<T, kSide, 2>(vectors, m);
-  multiply_remainder<T, kSide, 1>(vectors, m);
+  multiply_remainder<T, kSide>(rows, vectors, m);
 }
+
+// A product, and on the way the next of what is asked for, where a block is large enough to hide
+// it.
+template <class T>
+HWY_INLINE void multiply_and_ask(Asks* asks, size_t rows, size_t vectors, Block<T>& block) {
+  const bool whole = rows == kRows && vectors == kVectors && block.lanes == 0;
+  if (asks && whole && asks->next(kRows, 64 * kLines<T>, &block.ask, &block.ask_stride)) {
+    return multiply<T, kRows, kVectors, Side::kPlain, Edge::kWhole, Ask::kBlock>(block);
+  }
+  multiply_any<T, Side::kPlain>(rows, vectors, block);
+}
+
+// Of Products; product_sums.cc.
+template <class T>
+void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width,
+               T alpha, Into into, const T* carry, T* out, size_t out_stride);
+template <class T>
+void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width,
+                T alpha, Into into, T* out, size_t out_stride);
 
 }  // namespace product
 }  // namespace HWY_NAMESPACE

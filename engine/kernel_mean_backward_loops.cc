@@ -1,0 +1,125 @@
+// The loops of kernel means, backward: lanes over keys, four queries at a time; a block of keys
+// keeps its gradients in the first-level cache.
+#include "engine/kernel_mean.h"
+#include "engine/simd/subnormals.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernel_mean_backward_loops.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "engine/scores/mean_weights-inl.h"
+#include "engine/simd/reduce-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace kernel_mean {
+
+template <class Weight>
+struct Loops {
+  // With c = (dA - row term) slope b^2 / sum: dq += c (q - k), dk -= c (q - k), dv += weight g.
+  template <size_t kRows>
+  static HWY_INLINE void backward_rows(const MeanBlock& m, size_t row, size_t begin, size_t end) {
+    const D d;
+    V dq[kRows][kWidth], dz[kRows];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kRows; ++r) {
+      dz[r] = hn::Zero(d);
+#pragma GCC unroll 4
+      for (size_t e = 0; e < kWidth; ++e) dq[r][e] = hn::Zero(d);
+    }
+    const float* HWY_RESTRICT q = m.query + row * (kWidth + 1);
+    for (size_t g = begin; g < end; ++g) {
+      const float* HWY_RESTRICT panel = m.panel + g * stride(m);
+      float* HWY_RESTRICT dx = m.d_panel + g * stride(m);
+      V key[kWidth], dk[kWidth];
+#pragma GCC unroll 4
+      for (size_t e = 0; e < kWidth; ++e) {
+        key[e] = hn::Load(d, panel + e * N);
+        dk[e] = hn::Load(d, dx + e * N);
+      }
+      const V v = hn::Load(d, panel + kWidth * N);
+      V dv = hn::Load(d, dx + kWidth * N);
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kRows; ++r) {
+        const float* HWY_RESTRICT record = m.record + (row + r) * mean_record(m.values);
+        V t[kWidth];
+        const Distance x = distance(q + r * (kWidth + 1), key, t);
+        V w = Weight::weight(x, base_of(m, row + r));
+        if constexpr (kRows == 1) w = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), w);
+        V slope = Weight::slope(x, w);
+        if constexpr (kRows == 1) slope = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), slope);
+        V gain = hn::MulSub(v, hn::Set(d, record[1]), hn::Set(d, record[0]));
+        dv = hn::MulAdd(w, hn::Set(d, record[1 + m.values]), dv);
+        for (size_t c = 1; c < m.values; ++c) {
+          float* to = dx + (kWidth + c) * N;
+          gain = hn::MulAdd(hn::Load(d, panel + (kWidth + c) * N), hn::Set(d, record[1 + c]), gain);
+          hn::Store(hn::MulAdd(w, hn::Set(d, record[1 + m.values + c]), hn::Load(d, to)), d, to);
+        }
+        const V coefficient = hn::Mul(gain, slope);
+        dz[r] = hn::MulAdd(coefficient, x.square, dz[r]);
+#pragma GCC unroll 4
+        for (size_t e = 0; e < kWidth; ++e) {
+          dq[r][e] = hn::MulAdd(coefficient, t[e], dq[r][e]);
+          dk[e] = hn::NegMulAdd(coefficient, t[e], dk[e]);
+        }
+      }
+#pragma GCC unroll 4
+      for (size_t e = 0; e < kWidth; ++e) hn::Store(dk[e], d, dx + e * N);
+      hn::Store(dv, d, dx + kWidth * N);
+    }
+    for (size_t r = 0; r < kRows; ++r) {
+      float* to = m.d_query + (row + r) * (kWidth + 1);
+      for (size_t e = 0; e < kWidth; ++e) to[e] += sum_of_lanes(d, dq[r][e]);
+      const float b = q[r * (kWidth + 1) + kWidth];
+      to[kWidth] += b * b * sum_of_lanes(d, dz[r]);
+    }
+  }
+
+  static void backward(const MeanBlock& m) {
+    const FlushSubnormals flush;  // products with a far key's weight
+    const size_t whole = m.keys / N, all = (m.keys + N - 1) / N;
+    size_t row = 0;
+    for (; row + kQueries <= m.rows; row += kQueries) {
+      backward_rows<kQueries>(m, row, 0, whole);
+      for (size_t r = row; r < row + kQueries && whole < all; ++r)
+        backward_rows<1>(m, r, whole, all);
+    }
+    for (; row < m.rows; ++row) backward_rows<1>(m, row, 0, all);
+  }
+  // Row after row: for few of them.
+  static void backward_each(const MeanBlock& m) {
+    for (size_t row = 0; row < m.rows; ++row) backward_rows<1>(m, row, 0, (m.keys + N - 1) / N);
+  }
+};
+
+template <template <class> class Kernel>
+struct Backward {
+  static constexpr MeanBackwardLoops loops() {
+    using Value = Loops<ByValue<Kernel>>;
+    if constexpr (Positive<Kernel>)
+      return {Value::backward, Loops<ByLog<Kernel>>::backward_each};
+    else
+      return {Value::backward, nullptr};
+  }
+};
+
+}  // namespace kernel_mean
+
+const MeanBackwardLoops& mean_backward_loops_for(choice::KernelName name) {
+  static constexpr auto kLoops = kernel_mean::loops_of_kernels<kernel_mean::Backward>();
+  return kLoops[static_cast<size_t>(name)];
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::engine {
+HWY_EXPORT(mean_backward_loops_for);
+const MeanBackwardLoops& mean_backward_loops(choice::KernelName kernel) {
+  return HWY_DYNAMIC_DISPATCH(mean_backward_loops_for)(kernel);
+}
+}  // namespace fovea::engine
+#endif
