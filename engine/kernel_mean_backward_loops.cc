@@ -17,7 +17,17 @@ namespace kernel_mean {
 
 template <class Weight>
 struct Loops {
-  // With c = (dA - row term) slope b^2 / sum: dq += c (q - k), dk -= c (q - k), dv += weight g.
+  struct Pair {
+    V t[kWidth], square, started;
+    Pair() = default;
+    HWY_INLINE Pair(const V* query, const V* key, V base) {
+      differences(query, key, t);
+      square = square_of(t);
+      started = Weight::start_both({square, query[kWidth]}, base);
+    }
+  };
+
+  // With c = (dA - row term) fall b^2 / sum: dq -= c (q - k), dk += c (q - k), dv += weight g.
   template <size_t kRows>
   static HWY_INLINE void backward_rows(const MeanBlock& m, size_t row, size_t begin, size_t end) {
     const D d;
@@ -28,27 +38,39 @@ struct Loops {
 #pragma GCC unroll 4
       for (size_t e = 0; e < kWidth; ++e) dq[r][e] = hn::Zero(d);
     }
-    const float* HWY_RESTRICT q = m.query + row * (kWidth + 1);
+    const float* HWY_RESTRICT q = m.query + row * kMeanQuery;
+    V query[kRows][kMeanQuery];
+    for (size_t r = 0; r < kRows; ++r) spread<Weight>(q + r * kMeanQuery, query[r]);
+    Pair ahead[2][kRows];  // of this vector of keys and of the next, in turns
+    const auto pair_of = [&](size_t g, size_t r) HWY_ATTR {
+      V key[kWidth];
+#pragma GCC unroll 4
+      for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(d, m.panel + g * stride(m) + e * N);
+      return Pair(query[r], key, base_of(m, row + r));
+    };
+    const auto start_ahead = [&](size_t g) HWY_ATTR {
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kRows; ++r) ahead[g % 2][r] = pair_of(std::min(g, end - 1), r);
+    };
+    if (Weight::kAhead && begin < end) start_ahead(begin);
     for (size_t g = begin; g < end; ++g) {
       const float* HWY_RESTRICT panel = m.panel + g * stride(m);
       float* HWY_RESTRICT dx = m.d_panel + g * stride(m);
-      V key[kWidth], dk[kWidth];
+      V dk[kWidth];
 #pragma GCC unroll 4
-      for (size_t e = 0; e < kWidth; ++e) {
-        key[e] = hn::Load(d, panel + e * N);
-        dk[e] = hn::Load(d, dx + e * N);
-      }
+      for (size_t e = 0; e < kWidth; ++e) dk[e] = hn::Load(d, dx + e * N);
+      if constexpr (Weight::kAhead) start_ahead(g + 1);
       const V v = hn::Load(d, panel + kWidth * N);
       V dv = hn::Load(d, dx + kWidth * N);
 #pragma GCC unroll 4
       for (size_t r = 0; r < kRows; ++r) {
         const float* HWY_RESTRICT record = m.record + (row + r) * mean_record(m.values);
-        V t[kWidth];
-        const Distance x = distance(q + r * (kWidth + 1), key, t);
-        V w = Weight::weight(x, base_of(m, row + r));
-        if constexpr (kRows == 1) w = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), w);
-        V slope = Weight::slope(x, w);
-        if constexpr (kRows == 1) slope = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), slope);
+        const Pair pair = Weight::kAhead ? ahead[g % 2][r] : pair_of(g, r);
+        auto [w, fall] = Weight::both({pair.square, query[r][kWidth]}, pair.started);
+        if constexpr (kRows == 1) {
+          w = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), w);
+          fall = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), fall);
+        }
         V gain = hn::MulSub(v, hn::Set(d, record[1]), hn::Set(d, record[0]));
         dv = hn::MulAdd(w, hn::Set(d, record[1 + m.values]), dv);
         for (size_t c = 1; c < m.values; ++c) {
@@ -56,12 +78,12 @@ struct Loops {
           gain = hn::MulAdd(hn::Load(d, panel + (kWidth + c) * N), hn::Set(d, record[1 + c]), gain);
           hn::Store(hn::MulAdd(w, hn::Set(d, record[1 + m.values + c]), hn::Load(d, to)), d, to);
         }
-        const V coefficient = hn::Mul(gain, slope);
-        dz[r] = hn::MulAdd(coefficient, x.square, dz[r]);
+        const V coefficient = hn::Mul(gain, fall);
+        dz[r] = hn::NegMulAdd(coefficient, pair.square, dz[r]);
 #pragma GCC unroll 4
         for (size_t e = 0; e < kWidth; ++e) {
-          dq[r][e] = hn::MulAdd(coefficient, t[e], dq[r][e]);
-          dk[e] = hn::NegMulAdd(coefficient, t[e], dk[e]);
+          dq[r][e] = hn::NegMulAdd(coefficient, pair.t[e], dq[r][e]);
+          dk[e] = hn::MulAdd(coefficient, pair.t[e], dk[e]);
         }
       }
 #pragma GCC unroll 4
@@ -69,9 +91,9 @@ struct Loops {
       hn::Store(dv, d, dx + kWidth * N);
     }
     for (size_t r = 0; r < kRows; ++r) {
-      float* to = m.d_query + (row + r) * (kWidth + 1);
+      float* to = m.d_query + (row + r) * kMeanQuery;
       for (size_t e = 0; e < kWidth; ++e) to[e] += sum_of_lanes(d, dq[r][e]);
-      const float b = q[r * (kWidth + 1) + kWidth];
+      const float b = q[r * kMeanQuery + kWidth];
       to[kWidth] += b * b * sum_of_lanes(d, dz[r]);
     }
   }

@@ -22,36 +22,51 @@ struct Loops {
   template <size_t kRows>
   static HWY_INLINE void forward_rows(const MeanBlock& m, size_t row, size_t begin, size_t end) {
     const D d;
-    V sum[kRows], value[kMeanValues][kRows];
+    V sum[kRows], first[kRows], more[kMeanValues][kRows];  // the first value's sums in registers
 #pragma GCC unroll 4
-    for (size_t r = 0; r < kRows; ++r) sum[r] = value[0][r] = hn::Zero(d);
+    for (size_t r = 0; r < kRows; ++r) sum[r] = first[r] = hn::Zero(d);
     for (size_t c = 1; c < m.values; ++c)
-      for (size_t r = 0; r < kRows; ++r) value[c][r] = hn::Zero(d);
-    const float* HWY_RESTRICT q = m.query + row * (kWidth + 1);
+      for (size_t r = 0; r < kRows; ++r) more[c][r] = hn::Zero(d);
+    const float* HWY_RESTRICT q = m.query + row * kMeanQuery;
+    V query[kRows][kMeanQuery];
+    for (size_t r = 0; r < kRows; ++r) spread<Weight>(q + r * kMeanQuery, query[r]);
+    const auto start = [&](size_t g, V* to) HWY_ATTR {
+      V key[kWidth];
+#pragma GCC unroll 4
+      for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(d, m.panel + g * stride(m) + e * N);
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kRows; ++r)
+        to[r] = Weight::start(distance(query[r], key), base_of(m, row + r));
+    };
+    V started[kRows];
+    if (Weight::kAhead && begin < end) start(begin, started);
     for (size_t g = begin; g < end; ++g) {
       const float* HWY_RESTRICT x = m.panel + g * stride(m);
-      V key[kWidth], t[kWidth], w[kRows];
+      V w[kRows];
+      if constexpr (!Weight::kAhead) start(g, started);
 #pragma GCC unroll 4
-      for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(d, x + e * N);
+      for (size_t r = 0; r < kRows; ++r) w[r] = started[r];
+      if constexpr (Weight::kAhead) start(std::min(g + 1, end - 1), started);
 #pragma GCC unroll 4
       for (size_t r = 0; r < kRows; ++r) {
-        w[r] = Weight::weight(distance(q + r * (kWidth + 1), key, t), base_of(m, row + r));
+        w[r] = Weight::finish(w[r], query[r][kWidth]);
         if constexpr (kRows == 1) w[r] = hn::IfThenElseZero(hn::FirstN(d, m.keys - g * N), w[r]);
         sum[r] = hn::Add(sum[r], w[r]);
       }
-      const V first = hn::Load(d, x + kWidth * N);
+      const V value = hn::Load(d, x + kWidth * N);
 #pragma GCC unroll 4
-      for (size_t r = 0; r < kRows; ++r) value[0][r] = hn::MulAdd(w[r], first, value[0][r]);
+      for (size_t r = 0; r < kRows; ++r) first[r] = hn::MulAdd(w[r], value, first[r]);
       for (size_t c = 1; c < m.values; ++c) {
         const V v = hn::Load(d, x + (kWidth + c) * N);
 #pragma GCC unroll 4
-        for (size_t r = 0; r < kRows; ++r) value[c][r] = hn::MulAdd(w[r], v, value[c][r]);
+        for (size_t r = 0; r < kRows; ++r) more[c][r] = hn::MulAdd(w[r], v, more[c][r]);
       }
     }
     for (size_t r = 0; r < kRows; ++r) {
       float* sums = m.sums + (row + r) * (1 + m.values);
       sums[0] += sum_of_lanes(d, sum[r]);
-      for (size_t c = 0; c < m.values; ++c) sums[1 + c] += sum_of_lanes(d, value[c][r]);
+      sums[1] += sum_of_lanes(d, first[r]);
+      for (size_t c = 1; c < m.values; ++c) sums[1 + c] += sum_of_lanes(d, more[c][r]);
     }
   }
 
@@ -76,11 +91,12 @@ template <template <class> class Kernel>
 void nearest(const MeanBlock& m, float* base) {
   const D d;
   for (size_t row = 0; row < m.rows; ++row) {
-    V least = hn::Inf(d);
+    V least = hn::Inf(d), query[kMeanQuery];
+    spread<ByLog<Kernel>>(m.query + row * kMeanQuery, query);
     for (size_t g = 0; g * N < m.keys; ++g) {
-      V key[kWidth], t[kWidth];
+      V key[kWidth];
       for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(d, m.panel + g * stride(m) + e * N);
-      const V z = distance(m.query + row * (kWidth + 1), key, t).z();
+      const V z = distance(query, key).z();
       least = hn::Min(least, hn::IfThenElse(hn::FirstN(d, m.keys - g * N), z, hn::Inf(d)));
     }
     const V log = Kernel<D>::log_value(d, hn::MinOfLanes(d, least));

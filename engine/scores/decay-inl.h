@@ -22,22 +22,21 @@ template <class D>
 HWY_INLINE hn::Vec<D> number(D d, double x) {
   return hn::Set(d, static_cast<hn::TFromD<D>>(x));
 }
-// u = sqrt(z), which the divider finds beside the arithmetic, and 1 / u, which would keep it
-// waiting: 0 at 0, where |u| has its corner.
 template <class V>
-struct Root {
-  V u, inverse;
+struct ValueAndSlope {
+  V value, slope;
 };
+// u = root * scale as what is divided by u wants it.
 template <class D>
-HWY_INLINE Root<hn::Vec<D>> root(D d, hn::Vec<D> z) {
-  const auto u = hn::Sqrt(z);
-  return {u, hn::IfThenElseZero(hn::Gt(z, hn::Zero(d)), reciprocal(d, u))};
+inline constexpr double kLeast = sizeof(hn::TFromD<D>) == 4 ? 1e-18 : 1e-150;
+template <class D>
+HWY_INLINE hn::Vec<D> not_zero(D d, hn::Vec<D> root, hn::Vec<D> scale) {
+  return hn::MulAdd(root, scale, number(d, kLeast<D>));
 }
-// For callers who want no inverse near 0: there it may be anything.
+// 1 / u of that, without the divider, which is busy with roots: 0 at 0, where |u| has its corner.
 template <class D>
-HWY_INLINE Root<hn::Vec<D>> root_away_from_zero(D d, hn::Vec<D> z) {
-  const auto u = hn::Sqrt(z);
-  return {u, reciprocal(d, u)};
+HWY_INLINE hn::Vec<D> inverse_root(D d, hn::Vec<D> u) {
+  return hn::IfThenElseZero(hn::Gt(u, number(d, kLeast<D>)), reciprocal(d, u));
 }
 
 // factor e^(-rate x), x >= 0; 0 from 2^-120 on, before it is subnormal. In float the factor costs

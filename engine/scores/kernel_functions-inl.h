@@ -41,80 +41,130 @@ struct Gaussian {
   static HWY_INLINE V log_slope(D d, V) { return number(d, -1); }
 };
 
-template <class D>
-struct Laplace {
+// Kernels of u itself: the formulae of Inner, its value at u = root * scale, value and slope
+// together (for what they share) at not_zero(root, scale). A loop that knows its pairs ahead takes
+// the root long before.
+template <class D, template <class> class Inner>
+struct OfRoot {
   using V = hn::Vec<D>;
+  using AtRoot = Inner<D>;
+  static HWY_INLINE V value(D d, V z) { return Inner<D>::value(d, hn::Sqrt(z), number(d, 1)); }
+  static HWY_INLINE V log_value(D d, V z) { return Inner<D>::log_value(d, hn::Sqrt(z)); }
+  static HWY_INLINE V slope(D d, V z) { return Inner<D>::both(d, away(d, z)).slope; }
+  static HWY_INLINE V log_slope(D d, V z) { return Inner<D>::log_slope(d, away(d, z)); }
+
+ private:
+  static HWY_INLINE V away(D d, V z) { return not_zero(d, hn::Sqrt(z), number(d, 1)); }
+};
+template <class D, template <class> class Inner>
+struct PositiveOfRoot : OfRoot<D, Inner> {
   static constexpr bool kPositive = true;
-  static HWY_INLINE V value(D d, V z) { return decay<Decay{1, 0.5}>(d, root(d, z).u); }
-  static HWY_INLINE V log_value(D d, V z) {
-    return hn::Sub(number(d, -0.69314718055994530942), root(d, z).u);
-  }
-  static HWY_INLINE V slope(D d, V z) { return hn::Mul(value(d, z), log_slope(d, z)); }
-  static HWY_INLINE V log_slope(D d, V z) { return hn::Neg(root(d, z).inverse); }
 };
 
-// tanh(rate u) / u with t = exp(-2 rate u), r = 1 / (1 + t): (1 - t) r / u, and near 0, where 1 - t
-// cancels, a series in z = u^2.
 template <class D>
-HWY_INLINE hn::Vec<D> tanh_over(D d, double rate, hn::Vec<D> z, hn::Vec<D> one_minus_t,
-                                hn::Vec<D> r) {
+struct InnerLaplace {
+  using V = hn::Vec<D>;
+  static HWY_INLINE V value(D d, V root, V scale) { return decay<Decay{1, 0.5}>(d, root, scale); }
+  static HWY_INLINE V log_value(D d, V u) { return hn::Sub(number(d, -0.69314718055994530942), u); }
+  static HWY_INLINE ValueAndSlope<V> both(D d, V u) {
+    const V k = value(d, u, number(d, 1));
+    return {k, hn::Neg(hn::Mul(k, inverse_root(d, u)))};
+  }
+  static HWY_INLINE V log_slope(D d, V u) { return hn::Neg(inverse_root(d, u)); }
+};
+
+// tanh(rate u) / u: `far`, and near 0, where that cancels, a series (in all 1e-6).
+template <class D>
+HWY_INLINE hn::Vec<D> tanh_over(D d, double rate, hn::Vec<D> u, hn::Vec<D> far) {
   using V = hn::Vec<D>;
   const double c = rate * rate;
-  const auto x = root_away_from_zero(d, z);
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    V near =
-        hn::MulAdd(z, number(d, rate * c * c * c * -17 / 315), number(d, rate * c * c * 2 / 15));
-    near = hn::MulAdd(z, near, number(d, rate * c / -3));
-    near = hn::MulAdd(z, near, number(d, rate));
-    const V far = hn::Mul(hn::Mul(one_minus_t, r), x.inverse);
-    return hn::IfThenElse(hn::Lt(z, number(d, 1 / (32 * c))), near, far);
+    const V z = hn::Mul(u, u);
+    const V near = hn::MulAdd(z, number(d, rate * c / -3), number(d, rate));
+    return hn::IfThenElse(hn::Lt(z, number(d, 1 / (640 * c))), near, far);
   } else {
-    const V ratio = hn::Mul(tanh(d, hn::Mul(number(d, rate), x.u)), x.inverse);
-    return hn::IfThenElse(hn::Eq(x.u, hn::Zero(d)), number(d, rate), ratio);
+    return hn::Div(tanh(d, hn::Mul(number(d, rate), u)), u);
   }
 }
 
-// With t = exp(-u): K = t / (1 + t)^2, (log K)' = -tanh(u / 2).
+// 1 / (one + power) and (one - power) / (one + power) u, which is tanh(rate u) / u: one reciprocal
+// for both.
+template <class V>
+struct Shared {
+  V inverse, tanh_over;
+};
 template <class D>
-struct Logistic {
+HWY_INLINE Shared<hn::Vec<D>> share(D d, double rate, double one, hn::Vec<D> u, hn::Vec<D> power) {
+  const auto inverse = reciprocal(d, hn::MulAdd(u, power, hn::Mul(u, number(d, one))));
+  const auto far = hn::Mul(hn::Sub(number(d, one), power), inverse);
+  return {hn::Mul(inverse, u), tanh_over(d, rate, u, far)};
+}
+// With t = exp(-u): K = t / (1 + t)^2, (log K)' = -tanh(u / 2) = -(1 - t) / (1 + t).
+template <class D>
+struct InnerLogistic {
   using V = hn::Vec<D>;
-  static constexpr bool kPositive = true;
-  static HWY_INLINE V value(D d, V z) {
-    const V t = decay<Decay{1, 1}>(d, hn::Sqrt(z)), r = reciprocal(d, hn::Add(number(d, 1), t));
+  static HWY_INLINE V value(D d, V root, V scale) {
+    const V t = power(d, root, scale), r = reciprocal(d, hn::Add(number(d, 1), t));
     return hn::Mul(t, hn::Mul(r, r));
   }
-  static HWY_INLINE V log_value(D d, V z) {
-    const V u = hn::Sqrt(z), t = decay<Decay{1, 1}>(d, u);
-    return hn::NegMulAdd(number(d, 2), log(d, hn::Add(number(d, 1), t)), hn::Neg(u));
+  static HWY_INLINE V log_value(D d, V u) {
+    return hn::NegMulAdd(number(d, 2), log(d, hn::Add(number(d, 1), power(d, u, number(d, 1)))),
+                         hn::Neg(u));
   }
-  static HWY_INLINE V slope(D d, V z) { return hn::Mul(value(d, z), log_slope(d, z)); }
-  static HWY_INLINE V log_slope(D d, V z) {
-    const V one = number(d, 1), t = decay<Decay{1, 1}>(d, hn::Sqrt(z));
-    return hn::Neg(tanh_over(d, 0.5, z, hn::Sub(one, t), reciprocal(d, hn::Add(one, t))));
+  static HWY_INLINE ValueAndSlope<V> both(D d, V u) {
+    const V t = power(d, u, number(d, 1));
+    const Shared<V> s = share(d, 0.5, 1, u, t);
+    const V k = hn::Mul(t, hn::Mul(s.inverse, s.inverse));
+    return {k, hn::Neg(hn::Mul(k, s.tanh_over))};
   }
+  static HWY_INLINE V log_slope(D d, V u) {
+    return hn::Neg(share(d, 0.5, 1, u, power(d, u, number(d, 1))).tanh_over);
+  }
+
+ private:
+  static HWY_INLINE V power(D d, V root, V scale) { return decay<Decay{1, 1}>(d, root, scale); }
 };
 
-// With t = exp(-u): K = (2 / pi) t / (1 + t^2), (log K)' = -tanh(u).
+// With t = (pi / 2) exp(-u): K = t / (pi^2 / 4 + t^2), (log K)' = -tanh(u) = -(pi^2 / 4 - t^2) /
+// (pi^2 / 4 + t^2).
 template <class D>
-struct Sigmoid {
+struct InnerSigmoid {
   using V = hn::Vec<D>;
-  static constexpr bool kPositive = true;
-  static HWY_INLINE V value(D d, V z) {
-    const V t = decay<Decay{1, 1}>(d, hn::Sqrt(z));
-    return hn::Mul(hn::Mul(number(d, 2 / kPi), t), reciprocal(d, hn::MulAdd(t, t, number(d, 1))));
+  static constexpr double kOne = kPi * kPi / 4;
+  static HWY_INLINE V value(D d, V root, V scale) {
+    const V t = power(d, root, scale);
+    return hn::Mul(t, reciprocal(d, hn::MulAdd(t, t, number(d, kOne))));
   }
-  static HWY_INLINE V log_value(D d, V z) {
-    const V u = hn::Sqrt(z), t = decay<Decay{1, 1}>(d, u);
+  static HWY_INLINE V log_value(D d, V u) {
+    const V t = decay<Decay{1, 1}>(d, u);
     return hn::Sub(hn::Sub(number(d, -0.45158270528945486473), u),
                    log(d, hn::MulAdd(t, t, number(d, 1))));
   }
-  static HWY_INLINE V slope(D d, V z) { return hn::Mul(value(d, z), log_slope(d, z)); }
-  static HWY_INLINE V log_slope(D d, V z) {
-    const V one = number(d, 1), t = decay<Decay{1, 1}>(d, hn::Sqrt(z));
-    return hn::Neg(tanh_over(d, 1.0, z, hn::NegMulAdd(t, t, one),
-                             reciprocal(d, hn::MulAdd(t, t, one))));  // the value's reciprocal
+  static HWY_INLINE ValueAndSlope<V> both(D d, V u) {
+    const V t = power(d, u, number(d, 1));
+    const Shared<V> s = share(d, 1, kOne, u, hn::Mul(t, t));
+    const V k = hn::Mul(t, s.inverse);
+    return {k, hn::Neg(hn::Mul(k, s.tanh_over))};
+  }
+  static HWY_INLINE V log_slope(D d, V u) {
+    const V t = power(d, u, number(d, 1));
+    return hn::Neg(share(d, 1, kOne, u, hn::Mul(t, t)).tanh_over);
+  }
+
+ private:
+  static HWY_INLINE V power(D d, V root, V scale) {
+    return decay<Decay{1, kPi / 2}>(d, root, scale);
   }
 };
+
+template <class D>
+using Laplace = PositiveOfRoot<D, InnerLaplace>;
+template <class D>
+using Logistic = PositiveOfRoot<D, InnerLogistic>;
+template <class D>
+using Sigmoid = PositiveOfRoot<D, InnerSigmoid>;
+template <class D>
+using Silverman = OfRoot<D, InnerSilverman>;
 
 template <class D>
 struct Cauchy {
@@ -126,7 +176,7 @@ struct Cauchy {
   }
   static HWY_INLINE V slope(D d, V z) {
     const V i = inverse(d, z);
-    return hn::Mul(hn::Mul(number(d, -2 / kPi), i), i);
+    return hn::Neg(hn::Mul(hn::Mul(number(d, 2 / kPi), i), i));
   }
   static HWY_INLINE V log_slope(D d, V z) { return hn::Mul(number(d, -2), inverse(d, z)); }
 
@@ -163,8 +213,8 @@ template <class D> struct InnerBox {
 };
 template <class D> struct InnerTriangular {
   using V = hn::Vec<D>;
-  static HWY_INLINE V value(D d, V z) { return hn::Sub(number(d, 1), root(d, z).u); }
-  static HWY_INLINE V slope(D d, V z) { return hn::Neg(root(d, z).inverse); }
+  static HWY_INLINE V value(D d, V z) { return hn::Sub(number(d, 1), hn::Sqrt(z)); }
+  static HWY_INLINE V slope(D d, V z) { return hn::Neg(inverse_root(d, hn::Sqrt(z))); }
 };
 template <class D> struct InnerEpanechnikov {
   using V = hn::Vec<D>;
@@ -184,8 +234,8 @@ template <class D> struct InnerTriweight {
 template <class D> struct InnerTricube {
   using V = hn::Vec<D>;
   static HWY_INLINE V one_minus_cube(D d, V z, V u) { return hn::NegMulAdd(z, u, number(d, 1)); }
-  static HWY_INLINE V value(D d, V z) { const V w = one_minus_cube(d, z, root(d, z).u); return hn::Mul(hn::Mul(number(d, 70.0 / 81), w), hn::Mul(w, w)); }
-  static HWY_INLINE V slope(D d, V z) { const V u = root(d, z).u, w = one_minus_cube(d, z, u); return hn::Mul(hn::Mul(number(d, -70.0 / 9), u), hn::Mul(w, w)); }
+  static HWY_INLINE V value(D d, V z) { const V w = one_minus_cube(d, z, hn::Sqrt(z)); return hn::Mul(hn::Mul(number(d, 70.0 / 81), w), hn::Mul(w, w)); }
+  static HWY_INLINE V slope(D d, V z) { const V u = hn::Sqrt(z), w = one_minus_cube(d, z, u); return hn::Mul(hn::Mul(number(d, -70.0 / 9), u), hn::Mul(w, w)); }
 };
 // clang-format on
 // Both are even in u, so in float they are polynomials of z (minimax, 2e-8), cos(pi u / 2) without

@@ -24,54 +24,98 @@ using V = hn::Vec<D>;
 constexpr size_t N = HWY_LANES(float);
 constexpr size_t kWidth = kMeanWidth, kQueries = 4;
 
-// A pair's z = u^2, as |q - k|^2 and b^2: some kernels take the factor for nothing.
+// A pair's z = u^2, as |q - k|^2 and b^2: some kernels take the factor for nothing. Kernels of u
+// have b.
 struct Distance {
   V square, scale;
   HWY_INLINE V z() const { return hn::Mul(square, scale); }
 };
 
-// K itself, and K'(u) / u.
+struct Both {
+  V weight, fall;
+};
+// Kernels fall: their slopes are negations, and the two signs cost nothing.
+HWY_INLINE Both negated(const kernel::ValueAndSlope<V>& x) { return {x.value, hn::Neg(x.slope)}; }
+
+// A weight is finish(start(pair)). Where that is worth it (kAhead) a loop starts the next vector of
+// keys before it finishes this one: roots take the divider a dozen cycles each, and what waits for
+// them would fill the scheduler.
+//
+// K itself, and -K'(u) / u.
 template <template <class> class Kernel>
 struct ByValue {
+  static constexpr bool kAhead = requires { typename Kernel<D>::AtRoot; };
   static constexpr bool kScaled = requires(V x) {
     Kernel<D>::scaled_value(D(), x, x), Kernel<D>::slope_of_value(x);
   };
-  static HWY_INLINE V weight(const Distance& x, V) {
-    if constexpr (kScaled)
+  static HWY_INLINE V start(const Distance& x, V) {
+    if constexpr (kAhead)
+      return hn::Sqrt(x.square);
+    else if constexpr (kScaled)
       return Kernel<D>::scaled_value(D(), x.square, x.scale);
     else
       return Kernel<D>::value(D(), x.z());
   }
-  static HWY_INLINE V slope(const Distance& x, V weight) {
-    if constexpr (kScaled)
-      return Kernel<D>::slope_of_value(weight);
+  static HWY_INLINE V finish(V started, V scale) {
+    if constexpr (kAhead)
+      return Kernel<D>::AtRoot::value(D(), started, scale);
     else
-      return Kernel<D>::slope(D(), x.z());
+      return started;
+  }
+  // Of a pair started for both.
+  static HWY_INLINE V start_both(const Distance& x, V base) {
+    if constexpr (kAhead)
+      return kernel::not_zero(D(), start(x, base), x.scale);
+    else
+      return start(x, base);
+  }
+  static HWY_INLINE Both both(const Distance& x, V started) {
+    if constexpr (kAhead)
+      return negated(Kernel<D>::AtRoot::both(D(), started));
+    else if constexpr (kScaled)
+      return negated({started, Kernel<D>::slope_of_value(started)});
+    else
+      return negated({started, Kernel<D>::slope(D(), x.z())});
   }
 };
-// exp(log K - base), and that times (log K)'(u) / u.
+// exp(log K - base), and that times -(log K)'(u) / u.
 template <template <class> class Kernel>
 struct ByLog {
-  static HWY_INLINE V weight(const Distance& x, V base) {
+  static constexpr bool kAhead = false;
+  static HWY_INLINE V start(const Distance& x, V base) {
     return exp_bounded(D(), hn::Sub(Kernel<D>::log_value(D(), x.z()), base));
   }
-  static HWY_INLINE V slope(const Distance& x, V weight) {
-    return hn::Mul(weight, Kernel<D>::log_slope(D(), x.z()));
+  static HWY_INLINE V finish(V started, V) { return started; }
+  static HWY_INLINE V start_both(const Distance& x, V base) { return start(x, base); }
+  static HWY_INLINE Both both(const Distance& x, V started) {
+    return negated({started, hn::Mul(started, Kernel<D>::log_slope(D(), x.z()))});
   }
 };
 
 inline size_t stride(const MeanBlock& m) { return (kWidth + m.values) * N; }
 
-// Of a query and a vector of keys; q - k goes to t.
-HWY_INLINE Distance distance(const float* q, const V* key, V* t) {
-  const D d;
-  V sum = hn::Zero(d);
+// A query in every lane, b as its loops want it.
+template <class Weight>
+HWY_INLINE void spread(const float* q, V* query) {
 #pragma GCC unroll 4
-  for (size_t e = 0; e < kWidth; ++e) {
-    t[e] = hn::Sub(hn::Set(d, q[e]), key[e]);
-    sum = e == 0 ? hn::Mul(t[e], t[e]) : hn::MulAdd(t[e], t[e], sum);
-  }
-  return {sum, hn::Set(d, q[kWidth] * q[kWidth])};
+  for (size_t e = 0; e < kWidth; ++e) query[e] = hn::Set(D(), q[e]);
+  query[kWidth] = hn::Set(D(), Weight::kAhead ? q[kWidth] : q[kWidth] * q[kWidth]);
+}
+// q - k of a spread query and a vector of keys.
+HWY_INLINE void differences(const V* query, const V* key, V* t) {
+#pragma GCC unroll 4
+  for (size_t e = 0; e < kWidth; ++e) t[e] = hn::Sub(query[e], key[e]);
+}
+HWY_INLINE V square_of(const V* t) {
+  V sum = hn::Mul(t[0], t[0]);
+#pragma GCC unroll 4
+  for (size_t e = 1; e < kWidth; ++e) sum = hn::MulAdd(t[e], t[e], sum);
+  return sum;
+}
+HWY_INLINE Distance distance(const V* query, const V* key) {
+  V t[kWidth];
+  differences(query, key, t);
+  return {square_of(t), query[kWidth]};
 }
 HWY_INLINE V base_of(const MeanBlock& m, size_t row) {
   return m.base ? hn::Set(D(), m.base[row]) : hn::Zero(D());

@@ -104,42 +104,42 @@ HWY_INLINE hn::Vec<D> wave_slope(D d, hn::Vec<D> y) {
 // With v = u / sqrt(2): K = exp(-v) sin(v + pi / 4) / 2, K' / u = -exp(-v) sin(v) / 2 u. It goes
 // negative: no logarithm.
 template <class D>
-struct Silverman {
+struct InnerSilverman {
   using V = hn::Vec<D>;
   static constexpr double kRootHalf = 0.70710678118654752440;
-  static HWY_INLINE V value(D d, V z) {
-#if FOVEA_HAS_TABLES
-    if constexpr (sizeof(hn::TFromD<D>) == 4) {
-      const HalfTurn<V> turn = half_turn(d, hn::Sqrt(z));
-      return hn::Mul(turn.size, wave(d, turn.y));
-    }
-#endif
-    const V u = phase(d, z);
-    return hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, u),
-                   sine(d, hn::MulAdd(u, number(d, kRootHalf), number(d, kPi / 4))));
-  }
-  static HWY_INLINE V slope(D d, V z) {
-#if FOVEA_HAS_TABLES
-    if constexpr (sizeof(hn::TFromD<D>) == 4) {
-      const Root<V> x = root_away_from_zero(d, z);
-      const HalfTurn<V> turn = half_turn(d, x.u);
-      // y / u is 1 up to the first half turn's end, and at 0.
-      const V share = hn::IfThenElse(hn::Eq(turn.y, x.u), number(d, 1), hn::Mul(turn.y, x.inverse));
-      return hn::Neg(hn::Mul(hn::Mul(turn.size, share), wave_slope(d, turn.y)));
-    }
-#endif
-    const Root<V> x = root(d, z);
-    const V u = phase(d, z);
-    const V ratio = hn::Mul(sine(d, hn::Mul(u, number(d, kRootHalf))), x.inverse);
-    const V at_zero = hn::IfThenElse(hn::Eq(z, hn::Zero(d)), number(d, kRootHalf), ratio);
-    return hn::Neg(hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, u), at_zero));
-  }
+  static HWY_INLINE V value(D d, V root, V scale) { return value(d, hn::Mul(root, scale)); }
+  static HWY_INLINE ValueAndSlope<V> both(D d, V u) { return {value(d, u), slope(d, u)}; }
   static HWY_INLINE V log_value(D d, V) { return hn::NaN(d); }
   static HWY_INLINE V log_slope(D d, V) { return hn::NaN(d); }
 
  private:
+  static HWY_INLINE V value(D d, V u) {
+#if FOVEA_HAS_TABLES
+    if constexpr (sizeof(hn::TFromD<D>) == 4) {
+      const HalfTurn<V> turn = half_turn(d, u);
+      return hn::Mul(turn.size, wave(d, turn.y));
+    }
+#endif
+    u = bounded(d, u);
+    return hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, u),
+                   sine(d, hn::MulAdd(u, number(d, kRootHalf), number(d, kPi / 4))));
+  }
+  static HWY_INLINE V slope(D d, V u) {
+#if FOVEA_HAS_TABLES
+    if constexpr (sizeof(hn::TFromD<D>) == 4) {
+      const HalfTurn<V> turn = half_turn(d, u);
+      // y / u is 1 up to the first half turn's end.
+      const V share =
+          hn::IfThenElse(hn::Eq(turn.y, u), number(d, 1), hn::Mul(turn.y, reciprocal(d, u)));
+      return hn::Neg(hn::Mul(hn::Mul(turn.size, share), wave_slope(d, turn.y)));
+    }
+#endif
+    const V phase = bounded(d, u);
+    const V ratio = hn::Mul(sine(d, hn::Mul(phase, number(d, kRootHalf))), reciprocal(d, u));
+    return hn::Neg(hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, phase), ratio));
+  }
   // Past 1000 the decay is 0 whatever the phase.
-  static HWY_INLINE V phase(D d, V z) { return hn::Min(number(d, 1050), root(d, z).u); }
+  static HWY_INLINE V bounded(D d, V u) { return hn::Min(number(d, 1050), u); }
 };
 
 }  // namespace kernel

@@ -69,8 +69,8 @@ HWY_INLINE TableVector power_by_table(D d, const Table& table, TableVector x, Ta
   const auto whole = look_up(table, rounded);
   const auto slope = hn::MulAdd(f, hn::Set(d, 0.240226507f), hn::Set(d, 0.693157344f));
   const auto mantissa = hn::MulAdd(hn::Mul(whole, f), slope, whole);
-  const auto kept = hn::Not(hn::Lt(n, hn::Set(d, lowest)));                   // NaN too
-  return TableVector{_mm512_maskz_scalef_ps(kept.raw, mantissa.raw, n.raw)};  // times 2^floor(n)
+  const auto kept = _mm512_cmp_ps_mask(n.raw, hn::Set(d, lowest).raw, _CMP_NLT_UQ);  // NaN is kept
+  return TableVector{_mm512_maskz_scalef_ps(kept, mantissa.raw, n.raw)};  // times 2^floor(n)
 }
 
 }  // namespace HWY_NAMESPACE
