@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "engine/rows.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "engine/simd/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea::engine {
@@ -100,6 +101,8 @@ void gather(const T* weights, const int32_t* index, size_t n, const T* rows, siz
   size_t e = 0;
   for (; e + 8 * N <= width; e += 8 * N)
     gather_columns<T, 8>(weights, index, n, rows + e, stride, into, out + e);
+  for (; e + 4 * N <= width; e += 4 * N)
+    gather_columns<T, 4>(weights, index, n, rows + e, stride, into, out + e);
   for (; e + 2 * N <= width; e += 2 * N)
     gather_columns<T, 2>(weights, index, n, rows + e, stride, into, out + e);
   for (; e + N <= width; e += N)
@@ -118,15 +121,25 @@ void gather_dots(const T* row, const int32_t* index, size_t n, const T* rows, si
                  size_t width, T* out) {
   const hn::ScalableTag<T> d;
   const size_t N = hn::Lanes(d);
-  for (size_t i = 0; i < n; ++i) {
-    const T* other = rows + static_cast<size_t>(index[i]) * stride;
-    auto sum = hn::Zero(d);
+  for (size_t i = 0; i < n; i += 4) {
+    const size_t some = std::min<size_t>(4, n - i);
+    const T* other[4];
+    hn::Vec<decltype(d)> sum[4];
+    for (size_t j = 0; j < 4; ++j) {
+      other[j] = rows + static_cast<size_t>(index[i + std::min(j, some - 1)]) * stride;
+      sum[j] = hn::Zero(d);
+    }
     size_t e = 0;
-    for (; e + N <= width; e += N)
-      sum = hn::MulAdd(hn::LoadU(d, row + e), hn::LoadU(d, other + e), sum);
-    T total = hn::GetLane(hn::SumOfLanes(d, sum));
-    for (; e < width; ++e) total += row[e] * other[e];
-    out[i] = total;
+    for (; e + N <= width; e += N) {
+      const auto x = hn::LoadU(d, row + e);
+#pragma GCC unroll 4
+      for (size_t j = 0; j < 4; ++j) sum[j] = hn::MulAdd(x, hn::LoadU(d, other[j] + e), sum[j]);
+    }
+    T total[4];
+    sum_four(d, sum, total);
+    for (; e < width; ++e)
+      for (size_t j = 0; j < some; ++j) total[j] += row[e] * other[j][e];
+    std::copy_n(total, some, out + i);
   }
 }
 

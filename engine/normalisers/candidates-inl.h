@@ -67,35 +67,70 @@ List<T>& list_of_this_thread() {
   return list;
 }
 
+// Appends the lanes that are `in` to the list, whose first n entries stay. Register compression,
+// then a store: the storing instruction is slow on some cores.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE size_t append(D d, hn::Mask<D> in, hn::Vec<D> value,
+                         hn::Vec<hn::RebindToSigned<D>> column, List<T>& list, size_t n) {
+  const hn::RebindToSigned<D> di;
+  hn::StoreU(hn::Compress(value, in), d, list.value.data() + n);
+  hn::StoreU(hn::Compress(column, hn::RebindMask(di, in)), di, list.column.data() + n);
+  return n + hn::CountTrue(d, in);
+}
+
 // Fills `list` with s - base where s > limit; NaN counts as above.
 template <class T>
 HWY_INLINE void collect(const T* HWY_RESTRICT s, size_t columns, T limit, T base, List<T>& list) {
   const hn::ScalableTag<T> d;
   constexpr size_t N = HWY_LANES(T);
   const auto bound = hn::Set(d, limit), origin = hn::Set(d, base);
-  T* HWY_RESTRICT value = list.value.data();
-  int32_t* HWY_RESTRICT column = list.column.data();
   size_t n = 0;
   for (size_t c = 0; c < columns; c += N) {
     const auto x = hn::LoadU(d, s + c);
     const auto above = hn::Not(hn::Le(x, bound));
     if (HWY_LIKELY(hn::AllFalse(d, above))) continue;
     if constexpr (sizeof(T) == 4 && HWY_TARGET != HWY_SCALAR) {
-      // Register compression, then a store: the storing instruction is slow on some cores.
       const hn::RebindToSigned<decltype(d)> di;
-      hn::StoreU(hn::Compress(hn::Sub(x, origin), above), d, value + n);
-      hn::StoreU(hn::Compress(hn::Iota(di, static_cast<int32_t>(c)), hn::RebindMask(di, above)), di,
-                 column + n);
-      n += hn::CountTrue(d, above);
+      n = append(d, above, hn::Sub(x, origin), hn::Iota(di, static_cast<int32_t>(c)), list, n);
     } else {
       for (size_t lane = 0; lane < N; ++lane) {
         if (s[c + lane] <= limit) continue;
-        value[n] = s[c + lane] - base;
-        column[n++] = static_cast<int32_t>(c + lane);
+        list.value[n] = s[c + lane] - base;
+        list.column[n++] = static_cast<int32_t>(c + lane);
       }
     }
   }
   list.n = n;
+}
+
+// Fills the list's last vector up with entries that never have weight.
+template <class T>
+HWY_INLINE void pad(List<T>& list) {
+  std::fill(list.value.begin() + list.n, list.value.begin() + padded<T>(list.n),
+            -std::numeric_limits<T>::infinity());
+}
+
+// Drops from a padded list what is not above the limit.
+template <class T>
+HWY_INLINE void keep_above(List<T>& list, T limit) {
+  size_t n = 0;
+  if constexpr (sizeof(T) == 4 && HWY_TARGET != HWY_SCALAR) {
+    const hn::ScalableTag<T> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    for (size_t c = 0; c < list.n; c += HWY_LANES(T)) {
+      const auto x = hn::LoadU(d, list.value.data() + c);
+      n = append(d, hn::Gt(x, hn::Set(d, limit)), x, hn::LoadU(di, list.column.data() + c), list,
+                 n);
+    }
+  } else {
+    for (size_t i = 0; i < list.n; ++i) {
+      list.value[n] = list.value[i];
+      list.column[n] = list.column[i];
+      n += list.value[i] > limit;
+    }
+  }
+  list.n = n;
+  pad(list);
 }
 
 // Writes weights where the driver wants them: compressed with their columns, or in place among

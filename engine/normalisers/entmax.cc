@@ -71,14 +71,14 @@ class Stage final : public NormaliserStage<T> {
       const T most = candidates::largest(s, columns);
       list.n = 0;
       if (most != kInfinity) candidates::collect(s, columns, most - p, most, list);
-      const T total = most == kInfinity ? most : pad(list, factor);
+      const T total = most == kInfinity ? most : scale(list, factor);
       if (!(total < kInfinity) || list.n == 0) {
         const bool refused = most == kInfinity || !(total < kInfinity);
         candidates::store_nothing(tile, r, refused ? std::numeric_limits<T>::quiet_NaN() : T(0));
         stats[1] = kInfinity;
         continue;
       }
-      const T tau = threshold(list, p);
+      const T tau = p == 2 ? threshold_of_squares(list) : threshold(list, p);
       const T inverse = 1 / powers(list, p, tau);
       stats[0] = most;
       stats[1] = tau;
@@ -166,14 +166,18 @@ class Stage final : public NormaliserStage<T> {
  private:
   T alpha(size_t head) const { return alpha_ ? *alpha_.of(head) : fixed_alpha_; }
 
-  // Scores to z in place, with padding that never has weight; returns a sum that is NaN if one of
-  // them is.
-  static T pad(candidates::List<T>& list, T factor) {
-    T sum = 0;
-    for (size_t i = 0; i < list.n; ++i) sum += list.value[i] *= factor;
-    std::fill(list.value.begin() + list.n, list.value.begin() + candidates::padded<T>(list.n),
-              -kInfinity);
-    return sum;
+  // Scores to z in place; returns a sum that is NaN if one of them is.
+  static T scale(candidates::List<T>& list, T factor) {
+    const D d;
+    std::fill_n(list.value.begin() + list.n, candidates::padded<T>(list.n) - list.n, T(0));
+    auto sum = hn::Zero(d);
+    for (size_t c = 0; c < list.n; c += N) {
+      const auto z = hn::Mul(hn::LoadU(d, &list.value[c]), hn::Set(d, factor));
+      sum = hn::Add(sum, z);
+      hn::StoreU(z, d, &list.value[c]);
+    }
+    candidates::pad(list);
+    return sum_of_lanes(d, sum);
   }
 
   // z to (z - tau)^p in place; returns their sum.
@@ -202,50 +206,62 @@ class Stage final : public NormaliserStage<T> {
     *slope = p * sum_of_lanes(d, b);
   }
 
-  // Drops from the list what has no weight under any threshold from tau on.
-  static void shrink(candidates::List<T>& list, T tau) {
-    size_t n = 0;
-    for (size_t i = 0; i < list.n; ++i) {
-      list.value[n] = list.value[i];
-      list.column[n] = list.column[i];
-      n += list.value[i] > tau;
-    }
-    list.n = n;
-    std::fill(list.value.begin() + n, list.value.begin() + candidates::padded<T>(n), -kInfinity);
-  }
-
   static T threshold(candidates::List<T>& list, T p) {
     // The largest weight is at most 1 and at least 1 / n.
     T low = -1, high = -std::pow(1 / static_cast<T>(list.n), 1 / p);
     T tau = low;
-    for (int step = 0; step < 2 * std::numeric_limits<T>::digits && low < high; ++step) {
+    for (int step = 0; step < kSteps && low < high; ++step) {
       T sum, slope;
       sums(list, p, tau, &sum, &slope);
       (sum >= 1 ? low : high) = tau;
       T next = tau + (sum - 1) / slope;
       if (!(next > low && next < high)) next = (low + high) / 2;
-      if (step == 2) shrink(list, low);  // Newton's steps come from below: a third is left
-      const bool done =
-          std::fabs(next - tau) <= std::numeric_limits<T>::epsilon() * std::fabs(tau) / 2;
+      if (step == kDrop) candidates::keep_above(list, low);
+      const bool done = close(next, tau);
       tau = next;
       if (done) break;
     }
-    return p == 2 ? quadratic(list, tau) : tau;
+    return tau;
+  }
+  static constexpr int kSteps = 2 * std::numeric_limits<T>::digits;
+  // Newton's first steps come from below: what they have passed is a good part of the list.
+  static constexpr int kDrop = 1;
+  static bool close(T a, T b) {
+    return std::fabs(a - b) <= std::numeric_limits<T>::epsilon() * std::fabs(b) / 2;
   }
 
-  // sum (z - tau)^2 = 1 over the support, the entries above the tau found so far.
-  static T quadratic(const candidates::List<T>& list, T tau) {
-    double n = 0, sum = 0, squares = 0;
-    for (size_t i = 0; i < list.n; ++i) {
-      if (!(list.value[i] > tau)) continue;
-      const double z = list.value[i];
-      n += 1;
-      sum += z;
-      squares += z * z;
+  // The same for p = 2. With x = z - tau on the support of n, sum (x - step)^2 = 1 is a quadratic:
+  // right as soon as the support is, which is when its size no longer changes.
+  static T threshold_of_squares(candidates::List<T>& list) {
+    T low = -1, high = -1 / std::sqrt(static_cast<T>(list.n));
+    T tau = low, last = 0;
+    for (int step = 0; step < kSteps && low < high; ++step) {
+      T sum[4];
+      sums_of_squares(list, tau, sum);
+      const T n = sum[0], excess = sum[2] - 1, root = sum[1] * sum[1] - n * excess;
+      (excess >= 0 ? low : high) = tau;
+      const bool solves = step > kDrop && root >= 0;
+      T next = tau + excess / (solves ? sum[1] + std::sqrt(root) : 2 * sum[1]);
+      const bool done = close(next, tau) || (solves && n == last);
+      if (!done && !(next > low && next < high)) next = (low + high) / 2;
+      if (step == kDrop) candidates::keep_above(list, low);
+      tau = next;
+      if (done) break;
+      last = solves ? n : 0;
     }
-    if (n == 0) return tau;
-    const double mean = sum / n, variance = squares / n - mean * mean;
-    return static_cast<T>(mean - std::sqrt(std::max(0.0, 1 / n - variance)));
+    return tau;
+  }
+  // How many entries are above tau, the sum of what they exceed it by, and of its squares.
+  static HWY_INLINE void sums_of_squares(const candidates::List<T>& list, T tau, T* sums) {
+    const D d;
+    hn::Vec<D> sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+    for (size_t c = 0; c < list.n; c += N) {
+      const auto x = hn::Max(hn::Zero(d), hn::Sub(hn::LoadU(d, &list.value[c]), hn::Set(d, tau)));
+      sum[0] = hn::Add(sum[0], hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), hn::Set(d, T(1))));
+      sum[1] = hn::Add(sum[1], x);
+      sum[2] = hn::MulAdd(x, x, sum[2]);
+    }
+    sum_four(d, sum, sums);
   }
 
   T fixed_alpha_ = T(1.5);
