@@ -36,6 +36,16 @@ class Asks {
     return true;
   }
 
+  // Asks for the next block itself: for loops that are no product.
+  void ask() {
+    constexpr size_t kRows = 6, kBytes = 256;
+    const char* data;
+    int64_t stride;
+    if (!next(kRows, kBytes, &data, &stride)) return;
+    for (size_t r = 0; r < kRows; ++r, data += stride)
+      for (size_t line = 0; line < kBytes; line += 64) __builtin_prefetch(data + line, 0, 2);
+  }
+
  private:
   struct List {
     const char* data;

@@ -1,6 +1,7 @@
 #include "engine/product.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "engine/simd/subnormals.h"
 
@@ -27,6 +28,8 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
                  .depth = width,
                  .into = Into::kStore,
                  .alpha = 1};
+  // Rows that overlap are one short list, which stays in the first-level cache: nothing to ask for.
+  const bool one_list = std::abs(addend.stride) < static_cast<int64_t>(W);
   const auto row_block = [&](size_t r, size_t n, size_t column) HWY_ATTR {
     size_t begin, end;
     reach(tile, r, n, &begin, &end);
@@ -46,9 +49,13 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
       const bool inside =
           c + m * N <= tile.nk;  // the addend ends with the keys, the scores with a whole vector
       block.addend = {inside ? added : nullptr, addend.stride};
-      block.ask = reinterpret_cast<const char*>(added + W);  // the same rows of the next panel
-      block.ask_stride = addend.stride * static_cast<int64_t>(sizeof(T));
-      multiply_any<T, Side::kPlain, Ask::kBlock>(n, m, block);
+      if (one_list) {
+        multiply_and_ask(tile.asks, n, m, block);
+      } else {
+        block.ask = reinterpret_cast<const char*>(added + W);  // the same rows of the next panel
+        block.ask_stride = addend.stride * static_cast<int64_t>(sizeof(T));
+        multiply_any<T, Side::kPlain, Ask::kBlock>(n, m, block);
+      }
       if (inside) continue;
       for (size_t i = 0; i < n; ++i, added += addend.stride) {
         for (size_t j = 0; c + j < tile.nk; ++j) block.c[i * tile.s_stride + j] += added[j];
