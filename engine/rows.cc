@@ -159,6 +159,10 @@ template <class T>
 bool finite(const T* x, size_t stride, size_t rows, size_t width) {
   const hn::ScalableTag<T> d;
   const size_t N = hn::Lanes(d);
+  if (stride == width) {  // one long row
+    width *= rows;
+    rows = std::min<size_t>(1, rows);
+  }
   auto a = hn::Zero(d), b = a, c = a, f = a;
   T rest = 0;
   const auto zero_of = [d](const T* p) HWY_ATTR {
