@@ -128,9 +128,7 @@ struct InnerSilverman {
 #if FOVEA_HAS_TABLES
     if constexpr (sizeof(hn::TFromD<D>) == 4) {
       const HalfTurn<V> turn = half_turn(d, u);
-      // y / u is 1 up to the first half turn's end.
-      const V share =
-          hn::IfThenElse(hn::Eq(turn.y, u), number(d, 1), hn::Mul(turn.y, reciprocal(d, u)));
+      const V share = hn::Mul(turn.y, reciprocal(d, u));
       return hn::Neg(hn::Mul(hn::Mul(turn.size, share), wave_slope(d, turn.y)));
     }
 #endif
