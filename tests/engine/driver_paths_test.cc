@@ -1,5 +1,5 @@
-// The paths that serve some calls only, against the reference: gradients by the support, rank-one
-// scores on graphs, kernel means, short runs of keys, modifiers that only add, strides.
+// The paths that serve some calls only, against the reference: rank-one scores on graphs, kernel
+// means, short runs of keys, modifiers that only add, strides.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,48 +19,6 @@ namespace {
 
 using cases::Case;
 using engine::DType;
-
-// Enough heads and few weights: backward goes by the pairs that have weight. Any number of workers
-// gives the same bits.
-TEST(Drivers, ThresholdNormalisersByTheirSupport) {
-  for (const char* normaliser : {"sparsemax", "entmax", "entmax_alpha", "top_k"}) {
-    for (const auto& structure :
-         std::vector<std::vector<std::string>>{{"dense"}, {"causal"}, {"ragged"}, {"keep"}}) {
-      for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
-        expect_right({.normaliser = normaliser,
-                      .structure = structure,
-                      .shape = {.batch = 2,
-                                .heads = 4,
-                                .key_heads = 2,
-                                .queries = 70,
-                                .keys = 330,
-                                .width = 24,
-                                .value_width = 12},
-                      .dtype = dtype,
-                      .key_lengths = structure[0] != "ragged",
-                      .content = dtype == DType::kFloat64 ? cases::Content::kLarge
-                                                          : cases::Content::kPoison});
-      }
-    }
-  }
-  const auto run = [](size_t workers) {
-    cases::Built built = cases::build({.normaliser = "sparsemax",
-                                       .shape = {.heads = 4,
-                                                 .key_heads = 4,
-                                                 .queries = 130,
-                                                 .keys = 500,
-                                                 .width = 16,
-                                                 .value_width = 16}});
-    engine::forward(built.problem, built.result, threads(workers));
-    engine::backward(built.problem, built.result, built.gradients, threads(workers));
-    std::vector<std::vector<double>> all;
-    for (const auto& array : arrays_of(built.gradients))
-      all.push_back(reference::Tensor<double>(array.view).data);
-    return all;
-  };
-  const auto one = run(1);
-  for (const size_t workers : {2, 5}) EXPECT_TRUE(run(workers) == one) << workers;
-}
 
 TEST(Drivers, RankOneOnGraphs) {
   for (const auto& [structure, p] : {std::pair{"graph", 0.0}, {"graph_shuffled", 0.6}}) {
