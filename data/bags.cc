@@ -26,6 +26,7 @@ Bags read_bags(const std::string& path) {
                     "expected a header that starts bag,label and names at least one feature");
   Bags out;
   out.width = static_cast<int64_t>(table.header.size()) - 2;
+  out.columns.assign(table.header.begin() + 2, table.header.end());
   std::vector<size_t> columns(static_cast<size_t>(out.width));
   std::iota(columns.begin(), columns.end(), 2);
   std::map<std::string, size_t> where;
@@ -68,16 +69,15 @@ std::string bags_csv(const Bags& bags) {
   return text;
 }
 
-Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int64_t width) {
+Bags parse_unlabelled_bags(const std::string& text, const std::string& name) {
   const Table table = parse_csv(text, name);
   const size_t bag_column = table.column("bag");
   std::vector<size_t> columns;
   for (size_t c = 0; c < table.header.size(); ++c)
     if (c != bag_column && table.header[c] != "label") columns.push_back(c);
-  if (static_cast<int64_t>(columns.size()) != width)
-    throw FileError(name, 1, fmt::format("{} features, expected {}", columns.size(), width));
   Bags out;
-  out.width = width;
+  out.width = static_cast<int64_t>(columns.size());
+  for (const size_t c : columns) out.columns.push_back(table.header[c]);
   std::map<std::string, size_t> where;
   for (size_t row = 0; row < table.rows.size(); ++row) {
     const auto [place, fresh] = where.try_emplace(table.rows[row][bag_column], out.size());
@@ -92,6 +92,35 @@ Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int
           table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row])));
   }
   return out;
+}
+
+void arrange(Bags& bags, const Features& wanted, const std::string& path) {
+  const auto width = static_cast<size_t>(wanted.width);
+  const auto place_of = [](const std::vector<std::string>& names, const std::string& name) {
+    return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  if (!wanted.names.empty() && !bags.columns.empty()) {
+    for (const std::string& name : wanted.names)
+      if (place_of(bags.columns, name) == bags.columns.size())
+        throw FileError(path, 1, fmt::format("no column {}, a feature in training", shown(name)));
+    for (const std::string& name : bags.columns)
+      if (place_of(wanted.names, name) == width)
+        throw FileError(path, 1,
+                        fmt::format("column {} was not a feature in training", shown(name)));
+  }
+  if (bags.width != wanted.width)
+    throw FileError(path, 1,
+                    fmt::format("{} features, expected {} as in training", bags.width, width));
+  if (wanted.names.empty() || bags.columns == wanted.names || bags.columns.empty()) return;
+  std::vector<size_t> from;
+  for (const std::string& name : wanted.names) from.push_back(place_of(bags.columns, name));
+  std::vector<float> row(width);
+  for (auto& values : bags.features)
+    for (size_t at = 0; at < values.size(); at += width) {
+      for (size_t f = 0; f < width; ++f) row[f] = values[at + from[f]];
+      std::copy(row.begin(), row.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  bags.columns = wanted.names;
 }
 
 Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {

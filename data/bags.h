@@ -8,9 +8,10 @@
 namespace fovea::data {
 
 struct Bags {
-  int64_t width = 0;               // features of an instance
-  std::vector<std::string> names;  // in order of first appearance
-  std::vector<int64_t> labels;     // of each bag
+  int64_t width = 0;                      // features of an instance
+  std::vector<std::string> columns = {};  // their names; none where bags do not come from a table
+  std::vector<std::string> names;         // in order of first appearance
+  std::vector<int64_t> labels;            // of each bag
   std::vector<std::vector<float>>
       features;  // of each bag: instances one after another, `width` numbers each
   size_t size() const { return names.size(); }
@@ -22,9 +23,17 @@ Bags read_bags(const std::string& path);
 // The same table, as text.
 std::string bags_csv(const Bags&);
 
-// The same from text, for prediction: `label` may be missing and is not read; features must number
-// `width`.
-Bags parse_unlabelled_bags(const std::string& text, const std::string& name, int64_t width);
+// The same from text, for prediction: `label` may be missing and is not read.
+Bags parse_unlabelled_bags(const std::string& text, const std::string& name);
+
+// What a run learnt from. `names` is empty where the run does not know them.
+struct Features {
+  int64_t width = 0;
+  std::vector<std::string> names = {};
+};
+// Brings the features of bags read from `path` into the order of `wanted`: by name, a name that is
+// missing or not wanted is refused. Without names only the number of features is compared.
+void arrange(Bags& bags, const Features& wanted, const std::string& path);
 
 // Per feature, (x - mean) / deviation with the numbers of the bags given; a constant feature
 // becomes 0.

@@ -149,18 +149,23 @@ std::vector<std::string> image_files(const std::string& folder) {
 
 std::vector<GreyImage> read_image_bag(const std::string& folder, int64_t side) {
   std::vector<GreyImage> out;
-  for (const std::string& file : image_files(folder)) out.push_back(scaled(read_image(file), side));
+  const std::vector<std::string> files = image_files(folder);
+  // Nothing at all is an empty bag; things of another kind are a mistake.
+  if (files.empty() && !std::filesystem::is_empty(folder))
+    throw FileError(folder, 0, "no PNG or JPEG in it");
+  for (const std::string& file : files) out.push_back(scaled(read_image(file), side));
   return out;
 }
 
 ImageBags read_image_bags(const std::string& folder, int64_t side) {
   ImageBags out;
   for (const auto& label : folders_in(folder)) {
-    const int64_t value =
-        parse_integer(label.filename().string(), "the folder's name, a label,", label.string(), 0);
+    const std::string value = label.filename().string();
+    if (value != "0" && value != "1")
+      throw FileError(label.string(), 0, "expected 0 or 1, a label, as the folder's name");
     for (const auto& bag : folders_in(label)) {
       out.names.push_back(label.filename().string() + "/" + bag.filename().string());
-      out.labels.push_back(value);
+      out.labels.push_back(value == "1");
       out.images.push_back(read_image_bag(bag.string(), side));
     }
   }

@@ -33,7 +33,7 @@ class Solids : public ClassificationTask {
       read_table(source);
   }
   Written write() const override {
-    data::Bags bags{.width = 3, .names = {}, .labels = labels_, .features = clouds_};
+    data::Bags bags{.width = 3, .columns = {}, .names = {}, .labels = labels_, .features = clouds_};
     for (size_t i = 0; i < clouds_.size(); ++i) bags.names.push_back(std::to_string(i));
     return {.files = {{"clouds.csv", data::bags_csv(bags)}}, .data = "clouds.csv"};
   }
@@ -54,8 +54,9 @@ class Solids : public ClassificationTask {
 
   // CSV bag,x,y,z: a cloud each bag.
   void predict(Input input, std::ostream& out) override {
-    data::Bags bags = data::parse_unlabelled_bags(
-        {std::istreambuf_iterator<char>(input.stream), {}}, input.name, 3);
+    data::Bags bags =
+        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+    data::arrange(bags, {.width = 3}, input.name);
     for (size_t i = 0; i < bags.size(); ++i) {
       data::standardise_cloud(bags.features[i]);
       const auto item = static_cast<int64_t>(i);

@@ -25,12 +25,12 @@ class MultipleInstance : public ClassificationTask {
     for (const auto& features : set_.bags.features)
       lengths_.push_back(static_cast<int64_t>(features.size()) / set_.bags.width);
     if (model_) {
-      check_width(set_.bags.width, source.path);
+      data::arrange(set_.bags, columns_, source.path);
       if (side_ == 0) data::apply(scaling_, set_.bags);
     }
   }
   void prepare() override {
-    inputs_ = set_.bags.width;
+    columns_ = {.width = set_.bags.width, .names = set_.bags.columns};
     side_ = set_.side;
     if (side_ == 0) {
       scaling_ = data::scaling_of(set_.bags, splits_.train);
@@ -38,14 +38,16 @@ class MultipleInstance : public ClassificationTask {
     }
   }
   Assets assets() const override {
-    return {.facts = {{"inputs", inputs_},
+    return {.facts = {{"inputs", columns_.width},
+                      {"columns", columns_.names},
                       {"side", side_},
                       {"mean", scaling_.mean},
                       {"deviation", scaling_.deviation}},
             .files = {}};
   }
   void restore(const Assets& assets) override {
-    inputs_ = assets.facts.at("inputs");
+    columns_ = {.width = assets.facts.at("inputs"),
+                .names = assets.facts.value("columns", std::vector<std::string>{})};  // older: none
     side_ = assets.facts.at("side");
     scaling_ = {assets.facts.at("mean").get<std::vector<float>>(),
                 assets.facts.at("deviation").get<std::vector<float>>()};
@@ -53,7 +55,7 @@ class MultipleInstance : public ClassificationTask {
   std::shared_ptr<torch::nn::Module> build() override {
     const Settings& options = setting_.options;
     Shape shape{.side = side_,
-                .inputs = inputs_,
+                .inputs = columns_.width,
                 .filters = options.integer("filters"),
                 .hidden = options.integer("hidden"),
                 .attention = options.integer("attention"),
@@ -92,15 +94,15 @@ class MultipleInstance : public ClassificationTask {
     for_each_bag(input, [&](const ShownBag& bag) {
       const std::vector<std::vector<float>> one{bag.features};
       const data::Packed packed =
-          data::pack_features(one, inputs_, std::vector<int64_t>{0}).to(setting_.device);
+          data::pack_features(one, columns_.width, std::vector<int64_t>{0}).to(setting_.device);
       const double p = model_->forward(packed).softmax(1)[0][1].item<double>();
       const torch::Tensor weights = model_->weights_of(packed);
       out << fmt::format("{}\t{}\t{:.4f}", bag.name, p > 0.5 ? 1 : 0, p);
-      if (weights.numel() > 0)
-        out << fmt::format("\tinstance {} of {}, weight {:.3f}",
-                           weights.argmax().item<int64_t>() + 1, weights.numel(),
-                           weights.max().item<double>());
-      out << "\n" << std::flush;
+      out << (weights.numel() == 0 ? "\tno instance\n"
+                                   : fmt::format("\tinstance {} of {}, weight {:.3f}\n",
+                                                 weights.argmax().item<int64_t>() + 1,
+                                                 weights.numel(), weights.max().item<double>()))
+          << std::flush;
     });
   }
 
@@ -121,7 +123,8 @@ class MultipleInstance : public ClassificationTask {
       }
     }
     if (shown.empty()) return {};
-    return pictures(*model_, shown, inputs_, side_, setting_.options.text("pool"), setting_.device);
+    return pictures(*model_, shown, columns_.width, side_, setting_.options.text("pool"),
+                    setting_.device);
   }
 
  private:
@@ -129,33 +132,29 @@ class MultipleInstance : public ClassificationTask {
     return data::pack_features(set_.bags.features, set_.bags.width, items).to(setting_.device);
   }
 
-  void check_width(int64_t width, const std::string& name) const {
-    if (width != inputs_)
-      throw data::FileError(
-          name, 0,
-          fmt::format("instances of {} numbers, expected {} as in training", width, inputs_));
-  }
-
   template <class Visit>
   void for_each_bag(Input& input, const Visit& visit) {
     if (side_ == 0) {
       data::Bags bags = data::parse_unlabelled_bags(
-          {std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
+          {std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+      data::arrange(bags, columns_, input.name);
       data::apply(scaling_, bags);
       for (size_t i = 0; i < bags.size(); ++i)
         visit({.name = bags.names[i], .features = bags.features[i]});
       return;
     }
-    data::each_line(input.stream, input.name, [&](size_t, std::string_view line) {
-      if (!line.empty())
-        visit({.name = std::string(line), .features = picture_bag(std::string(line), side_)});
+    data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
+      if (line.empty())
+        throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
+      visit({.name = std::string(line), .features = picture_bag(std::string(line), side_)});
     });
   }
 
   BagSet set_;
   uint64_t seed_ = 1;  // of the data
   data::Scaling scaling_;
-  int64_t inputs_ = 0, side_ = 0;
+  data::Features columns_;
+  int64_t side_ = 0;
   std::shared_ptr<Model> model_;
 };
 
@@ -166,9 +165,9 @@ const Registration registered{{
              .idea = "Somebody tells you that a bag of keys opens the door, not which key does. A "
                      "network that must say which bags open it has to find the key on its own: "
                      "attention weighs the instances of a bag, the label comes from their weighted "
-                     "mean, and the weights show where it came from.\n\nHere bags hold "
-                     "handwritten digits, and a bag is positive when a nine is among them. No "
-                     "instance has a label; the weights find the nines.",
+                     "mean, and the weights show where it came from. No instance has a label.\n\n"
+                     "Without data of yours, bags hold handwritten digits, and a bag is positive "
+                     "when a nine is among them: the weights find the nines.",
              .paper = "Ilse, Tomczak & Welling 2018",
              .equation =
                  "<math "
@@ -184,10 +183,10 @@ const Registration registered{{
                  "mo></msup><mi>z</mi><mo>+</mo><mi>b</mi><mo>)</mo></math>",
              .equation_text = "z = sum_k a_k h_k, a = softmax(w·(tanh(V h_k) ⊙ σ(U h_k))), p = "
                               "σ(c·z + b); plain: without σ(U h_k)",
-             .code = "auto z = fovea::attend(zero, key, h,  // one query a bag; key V h, or [V h; "
-                     "U h] when gated\n"
-                     "                       {.score = fovea::GatedAdditive{w}, .structure = "
-                     "fovea::Ragged{one_each, offsets}});",
+             .code = "// One query a bag; the key is V h, or [V h; U h] when gated.\n"
+                     "auto z = fovea::attend(zero, key, h,\n"
+                     "                       {.score = fovea::GatedAdditive{w},\n"
+                     "                        .structure = fovea::Ragged{one_each, offsets}});",
              .triple = {.query = "learned w",
                         .key = "instance V h_k (and U h_k)",
                         .value = "h_k",

@@ -5,19 +5,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "explain/capture.h"
 
 namespace fovea::systems::mil {
 namespace {
 
-constexpr int64_t kMostInstances = 200;  // the strip shows no more
+constexpr size_t kMostInstances = 200;  // shown of a bag, besides its key instances
 
 explain::Picture picture_of(const float* values, int64_t side) {
   explain::Picture out{static_cast<int>(side), static_cast<int>(side), 1, {}};
   for (int64_t i = 0; i < side * side; ++i)
     out.pixels.push_back(static_cast<uint8_t>(
         std::clamp((values[i] * 0.3081f + 0.1307f) * 255.0f + 0.5f, 0.0f, 255.0f)));
+  return out;
+}
+
+// The instances of a bag to show, in their order: the heaviest, and whatever is known to be key.
+std::vector<size_t> shown_of(const ShownBag& bag, const std::vector<float>& weights) {
+  std::vector<size_t> out(weights.size());
+  std::iota(out.begin(), out.end(), size_t{0});
+  if (out.size() <= kMostInstances) return out;
+  std::stable_sort(out.begin(), out.end(),
+                   [&](size_t a, size_t b) { return weights[a] > weights[b]; });
+  out.resize(kMostInstances);
+  for (size_t i = 0; i < bag.key_instances.size(); ++i)
+    if (bag.key_instances[i]) out.push_back(i);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
@@ -38,7 +54,8 @@ void label_as(explain::Explanation& out, Model& model, const data::Packed& bag,
 // was looked at.
 explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& bag,
                             const std::vector<float>& weights, int64_t side, int64_t width) {
-  const auto count = static_cast<int64_t>(bag.features.size()) / width,
+  const std::vector<size_t> shown = shown_of(bag, weights);
+  const auto count = static_cast<int64_t>(shown.size()),
              across = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   const int64_t down = (count + across - 1) / across;
   explain::Explanation out;
@@ -57,20 +74,26 @@ explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& b
   const float top = std::max(1e-12f, *std::max_element(weights.begin(), weights.end()));
   for (int64_t i = 0; i < count; ++i) {
     const int64_t x0 = i % across * side, y0 = i / across * side;
-    const explain::Picture patch = picture_of(bag.features.data() + i * width, side);
+    const size_t instance = shown[static_cast<size_t>(i)];
+    const explain::Picture patch =
+        picture_of(bag.features.data() + static_cast<int64_t>(instance) * width, side);
     for (int64_t y = 0; y < side; ++y)
       for (int64_t x = 0; x < side; ++x)
         out.picture->pixels[static_cast<size_t>((y0 + y) * across * side + x0 + x)] =
             static_cast<uint8_t>(
                 static_cast<float>(patch.pixels[static_cast<size_t>(y * side + x)]) *
-                weights[static_cast<size_t>(i)] / top);
+                weights[instance] / top);
     explain::Item& item = out.keys.emplace_back();
-    item.text = fmt::format("instance {}", i + 1);
+    item.text = fmt::format("instance {}", instance + 1);
     const double w = static_cast<double>(across), h = static_cast<double>(down);
     item.position = {static_cast<double>(i % across) / w, static_cast<double>(i / across) / h,
                      1 / w, 1 / h};
   }
-  out.maps.emplace_back().dense = weights;
+  auto& dense = out.maps.emplace_back().dense;
+  for (const size_t instance : shown) dense.push_back(weights[instance]);
+  if (shown.size() < weights.size())
+    out.notes.push_back(fmt::format("{} of {} instances: the heaviest and the key instances.",
+                                    shown.size(), weights.size()));
   out.notes.push_back(
       "Each patch is multiplied by its weight over the bag's largest, for display only.");
   return out;
@@ -88,6 +111,7 @@ std::vector<explain::Explanation> pictures(Model& model, const std::vector<Shown
   out.key_label = "instance";
   std::vector<explain::Explanation> all;
   std::vector<std::vector<float>> weights;
+  std::vector<std::vector<size_t>> shown;
   std::optional<size_t> best;
   bool truth = false;
   for (const ShownBag& bag : bags) {
@@ -102,14 +126,19 @@ std::vector<explain::Explanation> pictures(Model& model, const std::vector<Shown
     query.text = fmt::format("{}{}: p(positive) = {:.3f}", bag.name,
                              bag.label ? *bag.label ? ", positive" : ", negative" : "", p);
     query.group = group;
-    const auto count = std::min(kMostInstances, static_cast<int64_t>(weights.back().size()));
-    for (int64_t i = 0; i < count; ++i) {
+    shown.push_back(shown_of(bag, weights.back()));
+    const size_t count = shown.back().size();
+    const bool some = count < weights.back().size();
+    if (some)
+      query.text +=
+          fmt::format(", {} of {} instances: the heaviest{}", count, weights.back().size(),
+                      bag.key_instances.empty() ? "" : " and the key instances");
+    for (const size_t i : shown.back()) {
       explain::Item& item = out.keys.emplace_back();
       item.group = group;
       if (side > 0)
-        item.picture = picture_of(bag.features.data() + i * width, side);
-      else
-        item.text = fmt::format("{}", i + 1);
+        item.picture = picture_of(bag.features.data() + static_cast<int64_t>(i) * width, side);
+      if (side == 0 || some) item.text = fmt::format("{}", i + 1);
     }
     truth = truth || !bag.key_instances.empty();
     if (!best && p > 0.5 && count > 1) best = weights.size() - 1;
@@ -120,11 +149,11 @@ std::vector<explain::Explanation> pictures(Model& model, const std::vector<Shown
   if (truth) out.truth = explain::Truth{.label = "key instance"};
   size_t key = 0;
   for (size_t i = 0; i < bags.size(); ++i)
-    for (size_t k = 0; k < weights[i].size() && k < static_cast<size_t>(kMostInstances);
-         ++k, ++key) {
+    for (const size_t k : shown[i]) {
       dense[i * out.keys.size() + key] = weights[i][k];
       if (!bags[i].key_instances.empty() && bags[i].key_instances[k])
         out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
+      ++key;
     }
   out.notes.push_back(
       "A negative bag has nothing to find: its weights tend to the uniform, mean little, and are "

@@ -100,10 +100,7 @@ class Pooling : public ClassificationTask {
     else
       bags_ = data::read_bags(source.path);
     if (!scaling_.mean.empty()) {
-      if (bags_.width != inputs_)
-        throw data::FileError(
-            source.path, 1,
-            fmt::format("{} features, expected {} as in training", bags_.width, inputs_));
+      data::arrange(bags_, {.width = inputs_, .names = columns_}, source.path);
       data::apply(scaling_, bags_);
     }
     labels_ = bags_.labels;
@@ -130,6 +127,7 @@ class Pooling : public ClassificationTask {
 
   void prepare() override {
     inputs_ = bags_.width;
+    columns_ = bags_.columns;
     // Generated points are as they should be; whatever the run meets later is then left alone too.
     if (generated_)
       scaling_ = {std::vector<float>(2, 0.0f), std::vector<float>(2, 1.0f)};
@@ -138,12 +136,15 @@ class Pooling : public ClassificationTask {
     data::apply(scaling_, bags_);
   }
   Assets assets() const override {
-    return {
-        .facts = {{"inputs", inputs_}, {"mean", scaling_.mean}, {"deviation", scaling_.deviation}},
-        .files = {}};
+    return {.facts = {{"inputs", inputs_},
+                      {"columns", columns_},
+                      {"mean", scaling_.mean},
+                      {"deviation", scaling_.deviation}},
+            .files = {}};
   }
   void restore(const Assets& assets) override {
     inputs_ = assets.facts.at("inputs");
+    columns_ = assets.facts.value("columns", std::vector<std::string>{});  // older runs: none
     scaling_ = {assets.facts.at("mean").get<std::vector<float>>(),
                 assets.facts.at("deviation").get<std::vector<float>>()};
   }
@@ -207,8 +208,9 @@ class Pooling : public ClassificationTask {
   static constexpr float kNear = 2;  // question "far": what is beyond is far out
 
   data::Bags bags_in(Input& input) const {
-    data::Bags bags = data::parse_unlabelled_bags(
-        {std::istreambuf_iterator<char>(input.stream), {}}, input.name, inputs_);
+    data::Bags bags =
+        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+    data::arrange(bags, {.width = inputs_, .names = columns_}, input.name);
     data::apply(scaling_, bags);
     return bags;
   }
@@ -298,48 +300,53 @@ class Pooling : public ClassificationTask {
   data::Scaling scaling_;
   bool generated_ = true;
   int64_t inputs_ = 0;
+  std::vector<std::string> columns_;  // of the table learnt from; none: generated
   std::shared_ptr<Model> model_;
 };
 
 const Registration registered{{
-    .info = {.name = "pooling",
-             .number = 2,
-             .title = "Sum, mean and max pooling",
-             .idea = "The oldest way to turn a bag of things into one vector: add them, average "
-                     "them, or take the largest of each coordinate. "
-                     "It is attention with the looking left out: every item gets the same weight, "
-                     "or the winner gets all.\n\nSum grows with the "
-                     "number of items and can count them; mean forgets the number; max sees only "
-                     "the extremes. An empty bag gives zero, never 0/0.",
-             .paper = "classical",
-             .equation =
-                 "<math "
-                 "display=\"block\"><mi>o</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></"
-                 "munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
-                 "<mo>,</mo><mspace "
-                 "width=\"1em\"/><mfrac><mn>1</mn><mi>n</mi></mfrac><munder><mo>∑</mo><mi>i</mi></"
-                 "munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
-                 "<mo>,</mo><mspace "
-                 "width=\"1em\"/><munder><mi>max</mi><mi>i</mi></munder><mi>φ</mi><mo>(</"
-                 "mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo></math>",
-             .equation_text =
-                 "o = sum_i φ(x_i);  sum_i φ(x_i) / n;  max_i φ(x_i) for each coordinate",
-             .code = "auto sum  = fovea::attend(blank, x, x, {.score = fovea::Constant{}, "
-                     ".normaliser = fovea::Unnormalised{}, .structure = bag});\n"
-                     "auto mean = fovea::attend(blank, x, x, {.score = fovea::Constant{}, "
-                     ".normaliser = fovea::Uniform{}, .structure = bag});\n"
-                     "auto max  = fovea::attend(one, x_c, x_c, {.score = fovea::Dot{1.0}, "
-                     ".normaliser = fovea::Hard{}, .structure = bag});",
-             .triple = {.query = "none",
-                        .key = "none",
-                        .value = "φ(x)",
-                        .score = "constant",
-                        .normaliser = "none, uniform or argmax",
-                        .structure = "all"},
-             .formats = {"generated: bags of points and a question (question=many, right or far)",
-                         "CSV bag,label,f0,f1,… with labels 0 and 1"},
-             .expect = "the pooling that fits the question ≥ 99 %: sum for many, mean for right, "
-                       "max for far"},
+    .info =
+        {.name = "pooling",
+         .number = 2,
+         .title = "Sum, mean and max pooling",
+         .idea = "The oldest way to turn a bag of things into one vector: add them, average "
+                 "them, or take the largest of each coordinate. "
+                 "It is attention with the looking left out: every item gets the same weight, "
+                 "or the winner gets all.\n\nSum grows with the "
+                 "number of items and can count them; mean forgets the number; max sees only "
+                 "the extremes. An empty bag gives zero, never 0/0.",
+         .paper = "classical",
+         .equation =
+             "<math "
+             "display=\"block\"><mi>o</mi><mo>=</mo><munder><mo>∑</mo><mi>i</mi></"
+             "munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
+             "<mo>,</mo><mspace "
+             "width=\"1em\"/><mfrac><mn>1</mn><mi>n</mi></mfrac><munder><mo>∑</mo><mi>i</mi></"
+             "munder><mi>φ</mi><mo>(</mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo>"
+             "<mo>,</mo><mspace "
+             "width=\"1em\"/><munder><mi>max</mi><mi>i</mi></munder><mi>φ</mi><mo>(</"
+             "mo><msub><mi>x</mi><mi>i</mi></msub><mo>)</mo></math>",
+         .equation_text = "o = sum_i φ(x_i);  sum_i φ(x_i) / n;  max_i φ(x_i) for each coordinate",
+         .code =
+             "auto sum  = fovea::attend(blank, x, x,\n"
+             "                          {.score = fovea::Constant{},\n"
+             "                           .normaliser = fovea::Unnormalised{}, .structure = bag});\n"
+             "auto mean = fovea::attend(blank, x, x,\n"
+             "                          {.score = fovea::Constant{},\n"
+             "                           .normaliser = fovea::Uniform{}, .structure = bag});\n"
+             "auto max  = fovea::attend(one, x_c, x_c,\n"
+             "                          {.score = fovea::Dot{1.0},\n"
+             "                           .normaliser = fovea::Hard{}, .structure = bag});",
+         .triple = {.query = "none",
+                    .key = "none",
+                    .value = "φ(x)",
+                    .score = "constant",
+                    .normaliser = "none, uniform or argmax",
+                    .structure = "all"},
+         .formats = {"generated: bags of points and a question (question=many, right or far)",
+                     "CSV bag,label,f0,f1,… with labels 0 and 1"},
+         .expect = "the pooling that fits the question ≥ 99 %: sum for many, mean for right, "
+                   "max for far"},
     .options =
         {Option("pool", "sum", "how a bag becomes one vector")
              .among({"sum", "mean", "max", "attention"}),

@@ -130,6 +130,30 @@ TEST_F(Files, BagsMayBeInterleaved) {
   EXPECT_EQ(bags.features[0], (std::vector<float>{-1, -1, 1, 1}));
 }
 
+TEST_F(Files, BagsAreArrangedByTheNamesOfTheirColumns) {
+  const Features learnt{.width = 2, .names = {"f0", "f1"}};
+  Bags swapped = parse_unlabelled_bags("bag,f1,label,f0\nm,2,7,1\nm,6,7,5\n", "in");
+  arrange(swapped, learnt, "in");
+  EXPECT_EQ(swapped.features[0], (std::vector<float>{1, 2, 5, 6}));
+  const auto refusal = [&](const std::string& text) -> std::string {
+    Bags bags = parse_unlabelled_bags(text, "in");
+    try {
+      arrange(bags, learnt, "in");
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("bag,a,f1\nm,1,2\n"), "in:1: no column 'f0', a feature in training");
+  EXPECT_EQ(refusal("bag,f0\nm,1\n"), "in:1: no column 'f1', a feature in training");
+  EXPECT_EQ(refusal("bag,f0,f1,a\nm,1,2,3\n"), "in:1: column 'a' was not a feature in training");
+  // A run that does not know its names: by position, and only the number of features counts.
+  Bags any = parse_unlabelled_bags("bag,b,a\nm,1,2\n", "in");
+  arrange(any, {.width = 2}, "in");
+  EXPECT_EQ(any.features[0], (std::vector<float>{1, 2}));
+  EXPECT_THROW(arrange(any, {.width = 3}, "in"), FileError);
+}
+
 TEST(Graphs, LoopsAndDuplicatesCountOnce) {
   const Csr csr = symmetric_with_loops(4, {{0, 1}, {1, 0}, {2, 2}});
   EXPECT_EQ(csr.row_offsets, (std::vector<int32_t>{0, 2, 4, 5, 6}));

@@ -8,6 +8,7 @@
 #include <jpeglib.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "data/digits.h"
@@ -185,6 +186,40 @@ TEST_F(Bags, TablesAreStandardisedAndPredicted) {
   std::ostringstream answers;
   systems::predict(run, {lines, "input"}, answers);
   EXPECT_NE(answers.str().find("instance 4322 of 10000"), std::string::npos) << answers.str();
+
+  // Columns go by name, and an empty bag has as many fields as another.
+  const auto predicted = [&](const std::string& table) {
+    std::istringstream rows(table);
+    std::ostringstream out;
+    systems::predict(run, {rows, "input"}, out);
+    return out.str();
+  };
+  EXPECT_EQ(predicted("bag,x,y\na,1050,0.5\na,1000,0.25\n"),
+            predicted("bag,y,x\na,0.5,1050\na,0.25,1000\n"));
+  expect_error("input:1: no column 'x'", [&] { predicted("bag,u,v\na,1,2\n"); });
+  const std::string empty = predicted("bag,x,y\nnone,,\n");
+  EXPECT_EQ(std::count(empty.begin(), empty.end(), '\t'), 3) << empty;
+
+  // Of a large bag the heaviest instances are drawn, wherever they lie.
+  std::istringstream again(large);
+  Input input{again, "input"};
+  const auto pictures = systems::explain(run, &input);
+  ASSERT_EQ(pictures.at(0).keys.size(), 200u);
+  EXPECT_NE(pictures[0].queries.at(0).text.find("200 of 10000 instances"), std::string::npos);
+  EXPECT_TRUE(std::any_of(pictures[0].keys.begin(), pictures[0].keys.end(),
+                          [](const explain::Item& item) { return item.text == "4322"; }));
+}
+
+// Only a folder with nothing in it is a bag of nothing.
+TEST_F(Bags, RefusesAFolderOfOtherThings) {
+  std::filesystem::create_directories(base_ / "nothing");
+  std::filesystem::create_directories(base_ / "others" / "inner");
+  EXPECT_TRUE(data::read_image_bag((base_ / "nothing").string(), kSide).empty());
+  expect_error("others: no PNG or JPEG in it",
+               [&] { data::read_image_bag((base_ / "others").string(), kSide); });
+  std::filesystem::create_directories(base_ / "labels" / "cat" / "bag0");
+  expect_error("labels/cat: expected 0 or 1, a label",
+               [&] { data::read_image_bags((base_ / "labels").string(), kSide); });
 }
 
 TEST_F(Bags, PicturesOfTheUsersOwn) {
@@ -195,6 +230,7 @@ TEST_F(Bags, PicturesOfTheUsersOwn) {
                                     .threads = 1});
   EXPECT_GE(report.at("metrics").at("auc").get<double>(), 0.7);
   check_every_verb("run", folder + "/1/bag1\n");
+  check_blank_line("run", folder + "/1/bag1\n");
 }
 
 TEST_F(Bags, PngAndJpegShowTheSamePicture) {

@@ -50,6 +50,19 @@ class Runs : public testing::Test {
     }
   }
 
+  // Answers line up with the input: where a blank line has no answer, it is named.
+  void check_blank_line(const std::string& name, const std::string& good) const {
+    systems::Run run = systems::open(base_ / name);
+    std::istringstream lines(good + "\n");
+    std::ostringstream answers;
+    try {
+      systems::predict(run, {lines, "input"}, answers);
+      ADD_FAILURE() << "a blank line was passed over: " << answers.str();
+    } catch (const InvalidArgument& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with("input:2: a blank line")) << error.what();
+    }
+  }
+
   // A folder of the shared data, or "" where it is absent.
   static std::string data_folder(const std::string& name) {
     const char* given = std::getenv("FOVEA_DATA");
