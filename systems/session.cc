@@ -154,6 +154,31 @@ Assets read_assets(const RunFolder& folder, const Json& config) {
   return assets;
 }
 
+// "exact_15" before "exact_100": runs of digits count as numbers.
+struct ByNumber {
+  bool operator()(const std::string& a, const std::string& b) const {
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+      if (digit(a[i]) && digit(b[j])) {
+        uint64_t first = 0, second = 0;
+        while (i < a.size() && digit(a[i]))
+          first = 10 * first + static_cast<uint64_t>(a[i++] - '0');
+        while (j < b.size() && digit(b[j]))
+          second = 10 * second + static_cast<uint64_t>(b[j++] - '0');
+        if (first != second) return first < second;
+      } else if (a[i] != b[j]) {
+        return a[i] < b[j];
+      } else {
+        ++i, ++j;
+      }
+    }
+    return a.size() - i != b.size() - j ? a.size() - i < b.size() - j : a < b;
+  }
+};
+template <class Value>
+using Figures = std::map<std::string, Value, ByNumber>;
+
 Json report(const Json& config, const std::string& data, const std::string& split,
             const Evaluation& evaluation, double seconds) {
   Json out = {{"system", config.at("system")},
@@ -163,7 +188,7 @@ Json report(const Json& config, const std::string& data, const std::string& spli
               {"split", evaluation.of ? data::name_of(*evaluation.of) : split},
               {"items", evaluation.items},
               {"seed", config.at("seed")},
-              {"metrics", evaluation.metrics},
+              {"metrics", Figures<double>(evaluation.metrics.begin(), evaluation.metrics.end())},
               {"attention", evaluation.attention},
               {"seconds", seconds}};
   if (!evaluation.notes.empty()) out["notes"] = evaluation.notes;
@@ -171,9 +196,8 @@ Json report(const Json& config, const std::string& data, const std::string& spli
 }
 
 // Each figure of the members in which it is defined.
-std::map<std::string, std::vector<double>> gathered(const std::vector<Json>& reports,
-                                                    const char* part) {
-  std::map<std::string, std::vector<double>> out;
+Figures<std::vector<double>> gathered(const std::vector<Json>& reports, const char* part) {
+  Figures<std::vector<double>> out;
   for (const Json& one : reports)
     for (const auto& [name, value] : one.at(part).items()) out[name].push_back(value.get<double>());
   return out;

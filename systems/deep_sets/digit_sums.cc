@@ -139,8 +139,9 @@ class DigitSums : public GradientTask {
 
   // A line is a folder of pictures; the answer is their sum and what each adds.
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t, std::string_view line) {
-      if (line.empty()) return;
+    data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
+      if (line.empty())
+        throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
       const std::vector<data::GreyImage> images = data::read_image_bag(std::string(line), side_);
       data::Digits digits{static_cast<int64_t>(images.size()), side_, side_, {}, {}};
       for (const auto& image : images)
@@ -240,6 +241,7 @@ class DigitSums : public GradientTask {
     out.title = "What each element adds";
     out.view = explain::View::kBag;
     label(out);
+    out.normaliser = "none: what each adds to the answer";
     out.query_label = "set";
     out.key_label = "digit";
     const auto [own, gru, truth] = answers(phi, drawn);

@@ -167,7 +167,10 @@ class GraphAttention : public ClassificationTask {
     ensure_graph();
     const torch::Tensor p = model_->forward(input_).softmax(1).cpu();
     data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
-      for (const std::string& word : data::words(text)) {
+      const std::vector<std::string> named = data::words(text);
+      if (named.empty())
+        throw data::FileError(input.name, line, "a blank line, expected the name of a node");
+      for (const std::string& word : named) {
         const int64_t node = node_named(word, input.name, line);
         const torch::Tensor row = p[node];
         out << fmt::format("{}\t{}\t{:.4f}\n", word,
@@ -311,7 +314,8 @@ const Registration registered{{
                  "itself; what it hears becomes its new features. "
                  "The structure is the graph: a query sees the keys at the other ends of its edges "
                  "and no others, so a graph of a million edges costs a "
-                 "million scores, never nodes × nodes.\n\nThe made-up graph here has papers, which "
+                 "million scores, never nodes × nodes.\n\nWithout a graph of yours, one is made "
+                 "up: papers, which "
                  "cite their own field, and surveys, which everyone cites "
                  "and which tell nothing. A paper's own words are few: it must listen to its "
                  "neighbours, and learn to look past the surveys.",
@@ -333,8 +337,8 @@ const Registration registered{{
                           "ELU(sum_j softmax_j(e_ij) W h_j)",
          .code = "auto mixed = fovea::attend(query, key, value,  // [nodes, heads, 1 | 1 | width]\n"
                  "                           {.score = fovea::RankOne{0.2},\n"
-                 "                            .structure = fovea::Graph{row_offsets, columns}}, "
-                 "{.dropout_p = 0.6});",
+                 "                            .structure = fovea::Graph{row_offsets, columns}},\n"
+                 "                           {.dropout_p = 0.6});",
          .triple = {.query = "a1·W h_i",
                     .key = "a2·W h_j",
                     .value = "W h_j",

@@ -156,7 +156,8 @@ class Expansion : public GradientTask {
   // A line is a set, things between '|': the ten best candidates that are not in it.
   void predict(Input input, std::ostream& out) override {
     data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
-      if (text.empty()) return;
+      if (text.empty())
+        throw data::FileError(input.name, line, "a blank line, expected a set, things between '|'");
       for (const auto& [name, gain] : ranked(text, input.name, line))
         out << fmt::format("{}\t{:.3f}\n", name, gain);
       out << "\n" << std::flush;
@@ -256,7 +257,7 @@ class Expansion : public GradientTask {
     out.title = "What would fit this set";
     out.view = explain::View::kBag;
     out.score = "s(x|X) = f({x} ∪ X)";
-    out.normaliser = "none: margins to the best candidate left out";
+    out.normaliser = "none: margins over the tenth candidate";
     out.structure = "set";
     out.scale = "1";
     out.query_label = "set";

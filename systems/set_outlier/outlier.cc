@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "data/digits.h"
@@ -75,11 +76,12 @@ class Outlier : public ClassificationTask {
 
   // A line is a folder of pictures, of any number: the file that does not belong, and its share.
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t, std::string_view line) {
-      if (line.empty()) return;
+    data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
+      if (line.empty())
+        throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
       const std::vector<std::string> files = data::image_files(std::string(line));
       if (files.empty()) {
-        out << fmt::format("{}\t-\n", line);
+        out << fmt::format("{}\t-\t-\n", line);
         return;
       }
       data::Digits digits{static_cast<int64_t>(files.size()), side_, side_, {}, {}};
@@ -126,7 +128,11 @@ class Outlier : public ClassificationTask {
       const auto group = static_cast<int>(i);
       out.groups.push_back({.name = fmt::format("set {}", i + 1)});
       explain::Item& query = out.queries.emplace_back();
-      query.text = fmt::format("set {}", i + 1);
+      const auto odd = static_cast<size_t>(labels_[static_cast<size_t>(item)]);
+      const bool found = std::max_element(share.begin(), share.end()) - share.begin() ==
+                         static_cast<std::ptrdiff_t>(odd);
+      query.text = fmt::format("set {}: {}, the odd one has a share of {:.2f}", i + 1,
+                               found ? "found" : "missed", share[odd]);
       query.group = group;
       for (int64_t m = 0; m < members_; ++m) {
         const size_t key = out.keys.size();

@@ -240,6 +240,7 @@ TEST_F(Gat, ReadsAGraphOfTheUsersOwn) {
   std::ostringstream answers;
   predict(run, {lines, "input"}, answers);
   EXPECT_TRUE(answers.str().starts_with("n39\todd\t")) << answers.str();
+  check_blank_line("run", "n39\n");
 }
 
 TEST_F(Gat, RefusesWhatItCannotRead) {

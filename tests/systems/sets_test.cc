@@ -3,6 +3,7 @@
 #include <png.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 
@@ -193,6 +194,13 @@ TEST_F(Sets, DigitSumsGoOnWhereAGruStops) {
   EXPECT_GE(metrics.at("exact_1").get<double>(), 0.4);
   EXPECT_GT(metrics.at("exact_50").get<double>(), metrics.at("gru_exact_50").get<double>());
   check_every_verb("run", pictures({1, 2, 3}) + "\n");
+  check_blank_line("run", pictures({1, 2, 3}) + "\n");
+  std::vector<std::string> names;
+  for (const auto& [name, value] : metrics.items())
+    if (name.starts_with("exact_")) names.push_back(name.substr(6));
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end(), [](const auto& a, const auto& b) {
+    return std::stoi(a) < std::stoi(b);
+  })) << metrics.dump();
 }
 
 TEST_F(Sets, SolidsAreToldApart) {
@@ -212,6 +220,17 @@ TEST_F(Sets, TheOddDigitIsFound) {
                                     .threads = 1});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.5);  // chance: one in eight
   check_every_verb("run", pictures({4, 4, 4, 7, 4}) + "\n");
+  check_blank_line("run", pictures({4, 4, 4, 7, 4}) + "\n");
+  systems::Run run = systems::open(base_ / "run");
+  const explain::Explanation picture = systems::explain(run, nullptr).at(0);
+  for (size_t set = 0; set < picture.queries.size(); ++set) {
+    const auto row =
+        picture.maps[0].dense.begin() + static_cast<std::ptrdiff_t>(set * picture.keys.size());
+    const auto best =
+        std::max_element(row, row + static_cast<std::ptrdiff_t>(picture.keys.size())) - row;
+    const bool found = best == picture.truth->sure.at(set).key;
+    EXPECT_NE(picture.queries[set].text.find(found ? ": found" : ": missed"), std::string::npos);
+  }
 }
 
 TEST_F(Sets, MissingThingsAreRanked) {
@@ -227,6 +246,7 @@ TEST_F(Sets, MissingThingsAreRanked) {
     EXPECT_GE(metrics.at("recall_10").get<double>(), 0.6) << loss;
   }
   check_every_verb("margin", "t1w0|t1w3|t1w5\n");
+  check_blank_line("margin", "t1w0|t1w3|t1w5\n");
   systems::Run run = systems::open(base_ / "margin");
   std::istringstream lines("t1w0|t1w3|t1w5\n");
   std::ostringstream answers;
