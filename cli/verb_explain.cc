@@ -27,7 +27,9 @@ std::string json_text(const std::vector<explain::Explanation>& explanations) {
   return text + "\n]\n";
 }
 
+// The pictures first, how the run learned last.
 std::string html_text(const systems::Run& run, std::vector<explain::Explanation> explanations) {
+  if (auto learning = systems::learning(run)) explanations.push_back(std::move(*learning));
   const systems::Info& info = run.system->info;
   explain::Section section;
   section.title = info.title;

@@ -1,6 +1,4 @@
 // What there is to tell about a system or a run without computing anything.
-#include <fmt/format.h>
-
 #include <map>
 
 #include "systems/session.h"
@@ -10,52 +8,63 @@
 namespace fovea::systems {
 namespace {
 
-// The numbers of metrics.jsonl against the epoch, one plot for the loss and one for the validation
-// metrics.
-std::vector<explain::Plot> learning_curves(const std::string& lines) {
-  explain::Curve loss{.label = "training loss", .x = {}, .y = {}, .upper = {}, .names = {}};
-  std::map<std::string, explain::Curve> validation;
+struct History {
+  explain::Curve loss{.label = "training loss"};
+  std::map<std::string, explain::Curve> validation;  // by metric
+};
+
+// The numbers of metrics.jsonl against the epoch.
+History history(const std::string& lines) {
+  History out;
   for (size_t at = 0; at < lines.size();) {
     const size_t end = lines.find('\n', at);
     const Json line = Json::parse(lines.substr(at, end - at));
     at = end == std::string::npos ? lines.size() : end + 1;
     if (!line.contains("epoch") || !line.contains("loss")) continue;
     const double epoch = line.at("epoch");
-    loss.x.push_back(epoch);
-    loss.y.push_back(line.at("loss"));
+    out.loss.x.push_back(epoch);
+    out.loss.y.push_back(line.at("loss"));
     if (!line.contains("validation")) continue;
     for (const auto& [name, value] : line.at("validation").items()) {
-      explain::Curve& curve = validation[name];
-      curve.label = name;
+      explain::Curve& curve = out.validation[name];
+      curve.label = "validation " + name;
       curve.x.push_back(epoch);
       curve.y.push_back(value);
     }
   }
-  std::vector<explain::Plot> plots;
-  if (loss.x.empty()) return plots;
-  explain::Plot losses;
-  losses.title = "Learning";
-  losses.x_label = "epoch";
-  losses.y_label = "loss";
-  losses.curves.push_back(loss);
-  for (const auto& [name, curve] : validation) {
-    if (name == "loss") {
-      losses.curves.push_back(curve);
-      losses.curves.back().label = "validation loss";
-      continue;
-    }
-    explain::Plot plot;
-    plot.title = "Validation " + name;
-    plot.x_label = "epoch";
-    plot.y_label = name;
-    plot.curves.push_back(curve);
-    plots.push_back(plot);
-  }
-  plots.insert(plots.begin(), losses);
-  return plots;
+  return out;
 }
 
 }  // namespace
+
+std::optional<explain::Explanation> learning(const Run& run) {
+  const train::RunFolder folder(run.folder);
+  if (!folder.has("metrics.jsonl")) return std::nullopt;
+  History found = history(folder.read("metrics.jsonl"));
+  if (found.loss.x.size() < 2) return std::nullopt;  // one epoch is a point, not a curve
+  explain::Explanation out;
+  out.system = run.system->info.name;
+  out.title = "How it learned";
+  out.view = explain::View::kCurve;
+  explain::Plot& losses = out.plots.emplace_back();
+  losses.title = "Loss";
+  losses.x_label = "epoch";
+  losses.y_label = "loss";
+  losses.curves.push_back(found.loss);
+  const auto loss = found.validation.find("loss");
+  if (loss != found.validation.end()) losses.curves.push_back(loss->second);
+  const auto monitored = run.system->recipe
+                             ? found.validation.find(run.setting->options.text("monitor"))
+                             : found.validation.end();
+  if (monitored != loss && monitored != found.validation.end()) {
+    explain::Plot& plot = out.plots.emplace_back();
+    plot.title = "Validation " + monitored->first;
+    plot.x_label = "epoch";
+    plot.y_label = monitored->first;
+    plot.curves.push_back(monitored->second);
+  }
+  return out;
+}
 
 std::vector<explain::Explanation> explain(Run& run, Input* input) {
   const torch::NoGradGuard guard;
@@ -68,11 +77,6 @@ std::vector<explain::Explanation> explain(Run& run, Input* input) {
                     .folds = config.at("folds")});
   }
   std::vector<explain::Explanation> out = run.task->explain(input);
-  const train::RunFolder folder(run.folder);
-  if (!out.empty() && folder.has("metrics.jsonl")) {
-    const auto curves = learning_curves(folder.read("metrics.jsonl"));
-    out.front().plots.insert(out.front().plots.end(), curves.begin(), curves.end());
-  }
   for (explain::Explanation& one : out) one.system = run.system->info.name;
   return out;
 }

@@ -71,8 +71,10 @@ Json evaluate(const std::filesystem::path& folder, const std::string& data,
 // One answer for each item of the input.
 void predict(Run&, Input input, std::ostream& out);
 
-// The task's pictures, the first with the curves of its training.
+// The task's pictures.
 std::vector<explain::Explanation> explain(Run&, Input* input);
+// The loss and the metric that chose the weights, by epoch; none of a run without two epochs.
+std::optional<explain::Explanation> learning(const Run&);
 
 // What `fovea list --json` prints of a system.
 Json describe(const System&);

@@ -95,7 +95,9 @@ Visit visit(const System& system, const TourRequest& request, train::Progress& p
   training.out = draft.path();
   const Json report = train(training, progress);
   Run run = open(draft.path(), "cpu", request.threads);
-  Visit result{lecture(system, explain(run, nullptr), report, command_of(system)), std::nullopt};
+  std::vector<explain::Explanation> pictures = explain(run, nullptr);
+  if (auto learned = learning(run)) pictures.push_back(std::move(*learned));
+  Visit result{lecture(system, std::move(pictures), report, command_of(system)), std::nullopt};
   if (report.at("attention").contains("hit_rate"))
     result.hit_rate = report.at("attention").at("hit_rate").get<double>();
   draft.keep_as(request.out / system.info.name);

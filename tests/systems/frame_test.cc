@@ -84,7 +84,27 @@ TEST_F(Frame, LearnsAndEveryVerbWorks) {
   EXPECT_NO_THROW(explain::check(pictures[0]));
   EXPECT_EQ(pictures[0].system, "marked-item");
   EXPECT_GT(pictures[0].maps[0].dense[1], 0.9);
-  EXPECT_EQ(pictures[0].plots.front().title, "Learning");
+  EXPECT_TRUE(pictures[0].plots.empty());
+  const auto learned = systems::learning(opened);
+  ASSERT_TRUE(learned);
+  EXPECT_NO_THROW(explain::check(*learned));
+  ASSERT_EQ(learned->plots.size(), 1u + (opened.setting->options.text("monitor") != "loss"));
+  EXPECT_EQ(learned->plots[0].curves.front().label, "training loss");
+  EXPECT_EQ(learned->plots[0].curves.back().label, "validation loss");
+}
+
+TEST_F(Frame, OneEpochIsNoLearningCurve) {
+  auto once = request("once"), twice = request("twice");
+  once.set = {"epochs=1"};
+  twice.set = {"epochs=2", "monitor=accuracy"};
+  run(once);
+  run(twice);
+  EXPECT_FALSE(systems::learning(systems::open(base_ / "once")));
+  const auto learned = systems::learning(systems::open(base_ / "twice"));
+  ASSERT_TRUE(learned);
+  ASSERT_EQ(learned->plots.size(), 2u);
+  EXPECT_EQ(learned->plots[1].y_label, "accuracy");
+  EXPECT_EQ(learned->plots[1].curves[0].x.size(), 2u);
 }
 
 TEST_F(Frame, SameSeedSameWeightsOtherSeedOthers) {
