@@ -115,8 +115,9 @@ const Registration registered{System{
              "msub><msub><mi>h</mi><mi>n</mi></msub><mo>)</mo></math>",
          .equation_text =
              "r = sum_i softmax_i(w' tanh([W_h h_i; W_v v])) h_i;  h* = tanh(W_p r + W_x h_n)",
-         .code = "auto r = fovea::attend(W_v(v), W_h(h), h, {.score = fovea::Additive{w}, "
-                 ".structure = fovea::Ragged{one_each, offsets}});",
+         .code = "auto r = fovea::attend(W_v(v), W_h(h), h,\n"
+                 "                       {.score = fovea::Additive{w},\n"
+                 "                        .structure = fovea::Ragged{one_each, offsets}});",
          .triple = {"aspect v", "LSTM state h_i", "h_i", "additive", "softmax", "sentence"},
          .formats = {"generated: two aspects, asked about one",
                      "label<TAB>aspect<TAB>text (columns=label,aspect,text)",

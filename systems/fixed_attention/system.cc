@@ -123,10 +123,10 @@ const Registration registered{System{
              "width=\"1em\"/><mi>o</mi><mo>=</mo><mo>[</mo><msub><mi>v</mi><mn>1</mn></msub><mo>;</"
              "mo><mo>…</mo><mo>;</mo><msub><mi>v</mi><mi>R</mi></msub><mo>]</mo></math>",
          .equation_text = "v_r = sum_i softmax_i(θ_r' x_i) x_i;  o = [v_1; …; v_R]",
-         .code = "auto v = fovea::attend(theta, x, x, {.score = fovea::Dot{1.0}, .normaliser = "
-                 "fovea::Softmax{},\n"
-                 "                                     .structure = fovea::Ragged{one_each, "
-                 "offsets}});  // a head for each θ",
+         .code =
+             "auto v = fovea::attend(theta, x, x,  // a head for each θ\n"
+             "                       {.score = fovea::Dot{1.0}, .normaliser = fovea::Softmax{},\n"
+             "                        .structure = fovea::Ragged{one_each, offsets}});",
          .triple = {"learned θ_r", "x_i", "x_i", "dot or MLP",
                     "softmax per θ (none, sparsemax, entmax)", "set"},
          .formats = {"generated negation", "label<TAB>text, `label text`, JSON Lines",

@@ -66,10 +66,12 @@ const Registration registered{System{
              "width=\"0.2em\"/><msub><mi>h</mi><mi>i</mi></msub></math>",
          .equation_text = "s_i = sum_t softmax_t(u_w' tanh(W h_it + b)) h_it;  v = sum_i "
                           "softmax_i(u_s' tanh(W' h_i + b')) h_i",
-         .code = "auto s = fovea::attend(u_w, tanh(W(h)), h, {.score = fovea::Dot{1.0}, .structure "
-                 "= fovea::Ragged{one_each, sentences}});\n"
-                 "auto v = fovea::attend(u_s, tanh(V(g)), g, {.score = fovea::Dot{1.0}, .structure "
-                 "= fovea::Ragged{one_each, documents}});",
+         .code = "auto s = fovea::attend(u_w, tanh(W(h)), h,\n"
+                 "                       {.score = fovea::Dot{1.0},\n"
+                 "                        .structure = fovea::Ragged{one_each, sentences}});\n"
+                 "auto v = fovea::attend(u_s, tanh(V(g)), g,\n"
+                 "                       {.score = fovea::Dot{1.0},\n"
+                 "                        .structure = fovea::Ragged{one_each, documents}});",
          .triple = {"learned u_w, u_s", "tanh(W h)", "h", "dot", "softmax, twice",
                     "words in a sentence, sentences in a document"},
          .formats = {"generated: polar sentences hidden among facts",

@@ -347,9 +347,8 @@ const Registration registered{{
          .code =
              "auto f = fovea::attend(x_query, x, y,\n"
              "                       {.score = fovea::Kernel{fovea::KernelName::kGaussian, h},\n"
-             "                        .normaliser = fovea::Softmax{},            // over log K: "
-             "the ratio, in log space\n"
-             "                        .structure = fovea::Keep{not_itself}});   // leave one out",
+             "                        .normaliser = fovea::Softmax{},           // over log K\n"
+             "                        .structure = fovea::Keep{not_itself}});  // leave one out",
          .triple = {.query = "test point x",
                     .key = "x_i",
                     .value = "y_i",

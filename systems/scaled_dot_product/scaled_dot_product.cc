@@ -349,8 +349,8 @@ const Registration registered{{
                  "mi><msup><mi>K</mi><mi>⊤</mi></msup></mrow><msqrt><msub><mi>d</mi><mi>k</mi></"
                  "msub></msqrt></mfrac><mo>)</mo></mrow><mi>V</mi></math>",
              .equation_text = "softmax(Q Kᵀ / √d_k) V",
-             .code = "auto o = fovea::attend(x.matmul(w_q), x.matmul(w_k), x.matmul(w_v));  // "
-                     "scaled dot and softmax are the defaults",
+             .code = "// Scaled dot and softmax are the defaults.\n"
+                     "auto o = fovea::attend(x.matmul(w_q), x.matmul(w_k), x.matmul(w_v));",
              .triple = {.query = "x_i W^Q",
                         .key = "x_j W^K",
                         .value = "x_j W^V",

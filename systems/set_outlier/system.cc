@@ -32,10 +32,10 @@ const Registration registered{{
          .equation_text = "ℓ(x, x'|X) = max(0, s(x'|X) − s(x|X) + Δ), s(x|X) = f({x} ∪ X); "
                           "outlier: softmax over the members of an equivariant score",
          .code = "auto whole = fovea::attend(blank, x, x,  // pool(X) of an equivariant layer\n"
-                 "                           {.score = fovea::Constant{}, .normaliser = "
-                 "fovea::Uniform{}, .structure = set});\n"
-                 "auto share = fovea::weights(one, score, {.score = fovea::Dot{1.0}, .structure = "
-                 "set});  // softmax over members",
+                 "                           {.score = fovea::Constant{},\n"
+                 "                            .normaliser = fovea::Uniform{}, .structure = set});\n"
+                 "auto share = fovea::weights(one, score,  // softmax over members\n"
+                 "                            {.score = fovea::Dot{1.0}, .structure = set});",
          .triple = {.query = "set summary",
                     .key = "candidate x",
                     .value = "—",

@@ -73,10 +73,10 @@ const Registration registered{System{
                          "mo><mo>−</mo><msub><mi>u</mi><mi>k</mi></msub>"
                          "<mo>·</mo><msub><mi>v</mi><mi>c</mi></msub><mo>)</mo></math>",
              .equation_text = "maximise log σ(u_o·v_c) + sum_k log σ(-u_k·v_c), k ~ count^0.75",
-             .code = "auto bag = fovea::attend(blank, none, phi, {.score = fovea::Constant{}, "
-                     ".normaliser = fovea::Unnormalised{},\n"
-                     "                                            .structure = "
-                     "fovea::Ragged{one_each, offsets}});",
+             .code = "auto bag = fovea::attend(blank, none, phi,\n"
+                     "                         {.score = fovea::Constant{},\n"
+                     "                          .normaliser = fovea::Unnormalised{},\n"
+                     "                          .structure = fovea::Ragged{one_each, offsets}});",
              .triple = {"none", "none", "x_w", "constant", "none", "window or sentence"},
              .formats =
                  {"generated sentences of slots",

@@ -100,10 +100,10 @@ const Registration registered{System{
                          "mi><mo>⊤</mo></msup><munder><mo>∑</mo><mi>i</mi></munder>"
                          "<msub><mi>x</mi><mi>i</mi></msub><mo>+</mo><mi>b</mi><mo>)</mo></math>",
              .equation_text = "p = σ(w' sum_i x_i + b)",
-             .code = "auto sum = fovea::attend(blank, x, x, {.score = fovea::Constant{}, "
-                     ".normaliser = fovea::Unnormalised{},\n"
-                     "                                        .structure = fovea::Ragged{one_each, "
-                     "offsets}});",
+             .code = "auto sum = fovea::attend(blank, x, x,\n"
+                     "                         {.score = fovea::Constant{},\n"
+                     "                          .normaliser = fovea::Unnormalised{},\n"
+                     "                          .structure = fovea::Ragged{one_each, offsets}});",
              .triple = {"none", "none", "x_w", "constant", "none", "sentence"},
              .formats = {"generated reviews, one in ten negated",
                          "label<TAB>text, `label text`, JSON Lines",
