@@ -128,6 +128,30 @@ class EveryView(Page):
         self.assertEqual(bars, ["0.040", "0.050", "0.710", "0.060", "0.140"])
         self.assertEqual(self.figure("hierarchical", "f.querySelectorAll('.sentence.truth-sure').length"), 2)
 
+    def test_names_of_points_do_not_lie_on_each_other(self):
+        plot = "f.querySelector('.plot')"
+        names = self.figure("word-sum", f"[...{plot}.querySelectorAll('.point-name')].map((n) => n.textContent)")
+        self.assertIn("great", names)
+        self.assertNotIn("stirring", names)
+        titles = self.figure("word-sum", f"[...{plot}.querySelectorAll('circle title')].map((n) => n.textContent)")
+        self.assertTrue(any(t.startswith("stirring: ") for t in titles), titles)
+        overlaps = self.figure("word-sum", f"""(() => {{ const b = [...{plot}.querySelectorAll('.point-name')].map((n) => n.getBoundingClientRect());
+            return b.filter((p, i) => b.some((q, j) => j < i && p.left < q.right && q.left < p.right && p.top + 2 < q.bottom && q.top + 2 < p.bottom)).length; }})()""")
+        self.assertEqual(overlaps, 0)
+
+    def test_one_epoch_is_a_dot_over_a_whole_number(self):
+        plot = "[...f.querySelectorAll('.plot')].pop()"
+        self.assertEqual(self.figure("word-sum", f"{plot}.querySelectorAll('circle.dot').length"), 1)
+        ticks = self.figure("word-sum", f"[...{plot}.querySelectorAll('.tick[text-anchor=middle]')].map((t) => t.textContent)")
+        self.assertEqual(ticks, ["1"])
+
+    def test_numbers_that_are_no_weights_are_not_called_so(self):
+        self.assertIn("the number: margins over the least", self.figure("set-outlier", "f.querySelector('.stage .legend').textContent"))
+        self.assertIn("the number: the weight itself", self.figure("mil", "f.querySelector('.stage .legend').textContent"))
+
+    def test_no_stage_scrolls_up_and_down(self):
+        self.assertEqual(self.run_js("[...document.querySelectorAll('.stage')].filter((s) => getComputedStyle(s).overflowY !== 'hidden').length"), 0)
+
     def test_the_slider_shows_another_bandwidth(self):
         path = "f.querySelector('.plot path.line').getAttribute('d')"
         figure = "figure[data-system=nadaraya-watson] .plot .slider"

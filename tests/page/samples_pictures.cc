@@ -148,7 +148,7 @@ Explanation bags() {
 Explanation members() {
   Explanation e = labelled("set-outlier", "The odd one out", View::kBag);
   e.score = "equivariant layers";
-  e.normaliser = "sparsemax";
+  e.normaliser = "none: margins over the least";
   e.query_label = "set";
   e.key_label = "member";
   e.queries = {{.text = "spring, summer, …"}};

@@ -204,11 +204,20 @@ Explanation polarity() {
     axis.y.push_back(++rank);
     axis.names.push_back(word);
   }
+  for (const char* crowded : {"superb", "stirring"}) {  // on "great", at the edge: no room for them
+    axis.x.push_back(1.74);
+    axis.y.push_back(5);
+    axis.names.push_back(crowded);
+  }
   e.plots = {Plot{.title = "Polarity axis",
                   .x_label = "polarity w·x",
                   .y_label = "rank",
                   .curves = {axis},
-                  .markers = {{"neutral", 0}}}};
+                  .markers = {{"neutral", 0}}},
+             Plot{.title = "One epoch",
+                  .x_label = "epoch",
+                  .y_label = "loss",
+                  .curves = {Curve{.label = "training loss", .x = {1}, .y = {0.4}}}}};
   e.notes = {"Each word's number is the same in every sentence: a sum cannot negate."};
   return e;
 }

@@ -14,10 +14,12 @@ function extent(values) {
   return low > high ? [0, 1] : [low, high];
 }
 
-function linear_ticks(low, high, wanted) {
+// Of whole numbers (an epoch, a count) nothing between two is marked.
+function linear_ticks(low, high, wanted, whole) {
   const rough = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((k) => k * power >= rough);
+  const round = power * [1, 2, 5, 10].find((k) => k * power >= rough);
+  const step = whole ? Math.max(1, round) : round;
   const ticks = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) ticks.push(i * step);
   return ticks;
@@ -44,10 +46,11 @@ function axis(values, log, from, to, wanted, pad) {
   const end = forward(high) + margin;
   if (!log && low >= 0 && start < 0) start = 0;
   const place = (v) => from + (forward(v) - start) / (end - start) * (to - from);
+  place.start = from;
   place.end = to;
   const invert = (p) => { const v = start + (p - from) / (to - from) * (end - start); return log ? Math.exp(v) : v; };
   const back = log ? Math.exp : (v) => v;
-  return { place, invert, ticks: log ? log_ticks(back(start), back(end)) : linear_ticks(start, end, wanted) };
+  return { place, invert, ticks: log ? log_ticks(back(start), back(end)) : linear_ticks(start, end, wanted, values.every(Number.isInteger)) };
 }
 
 function tick_text(value) {
@@ -127,6 +130,7 @@ export class PlotFigure {
       svg('text', { class: 'axis-label', x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle' }, plot.x_label),
       svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle' }, plot.y_label));
     const bar_labels = bars.map((c) => c.label || '');
+    this.named = [];  // where names of points lie already
     for (const curve of this.shown()) root.append(this.shape(curve, bar_step, bar_labels));
     const labels = [];  // a label that would lie on another goes one line further down
     for (const marker of plot.markers || []) {
@@ -165,7 +169,8 @@ export class PlotFigure {
     const points = curve.x.map((x, i) => [x, curve.y[i], i]).filter(([x, y]) => y !== null && (!this.plot.log_x || x > 0) && (!this.plot.log_y || y > 0));
     if (curve.kind === 'points') {
       return svg('g', { class: 'points' }, points.map(([x, y, i]) => [
-        svg('circle', { cx: X(x), cy: Y(y), r: points.length > 400 ? 1.6 : 3.2, fill: colour }),
+        svg('circle', { cx: X(x), cy: Y(y), r: points.length > 400 ? 1.6 : 3.2, fill: colour },
+          curve.names ? svg('title', {}, `${curve.names[i]}: ${number(x)}, ${number(y)}`) : null),
         curve.names ? this.point_name(X(x), Y(y), curve.names[i]) : null]));
     }
     if (curve.kind === 'bars') {
@@ -178,19 +183,30 @@ export class PlotFigure {
       const up = points.map(([x, , i]) => `${X(x)},${Y(curve.upper[i])}`), down = points.map(([x, y]) => `${X(x)},${Y(y)}`).reverse();
       return svg('path', { class: 'band', d: `M${[...up, ...down].join('L')}Z`, fill: colour });
     }
-    let path = '', pen = 'M';
+    const pieces = [[]];
     curve.x.forEach((x, i) => {
       const y = curve.y[i];
-      if (y === null || (this.plot.log_y && y <= 0) || (this.plot.log_x && x <= 0)) { pen = 'M'; return; }
-      path += `${pen}${X(x).toFixed(2)},${Y(y).toFixed(2)}`;
-      pen = 'L';
+      if (y === null || (this.plot.log_y && y <= 0) || (this.plot.log_x && x <= 0)) pieces.push([]);
+      else pieces.at(-1).push([X(x).toFixed(2), Y(y).toFixed(2)]);
     });
-    return svg('path', { class: 'line', d: path, stroke: colour });
+    const path = pieces.filter((piece) => piece.length > 1).map((piece) => `M${piece.join('L')}`).join('');
+    // A point without neighbours is no line: a dot, or it would not be seen.
+    const dots = pieces.filter((piece) => piece.length === 1).map(([[cx, cy]]) => svg('circle', { class: 'dot', cx, cy, r: 3.6, fill: colour }));
+    const line = svg('path', { class: 'line', d: path, stroke: colour });
+    return dots.length ? svg('g', {}, line, dots) : line;
   }
-  // To the right of its point, or to the left where the plot ends.
+  // To the right of its point, or to the left where the plot ends or another name is there; nowhere where both are
+  // taken. Names come most important first, and the title of a point says its name in any case.
   point_name(x, y, name) {
-    const end = x > this.x.place.end - 9 * name.length;
-    return svg('text', { class: 'point-name', x: x + (end ? -6 : 6), y: y + 4, 'text-anchor': end ? 'end' : 'start' }, name);
+    const wide = 10 + 6.8 * [...name].length;
+    const left = x > this.x.place.end - wide;
+    for (const end of left ? [true] : [false, true]) {
+      const box = { from: end ? x - wide : x + 2, to: end ? x - 2 : x + wide, y };
+      if (box.from < this.x.place.start || this.named.some((other) => Math.abs(other.y - y) < 13 && other.from < box.to && box.from < other.to)) continue;
+      this.named.push(box);
+      return svg('text', { class: 'point-name', x: x + (end ? -6 : 6), y: y + 4, 'text-anchor': end ? 'end' : 'start' }, name);
+    }
+    return null;
   }
   // The value of every curve shown nearest to x.
   look(x) {

@@ -13,6 +13,19 @@ function members(model, query) {
   return model.keys.map((_, key) => key).filter((key) => group < 0 || (model.keys[key].group ?? -1) === group);
 }
 
+// Of a large bag the heaviest and what the truth marks, in their order.
+function heaviest(model, query, entries) {
+  if (entries.length <= MOST_CARDS) return entries;
+  const kept = new Set([...entries].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, MOST_CARDS).map(([key]) => key));
+  return entries.filter(([key]) => kept.has(key) || model.wanted(query, key));
+}
+
+// Without a normaliser the numbers are no weights: the label says what they are, "none: margins over the tenth".
+function legend_words(model) {
+  const said = model.normaliser?.match(/^none: (.+)/)?.[1];
+  return `bar: relative to the largest in its ${model.query_label}; the number: ${said || 'the weight itself'}`;
+}
+
 function card(frame, query, key, weight, top) {
   const { model } = frame, item = model.keys[key], wanted = model.wanted(query, key);
   const words = frame.describe(query, key, weight);
@@ -32,13 +45,14 @@ export const bag_view = {
     model.queries.forEach((bag, query) => {
       const entries = members(model, query).map((key) => [key, map.at(query, key)]);
       const top = largest(entries.map(([, w]) => Math.abs(w))) || 1;
-      if (frame.state.sorted) entries.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-      const cards = entries.slice(0, MOST_CARDS).map(([key, weight]) => card(frame, query, key, weight, top));
+      const shown = heaviest(model, query, entries);
+      if (frame.state.sorted) shown.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+      const cards = shown.map(([key, weight]) => card(frame, query, key, weight, top));
       roving(cards);
       stage.append(el('section', { class: 'bag-strip' }, el('h5', {}, bag.text || `${model.query_label} ${query + 1}`),
-        el('ul', {}, cards), entries.length > MOST_CARDS ? el('p', { class: 'axis-note' }, `${MOST_CARDS} of ${entries.length} shown`) : ''));
+        el('ul', {}, cards), entries.length > shown.length ? el('p', { class: 'axis-note' }, `${shown.length} of ${entries.length} shown, the heaviest`) : ''));
     });
-    stage.append(el('div', { class: 'legend' }, el('span', {}, 'bar: weight relative to the largest in its bag; the number is the weight itself'),
+    stage.append(el('div', { class: 'legend' }, el('span', {}, legend_words(model)),
       ...(model.has_truth ? frame.truth_keys() : [])));
   },
 };
