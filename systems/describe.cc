@@ -53,9 +53,11 @@ std::optional<explain::Explanation> learning(const Run& run) {
   losses.curves.push_back(found.loss);
   const auto loss = found.validation.find("loss");
   if (loss != found.validation.end()) losses.curves.push_back(loss->second);
-  const auto monitored = run.system->recipe
-                             ? found.validation.find(run.setting->options.text("monitor"))
-                             : found.validation.end();
+  // Accuracy says more than what may have chosen the weights: a loss, a count of gat's.
+  const std::string metric = found.validation.contains("accuracy") ? "accuracy"
+                             : run.system->recipe ? run.setting->options.text("monitor")
+                                                  : "";
+  const auto monitored = found.validation.find(metric);
   if (monitored != loss && monitored != found.validation.end()) {
     explain::Plot& plot = out.plots.emplace_back();
     plot.title = "Validation " + monitored->first;

@@ -73,7 +73,8 @@ void predict(Run&, Input input, std::ostream& out);
 
 // The task's pictures.
 std::vector<explain::Explanation> explain(Run&, Input* input);
-// The loss and the metric that chose the weights, by epoch; none of a run without two epochs.
+// The loss and the accuracy, or else the metric that chose the weights, by epoch; none of a run
+// without two epochs.
 std::optional<explain::Explanation> learning(const Run&);
 
 // What `fovea list --json` prints of a system.

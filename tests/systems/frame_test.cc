@@ -88,7 +88,8 @@ TEST_F(Frame, LearnsAndEveryVerbWorks) {
   const auto learned = systems::learning(opened);
   ASSERT_TRUE(learned);
   EXPECT_NO_THROW(explain::check(*learned));
-  ASSERT_EQ(learned->plots.size(), 1u + (opened.setting->options.text("monitor") != "loss"));
+  ASSERT_EQ(learned->plots.size(), 2u);
+  EXPECT_EQ(learned->plots[1].y_label, "accuracy");
   EXPECT_EQ(learned->plots[0].curves.front().label, "training loss");
   EXPECT_EQ(learned->plots[0].curves.back().label, "validation loss");
 }
@@ -96,7 +97,7 @@ TEST_F(Frame, LearnsAndEveryVerbWorks) {
 TEST_F(Frame, OneEpochIsNoLearningCurve) {
   auto once = request("once"), twice = request("twice");
   once.set = {"epochs=1"};
-  twice.set = {"epochs=2", "monitor=accuracy"};
+  twice.set = {"epochs=2"};
   run(once);
   run(twice);
   EXPECT_FALSE(systems::learning(systems::open(base_ / "once")));

@@ -60,6 +60,11 @@ function tick_text(value) {
   return text.replace('-', '−').replace('e+', 'e');
 }
 
+// The size at which a label on an axis is no longer than the room it has.
+function fitting(label, room) {
+  return clamp(room / (0.53 * [...label].length), 8, 13);
+}
+
 const COLOURED_KINDS = ['line', 'points', 'band', 'bars'];
 
 export class PlotFigure {
@@ -127,7 +132,8 @@ export class PlotFigure {
         svg('text', { class: 'tick', x: left - 8, y: this.y.place(tick) + 4, 'text-anchor': 'end' }, tick_text(tick)));
     }
     root.append(
-      svg('text', { class: 'axis-label', x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle' }, plot.x_label),
+      svg('text', { class: 'axis-label', x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle',
+        style: { fontSize: `${fitting(plot.x_label, width - right - left + 2 * right)}px` } }, plot.x_label),
       svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle' }, plot.y_label));
     const bar_labels = bars.map((c) => c.label || '');
     this.named = [];  // where names of points lie already
@@ -168,10 +174,10 @@ export class PlotFigure {
     const X = this.x.place, Y = this.y.place;
     const points = curve.x.map((x, i) => [x, curve.y[i], i]).filter(([x, y]) => y !== null && (!this.plot.log_x || x > 0) && (!this.plot.log_y || y > 0));
     if (curve.kind === 'points') {
-      return svg('g', { class: 'points' }, points.map(([x, y, i]) => [
-        svg('circle', { cx: X(x), cy: Y(y), r: points.length > 400 ? 1.6 : 3.2, fill: colour },
-          curve.names ? svg('title', {}, `${curve.names[i]}: ${number(x)}, ${number(y)}`) : null),
-        curve.names ? this.point_name(X(x), Y(y), curve.names[i]) : null]));
+      return svg('g', { class: 'points' },
+        points.map(([x, y, i]) => svg('circle', { cx: X(x), cy: Y(y), r: points.length > 400 ? 1.6 : 3.2, fill: colour },
+          curve.names ? svg('title', {}, `${curve.names[i]}: ${number(x)}, ${number(y)}`) : null)),
+        curve.names ? points.map(([x, y, i]) => this.point_name(X(x), Y(y), curve.names[i])) : null);
     }
     if (curve.kind === 'bars') {
       const index = bar_labels.indexOf(curve.label || ''), n = bar_labels.length;
