@@ -91,18 +91,19 @@ double median(std::vector<double> values) {
 }
 
 // Parameters with gradients and two moments, the graph and its words, and a tensor for each step of
-// the equations: projection, the two halves of the score, mixture, its ELU, the same with some
-// dropped; the last layer has the logits in place of these two.
+// the equations: projection, the two halves of the score, the weights of the edges, mixture, its
+// ELU, the same with some dropped; the last layer has the logits in place of these two.
 double bytes_needed(const GraphInput& input, const Shape& shape, int64_t parameters) {
   const double hidden = static_cast<double>(shape.heads * shape.width),
                out = static_cast<double>(shape.output_heads * shape.classes);
   const double a_node = 4 * hidden + 2.0 * static_cast<double>(shape.heads) + 2 * out +
                         2.0 * static_cast<double>(shape.output_heads) +
                         static_cast<double>(shape.classes);
-  const double graph = static_cast<double>(input.sees.columns.numel() +
-                                           input.words.columns.numel() + 2 * input.nodes);
+  const double edges = static_cast<double>(input.sees.columns.numel());
+  const double an_edge = 1 + static_cast<double>(shape.heads + shape.output_heads);
+  const double words = static_cast<double>(input.words.columns.numel() + 2 * input.nodes);
   return 4.0 * (4.0 * static_cast<double>(parameters) + static_cast<double>(input.nodes) * a_node +
-                graph);
+                edges * an_edge + words);
 }
 
 void run(const data::CitationGraph& graph, int rounds) {

@@ -166,11 +166,16 @@ DigitSets digits_of(const std::string& folder, int64_t train, int64_t test, uint
   return {generate_digits(train, mix(seed, 1)), generate_digits(test, mix(seed, 2))};
 }
 
-void normalised_digit(const Digits& digits, int64_t which, float* to) {
-  const int64_t size = digits.height * digits.width;
-  const uint8_t* from = digits.pixels.data() + which * size;
-  for (int64_t i = 0; i < size; ++i)
-    to[i] = (static_cast<float>(from[i]) / 255.0f - 0.1307f) / 0.3081f;
+void normalised_digit(const Digits& digits, int64_t which, float* to, Move move) {
+  const int64_t height = digits.height, width = digits.width;
+  const uint8_t* from = digits.pixels.data() + which * height * width;
+  for (int64_t row = 0; row < height; ++row)
+    for (int64_t column = 0; column < width; ++column) {
+      const int64_t y = row - move.down, x = column - move.right;
+      const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+      const float pixel = inside ? static_cast<float>(from[y * width + x]) : 0.0f;
+      to[row * width + column] = (pixel / 255.0f - 0.1307f) / 0.3081f;
+    }
 }
 
 }  // namespace fovea::data

@@ -25,8 +25,12 @@ Digits generate_digits(int64_t count, uint64_t seed);
 // The folder's digits, or generated ones where the path is empty.
 DigitSets digits_of(const std::string& folder, int64_t train, int64_t test, uint64_t seed);
 
+struct Move {
+  int64_t down = 0, right = 0;  // pixels
+};
+
 // One picture, scaled as networks want it: mean 0.1307, deviation 0.3081 of MNIST's pixels between
-// 0 and 1. `to` has room.
-void normalised_digit(const Digits& digits, int64_t which, float* to);
+// 0 and 1. Where it is moved, black comes in. `to` has room.
+void normalised_digit(const Digits& digits, int64_t which, float* to, Move move = {});
 
 }  // namespace fovea::data

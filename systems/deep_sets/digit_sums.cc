@@ -42,12 +42,19 @@ Sets draw_sets(const data::Digits& digits, int64_t count, int64_t least, int64_t
   return out;
 }
 
-torch::Tensor pictures_of(const data::Digits& digits, const torch::Tensor& members) {
+// Each moved at random by up to `shift` pixels any way.
+torch::Tensor pictures_of(const data::Digits& digits, const torch::Tensor& members,
+                          int64_t shift = 0) {
   const int64_t size = digits.height * digits.width;
   torch::Tensor out = torch::empty({members.numel(), size});
-  for (int64_t i = 0; i < members.numel(); ++i)
-    data::normalised_digit(digits, members.data_ptr<int64_t>()[i],
-                           out.data_ptr<float>() + i * size);
+  const torch::Tensor by =
+      shift > 0 ? torch::randint(-shift, shift + 1, {members.numel(), 2}, torch::kInt64)
+                : torch::zeros({members.numel(), 2}, torch::kInt64);
+  for (int64_t i = 0; i < members.numel(); ++i) {
+    const int64_t* move = by.data_ptr<int64_t>() + 2 * i;
+    data::normalised_digit(digits, members.data_ptr<int64_t>()[i], out.data_ptr<float>() + i * size,
+                           {move[0], move[1]});
+  }
   return out;
 }
 
@@ -100,8 +107,9 @@ class DigitSums : public GradientTask {
   // brought together.
   Loss loss(const Batch& batch) override {
     const data::Packed sets = data::pack_tokens(sets_.members, batch.items);
-    const torch::Tensor phi =
-                            model_->features(pictures_of(train_, sets.values).to(setting_.device)),
+    const torch::Tensor pictures =
+        pictures_of(train_, sets.values, setting_.options.integer("shift"));
+    const torch::Tensor phi = model_->features(pictures.to(setting_.device)),
                         offsets = sets.offsets.to(setting_.device);
     const torch::Tensor truth = data::gather(sets_.sums, batch.items).to(setting_.device);
     // A large set says little about each of its elements: it counts by the inverse of its size.

@@ -46,19 +46,20 @@ const Registration registered{{
               "task=solids: CSV bag,label,x,y,z, a cloud for each bag"},
          .expect = "digit sums learned on up to 10: 80–90 % exact at 10, 35–60 % at 50, the GRU "
                    "near 0; solids 95 % or more"},
-    .options = {Option("task", "digits", "sums of digits, or clouds of points on solids")
-                    .among({"digits", "solids"}),
-                Option("sets", 20000, "digits: training sets").between(10, 10000000),
-                Option("largest", 10, "digits: largest training set").between(1, 1000),
-                Option("filters", 16, "digits: of the first convolution").between(1, 256),
-                Option("width", 32, "digits: of φ(x)").between(1, 1024),
-                Option("rho", "linear",
-                       "digits: ρ; a linear one keeps adding beyond what it has seen")
-                    .among({"linear", "mlp"}),
-                Option("points", 100, "solids: points of a cloud").between(1, 100000),
-                Option("cloud_width", 64, "solids: of the equivariant layers").between(1, 1024),
-                Option("pool", "max", "solids: of the equivariant layers").among({"max", "mean"}),
-                Option("dropout", 0.2, "solids: before the last two layers").between(0, 0.95)},
+    .options =
+        {Option("task", "digits", "sums of digits, or clouds of points on solids")
+             .among({"digits", "solids"}),
+         Option("sets", 20000, "digits: training sets").between(10, 10000000),
+         Option("largest", 10, "digits: largest training set").between(1, 1000),
+         Option("filters", 16, "digits: of the first convolution").between(1, 256),
+         Option("shift", 0, "digits: pixels by which a picture is moved at random").between(0, 15),
+         Option("width", 32, "digits: of φ(x)").between(1, 1024),
+         Option("rho", "linear", "digits: ρ; a linear one keeps adding beyond what it has seen")
+             .among({"linear", "mlp"}),
+         Option("points", 100, "solids: points of a cloud").between(1, 100000),
+         Option("cloud_width", 64, "solids: of the equivariant layers").between(1, 1024),
+         Option("pool", "max", "solids: of the equivariant layers").among({"max", "mean"}),
+         Option("dropout", 0.2, "solids: before the last two layers").between(0, 0.95)},
     .recipe = train::Recipe{.epochs = 8,
                             .batch = 16,
                             .optimiser = "adam",

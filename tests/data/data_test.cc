@@ -8,6 +8,7 @@
 #include "data/bags.h"
 #include "data/batches.h"
 #include "data/csv.h"
+#include "data/digits.h"
 #include "data/file.h"
 #include "data/graph.h"
 #include "data/idx.h"
@@ -263,4 +264,13 @@ TEST(Classification, MatchesHandCounts) {
 }
 
 }  // namespace
+TEST(Digits, AMovedPictureLetsBlackIn) {
+  const Digits digits{1, 2, 3, {10, 20, 30, 40, 50, 60}, {0}};
+  const float black = -0.1307f / 0.3081f;
+  std::vector<float> still(6), moved(6);
+  normalised_digit(digits, 0, still.data());
+  normalised_digit(digits, 0, moved.data(), {.down = 1, .right = -2});
+  EXPECT_EQ(moved, (std::vector<float>{black, black, black, still[2], black, black}));
+}
+
 }  // namespace fovea::data
