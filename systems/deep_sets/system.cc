@@ -65,6 +65,7 @@ const Registration registered{{
                             .optimiser = "adam",
                             .rate = 1e-3,
                             .schedule = "cosine",
+                            .warmup = 500,  // without it φ saturates before it has learned
                             .monitor = "loss"},
     .tour = {"epochs=3", "sets=3500", "filters=8", "batch=8", "rate=0.002"},
     .make = [](const Setting& setting) -> std::unique_ptr<Task> {
