@@ -47,7 +47,8 @@ std::vector<std::string> arguments_of(const systems::TrainRequest& request,
   return out;
 }
 
-// A child whose words go to `log`, removed with the object.
+// A child whose words go to `log`, removed with the object. One that is still at work then is asked
+// to save and stop, and waited for.
 class Child {
  public:
   Child(std::vector<std::string> arguments, fs::path log) : log_(std::move(log)) {
@@ -74,6 +75,10 @@ class Child {
                                            std::generic_category().message(error)));
   }
   ~Child() {
+    if (pid_ > 0) {
+      ask_to_stop();
+      waitpid(pid_, nullptr, 0);
+    }
     std::error_code ignored;
     fs::remove(log_, ignored);
   }
@@ -84,6 +89,7 @@ class Child {
   void ask_to_stop() {
     if (!std::exchange(asked_, true)) kill(pid_, SIGINT);
   }
+  void has_ended() { pid_ = -1; }
   // What it said of its failure, without the command's own prefix.
   std::string words() const {
     std::ifstream in(log_);
@@ -135,6 +141,7 @@ void train_side_by_side(const systems::TrainRequest& request, int jobs, train::P
     }
     const auto found = running.find(pid);
     if (found == running.end()) continue;
+    found->second->has_ended();
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (code == 0) {
       ++done;
