@@ -1,8 +1,11 @@
-"""Every verb's --help shows an example that works: all of them, run in the order of --help, in one empty folder."""
+"""Every verb's --help shows an example that works: all of them, run in the order of --help, in one empty folder.
+The README's shell likewise. The trainings of the systems' pages are too long to run: what they name must exist."""
 
+import json
 import math
 import os
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -27,6 +30,14 @@ def readme():
     """The README's lines of shell."""
     text = (Path(os.environ["FOVEA_SOURCE_DIR"]) / "README.md").read_text()
     return re.search(r"```sh\n(.*?)```", text, re.DOTALL).group(1).splitlines()
+
+
+def trainings():
+    """(page, words) of every `fovea train …` in the systems' pages, in a table, a sentence or a block."""
+    for page in sorted((Path(os.environ["FOVEA_SOURCE_DIR"]) / "docs" / "systems").glob("*.md")):
+        text = page.read_text().replace("\\\n", " ")
+        for command in re.findall(r"(?<=`)fovea train [^`]*|^fovea train .*", text, re.MULTILINE):
+            yield page.name, shlex.split(command, comments=True)[2:]
 
 
 def examples(verb):
@@ -69,6 +80,20 @@ class Examples(unittest.TestCase):
             self.assertTrue(lines, f"{verb}: no example")
             for line in lines:
                 self.works(line)
+
+    def test_the_pages_trainings_are_whole(self):
+        options = {s["name"]: {o["name"] for o in s["options"]} for s in json.loads(fovea("list", "--json").stdout)["systems"]}
+        count = 0
+        for page, words in trainings():
+            count += 1
+            with self.subTest(page=page, command=" ".join(words)):
+                self.assertIn(words[0], options)
+                self.assertIn("--out", words)
+                self.assertNotIn("…", words)
+                for flag, value in zip(words, words[1:]):
+                    if flag == "--set":
+                        self.assertIn(value.partition("=")[0], options[words[0]])
+        self.assertGreater(count, len(options))
 
     def test_the_readmes_shell_works(self):
         for line in readme():
