@@ -47,8 +47,8 @@ const Registration registered{{
               "(task=expansion)",
               "task=outlier: MNIST's folder",
               "task=expansion: a set a line, things between '|' in the last tab-separated field"},
-         .expect = "odd digit out of eight 95 % or more; LDA topics recall@10 5.5 %, median rank "
-                   "616 of 5,000 sets' words (Zaheer et al. 2017)"},
+         .expect = "odd digit out of eight 95 % or more; recipes: recall@10 1.7 times that of "
+                   "ranking by popularity"},
     .options = {Option("task", "outlier", "find the odd member, or rank what is missing")
                     .among({"outlier", "expansion"}),
                 Option("members", 8, "outlier: of a set").between(3, 1000),
