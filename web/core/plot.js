@@ -65,6 +65,8 @@ function fitting(label, room) {
   return clamp(room / (0.53 * [...label].length), 8, 13);
 }
 
+const ruler = document.createElement('canvas').getContext('2d');  // how long a text will be
+
 const COLOURED_KINDS = ['line', 'points', 'band', 'bars'];
 
 export class PlotFigure {
@@ -137,6 +139,8 @@ export class PlotFigure {
       svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle' }, plot.y_label));
     const bar_labels = bars.map((c) => c.label || '');
     this.named = [];  // where names of points lie already
+    this.dots = this.shown().filter((c) => c.names).flatMap((c) => c.x.map((x, i) => [this.x.place(x), this.y.place(c.y[i])]));
+    ruler.font = `12px ${getComputedStyle(this.area).fontFamily}`;
     for (const curve of this.shown()) root.append(this.shape(curve, bar_step, bar_labels));
     const labels = [];  // a label that would lie on another goes one line further down
     for (const marker of plot.markers || []) {
@@ -201,14 +205,15 @@ export class PlotFigure {
     const line = svg('path', { class: 'line', d: path, stroke: colour });
     return dots.length ? svg('g', {}, line, dots) : line;
   }
-  // To the right of its point, or to the left where the plot ends or another name is there; nowhere where both are
-  // taken. Names come most important first, and the title of a point says its name in any case.
+  // To the right of its point, or to the left where the plot ends or something is there; nowhere where both are taken.
+  // Names come most important first, and the title of a point says its name in any case.
   point_name(x, y, name) {
-    const wide = 10 + 6.8 * [...name].length;
-    const left = x > this.x.place.end - wide;
-    for (const end of left ? [true] : [false, true]) {
-      const box = { from: end ? x - wide : x + 2, to: end ? x - 2 : x + wide, y };
-      if (box.from < this.x.place.start || this.named.some((other) => Math.abs(other.y - y) < 13 && other.from < box.to && box.from < other.to)) continue;
+    const wide = 9 + ruler.measureText(name).width;
+    for (const end of [false, true]) {
+      const box = { from: end ? x - wide : x + 3, to: end ? x - 3 : x + wide, y };
+      if (box.from < this.x.place.start || box.to > this.x.place.end) continue;
+      if (this.named.some((other) => Math.abs(other.y - y) < 13 && other.from < box.to && box.from < other.to)) continue;
+      if (this.dots.some(([at, height]) => Math.abs(height - y) < 7 && box.from < at && at < box.to)) continue;
       this.named.push(box);
       return svg('text', { class: 'point-name', x: x + (end ? -6 : 6), y: y + 4, 'text-anchor': end ? 'end' : 'start' }, name);
     }
