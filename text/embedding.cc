@@ -61,6 +61,9 @@ Vectors vectors_of_run(const std::string& folder) {
   };
   const auto vocabulary =
       data::Vocabulary::parse(data::read_file(file("vocabulary")), file("vocabulary"));
+  // word2vec's run keeps its words in a file of their own.
+  for (const char* name : {"vectors.txt", "vectors.bin"})
+    if (std::filesystem::is_regular_file(file(name))) return read_vectors(file(name));
   const std::string weights = file("model.safetensors");
   const auto tensors = train::read_tensors(weights).tensors;
   const auto found = tensors.find("embedding.weight");

@@ -40,7 +40,8 @@ class EmbeddingImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Embedding);
 
-// What a finished run of a text system made of its words, to begin another with.
+// What a finished run made of its words, to begin another with: its vectors.txt or vectors.bin
+// where it wrote one, otherwise the embedding of its model.
 Vectors vectors_of_run(const std::string& folder);
 
 }  // namespace fovea::text

@@ -220,6 +220,17 @@ TEST_F(WordRuns, Word2vecPutsWordsOfASlotTogether) {
   EXPECT_GE(
       metric(train("begun", {.system = "word-sum", .set = {"epochs=2", vectors}}), "accuracy"),
       0.8);
+  // Its folder stands for the file within, of either format.
+  const auto begun_with = [&](const std::string& name, const std::filesystem::path& from) {
+    train(name, {.system = "word-sum", .set = {"epochs=0", "vectors=" + from.string()}});
+    return fovea::train::read_tensors((base_ / name / "model.safetensors").string())
+        .tensors.at("embedding.weight");
+  };
+  const torch::Tensor words = begun_with("of-file", base_ / "cbow" / "vectors.txt");
+  EXPECT_TRUE(begun_with("of-folder", base_ / "cbow").equal(words));
+  train("binary", {.system = "word2vec",
+                   .set = {"model=cbow", "epochs=3", "rate=0.1", "format=binary"}});
+  EXPECT_TRUE(begun_with("of-binary", base_ / "binary").equal(words));
 }
 
 TEST_F(WordRuns, BagAndTfIdf) {
