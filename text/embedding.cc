@@ -81,17 +81,39 @@ Vectors vectors_of_run(const std::string& folder) {
   return out;
 }
 
+// weights() pads every bag to the longest it is given, so that one long line would cost as much for
+// each short one. Bags go by length, those between two powers of two together: the padding is then
+// no more than what is padded.
 at::Tensor packed_weights(const at::Tensor& query, const at::Tensor& key, const Choices& choices,
                           const at::Tensor& offsets) {
   const int64_t total = key.size(0), bags = offsets.size(0) - 1;
   if (bags == 0 || total == 0) return at::zeros({query.size(1), total}, query.options());
-  const at::Tensor padded =
-      weights(query, key, choices).weights;  // [bags, heads, queries, longest]
-  const at::Tensor owner = data::owners(offsets).to(key.device());
-  const at::Tensor place = at::arange(total, owner.options()) -
-                           offsets.to(at::kLong).to(key.device()).index_select(0, owner);
-  const at::Tensor rows = padded.flatten(1, 2);  // [bags, heads * queries, longest]
-  return rows.permute({0, 2, 1}).index({owner, place}).t().contiguous();
+  const int64_t queries = query.size(0) / bags;
+  const at::Tensor starts = offsets.to(key.device(), at::kLong), owner = data::owners(starts),
+                   lengths = starts.diff();
+  const at::Tensor size = at::log2(lengths.to(at::kDouble)).ceil();  // -inf: no items
+  const at::Tensor size_of_item = size.index_select(0, owner),
+                   place = at::arange(total, owner.options()) - starts.index_select(0, owner);
+  at::Tensor out = at::empty({queries * query.size(1), total}, query.options());
+  const at::Tensor sizes = std::get<0>(at::_unique(size_of_item.cpu()));
+  for (int64_t i = 0; i < sizes.size(0); ++i) {
+    const double one = sizes[i].item<double>();
+    const at::Tensor items = (size_of_item == one).nonzero().squeeze(1),
+                     chosen = (size == one).nonzero().squeeze(1);
+    const at::Tensor ends = at::constant_pad_nd(lengths.index_select(0, chosen).cumsum(0), {1, 0});
+    Choices how = choices;
+    how.structure =
+        Ragged{at::arange(chosen.size(0) + 1, owner.options()).mul(queries).to(at::kInt),
+               ends.to(at::kInt)};
+    const at::Tensor asked =
+        query.unflatten(0, {bags, queries}).index_select(0, chosen).flatten(0, 1);
+    const at::Tensor padded = weights(asked, key.index_select(0, items), how)
+                                  .weights.flatten(1, 2);  // [chosen, heads * queries, longest]
+    out.index_copy_(
+        1, items,
+        padded.permute({0, 2, 1}).index({data::owners(ends), place.index_select(0, items)}).t());
+  }
+  return out;
 }
 
 }  // namespace fovea::text

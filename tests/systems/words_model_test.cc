@@ -1,6 +1,7 @@
 // The models of text: what their entries in systems.md say must hold, and packing that changes
 // nothing.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <torch/torch.h>
 
 #include "data/packed.h"
@@ -169,6 +170,34 @@ TEST_P(Models, PadAndUnknownNeverMove) {
 
 INSTANTIATE_TEST_SUITE_P(All, Models, testing::Range<size_t>(0, models().size()),
                          [](const auto& info) { return models()[info.param].name; });
+
+// One long line among short ones costs its own length, not that length for each of them.
+TEST(PackedWeights, ALongBagPadsNoOther) {
+  const int64_t short_bags = 4000, longest = 100000;  // padded: 1.6 GB
+  std::vector<int32_t> offsets = {0, static_cast<int32_t>(longest)};
+  for (int64_t i = 0; i < short_bags; ++i)
+    offsets.push_back(offsets.back() + static_cast<int32_t>(i % 5));
+  const int64_t bags = short_bags + 1, total = offsets.back();
+  torch::manual_seed(1);
+  const torch::Tensor bounds = torch::tensor(offsets, torch::kInt),
+                      query = torch::randn({bags, 1, 4}), key = torch::randn({total, 1, 4});
+  const auto peak = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss / 1024;  // MiB
+  };
+  const Choices choices{.score = Dot{1.0}, .structure = Ragged{data::one_each(bags), bounds}};
+  const auto before = peak();
+  const torch::Tensor found = text::packed_weights(query, key, choices, bounds);
+  EXPECT_LT(peak() - before, 200);
+  // The same as softmax over each bag.
+  const torch::Tensor owner = data::owners(bounds);
+  const torch::Tensor shares =
+      (query.index_select(0, owner) * key).sum(2).squeeze(1).to(torch::kDouble).exp();
+  const torch::Tensor sums =
+      torch::zeros({bags}, torch::kDouble).index_add(0, owner, shares).index_select(0, owner);
+  EXPECT_LT(difference(found[0].to(torch::kDouble), shares / sums), 1e-5);
+}
 
 // ---- S7
 // ------------------------------------------------------------------------------------------
