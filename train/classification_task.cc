@@ -71,8 +71,12 @@ Evaluation ClassificationTask::evaluate(Split split) {
   }
   Evaluation out;
   out.items = static_cast<int64_t>(truth.size());
+  if (truth.empty()) {
+    out.notes.push_back("no items: nothing to judge by, so no figures");
+    return out;
+  }
   const double accuracy = metrics::accuracy(predicted, truth);
-  out.metrics = {{"loss", truth.empty() ? 0 : loss / static_cast<double>(truth.size())},
+  out.metrics = {{"loss", loss / static_cast<double>(truth.size())},
                  {"accuracy", accuracy},
                  {"error", 1 - accuracy},
                  {"f1", metrics::macro_f1(predicted, truth)}};

@@ -21,7 +21,7 @@ class ClassificationTask : public GradientTask {
   // Cross entropy of logits().
   Loss loss(const Batch&) override;
   // loss, accuracy, f1 (macro), error, and auc where there are two classes that both occur;
-  // hit_rate where hits() knows.
+  // hit_rate where hits() knows. No items: no figures, and a note that says so.
   Evaluation evaluate(Split) override;
 
  protected:

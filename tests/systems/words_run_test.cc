@@ -105,6 +105,17 @@ TEST_F(WordRuns, ALabelOutOfRangeAndAWrongColumnAreNamed) {
                InvalidArgument);
 }
 
+// Too few documents to set any aside: no figures, rather than an accuracy of nothing.
+TEST_F(WordRuns, NoItemsGiveNoFigures) {
+  std::string text;
+  for (int i = 0; i < 7; ++i) text += std::to_string(i % 2) + "\tsome film " + "abcdefg"[i] + "\n";
+  const Json report =
+      train("few", {.system = "word-sum", .data = write("few.tsv", text), .set = {"epochs=1"}});
+  EXPECT_EQ(report.at("items"), 0);
+  EXPECT_TRUE(report.at("metrics").empty()) << report.dump();
+  EXPECT_NE(report.at("notes").dump().find("no items"), std::string::npos);
+}
+
 TEST_F(WordRuns, VectorsBeginAndStay) {
   std::string text, vectors;
   for (int i = 0; i < 80; ++i) text += i % 2 ? "1 good film\n" : "0 bad film\n";
@@ -228,8 +239,8 @@ TEST_F(WordRuns, Word2vecPutsWordsOfASlotTogether) {
   };
   const torch::Tensor words = begun_with("of-file", base_ / "cbow" / "vectors.txt");
   EXPECT_TRUE(begun_with("of-folder", base_ / "cbow").equal(words));
-  train("binary", {.system = "word2vec",
-                   .set = {"model=cbow", "epochs=3", "rate=0.1", "format=binary"}});
+  train("binary",
+        {.system = "word2vec", .set = {"model=cbow", "epochs=3", "rate=0.1", "format=binary"}});
   EXPECT_TRUE(begun_with("of-binary", base_ / "binary").equal(words));
 }
 
