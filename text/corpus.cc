@@ -81,9 +81,9 @@ Document from_columns(std::string_view line, Columns columns, const std::string&
   std::vector<std::string> cells = columns_of(line);
   const auto expect = [&](bool right, const char* what) {
     if (!right)
-      throw FileError(
-          path, number,
-          fmt::format("{} columns, expected {}: {}", cells.size(), what, data::shown(line)));
+      throw FileError(path, number,
+                      fmt::format("{} column{}, expected {}: {}", cells.size(),
+                                  cells.size() == 1 ? "" : "s", what, data::shown(line)));
   };
   Document out;
   switch (columns) {
@@ -132,8 +132,7 @@ std::vector<Document> read_documents(const std::string& path, const ReadRequest&
       form = line.starts_with('{')                    ? Form::kJson
              : tabs == 0 && columns == Columns::kAuto ? Form::kSpaced
                                                       : Form::kTabbed;
-      if (columns == Columns::kAuto)
-        columns = tabs > 1 ? Columns::kLabelIdSentences : Columns::kLabelText;
+      if (columns == Columns::kAuto) columns = tabs > 1 ? request.of_three : Columns::kLabelText;
     }
     Document document = form == Form::kJson     ? from_json(line, path, number)
                         : form == Form::kSpaced ? from_spaced(line)

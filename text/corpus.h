@@ -31,7 +31,7 @@ struct Corpus {
 
 // How the columns of a file are read. kAuto goes by the first line: JSON Lines ({"label", "text",
 // "aspect"?, "true_words"?, "true_sentences"?, "mixed"?}; "text" may be a list of sentences), no
-// tab: `label text`, one tab: kLabelText, more: kLabelIdSentences.
+// tab: `label text`, one tab: kLabelText, more: what the request says.
 enum class Columns { kAuto, kLabelText, kLabelIdSentences, kLabelAspectText };
 Columns columns_named(
     const std::string& name);  // "auto", "label,text", "label,id,sentences", "label,aspect,text"
@@ -39,6 +39,7 @@ Columns columns_named(
 struct ReadRequest {
   Source source = {};
   Columns columns = Columns::kAuto;
+  Columns of_three = Columns::kLabelIdSentences;  // what kAuto takes three columns and more for
   // Labels are numbers: above it "positive", below "negative" (IMDB's stars: 5). NaN: labels are
   // names.
   double positive_above;

@@ -38,11 +38,12 @@ void TextTask::read(const Source& source) {
   else if (o.flag("hide") && !source.all_test)
     corpus_ = compose_hidden(source.path, source.seed, o.integer("documents"));
   else
-    corpus_ =
-        read_corpus({.source = source,
-                     .columns = columns_named(o.text("columns")),
-                     .positive_above = o.number("positive_above") != 0 ? o.number("positive_above")
-                                                                       : std::nan("")});
+    corpus_ = read_corpus(
+        {.source = source,
+         .columns = columns_named(o.text("columns")),
+         .of_three = parts_.aspects ? Columns::kLabelAspectText : Columns::kLabelIdSentences,
+         .positive_above =
+             o.number("positive_above") != 0 ? o.number("positive_above") : std::nan("")});
   splits_ = corpus_.splits;
   data::LabelledText labels;
   labels.path = corpus_.path;

@@ -119,8 +119,7 @@ const Registration registered{System{
                  "                       {.score = fovea::Additive{w},\n"
                  "                        .structure = fovea::Ragged{one_each, offsets}});",
          .triple = {"aspect v", "LSTM state h_i", "h_i", "additive", "softmax", "sentence"},
-         .formats = {"generated: two aspects, asked about one",
-                     "label<TAB>aspect<TAB>text (columns=label,aspect,text)",
+         .formats = {"generated: two aspects, asked about one", "label<TAB>aspect<TAB>text",
                      "label<TAB>text without aspects, JSON Lines",
                      "predict: text, or aspect<TAB>text"},
          .expect = "generated aspects: 99 %, the largest weight in the clause asked about in "

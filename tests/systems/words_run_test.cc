@@ -116,6 +116,15 @@ TEST_F(WordRuns, NoItemsGiveNoFigures) {
   EXPECT_NE(report.at("notes").dump().find("no items"), std::string::npos);
 }
 
+TEST_F(WordRuns, TheAspectOfThreeColumnsIsAsked) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += i % 2 ? "1\tfood\tthe food was great\n" : "0\tbar\tthe bar was awful\n";
+  train("asked",
+        {.system = "document-attention", .data = write("asked.tsv", text), .set = {"epochs=1"}});
+  EXPECT_EQ(answer("asked", "food\tthe food\n").find("unknown"), std::string::npos);
+}
+
 TEST_F(WordRuns, VectorsBeginAndStay) {
   std::string text, vectors;
   for (int i = 0; i < 80; ++i) text += i % 2 ? "1 good film\n" : "0 bad film\n";

@@ -108,6 +108,19 @@ TEST_F(Files, EveryFormatIsToldFromItsFirstLine) {
             "food");
 }
 
+TEST_F(Files, ThreeColumnsAreWhatTheSystemReads) {
+  const std::string file = write("a", "1\tfood\tit was fine\n0\tbar\tno\n");
+  EXPECT_EQ(read(file).documents[0].id, "food");
+  const auto asked = [](const std::string& path) {
+    return read_corpus({.source = {.path = path},
+                        .of_three = Columns::kLabelAspectText,
+                        .positive_above = std::nan("")});
+  };
+  EXPECT_EQ(asked(file).documents[0].aspect, "food");
+  EXPECT_EQ(asked(write("b", "1\tit was fine\n0\tno\n")).documents[0].texts[0], "it was fine");
+  EXPECT_THROW(asked(write("c", "1\tfood\tit was\tfine\n")), InvalidArgument);
+}
+
 TEST_F(Files, StarsBecomePolarities) {
   const Corpus stars = read(write("s", "3\t0\tbad\n9\t1\tgood\n"), Columns::kAuto, {}, 5);
   EXPECT_EQ(stars.documents[0].label, "negative");
@@ -124,6 +137,8 @@ TEST_F(Files, MistakesNameTheirLine) {
             std::string::npos);
   EXPECT_NE(error_of(write("d", "0 fine\n \n")).find("d:2: expected a label"), std::string::npos);
   EXPECT_FALSE(error_of((folder_ / "absent").string()).empty());
+  EXPECT_NE(error_of(write("e", "0\tone\n1\n")).find("e:2: 1 column, expected 2"),
+            std::string::npos);
 }
 
 TEST_F(Files, PartsOfAFolderAndOfAStem) {
