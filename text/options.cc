@@ -9,11 +9,6 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("positive_above", 0.0,
              "labels are numbers: above it positive, below negative (IMDB's stars: 5); 0: labels "
              "are names"),
-      Option("hide", false,
-             "--data is the folder of MR and SUBJ: documents of objective sentences that hide a "
-             "few polar ones"),
-      Option("documents", 4000, "hide=true: documents to learn from, each composed anew")
-          .between(2, 1000000),
       Option("tokens", "words",
              "spaces: between blanks; words: lower case, punctuation apart; pieces: SentencePiece")
           .among({"spaces", "words", "pieces"}),
@@ -33,9 +28,16 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("dropout", defaults.dropout, "on word vectors and before the output").between(0, 0.95),
       Option("word_dropout", defaults.word_dropout, "on whole words").between(0, 0.95),
   };
-  if (defaults.level == Level::kSentences)
+  if (defaults.level == Level::kSentences) {
     all.push_back(
         Option("longest", 60, "words of a sentence; a longer one is cut").between(1, 100000));
+    all.push_back(Option("hide", false,
+                         "--data is the folder of MR and SUBJ: documents of objective sentences "
+                         "that hide a few polar ones"));
+    all.push_back(
+        Option("documents", 4000, "hide=true: documents to learn from, each composed anew")
+            .between(2, 1000000));
+  }
   return all;
 }
 

@@ -33,9 +33,12 @@ TextTask::TextTask(const Setting& setting, Parts parts)
 
 void TextTask::read(const Source& source) {
   const Settings& o = setting_.options;
+  const bool hide = parts_.level == Level::kSentences && o.flag("hide");
+  if (hide && source.path.empty())
+    throw UsageError("--set hide=true: expected --data FOLDER with it, that of MR and SUBJ");
   if (source.path.empty())
     corpus_ = parts_.generators.at(o.text("generator"))(source.seed);
-  else if (o.flag("hide") && !source.all_test)
+  else if (hide && !source.all_test)
     corpus_ = compose_hidden(source.path, source.seed, o.integer("documents"));
   else
     corpus_ = read_corpus(
@@ -75,6 +78,8 @@ Written TextTask::write() const {
 
 void TextTask::prepare() {
   const Settings& o = setting_.options;
+  if (parts_.level == Level::kSentences && o.is_set("documents") && !o.flag("hide"))
+    throw UsageError("--set documents: expected hide=true with it, which composes them");
   if (names_.size() < 2)
     throw data::FileError(corpus_.path, 0,
                           fmt::format("every label is '{}', expected at least two classes",

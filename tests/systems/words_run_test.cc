@@ -105,6 +105,19 @@ TEST_F(WordRuns, ALabelOutOfRangeAndAWrongColumnAreNamed) {
                InvalidArgument);
 }
 
+TEST_F(WordRuns, HidingIsOfferedWhereItIsDoneAndNeedsItsFolder) {
+  EXPECT_THROW(train("sum", {.system = "word-sum", .set = {"hide=true"}}), UsageError);
+  EXPECT_THROW(train("asked", {.system = "document-attention", .set = {"documents=9"}}),
+               UsageError);
+  try {
+    train("han", {.system = "hierarchical", .set = {"hide=true"}});
+    ADD_FAILURE() << "hide=true without --data was accepted";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("expected --data"), std::string::npos);
+  }
+  EXPECT_THROW(train("many", {.system = "hierarchical", .set = {"documents=9"}}), UsageError);
+}
+
 // Too few documents to set any aside: no figures, rather than an accuracy of nothing.
 TEST_F(WordRuns, NoItemsGiveNoFigures) {
   std::string text;
