@@ -7,6 +7,7 @@
 #include <istream>
 #include <numeric>
 #include <ostream>
+#include <unordered_map>
 
 #include "data/file.h"
 #include "text/task.h"
@@ -44,16 +45,20 @@ Document TextTask::parse(std::string_view line, const std::string& name, size_t 
 }
 
 // The words with the largest share in the answer, largest first: the mean over heads, times the
-// sentence's weight.
+// sentence's weight, of all places where the word stands. A word that was never seen in training is
+// named though it may carry nothing.
 std::string TextTask::carried(const std::vector<Words>& sentences, const Look& look) const {
-  std::vector<float> shares = to_floats(look.words.mean(0));
+  const std::vector<float> of_word = to_floats(look.words.mean(0));
   const std::vector<float> of_sentence =
       look.sentences.defined() ? to_floats(look.sentences) : std::vector<float>();
-  Words words;
-  for (size_t s = 0; s < sentences.size(); ++s) {
+  Words words;  // each once, in the order of their first places
+  std::vector<double> shares;
+  std::unordered_map<std::string, size_t> places;
+  for (size_t s = 0, at = 0; s < sentences.size(); ++s) {
     for (const std::string& word : sentences[s]) {
-      if (!of_sentence.empty()) shares[words.size()] *= of_sentence[s];
-      words.push_back(word);
+      const auto [place, fresh] = places.try_emplace(word, words.size());
+      if (fresh) words.push_back(word), shares.push_back(0);
+      shares[place->second] += of_word[at++] * (of_sentence.empty() ? 1.0 : of_sentence[s]);
     }
   }
   std::vector<size_t> order(words.size());
@@ -66,9 +71,13 @@ std::string TextTask::carried(const std::vector<Words>& sentences, const Look& l
                                  : a < b;
                     });
   std::string out;
-  for (size_t i = 0; i < count; ++i)
-    if (shares[order[i]] != 0)
-      out += fmt::format("{}{}:{:.3f}", out.empty() ? "" : " ", words[order[i]], shares[order[i]]);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t word = order[i];
+    const bool unknown = vocabulary_.id(words[word]) == data::kUnk;
+    if (shares[word] != 0 || unknown)
+      out += fmt::format("{}{}{}:{:.3g}", out.empty() ? "" : " ", words[word],
+                         unknown ? "(unknown)" : "", shares[word]);
+  }
   return out;
 }
 

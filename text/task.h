@@ -62,7 +62,7 @@ class TextTask : public ClassificationTask {
   Evaluation evaluate(Split) override;
   std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const override;
   // A line of text, tabs between sentences; with aspects `aspect<TAB>text`. Answers: label,
-  // probability, the words that carried it.
+  // probability, the words that carried it, `(unknown)` beside those never seen in training.
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
   Written write() const override;

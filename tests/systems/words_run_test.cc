@@ -45,6 +45,18 @@ TEST_F(WordRuns, WordSum) {
   const std::string answers = answer("sum", "really great\nnot really great\n");
   EXPECT_EQ(answers.find("positive\t"), 0u);
   EXPECT_NE(answers.find("great:"), std::string::npos);
+  // A word is named once, with all it carried, in digits that mean something.
+  const auto carried = [&](const std::string& line, const std::string& word) {
+    const std::string all = answer("sum", line + "\n");
+    const size_t at = all.find(word + ":");
+    EXPECT_NE(at, std::string::npos) << all;
+    EXPECT_EQ(all.find(word + ":", at + 1), std::string::npos) << all;
+    return std::stod(all.substr(at + word.size() + 1));
+  };
+  const double once = carried("awful", "awful");
+  EXPECT_LT(once, 0);
+  EXPECT_NEAR(carried("awful awful awful", "awful"), 3 * once, 0.01 * std::abs(3 * once));
+  EXPECT_NE(answer("sum", "qwertz\n").find("qwertz(unknown):0\n"), std::string::npos);
 }
 
 TEST_F(WordRuns, FixedAttentionOnNegation) {
