@@ -1,6 +1,6 @@
 #include "systems/bahdanau/model.h"
 #include "systems/system.h"
-#include "translate/normaliser_option.h"
+#include "systems/normaliser_option.h"
 #include "translate/task.h"
 
 namespace fovea::systems::bahdanau {
@@ -14,7 +14,7 @@ std::shared_ptr<translate::Model> make(const Settings& o,
                         .encoder_layers = o.integer("layers"),
                         .dropout = o.number("dropout")};
   config.normaliser_name = o.text("normaliser");
-  config.normaliser = translate::normaliser_named(config.normaliser_name);
+  config.normaliser = normaliser_named(config.normaliser_name);
   return std::make_shared<BahdanauModel>(config, vocabularies);
 }
 
@@ -27,7 +27,7 @@ std::vector<Option> options() {
           .at_least(1));
   all.push_back(Option("layers", 1, "of the encoder").at_least(1));
   all.push_back(Option("dropout", 0.1, "on words and before the output").between(0, 0.9));
-  all.push_back(translate::normaliser_option());
+  all.push_back(normaliser_option());
   return all;
 }
 

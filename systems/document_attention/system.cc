@@ -4,7 +4,7 @@
 #include "systems/system.h"
 #include "text/generate.h"
 #include "text/task.h"
-#include "translate/normaliser_option.h"
+#include "systems/normaliser_option.h"
 
 namespace fovea::systems::document_attention {
 namespace {
@@ -25,7 +25,7 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
       .dropout = o.number("dropout"),
       .forgetting = o.number("forgetting"),
       .last_forgetting = o.number("last_forgetting")};
-  config.normaliser = translate::normaliser_named(config.normaliser_name);
+  config.normaliser = normaliser_named(config.normaliser_name);
   return std::make_shared<DocumentAttentionModel>(config);
 }
 
@@ -77,7 +77,7 @@ std::vector<Option> options() {
           .among({"concat", "sum"}));
   all.push_back(Option("aspect_width", 50, "of an aspect's vector").between(1, 4096));
   all.push_back(Option("hidden", 64, "of the LSTM").between(1, 4096));
-  all.push_back(translate::normaliser_option());
+  all.push_back(normaliser_option());
   all.push_back(Option("forgetting", 0.15,
                        "chance that the LSTM, in training, reads afresh from a word on: weights "
                        "then go to where a thing was read")

@@ -5,7 +5,7 @@
 #include "systems/system.h"
 #include "text/generate.h"
 #include "text/task.h"
-#include "translate/normaliser_option.h"
+#include "systems/normaliser_option.h"
 
 namespace fovea::systems::fixed_attention {
 namespace {
@@ -33,7 +33,7 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
   if (config.normaliser_name == "none")
     config.normaliser = Unnormalised{};
   else
-    config.normaliser = translate::normaliser_named(config.normaliser_name);
+    config.normaliser = normaliser_named(config.normaliser_name);
   return std::make_shared<FixedAttentionModel>(config);
 }
 

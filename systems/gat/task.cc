@@ -12,6 +12,7 @@
 #include "data/text.h"
 #include "systems/gat/model.h"
 #include "systems/gat/view.h"
+#include "systems/normaliser_option.h"
 #include "systems/system.h"
 #include "train/classification_task.h"
 
@@ -19,12 +20,6 @@ namespace fovea::systems::gat {
 namespace {
 
 constexpr int64_t kNodesDrawn = 60, kWidestDrawn = 14;
-
-Normaliser normaliser_named(const std::string& name) {
-  if (name == "sparsemax") return Sparsemax{};
-  if (name == "entmax") return Entmax{};
-  return Softmax{};
-}
 
 // An item is a node. A step is one pass over the whole graph; the loss is that of the training
 // nodes.
@@ -360,8 +355,7 @@ const Registration registered{{
                 Option("version", "gat",
                        "gatv2: the ranking of neighbours may differ from node to node")
                     .among({"gat", "gatv2"}),
-                Option("normaliser", "softmax", "what turns scores to weights")
-                    .among({"softmax", "sparsemax", "entmax"}),
+                normaliser_option(),
                 Option("directed", false,
                        "an edge u v lets u see v only; otherwise each sees the other"),
                 Option("nodes", 1500, "generated: nodes").between(50, 10000000),

@@ -2,7 +2,7 @@
 #include "systems/system.h"
 #include "text/generate.h"
 #include "text/task.h"
-#include "translate/normaliser_option.h"
+#include "systems/normaliser_option.h"
 
 namespace fovea::systems::hierarchical {
 namespace {
@@ -17,7 +17,7 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
   if (config.normaliser_name == "uniform")
     config.normaliser = Uniform{};
   else
-    config.normaliser = translate::normaliser_named(config.normaliser_name);
+    config.normaliser = normaliser_named(config.normaliser_name);
   return std::make_shared<HierarchicalModel>(config);
 }
 

@@ -4,7 +4,7 @@
 #include "fovea/attend.h"
 #include "train/settings.h"
 
-namespace fovea::translate {
+namespace fovea::systems {
 
 inline Option normaliser_option() {
   return Option("normaliser", "softmax", "what turns scores to weights")
@@ -16,4 +16,4 @@ inline Normaliser normaliser_named(const std::string& name) {
   return Softmax{};
 }
 
-}  // namespace fovea::translate
+}  // namespace fovea::systems
