@@ -21,10 +21,10 @@ struct EvaluateOptions {
 }  // namespace
 
 std::string report_text(const Json& report) {
-  std::string text =
-      fmt::format("{}, {} items of the {} split ({})\n", report.at("system").get<std::string>(),
-                  report.at("items").get<int64_t>(), report.at("split").get<std::string>(),
-                  report.at("data").get<std::string>());
+  const int64_t items = report.at("items").get<int64_t>();
+  std::string text = fmt::format("{}, {} {} item{} ({})\n", report.at("system").get<std::string>(),
+                                 items, report.at("split").get<std::string>(),
+                                 items == 1 ? "" : "s", report.at("data").get<std::string>());
   for (const char* part : {"metrics", "attention"}) {
     for (const auto& [name, value] : report.at(part).items()) {
       text += fmt::format("  {:<24} {:.6g}",

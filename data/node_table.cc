@@ -143,7 +143,9 @@ CitationGraph read_graph(const std::string& folder) {
   if (!std::filesystem::is_directory(path, ignored))
     throw FileError(
         folder, 0,
-        "expected a folder: Planetoid's text files (meta.txt, …), or nodes.csv with edges.csv");
+        fmt::format("{}expected a folder: Planetoid's text files (meta.txt, …), or nodes.csv with "
+                    "edges.csv",
+                    std::filesystem::exists(path, ignored) ? "" : "does not exist, "));
   if (std::filesystem::exists(path / "meta.txt", ignored)) return read_planetoid(folder);
   if (!with_or_without_gzip(path / "nodes.csv").empty()) return read_node_table(folder);
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored))

@@ -75,6 +75,8 @@ Settings settings_of(const System& system, const TrainRequest& request) {
   if (request.epochs) {
     if (!system.recipe)
       throw UsageError(fmt::format("--epochs: {} does not learn in epochs", system.info.name));
+    if (*request.epochs < 0)
+      throw UsageError(fmt::format("--epochs {}: expected at least 0", *request.epochs));
     settings.set("epochs", std::to_string(*request.epochs));
   }
   return settings;

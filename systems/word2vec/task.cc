@@ -58,6 +58,7 @@ Word2vecTask::Word2vecTask(const Setting& setting)
     : setting_(setting), tokeniser_(text::tokeniser_named("words")) {}
 
 void Word2vecTask::read(const Source& source) {
+  path_ = source.path.empty() ? "generated text" : source.path;
   sentences_.clear();
   slots_.clear();
   std::vector<std::string> lines;
@@ -94,7 +95,8 @@ void Word2vecTask::prepare() {
   for (int64_t special = 0; special <= data::kEos; ++special)
     counts_[static_cast<size_t>(special)] = 0;
   if (vocabulary_.size() <= data::kEos + 1)
-    throw InvalidArgument(fmt::format("text: no word occurs {} times (min_count)",
+    throw data::FileError(path_, 0,
+                          fmt::format("no word occurs {} times, expected some (min_count)",
                                       setting_.options.integer("min_count")));
 }
 

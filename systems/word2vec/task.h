@@ -41,6 +41,7 @@ class Word2vecTask : public Task {
 
   const Setting setting_;
   std::unique_ptr<text::Tokeniser> tokeniser_;
+  std::string path_;  // of the text, for messages
   std::vector<text::Words> sentences_;
   std::vector<std::vector<std::string>>
       slots_;  // of generated text: words of one slot should be neighbours

@@ -47,6 +47,23 @@ TEST(Binary, WrongUsageExitsTwoWithOneLine) {
   }
 }
 
+TEST(Binary, AFileThatIsJudgedIsNoSplitOfIt) {
+  const auto base = std::filesystem::temp_directory_path() /
+                    ("fovea-judge-" + std::to_string(std::random_device{}()));
+  const std::string run = (base / "run").string(), file = (base / "three.tsv").string();
+  const Outcome trained = fovea("train word-sum --epochs 0 --threads 1 --quiet --out " + run);
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  std::ofstream(file) << "positive\tgreat\nnegative\tawful\npositive\tfine\n";
+  EXPECT_EQ(fovea("evaluate " + run + " --data " + file)
+                .output.find("word-sum, 3 test items (" + file + ")\n"),
+            0u);
+  std::ofstream(file) << "positive\tgreat\n";
+  EXPECT_EQ(fovea("evaluate " + run + " --data " + file)
+                .output.find("word-sum, 1 test item (" + file + ")\n"),
+            0u);
+  std::filesystem::remove_all(base);
+}
+
 std::string contents(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

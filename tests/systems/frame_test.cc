@@ -245,6 +245,9 @@ TEST_F(Frame, MistakesAreNamed) {
   expect_error<UsageError>("did you mean 'adam'", [&] { run(wrong); });
   wrong.set = {"monitor=bleu", "epochs=1"};
   expect_error<UsageError>("expected one of accuracy", [&] { run(wrong); });
+  wrong.set = {};
+  wrong.epochs = -1;
+  expect_error<UsageError>("--epochs -1: expected at least 0", [&] { run(wrong); });
   EXPECT_FALSE(fs::exists(base_ / "wrong/model.safetensors"));
   expect_error<InvalidArgument>("training has not finished",
                                 [&] { systems::open(base_ / "wrong"); });

@@ -251,7 +251,7 @@ TEST_F(Gat, RefusesWhatItCannotRead) {
                  "nodes.csv:3: node 'a' is there twice");
   expect_refused(folder("id,label,x\na,0,red\nb,1,1\n", "a,b\n"), "column 'x'");
   expect_refused(folder("id,label\na,0\nb,1\n", "a,b\n"), "at least one column of features");
-  expect_refused((base_ / "nowhere").string(), "expected a folder");
+  expect_refused((base_ / "nowhere").string(), "does not exist, expected a folder");
   std::filesystem::create_directories(base_ / "original");
   std::ofstream(base_ / "original" / "ind.cora.x") << "pickle";
   expect_refused((base_ / "original").string(), "Python pickles");

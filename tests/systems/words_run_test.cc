@@ -278,6 +278,17 @@ TEST_F(WordRuns, Word2vecPutsWordsOfASlotTogether) {
   EXPECT_TRUE(begun_with("of-binary", base_ / "binary").equal(words));
 }
 
+TEST_F(WordRuns, TextTooShortForVectorsIsNamed) {
+  try {
+    train("short", {.system = "word2vec", .data = write("short.txt", "a film\nno film\n")});
+    ADD_FAILURE() << "no word occurs five times";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("short.txt: no word occurs 5 times"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(WordRuns, BagAndTfIdf) {
   for (const std::string model : {"bag", "tf-idf"}) {
     const Json report =
