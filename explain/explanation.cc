@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "fovea/error.h"
@@ -159,12 +160,83 @@ void check_table(const std::string& field, const Table& table, size_t queries) {
                          table.columns.size()));
 }
 
+// Numbers of a known count, each finite.
+void check_numbers(const std::string& field, const std::vector<float>& numbers, size_t expected) {
+  if (numbers.size() != expected)
+    refuse(field, fmt::format("{} numbers, expected {}", numbers.size(), expected));
+  check_finite(field, numbers);
+}
+
+// What comes of `width` numbers after the layers.
+size_t check_layers(const std::string& field, const std::vector<Layer>& layers, size_t width) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string at = fmt::format("{}[{}]", field, i);
+    check_numbers(at + ".weight", layers[i].weight, layers[i].bias.size() * width);
+    check_finite(at + ".bias", layers[i].bias);
+    width = layers[i].bias.size();
+  }
+  return width;
+}
+
+void check_reader(const std::string& field, const Reader& reader, const Shuffle& shuffle) {
+  check_finite(field + ".shift", reader.shift);
+  check_finite(field + ".given", reader.given);
+  if (reader.kind == Reader::Kind::kDrawn) {
+    if (reader.answers.empty() || reader.answers.size() != shuffle.orders.size())
+      refuse(field + ".answers", fmt::format("{} numbers, expected {} (one an order)",
+                                             reader.answers.size(), shuffle.orders.size()));
+    return check_finite(field + ".answers", reader.answers);
+  }
+  auto width = static_cast<size_t>(shuffle.width);
+  if (reader.kind == Reader::Kind::kGru) {
+    if (!reader.gru) refuse(field + ".gru", "missing, this reader is one");
+    const size_t gates = reader.gru->hidden_bias.size(), state = gates / 3;
+    check_numbers(field + ".gru.hidden_bias", reader.gru->hidden_bias, 3 * state);
+    check_numbers(field + ".gru.input_bias", reader.gru->input_bias, gates);
+    check_numbers(field + ".gru.input_weight", reader.gru->input_weight, gates * width);
+    check_numbers(field + ".gru.hidden_weight", reader.gru->hidden_weight, gates * state);
+    width = state;
+  }
+  width = check_layers(field + ".layers", reader.layers, width);
+  if (shuffle.chosen == -1 && width != 1)
+    refuse(field + ".layers", fmt::format("{} numbers at the end, expected 1", width));
+  check_optional_index("shuffle.chosen", shuffle.chosen, width);
+}
+
+void check_shuffle(const Shuffle& shuffle, size_t members) {
+  if (members == 0) refuse("keys", "empty, a shuffle needs members");
+  if (shuffle.width < 1)
+    refuse("shuffle.width", fmt::format("{}, expected at least 1", shuffle.width));
+  check_count("shuffle.vectors", shuffle.vectors.size(), kMostCells);
+  check_numbers("shuffle.vectors", shuffle.vectors, members * static_cast<size_t>(shuffle.width));
+  check_count("shuffle.orders", shuffle.orders.size(), kMostNames);
+  for (size_t i = 0; i < shuffle.orders.size(); ++i) {
+    const std::string at = fmt::format("shuffle.orders[{}]", i);
+    std::vector<bool> seen(members);
+    for (const int member : shuffle.orders[i]) {
+      check_index(at, member, members);
+      seen[static_cast<size_t>(member)] = true;
+    }
+    if (shuffle.orders[i].size() != members || std::count(seen.begin(), seen.end(), false))
+      refuse(at, fmt::format("expected each of 0 to {} once", static_cast<int64_t>(members) - 1));
+  }
+  if (shuffle.readers.empty()) refuse("shuffle.readers", "empty, expected at least one");
+  check_count("shuffle.readers", shuffle.readers.size(), kMostNames);
+  for (size_t i = 0; i < shuffle.readers.size(); ++i)
+    check_reader(fmt::format("shuffle.readers[{}]", i), shuffle.readers[i], shuffle);
+}
+
+bool draws_weights(View view) {
+  return view != View::kCurve && view != View::kTree && view != View::kShuffle;
+}
+
 // What a view cannot be drawn without.
 void check_view(const Explanation& e) {
-  const bool weights = e.view != View::kCurve && e.view != View::kTree;
+  const bool weights = draws_weights(e.view);
   if (weights && e.maps.empty()) refuse("maps", "empty, this view draws weights");
   if (e.view == View::kCurve && e.plots.empty()) refuse("plots", "empty, a curve view draws plots");
   if (e.view == View::kTree && e.tree.empty()) refuse("tree", "empty, a tree view draws it");
+  if (e.view == View::kShuffle && !e.shuffle) refuse("shuffle", "missing, a shuffle view draws it");
   if (e.view == View::kImage) {
     if (!e.picture) refuse("picture", "missing, an image view draws over it");
     for (size_t i = 0; i < e.keys.size(); ++i)
@@ -177,7 +249,7 @@ void check_view(const Explanation& e) {
 
 void check(const Explanation& e) {
   if (e.title.empty()) refuse("title", "empty");
-  if (e.view != View::kCurve && e.view != View::kTree && e.normaliser.empty())
+  if (draws_weights(e.view) && e.normaliser.empty())
     refuse("normaliser", "empty, every picture of weights names it");
   check_count("groups", e.groups.size(), kMostItems);
   for (size_t i = 0; i < e.groups.size(); ++i)
@@ -205,6 +277,7 @@ void check(const Explanation& e) {
     if (e.tree[i].parent < -1 || e.tree[i].parent >= static_cast<int64_t>(i))
       refuse(at + ".parent", fmt::format("{}, expected -1 or an earlier node", e.tree[i].parent));
   }
+  if (e.shuffle) check_shuffle(*e.shuffle, e.keys.size());
   check_view(e);
 }
 

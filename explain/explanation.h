@@ -30,6 +30,7 @@ enum class View : uint8_t {
   kCurve,   // the plots alone
   kMemory,  // items x hops: queries are the hops
   kTree,    // the beam tree
+  kShuffle,  // the keys in an order the reader shuffles; what `shuffle` says of them follows
 };
 
 // Raw 8-bit pixels, row by row; channels 1 (grey) or 3 (red, green, blue).
@@ -132,6 +133,47 @@ struct TreeNode {
   State state = State::kLive;
 };
 
+// y = activation(W x + b); weight [outputs x inputs] row by row, as many outputs as biases.
+struct Layer {
+  enum class Activation : uint8_t { kNone, kTanh, kRelu };
+  std::vector<float> weight{}, bias{};
+  Activation activation = Activation::kNone;
+};
+
+// torch.nn.GRU's cell, gates in its order (reset, update, new): weights [3 width x inputs] and
+// [3 width x width].
+struct Gru {
+  std::vector<float> input_weight{}, hidden_weight{}, input_bias{}, hidden_bias{};
+};
+
+// A function of the members in the order shown: brings their vectors together, then takes layers.
+struct Reader {
+  enum class Kind : uint8_t {
+    kSum,    // of what `shift` was added to
+    kMax,    // the largest of each coordinate
+    kGru,    // the last state of `gru`
+    kDrawn,  // nothing to evaluate: `answers`, one for each of Shuffle::orders
+  };
+  std::string label{};
+  Kind kind = Kind::kSum;
+  double shift = 0;
+  std::optional<Gru> gru{};
+  std::vector<Layer> layers{};
+  std::vector<double> answers{};
+  double given = 0;  // the model's own answer to the members as given: what the page must repeat
+};
+
+// What the page needs to answer for the keys in any order.
+struct Shuffle {
+  std::string answer{};          // what the number is: "sum"
+  int width = 0;                 // of a member's vector
+  std::vector<float> vectors{};  // [keys x width]
+  int chosen = -1;  // the layers end in logits: the number is the probability of this one
+  std::vector<std::vector<int>> orders{};  // where there are any, the page shows these in turn; the
+                                           // first is as given
+  std::vector<Reader> readers{};
+};
+
 // The shapes in the four boxes: query, key, value -> weights -> output. Text, for example "2 × 4 ×
 // 8".
 struct Shapes {
@@ -161,6 +203,7 @@ struct Explanation {
   std::vector<Table> tables{};
   std::vector<TreeNode> tree{};
   std::optional<Shapes> shapes{};
+  std::optional<Shuffle> shuffle{};
 };
 
 // Sizes, indices and finite numbers; InvalidArgument names the first field that is wrong.

@@ -13,7 +13,7 @@ struct Names;
 template <>
 struct Names<View> {
   static constexpr const char* kAll[] = {"bipartite", "matrix", "text",   "image", "graph",
-                                         "bag",       "curve",  "memory", "tree"};
+                                         "bag",       "curve",  "memory", "tree",  "shuffle"};
 };
 template <>
 struct Names<Curve::Kind> {
@@ -22,6 +22,15 @@ struct Names<Curve::Kind> {
 template <>
 struct Names<TreeNode::State> {
   static constexpr const char* kAll[] = {"live", "pruned", "finished", "best"};
+};
+
+template <>
+struct Names<Layer::Activation> {
+  static constexpr const char* kAll[] = {"none", "tanh", "relu"};
+};
+template <>
+struct Names<Reader::Kind> {
+  static constexpr const char* kAll[] = {"sum", "max", "gru", "drawn"};
 };
 
 // `io(name, field)` is required; `io(name, field, absent)` is left out where the field equals
@@ -89,6 +98,28 @@ void describe(Io& io, Shapes& shapes) {
   io("weights", shapes.weights), io("output", shapes.output);
 }
 template <class Io>
+void describe(Io& io, Layer& layer) {
+  io("weight", layer.weight), io("bias", layer.bias);
+  io("activation", layer.activation, Layer::Activation::kNone);
+}
+template <class Io>
+void describe(Io& io, Gru& gru) {
+  io("input_weight", gru.input_weight), io("hidden_weight", gru.hidden_weight);
+  io("input_bias", gru.input_bias), io("hidden_bias", gru.hidden_bias);
+}
+template <class Io>
+void describe(Io& io, Reader& reader) {
+  io("label", reader.label), io("kind", reader.kind), io("shift", reader.shift, 0);
+  io("gru", reader.gru, {}), io("layers", reader.layers, {}), io("answers", reader.answers, {});
+  io("given", reader.given);
+}
+template <class Io>
+void describe(Io& io, Shuffle& shuffle) {
+  io("answer", shuffle.answer), io("width", shuffle.width), io("vectors", shuffle.vectors);
+  io("chosen", shuffle.chosen, -1), io("orders", shuffle.orders, {});
+  io("readers", shuffle.readers);
+}
+template <class Io>
 void describe(Io& io, Explanation& e) {
   std::string format = kFormat;
   int version = kVersion;
@@ -100,7 +131,7 @@ void describe(Io& io, Explanation& e) {
   io("queries", e.queries, {}), io("keys", e.keys, {}), io("groups", e.groups, {});
   io("layers", e.layers), io("heads", e.heads), io("maps", e.maps, {}), io("truth", e.truth, {});
   io("picture", e.picture, {}), io("plots", e.plots, {}), io("tables", e.tables, {});
-  io("tree", e.tree, {}), io("shapes", e.shapes, {});
+  io("tree", e.tree, {}), io("shapes", e.shapes, {}), io("shuffle", e.shuffle, {});
 }
 
 }  // namespace fovea::explain

@@ -46,9 +46,31 @@ std::string figures_html(const std::vector<Figure>& figures) {
          rows + "</tbody></table>\n";
 }
 
+std::string table_html(const Table& table) {
+  std::string out =
+      "<table class=\"figures\"><caption>" + escape_html(table.title) + "</caption>\n<thead><tr>";
+  for (const std::string& column : table.columns)
+    out += "<th scope=\"col\">" + escape_html(column) + "</th>";
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (const std::string& cell : row) out += "<td>" + escape_html(cell) + "</td>";
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table>\n";
+}
+
+// What stands in for a picture that only a script can make live: its tables.
+std::string still_html(const Explanation& explanation) {
+  if (explanation.view != View::kShuffle || explanation.tables.empty()) return {};
+  std::string out = "<noscript>\n";
+  for (const Table& table : explanation.tables) out += table_html(table);
+  return out + "</noscript>\n";
+}
+
 std::string explanation_html(const Explanation& explanation) {
-  return fmt::format("<script type=\"application/json\" class=\"explanation\">{}</script>\n",
-                     embed_json(to_json(explanation)));
+  return fmt::format("<script type=\"application/json\" class=\"explanation\">{}</script>\n{}",
+                     embed_json(to_json(explanation)), still_html(explanation));
 }
 
 // Idea, equation, code.

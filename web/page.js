@@ -11,11 +11,12 @@ import { graph_view } from './views/graph.js';
 import { image_view } from './views/image.js';
 import { matrix_view } from './views/matrix.js';
 import { memory_view } from './views/memory.js';
+import { shuffle_view } from './views/shuffle.js';
 import { text_view } from './views/text.js';
 import { tree_view } from './views/tree.js';
 
 const VIEWS = { bag: bag_view, bipartite: bipartite_view, curve: curve_view, graph: graph_view, image: image_view,
-  matrix: matrix_view, memory: memory_view, text: text_view, tree: tree_view };
+  matrix: matrix_view, memory: memory_view, shuffle: shuffle_view, text: text_view, tree: tree_view };
 const VERSION = 1;
 
 function announce_theme() {

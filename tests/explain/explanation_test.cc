@@ -47,6 +47,11 @@ Explanation full() {
                   Slider{"h", {0.5, 1}, 1}}};
   e.tables = {Table{"steps", 1, {"a", "b"}, {{"1", "2"}}}};
   e.tree = {{-1, "<s>", 0, TreeNode::State::kLive}, {0, "a", -1.5, TreeNode::State::kBest}};
+  Reader sum{.label = "sum", .shift = 1, .layers = {{{1, -2}, {0.5f}}}, .given = 3};
+  Reader gru{.label = "gru", .kind = Reader::Kind::kGru, .given = -0.25};
+  gru.gru = Gru{{1, 2, 3, 4, 5, 6}, {7, 8, 9}, {0, 0, 0.5f}, {0, 0.25f, 0}};
+  Reader drawn{.label = "drawn", .kind = Reader::Kind::kDrawn, .answers = {1.5, 2.5}, .given = 1.5};
+  e.shuffle = Shuffle{"sum", 2, {1, 2, 3, 4, 5, 6}, -1, {{0, 1, 2}, {2, 0, 1}}, {sum, gru, drawn}};
   e.shapes = Shapes{"2 × 4", "3 × 4", "3 × 5", "2 × 3", "2 × 5"};
   return e;
 }
@@ -75,6 +80,9 @@ TEST(Explanation, SurvivesTheRoundTrip) {
   EXPECT_TRUE(std::isnan(back.plots[0].curves[0].y[1]));
   EXPECT_EQ(back.groups[1].weight, std::nullopt);
   EXPECT_EQ(back.tree[1].state, TreeNode::State::kBest);
+  EXPECT_EQ(back.shuffle->orders, full().shuffle->orders);
+  EXPECT_EQ(back.shuffle->readers[1].gru->hidden_weight,
+            full().shuffle->readers[1].gru->hidden_weight);
 }
 
 TEST(Explanation, WritesFloatsShortest) {
@@ -124,7 +132,7 @@ TEST(Explanation, NamesTheFieldThatIsWrong) {
             "file.json: unknown field 'outcom'");
   EXPECT_EQ(error_of(replaced(json, "\"view\":\"matrix\"", "\"view\":\"pie\"")),
             "file.json.view: 'pie', expected one of bipartite, matrix, text, image, graph, bag, "
-            "curve, memory, tree");
+            "curve, memory, tree, shuffle");
   EXPECT_EQ(error_of(replaced(json, "[0.1,0.9,0.0,", "[0.1,0.9,")),
             "file.json: maps[0].dense: 5 weights, expected 6 (2 queries × 3 keys)");
   EXPECT_EQ(error_of(replaced(json, "[0.1,0.9,0.0,", "[0.1,0.9,null,")),
@@ -158,6 +166,7 @@ TEST(Explanation, AViewNeedsWhatItDraws) {
   refused([](Explanation& e) { e.maps.clear(); });
   refused([](Explanation& e) { e.view = View::kTree, e.tree.clear(); });
   refused([](Explanation& e) { e.view = View::kCurve, e.plots.clear(); });
+  refused([](Explanation& e) { e.view = View::kShuffle, e.shuffle.reset(); });
   refused([](Explanation& e) { e.view = View::kImage; });  // keys without a region
   refused([](Explanation& e) { e.maps.push_back(e.maps[0]); });
   refused([](Explanation& e) { e.maps[0].dense[0] = std::numeric_limits<float>::infinity(); });
@@ -165,6 +174,39 @@ TEST(Explanation, AViewNeedsWhatItDraws) {
   refused([](Explanation& e) { e.plots[0].slider->chosen = 2; });
   refused([](Explanation& e) { e.layers.chosen = 2; });
   refused([](Explanation& e) { e.tables[0].rows[0].pop_back(); });
+}
+
+TEST(Explanation, AShuffleCanBeWorkedOut) {
+  const auto refused = [](const std::string& said, auto change) {
+    Explanation e = full();
+    change(*e.shuffle);
+    try {
+      check(e);
+      ADD_FAILURE() << "not refused, expected " << said;
+    } catch (const InvalidArgument& error) {
+      EXPECT_EQ(error.what(), said);
+    }
+  };
+  refused("shuffle.vectors: 5 numbers, expected 6", [](Shuffle& s) { s.vectors.pop_back(); });
+  refused("shuffle.width: 0, expected at least 1", [](Shuffle& s) { s.width = 0; });
+  refused("shuffle.orders[1]: expected each of 0 to 2 once", [](Shuffle& s) {
+    s.orders[1] = {2, 2, 1};
+  });
+  refused("shuffle.orders[0]: index 3, expected 0 to 2", [](Shuffle& s) {
+    s.orders[0] = {0, 1, 3};
+  });
+  refused("shuffle.readers: empty, expected at least one", [](Shuffle& s) { s.readers.clear(); });
+  refused("shuffle.readers[0].layers[0].weight: 1 numbers, expected 2",
+          [](Shuffle& s) { s.readers[0].layers[0].weight = {1}; });
+  refused("shuffle.readers[0].layers: 2 numbers at the end, expected 1",
+          [](Shuffle& s) { s.readers[0].layers.clear(); });
+  refused("shuffle.readers[1].gru: missing, this reader is one",
+          [](Shuffle& s) { s.readers[1].gru.reset(); });
+  refused("shuffle.readers[1].gru.hidden_weight: 2 numbers, expected 3",
+          [](Shuffle& s) { s.readers[1].gru->hidden_weight.pop_back(); });
+  refused("shuffle.readers[2].answers: 1 numbers, expected 2 (one an order)",
+          [](Shuffle& s) { s.readers[2].answers.pop_back(); });
+  refused("shuffle.chosen: index 4, expected 0 to 0", [](Shuffle& s) { s.chosen = 4; });
 }
 
 TEST(Explanation, ReadsFilesAndRefusesFolders) {

@@ -42,6 +42,19 @@ TEST(Report, HoldsEverySectionAndNothingFromOutside) {
     EXPECT_EQ(count(html, outside), 0u) << outside;
 }
 
+TEST(Report, WithoutScriptsTheTablesStandInForAShuffle) {
+  Section section{.title = "x"};
+  Explanation e = small();
+  e.view = View::kShuffle;
+  e.shuffle = Shuffle{.answer = "sum", .width = 1, .vectors = {1}, .readers = {{.label = "sum"}}};
+  e.tables = {{.title = "five orders", .columns = {"order"}, .rows = {{"1 < 2"}}}};
+  section.explanations = {e};
+  EXPECT_NE(
+      html_report({section}).find("<noscript>\n<table class=\"figures\"><caption>five orders"),
+      std::string::npos);
+  EXPECT_NE(html_report({section}).find("<td>1 &lt; 2</td>"), std::string::npos);
+}
+
 TEST(Report, RefusesAnExplanationThatIsWrong) {
   Section section{.title = "x"};
   section.explanations = {small()};

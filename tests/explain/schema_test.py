@@ -30,7 +30,7 @@ class Schema(unittest.TestCase):
     def test_every_sample_fits(self):
         self.assertGreater(len(self.samples), 10)
         self.assertEqual({sample["view"] for sample in self.samples.values()},
-                         {"bipartite", "matrix", "text", "image", "graph", "bag", "curve", "memory", "tree"})
+                         {"bipartite", "matrix", "text", "image", "graph", "bag", "curve", "memory", "tree", "shuffle"})
         for name, sample in self.samples.items():
             with self.subTest(name):
                 self.validator.validate(sample)

@@ -137,8 +137,9 @@ class Browser:
     def resize(self, width, height=900):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
-    def theme(self, name):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+    def theme(self, name, motion="no-preference"):
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name},
+                                                          {"name": "prefers-reduced-motion", "value": motion}])
 
     def open(self, path):
         self.call("Page.navigate", url="file://" + os.path.abspath(path))

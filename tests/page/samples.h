@@ -25,6 +25,8 @@ Explanation members();        // bag of words
 Explanation regression();     // curve with a slider
 Explanation story();          // memory
 Explanation beam();           // tree
+Explanation shuffled_set();   // shuffle: digits, a sum and a GRU
+Explanation point_cloud();    // shuffle: points, a maximum and answers drawn beforehand
 Explanation hostile();        // text that tries to be markup
 
 std::vector<Explanation> all();  // every one but the two large

@@ -7,9 +7,9 @@ export function decode_bytes(base64) {
   return bytes;
 }
 
-function decode_dense(dense) {
-  if (typeof dense !== 'string') return Float32Array.from(dense);
-  return new Float32Array(decode_bytes(dense).buffer);
+export function decode_floats(numbers) {
+  if (typeof numbers !== 'string') return Float32Array.from(numbers);
+  return new Float32Array(decode_bytes(numbers).buffer);
 }
 
 // Weights of one layer and head, rows sorted by query: `starts` [rows + 1], `columns` and `values` of what is not zero
@@ -18,7 +18,7 @@ export class WeightMap {
   constructor(rows, columns, map) {
     this.rows = rows;
     this.width = columns;
-    this.dense = map.dense ? decode_dense(map.dense) : null;
+    this.dense = map.dense ? decode_floats(map.dense) : null;
     if (!this.dense) this.index(map.links || []);
     let low = 0, high = 0;
     for (const value of this.dense || this.values) {
