@@ -10,6 +10,7 @@
 #include "data/packed.h"
 #include "data/random.h"
 #include "systems/deep_sets/model.h"
+#include "systems/deep_sets/shuffle.h"
 #include "systems/deep_sets/tasks.h"
 
 namespace fovea::systems::deep_sets {
@@ -156,12 +157,9 @@ class DigitSums : public GradientTask {
         digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
       const torch::Tensor phi =
           model_->features(pictures_of(digits, torch::arange(digits.count)).to(setting_.device));
-      const double sum =
-          model_
-              ->sums(
-                  phi,
-                  torch::tensor({int64_t{0}, digits.count}, torch::kInt32).to(setting_.device))[0]
-              .item<double>();
+      const torch::Tensor whole =
+          torch::tensor({int64_t{0}, digits.count}, torch::kInt32).to(setting_.device);
+      const double sum = model_->sums(phi, whole)[0].item<double>();
       out << fmt::format("{}\t{:.0f}\t{:.3f}\t", line, std::round(sum), sum);
       const std::vector<float> parts = to_floats(model_->contributions(phi));
       for (size_t i = 0; i < parts.size(); ++i)
@@ -174,8 +172,10 @@ class DigitSums : public GradientTask {
     if (input)
       throw UsageError(
           "--input: deep-sets draws its own test sets; fovea predict answers for yours");
-    const torch::Tensor phi = all_features(test_);
-    return {accuracy_against_size(), one_set(phi)};
+    const Sets drawn = draw_sets(test_, 1, 8, 8, data::mix(seed_, 77));
+    const torch::Tensor chosen = features_of(test_, drawn);
+    const explain::Explanation set = one_set(drawn, chosen);
+    return {accuracy_against_size(), set, shuffle_test(set, drawn.sums[0], chosen)};
   }
 
  private:
@@ -241,10 +241,8 @@ class DigitSums : public GradientTask {
     return out;
   }
 
-  // One set, what each picture adds, and what becomes of the answers when it is shuffled.
-  explain::Explanation one_set(const torch::Tensor& phi) {
-    const Sets drawn = draw_sets(test_, 1, 8, 8, data::mix(seed_, 77));
-    const std::vector<int64_t>& set = drawn.members[0];
+  // One set: what each picture adds.
+  explain::Explanation one_set(const Sets& drawn, const torch::Tensor& chosen) {
     explain::Explanation out;
     out.title = "What each element adds";
     out.view = explain::View::kBag;
@@ -252,35 +250,29 @@ class DigitSums : public GradientTask {
     out.normaliser = "none: what each adds to the answer";
     out.query_label = "set";
     out.key_label = "digit";
-    const auto [own, gru, truth] = answers(phi, drawn);
+    const auto [own, gru, truth] = answers(chosen, relabelled(drawn));
     out.queries.emplace_back().text =
         fmt::format("sum {:.0f}: Deep Sets {:.2f}, GRU {:.2f}", truth[0].item<double>(),
                     own[0].item<double>(), gru[0].item<double>());
-    const torch::Tensor chosen =
-        phi.index_select(0, torch::tensor(at::ArrayRef<int64_t>(set)).to(phi.device()));
     out.maps.emplace_back().dense = to_floats(model_->contributions(chosen));
-    for (const int64_t member : set) {
+    for (const int64_t member : drawn.members[0]) {
       explain::Item& item = out.keys.emplace_back();
       item.text = std::to_string(test_.labels[static_cast<size_t>(member)]);
       item.picture = picture_of(test_, member);
     }
-    explain::Table table{.title = "Shuffle test: the same set in five orders",
-                         .columns = {"order", "Deep Sets", "GRU"}};
-    data::Random random(5);
-    std::vector<int64_t> order = set;
-    for (int i = 0; i < 5; ++i) {
-      const auto now = answers(phi, {{order}, {0}});
-      std::string names;
-      for (const int64_t member : order)
-        names += std::to_string(test_.labels[static_cast<size_t>(member)]) + " ";
-      table.rows.push_back({names, fmt::format("{:.6f}", now.own[0].item<double>()),
-                            fmt::format("{:.6f}", now.gru[0].item<double>())});
-      random.shuffle(order);
-    }
-    out.tables.push_back(table);
-    out.notes.push_back(
-        "ρ is linear: the numbers beneath the digits add up to the answer. Sums are taken in "
-        "double, so that the order changes nothing that a float can show.");
+    if (setting_.options.text("rho") == "linear")
+      out.notes.push_back("ρ is linear: the numbers beneath the digits add up to the answer.");
+    return out;
+  }
+
+  // The same set, to be shuffled by the reader.
+  explain::Explanation shuffle_test(const explain::Explanation& set, float truth,
+                                    const torch::Tensor& chosen) {
+    explain::Explanation out{.outcome = fmt::format("the digits add up to {:.0f}", truth),
+                             .key_label = set.key_label,
+                             .keys = set.keys};
+    label(out);
+    add_shuffle_test(out, *model_, chosen);
     return out;
   }
 

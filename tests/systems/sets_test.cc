@@ -11,6 +11,7 @@
 #include "data/item_sets.h"
 #include "data/solids.h"
 #include "systems/deep_sets/model.h"
+#include "systems/deep_sets/shuffle.h"
 #include "systems/set_outlier/model.h"
 #include "tests/systems/runs.h"
 
@@ -103,6 +104,41 @@ TEST(DeepSets, APaddedStepOfTheGruIsNeverRead) {
   EXPECT_LT(
       gap(together[0], model.gru_sums(phi.slice(0, 0, 2), torch::tensor({0, 2}, torch::kInt32))[0]),
       1e-6);
+}
+
+explain::Explanation shuffle_test_of(deep_sets::DigitSum& model) {
+  model.eval();
+  explain::Explanation out;
+  for (const char* name : {"3", "1", "4", "1", "5"}) out.keys.push_back({.text = name});
+  deep_sets::add_shuffle_test(out, model, model.features(torch::randn({5, 784})));
+  return explain::from_json(explain::to_json(out));
+}
+
+// What the page works out, from the numbers it is given.
+TEST(DeepSets, TheShuffleTestCarriesTheModel) {
+  torch::manual_seed(7);
+  for (const std::string rho : {"linear", "mlp"}) {
+    deep_sets::DigitSum model({.filters = 2, .width = 4, .rho = rho});
+    const explain::Explanation out = shuffle_test_of(model);
+    const explain::Reader &own = out.shuffle->readers[0], &gru = out.shuffle->readers[1];
+    const auto tensor = [](const std::vector<float>& x) {
+      return torch::tensor(at::ArrayRef<float>(x));
+    };
+    torch::Tensor x = (tensor(out.shuffle->vectors).view({5, 4}) + own.shift).sum(0);
+    for (const explain::Layer& layer : own.layers) {
+      x = tensor(layer.weight).view({-1, x.size(0)}).mv(x) + tensor(layer.bias);
+      if (layer.activation == explain::Layer::Activation::kRelu) x = x.relu();
+    }
+    EXPECT_NEAR(x.item<double>(), own.given, 1e-4) << rho;
+    EXPECT_EQ(own.layers.size(), rho == "mlp" ? 2u : 1u);
+    EXPECT_EQ(gru.gru->hidden_weight.size(), 3u * 64 * 64);
+    for (const auto& row : out.tables[0].rows) EXPECT_EQ(row[1], out.tables[0].rows[0][1]);
+  }
+  deep_sets::DigitSum large({.filters = 2, .width = 256});
+  const explain::Explanation out = shuffle_test_of(large);
+  EXPECT_EQ(out.shuffle->orders.size(), size_t{deep_sets::kDrawnOrders});
+  EXPECT_EQ(out.shuffle->readers[1].answers[0], out.shuffle->readers[1].given);
+  EXPECT_LT(explain::to_json(out).size(), 100'000u);
 }
 
 TEST(Solids, AreStandardisedAndAConstantCloudIsGuarded) {
