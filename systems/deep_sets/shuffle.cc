@@ -84,7 +84,8 @@ explain::Table still_table(const explain::Explanation& out, DigitSum& model,
     std::string names;
     for (const int member : order) names += out.keys[static_cast<size_t>(member)].text + " ";
     const auto [own, gru] = answers_of(model, features, order);
-    table.rows.push_back({names, fmt::format("{:.6f}", own), fmt::format("{:.6f}", gru)});
+    // The products after the sum may differ in a float's last digit by where their operands lie.
+    table.rows.push_back({names, fmt::format("{:.4f}", own), fmt::format("{:.4f}", gru)});
   }
   return table;
 }
