@@ -52,8 +52,8 @@ const MeanBackwardLoops& mean_backward_loops(choice::KernelName kernel);
 
 // Empty when the path serves the problem, otherwise why not.
 std::string against_kernel_mean(const Problem& problem, const Geometry& geometry);
-// The number of empty rows, or nothing: NaN or infinity among the operands, which is for the tiles
-// to weigh.
+// The number of empty rows, or nothing: operands that are not finite as rows.h has it, which is for
+// the tiles to weigh.
 std::optional<int64_t> kernel_mean_forward(const Problem& problem, const Geometry& geometry,
                                            const Result& result, const Parallel& parallel);
 // Says whether it served.

@@ -154,7 +154,8 @@ size_t find_above(const T* x, size_t from, size_t n, T threshold) {
   return n;
 }
 
-// x - x is 0 for every finite x and NaN for the others.
+// y - y is 0 for every finite y = reach x and NaN for the others; reach is the largest number over
+// the bound of rows.h.
 template <class T>
 bool finite(const T* x, size_t stride, size_t rows, size_t width) {
   const hn::ScalableTag<T> d;
@@ -163,10 +164,11 @@ bool finite(const T* x, size_t stride, size_t rows, size_t width) {
     width *= rows;
     rows = std::min<size_t>(1, rows);
   }
+  constexpr T kReach = sizeof(T) == 4 ? T(0x1p67) : T(0x1p515);
   auto a = hn::Zero(d), b = a, c = a, f = a;
   T rest = 0;
   const auto zero_of = [d](const T* p) HWY_ATTR {
-    const auto v = hn::LoadU(d, p);
+    const auto v = hn::Mul(hn::LoadU(d, p), hn::Set(d, kReach));
     return hn::Sub(v, v);
   };
   for (size_t r = 0; r < rows; ++r, x += stride) {
@@ -178,7 +180,7 @@ bool finite(const T* x, size_t stride, size_t rows, size_t width) {
       f = hn::Add(f, zero_of(x + e + 3 * N));
     }
     for (; e + N <= width; e += N) a = hn::Add(a, zero_of(x + e));
-    for (; e < width; ++e) rest += x[e] - x[e];
+    for (; e < width; ++e) rest += kReach * x[e] - kReach * x[e];
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, f)))) + rest == 0;
 }

@@ -30,6 +30,8 @@ struct RowLoops {
   // The first place from `from` on where x exceeds `threshold`, or n. x may be read up to
   // kRowPadding - 1 elements past n.
   size_t (*find_above)(const T* x, size_t from, size_t n, T threshold);
+  // Neither NaN nor infinity, nor so large that the square of a difference is one (2^61 in float,
+  // 2^509 in double): products with a weight of 0 are 0.
   bool (*finite)(const T* x, size_t stride, size_t rows, size_t width);
 };
 

@@ -26,6 +26,12 @@ template <class V>
 struct ValueAndSlope {
   V value, slope;
 };
+// z as slopes want it: far points' squares overflow, and infinity times a weight of 0 is no number.
+// The constant first: NaN passes.
+template <class D>
+HWY_INLINE hn::Vec<D> not_infinite(D d, hn::Vec<D> z) {
+  return hn::Min(number(d, sizeof(hn::TFromD<D>) == 4 ? 1e37 : 1e307), z);
+}
 // u = root * scale as what is divided by u wants it.
 template <class D>
 inline constexpr double kLeast = sizeof(hn::TFromD<D>) == 4 ? 1e-18 : 1e-150;

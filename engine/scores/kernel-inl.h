@@ -41,7 +41,7 @@ struct Rows {
     const hn::ScalableTag<T> d;
     auto sum = hn::Zero(d);
     for (size_t c = 0; c < n; c += hn::Lanes(d)) {
-      const auto z = hn::LoadU(d, z_row + c), g = hn::LoadU(d, de + c);
+      const auto z = not_infinite(d, hn::LoadU(d, z_row + c)), g = hn::LoadU(d, de + c);
       hn::Vec<decltype(d)> slope;
       if constexpr (kFace == Face::kLog)
         slope = Kernel<decltype(d)>::log_slope(d, z);

@@ -183,7 +183,7 @@ struct Cauchy {
  private:
   // 1 / (1 + z)
   static HWY_INLINE V inverse(D d, V z) {
-    return reciprocal(d, hn::Add(number(d, 1), hn::Min(number(d, 1e37), z)));
+    return reciprocal(d, hn::Add(number(d, 1), not_infinite(d, z)));
   }
 };
 

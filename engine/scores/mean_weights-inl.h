@@ -88,7 +88,8 @@ struct ByLog {
   static HWY_INLINE V finish(V started, V) { return started; }
   static HWY_INLINE V start_both(const Distance& x, V base) { return start(x, base); }
   static HWY_INLINE Both both(const Distance& x, V started) {
-    return negated({started, hn::Mul(started, Kernel<D>::log_slope(D(), x.z()))});
+    return negated(
+        {started, hn::Mul(started, Kernel<D>::log_slope(D(), kernel::not_infinite(D(), x.z())))});
   }
 };
 
