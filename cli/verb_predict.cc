@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <memory>
 
 #include "cli/streams.h"
@@ -18,9 +19,15 @@ int run(const PredictOptions& options) {
   systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
   InputFile input(options.input);
   OutputFile output(options.output);
-  systems::predict(run, input.input(), output.stream());
+  ExitCode code = kDone;
+  Input lines = input.input();
+  lines.refused = [&](const std::string& error) {
+    std::cerr << "fovea: " << error << std::endl;
+    code = kFailed;
+  };
+  systems::predict(run, lines, output.stream());
   output.finish();
-  return kDone;
+  return code;
 }
 
 }  // namespace

@@ -74,17 +74,6 @@ size_t utf8_length(std::string_view bytes, size_t at) {
   return 0;
 }
 
-void visit_line(std::string_view line, const std::string& name, size_t number,
-                const LineVisitor& visit) {
-  if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  if (line.find('\0') != std::string_view::npos)
-    throw FileError(name, number, "expected text, found a NUL byte (is this a binary file?)");
-  if (!is_utf8(line))
-    throw FileError(name, number, fmt::format("expected UTF-8 text, found {}", shown(line)));
-  visit(number, line);
-}
-
 // " (did you mean 'data.csv'?)" where a file of nearly that name lies beside it.
 std::string beside(const std::filesystem::path& path) {
   std::vector<std::string> names;
@@ -124,6 +113,17 @@ bool is_utf8(std::string_view bytes) {
     at += length;
   }
   return true;
+}
+
+void visit_line(std::string_view line, const std::string& name, size_t number,
+                const LineVisitor& visit) {
+  if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.find('\0') != std::string_view::npos)
+    throw FileError(name, number, "expected text, found a NUL byte (is this a binary file?)");
+  if (!is_utf8(line))
+    throw FileError(name, number, fmt::format("expected UTF-8 text, found {}", shown(line)));
+  visit(number, line);
 }
 
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit) {

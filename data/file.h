@@ -28,6 +28,9 @@ std::string read_file(const std::string& path);
 // mark at the start is dropped.
 using LineVisitor = std::function<void(size_t, std::string_view)>;
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit);
+// The same for one line.
+void visit_line(std::string_view line, const std::string& path, size_t number,
+                const LineVisitor& visit);
 
 // The same for a stream that is read as it comes.
 void each_line(std::istream& stream, const std::string& name, const LineVisitor& visit);

@@ -68,7 +68,7 @@ Json evaluate(const std::filesystem::path& folder, const std::string& data,
               const std::string& split, const std::string& device = "cpu", int threads = 0,
               const std::vector<std::string>& set = {});
 
-// One answer for each item of the input.
+// One answer for each item of the input; `input.refused` hears of lines that have none.
 void predict(Run&, Input input, std::ostream& out);
 
 // The task's pictures.

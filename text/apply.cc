@@ -11,6 +11,7 @@
 
 #include "data/file.h"
 #include "text/task.h"
+#include "train/answers.h"
 
 namespace fovea::text {
 namespace {
@@ -82,15 +83,15 @@ std::string TextTask::carried(const std::vector<Words>& sentences, const Look& l
 }
 
 void TextTask::predict(Input input, std::ostream& out) {
-  data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
+  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
     const Document document = parse(line, input.name, number);
     const Encoded encoded = encode(document);
     const Answer answer = model_->answer(batch({&encoded}), Want::kLook);
     const at::Tensor p = answer.logits.softmax(1)[0].cpu();
-    out << fmt::format("{}\t{:.4f}\t{}", names_[static_cast<size_t>(p.argmax().item<int64_t>())],
-                       p.max().item<double>(), carried(sentences_of(document), answer.look));
-    if (encoded.aspect == data::kUnk) out << "\taspect '" << document.aspect << "' is unknown";
-    out << '\n' << std::flush;
+    to << fmt::format("{}\t{:.4f}\t{}", names_[static_cast<size_t>(p.argmax().item<int64_t>())],
+                      p.max().item<double>(), carried(sentences_of(document), answer.look));
+    if (encoded.aspect == data::kUnk) to << "\taspect '" << document.aspect << "' is unknown";
+    to << '\n';
   });
 }
 

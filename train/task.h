@@ -51,7 +51,8 @@ class Task {
   virtual void fit(train::Fit&) = 0;
 
   virtual Evaluation evaluate(Split) = 0;
-  // One answer for each item of the input, as soon as it is known.
+  // One answer for each item of the input, as soon as it is known: answer_lines of train/answers.h
+  // does so where an item is a line. A table is answered whole or refused whole.
   virtual void predict(Input, std::ostream&) = 0;
   // Pictures of where the model looks: at the input's items, or at items of the test split where
   // `input` is null.

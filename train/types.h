@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -53,6 +54,9 @@ struct Written {
 struct Input {
   std::istream& stream;
   std::string name;
+  // predict: hears of each line that has no answer, and the next one is read. Unset: the first such
+  // line ends it with an exception.
+  std::function<void(const std::string& error)> refused = {};
 };
 
 }  // namespace fovea

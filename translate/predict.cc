@@ -4,8 +4,10 @@
 
 #include <istream>
 #include <ostream>
+#include <sstream>
 
 #include "data/text.h"
+#include "train/answers.h"
 #include "translate/links.h"
 #include "translate/task.h"
 
@@ -47,30 +49,26 @@ std::string TranslationTask::pharaoh(const Tokens& tokens) {
 }
 
 // `source<TAB>target` lines: how probable the model finds each target.
-void TranslationTask::predict_forced(Input input, std::ostream& out) {
-  std::string line;
-  for (int64_t number = 1; std::getline(input.stream, line); ++number) {
+void TranslationTask::predict_forced(const Input& input, std::ostream& out) {
+  answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
     const std::optional<Pair> pair = split_pair(line);
-    if (!pair) {
-      out.flush();  // what is done is not lost
-      throw InvalidArgument(fmt::format(
-          "{}:{}: expected source<TAB>target or `source ||| target` for forced decoding",
-          input.name, number));
-    }
+    if (!pair)
+      throw InvalidArgument(
+          "expected source<TAB>target or `source ||| target` for forced decoding");
     const Tokens tokens{read_source(pair->source), target_codec_->encode(prepared(pair->target))};
     const at::NoGradGuard no_grad;
     const Batch batch = make_batch({&tokens}, setting_.device);
     const double log_probability =
         -token_loss(model_->logits(batch), batch, 0).plain.item<double>() *
         static_cast<double>(batch.target_tokens);
-    out << fmt::format("{:.6f}\t{}", log_probability, batch.target_tokens);
-    if (setting_.options.flag("align")) out << '\t' << pharaoh(tokens);
-    out << '\n';
-  }
+    to << fmt::format("{:.6f}\t{}", log_probability, batch.target_tokens);
+    if (setting_.options.flag("align")) to << '\t' << pharaoh(tokens);
+    to << '\n';
+  });
 }
 
 // Answers to some lines, all of them or (with an exception) none.
-void TranslationTask::answer(const std::vector<std::string>& lines, int64_t first_number,
+void TranslationTask::answer(const std::vector<std::string>& lines, size_t first_number,
                              std::ostream& out) {
   const Settings& o = setting_.options;
   nn::BeamOptions options = beam_options();
@@ -86,8 +84,7 @@ void TranslationTask::answer(const std::vector<std::string>& lines, int64_t firs
     if (options.n_best >
         1) {  // as Moses writes it: the line's number from 0, the text, log-probability, score
       for (const nn::Hypothesis& one : found[i].n_best) {
-        out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n",
-                           first_number + static_cast<int64_t>(i),
+        out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", first_number + i,
                            text_of(one, encoded[i], lines[i]), one.log_probability, one.score);
       }
       continue;
@@ -105,7 +102,7 @@ void TranslationTask::predict(Input input, std::ostream& out) {
   constexpr size_t kMostLines = 64;
   if (setting_.options.flag("forced")) return predict_forced(input, out);
   std::string line;
-  for (int64_t number = 0; std::getline(input.stream, line);) {
+  for (size_t number = 0; std::getline(input.stream, line);) {
     std::vector<std::string> lines = {line};
     // As many lines as have arrived already: a pipe is translated in batches, a person's line at
     // once.
@@ -113,22 +110,18 @@ void TranslationTask::predict(Input input, std::ostream& out) {
            std::getline(input.stream, line))
       lines.push_back(line);
     try {
-      answer(lines, number, out);
-    } catch (const InvalidArgument&) {
-      // One line is at fault: those before it are answered, and it is named.
+      std::ostringstream all;
+      answer(lines, number, all);
+      out << all.str() << std::flush;
+      number += lines.size();
+    } catch (const InvalidArgument&) {  // a line is at fault: each by itself
       for (const std::string& one : lines) {
-        try {
-          answer({one}, number, out);
-        } catch (const InvalidArgument& error) {
-          out.flush();
-          throw InvalidArgument(fmt::format("{}:{}: {}", input.name, number + 1, error.what()));
-        }
-        ++number;
+        answer_line(input, ++number, one, out,
+                    [&](size_t, std::string_view text, std::ostream& to) {
+                      answer({std::string(text)}, number - 1, to);
+                    });
       }
-      continue;
     }
-    number += static_cast<int64_t>(lines.size());
-    out.flush();
   }
 }
 

@@ -72,8 +72,8 @@ class TranslationTask : public GradientTask {
   std::string text_of(const nn::Hypothesis& said, const Encoded& source,
                       const std::string& line) const;
   std::string pharaoh(const Tokens&);
-  void answer(const std::vector<std::string>& lines, int64_t first_number, std::ostream&);
-  void predict_forced(Input, std::ostream&);
+  void answer(const std::vector<std::string>& lines, size_t first_number, std::ostream&);
+  void predict_forced(const Input&, std::ostream&);
   explain::Explanation length_curve();
   // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.
   struct Forced {

@@ -10,6 +10,7 @@
 #include "data/batches.h"
 #include "data/text.h"
 #include "systems/alignment/view.h"
+#include "train/answers.h"
 #include "train/fit.h"
 #include "translate/links.h"
 
@@ -287,33 +288,28 @@ Evaluation AlignmentTask::evaluate(Split split) {
 
 void AlignmentTask::predict(Input input, std::ostream& out) {
   const bool soft = setting_.options.text("output") == "soft";
-  std::string line;
-  for (int64_t number = 1; std::getline(input.stream, line); ++number) {
+  answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
     const auto pair = translate::split_pair(line);
-    if (!pair && !line.empty()) {
-      out.flush();  // what is done is not lost
-      throw InvalidArgument(fmt::format("{}:{}: expected `source ||| target` or source<TAB>target",
-                                        input.name, number));
-    }
+    if (!pair && !line.empty())
+      throw InvalidArgument("expected `source ||| target` or source<TAB>target");
     Part one;
     if (pair) one.pairs.push_back(*pair);
     encode(one);
     if (one.pairs.empty() || one.tokens[0].source.ids.empty() || one.tokens[0].target.ids.empty()) {
-      out << '\n';
-      continue;
+      to << '\n';
+      return;
     }
     const Aligned aligned = align(one)[0];
     if (soft) {
       const at::Tensor weights = aligned.weights[0].contiguous();
       Json rows = Json::array();
       for (int64_t t = 0; t < weights.size(0); ++t) rows.push_back(to_floats(weights[t]));
-      out << Json{{"links", metrics::format_pharaoh(aligned.chosen())}, {"weights", rows}}.dump()
-          << '\n';
+      to << Json{{"links", metrics::format_pharaoh(aligned.chosen())}, {"weights", rows}}.dump()
+         << '\n';
     } else {
-      out << metrics::format_pharaoh(aligned.chosen()) << '\n';
+      to << metrics::format_pharaoh(aligned.chosen()) << '\n';
     }
-    if (input.stream.rdbuf()->in_avail() <= 0) out.flush();
-  }
+  });
 }
 
 std::vector<explain::Explanation> AlignmentTask::explain(Input* input) {

@@ -13,6 +13,7 @@
 #include "data/file.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
+#include "train/answers.h"
 #include "train/fit.h"
 #include "train/task.h"
 
@@ -133,16 +134,16 @@ class Cost : public Task {
 
   // A line is "n d" (and k): operations of attention, its projections, LSTM and convolution.
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
       std::istringstream words{std::string(text)};
       std::string n, d, k = "3";
       words >> n >> d >> k;
       const double rows = data::parse_number(n, "n", input.name, line),
                    width = data::parse_number(d, "d", input.name, line);
       const double kernel = k.empty() ? 3 : data::parse_number(k, "k", input.name, line);
-      out << fmt::format("{:g}\t{:g}\t{:g}\t{:g}\n", attention_operations(rows, width),
-                         projection_operations(rows, width), lstm_operations(rows, width),
-                         convolution_operations(rows, width, kernel));
+      to << fmt::format("{:g}\t{:g}\t{:g}\t{:g}\n", attention_operations(rows, width),
+                        projection_operations(rows, width), lstm_operations(rows, width),
+                        convolution_operations(rows, width, kernel));
     });
   }
 

@@ -14,6 +14,7 @@
 #include "systems/gat/view.h"
 #include "systems/normaliser_option.h"
 #include "systems/system.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 
 namespace fovea::systems::gat {
@@ -161,17 +162,16 @@ class GraphAttention : public ClassificationTask {
   void predict(Input input, std::ostream& out) override {
     ensure_graph();
     const torch::Tensor p = model_->forward(input_).softmax(1).cpu();
-    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
       const std::vector<std::string> named = data::words(text);
       if (named.empty())
         throw data::FileError(input.name, line, "a blank line, expected the name of a node");
       for (const std::string& word : named) {
         const int64_t node = node_named(word, input.name, line);
         const torch::Tensor row = p[node];
-        out << fmt::format("{}\t{}\t{:.4f}\n", word,
-                           name_of_class(graph_, row.argmax().item<int64_t>()),
-                           row.max().item<double>())
-            << std::flush;
+        to << fmt::format("{}\t{}\t{:.4f}\n", word,
+                          name_of_class(graph_, row.argmax().item<int64_t>()),
+                          row.max().item<double>());
       }
     });
   }

@@ -18,6 +18,7 @@
 #include "data/random.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 
 namespace fovea::systems::general {
@@ -155,7 +156,7 @@ class General : public GradientTask {
   void predict(Input input, std::ostream& out) override {
     if (memories_.empty()) read({.seed = 1});
     const int64_t item = splits_.test.at(0);
-    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
       std::string spaced(text);
       std::replace(spaced.begin(), spaced.end(), ',', ' ');
       Memory asked = memories_[static_cast<size_t>(item)];
@@ -170,8 +171,8 @@ class General : public GradientTask {
       asked.asked = {0};
       const torch::Tensor answer = look_up(packed({&asked})).flatten();
       for (int64_t c = 0; c < kValue; ++c)
-        out << fmt::format("{}{:.5f}", c ? " " : "", answer[c].item<double>());
-      out << "\n" << std::flush;
+        to << fmt::format("{}{:.5f}", c ? " " : "", answer[c].item<double>());
+      to << "\n";
     });
   }
 

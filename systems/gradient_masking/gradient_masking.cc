@@ -13,6 +13,7 @@
 #include "data/file.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
+#include "train/answers.h"
 #include "train/fit.h"
 #include "train/task.h"
 
@@ -96,13 +97,13 @@ class Masking : public GradientTask {
 
   // A line is e_1 - e_2; the answer: both weights and both score gradients for dL/do = 1.
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
       const double gap = data::parse_number(text, "e1 - e2", input.name, line);
       const torch::Tensor e = torch::tensor({gap, 0.0}, torch::kFloat64);
       const Gradients g = gradients(model_->x, e, torch::ones({kWidth}, torch::kFloat64));
       const torch::Tensor a = e.softmax(0);
-      out << fmt::format("{:.6g}\t{:.6g}\t{:.6g}\t{:.6g}\n", a[0].item<double>(),
-                         a[1].item<double>(), g.e[0].item<double>(), g.e[1].item<double>());
+      to << fmt::format("{:.6g}\t{:.6g}\t{:.6g}\t{:.6g}\n", a[0].item<double>(),
+                        a[1].item<double>(), g.e[0].item<double>(), g.e[1].item<double>());
     });
   }
 

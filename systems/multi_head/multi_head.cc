@@ -21,6 +21,7 @@
 #include "data/text.h"
 #include "fovea/nn/multi_head.h"
 #include "systems/system.h"
+#include "train/answers.h"
 #include "train/task.h"
 
 namespace fovea::systems::multi_head {
@@ -308,13 +309,13 @@ std::string said(const torch::Tensor& scores) {
 
 // A line is a sentence; the answer is who did what to whom, in that order.
 void MultiHeadTask::predict(Input input, std::ostream& out) {
-  data::each_line(input.stream, input.name, [&](size_t, std::string_view line) {
+  answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
     const std::vector<std::string> words = data::words(line);
     if (!words.empty()) {
       const Part one = {sentence_of(words)};
-      out << said(answers(read_items(one, everything(1)))[0]);
+      to << said(answers(read_items(one, everything(1)))[0]);
     }
-    out << '\n';
+    to << '\n';
   });
 }
 

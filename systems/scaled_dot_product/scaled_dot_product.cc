@@ -21,6 +21,7 @@
 #include "data/vocabulary.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 
 namespace fovea::systems::scaled_dot_product {
@@ -194,14 +195,13 @@ class ScaledDotProduct : public ClassificationTask {
 
   // A line is a sentence with the word "it".
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
       const Sentence sentence = parsed(text, input.name, line);
       const torch::Tensor x = embedded(sentence.words);
       const torch::Tensor offsets =
           torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
       const torch::Tensor p = model_->out(model_->mixed(x, offsets)[sentence.asks]).softmax(0);
-      out << fmt::format("{}\t{:.4f}\n", answer(p.argmax().item<int64_t>()), p.max().item<double>())
-          << std::flush;
+      to << fmt::format("{}\t{:.4f}\n", answer(p.argmax().item<int64_t>()), p.max().item<double>());
     });
   }
 

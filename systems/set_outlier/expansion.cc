@@ -11,6 +11,7 @@
 #include "data/random.h"
 #include "systems/set_outlier/model.h"
 #include "systems/set_outlier/tasks.h"
+#include "train/answers.h"
 
 namespace fovea::systems::set_outlier {
 namespace {
@@ -155,12 +156,12 @@ class Expansion : public GradientTask {
 
   // A line is a set, things between '|': the ten best candidates that are not in it.
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
       if (text.empty())
         throw data::FileError(input.name, line, "a blank line, expected a set, things between '|'");
       for (const auto& [name, gain] : ranked(text, input.name, line))
-        out << fmt::format("{}\t{:.3f}\n", name, gain);
-      out << "\n" << std::flush;
+        to << fmt::format("{}\t{:.3f}\n", name, gain);
+      to << "\n";
     });
   }
 

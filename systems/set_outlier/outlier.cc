@@ -11,6 +11,7 @@
 #include "data/random.h"
 #include "systems/set_outlier/model.h"
 #include "systems/set_outlier/tasks.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 
 namespace fovea::systems::set_outlier {
@@ -76,12 +77,12 @@ class Outlier : public ClassificationTask {
 
   // A line is a folder of pictures, of any number: the file that does not belong, and its share.
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
+    answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
       if (line.empty())
         throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
       const std::vector<std::string> files = data::image_files(std::string(line));
       if (files.empty()) {
-        out << fmt::format("{}\t-\t-\n", line);
+        to << fmt::format("{}\t-\t-\n", line);
         return;
       }
       data::Digits digits{static_cast<int64_t>(files.size()), side_, side_, {}, {}};
@@ -95,10 +96,9 @@ class Outlier : public ClassificationTask {
       const data::Packed set =
           data::pack_features({values}, side_ * side_, std::vector<int64_t>{0}).to(setting_.device);
       const torch::Tensor share = OutlierModel::weights_of(model_->forward(set), set.offsets);
-      out << fmt::format("{}\t{}\t{:.4f}\n", line,
-                         files[static_cast<size_t>(share.argmax().item<int64_t>())],
-                         share.max().item<double>())
-          << std::flush;
+      to << fmt::format("{}\t{}\t{:.4f}\n", line,
+                        files[static_cast<size_t>(share.argmax().item<int64_t>())],
+                        share.max().item<double>());
     });
   }
 

@@ -16,6 +16,7 @@
 #include "text/generate.h"
 #include "text/pictures.h"
 #include "text/vectors.h"
+#include "train/answers.h"
 #include "train/fit.h"
 
 namespace fovea::systems::word2vec {
@@ -240,7 +241,7 @@ int64_t Word2vecTask::known(const std::string& word, const std::string& name, si
 
 void Word2vecTask::predict(Input input, std::ostream& out) {
   refresh();
-  data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
+  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
     const text::Words words = tokeniser_->split(line);
     if (words.size() != 1 && words.size() != 3)
       throw data::FileError(
@@ -253,8 +254,8 @@ void Word2vecTask::predict(Input input, std::ostream& out) {
     const at::Tensor direction =
         ids.size() == 1 ? unit(ids[0]) : unit(ids[1]) - unit(ids[0]) + unit(ids[2]);
     for (size_t i = 0; const Near& near : nearest(direction, kShownNear, ids))
-      out << fmt::format("{}{}:{:.3f}", i++ ? " " : "", vocabulary_.word(near.id), near.cosine);
-    out << '\n' << std::flush;
+      to << fmt::format("{}{}:{:.3f}", i++ ? " " : "", vocabulary_.word(near.id), near.cosine);
+    to << '\n';
   });
 }
 

@@ -69,6 +69,25 @@ std::string contents(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+TEST(Binary, PredictNamesALineAtFaultAndGoesOn) {
+  const auto base = std::filesystem::temp_directory_path() /
+                    ("fovea-fault-" + std::to_string(std::random_device{}()));
+  const std::string run = (base / "run").string(), file = (base / "gaps").string();
+  const Outcome trained = fovea("train gradient-masking --threads 1 --quiet --out " + run);
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  std::ofstream(file) << "0\nwide\n0\n";
+  const Outcome outcome =
+      fovea("predict " + run + " --input " + file + " --output " + file + ".out");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.output,
+            "fovea: " + file + ":2: e1 - e2: expected a finite number, found 'wide'\n");
+  const std::string answers = contents(file + ".out"),
+                    first = answers.substr(0, answers.find('\n') + 1);
+  EXPECT_GT(first.size(), 1u);
+  EXPECT_EQ(answers, first + "\n" + first);
+  std::filesystem::remove_all(base);
+}
+
 TEST(Binary, RunsSideBySideAreTheRunsOneAfterAnother) {
   const auto base = std::filesystem::temp_directory_path() /
                     ("fovea-jobs-" + std::to_string(std::random_device{}()));

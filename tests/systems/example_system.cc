@@ -9,6 +9,7 @@
 #include "data/text.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 
 namespace fovea::systems::marked_item {
@@ -95,10 +96,9 @@ class MarkedItem : public ClassificationTask {
 
   // A line is a bag: class numbers, the marked one with a star: "3 1* 2".
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t line, std::string_view text) {
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
       const torch::Tensor p = model_->forward(parsed(text, input.name, line)).softmax(-1)[0];
-      out << fmt::format("{}\t{:.4f}\n", p.argmax().item<int64_t>(), p.max().item<double>())
-          << std::flush;
+      to << fmt::format("{}\t{:.4f}\n", p.argmax().item<int64_t>(), p.max().item<double>());
     });
   }
 

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -92,6 +93,31 @@ TEST_F(Frame, LearnsAndEveryVerbWorks) {
   EXPECT_EQ(learned->plots[1].y_label, "accuracy");
   EXPECT_EQ(learned->plots[0].curves.front().label, "training loss");
   EXPECT_EQ(learned->plots[0].curves.back().label, "validation loss");
+}
+
+TEST_F(Frame, ALineWithoutAnAnswerIsNamedAndTheNextOneIsRead) {
+  auto untrained = request("run");
+  untrained.set = {"epochs=0"};
+  run(untrained);
+  systems::Run opened = systems::open(base_ / "run");
+  const std::string text = "0 1 2* 3\nnothing\n\xFF\n4* 0\n";
+  std::istringstream lines(text), again(text);
+  std::ostringstream answers, until_then;
+  std::vector<std::string> refused;
+  systems::predict(opened,
+                   {lines, "lines", [&](const std::string& error) { refused.push_back(error); }},
+                   answers);
+  ASSERT_EQ(refused.size(), 2u);
+  EXPECT_TRUE(refused[0].starts_with("lines:2: ")) << refused[0];
+  EXPECT_TRUE(refused[1].starts_with("lines:3: expected UTF-8")) << refused[1];
+  const std::string out = answers.str();
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 4) << out;
+  EXPECT_NE(out.find("\n\n\n"), std::string::npos) << "answers keep in step: " << out;
+
+  expect_error<InvalidArgument>("lines:2: ", [&] {
+    systems::predict(opened, {again, "lines"}, until_then);
+  });
+  EXPECT_EQ(until_then.str(), out.substr(0, out.find('\n') + 1));
 }
 
 TEST_F(Frame, OneEpochIsNoLearningCurve) {

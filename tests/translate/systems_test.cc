@@ -138,6 +138,16 @@ TEST_F(Systems, WrongInputIsOneLineAndLosesNothing) {
   const std::string message = attempt("a h\nb i\n" + long_line + "\na h\n", out);
   EXPECT_NE(message.find("longest_source"), std::string::npos) << message;
   EXPECT_NE(message.find("input:3"), std::string::npos) << message;
+  std::istringstream heard("a h\nb i\n" + long_line + "\na h\n");
+  std::ostringstream all;
+  std::vector<std::string> refused;
+  systems::predict(
+      run, {heard, "input", [&](const std::string& error) { refused.push_back(error); }}, all);
+  EXPECT_EQ(refused, std::vector<std::string>{message});
+  const std::vector<std::string> said = lines(all.str());
+  ASSERT_EQ(said.size(), 4u);
+  EXPECT_EQ(said[2], "");
+  EXPECT_EQ(said[3], said[0]);
   EXPECT_EQ(lines(out.str()).size(), 2u) << "what was translated before is not lost";
   write("val.de", "one line\n");
   EXPECT_THROW(train("seq2seq", {"epochs=1"}, base_.string()), std::exception);
