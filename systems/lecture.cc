@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <sstream>
 
 namespace fovea::systems {
 namespace {
@@ -11,6 +13,16 @@ std::string words(std::string name) {
   for (char& c : name)
     if (c == '_') c = ' ';
   return name;
+}
+
+// "exact", and so "exact_10" and "gru_exact_10".
+bool is_share(const std::string& name) {
+  static constexpr std::array kShares = {"accuracy", "analogy", "error",     "exact",
+                                         "f1",       "hit",     "precision", "recall"};
+  std::istringstream parts(words(name));
+  for (std::string part; parts >> part;)
+    if (std::find(kShares.begin(), kShares.end(), part) != kShares.end()) return true;
+  return false;
 }
 
 std::vector<explain::Figure> figures(const System& system, const Json& report) {
@@ -27,10 +39,7 @@ std::vector<explain::Figure> figures(const System& system, const Json& report) {
 }  // namespace
 
 std::string metric_text(const std::string& name, double value) {
-  static constexpr std::array kFractions = {"accuracy", "exact", "hit_rate", "f1", "error"};
-  for (const char* fraction : kFractions)
-    if (name == fraction) return fmt::format("{:.1f} %", 100 * value);
-  return fmt::format("{:.4g}", value);
+  return is_share(name) ? fmt::format("{:.1f} %", 100 * value) : fmt::format("{:.4g}", value);
 }
 
 explain::Section lecture(const System& system, std::vector<explain::Explanation> pictures,
