@@ -34,6 +34,19 @@ struct Tables : torch::nn::Module {
   at::Tensor input, output;
 };
 
+// Decimals that tell the cosines of neighbours apart, three to six: words used alike come within
+// 0.001 of each other.
+template <class Near>
+int decimals_of(const std::vector<Near>& nearest) {
+  int decimals = 3;
+  const auto alike = [&](const Near& a, const Near& b) {
+    return fmt::format("{:.{}f}", a.cosine, decimals) == fmt::format("{:.{}f}", b.cosine, decimals);
+  };
+  while (decimals < 6 && std::adjacent_find(nearest.begin(), nearest.end(), alike) != nearest.end())
+    ++decimals;
+  return decimals;
+}
+
 // Sentences of a file, a line each. Where every line begins with a whole number and a blank, that
 // is a label, and left out.
 std::vector<std::string> lines_of(const std::string& path) {
@@ -253,8 +266,10 @@ void Word2vecTask::predict(Input input, std::ostream& out) {
     for (const std::string& word : words) ids.push_back(known(word, input.name, number));
     const at::Tensor direction =
         ids.size() == 1 ? unit(ids[0]) : unit(ids[1]) - unit(ids[0]) + unit(ids[2]);
-    for (size_t i = 0; const Near& near : nearest(direction, kShownNear, ids))
-      to << fmt::format("{}{}:{:.3f}", i++ ? " " : "", vocabulary_.word(near.id), near.cosine);
+    const std::vector<Near> found = nearest(direction, kShownNear, ids);
+    for (size_t i = 0; const Near& near : found)
+      to << fmt::format("{}{}:{:.{}f}", i++ ? " " : "", vocabulary_.word(near.id), near.cosine,
+                        decimals_of(found));
     to << '\n';
   });
 }
@@ -288,9 +303,10 @@ std::vector<explain::Explanation> Word2vecTask::explain(Input* input) {
   for (int64_t i = 0; i < std::min<int64_t>(kShownWords, static_cast<int64_t>(shown.size())); ++i) {
     std::string row;
     const int64_t id = shown[static_cast<size_t>(i)];
-    for (const Near& near : nearest(unit(id), kShownNear, {id}))
-      row += fmt::format("{}{} {:.2f}", row.empty() ? "" : ", ", vocabulary_.word(near.id),
-                         near.cosine);
+    const std::vector<Near> found = nearest(unit(id), kShownNear, {id});
+    for (const Near& near : found)
+      row += fmt::format("{}{} {:.{}f}", row.empty() ? "" : ", ", vocabulary_.word(near.id),
+                         near.cosine, decimals_of(found));
     table.rows.push_back({vocabulary_.word(id), row});
   }
   out.notes.push_back(

@@ -1,6 +1,8 @@
 // Short runs of the systems of text on generated data, every verb, and input that means harm.
 #include <cmath>
 #include <fstream>
+#include <set>
+#include <sstream>
 
 #include "systems/word2vec/negative_sampling.h"
 #include "tests/systems/runs.h"
@@ -258,8 +260,17 @@ TEST_F(WordRuns, Word2vecPutsWordsOfASlotTogether) {
   EXPECT_THROW(answer("skip-gram", "spaceship\n"), InvalidArgument);
   EXPECT_THROW(answer("skip-gram", "teacher doctor\n"), InvalidArgument);
   systems::Run run = systems::open(base_ / "skip-gram");
-  for (const explain::Explanation& picture : systems::explain(run, nullptr))
+  for (const explain::Explanation& picture : systems::explain(run, nullptr)) {
     EXPECT_NO_THROW(explain::check(picture));
+    // The words of a slot are used alike, and still their cosines rank them.
+    for (const auto& row : picture.tables.at(0).rows) {
+      std::set<std::string> cosines;
+      std::istringstream neighbours(row.at(1));
+      for (std::string word, cosine; neighbours >> word >> cosine;)
+        cosines.insert(cosine.substr(0, cosine.find(',')));
+      EXPECT_GE(cosines.size(), 6u) << row.at(1);
+    }
+  }
   // What it wrote, another system begins with.
   const std::string vectors = "vectors=" + (base_ / "cbow" / "vectors.txt").string();
   EXPECT_GE(
