@@ -3,7 +3,9 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
+#include <optional>
 
 #include "data/digits.h"
 #include "data/file.h"
@@ -78,35 +80,74 @@ class Outlier : public ClassificationTask {
   // A line is a folder of pictures, of any number: the file that does not belong, and its share.
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-      if (line.empty())
-        throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
-      const std::vector<std::string> files = data::image_files(std::string(line));
-      if (files.empty()) {
+      if (line.empty()) throw data::FileError(input.name, number, kBlank);
+      const ShownSet set = folder(std::string(line));
+      if (set.members.empty()) {
         to << fmt::format("{}\t-\t-\n", line);
         return;
       }
-      data::Digits digits{static_cast<int64_t>(files.size()), side_, side_, {}, {}};
-      for (const std::string& file : files) {
-        const data::GreyImage image = data::scaled(data::read_image(file), side_);
-        digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
-      }
-      std::vector<float> values(digits.pixels.size());
-      for (int64_t i = 0; i < digits.count; ++i)
-        data::normalised_digit(digits, i, values.data() + i * side_ * side_);
-      const data::Packed set =
-          data::pack_features({values}, side_ * side_, std::vector<int64_t>{0}).to(setting_.device);
-      const torch::Tensor share = OutlierModel::weights_of(model_->forward(set), set.offsets);
-      to << fmt::format("{}\t{}\t{:.4f}\n", line,
-                        files[static_cast<size_t>(share.argmax().item<int64_t>())],
-                        share.max().item<double>());
+      const std::vector<float> share = shares_of(set);
+      const auto odd = std::max_element(share.begin(), share.end()) - share.begin();
+      to << fmt::format("{}\t{}\t{:.4f}\n", line, set.members[static_cast<size_t>(odd)],
+                        share[static_cast<size_t>(odd)]);
     });
   }
 
-  // Five test sets: each member with its share; the true odd one is marked.
+  // The sets of the input, or five test sets: each member with its share; the true odd one is
+  // marked where it is known.
   std::vector<explain::Explanation> explain(Input* input) override {
-    if (input)
-      throw UsageError(
-          "--input: set-outlier draws its own test sets; fovea predict answers for yours");
+    std::vector<ShownSet> shown;
+    if (input) {
+      data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
+        if (line.empty()) throw data::FileError(input->name, number, kBlank);
+        if (ShownSet set = folder(std::string(line)); !set.members.empty())
+          shown.push_back(std::move(set));
+      });
+    } else {
+      for (size_t i = 0; i < std::min<size_t>(5, splits_.test.size()); ++i)
+        shown.push_back(test_set(i));
+    }
+    if (shown.empty()) return {};
+    return {picture(shown)};
+  }
+
+ private:
+  static constexpr const char* kBlank = "a blank line, expected a folder of pictures";
+  struct ShownSet {
+    std::string name = {};
+    std::vector<std::string> members = {};
+    std::vector<float> values = {};  // the members' pixels, one member after the other
+    std::optional<size_t> odd = {};  // where it is known
+  };
+
+  ShownSet folder(const std::string& path) const {
+    ShownSet out{.name = path, .members = data::image_files(path)};
+    data::Digits digits{static_cast<int64_t>(out.members.size()), side_, side_, {}, {}};
+    for (const std::string& file : out.members) {
+      const data::GreyImage image = data::scaled(data::read_image(file), side_);
+      digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
+    }
+    out.values.resize(digits.pixels.size());
+    for (int64_t i = 0; i < digits.count; ++i)
+      data::normalised_digit(digits, i, out.values.data() + i * side_ * side_);
+    return out;
+  }
+  ShownSet test_set(size_t i) const {
+    const auto item = static_cast<size_t>(splits_.test[i]);
+    ShownSet out{.name = fmt::format("set {}", i + 1),
+                 .values = sets_[item],
+                 .odd = static_cast<size_t>(labels_[item])};
+    for (const int64_t kind : kinds_[item]) out.members.push_back(std::to_string(kind));
+    return out;
+  }
+  std::vector<float> shares_of(const ShownSet& shown) {
+    const data::Packed set =
+        data::pack_features({shown.values}, side_ * side_, std::vector<int64_t>{0})
+            .to(setting_.device);
+    return to_floats(OutlierModel::weights_of(model_->forward(set), set.offsets));
+  }
+
+  explain::Explanation picture(const std::vector<ShownSet>& shown) {
     explain::Explanation out;
     out.title = "Which member does not belong";
     out.view = explain::View::kBag;
@@ -116,43 +157,44 @@ class Outlier : public ClassificationTask {
     out.scale = "1";
     out.query_label = "set";
     out.key_label = "member";
-    out.truth = explain::Truth{.label = "the odd one"};
-    const auto shown = std::min<size_t>(5, splits_.test.size());
+    size_t members = 0;
+    for (const ShownSet& set : shown) members += set.members.size();
     auto& dense = out.maps.emplace_back().dense;
-    dense.assign(shown * shown * static_cast<size_t>(members_), 0);
-    for (size_t i = 0; i < shown; ++i) {
-      const int64_t item = splits_.test[i];
-      const data::Packed set = packed(std::span(&item, 1));
-      const std::vector<float> share =
-          to_floats(OutlierModel::weights_of(model_->forward(set), set.offsets));
+    dense.assign(shown.size() * members, 0);
+    for (size_t i = 0; i < shown.size(); ++i) {
+      const ShownSet& set = shown[i];
+      const std::vector<float> share = shares_of(set);
+      const auto best =
+          static_cast<size_t>(std::max_element(share.begin(), share.end()) - share.begin());
       const auto group = static_cast<int>(i);
-      out.groups.push_back({.name = fmt::format("set {}", i + 1)});
+      out.groups.push_back({.name = set.name});
       explain::Item& query = out.queries.emplace_back();
-      const auto odd = static_cast<size_t>(labels_[static_cast<size_t>(item)]);
-      const bool found = std::max_element(share.begin(), share.end()) - share.begin() ==
-                         static_cast<std::ptrdiff_t>(odd);
-      query.text = fmt::format("set {}: {}, the odd one has a share of {:.2f}", i + 1,
-                               found ? "found" : "missed", share[odd]);
       query.group = group;
-      for (int64_t m = 0; m < members_; ++m) {
+      query.text = set.odd ? fmt::format("{}: {}, the odd one has a share of {:.2f}", set.name,
+                                         best == *set.odd ? "found" : "missed", share[*set.odd])
+                           : fmt::format("{}: {}, with a share of {:.2f}", set.name,
+                                         shown_name(set.members[best]), share[best]);
+      for (size_t m = 0; m < set.members.size(); ++m) {
         const size_t key = out.keys.size();
         explain::Item& member = out.keys.emplace_back();
         member.group = group;
-        member.text = std::to_string(kinds_[static_cast<size_t>(item)][static_cast<size_t>(m)]);
-        member.picture = picture_of(sets_[static_cast<size_t>(item)].data() + m * side_ * side_);
-        dense[i * shown * static_cast<size_t>(members_) + key] = share[static_cast<size_t>(m)];
-        if (m == labels_[static_cast<size_t>(item)])
-          out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
+        member.text = shown_name(set.members[m]);
+        member.picture = picture_of(set.values.data() + m * static_cast<size_t>(side_ * side_));
+        dense[i * members + key] = share[m];
+        if (m != set.odd) continue;
+        if (!out.truth) out.truth = explain::Truth{.label = "the odd one"};
+        out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
       }
     }
     out.notes.push_back(
         "Every member is judged against the whole set: the equivariant layers subtract what the "
         "set has in common.");
-    if (shown == 0) return {};
-    return {out};
+    return out;
+  }
+  static std::string shown_name(const std::string& member) {
+    return std::filesystem::path(member).filename().string();
   }
 
- private:
   static data::DigitSets digits_from(const std::string& folder, uint64_t seed) {
     return data::digits_of(folder, 4000, 2000, seed);
   }

@@ -267,6 +267,22 @@ TEST_F(Sets, TheOddDigitIsFound) {
     const bool found = best == picture.truth->sure.at(set).key;
     EXPECT_NE(picture.queries[set].text.find(found ? ": found" : ": missed"), std::string::npos);
   }
+  // The sets of the input, as predict answers for them.
+  const std::string folder = pictures({4, 4, 4, 7, 4});
+  std::istringstream predicted(folder + "\n"), drawn(folder + "\n");
+  std::ostringstream answer;
+  systems::predict(run, {predicted, "input"}, answer);
+  Input input{drawn, "input"};
+  const explain::Explanation own = systems::explain(run, &input).at(0);
+  EXPECT_NO_THROW(explain::check(own));
+  EXPECT_FALSE(own.truth);
+  ASSERT_EQ(own.keys.size(), 5u);
+  const auto& shares = own.maps[0].dense;
+  const auto odd =
+      static_cast<size_t>(std::max_element(shares.begin(), shares.end()) - shares.begin());
+  EXPECT_NE(answer.str().find("/" + own.keys[odd].text + "\t"), std::string::npos) << answer.str();
+  EXPECT_TRUE(own.queries[0].text.starts_with(folder + ": " + own.keys[odd].text))
+      << own.queries[0].text;
 }
 
 TEST_F(Sets, MissingThingsAreRanked) {
