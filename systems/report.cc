@@ -1,0 +1,90 @@
+#include "systems/report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+
+#include "data/split.h"
+
+namespace fovea::systems {
+namespace {
+
+// "exact_15" before "exact_100": runs of digits count as numbers.
+struct ByNumber {
+  bool operator()(const std::string& a, const std::string& b) const {
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+      if (digit(a[i]) && digit(b[j])) {
+        uint64_t first = 0, second = 0;
+        while (i < a.size() && digit(a[i]))
+          first = 10 * first + static_cast<uint64_t>(a[i++] - '0');
+        while (j < b.size() && digit(b[j]))
+          second = 10 * second + static_cast<uint64_t>(b[j++] - '0');
+        if (first != second) return first < second;
+      } else if (a[i] != b[j]) {
+        return a[i] < b[j];
+      } else {
+        ++i, ++j;
+      }
+    }
+    return a.size() - i != b.size() - j ? a.size() - i < b.size() - j : a < b;
+  }
+};
+template <class Value>
+using Figures = std::map<std::string, Value, ByNumber>;
+
+// Each figure of the members in which it is defined.
+Figures<std::vector<double>> gathered(const std::vector<Json>& reports, const char* part) {
+  Figures<std::vector<double>> out;
+  for (const Json& one : reports)
+    for (const auto& [name, value] : one.at(part).items()) out[name].push_back(value.get<double>());
+  return out;
+}
+
+}  // namespace
+
+Json report(const Json& config, const std::string& data, const std::string& split,
+            const Evaluation& evaluation, Clock::time_point start) {
+  Json out = {{"system", config.at("system")},
+              {"data", !data.empty()                 ? Json(data)
+                       : config.at("data").is_null() ? Json("generated")
+                                                     : config.at("data")},
+              {"split", evaluation.of ? data::name_of(*evaluation.of) : split},
+              {"items", evaluation.items},
+              {"seed", config.at("seed")},
+              {"metrics", Figures<double>(evaluation.metrics.begin(), evaluation.metrics.end())},
+              {"attention", evaluation.attention},
+              {"seconds", std::chrono::duration<double>(Clock::now() - start).count()}};
+  if (!evaluation.notes.empty()) out["notes"] = evaluation.notes;
+  return out;
+}
+
+Json summary(const std::vector<Json>& reports) {
+  Json out = reports.front();
+  double seconds = 0;
+  for (const Json& one : reports) seconds += one.at("seconds").get<double>();
+  out["seconds"] = seconds;
+  out.erase("notes");
+  out["spread"] = {{"metrics", Json::object()}, {"attention", Json::object()}};
+  for (const char* part : {"metrics", "attention"}) {
+    out[part] = Json::object();
+    for (const auto& [name, values] : gathered(reports, part)) {
+      double sum = 0, squares = 0;
+      for (const double value : values) sum += value;
+      const auto n = static_cast<double>(values.size());
+      for (const double value : values) squares += std::pow(value - sum / n, 2);
+      out[part][name] = sum / n;
+      out["spread"][part][name] = values.size() > 1 ? std::sqrt(squares / (n - 1)) : 0.0;
+      if (values.size() < reports.size())
+        out["notes"].push_back(fmt::format("{}: the mean of {} of {} runs, undefined in the others",
+                                           name, values.size(), reports.size()));
+    }
+  }
+  out["runs"] = reports;
+  return out;
+}
+
+}  // namespace fovea::systems

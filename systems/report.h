@@ -1,0 +1,20 @@
+// What an evaluation found as one JSON object, and the means of several.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "train/types.h"
+
+namespace fovea::systems {
+
+using Clock = std::chrono::steady_clock;
+
+// `start` is when the work began whose seconds it gives; `data` empty: the run's own.
+Json report(const Json& config, const std::string& data, const std::string& split,
+            const Evaluation& evaluation, Clock::time_point start);
+// Means over members, spread as standard deviation (n - 1).
+Json summary(const std::vector<Json>& reports);
+
+}  // namespace fovea::systems
