@@ -1,0 +1,85 @@
+#include "systems/system.h"
+
+#include "systems/gat/task.h"
+#include "systems/normaliser_option.h"
+
+namespace fovea::systems::gat {
+namespace {
+
+const Registration registered{{
+    .info =
+        {.name = "gat",
+         .number = 14,
+         .title = "Graph attention",
+         .idea = "A node of a graph decides how much to listen to each of its neighbours, and to "
+                 "itself; what it hears becomes its new features. "
+                 "The structure is the graph: a query sees the keys at the other ends of its edges "
+                 "and no others, so a graph of a million edges costs a "
+                 "million scores, never nodes × nodes.\n\nWithout a graph of yours, one is made "
+                 "up: papers, which "
+                 "cite their own field, and surveys, which everyone cites "
+                 "and which tell nothing. A paper's own words are few: it must listen to its "
+                 "neighbours, and learn to look past the surveys.",
+         .paper =
+             "Veličković, Cucurull, Casanova, Romero, Liò & Bengio 2018; Brody, Alon & Yahav 2022",
+         .equation = "<math "
+                     "display=\"block\"><msub><mi>e</mi><mrow><mi>i</mi><mi>j</mi></mrow></"
+                     "msub><mo>=</mo><mtext>LeakyReLU</mtext><mo>(</mo>"
+                     "<msubsup><mi>a</mi><mn>1</mn><mo>⊤</mo></msubsup><mi>W</mi><msub><mi>h</"
+                     "mi><mi>i</mi></msub><mo>+</mo>"
+                     "<msubsup><mi>a</mi><mn>2</mn><mo>⊤</mo></msubsup><mi>W</mi><msub><mi>h</"
+                     "mi><mi>j</mi></msub><mo>)</mo><mo>,</mo><mspace width=\"1em\"/>"
+                     "<msubsup><mi>h</mi><mi>i</mi><mo>′</mo></msubsup><mo>=</mo><mtext>ELU</"
+                     "mtext><mo>(</mo><munder><mo>∑</mo><mrow><mi>j</mi><mo>∈</mo>"
+                     "<mi>N</mi><mo>(</mo><mi>i</mi><mo>)</mo><mo>∪</mo><mo>{</mo><mi>i</mi><mo>}</"
+                     "mo></mrow></munder><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub>"
+                     "<mi>W</mi><msub><mi>h</mi><mi>j</mi></msub><mo>)</mo></math>",
+         .equation_text = "e_ij = LeakyReLU(a1·W h_i + a2·W h_j), j in N(i) and i; h'_i = "
+                          "ELU(sum_j softmax_j(e_ij) W h_j)",
+         .code = "auto mixed = fovea::attend(query, key, value,  // [nodes, heads, 1 | 1 | width]\n"
+                 "                           {.score = fovea::RankOne{0.2},\n"
+                 "                            .structure = fovea::Graph{row_offsets, columns}},\n"
+                 "                           {.dropout_p = 0.6});",
+         .triple = {.query = "a1·W h_i",
+                    .key = "a2·W h_j",
+                    .value = "W h_j",
+                    .score = "LeakyReLU of the sum",
+                    .normaliser = "softmax",
+                    .structure = "edges and self"},
+         .formats =
+             {"generated: papers and surveys (nodes=, edges=, words=, classes=)",
+              "a folder in Planetoid's text form: meta.txt, edges.txt, features.txt, labels.txt, "
+              "split_*.txt",
+              "a folder with nodes.csv (id,label,split,features…) and edges.csv (two ids a line)"},
+         .expect = "Cora 83.0 ± 0.7 %, Citeseer 72.5 ± 0.7 % (Veličković et al. 2018, 100 runs)"},
+    .options = {Option("layers", 2, "layers of attention").between(1, 16),
+                Option("heads", 8, "heads of every layer but the last").between(1, 64),
+                Option("width", 8, "of a head, in every layer but the last").between(1, 512),
+                Option("output_heads", 1, "heads of the last layer, averaged").between(1, 64),
+                Option("dropout", 0.6, "of each layer's input").between(0, 0.95),
+                Option("attention_dropout", 0.6, "of the weights").between(0, 0.95),
+                Option("version", "gat",
+                       "gatv2: the ranking of neighbours may differ from node to node")
+                    .among({"gat", "gatv2"}),
+                normaliser_option(),
+                Option("directed", false,
+                       "an edge u v lets u see v only; otherwise each sees the other"),
+                Option("nodes", 1500, "generated: nodes").between(50, 10000000),
+                Option("edges", 0, "generated: edges, about; 0: seven for each node")
+                    .between(0, 100000000),
+                Option("words", 240, "generated: different words").between(20, 100000),
+                Option("classes", 5, "generated: fields").between(2, 100)},
+    .recipe = train::Recipe{.epochs = 1000,
+                            .batch = 1000000000,
+                            .optimiser = "adam",
+                            .rate = 0.005,
+                            .weight_decay = 5e-4,
+                            .patience = 300,
+                            .monitor = "joint"},
+    .tour = {"epochs=150", "heads=4", "edges=5000", "rate=0.01", "dropout=0.3",
+             "attention_dropout=0.3", "weight_decay=0.0001"},
+    .make = make_graph_attention,
+}};
+
+}  // namespace
+}  // namespace fovea::systems::gat
