@@ -10,6 +10,7 @@
 
 #include "data/file.h"
 #include "data/text.h"
+#include "text/compose.h"
 #include "train/optimiser.h"
 
 namespace fovea::text {

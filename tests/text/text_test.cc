@@ -12,6 +12,7 @@
 
 #include "data/text.h"
 #include "fovea/error.h"
+#include "text/compose.h"
 #include "text/corpus.h"
 #include "text/generate.h"
 #include "text/vectors.h"
