@@ -8,37 +8,11 @@
 #include <ostream>
 
 #include "data/file.h"
-#include "data/random.h"
-#include "systems/nadaraya_watson/motorcycle.h"
-#include "systems/system.h"
+#include "systems/nadaraya_watson/samples.h"
 #include "train/fit.h"
 
 namespace fovea::systems::nadaraya_watson {
 namespace {
-
-data::Regression motorcycle() {
-  data::Regression out;
-  out.inputs = {"times"};
-  out.target = "accel";
-  for (const auto& [time, acceleration] : kMotorcycle) {
-    out.x.push_back(time);
-    out.y.push_back(acceleration);
-  }
-  return out;
-}
-
-// sin(x) + noise on [0, 2π], x drawn evenly: the true curve is known.
-data::Regression sine(int64_t rows, uint64_t seed) {
-  data::Regression out;
-  out.inputs = {"x"};
-  out.target = "y";
-  data::Random random(seed);
-  for (int64_t i = 0; i < rows; ++i) {
-    out.x.push_back(random.uniform(0, 6.283185307179586));
-    out.y.push_back(std::sin(out.x.back()) + 0.3 * random.normal());
-  }
-  return out;
-}
 
 data::Missing missing_of(const std::string& name) {
   return name == "drop"     ? data::Missing::kDrop
@@ -318,92 +292,4 @@ Written Regression::write() const {
   return out;
 }
 
-namespace {
-
-const Registration registered{{
-    .info =
-        {.name = "nadaraya-watson",
-         .number = 1,
-         .title = "Nadaraya–Watson regression",
-         .idea = "Predict the value at a point as an average of the values seen near it. The "
-                 "weight of an observation falls with its "
-                 "distance, by a kernel of some bandwidth. This is attention before its name: the "
-                 "query is where you ask, the keys "
-                 "are where you have looked, the values are what you found there.\n\nThe bandwidth "
-                 "is chosen by leaving each observation "
-                 "out and predicting it from the others. Nothing is refitted for that: the "
-                 "observation is left out of who may see whom.",
-         .paper = "Nadaraya 1964; Watson 1964",
-         .equation = "<math "
-                     "display=\"block\"><mi>f</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>=</"
-                     "mo><munder><mo>∑</mo><mi>i</mi></munder>"
-                     "<mfrac><mrow><mi>K</mi><mo>(</mo><mo>(</mo><mi>x</mi><mo>−</mo><msub><mi>x</"
-                     "mi><mi>i</mi></msub><mo>)</mo><mo>/</mo><mi>h</mi><mo>)</mo></mrow>"
-                     "<mrow><msub><mo>∑</mo><mi>j</mi></msub><mi>K</mi><mo>(</mo><mo>(</mo><mi>x</"
-                     "mi><mo>−</mo><msub><mi>x</mi><mi>j</mi></msub><mo>)</mo><mo>/</mo><mi>h</"
-                     "mi><mo>)</mo></mrow></mfrac>"
-                     "<msub><mi>y</mi><mi>i</mi></msub></math>",
-         .equation_text = "f(x) = sum_i a_i y_i,  a_i = K((x - x_i)/h) / sum_j K((x - x_j)/h)",
-         .code =
-             "auto f = fovea::attend(x_query, x, y,\n"
-             "                       {.score = fovea::Kernel{fovea::KernelName::kGaussian, h},\n"
-             "                        .normaliser = fovea::Softmax{},           // over log K\n"
-             "                        .structure = fovea::Keep{not_itself}});  // leave one out",
-         .triple = {.query = "test point x",
-                    .key = "x_i",
-                    .value = "y_i",
-                    .score = "log K(|D(x - x_i)|/h)",
-                    .normaliser = "kernel ratio",
-                    .structure = "all, or the kernel's support"},
-         .formats = {"generated: the 133 motorcycle observations (sample=motorcycle) or a noisy "
-                     "sine (sample=sine)",
-                     "CSV with a header: --set x=COLUMN,… --set y=COLUMN (default: last column y, "
-                     "the numeric others x)"},
-         .expect = "motorcycle: leave-one-out RMSE 24.4 at h = 0.914 (mean only 48.1)"},
-    .options =
-        {Option("kernel", "gaussian", "K(u)").among(kernel_names()),
-         Option("bandwidth", "loo",
-                "how h is found: leave-one-out, Silverman's rule, k-th neighbour, or given by h")
-             .among({"loo", "silverman", "nearest", "fixed"}),
-         Option("h", 0.0, "the bandwidth when it is fixed").at_least(0),
-         Option("k", 0, "neighbours when bandwidth=nearest; 0: by leave-one-out").at_least(0),
-         Option(
-             "learn", "none",
-             "what is trained on the leave-one-out loss: one factor w, a diagonal or full metric D")
-             .among({"none", "w", "diagonal", "full"}),
-         Option("grid", 30, "bandwidths tried, evenly in log h").between(1, 10000),
-         Option("grid_low", 0.05, "the smallest, as a multiple of Silverman's rule").at_least(1e-6),
-         Option("grid_high", 20.0, "the largest").at_least(1e-6),
-         Option("refine", -1,
-                "golden-section steps after the grid; -1: 24, or none above 5000 rows")
-             .at_least(-1),
-         Option("alone", 0.0,
-                "share of rows a bandwidth may leave without a neighbour in leave-one-out")
-             .between(0, 1),
-         Option("standardise", "auto",
-                "inputs to mean 0 and deviation 1; auto: where there are several")
-             .among({"auto", "yes", "no"}),
-         Option("precision", "auto", "auto: float64 up to 5000 rows")
-             .among({"auto", "float32", "float64"}),
-         Option("x", "", "input columns, comma-separated"), Option("y", "", "target column"),
-         Option("missing", "error",
-                "an empty cell: an error, drop the row, or fill in the column's mean or median")
-             .among({"error", "drop", "mean", "median"}),
-         Option("test", 0.0, "share of rows kept for testing; 0: evaluate by leave-one-out")
-             .between(0, 0.9),
-         Option("sample", "motorcycle", "what is generated without --data")
-             .among({"motorcycle", "sine"}),
-         Option("n", 200, "points of sample=sine").between(2, 1000000)},
-    .recipe = train::Recipe{.epochs = 30,
-                            .batch = 512,
-                            .optimiser = "adam",
-                            .rate = 0.03,
-                            .schedule = "cosine",
-                            .keep = "last"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return std::make_unique<Regression>(setting);
-    },
-}};
-
-}  // namespace
 }  // namespace fovea::systems::nadaraya_watson

@@ -1,0 +1,14 @@
+// What is regressed without --data.
+#pragma once
+
+#include <cstdint>
+
+#include "data/csv.h"
+
+namespace fovea::systems::nadaraya_watson {
+
+data::Regression motorcycle();
+// sin(x) + noise on [0, 2π], x drawn evenly: the true curve is known.
+data::Regression sine(int64_t rows, uint64_t seed);
+
+}  // namespace fovea::systems::nadaraya_watson
