@@ -1,0 +1,12 @@
+// S26: who did what to whom, read off one look at the sentence.
+#pragma once
+
+#include <memory>
+
+#include "train/task.h"
+
+namespace fovea::systems::multi_head {
+
+std::unique_ptr<Task> make_multi_head(const Setting& setting);
+
+}  // namespace fovea::systems::multi_head
