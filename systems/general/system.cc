@@ -1,0 +1,61 @@
+#include "systems/system.h"
+
+#include "systems/general/task.h"
+
+namespace fovea::systems::general {
+namespace {
+
+const Registration registered{{
+    .info =
+        {.name = "general",
+         .number = 9,
+         .title = "The general form f(Q, K, V)",
+         .idea = "Every attention mechanism is three steps: score each query against each key, "
+                 "normalise the scores over the keys a query may "
+                 "see, and average the values with those weights. Choose a score, a normaliser and "
+                 "a structure, and you have named the mechanism.\n\n"
+                 "Here a memory holds pairs of key and value, and each query asks for one of them "
+                 "with a noisy copy of its key. Any score and any "
+                 "normaliser can be put in; as many values as keys are required, the number of "
+                 "queries is free, and nothing is padded.",
+         .paper = "the common form",
+         .equation =
+             "<math "
+             "display=\"block\"><msub><mi>o</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</"
+             "mo><mrow><mi>j</mi><mo>∈</mo><mi>N</mi><mo>(</mo><mi>i</mi><mo>)</mo></mrow></munder>"
+             "<msub><mi>a</mi><mi>ij</mi></msub><msub><mi>v</mi><mi>j</mi></msub><mo>,</mo><mspace "
+             "width=\"1em\"/><msub><mi>a</mi><mi>i</mi></msub><mo>=</mo><mtext>normalise</"
+             "mtext><mo>(</mo>"
+             "<mtext>score</mtext><mo>(</mo><msub><mi>q</mi><mi>i</mi></msub><mo>,</"
+             "mo><msub><mi>k</mi><mi>j</mi></msub><mo>)</mo><mo>)</mo></math>",
+         .equation_text = "o_i = sum_j a_ij v_j, a_i = normalise(score(q_i, k_j) over j in N(i))",
+         .code =
+             "auto o = fovea::attend(query, key, value,\n"
+             "                       {.score = fovea::Additive{weight}, .normaliser = "
+             "fovea::Sparsemax{},\n"
+             "                        .structure = fovea::Ragged{query_offsets, key_offsets}});",
+         .triple = {.query = "any",
+                    .key = "any",
+                    .value = "any",
+                    .score = "any",
+                    .normaliser = "any",
+                    .structure = "any (ragged here)"},
+         .formats =
+             {"generated: memories of key-value pairs",
+              "JSON Lines {keys, values, queries: lists of rows; asked: the pair of each query}"},
+         .expect = "hit rate ≥ 0.97 (dot, softmax)"},
+    .options = {Option("score", "dot", "how a query meets a key")
+                    .among({"dot", "additive", "bilinear", "cosine", "kernel"}),
+                Option("normaliser", "softmax", "how scores become weights")
+                    .among({"softmax", "sparsemax", "entmax", "sigmoid", "top_k", "uniform"}),
+                Option("memories", 3000, "generated").between(20, 1000000),
+                Option("noise", 0.2, "on the key a query repeats").at_least(0)},
+    .recipe =
+        train::Recipe{
+            .epochs = 30, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},
+    .tour = {"epochs=8"},
+    .make = make_general,
+}};
+
+}  // namespace
+}  // namespace fovea::systems::general

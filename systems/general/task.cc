@@ -1,0 +1,208 @@
+#include "systems/general/task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include "data/batches.h"
+#include "data/file.h"
+#include "data/packed.h"
+#include "data/split.h"
+#include "fovea/attend.h"
+#include "systems/general/memories.h"
+#include "systems/general/model.h"
+#include "train/answers.h"
+#include "train/classification_task.h"
+
+namespace fovea::systems::general {
+namespace {
+
+class General : public GradientTask {
+ public:
+  explicit General(const Setting& setting) : setting_(setting) {}
+
+  void read(const Source& source) override {
+    memories_ = source.path.empty() ? generate(setting_.options.integer("memories"),
+                                               setting_.options.number("noise"), source.seed)
+                                    : read_memories(source.path);
+    if (source.all_test) {
+      splits_ = data::all_for_test(memories_.size());
+      return;
+    }
+    splits_ =
+        data::split(static_cast<int64_t>(memories_.size()),
+                    {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed});
+  }
+
+  Written write() const override {
+    Written out{.data = "memories.jsonl",
+                .truth = "\"asked\" of each line: the pair a query asks for"};
+    for (const Memory& memory : memories_) out.files["memories.jsonl"] += json_line(memory);
+    return out;
+  }
+
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<Model>(setting_.options);
+  }
+  int64_t items(Split split) const override {
+    return static_cast<int64_t>(splits_.of(split).size());
+  }
+
+  // Mean squared distance between what was looked up and what was asked for.
+  Loss loss(const Batch& batch) override {
+    const Packed p = packed(at_positions(splits_.train, batch.items));
+    return {(look_up(p) - p.wanted).square().mean(), p.wanted.size(0)};
+  }
+
+  Evaluation evaluate(Split split) override {
+    Evaluation out;
+    double squares = 0, hits = 0;
+    for (const auto& positions : data::ordered_batches(items(split), {}, {.items = 256})) {
+      const Packed p = packed(at_positions(splits_.of(split), positions));
+      if (p.wanted.size(0) == 0) continue;
+      squares += (look_up(p) - p.wanted).square().mean(1).sum().item<double>();
+      // [memories, 1, most queries, 1]; a memory with fewer queries leaves its last rows unused.
+      const torch::Tensor top =
+          weights(model_->query(p.queries), model_->key(p.keys),
+                  model_->choices(p.query_offsets, p.key_offsets), {.top_k = 1})
+              .indices.flatten(1)
+              .to(torch::kInt64);
+      const torch::Tensor counts =
+          (p.query_offsets.slice(0, 1) - p.query_offsets.slice(0, 0, -1)).unsqueeze(1);
+      const torch::Tensor used = torch::arange(top.size(1), counts.options()).unsqueeze(0) < counts;
+      hits += (top.masked_select(used) == p.asked).sum().item<double>();
+      out.items += p.wanted.size(0);
+    }
+    const auto n = static_cast<double>(std::max<int64_t>(out.items, 1));
+    out.metrics = {{"loss", squares / n}, {"rmse", std::sqrt(squares / n)}};
+    out.attention = {{"hit_rate", hits / n}};
+    return out;
+  }
+
+  // A line is a query of eight numbers, asked of the first test memory; the answer is five.
+  void predict(Input input, std::ostream& out) override {
+    if (memories_.empty()) read({.seed = 1});
+    const int64_t item = splits_.test.at(0);
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
+      std::string spaced(text);
+      std::replace(spaced.begin(), spaced.end(), ',', ' ');
+      Memory asked = memories_[static_cast<size_t>(item)];
+      asked.queries.clear();
+      std::istringstream numbers(spaced);
+      for (std::string word; numbers >> word;)
+        asked.queries.push_back(
+            static_cast<float>(data::parse_number(word, "query", input.name, line)));
+      if (asked.queries.size() != kKey)
+        throw data::FileError(input.name, line,
+                              fmt::format("{} numbers, expected {}", asked.queries.size(), kKey));
+      asked.asked = {0};
+      const torch::Tensor answer = look_up(packed({&asked})).flatten();
+      for (int64_t c = 0; c < kValue; ++c)
+        to << fmt::format("{}{:.5f}", c ? " " : "", answer[c].item<double>());
+      to << "\n";
+    });
+  }
+
+  std::vector<explain::Explanation> explain(Input* input) override {
+    if (input)
+      throw UsageError(
+          "--input: general draws a memory of its own; `fovea attend --weights` shows your arrays");
+    // The test memory with the most to see.
+    const Memory* shown = &memories_[static_cast<size_t>(splits_.test.at(0))];
+    for (const int64_t item : splits_.test)
+      if (memories_[static_cast<size_t>(item)].keys.size() *
+              memories_[static_cast<size_t>(item)].asked.size() >
+          shown->keys.size() * shown->asked.size())
+        shown = &memories_[static_cast<size_t>(item)];
+    const Packed p = packed({shown});
+    const int64_t n = p.queries.size(0), m = p.keys.size(0);
+    explain::Explanation out;
+    out.title = fmt::format("Looking up {} of {} pairs: {} score, {}", n, m, model_->score,
+                            model_->normaliser);
+    out.view = explain::View::kBipartite;
+    out.score = model_->score;
+    out.normaliser = model_->normaliser;
+    out.structure = "ragged batch";
+    out.scale = model_->score == "dot" ? fmt::format("1/√{}", kInner) : "1";
+    for (int64_t i = 0; i < n; ++i)
+      out.queries.emplace_back().text = fmt::format("query {}", i + 1);
+    for (int64_t j = 0; j < m; ++j) out.keys.emplace_back().text = fmt::format("key {}", j + 1);
+    out.maps.emplace_back().dense =
+        to_floats(weights(model_->query(p.queries), model_->key(p.keys),
+                          model_->choices(p.query_offsets, p.key_offsets))
+                      .weights);
+    explain::Truth truth;
+    truth.label = "the pair asked for";
+    for (int64_t i = 0; i < n; ++i)
+      truth.sure.push_back(
+          {static_cast<int32_t>(i), static_cast<int32_t>(shown->asked[static_cast<size_t>(i)]), 1});
+    out.truth = truth;
+    explain::Shapes shapes;
+    shapes.query = fmt::format("{} × {}", n, kInner);
+    shapes.key = fmt::format("{} × {}", m, kInner);
+    shapes.value = fmt::format("{} × {}", m, kValue);
+    shapes.weights = fmt::format("{} × {}", n, m);
+    shapes.output = fmt::format("{} × {}", n, kValue);
+    out.shapes = shapes;
+    return {out};
+  }
+
+ private:
+  struct Packed {
+    torch::Tensor queries, keys, values, query_offsets, key_offsets;
+    torch::Tensor asked;   // [queries], within the memory
+    torch::Tensor wanted;  // [queries, kValue]
+  };
+  Packed packed(const std::vector<int64_t>& items) const {
+    std::vector<const Memory*> chosen;
+    for (const int64_t item : items) chosen.push_back(&memories_[static_cast<size_t>(item)]);
+    return packed(chosen);
+  }
+  Packed packed(const std::vector<const Memory*>& chosen) const {
+    std::vector<std::vector<float>> queries, keys, values, wanted;
+    std::vector<int64_t> asked, all(chosen.size());
+    std::iota(all.begin(), all.end(), 0);
+    for (const Memory* memory : chosen) {
+      queries.push_back(memory->queries);
+      keys.push_back(memory->keys);
+      values.push_back(memory->values);
+      wanted.emplace_back();
+      for (const int64_t pair : memory->asked) {
+        asked.push_back(pair);
+        wanted.back().insert(wanted.back().end(), memory->values.begin() + pair * kValue,
+                             memory->values.begin() + (pair + 1) * kValue);
+      }
+    }
+    const auto q = data::pack_features(queries, kKey, all),
+               k = data::pack_features(keys, kKey, all);
+    const auto v = data::pack_features(values, kValue, all),
+               w = data::pack_features(wanted, kValue, all);
+    const torch::Device device = setting_.device;
+    return {q.values.to(device),  k.values.to(device),
+            v.values.to(device),  q.offsets.to(device),
+            k.offsets.to(device), torch::tensor(asked, torch::kInt64).to(device),
+            w.values.to(device)};
+  }
+  torch::Tensor look_up(const Packed& p) {
+    return attend(model_->query(p.queries), model_->key(p.keys), p.values.unsqueeze(1),
+                  model_->choices(p.query_offsets, p.key_offsets))
+        .squeeze(1);
+  }
+
+  const Setting setting_;
+  std::vector<Memory> memories_;
+  data::Splits splits_;
+  std::shared_ptr<Model> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_general(const Setting& setting) {
+  return std::make_unique<General>(setting);
+}
+
+}  // namespace fovea::systems::general
