@@ -1,0 +1,17 @@
+// Bags of points in the plane and a question that one kind of pooling can answer: are there many
+// (sum), do they lie to the right on the whole (mean), is any of them far out (max)?
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/bags.h"
+
+namespace fovea::systems::pooling {
+
+inline constexpr float kNear = 2;  // question "far": what is beyond is far out
+
+// `question`: many, right or far.
+data::Bags generate(const std::string& question, int64_t count, uint64_t seed);
+
+}  // namespace fovea::systems::pooling

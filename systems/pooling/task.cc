@@ -1,0 +1,161 @@
+#include "systems/pooling/task.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "data/bags.h"
+#include "data/file.h"
+#include "data/packed.h"
+#include "systems/pooling/model.h"
+#include "systems/pooling/questions.h"
+#include "systems/pooling/view.h"
+#include "train/classification_task.h"
+
+namespace fovea::systems::pooling {
+namespace {
+
+class Pooling : public ClassificationTask {
+ public:
+  using ClassificationTask::ClassificationTask;
+
+  void read(const Source& source) override {
+    splits_ = {};
+    lengths_.clear();
+    bags_ = source.path.empty() ? generate(setting_.options.text("question"),
+                                           setting_.options.integer("bags"), source.seed)
+                                : data::read_bags(source.path);
+    if (!scaling_.mean.empty()) {
+      data::arrange(bags_, {.width = inputs_, .names = columns_}, source.path);
+      data::apply(scaling_, bags_);
+    }
+    labels_ = bags_.labels;
+    for (size_t i = 0; i < bags_.size(); ++i) {
+      if (labels_[i] != 0 && labels_[i] != 1)
+        throw data::FileError(
+            source.path, 0,
+            fmt::format("bag '{}' has label {}, expected 0 or 1", bags_.names[i], labels_[i]));
+      lengths_.push_back(static_cast<int64_t>(bags_.features[i].size()) / bags_.width);
+    }
+    generated_ = source.path.empty();
+    const auto count = static_cast<int64_t>(bags_.size());
+    if (source.all_test) {
+      splits_ = data::all_for_test(bags_.size());
+    } else {
+      splits_ = data::split(count, {.validation = 0.1,
+                                    .test = 0.2,
+                                    .fold = source.fold,
+                                    .folds = source.folds,
+                                    .seed = source.seed,
+                                    .classes = labels_});
+    }
+  }
+
+  void prepare() override {
+    inputs_ = bags_.width;
+    columns_ = bags_.columns;
+    // Generated points are as they should be; whatever the run meets later is then left alone too.
+    if (generated_)
+      scaling_ = {std::vector<float>(2, 0.0f), std::vector<float>(2, 1.0f)};
+    else
+      scaling_ = data::scaling_of(bags_, splits_.train);
+    data::apply(scaling_, bags_);
+  }
+  Assets assets() const override {
+    return {.facts = {{"inputs", inputs_},
+                      {"columns", columns_},
+                      {"mean", scaling_.mean},
+                      {"deviation", scaling_.deviation}},
+            .files = {}};
+  }
+  void restore(const Assets& assets) override {
+    inputs_ = assets.facts.at("inputs");
+    columns_ = assets.facts.value("columns", std::vector<std::string>{});  // older runs: none
+    scaling_ = {assets.facts.at("mean").get<std::vector<float>>(),
+                assets.facts.at("deviation").get<std::vector<float>>()};
+  }
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<Model>(inputs_, setting_.options.integer("width"),
+                                            setting_.options.text("pool"));
+  }
+  torch::Tensor logits(std::span<const int64_t> items) override {
+    return model_->forward(
+        data::pack_features(bags_.features, bags_.width, items).to(setting_.device));
+  }
+
+  // A CSV of bags; the label column may be there and is not read.
+  void predict(Input input, std::ostream& out) override {
+    const data::Bags bags = bags_in(input);
+    for (size_t i = 0; i < bags.size(); ++i) {
+      const int64_t item = static_cast<int64_t>(i);
+      const double p =
+          model_
+              ->forward(data::pack_features(bags.features, bags.width, std::span(&item, 1))
+                            .to(setting_.device))
+              .softmax(1)[0][1]
+              .item<double>();
+      out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], p > 0.5 ? 1 : 0, p);
+    }
+  }
+
+  Written write() const override {
+    Written out{.files = {{"bags.csv", data::bags_csv(bags_)}}, .data = "bags.csv"};
+    if (setting_.options.text("question") != "far") return out;
+    out.truth = "truth.jsonl, the items that are far out";
+    std::string& truth = out.files["truth.jsonl"];
+    for (size_t bag = 0; bag < bags_.size(); ++bag) {
+      Json items = Json::array();
+      for (size_t i = 0; i < bags_.features[bag].size(); i += 2)
+        if (bags_.features[bag][i] > kNear) items.push_back(i / 2);
+      truth += Json{{"bag", bags_.names[bag]}, {"items", items}}.dump() + "\n";
+    }
+    return out;
+  }
+
+  // The weights of this run's pooling, beside even ones and attention's: the bags given, or the
+  // first of the test split.
+  std::vector<explain::Explanation> explain(Input* input) override {
+    std::vector<explain::Explanation> out;
+    if (!input) {
+      if (splits_.test.empty()) return {};
+      const auto at = static_cast<size_t>(splits_.test[0]);
+      return {picture(*model_, packed(bags_.features[at]), fmt::format("label {}, ", labels_[at]))};
+    }
+    const data::Bags bags = bags_in(*input);
+    for (size_t i = 0; i < bags.size() && i < kShownBags; ++i) {
+      out.push_back(picture(*model_, packed(bags.features[i]), ""));
+      out.back().title += fmt::format(": {}", bags.names[i]);
+    }
+    return out;
+  }
+
+ private:
+  static constexpr size_t kShownBags = 8;
+
+  data::Bags bags_in(Input& input) const {
+    data::Bags bags =
+        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+    data::arrange(bags, {.width = inputs_, .names = columns_}, input.name);
+    data::apply(scaling_, bags);
+    return bags;
+  }
+
+  data::Packed packed(const std::vector<float>& features) const {
+    const int64_t item = 0;
+    return data::pack_features({features}, inputs_, std::span(&item, 1)).to(setting_.device);
+  }
+
+  data::Bags bags_;
+  data::Scaling scaling_;
+  bool generated_ = true;
+  int64_t inputs_ = 0;
+  std::vector<std::string> columns_;  // of the table learnt from; none: generated
+  std::shared_ptr<Model> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_pooling(const Setting& setting) {
+  return std::make_unique<Pooling>(setting);
+}
+
+}  // namespace fovea::systems::pooling

@@ -1,0 +1,12 @@
+// S2: bags of things as one vector, and a question each pooling answers or cannot.
+#pragma once
+
+#include <memory>
+
+#include "train/task.h"
+
+namespace fovea::systems::pooling {
+
+std::unique_ptr<Task> make_pooling(const Setting& setting);
+
+}  // namespace fovea::systems::pooling
