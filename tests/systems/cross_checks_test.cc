@@ -22,7 +22,7 @@
 #include "fovea/nn/beam_search.h"
 #include "systems/fixed_attention/model.h"
 #include "systems/mil/model.h"
-#include "systems/scaled_dot_product/scaled_dot_product.h"
+#include "systems/scaled_dot_product/six_steps.h"
 
 namespace fovea::systems {
 namespace {

@@ -10,7 +10,7 @@
 #include "systems/cost/cost.h"
 #include "systems/gradient_masking/gradient_masking.h"
 #include "systems/pooling/pooling.h"
-#include "systems/scaled_dot_product/scaled_dot_product.h"
+#include "systems/scaled_dot_product/six_steps.h"
 #include "tests/systems/runs.h"
 #include "train/usage_error.h"
 

@@ -5,6 +5,9 @@
 
 namespace fovea::systems::scaled_dot_product {
 
+// Rows [n, d] as attend takes them, [1, 1, n, d].
+torch::Tensor four(const torch::Tensor& rows);
+
 // For one query [d_k] and keys [m, d_k], values [m, d_v].
 struct SixSteps {
   torch::Tensor scores;    // 2: q·k_j

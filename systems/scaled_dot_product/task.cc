@@ -1,0 +1,204 @@
+#include "systems/scaled_dot_product/task.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include "data/packed.h"
+#include "data/random.h"
+#include "data/vocabulary.h"
+#include "fovea/attend.h"
+#include "systems/scaled_dot_product/model.h"
+#include "systems/scaled_dot_product/sentences.h"
+#include "systems/scaled_dot_product/six_steps.h"
+#include "train/answers.h"
+#include "train/classification_task.h"
+
+namespace fovea::systems::scaled_dot_product {
+namespace {
+
+class ScaledDotProduct : public ClassificationTask {
+ public:
+  using ClassificationTask::ClassificationTask;
+
+  void read(const Source& source) override {
+    data::Random random(source.seed);
+    sentences_.clear();
+    labels_.clear();
+    lengths_.clear();
+    if (source.path.empty())
+      for (int64_t i = 0; i < setting_.options.integer("sentences"); ++i)
+        sentences_.push_back(draw(random));
+    else
+      sentences_ = read_sentences(source.path);
+    std::vector<std::string> keys;
+    for (const Sentence& sentence : sentences_) {
+      labels_.push_back(sentence.animal);
+      lengths_.push_back(static_cast<int64_t>(sentence.words.size()));
+      keys.push_back(fmt::format("{}", fmt::join(sentence.words, " ")));
+    }
+    if (source.all_test) {
+      splits_ = data::all_for_test(sentences_.size());
+      return;
+    }
+    splits_ = data::split(static_cast<int64_t>(sentences_.size()), {.test = 0.2,
+                                                                    .fold = source.fold,
+                                                                    .folds = source.folds,
+                                                                    .seed = source.seed,
+                                                                    .keys = keys});
+  }
+  void prepare() override {
+    std::vector<std::vector<std::string>> known;
+    for (const int64_t item : splits_.train)
+      known.push_back(sentences_[static_cast<size_t>(item)].words);
+    vocabulary_ = data::Vocabulary::of(known, {});
+  }
+  Assets assets() const override {
+    return {.facts = Json::object(), .files = {{"vocabulary", vocabulary_.text()}}};
+  }
+  void restore(const Assets& assets) override {
+    vocabulary_ = data::Vocabulary::parse(assets.files.at("vocabulary"), "vocabulary");
+  }
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<Model>(vocabulary_.size(), setting_.options.integer("width"),
+                                            setting_.options.integer("key_width"));
+  }
+
+  torch::Tensor logits(std::span<const int64_t> items) override {
+    const data::Packed words = packed(items);
+    return model_->out(model_->mixed(model_->embedding(words.values), words.offsets)
+                           .index_select(0, askers(words.offsets, items)));
+  }
+
+  std::vector<int> hits(std::span<const int64_t> items) override {
+    std::vector<int> out;
+    for (const int64_t item : items) {
+      const Sentence& sentence = sentences_[static_cast<size_t>(item)];
+      const torch::Tensor x = embedded(sentence.words);
+      const torch::Tensor top =
+          weights(
+              four(model_->q_proj(x)), four(model_->k_proj(x)), {},
+              {.rows = torch::tensor({sentence.asks}, torch::kInt32).to(x.device()), .top_k = 1})
+              .indices;
+      out.push_back(sentence.meant < 0 ? -1 : top.item<int64_t>() == sentence.meant);
+    }
+    return out;
+  }
+
+  Written write() const override {
+    Written out{.data = "sentences.tsv",
+                .truth = "truth.jsonl, where \"it\" stands and whom it means"};
+    for (const Sentence& sentence : sentences_) {
+      out.files["sentences.tsv"] +=
+          fmt::format("{}\t{}\n", answer(sentence.animal), fmt::join(sentence.words, " "));
+      out.files["truth.jsonl"] +=
+          Json{{"query", sentence.asks},
+               {"key", sentence.meant < 0 ? Json(nullptr) : Json(sentence.meant)}}
+              .dump() +
+          "\n";
+    }
+    return out;
+  }
+
+  // A line is a sentence with the word "it".
+  void predict(Input input, std::ostream& out) override {
+    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
+      const Sentence sentence = parsed(text, input.name, line);
+      const torch::Tensor x = embedded(sentence.words);
+      const torch::Tensor offsets =
+          torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
+      const torch::Tensor p = model_->out(model_->mixed(x, offsets)[sentence.asks]).softmax(0);
+      to << fmt::format("{}\t{:.4f}\n", answer(p.argmax().item<int64_t>()), p.max().item<double>());
+    });
+  }
+
+  std::vector<explain::Explanation> explain(Input* input) override {
+    Sentence sentence =
+        parsed("the animal did not cross the street because it was too tired", "example", 1);
+    if (input) {
+      std::string line;
+      std::getline(input->stream, line);
+      sentence = parsed(line, input->name, 1);
+    }
+    const torch::Tensor x = embedded(sentence.words);
+    const torch::Tensor q = model_->q_proj(x), k = model_->k_proj(x), v = model_->v_proj(x);
+    explain::Explanation out;
+    out.title = "Whom does “it” mean?";
+    out.view = explain::View::kBipartite;
+    out.score = "q·k / √d_k";
+    out.normaliser = "softmax";
+    out.structure = "all words of the sentence";
+    out.scale = fmt::format("1/√{}", model_->scale_width);
+    out.query_label = "word that looks";
+    out.key_label = "word looked at";
+    for (const std::string& word : sentence.words) {
+      out.queries.emplace_back().text = word;
+      out.keys.emplace_back().text = word;
+    }
+    out.maps.emplace_back().dense = to_floats(weights(four(q), four(k)).weights);
+    if (sentence.meant >= 0) {
+      explain::Truth truth;
+      truth.label = "the one meant";
+      truth.sure.push_back(
+          {static_cast<int32_t>(sentence.asks), static_cast<int32_t>(sentence.meant), 1});
+      out.truth = truth;
+    }
+    for (int64_t i = 0; i < x.size(0); ++i)
+      out.tables.push_back(table(sentence, i, six_steps(q[i], k, v)));
+    return {out};
+  }
+
+ private:
+  explain::Table table(const Sentence& sentence, int64_t query, const SixSteps& steps) const {
+    explain::Table out;
+    out.title = fmt::format("Six steps for “{}”", sentence.words[static_cast<size_t>(query)]);
+    out.query = static_cast<int>(query);
+    out.columns = {"word",        "1 key k",
+                   "2 q·k",       fmt::format("3 ÷ √{}", model_->scale_width),
+                   "4 softmax",   "5 weight × v (first of its numbers)",
+                   "6 sum so far"};
+    double sum = 0;
+    for (size_t j = 0; j < sentence.words.size(); ++j) {
+      const auto at = static_cast<int64_t>(j);
+      const double part = steps.weighted[at][0].item<double>();
+      sum += part;
+      out.rows.push_back({sentence.words[j], fmt::format("k{}", j + 1),
+                          fmt::format("{:.2f}", steps.scores[at].item<double>()),
+                          fmt::format("{:.2f}", steps.scaled[at].item<double>()),
+                          fmt::format("{:.3f}", steps.weights[at].item<double>()),
+                          fmt::format("{:.3f}", part), fmt::format("{:.3f}", sum)});
+    }
+    return out;
+  }
+  torch::Tensor embedded(const std::vector<std::string>& words) const {
+    return model_->embedding(
+        torch::tensor(vocabulary_.ids(words), torch::kInt64).to(setting_.device));
+  }
+  data::Packed packed(std::span<const int64_t> items) const {
+    std::vector<std::vector<int64_t>> rows;
+    std::vector<int64_t> all;
+    for (const int64_t item : items) {
+      all.push_back(static_cast<int64_t>(rows.size()));
+      rows.push_back(vocabulary_.ids(sentences_[static_cast<size_t>(item)].words));
+    }
+    return data::pack_tokens(rows, all).to(setting_.device);
+  }
+  // The positions of "it" in the packed batch.
+  torch::Tensor askers(const torch::Tensor& offsets, std::span<const int64_t> items) const {
+    std::vector<int64_t> asks;
+    for (const int64_t item : items) asks.push_back(sentences_[static_cast<size_t>(item)].asks);
+    return offsets.slice(0, 0, -1).to(torch::kInt64) +
+           torch::tensor(asks, torch::kInt64).to(offsets.device());
+  }
+  std::vector<Sentence> sentences_;
+  data::Vocabulary vocabulary_;
+  std::shared_ptr<Model> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_scaled_dot_product(const Setting& setting) {
+  return std::make_unique<ScaledDotProduct>(setting);
+}
+
+}  // namespace fovea::systems::scaled_dot_product
