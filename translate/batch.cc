@@ -34,6 +34,20 @@ Batch make_sources(const std::vector<const Encoded*>& sources, c10::Device devic
   return batch;
 }
 
+std::vector<int64_t> lengths_of(const std::vector<Tokens>& tokens) {
+  std::vector<int64_t> lengths;
+  for (const Tokens& t : tokens)
+    lengths.push_back(static_cast<int64_t>(std::max(t.source.ids.size(), t.target.ids.size())) + 1);
+  return lengths;
+}
+
+std::vector<const Tokens*> chosen_of(const std::vector<Tokens>& tokens,
+                                     std::span<const int64_t> rows) {
+  std::vector<const Tokens*> out;
+  for (const int64_t i : rows) out.push_back(&tokens[static_cast<size_t>(i)]);
+  return out;
+}
+
 Batch make_batch(const std::vector<const Tokens*>& items, c10::Device device) {
   std::vector<const Encoded*> sources;
   std::vector<std::vector<int64_t>> in, out;

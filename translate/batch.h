@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "translate/codec.h"
@@ -25,6 +27,10 @@ struct Tokens {
   Encoded source, target;
 };
 
+// Of the longer side, its end counted: what batches of like length go by.
+std::vector<int64_t> lengths_of(const std::vector<Tokens>& tokens);
+std::vector<const Tokens*> chosen_of(const std::vector<Tokens>& tokens,
+                                     std::span<const int64_t> rows);
 Batch make_batch(const std::vector<const Tokens*>& items, c10::Device device);
 // Sources alone: target_in and target_out stay undefined.
 Batch make_sources(const std::vector<const Encoded*>& sources, c10::Device device);

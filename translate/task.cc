@@ -27,13 +27,6 @@ Corpus generate(const std::string& name, uint64_t seed) {
   return generate_reordered(seed);
 }
 
-std::vector<int64_t> lengths_of(const std::vector<Tokens>& tokens) {
-  std::vector<int64_t> lengths;
-  for (const Tokens& t : tokens)
-    lengths.push_back(static_cast<int64_t>(std::max(t.source.ids.size(), t.target.ids.size())) + 1);
-  return lengths;
-}
-
 }  // namespace
 
 std::vector<std::string> formats(const std::string& generated) {

@@ -1,0 +1,169 @@
+// A finished aligner at work: links of pairs, judged, printed and drawn.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <istream>
+#include <ostream>
+
+#include "data/batches.h"
+#include "data/text.h"
+#include "systems/alignment/task.h"
+#include "systems/alignment/view.h"
+#include "train/answers.h"
+#include "translate/batch.h"
+#include "translate/links.h"
+
+namespace fovea::systems {
+namespace {
+
+constexpr int64_t kAlignedTokens = 4096;  // of a batch
+
+metrics::Links turned(const metrics::Links& links) {
+  metrics::Links out;
+  for (const metrics::Link& link : links) out.insert({link.target, link.source});
+  return out;
+}
+
+}  // namespace
+
+double AlignmentTask::forced_loss(const Part& p) const {
+  const at::NoGradGuard no_grad;
+  double sum = 0, tokens = 0;
+  for (const auto& rows : data::ordered_batches(static_cast<int64_t>(p.tokens.size()),
+                                                lengths_of(p.tokens), {.tokens = kAlignedTokens})) {
+    const translate::Batch batch = make_batch(chosen_of(p.tokens, rows), setting_.device);
+    const at::Tensor loss = aligners_[0]->loss(batch, 0);
+    if (!loss.defined()) return std::nan("");
+    sum += loss.item<double>() * static_cast<double>(batch.target_tokens);
+    tokens += static_cast<double>(batch.target_tokens);
+  }
+  return tokens > 0 ? sum / tokens : 0;
+}
+
+Metrics AlignmentTask::validate() {
+  const double loss = forced_loss(validation_);
+  return {{"loss", loss}, {"perplexity", std::exp(loss)}};
+}
+
+std::vector<AlignmentTask::Aligned> AlignmentTask::align(const Part& p) const {
+  const at::NoGradGuard no_grad;
+  std::vector<Aligned> out(p.pairs.size());
+  for (const auto& rows : data::ordered_batches(static_cast<int64_t>(p.tokens.size()),
+                                                lengths_of(p.tokens), {.tokens = kAlignedTokens})) {
+    for (size_t d = 0; d < aligners_.size(); ++d) {
+      const std::vector<const translate::Tokens*> items =
+          chosen_of(d == 0 ? p.tokens : p.swapped, rows);
+      const at::Tensor soft =
+          aligners_[d]->weights(make_batch(items, setting_.device)).to(at::kCPU);
+      for (size_t k = 0; k < items.size(); ++k) {
+        Aligned& pair = out[static_cast<size_t>(rows[k])];
+        pair.weights.push_back(translate::word_weights(soft[static_cast<int64_t>(k)], *items[k]));
+        const metrics::Links links = aligners_[d]->has_null()
+                                         ? translate::likely_links(pair.weights.back())
+                                         : translate::best_links(pair.weights.back());
+        pair.links.push_back(d == 0 ? links : turned(links));
+      }
+    }
+  }
+  const std::string& how = setting_.options.text("symmetrise");
+  for (Aligned& pair : out) {
+    if (how == "none" || pair.links.size() < 2)
+      pair.links.push_back(metrics::Links(pair.links[0]));
+    else
+      pair.links.push_back(
+          metrics::symmetrise(pair.links[0], pair.links[1], metrics::parse_symmetrisation(how)));
+  }
+  return out;
+}
+
+Evaluation AlignmentTask::evaluate(Split split) {
+  const Part& p = part(split);
+  if (p.pairs.empty()) throw InvalidArgument("evaluate: no sentence pairs in this split");
+  Evaluation result;
+  result.items = static_cast<int64_t>(p.pairs.size());
+  if (const double loss = forced_loss(p); std::isfinite(loss))
+    result.metrics = {{"loss", loss}, {"perplexity", std::exp(loss)}};
+  const bool has_gold =
+      std::any_of(p.pairs.begin(), p.pairs.end(),
+                  [](const translate::Pair& pair) { return !pair.links.possible.empty(); });
+  if (!has_gold) return result;
+  const std::vector<Aligned> aligned = align(p);
+  const auto rate = [&](const auto& links_of) {
+    metrics::AlignmentErrorRate aer;
+    for (size_t i = 0; i < aligned.size(); ++i) aer.add(links_of(aligned[i]), p.pairs[i].links);
+    return aer;
+  };
+  translate::HitRate hits;
+  for (size_t i = 0; i < aligned.size(); ++i) hits.add(aligned[i].links[0], p.pairs[i].links);
+  const metrics::AlignmentErrorRate chosen = rate([](const Aligned& a) { return a.chosen(); });
+  result.metrics.insert({{"aer", chosen.error_rate()},
+                         {"precision", chosen.precision()},
+                         {"recall", chosen.recall()}});
+  result.metrics["aer_forward"] = rate([](const Aligned& a) { return a.links[0]; }).error_rate();
+  if (both()) {
+    result.metrics["aer_backward"] = rate([](const Aligned& a) { return a.links[1]; }).error_rate();
+    for (const char* how : {"intersection", "union", "grow-diag-final-and"}) {
+      const auto kind = metrics::parse_symmetrisation(how);
+      result.metrics[std::string("aer_") + how] =
+          rate([&](const Aligned& a) {
+            return metrics::symmetrise(a.links[0], a.links[1], kind);
+          }).error_rate();
+    }
+  }
+  result.attention = {{"hit_rate", hits.rate()}, {"aer", chosen.error_rate()}};
+  return result;
+}
+
+void AlignmentTask::predict(Input input, std::ostream& out) {
+  const bool soft = setting_.options.text("output") == "soft";
+  answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
+    const auto pair = translate::split_pair(line);
+    if (!pair && !line.empty())
+      throw InvalidArgument("expected `source ||| target` or source<TAB>target");
+    Part one;
+    if (pair) one.pairs.push_back(*pair);
+    encode(one);
+    if (one.pairs.empty() || one.tokens[0].source.ids.empty() || one.tokens[0].target.ids.empty()) {
+      to << '\n';
+      return;
+    }
+    const Aligned aligned = align(one)[0];
+    if (soft) {
+      const at::Tensor weights = aligned.weights[0].contiguous();
+      Json rows = Json::array();
+      for (int64_t t = 0; t < weights.size(0); ++t) rows.push_back(to_floats(weights[t]));
+      to << Json{{"links", metrics::format_pharaoh(aligned.chosen())}, {"weights", rows}}.dump()
+         << '\n';
+    } else {
+      to << metrics::format_pharaoh(aligned.chosen()) << '\n';
+    }
+  });
+}
+
+std::vector<explain::Explanation> AlignmentTask::explain(Input* input) {
+  constexpr size_t kShown = 3;
+  Part shown;
+  if (input != nullptr) {
+    for (std::string line; std::getline(input->stream, line);) {
+      if (const auto pair = translate::split_pair(line)) shown.pairs.push_back(*pair);
+    }
+  } else {
+    for (size_t i = 0; i < test_.pairs.size() && shown.pairs.size() < kShown; ++i) {
+      if (data::words(test_.pairs[i].source).size() > 5) shown.pairs.push_back(test_.pairs[i]);
+    }
+  }
+  encode(shown);
+  std::vector<explain::Explanation> all;
+  const std::vector<Aligned> aligned = align(shown);
+  for (size_t i = 0; i < aligned.size(); ++i) {
+    if (aligned[i].weights[0].numel() == 0) continue;
+    const AlignedPair pair{shown.pairs[i], aligned[i].weights[0], aligned[i].chosen(),
+                           setting_.options.text("method"), setting_.options.text("symmetrise")};
+    for (explain::Explanation& e : alignment_pictures(pair)) all.push_back(std::move(e));
+  }
+  return all;
+}
+
+}  // namespace fovea::systems
