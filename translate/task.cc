@@ -245,6 +245,7 @@ std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const
     full.push_back(static_cast<int64_t>(i));
     lengths.push_back(static_cast<int64_t>(sources[i]->ids.size()) + 1);
   }
+  if (full.empty()) return results;
   const Want want =
       options.coverage_beta > 0 || options.keep_attention ? Want::kAttention : Want::kTokens;
   const auto batches = data::ordered_batches(static_cast<int64_t>(full.size()), lengths,

@@ -88,6 +88,7 @@ TEST_F(Systems, HostileLinesGetASensibleAnswer) {
   EXPECT_EQ(said[2], "");
   EXPECT_EQ(said[0],
             lines(predict("transformer", "a h\n", {"beam=2"}))[0]);  // company changes nothing
+  EXPECT_EQ(predict("transformer", "\n"), "\n");                     // nor does solitude
 }
 
 TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
