@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include <cmath>
+
 #include "systems/pooling/pooling.h"
 
 namespace fovea::systems::mil {
@@ -17,6 +19,17 @@ int64_t after_pool(int64_t side) { return (side - kKernel + 1) / 2; }
 
 std::string pooling_named(const std::string& name) {
   return name.ends_with("max") ? "max" : "mean";
+}
+
+// As in the paper: Glorot & Bengio's bounds, biases zero.
+void initialise(torch::nn::Module& model) {
+  torch::NoGradGuard guard;
+  for (auto& layer : model.children())
+    for (auto& [name, parameter] : layer->named_parameters().pairs())
+      if (name == "bias")
+        parameter.zero_();
+      else
+        torch::nn::init::xavier_uniform_(parameter);
 }
 
 }  // namespace
@@ -38,10 +51,11 @@ Model::Model(const Shape& shape) : shape_(shape) {
   if (attends()) {
     v_ = register_module("v", Linear(embedding, shape.attention));
     if (shape.pool == "gated") u_ = register_module("u", Linear(embedding, shape.attention));
-    const double bound = 1 / std::sqrt(static_cast<double>(shape.attention));
+    const double bound = std::sqrt(6.0 / static_cast<double>(shape.attention + 1));
     w_ = register_parameter("w", torch::empty({shape.attention}).uniform_(-bound, bound));
   }
   classifier_ = register_module("classifier", Linear(embedding, 1));
+  initialise(*this);
 }
 
 torch::Tensor Model::embed(const torch::Tensor& instances) {

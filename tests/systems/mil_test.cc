@@ -9,6 +9,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "data/digits.h"
@@ -33,6 +34,22 @@ double gap(const torch::Tensor& a, const torch::Tensor& b) {
   return (a - b).abs().max().item<double>();
 }
 
+TEST(Mil, BeginsWithGlorotsWeightsAndNoBias) {
+  torch::manual_seed(1);
+  const Model model({.inputs = 166, .attention = 64, .pool = "gated"});
+  for (const auto& [name, parameter] : model.named_parameters().pairs()) {
+    const double largest = parameter.abs().max().item<double>();
+    if (name.ends_with("bias")) {
+      EXPECT_EQ(largest, 0) << name;
+      continue;
+    }
+    const double fans =
+        static_cast<double>(parameter.size(0) + (parameter.dim() == 2 ? parameter.size(1) : 1));
+    EXPECT_LE(largest, std::sqrt(6 / fans)) << name;
+    EXPECT_GE(largest, 0.9 * std::sqrt(6 / fans)) << name;
+  }
+}
+
 TEST(Mil, AttentionEqualsItsFormula) {
   torch::manual_seed(1);
   for (const std::string pool : {"attention", "gated"}) {
@@ -40,6 +57,9 @@ TEST(Mil, AttentionEqualsItsFormula) {
     model.eval();
     const torch::Tensor x = torch::randn({6, 5});
     const auto p = model.named_parameters();
+    torch::NoGradGuard guard;
+    for (const auto& [name, parameter] : p.pairs())
+      if (name.ends_with("bias")) torch::nn::init::normal_(parameter);
     const torch::Tensor h = model.embed(x);
     torch::Tensor inner = torch::tanh(h.matmul(p["v.weight"].t()) + p["v.bias"]);
     if (pool == "gated") inner = inner * torch::sigmoid(h.matmul(p["u.weight"].t()) + p["u.bias"]);
