@@ -12,6 +12,7 @@
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/shuffle.h"
 #include "systems/deep_sets/tasks.h"
+#include "train/answers.h"
 
 namespace fovea::systems::deep_sets {
 namespace {
@@ -148,7 +149,7 @@ class DigitSums : public GradientTask {
 
   // A line is a folder of pictures; the answer is their sum and what each adds.
   void predict(Input input, std::ostream& out) override {
-    data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
+    answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
       if (line.empty())
         throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
       const std::vector<data::GreyImage> images = data::read_image_bag(std::string(line), side_);
@@ -160,11 +161,11 @@ class DigitSums : public GradientTask {
       const torch::Tensor whole =
           torch::tensor({int64_t{0}, digits.count}, torch::kInt32).to(setting_.device);
       const double sum = model_->sums(phi, whole)[0].item<double>();
-      out << fmt::format("{}\t{:.0f}\t{:.3f}\t", line, std::round(sum), sum);
+      to << fmt::format("{}\t{:.0f}\t{:.3f}\t", line, std::round(sum), sum);
       const std::vector<float> parts = to_floats(model_->contributions(phi));
       for (size_t i = 0; i < parts.size(); ++i)
-        out << fmt::format("{}{:.2f}", i ? " + " : "", parts[i]);
-      out << "\n" << std::flush;
+        to << fmt::format("{}{:.2f}", i ? " + " : "", parts[i]);
+      to << "\n";
     });
   }
 

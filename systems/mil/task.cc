@@ -7,6 +7,7 @@
 #include "systems/mil/model.h"
 #include "systems/mil/view.h"
 #include "systems/system.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 
 namespace fovea::systems::mil {
@@ -91,25 +92,24 @@ class MultipleInstance : public ClassificationTask {
 
   // Numbers: a CSV bag,f0,f1,… Pictures: a line is a folder of PNG or JPEG files, a bag.
   void predict(Input input, std::ostream& out) override {
-    for_each_bag(input, [&](const ShownBag& bag) {
-      const std::vector<std::vector<float>> one{bag.features};
-      const data::Packed packed =
-          data::pack_features(one, columns_.width, std::vector<int64_t>{0}).to(setting_.device);
-      const double p = model_->forward(packed).softmax(1)[0][1].item<double>();
-      const torch::Tensor weights = model_->weights_of(packed);
-      out << fmt::format("{}\t{}\t{:.4f}", bag.name, p > 0.5 ? 1 : 0, p);
-      out << (weights.numel() == 0 ? "\tno instance\n"
-                                   : fmt::format("\tinstance {} of {}, weight {:.3f}\n",
-                                                 weights.argmax().item<int64_t>() + 1,
-                                                 weights.numel(), weights.max().item<double>()))
-          << std::flush;
+    if (side_ == 0) {
+      for (const ShownBag& bag : table(input)) out << answer(bag) << std::flush;
+      return;
+    }
+    answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
+      to << answer(folder(input, number, line));
     });
   }
 
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<ShownBag> shown;
     if (input) {
-      for_each_bag(*input, [&](const ShownBag& bag) { shown.push_back(bag); });
+      if (side_ == 0)
+        shown = table(*input);
+      else
+        data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
+          shown.push_back(folder(*input, number, line));
+        });
     } else {
       int64_t wanted[2] = {2, 3};  // negative, positive
       for (const int64_t item : splits_.test) {
@@ -132,22 +132,36 @@ class MultipleInstance : public ClassificationTask {
     return data::pack_features(set_.bags.features, set_.bags.width, items).to(setting_.device);
   }
 
-  template <class Visit>
-  void for_each_bag(Input& input, const Visit& visit) {
-    if (side_ == 0) {
-      data::Bags bags = data::parse_unlabelled_bags(
-          {std::istreambuf_iterator<char>(input.stream), {}}, input.name);
-      data::arrange(bags, columns_, input.name);
-      data::apply(scaling_, bags);
-      for (size_t i = 0; i < bags.size(); ++i)
-        visit({.name = bags.names[i], .features = bags.features[i]});
-      return;
-    }
-    data::each_line(input.stream, input.name, [&](size_t number, std::string_view line) {
-      if (line.empty())
-        throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
-      visit({.name = std::string(line), .features = picture_bag(std::string(line), side_)});
-    });
+  std::vector<ShownBag> table(Input& input) const {
+    data::Bags bags =
+        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+    data::arrange(bags, columns_, input.name);
+    data::apply(scaling_, bags);
+    std::vector<ShownBag> out;
+    for (size_t i = 0; i < bags.size(); ++i)
+      out.push_back({.name = bags.names[i], .features = std::move(bags.features[i])});
+    return out;
+  }
+
+  ShownBag folder(const Input& input, size_t number, std::string_view line) const {
+    if (line.empty())
+      throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
+    return {.name = std::string(line), .features = picture_bag(std::string(line), side_)};
+  }
+
+  // Name, class, probability, the weightiest instance.
+  std::string answer(const ShownBag& bag) const {
+    const std::vector<std::vector<float>> one{bag.features};
+    const data::Packed packed =
+        data::pack_features(one, columns_.width, std::vector<int64_t>{0}).to(setting_.device);
+    const double p = model_->forward(packed).softmax(1)[0][1].item<double>();
+    const torch::Tensor weights = model_->weights_of(packed);
+    return fmt::format(
+        "{}\t{}\t{:.4f}\t{}\n", bag.name, p > 0.5 ? 1 : 0, p,
+        weights.numel() == 0
+            ? "no instance"
+            : fmt::format("instance {} of {}, weight {:.3f}", weights.argmax().item<int64_t>() + 1,
+                          weights.numel(), weights.max().item<double>()));
   }
 
   BagSet set_;

@@ -251,6 +251,18 @@ TEST_F(Bags, PicturesOfTheUsersOwn) {
   EXPECT_GE(report.at("metrics").at("auc").get<double>(), 0.7);
   check_every_verb("run", folder + "/1/bag1\n");
   check_blank_line("run", folder + "/1/bag1\n");
+
+  // A folder that is not there is named, and the next line is answered.
+  systems::Run run = systems::open(base_ / "run");
+  std::istringstream lines(folder + "/1/bag1\nnowhere\n" + folder + "/1/bag1\n");
+  std::ostringstream answers;
+  std::vector<std::string> refused;
+  systems::predict(
+      run, {lines, "input", [&](const std::string& error) { refused.push_back(error); }}, answers);
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_NE(refused[0].find("nowhere"), std::string::npos) << refused[0];
+  const std::string whole = answers.str(), one = whole.substr(0, whole.find('\n') + 1);
+  EXPECT_EQ(whole, one + "\n" + one);
 }
 
 TEST_F(Bags, PngAndJpegShowTheSamePicture) {
