@@ -15,8 +15,11 @@ constexpr size_t kMostRows = 16;
 // So do more than this with fewer keys.
 constexpr size_t kFewRows = 4, kFewestKeys = 256;
 // Keys of a ticket: long enough that a merge is nothing, short enough that one head of a few
-// thousand keys uses every core.
-constexpr size_t kChunkKeys = 1024;
+// thousand keys uses every core. Within a ticket the next keys are asked for in time, so that where
+// there are plenty it is longer.
+size_t chunk_keys(size_t keys) { return keys < 32768 ? 1024 : 4096; }
+// Values that are summed before more of the next keys are asked for.
+constexpr size_t kPiece = 32;
 
 template <class T>
 class Decode {
@@ -27,7 +30,8 @@ class Decode {
         result_(result),
         converts_(problem.query.dtype != dtype_of<T>()),
         rows_(g_.group * g_.max_queries),
-        chunks_((g_.max_keys + kChunkKeys - 1) / kChunkKeys),
+        chunk_keys_(chunk_keys(g_.max_keys)),
+        chunks_((g_.max_keys + chunk_keys_ - 1) / chunk_keys_),
         states_(g_.batches * g_.key_heads * chunks_ * rows_ * state_size()) {
     const auto& dot = std::get<Dot>(problem.score.kind);
     scale_ = static_cast<T>(dot.scale.value_or(
@@ -84,7 +88,7 @@ class Decode {
 
   void chunk(Worker& w, size_t batch, size_t key_head, size_t c) {
     const size_t queries = g_.query_count[batch], nq = g_.group * queries;
-    const size_t from = c * kChunkKeys, to = std::min(from + kChunkKeys, g_.key_limit[batch]);
+    const size_t from = c * chunk_keys_, to = std::min(from + chunk_keys_, g_.key_limit[batch]);
     if (nq == 0) return;
     const auto& normaliser = pass_.stages.normaliser;
     TileScratch<T>& scratch = *w.tile;
@@ -107,7 +111,7 @@ class Decode {
     std::fill_n(scratch.seen, nq, uint8_t{0});
     tile.first = true;
     for (size_t k0 = from; k0 < to; k0 += kMaxKeys)
-      part(w, tile, key_head, k0, std::min(kMaxKeys, to - k0));
+      part(w, tile, key_head, k0, std::min(kMaxKeys, to - k0), to);
     for (size_t r = 0; r < nq; ++r) {
       T* out = state(batch, key_head * g_.group + r / queries, c, r % queries);
       out[0] = tile.rows.maximum[r];
@@ -120,7 +124,8 @@ class Decode {
     }
   }
 
-  void part(Worker& w, Tile<T>& tile, size_t key_head, size_t k0, size_t nk) {
+  // Keys [k0, k0 + nk) of a ticket that ends with key `to`.
+  void part(Worker& w, Tile<T>& tile, size_t key_head, size_t k0, size_t nk, size_t to) {
     const Problem& p = pass_.problem;
     const size_t queries = g_.query_count[tile.batch];
     Marks& marks = *w.tile->marks;
@@ -163,10 +168,26 @@ class Decode {
     row_loops<T>().mask(tile, tile.s, pass_.masked);
     pass_.stages.normaliser->weigh(tile);
     tile.finite = !tile.masked || row_loops<T>().finite(tile.v, tile.v_stride, nk, g_.value_width);
-    products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, g_.value_width, T(1),
-                            tile.first ? Into::kStore : Into::kCarry, tile.rows.carry, tile.o,
-                            tile.o_stride);
+    sum_values(tile, converts_ ? 0 : to - (k0 + nk));
     tile.first = false;
+  }
+
+  // The memory would rest while values are summed: meanwhile the keys after these are asked for, as
+  // far as there are `left` of them.
+  void sum_values(const Tile<T>& tile, size_t left) const {
+    const size_t step = tile.masked || left == 0 ? tile.nk : kPiece;
+    Tile<T> piece = tile;
+    for (size_t from = 0; from < tile.nk; from += step) {
+      const size_t asked = std::min(from + step, left);
+      for (size_t i = from; i < asked; ++i) {
+        const T* key = tile.k + (tile.nk + i) * tile.k_stride;
+        for (size_t e = 0; e < g_.key_width; e += 64 / sizeof(T)) __builtin_prefetch(key + e, 0, 2);
+      }
+      piece.nk = std::min(step, tile.nk - from);
+      const Into into = from > 0 ? Into::kAdd : tile.first ? Into::kStore : Into::kCarry;
+      products<T>().aggregate(piece, tile.s + from, tile.v + from * tile.v_stride, tile.v_stride,
+                              g_.value_width, T(1), into, tile.rows.carry, tile.o, tile.o_stride);
+    }
   }
 
   // Chunks in ascending order, each weighed by exp(its maximum - the largest).
@@ -205,7 +226,7 @@ class Decode {
   const Geometry& g_;
   const Result& result_;
   const bool converts_;
-  const size_t rows_, chunks_;
+  const size_t rows_, chunk_keys_, chunks_;
   ScratchArray<T> states_;
   T scale_;
   Report report_;

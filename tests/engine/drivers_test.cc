@@ -213,6 +213,12 @@ TEST(Drivers, FewQueriesAndManyKeys) {
       }
     }
   }
+  // Longer tickets, the last of them cut short.
+  for (const auto& structure : {"dense", "causal_bottom_right", "window"}) {
+    expect_right({.structure = {structure},
+                  .shape = {.heads = 4, .key_heads = 2, .queries = 1, .keys = 33333},
+                  .key_lengths = true});
+  }
   const auto built = cases::build({.shape = {.queries = 1, .keys = 300}});
   EXPECT_EQ(engine::explain_dispatch(built.problem)
                 .find("decode: keys split into chunks, read once where they lie: taken"),
