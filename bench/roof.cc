@@ -3,6 +3,7 @@
 #include <hwy/targets.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "bench/roof_kernels.h"
@@ -105,13 +106,15 @@ Roofs::Arrays& Roofs::gather_arrays() {
   return *gather_;
 }
 
-double Roofs::on_all_workers(double amount, const std::function<void(size_t)>& body) {
+double Roofs::on_all_workers(const Loop& loop, size_t times) {
   const double start = seconds_now();
-  parallel_.run(parallel_.workers, body);
-  return amount * static_cast<double>(parallel_.workers) / (seconds_now() - start);
+  parallel_.run(parallel_.workers, [&](size_t worker) {
+    for (size_t i = 0; i < times; ++i) loop.body(worker);
+  });
+  return seconds_now() - start;
 }
 
-double Roofs::sample(Roof roof) {
+Roofs::Loop Roofs::loop(Roof roof) {
   const RoofKernels& kernels = roof_kernels();
   const size_t workers = parallel_.workers;
   // Arguments of exp and tanh as attention has them: a few units either side of zero.
@@ -123,41 +126,52 @@ double Roofs::sample(Roof roof) {
   }();
   switch (roof) {
     case Roof::kFma:
-      return on_all_workers(2.0 * kFmaRounds * kFmaChains * static_cast<double>(kernels.lanes),
-                            [&](size_t) { discard(kernels.fma(kFmaRounds)); });
+      return {2.0 * kFmaRounds * kFmaChains * static_cast<double>(kernels.lanes),
+              [&kernels](size_t) { discard(kernels.fma(kFmaRounds)); }};
     case Roof::kBf16: {
       const Bf16Unit& bf16 = bf16_unit();
-      return bf16.run == nullptr ? 0.0 : on_all_workers(bf16.flops, [&](size_t) { bf16.run(); });
+      return bf16.run == nullptr ? Loop{} : Loop{bf16.flops, [&bf16](size_t) { bf16.run(); }};
     }
     case Roof::kExp:
     case Roof::kTanh: {
       const auto function = roof == Roof::kExp ? kernels.exponential : kernels.tanh;
-      return on_all_workers(1.0 * kFunctionValues * kFunctionRounds, [&](size_t) {
-        discard(function(arguments.data(), kFunctionValues, kFunctionRounds));
-      });
+      return {1.0 * kFunctionValues * kFunctionRounds, [function](size_t) {
+                discard(function(arguments.data(), kFunctionValues, kFunctionRounds));
+              }};
     }
     case Roof::kTriad:
     case Roof::kTriadStreamed: {
       Arrays& arrays = triad_arrays();
       const auto triad = roof == Roof::kTriad ? kernels.triad : kernels.triad_streamed;
       const size_t share = kTriadValues / workers / 16 * 16;
-      return on_all_workers(3.0 * sizeof(float) * static_cast<double>(share), [&](size_t worker) {
-        const size_t at = worker * share;
-        triad(Arrays::aligned(arrays.a) + at, Arrays::aligned(arrays.b) + at,
-              Arrays::aligned(arrays.c) + at, share);
-      });
+      return {3.0 * sizeof(float) * static_cast<double>(share), [=, &arrays](size_t worker) {
+                const size_t at = worker * share;
+                triad(Arrays::aligned(arrays.a) + at, Arrays::aligned(arrays.b) + at,
+                      Arrays::aligned(arrays.c) + at, share);
+              }};
     }
     case Roof::kGather: {
       Arrays& arrays = gather_arrays();
       const size_t share = kGatherPicks / workers;
-      return on_all_workers(sizeof(float) * kGatherWidth * static_cast<double>(share),
-                            [&](size_t worker) {
-                              discard(kernels.gather(Arrays::aligned(arrays.a), kGatherWidth,
-                                                     arrays.index.data() + worker * share, share));
-                            });
+      return {sizeof(float) * kGatherWidth * static_cast<double>(share),
+              [=, &arrays, &kernels](size_t worker) {
+                discard(kernels.gather(Arrays::aligned(arrays.a), kGatherWidth,
+                                       arrays.index.data() + worker * share, share));
+              }};
     }
   }
-  return 0.0;
+  return {};
+}
+
+double Roofs::sample(Roof roof, double seconds) {
+  const Loop body = loop(roof);
+  if (!body.body) return 0.0;
+  double times = 1, taken = on_all_workers(body, 1);
+  if (taken < seconds) {
+    times = std::ceil(seconds / taken);
+    taken = on_all_workers(body, static_cast<size_t>(times));
+  }
+  return times * body.amount * static_cast<double>(parallel_.workers) / taken;
 }
 
 double Roofs::best(Roof roof, int samples) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,17 +32,24 @@ class Roofs {
   explicit Roofs(engine::Parallel parallel);
   ~Roofs();
 
-  // One measurement of a few milliseconds on every worker, in the roof's unit a second; 0 where the
-  // machine has no such instruction.
-  double sample(Roof);
+  // One measurement on every worker, in the roof's unit a second, of a millisecond or more and of
+  // at least `seconds`; 0 where the machine has no such instruction. Interrupts and neighbours take
+  // their share of what lasts long and miss what is short: a sample beside a run of some length
+  // should be as long.
+  double sample(Roof, double seconds = 0);
   // The best of several: a roof is what is possible, and disturbances only lower it.
   double best(Roof, int samples = 5);
 
  private:
   struct Arrays;
+  struct Loop {
+    double amount = 0;  // what one worker does in a call of the body
+    std::function<void(size_t worker)> body;
+  };
   Arrays& triad_arrays();
   Arrays& gather_arrays();
-  double on_all_workers(double amount, const std::function<void(size_t worker)>& body);
+  Loop loop(Roof);
+  double on_all_workers(const Loop&, size_t times);  // seconds
 
   engine::Parallel parallel_;
   std::unique_ptr<Arrays> triad_, gather_;

@@ -108,7 +108,7 @@ Measured measure(const Row& row, const Instance& instance, Roofs& roofs, const P
   for (const Contender* contender : contenders) runs.push_back([contender] { contender->run(); });
 
   const Timed timed = take_turns(
-      runs, [&] { return roofs.sample(row.roof); }, protocol);
+      runs, [&](double seconds) { return roofs.sample(row.roof, seconds); }, protocol);
   const std::vector<double>& ours = timed.seconds[0];
   const double seconds = median(ours);
   m.milliseconds = 1e3 * seconds;

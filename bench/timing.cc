@@ -51,10 +51,11 @@ double paired_ratio(const std::vector<double>& numerator, const std::vector<doub
 }
 
 Timed take_turns(const std::vector<std::function<void()>>& contenders,
-                 const std::function<double()>& gauge, const Protocol& protocol) {
+                 const std::function<double(double)>& gauge, const Protocol& protocol) {
   const size_t n = contenders.size();
   const bool cold = protocol.cache == Cache::kCold;
   std::vector<size_t> repeats(n, 1);
+  double gauged = 0;
   for (size_t c = 0; c < n; ++c) {
     contenders[c]();
     if (cold) continue;
@@ -62,6 +63,8 @@ Timed take_turns(const std::vector<std::function<void()>>& contenders,
     contenders[c]();
     const double once = std::max(seconds_now() - start, 1e-7);
     repeats[c] = static_cast<size_t>(std::max(1.0, std::ceil(protocol.shortest_sample / once)));
+    if (c == 0)
+      gauged = std::min(once * static_cast<double>(repeats[c]), protocol.longest_gauge);
   }
 
   Timed timed;
@@ -79,7 +82,7 @@ Timed take_turns(const std::vector<std::function<void()>>& contenders,
     if (round >= protocol.fewest_rounds && gone > protocol.patience) break;
     for (size_t i = 0; i < n; ++i) {
       sample((i + round) % n);
-      if (i == 0 && gauge) timed.gauge.push_back(gauge());
+      if (i == 0 && gauge) timed.gauge.push_back(gauge(gauged));
     }
   }
   return timed;

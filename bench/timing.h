@@ -27,6 +27,7 @@ struct Protocol {
   double patience = 8;
   double seconds = 1.5;           // stop after this and minimum_rounds
   double shortest_sample = 2e-3;  // a run shorter than this is repeated within a sample
+  double longest_gauge = 0.2;
   Cache cache = Cache::kWarm;  // kCold: caches are swept before every run, and a sample is one run
 };
 
@@ -36,8 +37,9 @@ struct Timed {
 };
 
 // Runs every contender once to warm up, then in rounds, changing who goes first; `gauge` (may be
-// empty) is called once a round, in the middle.
+// empty) is called once a round, in the middle, with how long a sample of the first contender took
+// when warming up, at most longest_gauge.
 Timed take_turns(const std::vector<std::function<void()>>& contenders,
-                 const std::function<double()>& gauge, const Protocol& protocol);
+                 const std::function<double(double seconds)>& gauge, const Protocol& protocol);
 
 }  // namespace fovea::bench

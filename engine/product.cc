@@ -63,7 +63,20 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
     }
   };
   for (size_t column = 0; column < tile.nk; column += W) {
-    for (size_t r = 0, n; r < tile.nq; r += n) {
+    size_t done = 0;
+    if (!tile.masked && !addend.data && tile.nk - column >= W) {
+      done = multiply_down<T, Side::kPlain>(tile.asks, tile.nq,
+                                            {.a = left,
+                                             .a_stride = left_stride,
+                                             .b = panels + column * width,
+                                             .b_stride = W,
+                                             .c = out + column,
+                                             .c_stride = tile.s_stride,
+                                             .depth = width,
+                                             .into = Into::kStore,
+                                             .alpha = 1});
+    }
+    for (size_t r = done, n; r < tile.nq; r += n) {
       n = rows_of(tile.nq - r);
       row_block(r, n, column);
     }

@@ -95,7 +95,16 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
         right = copied;
       }
       block.into = from == 0 ? into : Into::kAdd;
-      for (size_t r = 0, n; r < tile.nq; r += n) {
+      size_t done = 0;
+      if (!tile.masked && vectors == kVectors && lanes == 0) {
+        block.a = weights + from;
+        block.b = right;
+        block.c = out + column;
+        block.depth = std::min(kDepth, tile.nk - from);
+        block.carry = carry;
+        done = multiply_down<T, Side::kPlain>(tile.asks, tile.nq, block);
+      }
+      for (size_t r = done, n; r < tile.nq; r += n) {
         n = rows_of(tile.nq - r);
         size_t begin, end;
         reach(tile, r, n, &begin, &end);
@@ -156,7 +165,15 @@ void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t str
                    .into = into,
                    .alpha = alpha,
                    .lanes = lanes};
-    for (size_t c = 0, n; c < tile.nk; c += n) {
+    size_t done = 0;
+    if (!tile.masked && vectors == kVectors && lanes == 0) {
+      block.a = weights;
+      block.b = right;
+      block.c = out + column;
+      block.depth = tile.nq;
+      done = multiply_down<T, Side::kTransposed>(nullptr, tile.nk, block);
+    }
+    for (size_t c = done, n; c < tile.nk; c += n) {
       n = rows_of(tile.nk - c);
       size_t begin, end;
       reached_by(tile, c, n, &begin, &end);

@@ -208,6 +208,23 @@ HWY_INLINE void multiply_and_ask(Asks* asks, size_t rows, size_t vectors, Block<
   multiply_any<T, Side::kPlain>(rows, vectors, block);
 }
 
+// Whole blocks one below the other, as many as `rows` holds, where no mask cuts them: the block's
+// fields stay in registers from one to the next. Returns the rows done.
+template <class T, Side kSide>
+HWY_INLINE size_t multiply_down(Asks* asks, size_t rows, Block<T> m) {
+  size_t r = 0;
+  for (; r + kRows <= rows; r += kRows) {
+    if (kSide == Side::kPlain && asks && asks->next(kRows, 64 * kLines<T>, &m.ask, &m.ask_stride))
+      multiply<T, kRows, kVectors, kSide, Edge::kWhole, Ask::kBlock>(m);
+    else
+      multiply<T, kRows, kVectors, kSide, Edge::kWhole, Ask::kNothing>(m);
+    m.a += kSide == Side::kPlain ? kRows * m.a_stride : kRows;
+    m.c += kRows * m.c_stride;
+    m.carry += kRows;
+  }
+  return r;
+}
+
 // Of Products; product_sums.cc.
 template <class T>
 void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stride, size_t width,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/roof_kernels.h"
+#include "bench/timing.h"
 
 namespace fovea::bench {
 namespace {
@@ -35,6 +36,16 @@ TEST(Roof, LiesWithinWhatAProcessorCanDo) {
     EXPECT_GT(bandwidth, 0.2e9) << name(memory);
     EXPECT_LT(bandwidth, 1e12) << name(memory);
   }
+}
+
+TEST(Roof, SamplesForAsLongAsAsked) {
+  Roofs roofs(one_thread());
+  roofs.sample(Roof::kFma);
+  const double start = seconds_now();
+  const double long_sample = roofs.sample(Roof::kFma, 30e-3);
+  EXPECT_GE(seconds_now() - start, 25e-3);
+  // Amounts count every repetition: within what a busy machine differs.
+  EXPECT_GT(long_sample, roofs.best(Roof::kFma, 2) / 4);
 }
 
 TEST(Roof, Bf16IsAboveFloat32WhereThereIsAnInstruction) {

@@ -27,7 +27,7 @@ TEST(TakeTurns, InterleavesAndChangesWhoGoesFirst) {
       .minimum_rounds = 4, .maximum_rounds = 4, .seconds = 0, .shortest_sample = 0};
   const Timed timed = take_turns(
       {[&] { order += 'a'; }, [&] { order += 'b'; }},
-      [&] {
+      [&](double) {
         order += '|';
         return 7.0;
       },
@@ -42,6 +42,23 @@ TEST(TakeTurns, InterleavesAndChangesWhoGoesFirst) {
   EXPECT_EQ(timed.seconds[0].size(), 4u);
   EXPECT_EQ(timed.seconds[1].size(), 4u);
   EXPECT_EQ(timed.gauge, std::vector<double>(4, 7.0));
+}
+
+TEST(TakeTurns, GaugesForAsLongAsTheFirstContenderRuns) {
+  const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  std::vector<double> asked;
+  const auto gauge = [&](double seconds) {
+    asked.push_back(seconds);
+    return 1.0;
+  };
+  take_turns({nap, [] {}}, gauge, {.minimum_rounds = 2, .maximum_rounds = 2, .seconds = 0});
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_GE(asked[0], 20e-3);
+  EXPECT_EQ(asked[0], asked[1]);
+  asked.clear();
+  take_turns({nap}, gauge,
+             {.minimum_rounds = 1, .maximum_rounds = 1, .seconds = 0, .longest_gauge = 5e-3});
+  EXPECT_EQ(asked, std::vector<double>{5e-3});
 }
 
 TEST(TakeTurns, RunsAtLeastTheMinimumAndThenUntilTheTimeIsUp) {
