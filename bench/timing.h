@@ -26,7 +26,8 @@ struct Protocol {
   size_t fewest_rounds = 3;
   double patience = 8;
   double seconds = 1.5;           // stop after this and minimum_rounds
-  double shortest_sample = 2e-3;  // a run shorter than this is repeated within a sample
+  // A run shorter than this is repeated within a sample, after one that is not counted.
+  double shortest_sample = 2e-3;
   double longest_gauge = 0.2;
   Cache cache = Cache::kWarm;  // kCold: caches are swept before every run, and a sample is one run
 };
