@@ -63,8 +63,7 @@ Timed take_turns(const std::vector<std::function<void()>>& contenders,
     contenders[c]();
     const double once = std::max(seconds_now() - start, 1e-7);
     repeats[c] = static_cast<size_t>(std::max(1.0, std::ceil(protocol.shortest_sample / once)));
-    if (c == 0)
-      gauged = std::min(once * static_cast<double>(repeats[c]), protocol.longest_gauge);
+    if (c == 0) gauged = std::min(once * static_cast<double>(repeats[c]), protocol.longest_gauge);
   }
 
   Timed timed;

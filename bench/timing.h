@@ -25,7 +25,7 @@ struct Protocol {
   // Where a peer takes seconds a run, fewer rounds will do after this many seconds.
   size_t fewest_rounds = 3;
   double patience = 8;
-  double seconds = 1.5;           // stop after this and minimum_rounds
+  double seconds = 1.5;  // stop after this and minimum_rounds
   // A run shorter than this is repeated within a sample, after one that is not counted.
   double shortest_sample = 2e-3;
   double longest_gauge = 0.2;

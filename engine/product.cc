@@ -30,6 +30,12 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
                  .alpha = 1};
   // Rows that overlap are one short list, which stays in the first-level cache: nothing to ask for.
   const bool one_list = std::abs(addend.stride) < static_cast<int64_t>(W);
+  // The same rows of the next panel.
+  const auto ask_beside = [&](const T* added, Block<T>& m) HWY_ATTR {
+    m.ask = reinterpret_cast<const char*>(added + W);
+    m.ask_stride = addend.stride * static_cast<int64_t>(sizeof(T));
+    return true;  // there always is one
+  };
   const auto row_block = [&](size_t r, size_t n, size_t column) HWY_ATTR {
     size_t begin, end;
     reach(tile, r, n, &begin, &end);
@@ -52,8 +58,7 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
       if (one_list) {
         multiply_and_ask(tile.asks, n, m, block);
       } else {
-        block.ask = reinterpret_cast<const char*>(added + W);  // the same rows of the next panel
-        block.ask_stride = addend.stride * static_cast<int64_t>(sizeof(T));
+        ask_beside(added, block);
         multiply_any<T, Side::kPlain, Ask::kBlock>(n, m, block);
       }
       if (inside) continue;
@@ -64,17 +69,14 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
   };
   for (size_t column = 0; column < tile.nk; column += W) {
     size_t done = 0;
-    if (!tile.masked && !addend.data && tile.nk - column >= W) {
-      done = multiply_down<T, Side::kPlain>(tile.asks, tile.nq,
-                                            {.a = left,
-                                             .a_stride = left_stride,
-                                             .b = panels + column * width,
-                                             .b_stride = W,
-                                             .c = out + column,
-                                             .c_stride = tile.s_stride,
-                                             .depth = width,
-                                             .into = Into::kStore,
-                                             .alpha = 1});
+    if (!tile.masked && tile.nk - column >= W) {
+      block.a = left;
+      block.b = panels + column * width;
+      block.c = out + column;
+      block.addend = {addend.data ? addend.data + column : nullptr, addend.stride};
+      done = multiply_down<T, Side::kPlain>(tile.nq, block, [&](Block<T>& m) HWY_ATTR {
+        return addend.data && !one_list ? ask_beside(m.addend.data, m) : ask_next(tile.asks, m);
+      });
     }
     for (size_t r = done, n; r < tile.nq; r += n) {
       n = rows_of(tile.nq - r);

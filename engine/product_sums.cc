@@ -102,7 +102,8 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
         block.c = out + column;
         block.depth = std::min(kDepth, tile.nk - from);
         block.carry = carry;
-        done = multiply_down<T, Side::kPlain>(tile.asks, tile.nq, block);
+        done = multiply_down<T, Side::kPlain>(
+            tile.nq, block, [&](Block<T>& m) HWY_ATTR { return ask_next(tile.asks, m); });
       }
       for (size_t r = done, n; r < tile.nq; r += n) {
         n = rows_of(tile.nq - r);
@@ -171,7 +172,7 @@ void transposed(const Tile<T>& tile, const T* weights, const T* rows, size_t str
       block.b = right;
       block.c = out + column;
       block.depth = tile.nq;
-      done = multiply_down<T, Side::kTransposed>(nullptr, tile.nk, block);
+      done = multiply_down<T, Side::kTransposed>(tile.nk, block, [](Block<T>&) { return false; });
     }
     for (size_t c = done, n; c < tile.nk; c += n) {
       n = rows_of(tile.nk - c);

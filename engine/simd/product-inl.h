@@ -197,30 +197,38 @@ HWY_INLINE void multiply_any(size_t rows, size_t vectors, const Block<T>& m) {
   multiply_remainder<T, kSide>(rows, vectors, m);
 }
 
+// The next of a tile's lists.
+template <class T>
+HWY_INLINE bool ask_next(Asks* asks, Block<T>& m) {
+  return asks && asks->next(kRows, 64 * kLines<T>, &m.ask, &m.ask_stride);
+}
+
 // A product, and on the way the next of what is asked for, where a block is large enough to hide
 // it.
 template <class T>
 HWY_INLINE void multiply_and_ask(Asks* asks, size_t rows, size_t vectors, Block<T>& block) {
   const bool whole = rows == kRows && vectors == kVectors && block.lanes == 0;
-  if (asks && whole && asks->next(kRows, 64 * kLines<T>, &block.ask, &block.ask_stride)) {
+  if (whole && ask_next(asks, block)) {
     return multiply<T, kRows, kVectors, Side::kPlain, Edge::kWhole, Ask::kBlock>(block);
   }
   multiply_any<T, Side::kPlain>(rows, vectors, block);
 }
 
-// Whole blocks one below the other, as many as `rows` holds, where no mask cuts them: the block's
-// fields stay in registers from one to the next. Returns the rows done.
-template <class T, Side kSide>
-HWY_INLINE size_t multiply_down(Asks* asks, size_t rows, Block<T> m) {
+// Whole blocks one below the other, as many as `rows` holds, where no mask cuts them: a block's
+// fields stay in registers from one to the next. ask(m) says whether a block asks for something,
+// and what. Returns the rows done.
+template <class T, Side kSide, class Asking>
+HWY_INLINE size_t multiply_down(size_t rows, Block<T> m, const Asking& ask) {
   size_t r = 0;
   for (; r + kRows <= rows; r += kRows) {
-    if (kSide == Side::kPlain && asks && asks->next(kRows, 64 * kLines<T>, &m.ask, &m.ask_stride))
+    if (ask(m))
       multiply<T, kRows, kVectors, kSide, Edge::kWhole, Ask::kBlock>(m);
     else
       multiply<T, kRows, kVectors, kSide, Edge::kWhole, Ask::kNothing>(m);
     m.a += kSide == Side::kPlain ? kRows * m.a_stride : kRows;
     m.c += kRows * m.c_stride;
-    m.carry += kRows;
+    if (m.carry) m.carry += kRows;
+    if (m.addend.data) m.addend.data += static_cast<ptrdiff_t>(kRows) * m.addend.stride;
   }
   return r;
 }

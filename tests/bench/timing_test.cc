@@ -79,9 +79,9 @@ TEST(TakeTurns, DoesNotCountTheFirstOfShortRuns) {
     if (last != 'a') std::this_thread::sleep_for(std::chrono::milliseconds(20));
     last = 'a';
   };
-  const Timed timed = take_turns(
-      {after_another, [&] { last = 'b'; }}, {},
-      {.minimum_rounds = 3, .maximum_rounds = 3, .seconds = 0, .shortest_sample = 1e-3});
+  const Timed timed =
+      take_turns({after_another, [&] { last = 'b'; }}, {},
+                 {.minimum_rounds = 3, .maximum_rounds = 3, .seconds = 0, .shortest_sample = 1e-3});
   EXPECT_LT(median(timed.seconds[0]), 1e-3);
 }
 
