@@ -125,23 +125,25 @@ void arrange(Bags& bags, const Features& wanted, const std::string& path) {
 
 Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
   const auto width = static_cast<size_t>(bags.width);
-  std::vector<double> sum(width), squares(width);
-  double count = 0;
-  for (const int64_t bag : chosen) {
-    const auto& values = bags.features[static_cast<size_t>(bag)];
-    for (size_t i = 0; i < values.size(); ++i) {
-      sum[i % width] += values[i];
-      squares[i % width] += double{values[i]} * values[i];
+  const auto for_each = [&](const auto& body) {
+    for (const int64_t bag : chosen) {
+      const auto& values = bags.features[static_cast<size_t>(bag)];
+      for (size_t i = 0; i < values.size(); ++i) body(i % width, values[i]);
     }
-    count += static_cast<double>(values.size() / width);
-  }
+  };
+  double count = 0;
+  for (const int64_t bag : chosen)
+    count += static_cast<double>(bags.features[static_cast<size_t>(bag)].size() / width);
+  std::vector<double> mean(width), variance(width);
+  for_each([&](size_t f, float x) { mean[f] += x / count; });
+  // About the float that is subtracted later: of equal values nothing is left, as there.
   Scaling out;
-  for (size_t f = 0; f < width; ++f) {
-    const double mean = count > 0 ? sum[f] / count : 0;
-    out.mean.push_back(static_cast<float>(mean));
-    out.deviation.push_back(static_cast<float>(
-        std::sqrt(std::max(0.0, count > 0 ? squares[f] / count - mean * mean : 0))));
-  }
+  for (const double m : mean) out.mean.push_back(static_cast<float>(m));
+  for_each([&](size_t f, float x) {
+    const double off = x - out.mean[f];
+    variance[f] += off * off / count;
+  });
+  for (const double v : variance) out.deviation.push_back(static_cast<float>(std::sqrt(v)));
   return out;
 }
 

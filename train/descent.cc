@@ -178,11 +178,11 @@ class Descent {
     loss_sum_.zero_();
   }
 
-  // Puts the weights among the best, or the last, `average`. One last epoch needs no copy: the
-  // model has its weights.
+  // Puts the weights among the best, or the last, `average`; the last where nothing says which is
+  // best. One last epoch needs no copy: the model has its weights.
   void keep(const Metrics& metrics) {
-    const bool best = recipe_.keep == "best";
-    if (best ? metrics.empty() : recipe_.average == 1) return;
+    const bool best = recipe_.keep == "best" && !metrics.empty();
+    if (!best && recipe_.average == 1) return;
     const Kept now{epoch_, best ? rank(metrics) : static_cast<double>(-epoch_), {}};
     // Equal ones stay in the order in which they came.
     const auto place =

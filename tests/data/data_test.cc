@@ -131,6 +131,19 @@ TEST_F(Files, BagsMayBeInterleaved) {
   EXPECT_EQ(bags.features[0], (std::vector<float>{-1, -1, 1, 1}));
 }
 
+TEST_F(Files, AFeatureThatNeverChangesIsScaledToNothing) {
+  // 0.1f has no short binary fraction: the sum of its squares, less the square of its mean, is not
+  // zero.
+  std::string text = "bag,label,f0,f1\n";
+  for (int i = 0; i < 100; ++i) text += "a,0,0.1," + std::to_string(i) + "\n";
+  Bags bags = read_bags(write("bags.csv", text + "b,1,0.2,0\n"));
+  const Scaling scaling = scaling_of(bags, {0});
+  EXPECT_EQ(scaling.deviation[0], 0);
+  EXPECT_NEAR(scaling.deviation[1], 28.866, 1e-3);
+  apply(scaling, bags);
+  EXPECT_EQ(bags.features[1][0], 0);
+}
+
 TEST_F(Files, BagsAreArrangedByTheNamesOfTheirColumns) {
   const Features learnt{.width = 2, .names = {"f0", "f1"}};
   Bags swapped = parse_unlabelled_bags("bag,f1,label,f0\nm,2,7,1\nm,6,7,5\n", "in");

@@ -203,6 +203,27 @@ TEST_F(Frame, AveragesTheWeightsOfTheBestEpochs) {
   EXPECT_GT(other, 1e-4);
 }
 
+TEST_F(Frame, WithoutValidationTheLastEpochsAreAveraged) {
+  auto best = request("best"), last = request("last"), one = request("one");
+  for (auto* r : {&best, &last, &one}) {
+    r->system = "mil";
+    r->set = {"bags=8", "test_bags=2", "epochs=2", "rate=0.01"};
+  }
+  best.set.push_back("average=2");
+  last.set.insert(last.set.end(), {"keep=last", "average=2"});
+  for (auto* r : {&best, &last, &one}) run(*r);
+  const auto weights = [&](const char* name) {
+    return train::read_tensors((base_ / name / "model.safetensors").string()).tensors;
+  };
+  const auto a = weights("best"), b = weights("last"), c = weights("one");
+  double other = 0;
+  for (const auto& [name, tensor] : a) {
+    EXPECT_TRUE(torch::equal(tensor, b.at(name))) << name;
+    other = std::max(other, (tensor - c.at(name)).abs().max().item<double>());
+  }
+  EXPECT_GT(other, 1e-4);
+}
+
 TEST_F(Frame, InterruptSavesAndResumesToTheSameWeights) {
   auto whole = request("whole"), stopped = request("stopped");
   run(whole);
