@@ -134,6 +134,11 @@ GreyImage scaled(const GreyImage& image, int64_t side) {
   return out;
 }
 
+std::string folder_named(const std::string& input, size_t number, std::string_view line) {
+  if (line.empty()) throw FileError(input, number, "a blank line, expected a folder of pictures");
+  return std::string(line);
+}
+
 std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> out;
   std::error_code error;

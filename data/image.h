@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fovea::data {
@@ -18,6 +19,9 @@ GreyImage read_image(const std::string& path);
 
 // Scaled to side x side, each pixel the mean of what it covers.
 GreyImage scaled(const GreyImage&, int64_t side);
+
+// A line that names a folder of pictures; a blank one is refused with its number.
+std::string folder_named(const std::string& input, size_t number, std::string_view line);
 
 // The PNG and JPEG files of a folder (by their endings), sorted by name.
 std::vector<std::string> image_files(const std::string& folder);

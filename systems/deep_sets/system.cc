@@ -20,14 +20,15 @@ const Registration registered{{
              "answer for each element while seeing the whole set, tell solids apart by their "
              "points.",
          .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
-         .equation =
-             "<math "
-             "display=\"block\"><mi>f</mi><mo>(</mo><mi>X</mi><mo>)</mo><mo>=</mo><mi>ρ</mi><mo>(</"
-             "mo><munder><mo>∑</mo><mrow><mi>x</mi><mo>∈</mo><mi>X</mi></mrow></munder>"
-             "<mi>φ</mi><mo>(</mo><mi>x</mi><mo>)</mo><mo>)</mo><mo>,</mo><mspace "
-             "width=\"1em\"/><mi>g</mi><mo>(</mo><mi>X</mi><mi>Λ</mi><mo>−</mo><mn>1</"
-             "mn><mtext>pool</mtext><mo>(</mo><mi>X</mi>"
-             "<mo>)</mo><mi>Γ</mi><mo>)</mo></math>",
+         .equation = "<math display=\"block\"><mi>f</mi><mo stretchy=\"false\">(</mo><mi>X</mi>"
+                     "<mo stretchy=\"false\">)</mo><mo>=</mo><mi>ρ</mi><mo stretchy=\"false\">("
+                     "</mo><munder><mo>∑</mo><mrow><mi>x</mi><mo>∈</mo><mi>X</mi></mrow>"
+                     "</munder><mi>φ</mi><mo stretchy=\"false\">(</mo><mi>x</mi>"
+                     "<mo stretchy=\"false\">)</mo><mo stretchy=\"false\">)</mo><mo>,</mo>"
+                     "<mspace width=\"1em\"/><mi>g</mi><mo stretchy=\"false\">(</mo><mi>X</mi>"
+                     "<mi>Λ</mi><mo>−</mo><mn>1</mn><mtext>pool</mtext><mo stretchy=\"false\">"
+                     "(</mo><mi>X</mi><mo stretchy=\"false\">)</mo><mi>Γ</mi>"
+                     "<mo stretchy=\"false\">)</mo></math>",
          .equation_text = "f(X) = ρ(sum_x φ(x));  equivariant layer g(X Λ − 1·pool(X) Γ)",
          .code = "auto sum = fovea::attend(blank, phi, phi,\n"
                  "                         {.score = fovea::Constant{}, .normaliser = "

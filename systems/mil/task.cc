@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "data/file.h"
+#include "data/image.h"
 #include "systems/mil/bags.h"
 #include "systems/mil/model.h"
 #include "systems/mil/view.h"
@@ -144,9 +144,8 @@ class MultipleInstance : public ClassificationTask {
   }
 
   ShownBag folder(const Input& input, size_t number, std::string_view line) const {
-    if (line.empty())
-      throw data::FileError(input.name, number, "a blank line, expected a folder of pictures");
-    return {.name = std::string(line), .features = picture_bag(std::string(line), side_)};
+    const std::string path = data::folder_named(input.name, number, line);
+    return {.name = path, .features = picture_bag(path, side_)};
   }
 
   // Name, class, probability, the weightiest instance.

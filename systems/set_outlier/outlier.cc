@@ -80,8 +80,7 @@ class Outlier : public ClassificationTask {
   // A line is a folder of pictures, of any number: the file that does not belong, and its share.
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-      if (line.empty()) throw data::FileError(input.name, number, kBlank);
-      const ShownSet set = folder(std::string(line));
+      const ShownSet set = folder(data::folder_named(input.name, number, line));
       if (set.members.empty()) {
         to << fmt::format("{}\t-\t-\n", line);
         return;
@@ -99,8 +98,8 @@ class Outlier : public ClassificationTask {
     std::vector<ShownSet> shown;
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
-        if (line.empty()) throw data::FileError(input->name, number, kBlank);
-        if (ShownSet set = folder(std::string(line)); !set.members.empty())
+        if (ShownSet set = folder(data::folder_named(input->name, number, line));
+            !set.members.empty())
           shown.push_back(std::move(set));
       });
     } else {
@@ -112,7 +111,6 @@ class Outlier : public ClassificationTask {
   }
 
  private:
-  static constexpr const char* kBlank = "a blank line, expected a folder of pictures";
   struct ShownSet {
     std::string name = {};
     std::vector<std::string> members = {};
