@@ -45,8 +45,8 @@ Bags read_bags(const std::string& path) {
     }
     if (all_empty(cells, columns)) continue;
     for (const size_t c : columns)
-      out.features[place->second].push_back(static_cast<float>(
-          parse_number(cells[c], "column '" + table.header[c] + "'", path, table.lines[row])));
+      out.features[place->second].push_back(
+          parse_float(cells[c], "column '" + table.header[c] + "'", path, table.lines[row]));
   }
   return out;
 }
@@ -88,8 +88,8 @@ Bags parse_unlabelled_bags(const std::string& text, const std::string& name) {
     }
     if (all_empty(table.rows[row], columns)) continue;
     for (const size_t c : columns)
-      out.features[place->second].push_back(static_cast<float>(parse_number(
-          table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row])));
+      out.features[place->second].push_back(parse_float(
+          table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row]));
   }
   return out;
 }

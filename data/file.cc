@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <vector>
 
 #include "data/nearest.h"
@@ -154,6 +155,16 @@ double parse_number(std::string_view text, std::string_view what, const std::str
     throw FileError(path, line,
                     fmt::format("{}: expected a finite number, found {}", what, shown(text)));
   return value;
+}
+
+float parse_float(std::string_view text, std::string_view what, const std::string& path,
+                  size_t line) {
+  const double value = parse_number(text, what, path, line);
+  if (std::abs(value) > std::numeric_limits<float>::max())
+    throw FileError(
+        path, line,
+        fmt::format("{}: expected a number of at most 3.4e38, found {}", what, shown(text)));
+  return static_cast<float>(value);
 }
 
 int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path,

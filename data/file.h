@@ -41,6 +41,9 @@ bool is_utf8(std::string_view bytes);
 // field.
 double parse_number(std::string_view text, std::string_view what, const std::string& path,
                     size_t line);
+// The same, and no larger than a float can be.
+float parse_float(std::string_view text, std::string_view what, const std::string& path,
+                  size_t line);
 int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path,
                       size_t line);
 

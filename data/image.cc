@@ -168,6 +168,9 @@ ImageBags read_image_bags(const std::string& folder, int64_t side) {
     const std::string value = label.filename().string();
     if (value != "0" && value != "1")
       throw FileError(label.string(), 0, "expected 0 or 1, a label, as the folder's name");
+    if (const auto loose = image_files(label.string()); !loose.empty())
+      throw FileError(loose.front(), 0,
+                      "a picture outside a bag, expected LABEL/BAG/ and pictures in it");
     for (const auto& bag : folders_in(label)) {
       out.names.push_back(label.filename().string() + "/" + bag.filename().string());
       out.labels.push_back(value == "1");

@@ -94,8 +94,7 @@ class General : public GradientTask {
       asked.queries.clear();
       std::istringstream numbers(spaced);
       for (std::string word; numbers >> word;)
-        asked.queries.push_back(
-            static_cast<float>(data::parse_number(word, "query", input.name, line)));
+        asked.queries.push_back(data::parse_float(word, "query", input.name, line));
       if (asked.queries.size() != kKey)
         throw data::FileError(input.name, line,
                               fmt::format("{} numbers, expected {}", asked.queries.size(), kKey));

@@ -93,6 +93,12 @@ void split_bags(BagSet& set, const Source& source, const Settings& options) {
     set.splits = data::all_for_test(set.bags.size());
     return;
   }
+  const std::vector<int64_t>& labels = set.bags.labels;
+  if (!labels.empty() && std::count(labels.begin(), labels.end(), labels.front()) ==
+                             static_cast<int64_t>(labels.size()))
+    throw data::FileError(
+        source.path, 0,
+        fmt::format("every bag has label {}, expected bags of both labels", labels.front()));
   set.splits = data::split(static_cast<int64_t>(set.bags.size()),
                            {.validation = options.number("validation"),
                             .test = 0.2,

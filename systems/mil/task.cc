@@ -182,21 +182,22 @@ const Registration registered{{
                      "Without data of yours, bags hold handwritten digits, and a bag is positive "
                      "when a nine is among them: the weights find the nines.",
              .paper = "Ilse, Tomczak & Welling 2018",
-             .equation =
-                 "<math "
-                 "display=\"block\"><mi>z</mi><mo>=</mo><munder><mo>∑</mo><mi>k</mi></"
-                 "munder><msub><mi>a</mi><mi>k</mi></msub><msub><mi>h</mi><mi>k</mi></msub>"
-                 "<mo>,</mo><mspace "
-                 "width=\"1em\"/><mi>a</mi><mo>=</mo><mtext>softmax</mtext><mo>(</mo><msup><mi>w</"
-                 "mi><mo>⊤</mo></msup><mo>(</mo><mtext>tanh</mtext><mo>(</mo>"
-                 "<mi>V</mi><msub><mi>h</mi><mi>k</mi></msub><mo>)</mo><mo>⊙</mo><mi>σ</mi><mo>(</"
-                 "mo><mi>U</mi><msub><mi>h</mi><mi>k</mi></msub><mo>)</mo><mo>)</mo><mo>)</mo>"
-                 "<mo>,</mo><mspace "
-                 "width=\"1em\"/><mi>p</mi><mo>=</mo><mi>σ</mi><mo>(</mo><msup><mi>c</mi><mo>⊤</"
-                 "mo></msup><mi>z</mi><mo>+</mo><mi>b</mi><mo>)</mo></math>",
+             .equation = "<math display=\"block\"><mi>z</mi><mo>=</mo><munder><mo>∑</mo><mi>k"
+                         "</mi></munder><msub><mi>a</mi><mi>k</mi></msub><msub><mi>h</mi>"
+                         "<mi>k</mi></msub><mo>,</mo><mspace width=\"1em\"/><mi>a</mi><mo>="
+                         "</mo><mtext>softmax</mtext><mo stretchy=\"false\">(</mo><msup><mi>w"
+                         "</mi><mo>⊤</mo></msup><mo stretchy=\"false\">(</mo><mtext>tanh"
+                         "</mtext><mo stretchy=\"false\">(</mo><mi>V</mi><msub><mi>h</mi><mi>k"
+                         "</mi></msub><mo stretchy=\"false\">)</mo><mo>⊙</mo><mi>σ</mi>"
+                         "<mo stretchy=\"false\">(</mo><mi>U</mi><msub><mi>h</mi><mi>k</mi>"
+                         "</msub><mo stretchy=\"false\">)</mo><mo stretchy=\"false\">)</mo>"
+                         "<mo stretchy=\"false\">)</mo><mo>,</mo><mspace width=\"1em\"/><mi>p"
+                         "</mi><mo>=</mo><mi>σ</mi><mo stretchy=\"false\">(</mo><msup><mi>c"
+                         "</mi><mo>⊤</mo></msup><mi>z</mi><mo>+</mo><mi>b</mi>"
+                         "<mo stretchy=\"false\">)</mo></math>",
              .equation_text = "z = sum_k a_k h_k, a = softmax(w·(tanh(V h_k) ⊙ σ(U h_k))), p = "
                               "σ(c·z + b); plain: without σ(U h_k)",
-             .code = "// One query a bag; the key is V h, or [V h; U h] when gated.\n"
+             .code = "// One query a bag; the key is [V h; U h]. Plain: V h, and Additive{w}.\n"
                      "auto z = fovea::attend(zero, key, h,\n"
                      "                       {.score = fovea::GatedAdditive{w},\n"
                      "                        .structure = fovea::Ragged{one_each, offsets}});",

@@ -131,6 +131,17 @@ TEST_F(Files, BagsMayBeInterleaved) {
   EXPECT_EQ(bags.features[0], (std::vector<float>{-1, -1, 1, 1}));
 }
 
+TEST_F(Files, ANumberBeyondFloatIsRefusedByItsLine) {
+  const std::string path = write("bags.csv", "bag,label,f0\na,0,3e38\na,0,1e39\n");
+  try {
+    read_bags(path);
+    FAIL() << "1e39 was taken";
+  } catch (const FileError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              path + ":3: column 'f0': expected a number of at most 3.4e38, found '1e39'");
+  }
+}
+
 TEST_F(Files, AFeatureThatNeverChangesIsScaledToNothing) {
   // 0.1f has no short binary fraction: the sum of its squares, less the square of its mean, is not
   // zero.

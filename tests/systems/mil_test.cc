@@ -242,6 +242,20 @@ TEST_F(Bags, RefusesAFolderOfOtherThings) {
                [&] { data::read_image_bags((base_ / "labels").string(), kSide); });
 }
 
+TEST_F(Bags, RefusesAPictureOutsideABag) {
+  const auto folder = pictures(4);
+  std::filesystem::copy(folder / "1" / "bag1" / "0.png", folder / "1" / "loose.png");
+  expect_error("1/loose.png: a picture outside a bag",
+               [&] { data::read_image_bags(folder.string(), kSide); });
+}
+
+TEST_F(Bags, RefusesToLearnFromOneLabel) {
+  const std::string table = (base_ / "one.csv").string();
+  std::ofstream(table) << "bag,label,f0\na,1,2\nb,1,3\nc,1,4\nd,1,5\ne,1,6\n";
+  expect_error("one.csv: every bag has label 1, expected bags of both labels",
+               [&] { train("run", {.system = "mil", .data = table, .threads = 1}); });
+}
+
 TEST_F(Bags, PicturesOfTheUsersOwn) {
   const std::string folder = pictures(40).string();
   const Json report = train("run", {.system = "mil",
