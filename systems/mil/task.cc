@@ -145,7 +145,7 @@ class MultipleInstance : public ClassificationTask {
 
   ShownBag folder(const Input& input, size_t number, std::string_view line) const {
     const std::string path = data::folder_named(input.name, number, line);
-    return {.name = path, .features = picture_bag(path, side_)};
+    return {.name = path, .features = picture_bag(path, side_), .files = data::image_files(path)};
   }
 
   // Name, class, probability, the weightiest instance.
@@ -155,12 +155,14 @@ class MultipleInstance : public ClassificationTask {
         data::pack_features(one, columns_.width, std::vector<int64_t>{0}).to(setting_.device);
     const double p = model_->forward(packed).softmax(1)[0][1].item<double>();
     const torch::Tensor weights = model_->weights_of(packed);
-    return fmt::format(
-        "{}\t{}\t{:.4f}\t{}\n", bag.name, p > 0.5 ? 1 : 0, p,
-        weights.numel() == 0
-            ? "no instance"
-            : fmt::format("instance {} of {}, weight {:.3f}", weights.argmax().item<int64_t>() + 1,
-                          weights.numel(), weights.max().item<double>()));
+    std::string heaviest = "no instance";
+    if (weights.numel() > 0) {
+      const auto at = static_cast<size_t>(weights.argmax().item<int64_t>());
+      heaviest = fmt::format("instance {} of {}{}, weight {:.3f}", at + 1, weights.numel(),
+                             bag.files.empty() ? "" : " (" + bag.instance_name(at) + ")",
+                             weights.max().item<double>());
+    }
+    return fmt::format("{}\t{}\t{:.4f}\t{}\n", bag.name, p > 0.5 ? 1 : 0, p, heaviest);
   }
 
   BagSet set_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include "explain/capture.h"
@@ -84,7 +85,7 @@ explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& b
                 static_cast<float>(patch.pixels[static_cast<size_t>(y * side + x)]) *
                 weights[instance] / top);
     explain::Item& item = out.keys.emplace_back();
-    item.text = fmt::format("instance {}", instance + 1);
+    item.text = bag.instance_name(instance);
     const double w = static_cast<double>(across), h = static_cast<double>(down);
     item.position = {static_cast<double>(i % across) / w, static_cast<double>(i / across) / h,
                      1 / w, 1 / h};
@@ -100,6 +101,11 @@ explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& b
 }
 
 }  // namespace
+
+std::string ShownBag::instance_name(size_t instance) const {
+  return files.empty() ? fmt::format("instance {}", instance + 1)
+                       : std::filesystem::path(files[instance]).filename().string();
+}
 
 std::vector<explain::Explanation> pictures(Model& model, const std::vector<ShownBag>& bags,
                                            int64_t width, int64_t side, const std::string& pool,

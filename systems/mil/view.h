@@ -17,6 +17,10 @@ struct ShownBag {
   std::optional<int64_t> label = {};
   std::vector<float> features = {};
   std::vector<uint8_t> key_instances = {};  // empty: nobody knows
+  std::vector<std::string> files = {};      // of the instances, where they are pictures of a folder
+
+  // "instance 3", or its file's name.
+  std::string instance_name(size_t) const;
 };
 
 std::vector<explain::Explanation> pictures(Model& model, const std::vector<ShownBag>& bags,

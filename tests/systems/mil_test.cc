@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <regex>
 
 #include "data/digits.h"
 #include "data/image.h"
@@ -277,6 +278,8 @@ TEST_F(Bags, PicturesOfTheUsersOwn) {
   EXPECT_NE(refused[0].find("nowhere"), std::string::npos) << refused[0];
   const std::string whole = answers.str(), one = whole.substr(0, whole.find('\n') + 1);
   EXPECT_EQ(whole, one + "\n" + one);
+  EXPECT_TRUE(std::regex_search(one, std::regex("instance ([1-4]) of 4 \\([0-3].png\\), weight [01]")))
+      << one;
 }
 
 TEST_F(Bags, PngAndJpegShowTheSamePicture) {
