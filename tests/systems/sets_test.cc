@@ -245,9 +245,66 @@ TEST_F(Sets, SolidsAreToldApart) {
                     .set = {"task=solids", "epochs=2", "cloud_width=32", "pool=mean", "rate=0.005"},
                     .threads = 1});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.5);
+  const systems::Run run = systems::open(base_ / "run");
+  EXPECT_TRUE(run.task->write().files.at("clouds.csv").starts_with("bag,label,x,y,z\n"));
   std::string csv = "bag,x,y,z\n";
   for (int i = 0; i < 50; ++i) csv += "a," + std::to_string(i) + ",0,1\n";
   check_every_verb("run", csv);
+}
+
+// Clouds that are all the same: whatever the answer, it is right for one label only.
+TEST_F(Sets, CloudsOfATable) {
+  const auto table = [&](const std::string& name, const std::string& labels, int copies) {
+    std::ofstream file(base_ / name);
+    file << "bag,label,a,b,c\n";
+    for (int bag = 0; bag < copies * static_cast<int>(labels.size()); ++bag)
+      for (const char* point : {"0,0,1", "0,2,5", "1,3,0", "4,4,1"})
+        file << bag << "," << labels[static_cast<size_t>(bag) % labels.size()] << "," << point
+             << "\n";
+    return (base_ / name).string();
+  };
+  train("run", {.system = "deep-sets",
+                .data = table("train.csv", "01", 20),
+                .set = {"task=solids", "epochs=1", "cloud_width=8"},
+                .threads = 1});
+  systems::Run run = systems::open(base_ / "run");
+  const explain::Explanation shown = systems::explain(run, nullptr).at(0);
+  ASSERT_EQ(shown.plots.size(), 2u);
+  int wrong = 0;
+  for (const explain::Plot& plot : shown.plots) {
+    wrong += plot.title.starts_with("0: taken for 1, p = ") ||
+             plot.title.starts_with("1: taken for 0, p = ");
+    EXPECT_NE(plot.title.find("p = "), std::string::npos) << plot.title;
+  }
+  EXPECT_EQ(wrong, 1) << shown.plots[0].title << "; " << shown.plots[1].title;
+
+  const std::string other = table("other.csv", "019", 1);
+  try {
+    systems::evaluate(base_ / "run", other, "test");
+    ADD_FAILURE() << "a label that training never saw was taken";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()),
+              other + ": label 9 of bag '2', expected 0 to 1 as in training");
+  }
+
+  // Columns go by their names; a run that has none takes them as they come.
+  const auto answer = [&](const std::string& csv) {
+    systems::Run opened = systems::open(base_ / "run");
+    std::istringstream lines(csv);
+    std::ostringstream answers;
+    systems::predict(opened, {lines, "input"}, answers);
+    return answers.str();
+  };
+  const std::string in_order = "bag,a,b,c\n1,0,0,1\n1,0,2,5\n1,1,3,0\n",
+                    turned = "bag,c,b,a\n1,1,0,0\n1,5,2,0\n1,0,3,1\n";
+  EXPECT_EQ(answer(turned), answer(in_order));
+  EXPECT_THROW(answer("bag,x,y,z\n1,0,0,1\n"), InvalidArgument);
+  const std::string named = answer(turned);
+  Json config;
+  std::ifstream(base_ / "run" / "config.json") >> config;
+  ASSERT_EQ(config.at("facts").erase("columns"), 1u) << config.dump();
+  std::ofstream(base_ / "run" / "config.json") << config.dump();
+  EXPECT_NE(answer(turned), named);
 }
 
 TEST_F(Sets, TheOddDigitIsFound) {
