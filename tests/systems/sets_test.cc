@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "data/digits.h"
@@ -13,6 +14,7 @@
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/shuffle.h"
 #include "systems/set_outlier/model.h"
+#include "systems/set_outlier/things.h"
 #include "tests/systems/runs.h"
 
 namespace fovea::systems {
@@ -360,8 +362,70 @@ TEST_F(Sets, MissingThingsAreRanked) {
   std::istringstream lines("t1w0|t1w3|t1w5\n");
   std::ostringstream answers;
   systems::predict(run, {lines, "input"}, answers);
+  const auto pictures = systems::explain(run, nullptr);
+  for (const explain::Explanation& picture : pictures) {
+    const std::string& text = picture.queries[0].text;
+    const size_t at = text.find(" — hidden: ");
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_NE(text.find(", ranked ", at), std::string::npos) << text;
+    // Among the ten that are drawn where its rank says so, at that place.
+    const int64_t rank = std::stoll(text.substr(text.find(", ranked ", at) + 9));
+    ASSERT_EQ(picture.truth->sure.size(), rank <= 10 ? 1u : 0u) << text;
+    if (rank <= 10) {
+      EXPECT_EQ(picture.truth->sure[0].key, rank - 1) << text;
+    }
+  }
   for (const char* member : {"t1w0\t", "t1w3\t", "t1w5\t"})
     EXPECT_EQ(answers.str().find(member), std::string::npos) << "a member is no candidate";
+}
+
+// A handful of sets leaves none to test on: no figures then, rather than those of nothing.
+TEST_F(Sets, NothingToJudgeByIsSaid) {
+  std::ofstream(base_ / "tiny.txt") << "salt | oil\nsalt|basil \n oil|basil|salt\n";
+  const Json report = train("run", {.system = "set-outlier",
+                                    .data = (base_ / "tiny.txt").string(),
+                                    .set = {"task=expansion", "epochs=1"},
+                                    .threads = 1});
+  EXPECT_EQ(report.at("items").get<int64_t>(), 0) << report.dump();
+  EXPECT_TRUE(report.at("metrics").empty()) << report.dump();
+  EXPECT_NE(report.at("notes").dump().find("nothing to judge by"), std::string::npos);
+}
+
+TEST_F(Sets, UnknownThingsAreNamed) {
+  EXPECT_EQ(set_outlier::trimmed_things("7\t salt | olive oil|salt || "),
+            (std::vector<std::string>{"olive oil", "salt"}));
+  EXPECT_EQ(set_outlier::shown_set("salt | olive oil|basil"), "salt, olive oil, basil");
+  for (const auto& [rank, text] : std::map<int64_t, std::string>{
+           {1, "1st"}, {2, "2nd"}, {3, "3rd"}, {11, "11th"}, {22, "22nd"}, {113, "113th"}})
+    EXPECT_EQ(set_outlier::ordinal(rank), text);
+  std::ofstream(base_ / "train.txt") << "salt | oil\nsalt|basil \n oil|basil|salt\n";
+  EXPECT_EQ(set_outlier::read_things((base_ / "train.txt").string()).names,
+            (std::vector<std::string>{"salt", "basil", "oil"}));
+  train("run", {.system = "set-outlier",
+                .data = (base_ / "train.txt").string(),
+                .set = {"task=expansion", "epochs=1"},
+                .threads = 1});
+  const auto answer = [&](const std::string& line) {
+    systems::Run run = systems::open(base_ / "run");
+    std::istringstream lines(line + "\n");
+    std::ostringstream answers;
+    testing::internal::CaptureStderr();
+    systems::predict(run, {lines, "input"}, answers);
+    return std::pair(answers.str(), testing::internal::GetCapturedStderr());
+  };
+  const auto [known, silence] = answer("oil|salt");
+  EXPECT_EQ(silence, "");
+  EXPECT_EQ(answer(" oil | salt "), std::pair(known, silence));
+  const auto [same, warning] = answer("oil|salt|gold");
+  EXPECT_EQ(same, known);
+  EXPECT_EQ(warning, "fovea: input:1: unknown to this run and left out: 'gold'\n");
+
+  std::ofstream(base_ / "other.txt") << "salt|oil|gold\nsilver|gold\n";
+  const Json report = systems::evaluate(base_ / "run", (base_ / "other.txt").string(), "test");
+  EXPECT_EQ(report.at("items").get<int64_t>(), 1);
+  EXPECT_NE(report.at("notes").dump().find("3 of 5 things are unknown to this run"),
+            std::string::npos)
+      << report.dump();
 }
 
 }  // namespace
