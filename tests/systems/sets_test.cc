@@ -11,6 +11,7 @@
 #include "data/digits.h"
 #include "data/item_sets.h"
 #include "data/solids.h"
+#include "systems/deep_sets/digits.h"
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/shuffle.h"
 #include "systems/set_outlier/model.h"
@@ -379,6 +380,26 @@ TEST_F(Sets, MissingThingsAreRanked) {
     EXPECT_EQ(answers.str().find(member), std::string::npos) << "a member is no candidate";
 }
 
+// What each picture adds is a sum only where ρ is linear.
+TEST_F(Sets, PartsAreJoinedByPlusWhereTheyAddUp) {
+  EXPECT_EQ(deep_sets::fixed(-0.001, 2), "0.00");
+  EXPECT_EQ(deep_sets::fixed(-0.0, 0), "0");
+  EXPECT_EQ(deep_sets::fixed(-1.5, 2), "-1.50");
+  const std::string folder = pictures({1, 2, 3});
+  for (const std::string rho : {"linear", "mlp"}) {
+    train(rho, {.system = "deep-sets",
+                .set = {"epochs=1", "sets=10", "filters=1", "width=2", "rho=" + rho},
+                .threads = 1});
+    systems::Run run = systems::open(base_ / rho);
+    std::istringstream lines(folder + "\n");
+    std::ostringstream answers;
+    systems::predict(run, {lines, "input"}, answers);
+    EXPECT_EQ(std::ranges::count(answers.str(), '+'), rho == "linear" ? 2 : 0) << answers.str();
+    const std::string parts = answers.str().substr(answers.str().rfind('\t') + 1);
+    EXPECT_EQ(std::ranges::count(parts, ' '), rho == "linear" ? 4 : 2) << parts;
+  }
+}
+
 // A handful of sets leaves none to test on: no figures then, rather than those of nothing.
 TEST_F(Sets, NothingToJudgeByIsSaid) {
   std::ofstream(base_ / "tiny.txt") << "salt | oil\nsalt|basil \n oil|basil|salt\n";
@@ -426,6 +447,40 @@ TEST_F(Sets, UnknownThingsAreNamed) {
   EXPECT_NE(report.at("notes").dump().find("3 of 5 things are unknown to this run"),
             std::string::npos)
       << report.dump();
+}
+
+TEST_F(Sets, AFolderWithoutPicturesAndAWrongPathAreRefused) {
+  const auto refusal = [](const auto& act) {
+    try {
+      act();
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was refused");
+  };
+  const std::string folder = (base_ / "others").string(), file = folder + "/notes.txt";
+  std::filesystem::create_directories(folder);
+  std::ofstream(file) << "no picture\n";
+  train("run", {.system = "set-outlier",
+                .set = {"epochs=1", "sets=10", "filters=1", "width=2"},
+                .threads = 1});
+  systems::Run run = systems::open(base_ / "run");
+  std::istringstream lines(folder + "\n");
+  std::ostringstream answers;
+  EXPECT_EQ(refusal([&] {
+              systems::predict(run, {lines, "input"}, answers);
+            }),
+            "input:1: " + folder + ": no PNG or JPEG in it");
+
+  for (const auto& [system, task] :
+       {std::pair("deep-sets", "task=solids"), std::pair("set-outlier", "task=expansion")}) {
+    const std::string missing = folder + "/missing";
+    EXPECT_EQ(refusal([&] { train("none", {.system = system, .data = missing}); }),
+              missing + ": no such folder, expected MNIST's four IDX files in it");
+    const std::string wrong = refusal([&] { train("none", {.system = system, .data = file}); });
+    EXPECT_TRUE(wrong.starts_with(file + ": a file, expected a folder")) << wrong;
+    EXPECT_NE(wrong.find(task), std::string::npos) << wrong;
+  }
 }
 
 }  // namespace
