@@ -9,6 +9,7 @@
 #include "data/image.h"
 #include "data/packed.h"
 #include "data/random.h"
+#include "systems/deep_sets/digits.h"
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/shuffle.h"
 #include "systems/deep_sets/tasks.h"
@@ -77,7 +78,8 @@ class DigitSums : public GradientTask {
   explicit DigitSums(const Setting& setting) : setting_(setting) {}
 
   void read(const Source& source) override {
-    data::DigitSets digits = data::digits_of(source.path, 4000, 2000, source.seed);
+    data::DigitSets digits =
+        digits_from(source.path, source.seed, "a table of clouds: --set task=solids");
     train_ = std::move(digits.train);
     test_ = std::move(digits.test);
     if (train_.height != train_.width)
@@ -160,10 +162,11 @@ class DigitSums : public GradientTask {
       const torch::Tensor whole =
           torch::tensor({int64_t{0}, digits.count}, torch::kInt32).to(setting_.device);
       const double sum = model_->sums(phi, whole)[0].item<double>();
-      to << fmt::format("{}\t{:.0f}\t{:.3f}\t", line, std::round(sum), sum);
+      to << fmt::format("{}\t{}\t{}\t", line, fixed(std::round(sum), 0), fixed(sum, 3));
       const std::vector<float> parts = to_floats(model_->contributions(phi));
-      for (size_t i = 0; i < parts.size(); ++i)
-        to << fmt::format("{}{:.2f}", i ? " + " : "", parts[i]);
+      // They add up to the answer only where ρ is linear.
+      const char* between = setting_.options.text("rho") == "linear" ? " + " : " ";
+      for (size_t i = 0; i < parts.size(); ++i) to << (i ? between : "") << fixed(parts[i], 2);
       to << "\n";
     });
   }

@@ -1,5 +1,6 @@
 // Clouds of points on eight solids: which one is it?
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <numeric>
@@ -18,6 +19,7 @@
 namespace fovea::systems::deep_sets {
 namespace {
 
+const data::Features kSpace{.width = 3, .names = {"x", "y", "z"}};
 constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
 
 class Solids : public ClassificationTask {
@@ -37,12 +39,20 @@ class Solids : public ClassificationTask {
   Written write() const override {
     data::Bags bags{.width = 3, .columns = {}, .names = {}, .labels = labels_, .features = clouds_};
     for (size_t i = 0; i < clouds_.size(); ++i) bags.names.push_back(std::to_string(i));
-    return {.files = {{"clouds.csv", data::bags_csv(bags)}}, .data = "clouds.csv"};
+    std::string text = data::bags_csv(bags);  // which names features f0, f1, …
+    text.replace(0, text.find('\n'), fmt::format("bag,label,{}", fmt::join(found_.names, ",")));
+    return {.files = {{"clouds.csv", text}}, .data = "clouds.csv"};
   }
-  void prepare() override { known_ = names_; }
-  Assets assets() const override { return {.facts = {{"classes", known_}}, .files = {}}; }
+  void prepare() override {
+    known_ = names_;
+    columns_ = found_;
+  }
+  Assets assets() const override {
+    return {.facts = {{"classes", known_}, {"columns", columns_.names}}, .files = {}};
+  }
   void restore(const Assets& assets) override {
     known_ = assets.facts.at("classes").get<std::vector<std::string>>();
+    columns_.names = assets.facts.value("columns", std::vector<std::string>{});  // older: none
   }
   std::shared_ptr<torch::nn::Module> build() override {
     const Settings& options = setting_.options;
@@ -58,7 +68,7 @@ class Solids : public ClassificationTask {
   void predict(Input input, std::ostream& out) override {
     data::Bags bags =
         data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
-    data::arrange(bags, {.width = 3}, input.name);
+    data::arrange(bags, columns_, input.name);
     for (size_t i = 0; i < bags.size(); ++i) {
       data::standardise_cloud(bags.features[i]);
       const auto item = static_cast<int64_t>(i);
@@ -84,8 +94,8 @@ class Solids : public ClassificationTask {
     out.view = explain::View::kCurve;
     label(out);
     out.notes.push_back(
-        "A point counts by the share of the coordinates whose largest value is its own; points "
-        "that win nothing could be left out without changing the answer.");
+        "A point counts by the share of the last layer's coordinates whose largest value is its "
+        "own.");
     std::vector<bool> seen(known_.size());
     explain::Table shuffled{.title = "Shuffle test: the largest change of any output",
                             .columns = {"cloud", "change"}};
@@ -99,7 +109,7 @@ class Solids : public ClassificationTask {
           data::pack_features(clouds_, 3, std::span(&item, 1)).to(setting_.device);
       const torch::Tensor logits = model_->forward(cloud), p = logits.softmax(1)[0],
                           share = pooling::pool_weights("max", model_->points(cloud).cpu());
-      out.plots.push_back(plot_of(cloud.values.cpu(), share, known_[label], p));
+      out.plots.push_back(plot_of(cloud.values.cpu(), share, title_of(label, p)));
       if (!live) live = shuffle_test(cloud);
       std::vector<int64_t> order(static_cast<size_t>(cloud.values.size(0)));
       std::iota(order.begin(), order.end(), 0);
@@ -120,6 +130,7 @@ class Solids : public ClassificationTask {
 
  private:
   void generate(uint64_t seed) {
+    found_ = kSpace;
     for (int64_t i = 0; i < data::kSolids; ++i) names_.push_back(data::solid_name(i));
     const int64_t points = setting_.options.integer("points");
     for (int64_t i = 0; i < kTrain + kValidation + kTest; ++i) {
@@ -139,6 +150,11 @@ class Solids : public ClassificationTask {
     if (bags.width != 3)
       throw data::FileError(source.path, 1,
                             fmt::format("{} features, expected x, y, z", bags.width));
+    if (model_) {
+      data::arrange(bags, columns_, source.path);
+      refuse_unknown_labels(bags, source.path);
+    }
+    found_ = {.width = 3, .names = bags.columns};
     const int64_t most = *std::max_element(bags.labels.begin(), bags.labels.end());
     if (*std::min_element(bags.labels.begin(), bags.labels.end()) < 0 || most > 10000)
       throw data::FileError(source.path, 0, "labels: expected 0 to 10000");
@@ -156,6 +172,15 @@ class Solids : public ClassificationTask {
                                     .seed = source.seed,
                                     .classes = labels_});
     }
+  }
+
+  void refuse_unknown_labels(const data::Bags& bags, const std::string& path) const {
+    for (size_t i = 0; i < bags.size(); ++i)
+      if (bags.labels[i] < 0 || bags.labels[i] >= static_cast<int64_t>(known_.size()))
+        throw data::FileError(
+            path, 0,
+            fmt::format("label {} of bag {}, expected 0 to {} as in training", bags.labels[i],
+                        data::shown(bags.names[i]), known_.size() - 1));
   }
 
   static void label(explain::Explanation& out) {
@@ -183,10 +208,18 @@ class Solids : public ClassificationTask {
     return {x + y / 2, z + y / 4};
   }
 
+  // The probability is that of the answer, which need not be the truth.
+  std::string title_of(size_t truth, const torch::Tensor& p) const {
+    const auto answer = static_cast<size_t>(p.argmax().item<int64_t>());
+    return fmt::format("{}:{} p = {:.3f}", known_[truth],
+                       answer == truth ? "" : fmt::format(" taken for {},", known_[answer]),
+                       p.max().item<double>());
+  }
+
   static explain::Plot plot_of(const torch::Tensor& points, const torch::Tensor& share,
-                               const std::string& name, const torch::Tensor& p) {
+                               const std::string& title) {
     explain::Plot plot;
-    plot.title = fmt::format("{}: p = {:.3f}", name, p.max().item<double>());
+    plot.title = title;
     plot.x_label = "x + y/2";
     plot.y_label = "z + y/4";
     explain::Curve winners{.kind = explain::Curve::Kind::kPoints, .label = "wins coordinates"},
@@ -206,6 +239,7 @@ class Solids : public ClassificationTask {
 
   std::vector<std::vector<float>> clouds_;
   std::vector<std::string> names_, known_;
+  data::Features found_ = kSpace, columns_ = kSpace;  // of the table read; of training's
   std::shared_ptr<CloudClassifier> model_;
 };
 

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <iostream>
 #include <numeric>
 
 #include "data/file.h"
@@ -10,43 +11,13 @@
 #include "data/packed.h"
 #include "data/random.h"
 #include "systems/set_outlier/model.h"
+#include "systems/set_outlier/recall.h"
 #include "systems/set_outlier/tasks.h"
+#include "systems/set_outlier/things.h"
 #include "train/answers.h"
 
 namespace fovea::systems::set_outlier {
 namespace {
-
-constexpr int64_t kRanked = 10;
-
-// Where targets stand in rankings, and which were found near the top: of all, and averaged thing by
-// thing, so that rare ones count.
-struct Recall {
-  double found = 0, found_wide = 0, count = 0;
-  std::vector<int64_t> ranks;
-  std::map<int64_t, std::pair<double, double>> by_thing;
-
-  void add(int64_t rank, int64_t thing) {
-    found += rank <= kRanked;
-    found_wide += rank <= 10 * kRanked;
-    count += 1;
-    ranks.push_back(rank);
-    by_thing[thing].first += rank <= kRanked;
-    by_thing[thing].second += 1;
-  }
-  double share() const { return count > 0 ? found / count : 0; }
-  double share_wide() const { return count > 0 ? found_wide / count : 0; }
-  double by_thing_share() const {
-    double sum = 0;
-    for (const auto& [thing, tally] : by_thing) sum += tally.first / tally.second;
-    return by_thing.empty() ? 0 : sum / static_cast<double>(by_thing.size());
-  }
-  double median() {
-    if (ranks.empty()) return 0;
-    std::nth_element(ranks.begin(), ranks.begin() + static_cast<int64_t>(ranks.size() / 2),
-                     ranks.end());
-    return static_cast<double>(ranks[ranks.size() / 2]);
-  }
-};
 
 class Expansion : public GradientTask {
  public:
@@ -56,7 +27,9 @@ class Expansion : public GradientTask {
     data::ItemSets found =
         source.path.empty() ? data::generate_topics(setting_.options.integer("sets"),
                                                     setting_.options.integer("topics"), source.seed)
-                            : data::read_item_sets(source.path);
+                            : read_things(source.path);
+    unknown_ = given_ = 0;
+    given_sets_ = found.sets.size();
     if (!known_.empty() && found.names != known_) found = renumbered(found);
     names_ = std::move(found.names);
     sets_.clear();
@@ -132,17 +105,22 @@ class Expansion : public GradientTask {
     const std::vector<int64_t>& all = splits_.of(split);
     Recall own, popular;
     const torch::Tensor counts = torch::tensor(at::ArrayRef<int64_t>(counts_)).to(torch::kFloat32);
-    for (size_t from = 0; from < all.size(); from += 256) {
-      const std::vector<int64_t> chosen(
-          all.begin() + static_cast<int64_t>(from),
-          all.begin() + static_cast<int64_t>(std::min(all.size(), from + 256)));
-      const Hidden hidden = hide(chosen, data::mix(seed_, 50 + from));
-      const torch::Tensor scores = model_->gains(hidden.seen.values, hidden.seen.offsets).cpu();
-      count_ranks(own, scores, hidden);
-      count_ranks(popular, counts.unsqueeze(0).expand_as(scores), hidden);
+    for (size_t from = 0; from < all.size(); from += kAsked) {
+      Asked asked = ask(all, from, std::move(own));
+      own = std::move(asked.own);
+      count_ranks(popular, counts.unsqueeze(0).expand_as(asked.hidden.excluded), asked.hidden);
     }
     Evaluation out;
     out.items = static_cast<int64_t>(all.size());
+    if (unknown_ > 0)
+      out.notes.push_back(fmt::format(
+          "{} of {} things are unknown to this run and were left out; {} of {} sets kept the two "
+          "it takes to ask",
+          unknown_, given_, sets_.size(), given_sets_));
+    if (all.empty()) {
+      out.notes.push_back("no items: nothing to judge by, so no figures");
+      return out;
+    }
     out.metrics = {{"recall_10", own.share()},
                    {"recall_100", own.share_wide()},
                    {"error", 1 - own.share()},
@@ -159,8 +137,11 @@ class Expansion : public GradientTask {
     answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
       if (text.empty())
         throw data::FileError(input.name, line, "a blank line, expected a set, things between '|'");
-      for (const auto& [name, gain] : ranked(text, input.name, line))
-        to << fmt::format("{}\t{:.3f}\n", name, gain);
+      const Ranking ranking = ranked(text, input.name, line);
+      // The rest of the set has an answer, which stands: no refusal, but no silence either.
+      if (const std::string left = left_out(text); !left.empty())
+        std::cerr << "fovea: " << data::FileError(input.name, line, left).what() << std::endl;
+      for (const auto& [name, gain] : ranking) to << fmt::format("{}\t{:.3f}\n", name, gain);
       to << "\n";
     });
   }
@@ -169,20 +150,28 @@ class Expansion : public GradientTask {
     std::vector<explain::Explanation> out;
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t line, std::string_view text) {
-        if (!text.empty())
-          out.push_back(picture(std::string(text), "", ranked(text, input->name, line)));
+        if (text.empty()) return;
+        out.push_back(picture(shown_set(text), ranked(text, input->name, line)));
+        if (std::string left = left_out(text); !left.empty())
+          out.back().notes.push_back(std::move(left));
       });
       return out;
     }
-    for (const int64_t set : splits_.test) {
-      const auto& things = sets_[static_cast<size_t>(set)];
-      if (things.size() < 5) continue;
-      std::string line;
-      for (size_t i = 0; i + 1 < things.size(); ++i)
-        line += (i ? "|" : "") + known_[static_cast<size_t>(things[i])];
-      out.push_back(
-          picture(line, known_[static_cast<size_t>(things.back())], ranked(line, "test", 1)));
-      if (out.size() == 3) break;
+    for (size_t from = 0; from < splits_.test.size() && out.size() < 3; from += kAsked) {
+      const Asked asked = ask(splits_.test, from);
+      for (size_t i = 0; i < asked.sets.size() && out.size() < 3; ++i) {
+        const auto& things = sets_[static_cast<size_t>(asked.sets[i])];
+        if (things.size() < 5) continue;
+        const int64_t hidden = asked.hidden.target[static_cast<int64_t>(i)].item<int64_t>();
+        std::string line;
+        for (const int64_t thing : things)
+          if (thing != hidden)
+            line += (line.empty() ? "" : "|") + known_[static_cast<size_t>(thing)];
+        const std::string& name = known_[static_cast<size_t>(hidden)];
+        out.push_back(picture(fmt::format("{} — hidden: {}, ranked {}", shown_set(line), name,
+                                          ordinal(asked.own.ranks[i])),
+                              ranked(line, "test", 1), name));
+      }
     }
     return out;
   }
@@ -213,6 +202,25 @@ class Expansion : public GradientTask {
             out.excluded.to(setting_.device)};
   }
 
+  // What a split's sets from `from` on are asked, kAsked at a time: the page shows the questions of
+  // the evaluation. Ranks are added to `own`.
+  static constexpr size_t kAsked = 256;
+  struct Asked {
+    std::vector<int64_t> sets;
+    Hidden hidden;
+    Recall own;
+  };
+  Asked ask(const std::vector<int64_t>& split, size_t from, Recall own = {}) {
+    const auto at = split.begin() + static_cast<int64_t>(from);
+    Asked out{.sets = {at, at + static_cast<int64_t>(std::min(kAsked, split.size() - from))},
+              .hidden = {},
+              .own = std::move(own)};
+    out.hidden = hide(out.sets, data::mix(seed_, 50 + from));
+    const data::Packed& seen = out.hidden.seen;
+    count_ranks(out.own, model_->gains(seen.values, seen.offsets).cpu(), out.hidden);
+    return out;
+  }
+
   // Ties go to the lower index (R9): a rival of equal score counts only where it comes first.
   static void count_ranks(Recall& recall, const torch::Tensor& scores, const Hidden& hidden) {
     const torch::Tensor target = hidden.target.cpu(), rivals = ~hidden.excluded.cpu(),
@@ -223,19 +231,25 @@ class Expansion : public GradientTask {
       recall.add(rank[i].item<int64_t>(), target[i].item<int64_t>());
   }
 
-  data::ItemSets renumbered(const data::ItemSets& found) const {
-    std::vector<std::vector<std::string>> things;
-    for (const auto& set : found.sets) {
-      auto& one = things.emplace_back();
-      for (const int64_t thing : set) one.push_back(found.names[static_cast<size_t>(thing)]);
-    }
-    return {known_, data::item_sets_of(things, known_).sets};
+  data::ItemSets renumbered(const data::ItemSets& found) {
+    data::KnownSets known = data::item_sets_of(named(found), known_);
+    for (const auto& set : found.sets) given_ += static_cast<int64_t>(set.size());
+    unknown_ = known.unknown;
+    return {known_, std::move(known.sets)};
+  }
+
+  // Which things of a line this run does not know; empty where it knows them all.
+  std::string left_out(std::string_view line) const {
+    std::string names;
+    for (const std::string& thing : trimmed_things(line))
+      if (std::find(known_.begin(), known_.end(), thing) == known_.end())
+        names += (names.empty() ? "" : ", ") + data::shown(thing);
+    return names.empty() ? "" : "unknown to this run and left out: " + names;
   }
 
   using Ranking = std::vector<std::pair<std::string, double>>;
   Ranking ranked(std::string_view line, const std::string& name, size_t number) {
-    const std::vector<std::string> things = data::things_of_line(line);
-    const data::KnownSets known = data::item_sets_of({things}, known_);
+    const data::KnownSets known = data::item_sets_of({trimmed_things(line)}, known_);
     if (known.sets[0].empty())
       throw data::FileError(name, number, fmt::format("nothing known in {}", data::shown(line)));
     const data::Packed set =
@@ -252,8 +266,8 @@ class Expansion : public GradientTask {
     return out;
   }
 
-  static explain::Explanation picture(const std::string& line, const std::string& hidden,
-                                      const Ranking& ranking) {
+  static explain::Explanation picture(const std::string& set, const Ranking& ranking,
+                                      const std::string& hidden = "") {
     explain::Explanation out;
     out.title = "What would fit this set";
     out.view = explain::View::kBag;
@@ -263,10 +277,7 @@ class Expansion : public GradientTask {
     out.scale = "1";
     out.query_label = "set";
     out.key_label = "candidate";
-    std::string shown = line;
-    for (size_t at = 0; (at = shown.find('|', at)) != std::string::npos;)
-      shown.replace(at, 1, ", ");
-    out.queries.emplace_back().text = shown + (hidden.empty() ? "" : " — hidden: " + hidden);
+    out.queries.emplace_back().text = set;
     auto& dense = out.maps.emplace_back().dense;
     const double last = ranking.empty() ? 0 : ranking.back().second;
     if (!hidden.empty()) out.truth = explain::Truth{.label = "the hidden one"};
@@ -288,6 +299,9 @@ class Expansion : public GradientTask {
   std::vector<std::vector<int64_t>> sets_;
   data::Splits splits_;
   uint64_t seed_ = 1;
+  // Of a file read for a run that learned from another: its things, those unknown, its sets.
+  int64_t given_ = 0, unknown_ = 0;
+  size_t given_sets_ = 0;
   std::shared_ptr<ExpansionModel> model_;
 };
 

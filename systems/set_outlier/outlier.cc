@@ -11,6 +11,7 @@
 #include "data/file.h"
 #include "data/image.h"
 #include "data/random.h"
+#include "systems/deep_sets/digits.h"
 #include "systems/set_outlier/model.h"
 #include "systems/set_outlier/tasks.h"
 #include "train/answers.h"
@@ -120,6 +121,9 @@ class Outlier : public ClassificationTask {
 
   ShownSet folder(const std::string& path) const {
     ShownSet out{.name = path, .members = data::image_files(path)};
+    // As data::read_image_bag has it: nothing at all is an empty set, other things are a mistake.
+    if (out.members.empty() && !std::filesystem::is_empty(path))
+      throw data::FileError(path, 0, "no PNG or JPEG in it");
     data::Digits digits{static_cast<int64_t>(out.members.size()), side_, side_, {}, {}};
     for (const std::string& file : out.members) {
       const data::GreyImage image = data::scaled(data::read_image(file), side_);
@@ -194,7 +198,7 @@ class Outlier : public ClassificationTask {
   }
 
   static data::DigitSets digits_from(const std::string& folder, uint64_t seed) {
-    return data::digits_of(folder, 4000, 2000, seed);
+    return deep_sets::digits_from(folder, seed, "sets of things: --set task=expansion");
   }
   void add(std::vector<int64_t>& split, const data::Digits& digits, int64_t count, uint64_t seed) {
     std::vector<std::vector<int64_t>> of_kind(10);

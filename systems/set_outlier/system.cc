@@ -18,17 +18,20 @@ const Registration registered{{
                  "higher than what does "
                  "not, by one; the hardest rivals teach, the others are already far below.",
          .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
-         .equation = "<math "
-                     "display=\"block\"><mi>ℓ</mi><mo>(</mo><mi>x</mi><mo>,</mo><msup><mi>x</"
-                     "mi><mo>′</mo></msup><mo>|</mo><mi>X</mi><mo>)</mo><mo>=</mo><mi>max</"
-                     "mi><mo>(</mo><mn>0</mn><mo>,</mo>"
-                     "<mi>s</mi><mo>(</mo><msup><mi>x</mi><mo>′</mo></msup><mo>|</mo><mi>X</"
-                     "mi><mo>)</mo><mo>−</mo><mi>s</mi><mo>(</mo><mi>x</mi><mo>|</mo><mi>X</"
-                     "mi><mo>)</mo><mo>+</mo><mi>Δ</mi><mo>)</mo><mo>,</mo>"
-                     "<mspace "
-                     "width=\"1em\"/><mi>s</mi><mo>(</mo><mi>x</mi><mo>|</mo><mi>X</mi><mo>)</"
-                     "mo><mo>=</mo><mi>f</mi><mo>(</mo><mo>{</mo><mi>x</mi><mo>}</mo><mo>∪</"
-                     "mo><mi>X</mi><mo>)</mo></math>",
+         .equation = "<math display=\"block\"><mi>ℓ</mi><mo stretchy=\"false\">(</mo><mi>x</mi>"
+                     "<mo>,</mo><msup><mi>x</mi><mo>′</mo></msup><mo stretchy=\"false\">|</mo>"
+                     "<mi>X</mi><mo stretchy=\"false\">)</mo><mo>=</mo><mi>max</mi>"
+                     "<mo stretchy=\"false\">(</mo><mn>0</mn><mo>,</mo><mi>s</mi>"
+                     "<mo stretchy=\"false\">(</mo><msup><mi>x</mi><mo>′</mo></msup>"
+                     "<mo stretchy=\"false\">|</mo><mi>X</mi><mo stretchy=\"false\">)</mo>"
+                     "<mo>−</mo><mi>s</mi><mo stretchy=\"false\">(</mo><mi>x</mi>"
+                     "<mo stretchy=\"false\">|</mo><mi>X</mi><mo stretchy=\"false\">)</mo>"
+                     "<mo>+</mo><mi>Δ</mi><mo stretchy=\"false\">)</mo><mo>,</mo>"
+                     "<mspace width=\"1em\"/><mi>s</mi><mo stretchy=\"false\">(</mo><mi>x</mi>"
+                     "<mo stretchy=\"false\">|</mo><mi>X</mi><mo stretchy=\"false\">)</mo>"
+                     "<mo>=</mo><mi>f</mi><mo stretchy=\"false\">(</mo>"
+                     "<mo stretchy=\"false\">{</mo><mi>x</mi><mo stretchy=\"false\">}</mo>"
+                     "<mo>∪</mo><mi>X</mi><mo stretchy=\"false\">)</mo></math>",
          .equation_text = "ℓ(x, x'|X) = max(0, s(x'|X) − s(x|X) + Δ), s(x|X) = f({x} ∪ X); "
                           "outlier: softmax over the members of an equivariant score",
          .code = "auto whole = fovea::attend(blank, x, x,  // pool(X) of an equivariant layer\n"

@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "data/digits.h"
 #include "data/item_sets.h"
 #include "data/solids.h"
+#include "systems/deep_sets/digits.h"
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/shuffle.h"
 #include "systems/set_outlier/model.h"
+#include "systems/set_outlier/things.h"
 #include "tests/systems/runs.h"
 
 namespace fovea::systems {
@@ -245,9 +248,66 @@ TEST_F(Sets, SolidsAreToldApart) {
                     .set = {"task=solids", "epochs=2", "cloud_width=32", "pool=mean", "rate=0.005"},
                     .threads = 1});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.5);
+  const systems::Run run = systems::open(base_ / "run");
+  EXPECT_TRUE(run.task->write().files.at("clouds.csv").starts_with("bag,label,x,y,z\n"));
   std::string csv = "bag,x,y,z\n";
   for (int i = 0; i < 50; ++i) csv += "a," + std::to_string(i) + ",0,1\n";
   check_every_verb("run", csv);
+}
+
+// Clouds that are all the same: whatever the answer, it is right for one label only.
+TEST_F(Sets, CloudsOfATable) {
+  const auto table = [&](const std::string& name, const std::string& labels, int copies) {
+    std::ofstream file(base_ / name);
+    file << "bag,label,a,b,c\n";
+    for (int bag = 0; bag < copies * static_cast<int>(labels.size()); ++bag)
+      for (const char* point : {"0,0,1", "0,2,5", "1,3,0", "4,4,1"})
+        file << bag << "," << labels[static_cast<size_t>(bag) % labels.size()] << "," << point
+             << "\n";
+    return (base_ / name).string();
+  };
+  train("run", {.system = "deep-sets",
+                .data = table("train.csv", "01", 20),
+                .set = {"task=solids", "epochs=1", "cloud_width=8"},
+                .threads = 1});
+  systems::Run run = systems::open(base_ / "run");
+  const explain::Explanation shown = systems::explain(run, nullptr).at(0);
+  ASSERT_EQ(shown.plots.size(), 2u);
+  int wrong = 0;
+  for (const explain::Plot& plot : shown.plots) {
+    wrong += plot.title.starts_with("0: taken for 1, p = ") ||
+             plot.title.starts_with("1: taken for 0, p = ");
+    EXPECT_NE(plot.title.find("p = "), std::string::npos) << plot.title;
+  }
+  EXPECT_EQ(wrong, 1) << shown.plots[0].title << "; " << shown.plots[1].title;
+
+  const std::string other = table("other.csv", "019", 1);
+  try {
+    systems::evaluate(base_ / "run", other, "test");
+    ADD_FAILURE() << "a label that training never saw was taken";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()),
+              other + ": label 9 of bag '2', expected 0 to 1 as in training");
+  }
+
+  // Columns go by their names; a run that has none takes them as they come.
+  const auto answer = [&](const std::string& csv) {
+    systems::Run opened = systems::open(base_ / "run");
+    std::istringstream lines(csv);
+    std::ostringstream answers;
+    systems::predict(opened, {lines, "input"}, answers);
+    return answers.str();
+  };
+  const std::string in_order = "bag,a,b,c\n1,0,0,1\n1,0,2,5\n1,1,3,0\n",
+                    turned = "bag,c,b,a\n1,1,0,0\n1,5,2,0\n1,0,3,1\n";
+  EXPECT_EQ(answer(turned), answer(in_order));
+  EXPECT_THROW(answer("bag,x,y,z\n1,0,0,1\n"), InvalidArgument);
+  const std::string named = answer(turned);
+  Json config;
+  std::ifstream(base_ / "run" / "config.json") >> config;
+  ASSERT_EQ(config.at("facts").erase("columns"), 1u) << config.dump();
+  std::ofstream(base_ / "run" / "config.json") << config.dump();
+  EXPECT_NE(answer(turned), named);
 }
 
 TEST_F(Sets, TheOddDigitIsFound) {
@@ -303,8 +363,124 @@ TEST_F(Sets, MissingThingsAreRanked) {
   std::istringstream lines("t1w0|t1w3|t1w5\n");
   std::ostringstream answers;
   systems::predict(run, {lines, "input"}, answers);
+  const auto pictures = systems::explain(run, nullptr);
+  for (const explain::Explanation& picture : pictures) {
+    const std::string& text = picture.queries[0].text;
+    const size_t at = text.find(" — hidden: ");
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_NE(text.find(", ranked ", at), std::string::npos) << text;
+    // Among the ten that are drawn where its rank says so, at that place.
+    const int64_t rank = std::stoll(text.substr(text.find(", ranked ", at) + 9));
+    ASSERT_EQ(picture.truth->sure.size(), rank <= 10 ? 1u : 0u) << text;
+    if (rank <= 10) {
+      EXPECT_EQ(picture.truth->sure[0].key, rank - 1) << text;
+    }
+  }
   for (const char* member : {"t1w0\t", "t1w3\t", "t1w5\t"})
     EXPECT_EQ(answers.str().find(member), std::string::npos) << "a member is no candidate";
+}
+
+// What each picture adds is a sum only where ρ is linear.
+TEST_F(Sets, PartsAreJoinedByPlusWhereTheyAddUp) {
+  EXPECT_EQ(deep_sets::fixed(-0.001, 2), "0.00");
+  EXPECT_EQ(deep_sets::fixed(-0.0, 0), "0");
+  EXPECT_EQ(deep_sets::fixed(-1.5, 2), "-1.50");
+  const std::string folder = pictures({1, 2, 3});
+  for (const std::string rho : {"linear", "mlp"}) {
+    train(rho, {.system = "deep-sets",
+                .set = {"epochs=1", "sets=10", "filters=1", "width=2", "rho=" + rho},
+                .threads = 1});
+    systems::Run run = systems::open(base_ / rho);
+    std::istringstream lines(folder + "\n");
+    std::ostringstream answers;
+    systems::predict(run, {lines, "input"}, answers);
+    EXPECT_EQ(std::ranges::count(answers.str(), '+'), rho == "linear" ? 2 : 0) << answers.str();
+    const std::string parts = answers.str().substr(answers.str().rfind('\t') + 1);
+    EXPECT_EQ(std::ranges::count(parts, ' '), rho == "linear" ? 4 : 2) << parts;
+  }
+}
+
+// A handful of sets leaves none to test on: no figures then, rather than those of nothing.
+TEST_F(Sets, NothingToJudgeByIsSaid) {
+  std::ofstream(base_ / "tiny.txt") << "salt | oil\nsalt|basil \n oil|basil|salt\n";
+  const Json report = train("run", {.system = "set-outlier",
+                                    .data = (base_ / "tiny.txt").string(),
+                                    .set = {"task=expansion", "epochs=1"},
+                                    .threads = 1});
+  EXPECT_EQ(report.at("items").get<int64_t>(), 0) << report.dump();
+  EXPECT_TRUE(report.at("metrics").empty()) << report.dump();
+  EXPECT_NE(report.at("notes").dump().find("nothing to judge by"), std::string::npos);
+}
+
+TEST_F(Sets, UnknownThingsAreNamed) {
+  EXPECT_EQ(set_outlier::trimmed_things("7\t salt | olive oil|salt || "),
+            (std::vector<std::string>{"olive oil", "salt"}));
+  EXPECT_EQ(set_outlier::shown_set("salt | olive oil|basil"), "salt, olive oil, basil");
+  for (const auto& [rank, text] : std::map<int64_t, std::string>{
+           {1, "1st"}, {2, "2nd"}, {3, "3rd"}, {11, "11th"}, {22, "22nd"}, {113, "113th"}})
+    EXPECT_EQ(set_outlier::ordinal(rank), text);
+  std::ofstream(base_ / "train.txt") << "salt | oil\nsalt|basil \n oil|basil|salt\n";
+  EXPECT_EQ(set_outlier::read_things((base_ / "train.txt").string()).names,
+            (std::vector<std::string>{"salt", "basil", "oil"}));
+  train("run", {.system = "set-outlier",
+                .data = (base_ / "train.txt").string(),
+                .set = {"task=expansion", "epochs=1"},
+                .threads = 1});
+  const auto answer = [&](const std::string& line) {
+    systems::Run run = systems::open(base_ / "run");
+    std::istringstream lines(line + "\n");
+    std::ostringstream answers;
+    testing::internal::CaptureStderr();
+    systems::predict(run, {lines, "input"}, answers);
+    return std::pair(answers.str(), testing::internal::GetCapturedStderr());
+  };
+  const auto [known, silence] = answer("oil|salt");
+  EXPECT_EQ(silence, "");
+  EXPECT_EQ(answer(" oil | salt "), std::pair(known, silence));
+  const auto [same, warning] = answer("oil|salt|gold");
+  EXPECT_EQ(same, known);
+  EXPECT_EQ(warning, "fovea: input:1: unknown to this run and left out: 'gold'\n");
+
+  std::ofstream(base_ / "other.txt") << "salt|oil|gold\nsilver|gold\n";
+  const Json report = systems::evaluate(base_ / "run", (base_ / "other.txt").string(), "test");
+  EXPECT_EQ(report.at("items").get<int64_t>(), 1);
+  EXPECT_NE(report.at("notes").dump().find("3 of 5 things are unknown to this run"),
+            std::string::npos)
+      << report.dump();
+}
+
+TEST_F(Sets, AFolderWithoutPicturesAndAWrongPathAreRefused) {
+  const auto refusal = [](const auto& act) {
+    try {
+      act();
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was refused");
+  };
+  const std::string folder = (base_ / "others").string(), file = folder + "/notes.txt";
+  std::filesystem::create_directories(folder);
+  std::ofstream(file) << "no picture\n";
+  train("run", {.system = "set-outlier",
+                .set = {"epochs=1", "sets=10", "filters=1", "width=2"},
+                .threads = 1});
+  systems::Run run = systems::open(base_ / "run");
+  std::istringstream lines(folder + "\n");
+  std::ostringstream answers;
+  EXPECT_EQ(refusal([&] {
+              systems::predict(run, {lines, "input"}, answers);
+            }),
+            "input:1: " + folder + ": no PNG or JPEG in it");
+
+  for (const auto& [system, task] :
+       {std::pair("deep-sets", "task=solids"), std::pair("set-outlier", "task=expansion")}) {
+    const std::string missing = folder + "/missing";
+    EXPECT_EQ(refusal([&] { train("none", {.system = system, .data = missing}); }),
+              missing + ": no such folder, expected MNIST's four IDX files in it");
+    const std::string wrong = refusal([&] { train("none", {.system = system, .data = file}); });
+    EXPECT_TRUE(wrong.starts_with(file + ": a file, expected a folder")) << wrong;
+    EXPECT_NE(wrong.find(task), std::string::npos) << wrong;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+#include "systems/deep_sets/digits.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "data/file.h"
+
+namespace fovea::systems::deep_sets {
+
+data::DigitSets digits_from(const std::string& path, uint64_t seed, const std::string& instead) {
+  std::error_code ignored;
+  if (!path.empty() && !std::filesystem::exists(path, ignored))
+    throw data::FileError(path, 0, "no such folder, expected MNIST's four IDX files in it");
+  if (!path.empty() && !std::filesystem::is_directory(path, ignored))
+    throw data::FileError(
+        path, 0, fmt::format("a file, expected a folder with MNIST's four IDX files; {}", instead));
+  return data::digits_of(path, 4000, 2000, seed);
+}
+
+std::string fixed(double value, int decimals) {
+  std::string out = fmt::format("{:.{}f}", value, decimals);
+  if (out.starts_with('-') && out.find_first_not_of("-0.") == std::string::npos) out.erase(0, 1);
+  return out;
+}
+
+}  // namespace fovea::systems::deep_sets

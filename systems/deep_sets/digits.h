@@ -1,0 +1,18 @@
+// What both systems of digit sets need: where digits come from, and numbers as people write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/digits.h"
+
+namespace fovea::systems::deep_sets {
+
+// MNIST's folder, or 4,000 and 2,000 drawn digits where the path is empty. A path that is no folder
+// is refused; `instead` says what a file may have been meant for, and how that is asked for.
+data::DigitSets digits_from(const std::string& path, uint64_t seed, const std::string& instead);
+
+// With so many decimals; what rounds to nothing has no sign.
+std::string fixed(double value, int decimals);
+
+}  // namespace fovea::systems::deep_sets
