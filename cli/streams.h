@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "systems/session.h"
 #include "train/types.h"
 
 namespace fovea::cli {
@@ -33,5 +34,8 @@ class OutputFile {
   std::string path_;
   std::ostringstream text_;
 };
+
+// Tells the reader, on standard error, which of a RUN's several seeds or folds was opened.
+void say_which(const systems::Run& opened, const std::string& asked);
 
 }  // namespace fovea::cli

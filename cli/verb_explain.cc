@@ -47,6 +47,7 @@ int run(const ExplainOptions& options) {
   if (!json && !options.out.ends_with(".html"))
     throw UsageError("--out " + options.out + ": expected a name that ends in .html or .json");
   systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
+  say_which(run, options.run);
   std::vector<explain::Explanation> explanations;
   if (options.input.empty()) {
     explanations = systems::explain(run, nullptr);
@@ -55,6 +56,9 @@ int run(const ExplainOptions& options) {
     Input input = file.input();
     explanations = systems::explain(run, &input);
   }
+  if (explanations.empty())
+    throw InvalidArgument((options.input.empty() ? options.run : "--input " + options.input) +
+                          ": nothing in it to show");
   train::write_whole(options.out, json ? json_text(explanations) : html_text(run, explanations));
   return kDone;
 }

@@ -17,6 +17,7 @@ struct PredictOptions {
 
 int run(const PredictOptions& options) {
   systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
+  say_which(run, options.run);
   InputFile input(options.input);
   OutputFile output(options.output);
   ExitCode code = kDone;
