@@ -12,6 +12,7 @@
 #include "data/packed.h"
 #include "data/text.h"
 #include "systems/gat/model.h"
+#include "systems/gat/parts.h"
 #include "systems/gat/view.h"
 #include "systems/normaliser_option.h"
 #include "train/answers.h"
@@ -47,7 +48,7 @@ class GraphAttention : public ClassificationTask {
                 ? data::directed_with_loops(graph_.nodes, graph_.edges)
                 : data::symmetric_with_loops(graph_.nodes, graph_.edges);
     labels_ = graph_.labels;
-    choose_splits(source);
+    splits_ = parts_of(graph_, source);
     input_ = input_of(graph_, sees_).to(setting_.device);
     if (model_) check_fits();
   }
@@ -210,32 +211,6 @@ class GraphAttention : public ClassificationTask {
       throw data::FileError(source_.path, 0, "features of another kind than in training");
     if (graph_.class_names != class_names_ || graph_.classes > classes_)
       throw data::FileError(source_.path, 0, "classes differ from those of training");
-  }
-
-  void choose_splits(const Source& source) {
-    splits_ = graph_.splits;
-    std::vector<int64_t> labelled;
-    for (int64_t i = 0; i < graph_.nodes; ++i)
-      if (labels_[static_cast<size_t>(i)] >= 0) labelled.push_back(i);
-    if (source.all_test) {
-      splits_ = {.train = {}, .validation = {}, .test = labelled};
-    } else if (source.folds > 0 || splits_.train.empty()) {
-      std::vector<int64_t> kinds;
-      for (const int64_t node : labelled) kinds.push_back(labels_[static_cast<size_t>(node)]);
-      splits_ = data::split(static_cast<int64_t>(labelled.size()), {.validation = 0.2,
-                                                                    .test = 0.3,
-                                                                    .fold = source.fold,
-                                                                    .folds = source.folds,
-                                                                    .seed = source.seed,
-                                                                    .classes = kinds});
-      for (auto* part : {&splits_.train, &splits_.validation, &splits_.test})
-        for (int64_t& place : *part) place = labelled[static_cast<size_t>(place)];
-    }
-    for (const auto* part : {&splits_.train, &splits_.validation, &splits_.test})
-      for (const int64_t node : *part)
-        if (labels_[static_cast<size_t>(node)] < 0)
-          throw data::FileError(source.path, 0,
-                                fmt::format("node {} is in a split but has no label", node));
   }
 
   int64_t node_named(const std::string& word, const std::string& name, size_t line) const {
