@@ -63,6 +63,10 @@ const Registration registered{{
                        "gatv2: the ranking of neighbours may differ from node to node")
                     .among({"gat", "gatv2"}),
                 normaliser_option(),
+                Option("features", "auto",
+                       "rows: each node's divided by their sum; columns: standardised; auto: rows "
+                       "for words, columns for a table's numbers")
+                    .among({"auto", "rows", "columns"}),
                 Option("directed", false,
                        "an edge u v lets u see v only; otherwise each sees the other"),
                 Option("nodes", 1500, "generated: nodes").between(50, 10000000),

@@ -49,8 +49,9 @@ class GraphAttention : public ClassificationTask {
                 : data::symmetric_with_loops(graph_.nodes, graph_.edges);
     labels_ = graph_.labels;
     splits_ = parts_of(graph_, source);
-    input_ = input_of(graph_, sees_).to(setting_.device);
-    if (model_) check_fits();
+    if (!model_) return;  // the scaling is learnt after reading
+    check_fits();
+    input_ = input_of(graph_, sees_, scaling_).to(setting_.device);
   }
 
   void prepare() override {
@@ -62,12 +63,20 @@ class GraphAttention : public ClassificationTask {
       throw data::FileError(
           source_.path, 0,
           fmt::format("{} classes among the labels, expected at least 2", classes_));
+    const std::string& features = setting_.options.text("features");
+    if (words_ && features == "columns")
+      throw data::FileError(source_.path, 0,
+                            "features=columns: the features are words, expected rows or auto");
+    if (!words_ && features != "rows") scaling_ = scaling_of(graph_, splits_.train);
+    input_ = input_of(graph_, sees_, scaling_).to(setting_.device);
   }
   Assets assets() const override {
     return {.facts = {{"features", features_},
                       {"classes", classes_},
                       {"words", words_},
                       {"class_names", class_names_},
+                      {"mean", scaling_.mean},
+                      {"deviation", scaling_.deviation},
                       {"data", source_.path},
                       {"data_seed", source_.seed}},
             .files = {}};
@@ -77,6 +86,9 @@ class GraphAttention : public ClassificationTask {
     classes_ = assets.facts.at("classes");
     words_ = assets.facts.at("words");
     class_names_ = assets.facts.at("class_names").get<std::vector<std::string>>();
+    // Runs from before there was a scaling divided every row.
+    scaling_.mean = assets.facts.value("mean", std::vector<float>{});
+    scaling_.deviation = assets.facts.value("deviation", std::vector<float>{});
     source_.path = assets.facts.at("data");
     source_.seed = assets.facts.at("data_seed");
   }
@@ -266,6 +278,7 @@ class GraphAttention : public ClassificationTask {
   Source source_;
   data::CitationGraph graph_;
   data::Csr sees_;
+  data::Scaling scaling_;  // empty: rows are divided by their sums
   GraphInput input_;
   std::vector<uint8_t> survey_;
   int64_t features_ = 0, classes_ = 0;

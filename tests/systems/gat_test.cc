@@ -9,7 +9,6 @@
 #include "data/generated_graph.h"
 #include "data/random.h"
 #include "systems/gat/model.h"
-#include "systems/gat/parts.h"
 #include "tests/systems/runs.h"
 
 namespace fovea::systems::gat {
@@ -179,43 +178,6 @@ TEST(Graphs, WithinAHeadEveryNodeRanksItsNeighboursAlike) {
         EXPECT_GE(key[a].item<float>(), key[b].item<float>());
       }
     }
-}
-
-// Ten labelled nodes, of two classes in turns, and two without a label.
-data::CitationGraph marked_graph(data::Splits splits) {
-  data::CitationGraph graph;
-  graph.nodes = 12;
-  graph.classes = 2;
-  for (int64_t i = 0; i < 12; ++i) graph.labels.push_back(i < 10 ? i % 2 : -1);
-  graph.splits = std::move(splits);
-  return graph;
-}
-
-TEST(Parts, NodesMarkedForTestAreNeverLearntFrom) {
-  const data::Splits some = parts_of(marked_graph({.validation = {2}, .test = {0, 1, 9}}), {});
-  EXPECT_EQ(some.test, (std::vector<int64_t>{0, 1, 9}));
-  EXPECT_EQ(some.validation, std::vector<int64_t>{2});
-  EXPECT_EQ(some.train, (std::vector<int64_t>{3, 4, 5, 6, 7, 8}));
-}
-
-TEST(Parts, WhatIsMissingIsDrawnFromTheNodesWithoutAMark) {
-  EXPECT_EQ(parts_of(marked_graph({.train = {0, 1, 2, 3, 4, 5, 6}}), {}).test,
-            (std::vector<int64_t>{7, 8, 9}));
-  const data::Splits both = parts_of(marked_graph({.validation = {0, 1}}), {});
-  EXPECT_EQ(both.validation, (std::vector<int64_t>{0, 1}));
-  EXPECT_FALSE(both.test.empty());
-  EXPECT_EQ(both.train.size() + both.test.size(), 8u);
-  for (const auto* part : {&both.train, &both.test})
-    for (const int64_t node : *part) EXPECT_TRUE(node >= 2 && node < 10) << node;
-  const data::Splits drawn = parts_of(marked_graph({}), {});
-  EXPECT_EQ(drawn.train.size() + drawn.validation.size() + drawn.test.size(), 10u);
-}
-
-TEST(Parts, NothingLeftToLearnFromIsRefused) {
-  std::vector<int64_t> all(10);
-  std::iota(all.begin(), all.end(), 0);
-  EXPECT_THROW(parts_of(marked_graph({.test = all}), {}), data::FileError);
-  EXPECT_THROW(parts_of(marked_graph({.train = all}), {}), data::FileError);
 }
 
 class Gat : public Runs {
