@@ -2,6 +2,7 @@
 // pictures.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <numeric>
 
@@ -108,6 +109,35 @@ TEST(Columns, AreStandardisedWithTheNodesGivenAndConstantsBecomeZero) {
       input_of(graph, data::symmetric_with_loops(3, {}), scaling_of(graph, {0, 1})).values;
   EXPECT_TRUE(torch::allclose(got, torch::tensor({{-1.0f, 0.0f}, {1.0f, 0.0f}, {5.0f, 0.0f}})))
       << got;
+}
+
+// The class belongs to the node that is chosen, and what is counted is said.
+TEST_F(OwnGraph, PicturesSayOfEachNodeWhatWasPredicted) {
+  train_ages("run", "auto");
+  systems::Run run = systems::open(base_ / "run");
+  const auto drawn = [&](const std::string& nodes) {
+    std::istringstream lines(nodes);
+    Input input{lines, "input"};
+    return systems::explain(run, &input);
+  };
+  for (const explain::Explanation& picture : drawn("n4 n5 n59\n")) {
+    EXPECT_EQ(picture.outcome, "");
+    EXPECT_TRUE(picture.queries.at(0).text.starts_with("n4 · young (predicted young, p = "));
+    EXPECT_TRUE(picture.queries.at(1).text.starts_with("n5 · old (predicted old, p = "));
+    EXPECT_EQ(picture.keys.at(0).text, "n4 · young");
+    ASSERT_EQ(picture.plots.size(), 1u);
+    EXPECT_EQ(picture.plots[0].y_label, picture.maps.size() > 1 ? "nodes × heads" : "nodes");
+    const auto& counts = picture.plots[0].curves.at(0).y;
+    EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0.0),
+              2.0 * static_cast<double>(picture.maps.size()));
+    EXPECT_TRUE(std::any_of(picture.notes.begin(), picture.notes.end(), [](const auto& note) {
+      return note.find("covers 2 of the 3 nodes") != std::string::npos;
+    }));
+  }
+  for (const explain::Explanation& picture : drawn("n59\n")) {  // knows nobody
+    EXPECT_TRUE(picture.plots.empty());
+    EXPECT_TRUE(picture.outcome.starts_with("n59 · old (predicted old")) << picture.outcome;
+  }
 }
 
 }  // namespace
