@@ -1,6 +1,7 @@
 // Graphs of the user's own: their parts, the scale of their features, their edge lists, their
 // pictures.
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
 #include <algorithm>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include "data/file.h"
 #include "systems/gat/model.h"
 #include "systems/gat/parts.h"
+#include "systems/system.h"
 #include "tests/systems/runs.h"
 
 namespace fovea::systems::gat {
@@ -109,6 +111,14 @@ TEST(Columns, AreStandardisedWithTheNodesGivenAndConstantsBecomeZero) {
       input_of(graph, data::symmetric_with_loops(3, {}), scaling_of(graph, {0, 1})).values;
   EXPECT_TRUE(torch::allclose(got, torch::tensor({{-1.0f, 0.0f}, {1.0f, 0.0f}, {5.0f, 0.0f}})))
       << got;
+}
+
+// Chromium draws a parenthesis as tall as what is under the sum, unless told.
+TEST(Formula, ParenthesesKeepTheirSize) {
+  const std::string& equation = systems::find("gat").info.equation;
+  EXPECT_NE(equation.find("<mo stretchy=\"false\">(</mo>"), std::string::npos);
+  for (const char* stretching : {"<mo>(</mo>", "<mo>)</mo>", "<mo>{</mo>", "<mo>}</mo>"})
+    EXPECT_EQ(equation.find(stretching), std::string::npos) << stretching;
 }
 
 // The class belongs to the node that is chosen, and what is counted is said.
