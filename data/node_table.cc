@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "data/csv.h"
 #include "data/file.h"
@@ -86,14 +87,91 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
           table.rows[row][c], "column '" + table.header[c] + "'", table.path, table.lines[row])));
 }
 
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
+// What is between quotes, as in RFC 4180: two of them are one of the text.
+std::string quoted_id(std::string_view& rest, const std::string& path, size_t line) {
+  std::string id;
+  for (;;) {
+    rest.remove_prefix(1);
+    const size_t end = rest.find('"');
+    if (end == std::string_view::npos)
+      throw FileError(path, line, "a quoted id is never closed, expected another '\"'");
+    id += rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    if (!rest.starts_with('"')) return id;
+    id += '"';
+  }
+}
+
+std::string next_id(std::string_view& rest, char separator, const std::string& path, size_t line) {
+  std::string id;
+  if (rest.starts_with('"')) {
+    id = quoted_id(rest, path, line);
+    const std::string_view after = separator == ',' ? trimmed(rest) : rest;
+    const std::string_view ends = separator == ',' ? "," : " \t";
+    if (!after.empty() && ends.find(after[0]) == std::string_view::npos)
+      throw FileError(
+          path, line,
+          fmt::format("expected the id's end after a closing quote, found {}", shown(after)));
+  } else {
+    const size_t end = std::min(rest.find(separator), rest.size());
+    id = trimmed(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  rest = trimmed(rest);
+  if (separator == ',' && !rest.empty()) rest = trimmed(rest.substr(1));
+  return id;
+}
+
+// A comma or a tab outside quotes parts the ids of a line, which may then hold blanks; else blanks
+// do.
+char separator_of(std::string_view content) {
+  char separator = ' ', before = ' ';
+  bool quoted = false;
+  for (const char c : content) {
+    const bool may_open = std::string_view(" \t,\"").find(before) != std::string_view::npos;
+    if (c == '"' && (quoted || may_open)) quoted = !quoted;
+    if (!quoted && c == ',') return c;
+    if (!quoted && c == '\t') separator = c;
+    before = c;
+  }
+  return separator;
+}
+
+std::vector<std::string> ids_of(std::string_view content, const std::string& path, size_t line) {
+  const char separator = separator_of(content);
+  std::string_view rest = trimmed(content);
+  std::vector<std::string> ids;
+  while (!rest.empty()) ids.push_back(next_id(rest, separator, path, line));
+  return ids;
+}
+
+bool is_whole_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// Names of columns. Two unknown numbers are an edge with a slip in it.
+bool is_header(const std::vector<std::string>& ends,
+               const std::map<std::string, int32_t, std::less<>>& numbers) {
+  return std::none_of(ends.begin(), ends.end(), [&](const std::string& end) {
+    return numbers.contains(end) || is_whole_number(end);
+  });
+}
+
 void read_edges_by_id(CitationGraph& graph, const std::string& path,
                       const std::map<std::string, int32_t, std::less<>>& numbers) {
   const std::string text = read_file(path);
+  bool first = true;
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
-    std::string spaced(content);
-    std::replace(spaced.begin(), spaced.end(), ',', ' ');
-    const auto ends = words(spaced);
-    if (ends.empty() || (line == 1 && ends == std::vector<std::string>{"source", "target"})) return;
+    const auto ends = ids_of(content, path, line);
+    if (ends.empty()) return;
+    const bool may_be_header = std::exchange(first, false);
+    if (ends.size() == 2 && may_be_header && is_header(ends, numbers)) return;
     if (ends.size() != 2)
       throw FileError(path, line, fmt::format("expected two nodes, found {}", shown(content)));
     const auto number = [&](const std::string& id) {
@@ -102,7 +180,8 @@ void read_edges_by_id(CitationGraph& graph, const std::string& path,
         throw FileError(path, line, fmt::format("node {} is not in nodes.csv", shown(id)));
       return found->second;
     };
-    graph.edges.emplace_back(number(ends[0]), number(ends[1]));
+    const int32_t from = number(ends[0]), to = number(ends[1]);
+    graph.edges.emplace_back(from, to);
   });
 }
 

@@ -27,7 +27,28 @@ Graph moved(const Graph& graph, torch::Device device) {
                                  : graph;
 }
 
+// A node is a bag of one instance.
+data::Bags as_bags(const data::CitationGraph& graph) {
+  data::Bags out{.width = graph.features, .names = {}, .labels = {}, .features = {}};
+  for (auto row = graph.values.begin(); row != graph.values.end(); row += graph.features)
+    out.features.emplace_back(row, row + graph.features);
+  return out;
+}
+
+torch::Tensor standardised(const data::CitationGraph& graph, const data::Scaling& scaling) {
+  data::Bags nodes = as_bags(graph);
+  data::apply(scaling, nodes);
+  std::vector<float> values;
+  values.reserve(graph.values.size());
+  for (const auto& row : nodes.features) values.insert(values.end(), row.begin(), row.end());
+  return torch::tensor(at::ArrayRef<float>(values)).view({graph.nodes, graph.features});
+}
+
 }  // namespace
+
+data::Scaling scaling_of(const data::CitationGraph& graph, const std::vector<int64_t>& nodes) {
+  return data::scaling_of(as_bags(graph), nodes);
+}
 
 torch::Tensor survivors(int64_t count, double dropout) {
   // Four draws of sixteen bits from one hashed counter; libtorch draws one number at a time, which
@@ -58,11 +79,16 @@ GraphInput GraphInput::to(torch::Device device) const {
           nodes, features};
 }
 
-GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees) {
+GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees,
+                    const data::Scaling& scaling) {
   GraphInput out;
   out.nodes = graph.nodes;
   out.features = graph.features;
   out.sees = {int_tensor(sees.row_offsets), int_tensor(sees.columns)};
+  if (!scaling.mean.empty()) {
+    out.values = standardised(graph, scaling);
+    return out;
+  }
   if (graph.words.empty()) {
     const torch::Tensor rows =
         torch::tensor(at::ArrayRef<float>(graph.values)).view({graph.nodes, graph.features});

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "data/bags.h"
 #include "data/graph.h"
 #include "fovea/attend.h"
 
@@ -29,8 +30,12 @@ struct GraphInput {
   GraphInput to(torch::Device device) const;
 };
 // Rows of features are divided by their sums (numbers: of absolute values), as the paper does; a
-// row of zeros stays.
-GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees);
+// row of zeros stays. With a scaling each column of numbers is standardised instead: what a row
+// sums to means something only where its features are counts.
+GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees,
+                    const data::Scaling& scaling = {});
+// Of the columns of numbers, over the nodes given.
+data::Scaling scaling_of(const data::CitationGraph& graph, const std::vector<int64_t>& nodes);
 
 struct Shape {
   int64_t features = 0, classes = 0;

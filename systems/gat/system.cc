@@ -22,18 +22,19 @@ const Registration registered{{
                  "neighbours, and learn to look past the surveys.",
          .paper =
              "Veličković, Cucurull, Casanova, Romero, Liò & Bengio 2018; Brody, Alon & Yahav 2022",
-         .equation = "<math "
-                     "display=\"block\"><msub><mi>e</mi><mrow><mi>i</mi><mi>j</mi></mrow></"
-                     "msub><mo>=</mo><mtext>LeakyReLU</mtext><mo>(</mo>"
-                     "<msubsup><mi>a</mi><mn>1</mn><mo>⊤</mo></msubsup><mi>W</mi><msub><mi>h</"
-                     "mi><mi>i</mi></msub><mo>+</mo>"
-                     "<msubsup><mi>a</mi><mn>2</mn><mo>⊤</mo></msubsup><mi>W</mi><msub><mi>h</"
-                     "mi><mi>j</mi></msub><mo>)</mo><mo>,</mo><mspace width=\"1em\"/>"
-                     "<msubsup><mi>h</mi><mi>i</mi><mo>′</mo></msubsup><mo>=</mo><mtext>ELU</"
-                     "mtext><mo>(</mo><munder><mo>∑</mo><mrow><mi>j</mi><mo>∈</mo>"
-                     "<mi>N</mi><mo>(</mo><mi>i</mi><mo>)</mo><mo>∪</mo><mo>{</mo><mi>i</mi><mo>}</"
-                     "mo></mrow></munder><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub>"
-                     "<mi>W</mi><msub><mi>h</mi><mi>j</mi></msub><mo>)</mo></math>",
+         .equation = "<math display=\"block\"><msub><mi>e</mi><mrow><mi>i</mi><mi>j</mi>"
+                     "</mrow></msub><mo>=</mo><mtext>LeakyReLU</mtext><mo stretchy=\"false\">("
+                     "</mo><msubsup><mi>a</mi><mn>1</mn><mo>⊤</mo></msubsup><mi>W</mi><msub>"
+                     "<mi>h</mi><mi>i</mi></msub><mo>+</mo><msubsup><mi>a</mi><mn>2</mn><mo>⊤"
+                     "</mo></msubsup><mi>W</mi><msub><mi>h</mi><mi>j</mi></msub>"
+                     "<mo stretchy=\"false\">)</mo><mo>,</mo><mspace width=\"1em\"/><msubsup>"
+                     "<mi>h</mi><mi>i</mi><mo>′</mo></msubsup><mo>=</mo><mtext>ELU</mtext>"
+                     "<mo stretchy=\"false\">(</mo><munder><mo>∑</mo><mrow><mi>j</mi><mo>∈"
+                     "</mo><mi>N</mi><mo stretchy=\"false\">(</mo><mi>i</mi>"
+                     "<mo stretchy=\"false\">)</mo><mo>∪</mo><mo stretchy=\"false\">{</mo>"
+                     "<mi>i</mi><mo stretchy=\"false\">}</mo></mrow></munder><msub><mi>a</mi>"
+                     "<mrow><mi>i</mi><mi>j</mi></mrow></msub><mi>W</mi><msub><mi>h</mi><mi>j"
+                     "</mi></msub><mo stretchy=\"false\">)</mo></math>",
          .equation_text = "e_ij = LeakyReLU(a1·W h_i + a2·W h_j), j in N(i) and i; h'_i = "
                           "ELU(sum_j softmax_j(e_ij) W h_j)",
          .code = "auto mixed = fovea::attend(query, key, value,  // [nodes, heads, 1 | 1 | width]\n"
@@ -62,6 +63,10 @@ const Registration registered{{
                        "gatv2: the ranking of neighbours may differ from node to node")
                     .among({"gat", "gatv2"}),
                 normaliser_option(),
+                Option("features", "auto",
+                       "rows: each node's divided by their sum; columns: standardised; auto: rows "
+                       "for words, columns for a table's numbers")
+                    .among({"auto", "rows", "columns"}),
                 Option("directed", false,
                        "an edge u v lets u see v only; otherwise each sees the other"),
                 Option("nodes", 1500, "generated: nodes").between(50, 10000000),

@@ -12,6 +12,7 @@
 #include "data/packed.h"
 #include "data/text.h"
 #include "systems/gat/model.h"
+#include "systems/gat/parts.h"
 #include "systems/gat/view.h"
 #include "systems/normaliser_option.h"
 #include "train/answers.h"
@@ -47,9 +48,10 @@ class GraphAttention : public ClassificationTask {
                 ? data::directed_with_loops(graph_.nodes, graph_.edges)
                 : data::symmetric_with_loops(graph_.nodes, graph_.edges);
     labels_ = graph_.labels;
-    choose_splits(source);
-    input_ = input_of(graph_, sees_).to(setting_.device);
-    if (model_) check_fits();
+    splits_ = parts_of(graph_, source);
+    if (!model_) return;  // the scaling is learnt after reading
+    check_fits();
+    input_ = input_of(graph_, sees_, scaling_).to(setting_.device);
   }
 
   void prepare() override {
@@ -61,12 +63,20 @@ class GraphAttention : public ClassificationTask {
       throw data::FileError(
           source_.path, 0,
           fmt::format("{} classes among the labels, expected at least 2", classes_));
+    const std::string& features = setting_.options.text("features");
+    if (words_ && features == "columns")
+      throw data::FileError(source_.path, 0,
+                            "features=columns: the features are words, expected rows or auto");
+    if (!words_ && features != "rows") scaling_ = scaling_of(graph_, splits_.train);
+    input_ = input_of(graph_, sees_, scaling_).to(setting_.device);
   }
   Assets assets() const override {
     return {.facts = {{"features", features_},
                       {"classes", classes_},
                       {"words", words_},
                       {"class_names", class_names_},
+                      {"mean", scaling_.mean},
+                      {"deviation", scaling_.deviation},
                       {"data", source_.path},
                       {"data_seed", source_.seed}},
             .files = {}};
@@ -76,6 +86,9 @@ class GraphAttention : public ClassificationTask {
     classes_ = assets.facts.at("classes");
     words_ = assets.facts.at("words");
     class_names_ = assets.facts.at("class_names").get<std::vector<std::string>>();
+    // Runs from before there was a scaling divided every row.
+    scaling_.mean = assets.facts.value("mean", std::vector<float>{});
+    scaling_.deviation = assets.facts.value("deviation", std::vector<float>{});
     source_.path = assets.facts.at("data");
     source_.seed = assets.facts.at("data_seed");
   }
@@ -212,32 +225,6 @@ class GraphAttention : public ClassificationTask {
       throw data::FileError(source_.path, 0, "classes differ from those of training");
   }
 
-  void choose_splits(const Source& source) {
-    splits_ = graph_.splits;
-    std::vector<int64_t> labelled;
-    for (int64_t i = 0; i < graph_.nodes; ++i)
-      if (labels_[static_cast<size_t>(i)] >= 0) labelled.push_back(i);
-    if (source.all_test) {
-      splits_ = {.train = {}, .validation = {}, .test = labelled};
-    } else if (source.folds > 0 || splits_.train.empty()) {
-      std::vector<int64_t> kinds;
-      for (const int64_t node : labelled) kinds.push_back(labels_[static_cast<size_t>(node)]);
-      splits_ = data::split(static_cast<int64_t>(labelled.size()), {.validation = 0.2,
-                                                                    .test = 0.3,
-                                                                    .fold = source.fold,
-                                                                    .folds = source.folds,
-                                                                    .seed = source.seed,
-                                                                    .classes = kinds});
-      for (auto* part : {&splits_.train, &splits_.validation, &splits_.test})
-        for (int64_t& place : *part) place = labelled[static_cast<size_t>(place)];
-    }
-    for (const auto* part : {&splits_.train, &splits_.validation, &splits_.test})
-      for (const int64_t node : *part)
-        if (labels_[static_cast<size_t>(node)] < 0)
-          throw data::FileError(source.path, 0,
-                                fmt::format("node {} is in a split but has no label", node));
-  }
-
   int64_t node_named(const std::string& word, const std::string& name, size_t line) const {
     if (graph_.names.empty()) {
       const int64_t node = data::parse_integer(word, "node", name, line);
@@ -291,6 +278,7 @@ class GraphAttention : public ClassificationTask {
   Source source_;
   data::CitationGraph graph_;
   data::Csr sees_;
+  data::Scaling scaling_;  // empty: rows are divided by their sums
   GraphInput input_;
   std::vector<uint8_t> survey_;
   int64_t features_ = 0, classes_ = 0;

@@ -69,6 +69,13 @@ std::vector<explain::Map> maps_of(const Shown& shown, const Layer::Parts& parts,
   return out;
 }
 
+// A node that sees itself alone has nothing to decide.
+size_t with_a_neighbour(const Shown& shown) {
+  return static_cast<size_t>(
+      std::count_if(shown.nodes.begin(), shown.nodes.end(),
+                    [&](int64_t node) { return degree(shown.sees, node) > 1; }));
+}
+
 // The entropy of each node's weights as a share of what looking at all alike would give: 1 is
 // undecided.
 explain::Plot decidedness(const std::vector<explain::Map>& maps, size_t nodes) {
@@ -76,9 +83,9 @@ explain::Plot decidedness(const std::vector<explain::Map>& maps, size_t nodes) {
   explain::Plot plot;
   plot.title = "Entropy against uniform";
   plot.x_label = "entropy of a node's weights / entropy of uniform ones";
-  plot.y_label = "nodes (all heads)";
+  plot.y_label = maps.size() > 1 ? "nodes × heads" : "nodes";
   explain::Curve bars{.kind = explain::Curve::Kind::kBars,
-                      .label = "nodes with two neighbours or more"};
+                      .label = "nodes with a neighbour beside themselves"};
   bars.y.assign(kBins, 0);
   for (size_t i = 0; i < kBins; ++i) bars.x.push_back((static_cast<double>(i) + 0.5) / kBins);
   for (const explain::Map& map : maps) {
@@ -96,6 +103,15 @@ explain::Plot decidedness(const std::vector<explain::Map>& maps, size_t nodes) {
   plot.curves.push_back(std::move(bars));
   plot.markers.push_back({.label = "uniform", .x = 1});
   return plot;
+}
+
+std::string histogram_note(size_t counted, size_t drawn, size_t heads) {
+  return fmt::format(
+      "The histogram of entropies covers {} of the {} nodes of this picture, those with a "
+      "neighbour "
+      "beside themselves{}.",
+      counted, drawn,
+      heads > 1 ? fmt::format("; each counts once for each of {} heads", heads) : "");
 }
 
 }  // namespace
@@ -143,12 +159,18 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
         if (!shown.look_past[static_cast<size_t>(numbering.nodes[static_cast<size_t>(link.key)])])
           picture.truth->sure.push_back({link.query, link.key});
     }
-    picture.plots.push_back(decidedness(picture.maps, shown.nodes.size()));
-    if (!shown.nodes.empty()) {
-      const torch::Tensor row = p[shown.nodes.front()];
-      picture.outcome = fmt::format(
-          "node {}: class {}, p = {:.3f}", name_of_node(shown.graph, shown.nodes.front()),
-          name_of_class(shown.graph, row.argmax().item<int64_t>()), row.max().item<double>());
+    // With the node's own name: what stands above the picture would stay when another is chosen.
+    for (size_t i = 0; i < shown.nodes.size(); ++i) {
+      const torch::Tensor row = p[shown.nodes[i]];
+      picture.queries[i].text += fmt::format(
+          " (predicted {}, p = {:.3f})", name_of_class(shown.graph, row.argmax().item<int64_t>()),
+          row.max().item<double>());
+    }
+    // One node has no menu to be read in.
+    if (shown.nodes.size() == 1) picture.outcome = picture.queries.front().text;
+    if (const size_t counted = with_a_neighbour(shown)) {
+      picture.plots.push_back(decidedness(picture.maps, shown.nodes.size()));
+      picture.notes.push_back(histogram_note(counted, shown.nodes.size(), picture.maps.size()));
     }
     if (!shown.dynamic)
       picture.notes.push_back(

@@ -168,6 +168,13 @@ class EveryView(Page):
         self.assertNotEqual(self.figure("gat", "frame.state.query"), 0)
         self.assertEqual(self.figure("gat", "Number(f.querySelector('select').value)"), self.figure("gat", "frame.state.query"))
 
+    def test_the_graph_histogram_says_what_it_counts(self):
+        label = "f.querySelector('.stage .plot svg').getAttribute('aria-label')"
+        for head, counted in ((-1, "nodes × heads against"), (0, "nodes against")):
+            self.figure("gat", f"frame.set({{ head: {head} }})")
+            self.assertIn(f"How undecided each node is: {counted}", self.figure("gat", label))
+        self.figure("gat", "frame.set({ head: -1 })")
+
     def test_the_bag_sorts_by_weight(self):
         self.figure("mil", "f.querySelectorAll('.controls input')[1].click()")
         numbers = self.figure("mil", "[...f.querySelectorAll('.bag-strip')][0].querySelectorAll('.card-number').length")

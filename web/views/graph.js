@@ -71,7 +71,8 @@ function entropy_plot(frame) {
     return counts;
   };
   const x = Array.from({ length: bins }, (_, i) => (i + 0.5) * top / bins);
-  return { title: 'How undecided each node is', x_label: 'entropy of its weights, nats', y_label: 'nodes',
+  return { title: 'How undecided each node is', x_label: 'entropy of its weights, nats',
+    y_label: frame.chosen().length > 1 ? 'nodes × heads' : 'nodes',
     curves: [{ kind: 'bars', label: 'attention', x, y: histogram(found) }, { kind: 'bars', label: 'uniform over the same neighbours', x, y: histogram(uniform) }] };
 }
 

@@ -1,0 +1,78 @@
+#include "systems/gat/parts.h"
+
+#include <fmt/format.h>
+
+#include "data/file.h"
+
+namespace fovea::systems::gat {
+namespace {
+
+constexpr double kValidationShare = 0.2, kTestShare = 0.3;
+
+// Nodes, not places in `nodes`; classes as evenly mixed as they can be.
+data::Splits at_random(const data::CitationGraph& graph, const std::vector<int64_t>& nodes,
+                       data::SplitRequest request) {
+  for (const int64_t node : nodes)
+    request.classes.push_back(graph.labels[static_cast<size_t>(node)]);
+  data::Splits out = data::split(static_cast<int64_t>(nodes.size()), request);
+  for (auto* part : {&out.train, &out.validation, &out.test})
+    for (int64_t& place : *part) place = nodes[static_cast<size_t>(place)];
+  return out;
+}
+
+void refuse_without_nodes(const std::vector<int64_t>& rest, const char* part,
+                          const std::string& path) {
+  if (rest.empty())
+    throw data::FileError(path, 0,
+                          fmt::format("split: no node is marked {}, and no labelled node is "
+                                      "without a mark; expected at least one",
+                                      part));
+}
+
+data::Splits completed(const data::CitationGraph& graph, const std::vector<int64_t>& rest,
+                       const Source& source) {
+  data::Splits out = graph.splits;
+  if (!out.train.empty() && !out.test.empty()) return out;
+  refuse_without_nodes(rest, out.train.empty() ? "train" : "test", source.path);
+  if (!out.train.empty()) {
+    out.test = rest;
+  } else if (!out.test.empty()) {
+    out.train = rest;
+  } else {
+    data::Splits drawn =
+        at_random(graph, rest, {.validation = 0, .test = kTestShare, .seed = source.seed});
+    out.train = std::move(drawn.train);
+    out.test = std::move(drawn.test);
+  }
+  return out;
+}
+
+}  // namespace
+
+data::Splits parts_of(const data::CitationGraph& graph, const Source& source) {
+  const data::Splits& given = graph.splits;
+  std::vector<uint8_t> marked(static_cast<size_t>(graph.nodes));
+  for (const auto* part : {&given.train, &given.validation, &given.test})
+    for (const int64_t node : *part) {
+      marked[static_cast<size_t>(node)] = 1;
+      if (graph.labels[static_cast<size_t>(node)] < 0)
+        throw data::FileError(source.path, 0,
+                              fmt::format("node {} is in a split but has no label", node));
+    }
+  std::vector<int64_t> labelled, rest;
+  for (int64_t node = 0; node < graph.nodes; ++node) {
+    if (graph.labels[static_cast<size_t>(node)] < 0) continue;
+    labelled.push_back(node);
+    if (!marked[static_cast<size_t>(node)]) rest.push_back(node);
+  }
+  if (source.all_test) return {.train = {}, .validation = {}, .test = labelled};
+  if (source.folds == 0 && rest.size() < labelled.size()) return completed(graph, rest, source);
+  return at_random(graph, labelled,
+                   {.validation = kValidationShare,
+                    .test = kTestShare,
+                    .fold = source.fold,
+                    .folds = source.folds,
+                    .seed = source.seed});
+}
+
+}  // namespace fovea::systems::gat

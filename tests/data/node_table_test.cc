@@ -1,0 +1,64 @@
+// Edge lists of the user's own, as spreadsheets and people write them.
+#include <gtest/gtest.h>
+
+#include "data/file.h"
+#include "data/graph.h"
+#include "tests/data/files.h"
+
+namespace fovea::data {
+namespace {
+
+using Edges = std::vector<std::pair<int32_t, int32_t>>;
+
+class NodeTable : public Files {
+ protected:
+  Edges edges(const std::string& text) const {
+    write("nodes.csv",
+          "id,label,x\na,0,1\nb,1,2\n\"New York, NY\",0,3\n\"the "
+          "\"\"c\"\"\",1,4\n7,1,5\n\"\"\"\",1,6\n");
+    write("edges.csv", text);
+    return read_node_table(base_.string()).edges;
+  }
+  void expect_refused(const std::string& text, const std::string& words) const {
+    try {
+      edges(text);
+      ADD_FAILURE() << "expected: " << words;
+    } catch (const FileError& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  }
+};
+
+TEST_F(NodeTable, IdsMayBeQuoted) {
+  const Edges expected{{0, 2}, {3, 1}};
+  EXPECT_EQ(edges("\"a\",\"New York, NY\"\n\"the \"\"c\"\"\", b\n"), expected);
+  EXPECT_EQ(edges("\"source\",\"target\"\r\na,\"New York, NY\"\r\n\"the \"\"c\"\"\",\"b\"\r\n"),
+            expected);
+  EXPECT_EQ(edges("\"a\" \"New York, NY\"\n\"the \"\"c\"\"\"\tb\n"), expected);
+}
+
+TEST_F(NodeTable, BlanksMayPartIdsOrSurroundThem) {
+  const Edges expected{{0, 1}, {4, 0}};
+  for (const char* text : {"a b\n7 a", "a\t\tb\n\t\n7 \t a\n", " a , b \n\n7,\ta\n", "a,b\n7 a\n"})
+    EXPECT_EQ(edges(text), expected) << text;
+  EXPECT_EQ(edges("a,\"\"\"\"\n"), (Edges{{0, 5}})) << "a quote alone";
+}
+
+TEST_F(NodeTable, AFirstLineWithoutANodeIsAHeader) {
+  const Edges expected{{0, 1}};
+  for (const char* header : {"", "source,target\n", "from,to\n", "\nid1\tid2\n", "u v\n"})
+    EXPECT_EQ(edges(header + std::string("a,b\n")), expected) << header;
+}
+
+TEST_F(NodeTable, ASlipInTheFirstEdgeIsNoHeader) {
+  expect_refused("a,q\n", "edges.csv:1: node 'q' is not in nodes.csv");
+  expect_refused("8,9\n7,a\n", "edges.csv:1: node '8' is not in nodes.csv");
+  expect_refused("from,to\nfrom,to\n", "edges.csv:2: node 'from' is not in nodes.csv");
+  expect_refused("a,b,7\n", "edges.csv:1: expected two nodes");
+  expect_refused("a,\"b\n", "edges.csv:1: a quoted id is never closed");
+  expect_refused("a,\"b\"c\n",
+                 "edges.csv:1: expected the id's end after a closing quote, found 'c'");
+}
+
+}  // namespace
+}  // namespace fovea::data
