@@ -83,8 +83,8 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
   graph.values.reserve(table.rows.size() * columns.size());
   for (size_t row = 0; row < table.rows.size(); ++row)
     for (const size_t c : columns)
-      graph.values.push_back(static_cast<float>(parse_number(
-          table.rows[row][c], "column '" + table.header[c] + "'", table.path, table.lines[row])));
+      graph.values.push_back(parse_float(table.rows[row][c], "column '" + table.header[c] + "'",
+                                         table.path, table.lines[row]));
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -20,29 +20,22 @@ data::Splits at_random(const data::CitationGraph& graph, const std::vector<int64
   return out;
 }
 
-void refuse_without_nodes(const std::vector<int64_t>& rest, const char* part,
-                          const std::string& path) {
-  if (rest.empty())
-    throw data::FileError(path, 0,
-                          fmt::format("split: no node is marked {}, and no labelled node is "
-                                      "without a mark; expected at least one",
-                                      part));
-}
-
 data::Splits completed(const data::CitationGraph& graph, const std::vector<int64_t>& rest,
                        const Source& source) {
   data::Splits out = graph.splits;
-  if (!out.train.empty() && !out.test.empty()) return out;
-  refuse_without_nodes(rest, out.train.empty() ? "train" : "test", source.path);
-  if (!out.train.empty()) {
-    out.test = rest;
-  } else if (!out.test.empty()) {
-    out.train = rest;
-  } else {
+  if (out.train.empty() && rest.empty())
+    throw data::FileError(source.path, 0,
+                          "split: no node is marked train, and no labelled node is without a mark; "
+                          "expected at least one");
+  if (out.train.empty() && out.test.empty()) {
     data::Splits drawn =
         at_random(graph, rest, {.validation = 0, .test = kTestShare, .seed = source.seed});
     out.train = std::move(drawn.train);
     out.test = std::move(drawn.test);
+  } else if (out.train.empty()) {
+    out.train = rest;
+  } else if (out.test.empty()) {
+    out.test = rest;
   }
   return out;
 }

@@ -50,7 +50,7 @@ TEST(Parts, NothingLeftToLearnFromIsRefused) {
   std::vector<int64_t> all(10);
   std::iota(all.begin(), all.end(), 0);
   EXPECT_THROW(parts_of(marked_graph({.test = all}), {}), data::FileError);
-  EXPECT_THROW(parts_of(marked_graph({.train = all}), {}), data::FileError);
+  EXPECT_TRUE(parts_of(marked_graph({.train = all}), {}).test.empty());  // nothing to judge by
 }
 
 class OwnGraph : public test::Runs {
