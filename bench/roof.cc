@@ -164,14 +164,14 @@ Roofs::Loop Roofs::loop(Roof roof) {
 }
 
 double Roofs::sample(Roof roof, double seconds) {
-  const Loop body = loop(roof);
-  if (!body.body) return 0.0;
-  double times = 1, taken = on_all_workers(body, 1);
+  const Loop work = loop(roof);
+  if (!work.body) return 0.0;
+  double times = 1, taken = on_all_workers(work, 1);
   if (taken < seconds) {
     times = std::ceil(seconds / taken);
-    taken = on_all_workers(body, static_cast<size_t>(times));
+    taken = on_all_workers(work, static_cast<size_t>(times));
   }
-  return times * body.amount * static_cast<double>(parallel_.workers) / taken;
+  return times * work.amount * static_cast<double>(parallel_.workers) / taken;
 }
 
 double Roofs::best(Roof roof, int samples) {

@@ -7,6 +7,7 @@
 
 #include "data/file.h"
 #include "data/random.h"
+#include "data/text.h"
 
 namespace fovea::data {
 namespace {
@@ -32,7 +33,8 @@ std::vector<std::string> things_of_line(std::string_view line) {
   std::vector<std::string> out;
   for (size_t at = 0; at <= line.size();) {
     const size_t end = std::min(line.find('|', at), line.size());
-    if (end > at) out.emplace_back(line.substr(at, end - at));
+    if (const auto thing = trimmed(line.substr(at, end - at)); !thing.empty())
+      out.emplace_back(thing);
     at = end + 1;
   }
   std::sort(out.begin(), out.end());

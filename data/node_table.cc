@@ -87,12 +87,6 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
                                          table.path, table.lines[row]));
 }
 
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-}
-
 // What is between quotes, as in RFC 4180: two of them are one of the text.
 std::string quoted_id(std::string_view& rest, const std::string& path, size_t line) {
   std::string id;
@@ -180,7 +174,7 @@ void read_edges_by_id(CitationGraph& graph, const std::string& path,
         throw FileError(path, line, fmt::format("node {} is not in nodes.csv", shown(id)));
       return found->second;
     };
-    const int32_t from = number(ends[0]), to = number(ends[1]);
+    const int32_t from = number(ends[0]), to = number(ends[1]);  // the first slip is named
     graph.edges.emplace_back(from, to);
   });
 }

@@ -61,6 +61,12 @@ std::vector<std::string> words(std::string_view text) {
   return out;
 }
 
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
 std::string lower_ascii(std::string_view text) {
   std::string out(text);
   for (char& c : out)

@@ -11,6 +11,8 @@ namespace fovea::data {
 
 // Words between white space (ASCII blanks and the UTF-8 no-break space).
 std::vector<std::string> words(std::string_view text);
+// Without the blanks and tabs at both ends.
+std::string_view trimmed(std::string_view text);
 // ASCII letters made small; bytes of other letters are left as they are.
 std::string lower_ascii(std::string_view text);
 

@@ -27,7 +27,7 @@ class Expansion : public GradientTask {
     data::ItemSets found =
         source.path.empty() ? data::generate_topics(setting_.options.integer("sets"),
                                                     setting_.options.integer("topics"), source.seed)
-                            : read_things(source.path);
+                            : data::read_item_sets(source.path);
     unknown_ = given_ = 0;
     given_sets_ = found.sets.size();
     if (!known_.empty() && found.names != known_) found = renumbered(found);
@@ -241,7 +241,7 @@ class Expansion : public GradientTask {
   // Which things of a line this run does not know; empty where it knows them all.
   std::string left_out(std::string_view line) const {
     std::string names;
-    for (const std::string& thing : trimmed_things(line))
+    for (const std::string& thing : data::things_of_line(line))
       if (std::find(known_.begin(), known_.end(), thing) == known_.end())
         names += (names.empty() ? "" : ", ") + data::shown(thing);
     return names.empty() ? "" : "unknown to this run and left out: " + names;
@@ -249,7 +249,7 @@ class Expansion : public GradientTask {
 
   using Ranking = std::vector<std::pair<std::string, double>>;
   Ranking ranked(std::string_view line, const std::string& name, size_t number) {
-    const data::KnownSets known = data::item_sets_of({trimmed_things(line)}, known_);
+    const data::KnownSets known = data::item_sets_of({data::things_of_line(line)}, known_);
     if (known.sets[0].empty())
       throw data::FileError(name, number, fmt::format("nothing known in {}", data::shown(line)));
     const data::Packed set =

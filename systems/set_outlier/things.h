@@ -10,10 +10,6 @@
 
 namespace fovea::systems::set_outlier {
 
-// data::things_of_line without the spaces around '|', which are no part of a name.
-std::vector<std::string> trimmed_things(std::string_view line);
-// data::read_item_sets, likewise.
-data::ItemSets read_things(const std::string& path);
 // Names for numbers.
 std::vector<std::vector<std::string>> named(const data::ItemSets&);
 

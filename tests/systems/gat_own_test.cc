@@ -55,13 +55,6 @@ TEST(Parts, NothingLeftToLearnFromIsRefused) {
 
 class OwnGraph : public test::Runs {
  protected:
-  std::string folder(const std::string& nodes, const std::string& edges) const {
-    const auto path = base_ / "own";
-    std::filesystem::create_directories(path);
-    std::ofstream(path / "nodes.csv") << nodes;
-    std::ofstream(path / "edges.csv") << edges;
-    return path.string();
-  }
   // One column parts the classes; every node knows one of its own class.
   std::string ages(const std::string& edges_first) const {
     std::string nodes = "id,label,age\n", edges = edges_first;
@@ -70,7 +63,7 @@ class OwnGraph : public test::Runs {
                std::to_string((i % 2 ? 60 : 20) + i % 7) + "\n";
       if (i >= 2 && i < 58) edges += "n" + std::to_string(i) + ",n" + std::to_string(i - 2) + "\n";
     }
-    return folder(nodes, edges);
+    return graph_folder(nodes, edges);
   }
   Json train_ages(const std::string& name, const std::string& features) const {
     return train(name, {.system = "gat",

@@ -182,13 +182,6 @@ TEST(Graphs, WithinAHeadEveryNodeRanksItsNeighboursAlike) {
 
 class Gat : public Runs {
  protected:
-  std::string folder(const std::string& nodes, const std::string& edges) const {
-    const auto path = base_ / "own";
-    std::filesystem::create_directories(path);
-    std::ofstream(path / "nodes.csv") << nodes;
-    std::ofstream(path / "edges.csv") << edges;
-    return path.string();
-  }
   void expect_refused(const std::string& path, const std::string& words) const {
     try {
       train("refused", {.system = "gat", .data = path});
@@ -231,7 +224,7 @@ TEST_F(Gat, ReadsAGraphOfTheUsersOwn) {
   }
   const Json report =
       train("run", {.system = "gat",
-                    .data = folder(nodes, edges),
+                    .data = graph_folder(nodes, edges),
                     .set = {"epochs=60", "dropout=0.1", "attention_dropout=0.1", "rate=0.05"},
                     .threads = 1});
   EXPECT_EQ(report.at("metrics").at("accuracy").get<double>(), 1.0);
@@ -245,12 +238,12 @@ TEST_F(Gat, ReadsAGraphOfTheUsersOwn) {
 
 TEST_F(Gat, RefusesWhatItCannotRead) {
   const std::string nodes = "id,label,x\na,0,1\nb,1,2\n";
-  expect_refused(folder(nodes, "a,c\n"), "edges.csv:1: node 'c' is not in nodes.csv");
-  expect_refused(folder(nodes, "a,b,b\n"), "expected two nodes");
-  expect_refused(folder("id,label,x\na,0,1\na,1,2\n", "a,a\n"),
+  expect_refused(graph_folder(nodes, "a,c\n"), "edges.csv:1: node 'c' is not in nodes.csv");
+  expect_refused(graph_folder(nodes, "a,b,b\n"), "expected two nodes");
+  expect_refused(graph_folder("id,label,x\na,0,1\na,1,2\n", "a,a\n"),
                  "nodes.csv:3: node 'a' is there twice");
-  expect_refused(folder("id,label,x\na,0,red\nb,1,1\n", "a,b\n"), "column 'x'");
-  expect_refused(folder("id,label\na,0\nb,1\n", "a,b\n"), "at least one column of features");
+  expect_refused(graph_folder("id,label,x\na,0,red\nb,1,1\n", "a,b\n"), "column 'x'");
+  expect_refused(graph_folder("id,label\na,0\nb,1\n", "a,b\n"), "at least one column of features");
   expect_refused((base_ / "nowhere").string(), "does not exist, expected a folder");
   std::filesystem::create_directories(base_ / "original");
   std::ofstream(base_ / "original" / "ind.cora.x") << "pickle";

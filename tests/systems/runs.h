@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -29,6 +30,15 @@ class Runs : public testing::Test {
     request.out = base_ / name;
     fovea::train::Progress silent(fovea::train::Progress::Style::kSilent);
     return systems::train(request, silent);
+  }
+
+  // A graph of the user's own.
+  std::string graph_folder(const std::string& nodes, const std::string& edges) const {
+    const auto path = base_ / "own";
+    std::filesystem::create_directories(path);
+    std::ofstream(path / "nodes.csv") << nodes;
+    std::ofstream(path / "edges.csv") << edges;
+    return path.string();
   }
 
   // The run opens again, gives the same figures, answers, and draws pictures that pass their own

@@ -200,6 +200,8 @@ TEST(SetOutlier, SharesMoveWithTheMembersAndSumToOne) {
 TEST(ItemSets, ReadsTheLastFieldAndCountsAThingOnce) {
   EXPECT_EQ(data::things_of_line("7\tgreek\tsalt|oil|salt||"),
             (std::vector<std::string>{"oil", "salt"}));
+  EXPECT_EQ(data::things_of_line("olive oil | salt |  |salt"),
+            (std::vector<std::string>{"olive oil", "salt"}));
   EXPECT_TRUE(data::things_of_line("").empty());
 }
 
@@ -413,14 +415,14 @@ TEST_F(Sets, NothingToJudgeByIsSaid) {
 }
 
 TEST_F(Sets, UnknownThingsAreNamed) {
-  EXPECT_EQ(set_outlier::trimmed_things("7\t salt | olive oil|salt || "),
+  EXPECT_EQ(data::things_of_line("7\t salt | olive oil|salt || "),
             (std::vector<std::string>{"olive oil", "salt"}));
   EXPECT_EQ(set_outlier::shown_set("salt | olive oil|basil"), "salt, olive oil, basil");
   for (const auto& [rank, text] : std::map<int64_t, std::string>{
            {1, "1st"}, {2, "2nd"}, {3, "3rd"}, {11, "11th"}, {22, "22nd"}, {113, "113th"}})
     EXPECT_EQ(set_outlier::ordinal(rank), text);
   std::ofstream(base_ / "train.txt") << "salt | oil\nsalt|basil \n oil|basil|salt\n";
-  EXPECT_EQ(set_outlier::read_things((base_ / "train.txt").string()).names,
+  EXPECT_EQ(data::read_item_sets((base_ / "train.txt").string()).names,
             (std::vector<std::string>{"salt", "basil", "oil"}));
   train("run", {.system = "set-outlier",
                 .data = (base_ / "train.txt").string(),
