@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "bench/memory.h"
-#include "bench/roof.h"
+#include "bench/roofs/roof.h"
 #include "bench/threads.h"
 
 namespace fovea::bench {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine.h"
-#include "bench/row.h"
+#include "bench/roofs/machine.h"
+#include "bench/rows/row.h"
 #include "bench/timing.h"
 
 namespace fovea::bench {

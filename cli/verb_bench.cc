@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "bench/report.h"
+#include "bench/report/report.h"
 #include "cli/verbs.h"
 #include "explain/report.h"
 

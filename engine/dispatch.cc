@@ -3,10 +3,10 @@
 #include <array>
 
 #include "engine/bf16/products.h"
-#include "engine/decode.h"
-#include "engine/graph_rank_one.h"
-#include "engine/kernel_mean.h"
-#include "engine/strided_path.h"
+#include "engine/paths/decode.h"
+#include "engine/paths/rank_one_graph.h"
+#include "engine/paths/kernel_mean.h"
+#include "engine/paths/strided.h"
 
 namespace fovea::engine {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "engine/problem.h"
+#include "engine/call/problem.h"
 
 namespace fovea::engine {
 

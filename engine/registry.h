@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/problem.h"
+#include "engine/call/problem.h"
 #include "engine/stage.h"
 #include "fovea/engine.h"
 

@@ -6,7 +6,7 @@
 
 namespace fovea::engine {
 
-class Asks;
+class PrefetchList;
 
 // Tiles are at most kMaxQueries x kMaxKeys (a threshold normaliser's strip: any number of keys).
 inline constexpr size_t kMaxQueries = 64;
@@ -101,8 +101,8 @@ struct Tile {
   const T* stats = nullptr;  // backward: saved statistics of these rows, [nq][kStatistics]
   const T* row_term =
       nullptr;  // backward: sum_j a_j dA_j (or the normaliser's own row sum) of each row
-  const T* d_lse = nullptr;  // backward: the loss gradient at each row's lse, or nothing
-  Asks* asks = nullptr;      // what the products ask for on the way, or nothing
+  const T* d_lse = nullptr;          // backward: the loss gradient at each row's lse, or nothing
+  PrefetchList* prefetch = nullptr;  // what the products prefetch on the way, or nothing
 
   size_t row_begin(size_t r) const { return masked ? static_cast<size_t>(begin[r]) : 0; }
   size_t row_end(size_t r) const { return masked ? static_cast<size_t>(end[r]) : nk; }

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/best.h"
+#include "engine/layers/best.h"
 #include "fovea/error.h"
 #include "torch/engine_call.h"
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "engine/sublayer.h"
+#include "engine/layers/sublayer.h"
 
 namespace fovea::nn {
 namespace {

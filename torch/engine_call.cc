@@ -5,8 +5,8 @@
 
 #include <atomic>
 
-#include "engine/meaning.h"
-#include "engine/problem.h"
+#include "engine/call/meaning.h"
+#include "engine/call/problem.h"
 #include "torch/convert.h"
 
 namespace fovea {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/product.h"
+#include "engine/loops/product.h"
 #include "engine/tile.h"
 
 namespace fovea::engine {

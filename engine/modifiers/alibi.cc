@@ -4,7 +4,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include "engine/parameter.h"
+#include "engine/call/parameter.h"
 #include "engine/registry.h"
 #include "engine/simd/export.h"
 #include "engine/simd/reduce-inl.h"

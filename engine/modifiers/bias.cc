@@ -12,7 +12,7 @@
 #include "engine/registry.h"
 #include "engine/simd/export.h"
 #include "engine/simd/reduce-inl.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea::engine {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/registry.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 
 namespace fovea::engine {
 namespace {

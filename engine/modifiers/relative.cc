@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/parameter.h"
+#include "engine/call/parameter.h"
 #include "engine/registry.h"
 
 namespace fovea::engine {

@@ -14,7 +14,7 @@
 #include <limits>
 
 #include "engine/normalisers/candidates-inl.h"
-#include "engine/parameter.h"
+#include "engine/call/parameter.h"
 #include "engine/registry.h"
 #include "engine/simd/export.h"
 #include "engine/simd/math-inl.h"

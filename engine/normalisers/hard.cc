@@ -14,7 +14,7 @@
 #include <limits>
 
 #include "engine/normalisers/candidates-inl.h"
-#include "engine/random.h"
+#include "engine/tiles/random.h"
 #include "engine/registry.h"
 #include "engine/simd/export.h"
 #include "engine/simd/math-inl.h"

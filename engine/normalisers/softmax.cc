@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "engine/registry.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/softmax.cc"

@@ -1,4 +1,4 @@
-// The random choices of a call, from the generator's definition in engine/dropout.h, written again
+// The random choices of a call, from the generator's definition in engine/tiles/dropout.h, written again
 // here.
 #pragma once
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/parameter.h"
+#include "engine/call/parameter.h"
 #include "engine/registry.h"
 #include "engine/scores/additive-inl.h"
 #include "engine/simd/export.h"

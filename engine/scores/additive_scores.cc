@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "engine/asks.h"
+#include "engine/loops/prefetch.h"
 #include "engine/scores/additive-inl.h"
 #include "engine/simd/reduce-inl.h"
 
@@ -83,7 +83,7 @@ void score_rows(const Form<T>& form, Tile<T>& tile, Activation f) {
   const size_t block = std::max<size_t>(8, 16384 / sizeof(T) / padded / 8 * 8);
   for (size_t j0 = 0; j0 < tile.nk; j0 += block) {
     for (size_t i = 0; i < tile.nq; ++i) {
-      if (tile.asks) tile.asks->ask();
+      if (tile.prefetch) tile.prefetch->prefetch_next();
       const T* u = tile.q + i * tile.q_stride;
       f.query_is_raw = u[padded] == kRaw;
       const size_t end = std::min({j0 + block, tile.nk, tile.row_end(i)});

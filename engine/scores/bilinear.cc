@@ -2,7 +2,7 @@
 // is a dot product. Back: dq = W dp, dW = q dp'.
 #include <algorithm>
 
-#include "engine/parameter.h"
+#include "engine/call/parameter.h"
 #include "engine/registry.h"
 #include "engine/scores/product_score.h"
 

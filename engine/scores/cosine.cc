@@ -3,7 +3,7 @@
 // (y.dy)) / |x|.
 #include <cmath>
 
-#include "engine/parameter.h"
+#include "engine/call/parameter.h"
 #include "engine/registry.h"
 #include "engine/scores/product_score.h"
 

@@ -4,7 +4,7 @@
 
 #include "engine/bf16/products.h"
 #include "engine/registry.h"
-#include "engine/rows.h"
+#include "engine/loops/rows.h"
 #include "engine/scores/product_score.h"
 
 namespace fovea::engine {

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/parameter.h"
+#include "engine/call/parameter.h"
 #include "engine/registry.h"
 #include "engine/simd/export.h"
 #include "engine/simd/math-inl.h"

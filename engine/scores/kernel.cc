@@ -15,11 +15,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/parameter.h"
+#include "engine/call/parameter.h"
 #include "engine/registry.h"
 #include "engine/scores/kernel-inl.h"
 #include "engine/simd/export.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea::engine {

@@ -9,7 +9,7 @@
 
 #include <array>
 
-#include "engine/kernel_mean.h"
+#include "engine/paths/kernel_mean.h"
 #include "engine/scores/kernel_functions-inl.h"
 #include "hwy/highway.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/product.h"
+#include "engine/loops/product.h"
 #include "engine/stage.h"
 
 namespace fovea::engine {

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "engine/product.h"
+#include "engine/loops/product.h"
 #include "engine/simd/reduce-inl.h"
 #include "hwy/highway.h"
 

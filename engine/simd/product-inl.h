@@ -8,8 +8,8 @@
 #define FOVEA_ENGINE_SIMD_PRODUCT_INL_H_
 #endif
 
-#include "engine/asks.h"
-#include "engine/product.h"
+#include "engine/loops/prefetch.h"
+#include "engine/loops/product.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -49,11 +49,12 @@ struct Block {
   size_t depth = 0;
   Into into;
   T alpha;
-  const T* carry = nullptr;   // one factor a row, for Into::kCarry
-  size_t lanes = 0;           // of the last vector, when partial
-  Addend<T> addend{};         // with Into::kStore and whole vectors only
-  const char* ask = nullptr;  // with Ask::kBlock: kRows rows of kLines lines to ask for meanwhile
-  int64_t ask_stride = 0;     // in bytes
+  const T* carry = nullptr;  // one factor a row, for Into::kCarry
+  size_t lanes = 0;          // of the last vector, when partial
+  Addend<T> addend{};        // with Into::kStore and whole vectors only
+  const char* prefetch =
+      nullptr;  // with Prefetch::kBlock: kRows rows of kLines lines to ask for meanwhile
+  int64_t prefetch_stride = 0;  // in bytes
 };
 
 // The first `lanes` elements of a vector, and no byte beyond them. Below AVX2 Highway's masked
@@ -85,9 +86,9 @@ inline constexpr size_t kLines = (kPanelWidth<T> * sizeof(T) + 63) / 64;
 
 enum class Side { kPlain, kTransposed };
 enum class Edge { kWhole, kPartial };
-enum class Ask { kNothing, kBlock };
+enum class Prefetch { kNothing, kBlock };
 
-template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge, Ask kAsk>
+template <class T, size_t kR, size_t kV, Side kSide, Edge kEdge, Prefetch kPrefetch>
 HWY_INLINE void multiply(const Block<T>& m) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
@@ -112,14 +113,14 @@ HWY_INLINE void multiply(const Block<T>& m) {
   size_t at = 0;
   // What is asked for goes to the second-level cache, a line of each row at a time: a core has room
   // for some sixteen lines on their way, and waits when there are more.
-  const char* ask = m.ask;
+  const char* prefetch = m.prefetch;
   size_t k = 0;
   do {
     size_t until = m.depth;
-    if constexpr (kAsk == Ask::kBlock) {
+    if constexpr (kPrefetch == Prefetch::kBlock) {
       for (size_t r = 0; r < kR; ++r)
-        __builtin_prefetch(ask + static_cast<int64_t>(r) * m.ask_stride, 0, 2);
-      ask += 64;
+        __builtin_prefetch(prefetch + static_cast<int64_t>(r) * m.prefetch_stride, 0, 2);
+      prefetch += 64;
       until = std::min(until, k + m.depth / kLines<T> + 1);
     }
 #pragma GCC unroll 2
@@ -136,7 +137,7 @@ HWY_INLINE void multiply(const Block<T>& m) {
       b += m.b_stride;
       at += a_step;
     }
-  } while (kAsk == Ask::kBlock && k < m.depth);
+  } while (kPrefetch == Prefetch::kBlock && k < m.depth);
   if (m.alpha != T(1)) {
     const V alpha = hn::Set(d, m.alpha);
 #pragma GCC unroll 8
@@ -189,42 +190,43 @@ template <class T, Side kSide>
 void multiply_remainder(size_t rows, size_t vectors, const Block<T>& m);
 
 // The full-size block is inlined into its loop; remainders are calls.
-template <class T, Side kSide, Ask kAsk = Ask::kNothing>
+template <class T, Side kSide, Prefetch kPrefetch = Prefetch::kNothing>
 HWY_INLINE void multiply_any(size_t rows, size_t vectors, const Block<T>& m) {
   if (HWY_LIKELY(rows == kRows && vectors == kVectors && m.lanes == 0)) {
-    return multiply<T, kRows, kVectors, kSide, Edge::kWhole, kAsk>(m);
+    return multiply<T, kRows, kVectors, kSide, Edge::kWhole, kPrefetch>(m);
   }
   multiply_remainder<T, kSide>(rows, vectors, m);
 }
 
 // The next of a tile's lists.
 template <class T>
-HWY_INLINE bool ask_next(Asks* asks, Block<T>& m) {
-  return asks && asks->next(kRows, 64 * kLines<T>, &m.ask, &m.ask_stride);
+HWY_INLINE bool prefetch_next(PrefetchList* prefetch, Block<T>& m) {
+  return prefetch && prefetch->next(kRows, 64 * kLines<T>, &m.prefetch, &m.prefetch_stride);
 }
 
 // A product, and on the way the next of what is asked for, where a block is large enough to hide
 // it.
 template <class T>
-HWY_INLINE void multiply_and_ask(Asks* asks, size_t rows, size_t vectors, Block<T>& block) {
+HWY_INLINE void multiply_and_prefetch(PrefetchList* prefetch, size_t rows, size_t vectors,
+                                      Block<T>& block) {
   const bool whole = rows == kRows && vectors == kVectors && block.lanes == 0;
-  if (whole && ask_next(asks, block)) {
-    return multiply<T, kRows, kVectors, Side::kPlain, Edge::kWhole, Ask::kBlock>(block);
+  if (whole && prefetch_next(prefetch, block)) {
+    return multiply<T, kRows, kVectors, Side::kPlain, Edge::kWhole, Prefetch::kBlock>(block);
   }
   multiply_any<T, Side::kPlain>(rows, vectors, block);
 }
 
 // Whole blocks one below the other, as many as `rows` holds, where no mask cuts them: a block's
-// fields stay in registers from one to the next. ask(m) says whether a block asks for something,
+// fields stay in registers from one to the next. prefetch(m) says whether a block asks for something,
 // and what. Returns the rows done.
-template <class T, Side kSide, class Asking>
-HWY_INLINE size_t multiply_down(size_t rows, Block<T> m, const Asking& ask) {
+template <class T, Side kSide, class Prefetching>
+HWY_INLINE size_t multiply_down(size_t rows, Block<T> m, const Prefetching& prefetch) {
   size_t r = 0;
   for (; r + kRows <= rows; r += kRows) {
-    if (ask(m))
-      multiply<T, kRows, kVectors, kSide, Edge::kWhole, Ask::kBlock>(m);
+    if (prefetch(m))
+      multiply<T, kRows, kVectors, kSide, Edge::kWhole, Prefetch::kBlock>(m);
     else
-      multiply<T, kRows, kVectors, kSide, Edge::kWhole, Ask::kNothing>(m);
+      multiply<T, kRows, kVectors, kSide, Edge::kWhole, Prefetch::kNothing>(m);
     m.a += kSide == Side::kPlain ? kRows * m.a_stride : kRows;
     m.c += kRows * m.c_stride;
     if (m.carry) m.carry += kRows;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "engine/structures/structures.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 
 namespace fovea::engine {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "engine/structures/structures.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 
 namespace fovea::engine {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/figure.h"
+#include "bench/report/figure.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "bench/roof.h"
+#include "bench/roofs/roof.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-#include "bench/roof_kernels.h"
+#include "bench/roofs/kernels.h"
 #include "bench/timing.h"
 
 namespace fovea::bench {

@@ -14,7 +14,7 @@ for wanted in 'roofs: fma' 'dot/128/causal/forward+backward' 'figures reached'; 
 done
 grep -qF '</html>' "$scratch/run.html"
 
-python3 "$source/bench/update_performance_doc.py" "$scratch/run.json" --doc "$scratch/doc.md"
+python3 "$source/bench/report/update_performance_doc.py" "$scratch/run.json" --doc "$scratch/doc.md"
 grep -qF '`dot/128/dense/forward`' "$scratch/doc.md"
 
 if "$FOVEA_COMMAND" bench --filter 'no such row' 2>"$scratch/error"; then

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "bench/report.h"
+#include "bench/report/report.h"
 
 namespace fovea::bench {
 namespace {

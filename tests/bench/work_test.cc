@@ -1,5 +1,5 @@
-// The formulae of bench/work.h against a count of what the definitions do.
-#include "bench/work.h"
+// The formulae of bench/rows/work.h against a count of what the definitions do.
+#include "bench/rows/work.h"
 
 #include <gtest/gtest.h>
 

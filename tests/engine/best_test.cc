@@ -1,4 +1,4 @@
-#include "engine/best.h"
+#include "engine/layers/best.h"
 
 #include <algorithm>
 #include <cmath>

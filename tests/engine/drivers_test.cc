@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "cases/cases.h"
-#include "engine/random.h"
+#include "engine/tiles/random.h"
 #include "engine/reference/reference.h"
 #include "engine/simd/hold.h"
 #include "hwy/targets.h"

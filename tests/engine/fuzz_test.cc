@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "engine/meaning.h"
+#include "engine/call/meaning.h"
 #include "tests/engine/comparison.h"
 
 namespace fovea {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-#include "engine/meaning.h"
+#include "engine/call/meaning.h"
 #include "tests/engine/run.h"
 
 namespace fovea {
@@ -22,7 +22,7 @@ std::string page() {
       "Every score works with every normaliser and every structure, but for the combinations "
       "below, which have no\n"
       "meaning. They throw `fovea::Unsupported` with the reason. The list is the engine's own "
-      "(`engine/meaning.cc`);\n"
+      "(`engine/call/meaning.cc`);\n"
       "`tests/engine/refused_test.cc` writes this page and checks it.\n"
       "\n"
       "| combination | reason |\n"

@@ -1,11 +1,11 @@
-#include "engine/sublayer.h"
+#include "engine/layers/sublayer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
 
-#include "engine/random.h"
+#include "engine/tiles/random.h"
 #include "tests/engine/targets.h"
 
 namespace fovea::engine::testing {

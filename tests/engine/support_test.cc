@@ -3,7 +3,7 @@
 
 #include "cases/cases.h"
 #include "engine/reference/reference.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 #include "tests/engine/against_reference.h"
 #include "tests/engine/arrays.h"
 

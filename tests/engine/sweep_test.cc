@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "cases/cases.h"
-#include "engine/meaning.h"
+#include "engine/call/meaning.h"
 #include "tests/engine/comparison.h"
 #include "tests/engine/run.h"
 

@@ -6,7 +6,7 @@
 #include <torch/torch.h>
 
 #include "cases/cases.h"
-#include "engine/meaning.h"
+#include "engine/call/meaning.h"
 #include "engine/reference/reference.h"
 #include "torch/convert.h"
 #include "torch/engine_call.h"

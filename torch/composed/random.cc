@@ -1,6 +1,6 @@
 #include "torch/composed/random.h"
 
-#include "engine/random.h"
+#include "engine/tiles/random.h"
 
 namespace fovea::composed {
 namespace {

@@ -1,4 +1,4 @@
-// The engine's random numbers by position (engine/random.h) in tensor arithmetic: the same seed
+// The engine's random numbers by position (engine/tiles/random.h) in tensor arithmetic: the same seed
 // gives the same choices on every path and device.
 #pragma once
 

@@ -3,8 +3,8 @@
 #include <ATen/EmptyTensor.h>
 #include <torch/library.h>
 
-#include "engine/problem.h"
-#include "engine/workspace.h"
+#include "engine/call/problem.h"
+#include "engine/runtime/scratch.h"
 #include "torch/engine_call.h"
 #include "torch/operators.h"
 

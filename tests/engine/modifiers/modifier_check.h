@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/registry.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 #include "tests/engine/targets.h"
 
 namespace fovea::engine::testing {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "engine/random.h"
+#include "engine/tiles/random.h"
 #include "tests/engine/normalisers/normaliser_check.h"
 
 namespace fovea::engine::testing {

@@ -11,9 +11,9 @@
 #include <random>
 #include <vector>
 
-#include "engine/problem.h"
+#include "engine/call/problem.h"
 #include "engine/registry.h"
-#include "engine/view.h"
+#include "engine/call/view.h"
 #include "tests/engine/targets.h"
 
 namespace fovea::engine::testing {

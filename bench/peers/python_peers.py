@@ -1,0 +1,273 @@
+"""Times Fovea beside the peers that live in Python: compiled eager, FlexAttention, torch-geometric, entmax, KeOps.
+
+    python bench/peers/python_peers.py [--filter GLOB] [--json FILE] [--threads N] [--rounds N]
+
+The protocol is that of `fovea bench`: both sides in one process on equal threads, checked against each other, then timed in turns;
+medians, and ratios taken within a round. A peer that is not installed is named and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import importlib
+import json
+import math
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+import torch
+
+import fovea
+
+Run = Callable[[], "tuple[torch.Tensor, ...]"]
+
+
+@dataclass
+class Row:
+    name: str
+    peer: str
+    ours: Run
+    theirs: Run
+    tolerance: float = 2e-4
+    at_least: float | None = None  # x_peer to reach, where a figure names this peer
+
+
+def normal(*size: int, seed: int) -> torch.Tensor:
+    return torch.randn(*size, generator=torch.Generator().manual_seed(seed)).requires_grad_(True)
+
+
+def runner(both: bool, leaves: tuple[torch.Tensor, ...], gradient: torch.Tensor, attention: Callable[[], torch.Tensor]) -> Run:
+    """The output alone, without autograd; or the output and the gradient of every leaf."""
+
+    def forward():
+        with torch.no_grad():
+            return (attention(),)
+
+    def forward_backward():
+        out = attention()
+        return (out.detach(), *torch.autograd.grad(out, leaves, gradient))
+
+    return forward_backward if both else forward
+
+
+def passes(name: str, peer: str, leaves, gradient, ours, theirs, at_least=(None, None), **kwargs) -> list[Row]:
+    """A row for the forward pass and one for forward and backward."""
+    return [
+        Row(f"{name}/{suffix}", peer, runner(both, leaves, gradient, ours), runner(both, leaves, gradient, theirs),
+            at_least=at_least[both], **kwargs)
+        for both, suffix in ((False, "forward"), (True, "forward+backward"))
+    ]
+
+
+def have(module: str):
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        print(f"left out: {module} ({error})", file=sys.stderr)
+        return None
+
+
+def additive_rows() -> list[Row]:
+    """Eager additive attention through torch.compile."""
+    rows = []
+    for name, shape in (("additive/32x50/dense", (32, 1, 50, 256)), ("additive/8x512/dense", (1, 8, 512, 64))):
+        batch, heads, length, width = shape
+        q, k, v = (normal(*shape, seed=s) for s in (1, 2, 3))
+        w = normal(heads, width, seed=6)
+        g = normal(*shape, seed=4).detach()
+
+        def eager(q, k, v, w):
+            scores = torch.einsum("bhlse,he->bhls", torch.tanh(q.unsqueeze(-2) + k.unsqueeze(-3)), w)
+            return scores.softmax(-1) @ v
+
+        compiled = torch.compile(eager)
+        rows += passes(name, "compiled eager", (q, k, v, w), g,
+                       lambda q=q, k=k, v=v, w=w: fovea.attend(q, k, v, score=fovea.Additive(w)),
+                       lambda q=q, k=k, v=v, w=w, f=compiled: f(q, k, v, w))
+    return rows
+
+
+def flex_rows() -> list[Row]:
+    """FlexAttention, compiled, with a block mask: forward only, as libtorch offers on the CPU."""
+    flex = have("torch.nn.attention.flex_attention")
+    if flex is None:
+        return []
+    length, window, document, stride = 4096, 256, 512, 128
+    q, k, v = (normal(1, 8, length, 64, seed=s).detach() for s in (1, 2, 3))
+    ids = torch.arange(length, dtype=torch.int32) // document
+    patterns = {
+        "causal": (fovea.Causal(), lambda b, h, i, j: j <= i),
+        "window": (fovea.Window(window - 1, 0), lambda b, h, i, j: (j <= i) & (i - j < window)),
+        "documents": (fovea.Documents(ids, ids), lambda b, h, i, j: i // document == j // document),
+        "strided": (fovea.Strided(stride), lambda b, h, i, j: (j <= i) & ((i - j <= stride) | ((i - j) % stride == 0))),
+    }
+    compiled = torch.compile(flex.flex_attention)
+    rows = []
+    for pattern, (structure, mask_mod) in patterns.items():
+        block_mask = flex.create_block_mask(mask_mod, None, None, length, length, device="cpu")
+        rows.append(Row(f"dot/{length}/{pattern}/forward", "FlexAttention",
+                        runner(False, (), None, lambda s=structure: fovea.attend(q, k, v, structure=s)),
+                        runner(False, (), None, lambda m=block_mask: compiled(q, k, v, block_mask=m))))
+    cap = 20.0
+    rows.append(Row(f"dot/{length}/soft-cap/forward", "FlexAttention",
+                    runner(False, (), None, lambda: fovea.attend(q, k, v, score=fovea.Dot().soft_cap(cap))),
+                    runner(False, (), None, lambda: compiled(
+                        q, k, v, score_mod=lambda s, b, h, i, j: cap * torch.tanh(s / cap)))))
+    return rows
+
+
+def graph_rows() -> list[Row]:
+    """torch-geometric's GATConv: its attention, given projected rows and the halves of the scores; and the layer whole, beside
+    the same layer with Fovea's operator: projection, halves, attention, bias."""
+    geometric = have("torch_geometric.nn")
+    if geometric is None:
+        return []
+    rows = []
+    for size, nodes, edges, width, bounds in (("100k-700k-8x32", 100_000, 700_000, 32, (20, 18)),
+                                              ("cora-8x8", 2708, 13_264, 8, (15, 10))):
+        heads, inputs = 8, 64
+        generator = torch.Generator().manual_seed(11)
+        target = torch.randint(nodes, (edges,), generator=generator).sort().values
+        source = torch.randint(nodes, (edges,), generator=generator)
+        offsets = torch.searchsorted(target, torch.arange(nodes + 1)).to(torch.int32)
+        columns = source.to(torch.int32)
+        edge_index = torch.stack([source, target])
+        torch.manual_seed(7)
+        layer = geometric.GATConv(inputs, width, heads=heads, add_self_loops=False)
+        x = normal(nodes, inputs, seed=1)
+        g = normal(nodes, heads * width, seed=4).detach()
+        structure = fovea.Graph(offsets, columns)
+
+        halves = (normal(nodes, heads, seed=2), normal(nodes, heads, seed=3))  # of the targets, of the sources
+        values = normal(nodes, heads, width, seed=5)
+
+        def attention(halves=halves, values=values, structure=structure):
+            query, key = (half.unsqueeze(-1) for half in halves)
+            return fovea.attend(query, key, values, score=fovea.RankOne(), structure=structure)
+
+        def their_attention(layer=layer, halves=halves, values=values, e=edge_index):
+            alpha = layer.edge_updater(e, alpha=(halves[1], halves[0]), edge_attr=None, size=None)
+            return layer.propagate(e, x=(values, values), alpha=alpha, size=None)
+
+        rows += passes(f"rank-one/{size}/graph", "GATConv's attention", (*halves, values), g.view(-1, heads, width), attention,
+                       their_attention, at_least=bounds, tolerance=1e-3)
+
+        def ours(layer=layer, x=x, structure=structure, width=width):
+            # a·(W h) = (W a)·h: the halves of the scores are a narrow product of their own.
+            both = torch.cat([layer.att_dst, layer.att_src])  # [2, heads, width]
+            narrow = (layer.lin.weight.view(heads, width, -1) * both.unsqueeze(-1)).sum(2)  # [2, heads, inputs]
+            query, key = (x @ half.t() for half in narrow)
+            out = fovea.attend(query.unsqueeze(-1), key.unsqueeze(-1), layer.lin(x).view(-1, heads, width),
+                               score=fovea.RankOne(), structure=structure)
+            return out.reshape(-1, heads * width) + layer.bias
+
+        # Scores that are rounded differently may lie on different sides of the leaky ReLU's corner: of millions one or two do, and
+        # the gradients of their rows differ by a hundredth. The rows above have equal scores and are held to a thousandth.
+        leaves = (x, layer.lin.weight, layer.att_src, layer.att_dst, layer.bias)
+        rows += passes(f"gat-layer/{size}/graph", "GATConv", leaves, g, ours,
+                       lambda layer=layer, x=x, e=edge_index: layer(x, e), at_least=bounds, tolerance=2e-2)
+    return rows
+
+
+def threshold_rows() -> list[Row]:
+    """The entmax package's sparsemax and 1.5-entmax."""
+    entmax = have("entmax")
+    if entmax is None:
+        return []
+    q, k, v = (normal(1, 8, 1024, 64, seed=s) for s in (1, 2, 3))
+    g = normal(1, 8, 1024, 64, seed=4).detach()
+    rows = []
+    for name, function, normaliser in (("sparsemax", entmax.sparsemax, fovea.Sparsemax()),
+                                       ("entmax15", entmax.entmax15, fovea.Entmax(1.5))):
+        rows += passes(f"dot-{name}/1024/dense", "entmax", (q, k, v), g,
+                       lambda n=normaliser: fovea.attend(q, k, v, normaliser=n),
+                       lambda f=function: f(q @ k.transpose(-2, -1) / math.sqrt(64), dim=-1) @ v)
+    return rows
+
+
+def kernel_rows() -> list[Row]:
+    """KeOps' lazy Gaussian: 2,000 queries, 100,000 points in three dimensions."""
+    keops = have("pykeops.torch")
+    if keops is None:
+        return []
+    q, k, v = normal(2000, 3, seed=1), normal(100_000, 3, seed=2), normal(100_000, 1, seed=3)
+    g = normal(2000, 1, seed=4).detach()
+    bandwidth = torch.ones(1)
+
+    def theirs():
+        square = ((keops.LazyTensor(q[:, None, :]) - keops.LazyTensor(k[None, :, :])) ** 2).sum(-1)
+        weights = (-square / 2).exp()
+        return (weights @ v) / weights.sum(1)
+
+    def ours():
+        out = fovea.attend(q[None, None], k[None, None], v[None, None],
+                           score=fovea.Kernel("gaussian", bandwidth), normaliser=fovea.KernelRatio())
+        return out[0, 0]
+
+    return passes("kernel-gaussian/2000x100000/dense", "KeOps", (q, k, v), g, ours, theirs, tolerance=2e-3)
+
+
+FAMILIES = (additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows)
+
+
+def largest_error(ours, theirs) -> float:
+    worst = 0.0
+    for a, b in zip(ours, theirs, strict=True):
+        worst = max(worst, ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item())
+    return worst
+
+
+def timed(run: Run, repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        run()
+    return (time.perf_counter() - start) / repeats
+
+
+def measure(row: Row, rounds: int) -> dict:
+    error = largest_error(row.ours(), row.theirs())
+    if not error <= row.tolerance:
+        raise SystemExit(f"{row.name}: differs from {row.peer} by {error:.2g} of the largest value, allowed {row.tolerance:.2g}")
+    repeats = [max(1, math.ceil(2e-3 / max(timed(run, 1), 1e-7))) for run in (row.ours, row.theirs)]
+    ours, theirs = [], []
+    for i in range(rounds):  # changing who goes first
+        for side in ((0, 1) if i % 2 == 0 else (1, 0)):
+            (theirs if side else ours).append(timed(row.theirs if side else row.ours, repeats[side]))
+    ratio = statistics.median(t / o for o, t in zip(ours, theirs))
+    return {"name": row.name, "peer": row.peer, "ms": 1e3 * statistics.median(ours),
+            "peer_ms": 1e3 * statistics.median(theirs), "x_peer": ratio, "largest_error": error,
+            "at_least": row.at_least, "met": None if row.at_least is None else ratio >= row.at_least}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--filter", default="*", help="rows whose name matches this glob")
+    parser.add_argument("--json", help="write the results here")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    results = []
+    print(f"torch {torch.__version__}, {options.threads} threads on both sides, {options.rounds} rounds")
+    print(f"{'row':<48} {'peer':<16} {'ms':>9} {'peer ms':>9} {'x_peer':>8}")
+    for family in FAMILIES:
+        for row in family():
+            if not fnmatch.fnmatch(row.name, options.filter):
+                continue
+            result = measure(row, options.rounds)
+            results.append(result)
+            mark = "" if result["met"] is None else (" \u2713" if result["met"] else " \u2717") + f" >= {row.at_least:g}"
+            print(f"{row.name:<48} {row.peer:<16} {result['ms']:>9.3f} {result['peer_ms']:>9.3f} {result['x_peer']:>8.2f}{mark}",
+                  flush=True)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"version": 1, "torch": torch.__version__, "threads": options.threads, "rows": results}, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+#include "engine/call/meaning.h"
+
+#include <algorithm>
+#include <array>
+
+namespace fovea::engine {
+namespace {
+
+template <class Choice, class Variant>
+bool is(const Variant& variant) {
+  return std::holds_alternative<Choice>(variant);
+}
+
+bool takes_value(const Normaliser& n) { return is<KernelRatio>(n) || is<Unnormalised>(n); }
+
+template <class Choice>
+bool has_modifier(const Problem& p) {
+  return std::any_of(p.score.modifiers.begin(), p.score.modifiers.end(), is<Choice, Modifier>);
+}
+
+template <class Choice>
+bool has_structure(const Problem& p) {
+  return std::any_of(p.structure.all_of.begin(), p.structure.all_of.end(),
+                     is<Choice, choice::StructureKind<View>>);
+}
+
+bool is_silverman(const Problem& p) {
+  const auto* kernel = std::get_if<Kernel>(&p.score.kind);
+  return kernel && kernel->name == choice::KernelName::kSilverman;
+}
+
+// Relative positions, then the soft cap, then the rest.
+bool out_of_order(const Problem& p) {
+  int reached = 0;
+  for (const Modifier& m : p.score.modifiers) {
+    const int rank = is<Relative>(m) ? 0 : is<SoftCap>(m) ? 1 : 2;
+    if (rank < reached) return true;
+    reached = rank;
+  }
+  return false;
+}
+
+constexpr std::array kRefusals = {
+    Refusal{
+        "silverman kernel with a normaliser of log-scores",
+        "Silverman's kernel goes negative and has no logarithm; use kernel_ratio or unnormalised",
+        [](const Problem& p) { return is_silverman(p) && !takes_value(p.normaliser); }},
+    Refusal{"relative positions on a score other than dot",
+            "relative key tables are added to the keys of a dot product",
+            [](const Problem& p) { return has_modifier<Relative>(p) && !is<Dot>(p.score.kind); }},
+    Refusal{
+        "modifiers out of order",
+        "the order is relative positions, then the soft cap, then bias, ALiBi and custom functions",
+        out_of_order},
+    Refusal{"ragged with graph",
+            "both say how packed tensors are divided; a graph's rows are queries of one packed "
+            "sequence",
+            [](const Problem& p) { return has_structure<Ragged>(p) && has_structure<Graph>(p); }},
+};
+
+}  // namespace
+
+std::span<const Refusal> refusals() { return kRefusals; }
+
+void check_meaning(const Problem& problem) {
+  std::string reasons;
+  for (const Refusal& refusal : kRefusals) {
+    if (refusal.applies(problem))
+      reasons += (reasons.empty() ? "" : "; ") + std::string(refusal.what) + ": " + refusal.reason;
+  }
+  if (!reasons.empty()) throw Unsupported(reasons);
+}
+
+bool has_lse(const Normaliser& normaliser) {
+  return is<Softmax>(normaliser) || is<TopK>(normaliser) || is<Hard>(normaliser);
+}
+
+}  // namespace fovea::engine

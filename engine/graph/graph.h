@@ -1,0 +1,88 @@
+// Attention on a graph in CSR: a query's keys are the columns of its row, in the order given,
+// gathered.
+#pragma once
+
+#include <vector>
+
+#include "engine/tiles/forward.h"
+#include "engine/runtime/parallel.h"
+
+namespace fovea::engine {
+
+// Rows and edges of the graph, and how rows are shared out: a chunk is a ticket, chosen by the
+// graph alone.
+struct GraphView {
+  explicit GraphView(const Geometry& geometry);
+
+  const int32_t* row_offsets;
+  const int32_t* columns;
+  std::vector<int32_t> offsets_copy, columns_copy;  // where the views have strides
+  size_t rows = 0, keys = 0, edges = 0, max_degree = 0;
+
+  size_t begin(size_t row) const { return static_cast<size_t>(row_offsets[row]); }
+  size_t degree(size_t row) const {
+    return static_cast<size_t>(row_offsets[row + 1] - row_offsets[row]);
+  }
+};
+
+// Rows of a chunk: enough that a ticket is worth its while, few enough to spread; bounds the
+// partial sums too.
+inline size_t graph_chunk(size_t rows) { return std::max<size_t>(kMaxQueries, (rows + 127) / 128); }
+
+// All keys of the problem, one key head after another, in the arithmetic type and prepared; not
+// packed.
+template <class T>
+class GraphKeys {
+ public:
+  GraphKeys(const Pass<T>& pass, const Parallel& parallel);
+  const T* k(size_t key_head) const { return heads_[key_head].k; }
+  size_t k_stride(size_t key_head) const { return heads_[key_head].k_stride; }
+  const T* v(size_t key_head) const { return heads_[key_head].v; }
+  size_t v_stride(size_t key_head) const { return heads_[key_head].v_stride; }
+  size_t key_width() const { return width_; }
+
+ private:
+  struct Head {
+    const T *k, *v;
+    size_t k_stride, v_stride;
+  };
+  size_t width_;
+  ScratchArray<T> k_rows_, v_rows_;
+  std::vector<Head> heads_;
+};
+
+// The scores of one query row over all its edges, modifiers and masks applied.
+template <class T>
+class GraphRow {
+ public:
+  GraphRow(const Pass<T>& pass, const GraphView& graph, const GraphKeys<T>& keys, Layout& layout);
+
+  // Points the tile (nq = 1, its query shown) at a row's edges; fills tile.s, and tile.raw and
+  // `saved` where not null. True when the query sees any key.
+  bool score(Tile<T>& tile, size_t row, const std::vector<T*>& modifiers,
+             const std::vector<T*>& saved) const;
+  // Gathers the keys of edges [from, from + n) of the tile's row and shows them in `part`.
+  void show_keys(const Tile<T>& tile, size_t from, size_t n, Tile<T>* part) const;
+
+ private:
+  const Pass<T>& pass_;
+  const GraphView& graph_;
+  const GraphKeys<T>& keys_;
+  T *k_rows_, *panels_;
+  uint8_t* keep_;
+  int32_t* range_;
+  bool filters_;
+};
+
+template <class T>
+int64_t graph_forward(const Problem& problem, const Geometry& geometry, const Result& result,
+                      const Parallel& parallel);
+template <class T>
+void graph_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
+                    const Gradients& gradients, const Parallel& parallel);
+
+template <class T>
+void graph_weights(const Problem& problem, const Geometry& geometry, const Selection& selection,
+                   const SelectedWeights& out, const Parallel& parallel);
+
+}  // namespace fovea::engine

@@ -1,0 +1,154 @@
+#include "engine/paths/kernel_mean.h"
+
+#include <cmath>
+#include <limits>
+
+#include "engine/paths/kernel_mean_state.h"
+
+namespace fovea::engine {
+namespace {
+
+// Kernels that sum to less have lost terms to underflow: such a row is done again with logarithms.
+constexpr float kTiny = 1e-25f;
+
+class MeanForward : Mean {
+ public:
+  MeanForward(const Problem& problem, const Geometry& g, const Result& result)
+      : Mean(problem, g, nullptr),
+        result_(result),
+        stored_(1 + g.value_width),
+        sums_(std::max<size_t>(1, chunks_) * g.batches * g.heads * g.max_queries * stored_) {}
+
+  std::optional<int64_t> run(const Parallel& parallel) {
+    if (!prepare(parallel)) return std::nullopt;
+    const size_t tickets = g_.batches * g_.heads * blocks_;
+    run_tickets(parallel, tickets * chunks_, [&](size_t, size_t ticket) {
+      const size_t chunk = ticket / tickets, head = ticket % tickets / blocks_,
+                   batch = head / g_.heads;
+      const size_t q0 = ticket % blocks_ * kMeanBlock;
+      if (q0 >= g_.query_count[batch]) return;
+      MeanBlock block;
+      block.rows = std::min(kMeanBlock, g_.query_count[batch] - q0);
+      block.query = query(row(batch, head % g_.heads, q0));
+      block.sums = sums(chunk, row(batch, head % g_.heads, q0));
+      std::fill_n(block.sums, block.rows * stored_, 0.0f);
+      each_run(batch, head % g_.heads, chunk, block, loops_.forward);
+    });
+    each_block(parallel, [&](size_t batch, size_t head, size_t q0, size_t nq) {
+      finish(batch, head, q0, nq);
+    });
+    report_.check(g_);
+    return report_.empty();
+  }
+
+ private:
+  float* sums(size_t chunk, size_t row) const {
+    return sums_.data() + (chunk * g_.batches * g_.heads * g_.max_queries + row) * stored_;
+  }
+  // body(block) with the keys of a chunk, some at a time.
+  template <class Body>
+  void each_run(size_t batch, size_t head, size_t chunk, MeanBlock& block, const Body& body) const {
+    const size_t n = chunk_keys(batch, chunk);
+    block.values = g_.value_width;
+    for (size_t j = 0; j < n; j += kMeanKeys) {
+      block.keys = std::min(kMeanKeys, n - j);
+      block.panel = panel(batch, head / g_.group) + (chunk * chunk_ + j) * panel_stride();
+      body(block);
+    }
+  }
+
+  // Adds the chunks up, does again what underflowed, divides and stores.
+  void finish(size_t batch, size_t head, size_t q0, size_t nq) {
+    const size_t first = row(batch, head, q0), values = g_.value_width;
+    float total[kMeanBlock * (1 + kMeanValues)] = {}, base[kMeanBlock] = {},
+                                  output[kMeanBlock * kMeanValues],
+                                  stats[kMeanBlock * kStatistics] = {};
+    for (size_t chunk = 0; chunk < chunks_; ++chunk) {
+      const float* part = sums(chunk, first);
+      for (size_t i = 0; i < nq * stored_; ++i) total[i] += part[i];
+    }
+    const bool has_log = loops_.forward_log != nullptr;
+    if (has_log && g_.key_limit[batch] > 0) again(batch, head, q0, nq, total, base);
+    int64_t empty = 0;
+    for (size_t r = 0; r < nq; ++r) {
+      const float sum = total[r * stored_];
+      if (std::isnan(sum) || std::isinf(sum)) report_.refuse(first + r);
+      const bool weighs = std::isfinite(sum) && std::fabs(sum) >= std::numeric_limits<float>::min();
+      const float inverse = weighs ? 1 / sum : 0.0f;
+      if (has_log)
+        stats[r * kStatistics] = weighs ? base[r] : 0.0f;  // as softmax has them: maximum, 1 / sum
+      stats[r * kStatistics + has_log] = inverse;
+      empty += !weighs;
+      for (size_t e = 0; e < values; ++e)
+        output[r * values + e] = total[r * stored_ + 1 + e] * inverse;
+    }
+    report_.empty(empty);
+    const auto rows = [&](const View& view) { return g_.query_rows(view, batch, head); };
+    if (result_.output)
+      store_rows(output, values, nq, values, DType::kFloat32, rows(result_.output), q0);
+    if (result_.statistics)
+      store_rows(stats, kStatistics, nq, kStatistics, DType::kFloat32, rows(result_.statistics),
+                 q0);
+  }
+
+  void again(size_t batch, size_t head, size_t q0, size_t nq, float* total, float* base) const {
+    size_t which[kMeanBlock], n = 0;
+    float q[kMeanBlock * kMeanQuery], top[kMeanBlock], sum[kMeanBlock * (1 + kMeanValues)] = {};
+    for (size_t r = 0; r < nq; ++r) {
+      if (total[r * stored_] >= kTiny) continue;
+      std::copy_n(query(row(batch, head, q0 + r)), kMeanQuery, q + n * kMeanQuery);
+      top[n] = -std::numeric_limits<float>::infinity();
+      which[n++] = r;
+    }
+    if (n == 0) return;
+    MeanBlock block;
+    block.rows = n;
+    block.query = q;
+    block.base = top;
+    block.sums = sum;
+    for (size_t c = 0; c < chunks_; ++c)
+      each_run(batch, head, c, block, [&](const MeanBlock& b) { loops_.nearest(b, top); });
+    for (size_t c = 0; c < chunks_; ++c) each_run(batch, head, c, block, loops_.forward_log);
+    for (size_t i = 0; i < n; ++i) {
+      const bool reached = top[i] > -std::numeric_limits<float>::infinity();
+      for (size_t e = 0; e < stored_; ++e)
+        total[which[i] * stored_ + e] = reached ? sum[i * stored_ + e] : 0.0f;
+      base[which[i]] = top[i];
+    }
+  }
+
+  const Result& result_;
+  const size_t stored_;  // floats a row and chunk: the sum of weights, then of weighted values
+  ScratchArray<float> sums_;
+  Report report_;
+};
+
+}  // namespace
+
+std::string against_kernel_mean(const Problem& problem, const Geometry& g) {
+  const auto* kernel = std::get_if<Kernel>(&problem.score.kind);
+  if (!kernel || !problem.score.modifiers.empty()) return "the score is not a plain kernel";
+  if (!std::holds_alternative<KernelRatio>(problem.normaliser))
+    return "the normaliser is not kernel_ratio";
+  if (g.graph) return "the structure is a graph";
+  for (const auto& part : problem.structure.all_of) {
+    if (!std::holds_alternative<Dense>(part) && !std::holds_alternative<Ragged>(part))
+      return "the structure is not dense";
+  }
+  if (problem.dropout_p > 0) return "weights are dropped";
+  if (g.storage != DType::kFloat32) return "not float32";
+  const size_t width = mean_width(*kernel, g);
+  if (width == 0 || width > kMeanWidth)
+    return std::to_string(width) + " dimensions, 1 to " + std::to_string(kMeanWidth);
+  if (g.value_width == 0 || g.value_width > kMeanValues) {
+    return std::to_string(g.value_width) + " values a key, 1 to " + std::to_string(kMeanValues);
+  }
+  return "";
+}
+
+std::optional<int64_t> kernel_mean_forward(const Problem& problem, const Geometry& geometry,
+                                           const Result& result, const Parallel& parallel) {
+  return MeanForward(problem, geometry, result).run(parallel);
+}
+
+}  // namespace fovea::engine
