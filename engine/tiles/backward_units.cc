@@ -70,10 +70,10 @@ class Unit {
       if (h + 1 == (key_head + 1) * g.group) finish_keys(batch, key_head, k0, nk, first);
       if (s_.partial_size) {
         Turn& turn = s_.head_turns[s_.index(batch, h)];
-        turn.wait_for(static_cast<int>(unit));
+        turn.wait_for(unit);
         T* total = s_.total(batch, h);
         for (size_t i = 0; i < s_.partial_size; ++i) total[i] += partial_[i];
-        turn.pass_to(static_cast<int>(unit) + 1);
+        turn.pass_to(unit + 1);
       }
     }
   }
@@ -139,7 +139,7 @@ class Unit {
         k0, nk, nk == 0 ? Cover::kNone : structure.cover(batch, head, tile.q0, tile.nq, k0, nk)};
     bool waited = false;
     const auto wait = [&] {
-      if (!waited) turn.wait_for(static_cast<int>(unit));
+      if (!waited) turn.wait_for(unit);
       waited = true;
     };
     if (span.cover != Cover::kNone && describe(structure, span, *marks_, &tile)) {
@@ -149,7 +149,7 @@ class Unit {
       differentiate(tile, block, first, wait);
     }
     wait();
-    turn.pass_to(static_cast<int>(unit) + 1);
+    turn.pass_to(unit + 1);
   }
 
   template <class Wait>

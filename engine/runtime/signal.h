@@ -1,0 +1,69 @@
+// A number that threads wait on: they look at it for a few microseconds, then sleep until told.
+// Looking alone takes the core from whoever is to change the number, where cores are fewer than
+// threads; sleeping alone costs a wake-up where the change is near.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace fovea::engine {
+
+class Signal {
+ public:
+  // About what a wake-up costs: looking never takes more than twice the better choice.
+  static constexpr std::chrono::microseconds kLook{10};
+
+  uint32_t get() const { return value_.load(std::memory_order_acquire); }
+  // Without waking anyone: for when nobody can be waiting.
+  void reset(uint32_t value) { value_.store(value); }
+  // Sequentially consistent, as the sleepers' own steps are: either they see the new number or we
+  // see them.
+  void set(uint32_t value) {
+    value_.store(value);
+    wake(SIZE_MAX);
+  }
+  void add_one(size_t wake_at_most = SIZE_MAX) {
+    value_.fetch_add(1);
+    wake(wake_at_most);
+  }
+
+  // Returns the first number that is_ready says yes to.
+  template <class IsReady>
+  uint32_t wait(const IsReady& is_ready, std::chrono::nanoseconds look = kLook) const {
+    if (const uint32_t now = get(); is_ready(now)) return now;
+    const auto until = std::chrono::steady_clock::now() + look;
+    do {
+      for (int i = 0; i < 16; ++i) {
+        if (const uint32_t now = get(); is_ready(now)) return now;
+        relax();
+      }
+    } while (std::chrono::steady_clock::now() < until);
+    sleepers_.fetch_add(1);
+    uint32_t now = value_.load();
+    for (; !is_ready(now); now = value_.load()) value_.wait(now);
+    sleepers_.fetch_sub(1);
+    return now;
+  }
+
+ private:
+  static void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+  void wake(size_t at_most) {
+    const size_t sleepers = sleepers_.load();
+    if (sleepers == 0) return;
+    if (sleepers <= at_most) return value_.notify_all();
+    for (size_t i = 0; i < at_most; ++i) value_.notify_one();
+  }
+
+  std::atomic<uint32_t> value_{0};
+  mutable std::atomic<uint32_t> sleepers_{0};
+};
+
+}  // namespace fovea::engine

@@ -1,0 +1,141 @@
+// The engine's own threads: every piece once, no waiting for threads that the system does not let
+// run, a pool anew after fork.
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "engine/runtime/pool.h"
+#include "fovea/engine.h"
+#include "tests/engine/run.h"
+
+namespace fovea {
+namespace {
+
+using engine::Pool;
+
+// More workers than the machine has cores, before anything asks for them.
+constexpr size_t kWorkers = 8;
+[[maybe_unused]] const int kAsked = setenv("FOVEA_THREADS", "8", 1);
+
+TEST(Pool, RunsEveryPieceOnce) {
+  Pool pool(kWorkers);
+  for (const size_t pieces : {0, 1, 2, 7, 8, 9, 1000}) {
+    std::vector<std::atomic<int>> runs(pieces);
+    pool.run(pieces, [&](size_t i) { ++runs[i]; });
+    EXPECT_TRUE(std::all_of(runs.begin(), runs.end(), [](const auto& n) { return n == 1; }))
+        << pieces << " pieces";
+  }
+}
+
+TEST(Pool, ServesCallsFromInsideAndFromOtherThreads) {
+  Pool pool(kWorkers);
+  std::atomic<size_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int call = 0; call < 50; ++call)
+        pool.run(4, [&](size_t) { pool.run(3, [&](size_t i) { sum += i; }); });
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum, 4u * 50 * 4 * 3);
+}
+
+TEST(Pool, RunsOnItsCallerOnceStopped) {
+  Pool pool(kWorkers);
+  pool.run(8, [](size_t) {});
+  pool.stop();
+  size_t pieces = 0;
+  pool.run(8, [&](size_t) { ++pieces; });
+  EXPECT_EQ(pieces, 8u);
+}
+
+// One row against many keys, a few hundred microseconds of work.
+cases::Built decode() { return cases::build({.shape = {1, 8, 8, 1, 4096, 64, 64}}); }
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Each call has a barrier or two; were one to wait for a turn on a core, it would take milliseconds.
+TEST(Pool, MoreWorkersThanCoresTakeLittleLongerThanOne) {
+  cases::Built built = decode();
+  const auto calls = [&](const engine::Parallel& parallel) {
+    return seconds_of([&] {
+      for (int i = 0; i < 50; ++i) engine::forward(built.problem, built.result, parallel);
+    });
+  };
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> busy;
+  for (unsigned i = 0; i < std::thread::hardware_concurrency() + 1; ++i)
+    busy.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+    });
+  std::vector<double> ratios;
+  calls(engine::default_parallel());
+  for (int round = 0; round < 5; ++round) {
+    const double alone = calls(serial());
+    ratios.push_back(calls(engine::default_parallel()) / alone);
+  }
+  stop = true;
+  for (std::thread& thread : busy) thread.join();
+  std::sort(ratios.begin(), ratios.end());
+  EXPECT_LT(ratios[2], 4) << "ratios from " << ratios.front() << " to " << ratios.back();
+}
+
+#if !defined(__SANITIZE_THREAD__)  // which has no threads after a fork
+// Runs `work` in a child, which is given a minute; true when it returned true and the child ended.
+bool in_child(const std::function<bool()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    std::exit(work() ? 0 : 1);  // statics are destroyed: the pool's threads too
+  }
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
+}
+
+bool gives(cases::Built& built, const Numbers& expected) {
+  engine::forward(built.problem, built.result, engine::default_parallel());
+  const Numbers got = numbers(built.result.output);
+  return got.size() == expected.size() &&
+         std::memcmp(got.data(), expected.data(), got.size() * sizeof(double)) == 0;
+}
+
+TEST(Fork, AChildHasThreadsOfItsOwn) {
+  cases::Built built = decode();
+  engine::forward(built.problem, built.result, engine::default_parallel());
+  const Numbers expected = numbers(built.result.output);
+  EXPECT_TRUE(in_child(
+      [&] { return gives(built, expected) && in_child([&] { return gives(built, expected); }); }));
+  EXPECT_TRUE(gives(built, expected)) << "the parent's own";
+}
+
+TEST(Fork, WhileAnotherThreadCallsLeavesTheChildUsable) {
+  cases::Built mine = decode(), others = decode();
+  engine::forward(mine.problem, mine.result, engine::default_parallel());
+  const Numbers expected = numbers(mine.result.output);
+  std::atomic<bool> stop{false};
+  std::thread caller([&] {
+    while (!stop) engine::forward(others.problem, others.result, engine::default_parallel());
+  });
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(in_child([&] { return gives(mine, expected); })) << "child " << i;
+  stop = true;
+  caller.join();
+}
+#endif
+
+}  // namespace
+}  // namespace fovea
