@@ -48,10 +48,7 @@ at::Tensor to_int32(const char* name, const at::Tensor& array) {
 }
 
 at::Tensor canonical_array(const char* name, const at::Tensor& array, const at::Tensor& query) {
-  if (array.device() != query.device()) {
-    throw InvalidArgument(std::string(name) + ": on " + array.device().str() + ", expected " +
-                          query.device().str() + " (the query's)");
-  }
+  check_device(name, array, query);
   if (array.scalar_type() == at::kBool) return array;
   if (at::isIntegralType(array.scalar_type(), /*includeBool=*/false)) return to_int32(name, array);
   const auto type = arithmetic_type(query);
@@ -68,6 +65,12 @@ View view_or_nothing(const at::Tensor& tensor) {
 }
 
 }  // namespace
+
+void check_device(const char* name, const at::Tensor& x, const at::Tensor& query) {
+  if (x.device() == query.device()) return;
+  throw InvalidArgument(std::string(name) + ": on " + x.device().str() + ", expected " +
+                        query.device().str() + " (the query's)");
+}
 
 at::ScalarType arithmetic_type(const at::Tensor& query) {
   return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -121,10 +124,7 @@ Call canonical(const Call& given) {
       throw InvalidArgument(std::string(name) + ": " + c10::toString(x->scalar_type()) +
                             ", expected float32, float64, bfloat16 or float16");
     }
-    if (x->device() != call.query.device()) {
-      throw InvalidArgument(std::string(name) + ": on " + x->device().str() + ", expected " +
-                            call.query.device().str() + " (the query's)");
-    }
+    check_device(name, *x, call.query);
     *x = rows_contiguous(*x);
   }
   visit_arrays(call.choices, [&](const char* name, at::Tensor& array) {

@@ -11,6 +11,9 @@ namespace fovea {
 // need a guess.
 Call canonical(const Call& call);
 
+// Throws InvalidArgument where `x` is on another device than the query.
+void check_device(const char* name, const at::Tensor& x, const at::Tensor& query);
+
 // The type of arithmetic, of parameters' gradients, of lse and statistics.
 at::ScalarType arithmetic_type(const at::Tensor& query);
 

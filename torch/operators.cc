@@ -126,10 +126,4 @@ Selection selection_of(const Call& call, const OptionalTensor& rows, const Optio
   return selection;
 }
 
-bool heads_inside_rows(const Tensor& x) {
-  return x.dim() == 4 && x.sym_stride(1) < x.sym_stride(2);
-}
-
-Tensor nothing(const Tensor& like) { return at::empty({0}, like.options()); }
-
 }  // namespace fovea::operators

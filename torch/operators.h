@@ -55,10 +55,5 @@ Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choic
 // Which weights, checked: positions and heads in range, one way to choose.
 Selection selection_of(const Call& call, const OptionalTensor& rows, const OptionalTensor& heads,
                        int64_t top_k, bool column_sums);
-// What an operator returns for nothing: no elements, the type and device of `like`.
-Tensor nothing(const Tensor& like);
-// Whether x [batch, heads, length, width] lies in memory as rows of all heads: what splitting a
-// projection gives.
-bool heads_inside_rows(const Tensor& x);
 
 }  // namespace fovea::operators

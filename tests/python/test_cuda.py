@@ -9,8 +9,10 @@ Needs a CUDA device, a torch that sees it, and libfovea.so built against that to
 import pytest
 import torch
 from cases import NORMALISERS, PACKED, SCORES, STRUCTURES, operands, parameters
+from layouts import LAYOUTS
 
 import fovea
+from fovea._attend import _flatten
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -197,5 +199,26 @@ def test_compiles_without_a_graph_break(score, dynamic):
     inputs = [torch.randn(2, 4, 32, 64, device="cuda", requires_grad=True) for _ in range(3)]
     model = lambda q, k, v: fovea.attend(q.sin(), k, v, score, fovea.Softmax(), fovea.Causal()).square().sum()
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+    for a, b in zip(*(torch.autograd.grad(f(*inputs), inputs) for f in (compiled, model))):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("score", [fovea.Dot(), fovea.Dot().soft_cap(3.0)])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_traced_as_it_is_run(layout, score):
+    lay = LAYOUTS[layout]
+    inputs = [lay(2, 4, n, 16, device="cuda").detach().requires_grad_() for n in (8, 12, 12)]
+    text, arrays = _flatten(inputs[0], score, fovea.Softmax(), fovea.Causal(), None)
+    torch.library.opcheck(torch.ops.fovea.attend.default, (*inputs, text, arrays))
+    output, lse, statistics, _ = torch.ops.fovea.attend(*inputs, text, arrays, return_lse=True)
+    plain = [x.detach() for x in inputs]
+    torch.library.opcheck(
+        torch.ops.fovea.attend_backward.default,
+        (torch.randn_like(output), torch.randn_like(lse), *plain, arrays, text, None, 0.0, None, output.detach(), statistics, [1, 1, 1]),
+    )
+    torch.library.opcheck(torch.ops.fovea.weights.default, (*plain[:2], text, arrays), {"top_k": 2})
+    torch._dynamo.reset()
+    model = lambda q, k, v: fovea.attend(q, k, v, score, structure=fovea.Causal()).transpose(1, 2).flatten(2).square().sum()
+    compiled = torch.compile(model, fullgraph=True, backend="inductor" if layout == "transposed" else "aot_eager")
     for a, b in zip(*(torch.autograd.grad(f(*inputs), inputs) for f in (compiled, model))):
         torch.testing.assert_close(a, b)

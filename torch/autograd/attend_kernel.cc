@@ -173,7 +173,8 @@ Outputs attend_autograd(const Tensor& query, const Tensor& key, const Tensor& va
       if (!traced)
         check_call(call_of(query, key, value, choices, arrays, key_lengths, dropout_p, {}),
                    return_lse);
-      const Tensor none = nothing(query);
+      const Tensor none =
+          at::empty({0}, query.options().dtype(arithmetic_type(query)).requires_grad(false));
       auto [output, empty_rows] = sdpa(call);
       return {output, none, none.clone(), empty_rows};
     }

@@ -6,20 +6,11 @@
 #include "engine/call/problem.h"
 #include "engine/runtime/scratch.h"
 #include "torch/engine_call.h"
+#include "torch/layout.h"
 #include "torch/operators.h"
 
 namespace fovea::operators {
 namespace {
-
-// The query's sizes with another last dimension, or without one.
-std::vector<int64_t> sizes_like(const Tensor& query, std::optional<int64_t> last) {
-  auto sizes = query.sizes().vec();
-  if (last)
-    sizes.back() = *last;
-  else
-    sizes.pop_back();
-  return sizes;
-}
 
 // Memory from the engine's cache and back to it: malloc takes large blocks from the system and
 // returns them each time, and the first write to each page of a fresh one can cost as much as
@@ -41,21 +32,15 @@ class CachedAllocator final : public c10::Allocator {
 // Results of less are malloc's to keep.
 constexpr int64_t kLargeResult = int64_t{256} << 10;
 
-Tensor result_of(at::IntArrayRef sizes, const at::TensorOptions& options) {
+Tensor result_of(const Layout& layout) {
   static CachedAllocator* const allocator = new CachedAllocator;  // outlives every tensor
-  const auto bytes =
-      c10::multiply_integers(sizes) * static_cast<int64_t>(options.dtype().itemsize());
-  if (bytes < kLargeResult) return at::empty(sizes, options);
-  return at::detail::empty_generic(sizes, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU),
-                                   c10::typeMetaToScalarType(options.dtype()), std::nullopt);
-}
-
-// Empty, laid out as `like` is where its heads were split off whole rows ([batch, length, heads,
-// width] in memory): joining them again is then a view.
-Tensor empty_laid_out_as(const Tensor& like, std::vector<int64_t> sizes) {
-  if (!heads_inside_rows(like)) return result_of(sizes, like.options());
-  std::swap(sizes[1], sizes[2]);
-  return result_of(sizes, like.options()).transpose(1, 2);
+  return tensor_of(layout, [](c10::SymIntArrayRef symbolic, at::ScalarType type) -> Tensor {
+    const auto sizes = C10_AS_INTARRAYREF_SLOW(symbolic);
+    const auto bytes = c10::multiply_integers(sizes) * static_cast<int64_t>(c10::elementSize(type));
+    if (bytes < kLargeResult) return at::empty(sizes, type);
+    return at::detail::empty_generic(sizes, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                     type, std::nullopt);
+  });
 }
 
 Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -63,12 +48,10 @@ Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
                    const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
                    bool return_lse, bool /*strict: the engine serves all, fused*/) {
   const Call call = call_of(query, key, value, choices, arrays, key_lengths, dropout_p, seed);
-  const auto arithmetic = call.query.options().dtype(arithmetic_type(query));
-  Tensor output = empty_laid_out_as(query, sizes_like(query, value.size(-1)));
-  Tensor statistics = result_of(sizes_like(query, engine::kStatistics), arithmetic);
-  Tensor lse =
-      at::empty(return_lse ? sizes_like(query, std::nullopt) : std::vector<int64_t>{0}, arithmetic);
-  Tensor empty_rows = at::zeros({}, query.options().dtype(at::kLong));
+  const Tensor output = result_of(output_layout(query, value));
+  const Tensor statistics = result_of(statistics_layout(query));
+  const Tensor lse = result_of(lse_layout(query, return_lse));
+  const Tensor empty_rows = at::zeros({}, at::kLong);
   engine::Result result{.output = view_of(output),
                         .lse = {},
                         .statistics = view_of(statistics),
@@ -78,9 +61,10 @@ Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
   return {output, lse, statistics, empty_rows};
 }
 
-// A gradient as its argument is: type and shape.
-Tensor like_argument(const Tensor& gradient, const Tensor& argument) {
-  return gradient.to(argument.scalar_type()).reshape(argument.sizes());
+// An array's gradient as the array was given: the engine knows its arithmetic type and rank only.
+Tensor like_argument(const Tensor& gradient, const Tensor& array) {
+  return laid_out(gradient.to(array.scalar_type()).reshape(array.sizes()),
+                  array_gradient_layout(array));
 }
 
 Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_lse,
@@ -98,8 +82,8 @@ Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_ls
   if (from_lse.defined()) gradients.lse = view_of(from_lse);
 
   const auto place = [&](const Tensor& argument, int64_t n, engine::View* view) {
-    if (!wanted[n]) return nothing(argument);
-    Tensor gradient = empty_laid_out_as(argument, argument.sizes().vec());
+    if (!wanted[n]) return result_of(no_gradient_layout(argument));
+    Tensor gradient = result_of(operand_gradient_layout(argument));
     *view = view_of(gradient);
     return gradient;
   };
@@ -123,8 +107,8 @@ Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_ls
                        .empty_rows = nullptr};
   engine::backward(problem_of(call), saved, gradients, torch_parallel());
   for (size_t n = 0; n < d_arrays.size(); ++n) {
-    d_arrays[n] =
-        d_arrays[n].defined() ? like_argument(d_arrays[n], arrays[n]) : nothing(arrays[n]);
+    d_arrays[n] = d_arrays[n].defined() ? like_argument(d_arrays[n], arrays[n])
+                                        : result_of(no_gradient_layout(arrays[n]));
   }
   return {d_query, d_key, d_value, d_arrays};
 }
@@ -139,16 +123,11 @@ std::tuple<Tensor, Tensor> weights_cpu(const Tensor& query, const Tensor& key,
   const engine::Problem problem = problem_of(call);
   const engine::Geometry geometry = engine::resolve(problem);
   const Selection selection = selection_of(call, rows, heads, top_k, column_sums);
-  const auto count = [](const Tensor& chosen, size_t all) {
-    return chosen.defined() ? chosen.size(0) : static_cast<int64_t>(all);
-  };
-  std::vector<int64_t> sizes{static_cast<int64_t>(geometry.batches),
-                             count(selection.heads, geometry.heads)};
-  if (!column_sums) sizes.push_back(count(selection.rows, geometry.max_queries));
-  sizes.push_back(top_k > 0 ? top_k : static_cast<int64_t>(geometry.max_keys));
-  Tensor weights = result_of(sizes, query.options().dtype(arithmetic_type(query)));
-  Tensor indices =
-      at::empty(top_k > 0 ? sizes : std::vector<int64_t>{0}, query.options().dtype(at::kInt));
+  const WeightsExtent extent{
+      static_cast<int64_t>(geometry.batches), static_cast<int64_t>(geometry.heads),
+      static_cast<int64_t>(geometry.max_queries), static_cast<int64_t>(geometry.max_keys)};
+  const WeightsLayout layout = weights_layout(query, extent, rows, heads, top_k, column_sums);
+  const Tensor weights = result_of(layout.weights), indices = result_of(layout.indices);
   engine::Selection chosen{.rows = {}, .heads = {}, .top_k = top_k, .column_sums = column_sums};
   if (selection.rows.defined()) chosen.rows = view_of(selection.rows);
   if (selection.heads.defined()) chosen.heads = view_of(selection.heads);

@@ -7,6 +7,7 @@
 #include "torch/cuda/sdpa.h"
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
+#include "torch/layout.h"
 #include "torch/operators.h"
 
 namespace fovea::operators {
@@ -17,10 +18,9 @@ Fused sdpa(const Call& call) {
   const bool grouped = call.query.sym_size(1) != call.key.sym_size(1);
   const auto integers = call.query.options().dtype(at::kLong).requires_grad(false);
   if (!call.key_lengths.defined()) {
-    return {at::scaled_dot_product_attention(call.query, call.key, call.value, {}, 0.0, causal,
-                                             scale, grouped)
-                .contiguous(),
-            at::zeros({}, integers)};
+    const Tensor output = at::scaled_dot_product_attention(call.query, call.key, call.value, {},
+                                                           0.0, causal, scale, grouped);
+    return {laid_out(output, output_layout(call.query, call.value)), at::zeros({}, integers)};
   }
   // Keys and values past the end become zeros, so that nothing they hold, not even a NaN, is seen
   // in a product. A row without keys sees one such zero: output 0, gradient 0. Nothing here waits
@@ -36,7 +36,8 @@ Fused sdpa(const Call& call) {
   const Tensor output = at::scaled_dot_product_attention(
       at::where(none, 0.0, call.query), at::where(real, call.key, 0.0),
       at::where(real, call.value, 0.0), keep, 0.0, /*is_causal=*/false, scale, grouped);
-  return {output.contiguous(), none.sum() * (call.query.size(1) * queries)};
+  return {laid_out(output, output_layout(call.query, call.value)),
+          none.sum() * (call.query.size(1) * queries)};
 }
 
 namespace {
@@ -47,15 +48,19 @@ Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
                     bool return_lse, bool strict) {
   const Call call = call_of(query, key, value, choices, arrays, key_lengths, dropout_p, seed);
   check_call(call, return_lse);
-  const Tensor none = nothing(query).to(arithmetic_type(query));
+  const Tensor no_lse = empty_of(lse_layout(query, false), query),
+               statistics = empty_of(statistics_layout(query), query);
   if (sdpa_declines(call, return_lse).empty()) {
+    // In the layout of the arguments as given: the call's rows may be copies.
     auto [output, empty_rows] = sdpa(call);
-    return {output, none, none.clone(), empty_rows};
+    return {laid_out(output, output_layout(query, value)), no_lse, statistics, empty_rows};
   }
   if (strict) refuse_fallback(call, return_lse);
   const at::NoGradGuard guard;
   auto [output, lse, empty_rows] = composed::attend(call);
-  return {output.contiguous(), return_lse ? lse.contiguous() : none, none.clone(), empty_rows};
+  return {laid_out(output, output_layout(query, value)),
+          return_lse ? laid_out(lse, lse_layout(query, return_lse)) : no_lse, statistics,
+          empty_rows};
 }
 
 Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_lse,
@@ -67,8 +72,10 @@ Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_l
   const Call call = call_of(query, key, value, choices, arrays, key_lengths, dropout_p, seed);
   const auto gradients = composed::backward(call, d_output, d_lse.value_or(Tensor()), wanted);
   const auto give = [&](size_t n, const Tensor& argument) {
-    if (!wanted[n] || !gradients[n].defined()) return nothing(argument);
-    return gradients[n].to(argument.scalar_type()).reshape(argument.sizes()).contiguous();
+    if (!wanted[n] || !gradients[n].defined())
+      return empty_of(no_gradient_layout(argument), argument);
+    return laid_out(gradients[n].to(argument.scalar_type()).reshape(argument.sizes()),
+                    n < 3 ? operand_gradient_layout(argument) : array_gradient_layout(argument));
   };
   std::vector<Tensor> d_arrays;
   for (size_t n = 0; n < arrays.size(); ++n) d_arrays.push_back(give(3 + n, arrays[n]));
@@ -85,7 +92,8 @@ std::tuple<Tensor, Tensor> weights_cuda(const Tensor& query, const Tensor& key,
   check_call(call);
   auto [weights, indices] =
       composed::weights(call, selection_of(call, rows, heads, top_k, column_sums));
-  return {weights, indices.defined() ? indices : at::empty({0}, query.options().dtype(at::kInt))};
+  if (!indices.defined()) indices = at::empty({0}, query.options().dtype(at::kInt));
+  return {weights, indices};
 }
 
 }  // namespace

@@ -3,31 +3,31 @@
 #include <torch/library.h>
 
 #include "torch/engine_call.h"
+#include "torch/layout.h"
 #include "torch/operators.h"
 #include "torch/spec.h"
 
 namespace fovea::operators {
 namespace {
 
-Tensor empty_like_query(const Tensor& query, std::optional<c10::SymInt> last, at::ScalarType type) {
-  auto sizes = query.sym_sizes().vec();
-  if (last)
-    sizes.back() = *last;
-  else
-    sizes.pop_back();
-  return at::empty_symint(sizes, query.options().dtype(type));
+// One meta tensor among real ones brings a call here, where nothing would be computed.
+void check_devices(const Tensor& query, const Tensor& key, const Tensor& value,
+                   c10::string_view choices, at::TensorList arrays,
+                   std::initializer_list<std::pair<const char*, const OptionalTensor&>> others) {
+  check_device("key", key, query);
+  check_device("value", value, query);
+  Choices chosen = unflatten({choices.data(), choices.size()}, arrays);
+  visit_arrays(chosen,
+               [&](const char* name, const Tensor& array) { check_device(name, array, query); });
+  // Lengths and the like may be on the host.
+  for (const auto& [name, tensor] : others) {
+    if (tensor && !query.is_meta()) check_device(name, *tensor, query);
+  }
 }
 
-// As the CPU's kernel lays it out.
-Tensor empty_laid_out_as(const Tensor& like, std::vector<c10::SymInt> sizes) {
-  if (!like.device().is_cpu() || !heads_inside_rows(like))
-    return at::empty_symint(sizes, like.options());
-  std::swap(sizes[1], sizes[2]);
-  return at::empty_symint(sizes, like.options()).transpose(1, 2);
-}
-
-Outputs attend_meta(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view,
-                    at::TensorList, const OptionalTensor&, double, const OptionalTensor&,
+Outputs attend_meta(const Tensor& query, const Tensor& key, const Tensor& value,
+                    c10::string_view choices, at::TensorList arrays,
+                    const OptionalTensor& key_lengths, double, const OptionalTensor& seed,
                     bool return_lse, bool) {
   for (const auto& [x, name] : {std::pair{&query, "query"}, {&key, "key"}, {&value, "value"}}) {
     if (x->dim() != query.dim() || x->dim() < 3 || x->dim() > 4) {
@@ -35,15 +35,9 @@ Outputs attend_meta(const Tensor& query, const Tensor& key, const Tensor& value,
                             ", expected 4, or 3 for packed tensors");
     }
   }
-  const auto type = arithmetic_type(query);
-  const Tensor none = at::empty({0}, query.options().dtype(type));
-  auto sizes = query.sym_sizes().vec();
-  sizes.back() = value.sym_size(-1);
-  return {empty_laid_out_as(query, sizes),
-          return_lse ? empty_like_query(query, std::nullopt, type) : none,
-          query.device().is_cuda()
-              ? at::empty_like(none)
-              : empty_like_query(query, c10::SymInt(engine::kStatistics), type),
+  check_devices(query, key, value, choices, arrays, {{"key_lengths", key_lengths}, {"seed", seed}});
+  return {empty_of(output_layout(query, value), query),
+          empty_of(lse_layout(query, return_lse), query), empty_of(statistics_layout(query), query),
           at::empty({}, query.options().dtype(at::kLong))};
 }
 
@@ -53,33 +47,33 @@ Gradients attend_backward_meta(const Tensor&, const OptionalTensor&, const Tenso
                                const OptionalTensor&, const Tensor&, const Tensor&,
                                at::IntArrayRef wanted) {
   const auto give = [&](size_t n, const Tensor& argument) {
-    if (!wanted[n] || !argument.is_floating_point()) return nothing(argument);
-    return n < 3 ? empty_laid_out_as(argument, argument.sym_sizes().vec())
-                 : at::empty_symint(argument.sym_sizes(), argument.options());
+    if (!wanted[n] || !argument.is_floating_point())
+      return empty_of(no_gradient_layout(argument), argument);
+    return empty_of(n < 3 ? operand_gradient_layout(argument) : array_gradient_layout(argument),
+                    argument);
   };
   std::vector<Tensor> d_arrays;
   for (size_t n = 0; n < arrays.size(); ++n) d_arrays.push_back(give(3 + n, arrays[n]));
   return {give(0, query), give(1, key), give(2, value), d_arrays};
 }
 
-// [B, heads, rows, S], or what the selection makes of it.
 std::tuple<Tensor, Tensor> weights_meta(const Tensor& query, const Tensor& key,
                                         c10::string_view choices, at::TensorList arrays,
-                                        const OptionalTensor&, const OptionalTensor&,
-                                        const OptionalTensor& rows, const OptionalTensor& heads,
-                                        int64_t top_k, bool column_sums) {
+                                        const OptionalTensor& key_lengths,
+                                        const OptionalTensor& seed, const OptionalTensor& rows,
+                                        const OptionalTensor& heads, int64_t top_k,
+                                        bool column_sums) {
+  check_devices(query, key, key, choices, arrays,
+                {{"key_lengths", key_lengths}, {"seed", seed}, {"rows", rows}, {"heads", heads}});
   const Structure structure = unflatten({choices.data(), choices.size()}, arrays).structure;
   if (find_structure<Ragged>(structure))
     throw Unsupported("weights: a ragged batch's shape depends on its offsets' values");
   const bool packed = is_packed(structure);
   const int64_t row = packed ? 0 : 2;
-  std::vector<c10::SymInt> sizes{packed ? c10::SymInt(1) : query.sym_size(0),
-                                 heads ? heads->sym_size(0) : query.sym_size(1)};
-  if (!column_sums) sizes.push_back(rows ? rows->sym_size(0) : query.sym_size(row));
-  sizes.push_back(top_k > 0 ? c10::SymInt(top_k) : key.sym_size(row));
-  return {at::empty_symint(sizes, query.options().dtype(arithmetic_type(query))),
-          at::empty_symint(top_k > 0 ? sizes : std::vector<c10::SymInt>{0},
-                           query.options().dtype(at::kInt))};
+  const WeightsExtent extent{packed ? c10::SymInt(1) : query.sym_size(0), query.sym_size(1),
+                             query.sym_size(row), key.sym_size(row)};
+  const WeightsLayout layout = weights_layout(query, extent, rows, heads, top_k, column_sums);
+  return {empty_of(layout.weights, query), empty_of(layout.indices, query)};
 }
 
 }  // namespace
