@@ -1,4 +1,4 @@
-// One training step of graph attention (S14): ours beside the scatter form on libtorch, in turns,
+// One training step of graph attention: ours beside the scatter form on libtorch, in turns,
 // and the memory ours takes.
 //
 //   gat_step [FOLDER | NODES EDGES WORDS CLASSES] [threads=N] [rounds=N]

@@ -6,6 +6,7 @@
 #include "cli/streams.h"
 #include "cli/verbs.h"
 #include "explain/report.h"
+#include "systems/lecture.h"
 #include "systems/session.h"
 #include "train/run_folder.h"
 
@@ -30,16 +31,9 @@ std::string json_text(const std::vector<explain::Explanation>& explanations) {
 // The pictures first, how the run learned last.
 std::string html_text(const systems::Run& run, std::vector<explain::Explanation> explanations) {
   if (auto learning = systems::learning(run)) explanations.push_back(std::move(*learning));
-  const systems::Info& info = run.system->info;
-  explain::Section section;
-  section.title = info.title;
-  section.byline = info.paper;
-  section.prose = info.idea;
-  section.equation = info.equation;
-  section.code = info.code;
-  section.explanations = std::move(explanations);
   return explain::html_report(
-      {section}, {.title = info.title + ": where it looks", .subtitle = {}, .introduction = {}});
+      {systems::lecture(*run.system, std::move(explanations), {}, {})},
+      {.title = run.system->info.title + ": where it looks", .subtitle = {}, .introduction = {}});
 }
 
 int run(const ExplainOptions& options) {

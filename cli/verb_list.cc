@@ -23,8 +23,8 @@ void print_options(const systems::System& system) {
 
 void print_one(const systems::System& system) {
   const systems::Info& info = system.info;
-  std::cout << fmt::format("{}  S{}  {}\n  {}\n  {}\n", info.name, info.number, info.title,
-                           info.paper, info.equation_text);
+  std::cout << fmt::format("{}: {}\n  {}\n  {}\n", info.name, info.title, info.paper,
+                           info.equation);
   std::cout << fmt::format("  query {}; key {}; value {}\n", info.triple.query, info.triple.key,
                            info.triple.value);
   std::cout << fmt::format("  score {}; normaliser {}; structure {}\n", info.triple.score,

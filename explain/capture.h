@@ -30,7 +30,7 @@ struct Captured {
   std::string name;
   int64_t queries = 0, keys = 0;
   std::vector<Map> maps;                            // one for each head wanted
-  std::string score, normaliser, structure, scale;  // the labels of R15
+  std::string score, normaliser, structure, scale;  // what the frame of a picture states
 };
 
 class Capture {

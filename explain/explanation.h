@@ -184,7 +184,7 @@ struct Explanation {
   std::string system{};  // its name on the command line
   std::string title{};
   View view = View::kMatrix;
-  // The labels of R15. `scale` is what scores were multiplied by, in words or numbers.
+  // What the frame of a picture states. `scale` is what scores were multiplied by, in words or numbers.
   std::string score{}, normaliser{}, structure{}, scale{};
   std::string outcome{};  // what the model said: "positive, p = 0.93"
   std::vector<std::string> notes{};

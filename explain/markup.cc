@@ -17,10 +17,10 @@ constexpr std::array<std::string_view, 24> kElements = {
     "mspace", "msqrt",   "mstyle", "msub",          "msup",     "msubsup",
     "mtable", "mtd",     "mtext",  "mtr",           "munder",   "munderover"};
 
-constexpr std::array<std::string_view, 19> kAttributes = {
+constexpr std::array<std::string_view, 20> kAttributes = {
     "display", "mathvariant",   "stretchy",      "fence",       "separator",
     "lspace",  "rspace",        "accent",        "accentunder", "minsize",
-    "maxsize", "linethickness", "columnalign",   "rowspacing",  "columnspacing",
+    "maxsize", "linethickness", "form", "columnalign",   "rowspacing",  "columnspacing",
     "width",   "displaystyle",  "movablelimits", "xmlns"};
 
 constexpr std::array<std::string_view, 20> kKeywords = {

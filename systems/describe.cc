@@ -97,7 +97,7 @@ Json describe(const System& system) {
           {"number", info.number},
           {"title", info.title},
           {"paper", info.paper},
-          {"equation", info.equation_text},
+          {"equation", info.equation},
           {"query", info.triple.query},
           {"key", info.triple.key},
           {"value", info.triple.value},

@@ -6,6 +6,8 @@
 #include <array>
 #include <sstream>
 
+#include "systems/equations.h"
+
 namespace fovea::systems {
 namespace {
 
@@ -49,7 +51,7 @@ explain::Section lecture(const System& system, std::vector<explain::Explanation>
           .title = info.title,
           .byline = info.paper,
           .prose = info.idea,
-          .equation = info.equation,
+          .equation = mathml(info.equation),
           .code = info.code,
           .command = command,
           .figures = figures(system, report),

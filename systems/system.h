@@ -29,14 +29,13 @@ struct Triple {
 };
 
 struct Info {
-  std::string name = {};           // on the command line
-  int number = 0;                  // S1 … S37
-  std::string title = {};          // "Nadaraya–Watson regression"
-  std::string idea = {};           // a paragraph for the tour: what it does and why
-  std::string paper = {};          // authors, year
-  std::string equation = {};       // MathML, <math>…</math>
-  std::string equation_text = {};  // the same in plain text
-  std::string code = {};           // the C++ lines that run it
+  std::string name = {};      // on the command line
+  int number = 0;             // its place in lists and in the tour
+  std::string title = {};     // "Nadaraya–Watson regression"
+  std::string idea = {};      // a paragraph for the tour: what it does and why
+  std::string paper = {};     // authors, year
+  std::string equation = {};  // LaTeX; scripts/equations typesets it for the pages
+  std::string code = {};      // the C++ lines that run it
   Triple triple = {};
   std::vector<std::string> formats = {};  // the data it takes, one line each
   std::string expect = {};                // the figure to expect, with its source

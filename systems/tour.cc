@@ -8,6 +8,7 @@
 
 #include "explain/report.h"
 #include "explain/still.h"
+#include "systems/equations.h"
 #include "systems/lecture.h"
 #include "systems/session.h"
 #include "train/interrupt.h"
@@ -17,7 +18,7 @@ namespace fovea::systems {
 namespace {
 
 constexpr const char* kTitle = "Attention, from 1964 on";
-constexpr const char* kSubtitle = "Every mechanism is three steps: score, normalise, aggregate.";
+constexpr const char* kSubtitle = "Three steps: score, normalise, aggregate.";
 constexpr const char* kOpening =
     "You have a question and a pile of things that may answer it. Compare the question with each "
     "thing, turn the comparisons "
@@ -32,23 +33,6 @@ constexpr const char* kOpening =
     "through the systems: each was "
     "just run on generated data, where the right place to look is known, so that its attention can "
     "be marked like an exam.";
-constexpr const char* kEquation =
-    "<math "
-    "display=\"block\"><msub><mi>o</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</mo><mrow><mi>j</"
-    "mi><mo>∈</mo>"
-    "<mi>N</mi><mo stretchy=\"false\">(</mo><mi>i</mi><mo "
-    "stretchy=\"false\">)</mo></mrow></munder><msub><mi>a</mi>"
-    "<mrow><mi>i</mi><mi>j</mi></mrow></msub><msub><mi>v</mi><mi>j</mi></msub><mo>,</mo><mspace "
-    "width=\"1.2em\"/>"
-    "<msub><mi>a</mi><mi>i</mi></msub><mo>=</mo><mtext>normalise</mtext><mo "
-    "stretchy=\"false\">(</mo><mtext>score</mtext>"
-    "<mo "
-    "stretchy=\"false\">(</mo><msub><mi>q</mi><mi>i</mi></msub><mo>,</mo><msub><mi>k</mi><mi>j</"
-    "mi></msub>"
-    "<mo stretchy=\"false\">)</mo><mspace width=\"0.4em\"/><mtext>over</mtext><mspace "
-    "width=\"0.4em\"/><mi>j</mi><mo>∈</mo><mi>N</mi><mo "
-    "stretchy=\"false\">(</mo><mi>i</mi>"
-    "<mo stretchy=\"false\">)</mo><mo stretchy=\"false\">)</mo></math>";
 constexpr const char* kCode =
     "auto out = fovea::attend(query, key, value,\n"
     "                         {.score = fovea::Dot{},\n"
@@ -165,7 +149,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   explain::ReportOptions options{
       .title = kTitle, .subtitle = kSubtitle, .introduction = {}, .demonstration = true};
   options.introduction.prose = kOpening;
-  options.introduction.equation = kEquation;
+  options.introduction.equation = mathml(find("general").info.equation);
   options.introduction.code = kCode;
   explain::write_file(result.page, explain::html_report(sections, options));
   if (const std::string still = still_of(sections); !still.empty())

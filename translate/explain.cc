@@ -86,7 +86,7 @@ std::vector<explain::Curve> curves_of(const std::string& path) {
 }  // namespace
 
 // BLEU and exact answers in groups of like length: a decoder that sees only the last state falls
-// with it (S19), one that attends does not.
+// with it, one that attends does not.
 explain::Explanation TranslationTask::length_curve() {
   constexpr size_t kJudged = 400, kGroups = 5;
   std::vector<size_t> order(std::min(kJudged, test_.pairs.size()));

@@ -1,4 +1,4 @@
-// The thirteen kernels of systems.md's S1 as functions of z = u^2, each with its two faces and
+// The thirteen kernels of Nadaraya-Watson regression as functions of z = u^2, each with its two faces and
 // their slopes:
 //   value(z) = K(u),  log_value(z) = log K(u),  slope(z) = K'(u) / u,  log_slope(z) = (log K)'(u) /
 //   u.

@@ -31,7 +31,7 @@ class Aligner : public torch::nn::Module {
   virtual void restore(const std::string& /*bytes*/, const std::string& /*name*/) {}
 };
 
-// "bahdanau", "luong", "transformer": forced decoding with S20, S21 or S27; "neural", "ibm1",
+// "bahdanau", "luong", "transformer": forced decoding with that system's model; "neural", "ibm1",
 // "diagonal".
 std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings&,
                                       const translate::Vocabularies&);

@@ -6,9 +6,10 @@ namespace {
 
 std::vector<Option> options() {
   return {
-      Option("method", "bahdanau",
-             "attention of S20, S21 (dot) or S27 under forced decoding; the neural IBM model; or "
-             "the baselines")
+      Option(
+          "method", "bahdanau",
+          "attention of that system (luong: dot) under forced decoding; the neural IBM model; or "
+          "the baselines")
           .among({"bahdanau", "luong", "transformer", "neural", "ibm1", "diagonal"}),
       Option("both", false, "learn both directions, for symmetrisation"),
       Option("symmetrise", "none", "how the two directions' links are joined")
@@ -39,38 +40,30 @@ std::vector<Option> options() {
 }
 
 const Registration registered{System{
-    .info = {.name = "alignment",
-             .number = 22,
-             .title = "Word alignment",
-             .idea = "Attention was never told which word translates which, yet its weights say "
-                     "so. Tell a trained model what to write, take for each "
-                     "target word the source word it looked at most, and compare with links drawn "
-                     "by people: sure ones it should find, possible ones "
-                     "it may. IBM's model of 1993 does the same by counting, and turns out to be "
-                     "attention whose log-sum-exp is the likelihood.",
-             .paper = "Och & Ney 2003; Brown et al. 1993; Bahdanau, Cho & Bengio 2015",
-             .equation =
-                 "<math "
-                 "display=\"block\"><mrow><mi>AER</mi><mo>=</mo><mn>1</mn><mo>−</"
-                 "mo><mfrac><mrow><mo>|</mo><mi>A</mi><mo>∩</mo><mi>S</mi>"
-                 "<mo>|</mo><mo>+</mo><mo>|</mo><mi>A</mi><mo>∩</mo><mi>P</mi><mo>|</mo></"
-                 "mrow><mrow><mo>|</mo><mi>A</mi><mo>|</mo><mo>+</mo><mo>|</mo>"
-                 "<mi>S</mi><mo>|</mo></mrow></mfrac><mo>,</mo><mspace "
-                 "width=\"1em\"/><mi>A</mi><mo>=</mo><mo>{</mo><mo>(</mo><msub><mi>argmax</mi>"
-                 "<mi>j</mi></msub><msub><mi>a</mi><mrow><mi>t</mi><mi>j</mi></mrow></msub><mo>,</"
-                 "mo><mi>t</mi><mo>)</mo><mo>}</mo></mrow></math>",
-             .equation_text = "A = {(argmax_j a_tj, t)};  AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|)",
-             .code = "auto rows = fovea::weights(W(states_before), U(source), {.score = "
-                     "fovea::Additive{v}},\n"
-                     "                           {}, {.key_lengths = lengths}).weights;  // argmax "
-                     "of each row",
-             .triple = {"target word", "source word", "none", "additive, dot, or log p(y | x)",
-                        "softmax, then argmax", "bipartite"},
-             .formats = {"a generated language with known reordering (default)",
-                         "folder of PART.LANG[.gz] parallel text, or source<TAB>target lines",
-                         "evaluate: NAME.src-tgt with NAME.gold beside it"},
-             .expect =
-                 "generated: AER below 0.05 (bahdanau), below 0.10 (luong), above 0.7 untrained"},
+    .info =
+        {.name = "alignment",
+         .number = 22,
+         .title = "Word alignment",
+         .idea = "Attention was never told which word translates which, yet its weights say "
+                 "so. Tell a trained model what to write, take for each "
+                 "target word the source word it looked at most, and compare with links drawn "
+                 "by people: sure ones it should find, possible ones "
+                 "it may. IBM's model of 1993 does the same by counting, and turns out to be "
+                 "attention whose log-sum-exp is the likelihood.",
+         .paper = "Och & Ney 2003; Brown et al. 1993; Bahdanau, Cho & Bengio 2015",
+         .equation =
+             R"(A = \{(\operatorname{argmax}_j a_{tj},\, t)\}, \quad \operatorname{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|})",
+         .code = "auto rows = fovea::weights(W(states_before), U(source), {.score = "
+                 "fovea::Additive{v}},\n"
+                 "                           {}, {.key_lengths = lengths}).weights;  // argmax "
+                 "of each row",
+         .triple = {"target word", "source word", "none", "additive, dot, or log p(y | x)",
+                    "softmax, then argmax", "bipartite"},
+         .formats = {"a generated language with known reordering (default)",
+                     "folder of PART.LANG[.gz] parallel text, or source<TAB>target lines",
+                     "evaluate: NAME.src-tgt with NAME.gold beside it"},
+         .expect = "measured: generated: AER 0.046 (bahdanau), 0.060 (luong), 0.88 to 0.97 "
+                   "untrained; Hansards 0.156 (neural)"},
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 10, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},

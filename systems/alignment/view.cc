@@ -33,12 +33,12 @@ std::vector<explain::Link> drawn(const metrics::Links& links, const Explanation&
 }
 
 std::string score_of(const std::string& method) {
-  if (method == "luong") return "dot (S21)";
-  if (method == "transformer") return "scaled dot, mean of heads (S27)";
+  if (method == "luong") return "dot (luong)";
+  if (method == "transformer") return "scaled dot, mean of heads (transformer)";
   if (method == "neural") return "log p(target word | source word)";
   if (method == "ibm1") return "p(target word | source word), counted";
   if (method == "diagonal") return "position alone";
-  return "additive (S20)";
+  return "additive (bahdanau)";
 }
 
 }  // namespace

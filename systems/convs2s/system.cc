@@ -25,32 +25,23 @@ std::vector<Option> options() {
 }
 
 const Registration registered{System{
-    .info = {.name = "convs2s",
-             .number = 23,
-             .title = "Convolutional sequence to sequence",
-             .idea = "No recurrence: gated convolutions read both languages, and every decoder "
-                     "layer attends for itself, adding the word's own "
-                     "embedding to what it reads. GNMT is the same idea on eight recurrent layers: "
-                     "bahdanau with --set layers=8.",
-             .paper = "Gehring et al. 2017, Convolutional Sequence to Sequence Learning; Wu et al. "
-                      "2016 (GNMT)",
-             .equation = "<math "
-                         "display=\"block\"><mrow><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></"
-                         "mrow></msub><mo>=</mo><msub><mi>softmax</mi><mi>j</mi></msub>"
-                         "<mo>(</mo><msub><mi>d</mi><mi>i</mi></msub><mo>·</mo><msub><mi>z</"
-                         "mi><mi>j</mi></msub><mo>)</mo><mo>,</mo><mspace width=\"1em\"/>"
-                         "<msub><mi>c</mi><mi>i</mi></msub><mo>=</mo><munder><mo>∑</mo><mi>j</mi></"
-                         "munder><msub><mi>a</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub>"
-                         "<mo>(</mo><msub><mi>z</mi><mi>j</mi></msub><mo>+</mo><msub><mi>e</"
-                         "mi><mi>j</mi></msub><mo>)</mo></mrow></math>",
-             .equation_text = "a_ij = softmax_j(d_i . z_j);  c_i = sum_j a_ij (z_j + e_j)",
-             .code = "auto context = fovea::attend(d, z, z + e, {.score = fovea::Dot{1.0}}, "
-                     "{.key_lengths = lengths});",
-             .triple = {"decoder state d_i", "encoder output z_j", "z_j + e_j", "dot", "softmax",
-                        "source, in every layer"},
-             .formats = translate::formats(
-                 "a generated reordered language (default), dates or copy-and-reverse"),
-             .expect = "Multi30k: 12 to 20 BLEU for four layers (an estimate)"},
+    .info =
+        {.name = "convs2s",
+         .number = 23,
+         .title = "Convolutional sequence to sequence",
+         .idea = "No recurrence: gated convolutions read both languages, and every decoder "
+                 "layer attends for itself, adding the word's own "
+                 "embedding to what it reads.",
+         .paper = "Gehring et al. 2017, Convolutional Sequence to Sequence Learning",
+         .equation =
+             R"(a_{ij} = \operatorname{softmax}_j(d_i^\top z_j), \quad c_i = \sum_j a_{ij}\, (z_j + e_j))",
+         .code = "auto context = fovea::attend(d, z, z + e, {.score = fovea::Dot{1.0}}, "
+                 "{.key_lengths = lengths});",
+         .triple = {"decoder state d_i", "encoder output z_j", "z_j + e_j", "dot", "softmax",
+                    "source, in every layer"},
+         .formats = translate::formats(
+             "a generated reordered language (default), dates or copy-and-reverse"),
+         .expect = "measured: reordered language 77.3 BLEU, 64.6 % exact"},
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 12, .batch = 64, .rate = 1e-3, .schedule = "cosine", .clip = 1.0},

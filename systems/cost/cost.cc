@@ -249,11 +249,7 @@ const Registration registered{{
                      "because the steps of a recurrence must wait for one another while attention "
                      "is two large products. This system measures both.",
              .paper = "Vaswani et al. 2017, Table 1",
-             .equation = "<math "
-                         "display=\"block\"><mn>4</mn><msup><mi>n</mi><mn>2</mn></msup><mi>d</"
-                         "mi><mo>&lt;</mo><mn>16</mn><mi>n</mi><msup><mi>d</mi><mn>2</mn></"
-                         "msup><mo>⇔</mo><mi>n</mi><mo>&lt;</mo><mn>4</mn><mi>d</mi></math>",
-             .equation_text = "4 n² d < 16 n d²  when  n < 4 d",
+             .equation = R"(4 n^2 d < 16 n d^2 \iff n < 4d)",
              .code = "auto o = fovea::attend(x, x, x);  // [1, 1, n, d]; the n × n weights are "
                      "never stored",
              .triple = {.query = "x",
@@ -263,8 +259,8 @@ const Registration registered{{
                         .normaliser = "softmax",
                         .structure = "all"},
              .formats = {"none: it measures this machine"},
-             .expect = "at n = d = 1000: 4·10⁹ operations for attention, 16·10⁹ for an LSTM; "
-                       "predicted crossing n = 4d"},
+             .expect = "by the formulas, n = d = 1000: 4·10⁹ operations for attention, 16·10⁹ for "
+                       "an LSTM; crossing at n = 4d"},
     .options = {Option("d", 64, "width").between(1, 4096),
                 Option("k", 3, "width of the convolution's kernel, odd").between(1, 31),
                 Option("smallest", 32, "length n to start from").between(1, 65536),

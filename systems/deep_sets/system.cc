@@ -1,4 +1,4 @@
-// S3: what a function of a set looks like when the order must not matter.
+// Deep Sets: what a function of a set looks like when the order must not matter.
 #include "systems/deep_sets/tasks.h"
 #include "systems/system.h"
 
@@ -11,25 +11,21 @@ const Registration registered{{
          .number = 3,
          .title = "Deep Sets",
          .idea =
-             "A function of a set must not care in which order the elements come. Every such "
-             "function has one form: give each element features of its own, add them up, and work "
-             "on the sum. It is attention with a constant score and no normaliser.\n\nTrained to "
+             "A function of a set must not care in which order the elements come. One form "
+             "is enough for all of them, if elements come from a countable set, or if sets have a "
+             "fixed "
+             "size and the function is continuous: give each element features of its own, add them "
+             "up, "
+             "and work on the sum. It is attention with a constant score and no "
+             "normaliser.\n\nTrained to "
              "add up to ten handwritten digits, it goes on adding when there are fifty; a "
              "recurrent network "
              "that reads the same features one after another does not. Equivariant layers, which "
              "answer for each element while seeing the whole set, tell solids apart by their "
              "points.",
          .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
-         .equation = "<math display=\"block\"><mi>f</mi><mo stretchy=\"false\">(</mo><mi>X</mi>"
-                     "<mo stretchy=\"false\">)</mo><mo>=</mo><mi>ρ</mi><mo stretchy=\"false\">("
-                     "</mo><munder><mo>∑</mo><mrow><mi>x</mi><mo>∈</mo><mi>X</mi></mrow>"
-                     "</munder><mi>φ</mi><mo stretchy=\"false\">(</mo><mi>x</mi>"
-                     "<mo stretchy=\"false\">)</mo><mo stretchy=\"false\">)</mo><mo>,</mo>"
-                     "<mspace width=\"1em\"/><mi>g</mi><mo stretchy=\"false\">(</mo><mi>X</mi>"
-                     "<mi>Λ</mi><mo>−</mo><mn>1</mn><mtext>pool</mtext><mo stretchy=\"false\">"
-                     "(</mo><mi>X</mi><mo stretchy=\"false\">)</mo><mi>Γ</mi>"
-                     "<mo stretchy=\"false\">)</mo></math>",
-         .equation_text = "f(X) = ρ(sum_x φ(x));  equivariant layer g(X Λ − 1·pool(X) Γ)",
+         .equation =
+             R"(f(X) = \rho\Big(\sum_{x \in X} \varphi(x)\Big), \quad g\big(X \Lambda - \mathbf{1} \operatorname{pool}(X)\, \Gamma\big))",
          .code = "auto sum = fovea::attend(blank, phi, phi,\n"
                  "                         {.score = fovea::Constant{}, .normaliser = "
                  "fovea::Unnormalised{},\n"
@@ -45,8 +41,8 @@ const Registration registered{{
              {"generated: sums of drawn digits (task=digits), clouds of eight solids (task=solids)",
               "task=digits: MNIST's folder",
               "task=solids: CSV bag,label,x,y,z, a cloud for each bag"},
-         .expect = "digit sums learned on up to 10: 80–90 % exact at 10, 35–60 % at 50, the GRU "
-                   "near 0; solids 95 % or more"},
+         .expect = "measured: MNIST sums learned on up to 10 digits: 89 % exact at 10 and 51 % at "
+                   "50 (GRU 74 and 0 %); solids 99.8 %"},
     .options =
         {Option("task", "digits", "sums of digits, or clouds of points on solids")
              .among({"digits", "solids"}),

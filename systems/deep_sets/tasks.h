@@ -1,4 +1,4 @@
-// The two tasks of S3.
+// The two tasks of Deep Sets.
 #pragma once
 
 #include <memory>

@@ -22,21 +22,8 @@ const Registration registered{{
                  "neighbours, and learn to look past the surveys.",
          .paper =
              "Veličković, Cucurull, Casanova, Romero, Liò & Bengio 2018; Brody, Alon & Yahav 2022",
-         .equation = "<math display=\"block\"><msub><mi>e</mi><mrow><mi>i</mi><mi>j</mi>"
-                     "</mrow></msub><mo>=</mo><mtext>LeakyReLU</mtext><mo stretchy=\"false\">("
-                     "</mo><msubsup><mi>a</mi><mn>1</mn><mo>⊤</mo></msubsup><mi>W</mi><msub>"
-                     "<mi>h</mi><mi>i</mi></msub><mo>+</mo><msubsup><mi>a</mi><mn>2</mn><mo>⊤"
-                     "</mo></msubsup><mi>W</mi><msub><mi>h</mi><mi>j</mi></msub>"
-                     "<mo stretchy=\"false\">)</mo><mo>,</mo><mspace width=\"1em\"/><msubsup>"
-                     "<mi>h</mi><mi>i</mi><mo>′</mo></msubsup><mo>=</mo><mtext>ELU</mtext>"
-                     "<mo stretchy=\"false\">(</mo><munder><mo>∑</mo><mrow><mi>j</mi><mo>∈"
-                     "</mo><mi>N</mi><mo stretchy=\"false\">(</mo><mi>i</mi>"
-                     "<mo stretchy=\"false\">)</mo><mo>∪</mo><mo stretchy=\"false\">{</mo>"
-                     "<mi>i</mi><mo stretchy=\"false\">}</mo></mrow></munder><msub><mi>a</mi>"
-                     "<mrow><mi>i</mi><mi>j</mi></mrow></msub><mi>W</mi><msub><mi>h</mi><mi>j"
-                     "</mi></msub><mo stretchy=\"false\">)</mo></math>",
-         .equation_text = "e_ij = LeakyReLU(a1·W h_i + a2·W h_j), j in N(i) and i; h'_i = "
-                          "ELU(sum_j softmax_j(e_ij) W h_j)",
+         .equation =
+             R"(e_{ij} = \operatorname{LeakyReLU}(a_1^\top W h_i + a_2^\top W h_j), \quad h'_i = \operatorname{ELU}\Big(\sum_{j \in N(i) \cup \{i\}} \operatorname{softmax}_j(e_{ij})\, W h_j\Big))",
          .code = "auto mixed = fovea::attend(query, key, value,  // [nodes, heads, 1 | 1 | width]\n"
                  "                           {.score = fovea::RankOne{0.2},\n"
                  "                            .structure = fovea::Graph{row_offsets, columns}},\n"
@@ -52,7 +39,8 @@ const Registration registered{{
               "a folder in Planetoid's text form: meta.txt, edges.txt, features.txt, labels.txt, "
               "split_*.txt",
               "a folder with nodes.csv (id,label,split,features…) and edges.csv (two ids a line)"},
-         .expect = "Cora 83.0 ± 0.7 %, Citeseer 72.5 ± 0.7 % (Veličković et al. 2018, 100 runs)"},
+         .expect = "Cora 83.0 ± 0.7 %, Citeseer 72.5 ± 0.7 % (Veličković et al. 2018, 100 runs); "
+                   "measured 82.8 ± 0.7 and 72.0 ± 1.0 % (20 runs)"},
     .options = {Option("layers", 2, "layers of attention").between(1, 16),
                 Option("heads", 8, "heads of every layer but the last").between(1, 64),
                 Option("width", 8, "of a head, in every layer but the last").between(1, 512),

@@ -240,17 +240,30 @@ class GraphAttention : public ClassificationTask {
     return found - graph_.names.begin();
   }
 
+  // Test nodes with few enough neighbours to draw. Of a made-up graph first those that have both
+  // papers and surveys to choose from: that choice is what the page tells of.
   std::vector<int64_t> nodes_worth_drawing() const {
     std::vector<int64_t> out;
-    for (const int64_t node : splits_.test) {
+    for (const int64_t node : splits_.test)
       if (degree(node) >= 5 && degree(node) <= kWidestDrawn) out.push_back(node);
-      if (static_cast<int64_t>(out.size()) == kNodesDrawn) break;
+    if (out.empty()) out.assign(splits_.test.begin(), splits_.test.end());
+    std::stable_partition(out.begin(), out.end(),
+                          [this](int64_t node) { return sees_papers_and_surveys(node); });
+    out.resize(std::min(out.size(), static_cast<size_t>(kNodesDrawn)));
+    return out;
+  }
+
+  bool sees_papers_and_surveys(int64_t node) const {
+    if (survey_.empty()) return false;
+    int64_t surveys = 0, others = 0;
+    for (int64_t e = sees_.row_offsets[static_cast<size_t>(node)];
+         e < sees_.row_offsets[static_cast<size_t>(node) + 1]; ++e) {
+      const int64_t key = sees_.columns[static_cast<size_t>(e)];
+      if (key == node) continue;
+      ++others;
+      surveys += survey_[static_cast<size_t>(key)];
     }
-    return out.empty()
-               ? std::vector<int64_t>(
-                     splits_.test.begin(),
-                     splits_.test.begin() + std::min<int64_t>(splits_.test.size(), kNodesDrawn))
-               : out;
+    return surveys > 0 && surveys < others;
   }
 
   int64_t degree(int64_t node) const {

@@ -1,4 +1,4 @@
-// S14: classes of the nodes of a graph, from a few labelled ones.
+// Classes of the nodes of a graph, from a few labelled ones.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The bags S5 learns from: digits of which some are a nine, tables, folders of pictures.
+// The bags that mil learns from: digits of which some are a nine, tables, folders of pictures.
 #pragma once
 
 #include <cstdint>

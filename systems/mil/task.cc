@@ -1,4 +1,4 @@
-// S5: the label of a bag, and the instances it rests on.
+// The label of a bag, and the instances it rests on.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -174,48 +174,36 @@ class MultipleInstance : public ClassificationTask {
 };
 
 const Registration registered{{
-    .info = {.name = "mil",
-             .number = 5,
-             .title = "Attention-based multiple-instance learning",
-             .idea = "Somebody tells you that a bag of keys opens the door, not which key does. A "
-                     "network that must say which bags open it has to find the key on its own: "
-                     "attention weighs the instances of a bag, the label comes from their weighted "
-                     "mean, and the weights show where it came from. No instance has a label.\n\n"
-                     "Without data of yours, bags hold handwritten digits, and a bag is positive "
-                     "when a nine is among them: the weights find the nines.",
-             .paper = "Ilse, Tomczak & Welling 2018",
-             .equation = "<math display=\"block\"><mi>z</mi><mo>=</mo><munder><mo>∑</mo><mi>k"
-                         "</mi></munder><msub><mi>a</mi><mi>k</mi></msub><msub><mi>h</mi>"
-                         "<mi>k</mi></msub><mo>,</mo><mspace width=\"1em\"/><mi>a</mi><mo>="
-                         "</mo><mtext>softmax</mtext><mo stretchy=\"false\">(</mo><msup><mi>w"
-                         "</mi><mo>⊤</mo></msup><mo stretchy=\"false\">(</mo><mtext>tanh"
-                         "</mtext><mo stretchy=\"false\">(</mo><mi>V</mi><msub><mi>h</mi><mi>k"
-                         "</mi></msub><mo stretchy=\"false\">)</mo><mo>⊙</mo><mi>σ</mi>"
-                         "<mo stretchy=\"false\">(</mo><mi>U</mi><msub><mi>h</mi><mi>k</mi>"
-                         "</msub><mo stretchy=\"false\">)</mo><mo stretchy=\"false\">)</mo>"
-                         "<mo stretchy=\"false\">)</mo><mo>,</mo><mspace width=\"1em\"/><mi>p"
-                         "</mi><mo>=</mo><mi>σ</mi><mo stretchy=\"false\">(</mo><msup><mi>c"
-                         "</mi><mo>⊤</mo></msup><mi>z</mi><mo>+</mo><mi>b</mi>"
-                         "<mo stretchy=\"false\">)</mo></math>",
-             .equation_text = "z = sum_k a_k h_k, a = softmax(w·(tanh(V h_k) ⊙ σ(U h_k))), p = "
-                              "σ(c·z + b); plain: without σ(U h_k)",
-             .code = "// One query a bag; the key is [V h; U h]. Plain: V h, and Additive{w}.\n"
-                     "auto z = fovea::attend(zero, key, h,\n"
-                     "                       {.score = fovea::GatedAdditive{w},\n"
-                     "                        .structure = fovea::Ragged{one_each, offsets}});",
-             .triple = {.query = "learned w",
-                        .key = "instance V h_k (and U h_k)",
-                        .value = "h_k",
-                        .score = "(gated) additive",
-                        .normaliser = "softmax",
-                        .structure = "bag"},
-             .formats = {"generated: bags of drawn digits, positive where a nine is among them "
-                         "(bags=, mean_size=, target=)",
-                         "MNIST's folder: bags of its digits, as in the paper",
-                         "CSV bag,label,f0,f1,… with labels 0 and 1",
-                         "a folder LABEL/BAG/*.png, *.jpg with labels 0 and 1"},
-             .expect = "MNIST bags of mean size 10: AUC 0.768 with 50 training bags (Ilse et al. "
-                       "2018), about 0.98 with 500"},
+    .info =
+        {.name = "mil",
+         .number = 5,
+         .title = "Attention-based multiple-instance learning",
+         .idea = "Somebody tells you that a bag of keys opens the door, not which key does. A "
+                 "network that must say which bags open it has to find the key on its own: "
+                 "attention weighs the instances of a bag, the label comes from their weighted "
+                 "mean, and the weights show where it came from. No instance has a label.\n\n"
+                 "Without data of yours, bags hold handwritten digits, and a bag is positive "
+                 "when a nine is among them: the weights find the nines.",
+         .paper = "Ilse, Tomczak & Welling 2018",
+         .equation =
+             R"(z = \sum_k a_k h_k, \quad a_k = \operatorname{softmax}_k\big(w^\top (\tanh(V h_k) \odot \sigma(U h_k))\big), \quad p = \sigma(c^\top z + b))",
+         .code = "// One query a bag; the key is [V h; U h]. Plain: V h, and Additive{w}.\n"
+                 "auto z = fovea::attend(zero, key, h,\n"
+                 "                       {.score = fovea::GatedAdditive{w},\n"
+                 "                        .structure = fovea::Ragged{one_each, offsets}});",
+         .triple = {.query = "learned w",
+                    .key = "instance V h_k (and U h_k)",
+                    .value = "h_k",
+                    .score = "(gated) additive",
+                    .normaliser = "softmax",
+                    .structure = "bag"},
+         .formats = {"generated: bags of drawn digits, positive where a nine is among them "
+                     "(bags=, mean_size=, target=)",
+                     "MNIST's folder: bags of its digits, as in the paper",
+                     "CSV bag,label,f0,f1,… with labels 0 and 1",
+                     "a folder LABEL/BAG/*.png, *.jpg with labels 0 and 1"},
+         .expect = "MNIST bags of mean size 10, AUC with 50 bags: 0.768 (Ilse et al. 2018), "
+                   "measured 0.844; with 200 bags measured 0.964"},
     .options =
         {Option("pool", "attention", "how a bag becomes one vector")
              .among({"attention", "gated", "embedding_max", "embedding_mean", "instance_max",

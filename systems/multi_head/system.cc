@@ -15,17 +15,8 @@ const Registration registered{System{
                  "Several heads look at several things at once, each with projections of its "
                  "own, and their answers are laid side by side.",
          .paper = "Vaswani et al. 2017, Attention Is All You Need",
-         .equation = "<math "
-                     "display=\"block\"><mrow><msub><mi>Z</mi><mi>h</mi></msub><mo>=</"
-                     "mo><mi>attend</mi><mo>(</mo><mi>X</mi><msubsup><mi>W</mi><mi>h</mi>"
-                     "<mi>Q</mi></msubsup><mo>,</mo><mi>X</mi><msubsup><mi>W</mi><mi>h</"
-                     "mi><mi>K</mi></msubsup><mo>,</mo><mi>X</mi><msubsup><mi>W</mi><mi>h</mi>"
-                     "<mi>V</mi></msubsup><mo>)</mo><mo>,</mo><mspace "
-                     "width=\"1em\"/><mi>O</mi><mo>=</mo><mo>[</mo><msub><mi>Z</mi><mn>1</mn></"
-                     "msub><mo>…</mo>"
-                     "<msub><mi>Z</mi><mi>H</mi></msub><mo>]</mo><msup><mi>W</mi><mi>O</mi></"
-                     "msup></mrow></math>",
-         .equation_text = "Z_h = attend(X W_h^Q, X W_h^K, X W_h^V);  O = [Z_1 ... Z_H] W^O",
+         .equation =
+             R"(Z_h = \operatorname{attend}(X W_h^Q, X W_h^K, X W_h^V), \quad O = [Z_1; \ldots; Z_H]\, W^O)",
          .code = "fovea::nn::MultiHead attention(fovea::nn::MultiHeadOptions{.width = 24, .heads = "
                  "3});\n"
                  "auto answer = attention->forward(query, words, words, {.key_lengths = lengths});",
@@ -33,7 +24,7 @@ const Registration registered{System{
                     "softmax per head", "the sentence"},
          .formats = {"generated sentences with free word order and case suffixes",
                      "a folder of train.txt, val.txt, test.txt: a sentence a line, of its words"},
-         .expect = "three heads 99 %, one head 85 to 95 %"},
+         .expect = "measured: three heads 99.9 % of the answers, one head 96.6 %"},
     .options = {Option("width", 24, "of the model").at_least(1),
                 Option("heads", 3, "divides the width").at_least(1)},
     .recipe = train::Recipe{.epochs = 22, .batch = 64, .rate = 6e-3, .schedule = "cosine"},

@@ -1,4 +1,4 @@
-// S26: who did what to whom, read off one look at the sentence.
+// Who did what to whom, read off one look at the sentence.
 #pragma once
 
 #include <memory>

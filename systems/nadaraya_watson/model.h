@@ -31,7 +31,7 @@ struct Model : torch::nn::Module {
 
   // Raw inputs [n, inputs] to the scale the kernel works on.
   torch::Tensor scaled(const torch::Tensor& raw) const;
-  // Predictions [n] at scaled inputs; NaN where a compact kernel sees no point (R2).
+  // Predictions [n] at scaled inputs; NaN where a compact kernel sees no point.
   torch::Tensor predict(const torch::Tensor& query) const;
   // Predictions for training rows, each from all the others: no refit, the structure leaves the row
   // itself out. With a gradient for the metric.

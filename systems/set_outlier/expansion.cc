@@ -221,7 +221,7 @@ class Expansion : public GradientTask {
     return out;
   }
 
-  // Ties go to the lower index (R9): a rival of equal score counts only where it comes first.
+  // Ties go to the lower index: a rival of equal score counts only where it comes first.
   static void count_ranks(Recall& recall, const torch::Tensor& scores, const Hidden& hidden) {
     const torch::Tensor target = hidden.target.cpu(), rivals = ~hidden.excluded.cpu(),
                         own = scores.gather(1, target.unsqueeze(1));

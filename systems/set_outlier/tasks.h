@@ -1,4 +1,4 @@
-// The two tasks of S4.
+// The two tasks: the odd one out, and what is missing.
 #pragma once
 
 #include <memory>

@@ -50,30 +50,23 @@ std::vector<Option> options() {
 }
 
 const Registration registered{System{
-    .info = {.name = "transformer",
-             .number = 27,
-             .title = "Transformer",
-             .idea =
-                 "Attention is all that moves information between positions: the encoder's words "
+    .info =
+        {.name = "transformer",
+         .number = 27,
+         .title = "Transformer",
+         .idea = "Attention is all that moves information between positions: the encoder's words "
                  "look at each other, the decoder's at the words "
                  "before them, and across at the source. Everything runs at once, in many heads.",
-             .paper = "Vaswani et al. 2017, Attention Is All You Need",
-             .equation =
-                 "<math "
-                 "display=\"block\"><mrow><mi>x</mi><mo>←</mo><mi>LN</mi><mo>(</mo><mi>x</"
-                 "mi><mo>+</mo><mi>MHA</mi><mo>(</mo><mi>x</mi><mo>,</mo>"
-                 "<mi>x</mi><mo>,</mo><mi>x</mi><mo>)</mo><mo>)</mo><mo>,</mo><mspace "
-                 "width=\"1em\"/><mi>x</mi><mo>←</mo><mi>LN</mi><mo>(</mo><mi>x</mi>"
-                 "<mo>+</mo><msub><mi>W</mi><mn>2</mn></msub><mi>ReLU</mi><mo>(</mo><msub><mi>W</"
-                 "mi><mn>1</mn></msub><mi>x</mi><mo>)</mo><mo>)</mo></mrow></math>",
-             .equation_text = "x = LN(x + MHA(x, x, x));  x = LN(x + W2 ReLU(W1 x))",
-             .code =
-                 "auto heads = fovea::attend(query, key, value, {.structure = fovea::Causal{}});",
-             .triple = {"x_i W^Q", "x_j W^K", "x_j W^V", "scaled dot", "softmax",
-                        "dense, causal, and cross"},
-             .formats = translate::formats(
-                 "generated copy-and-reverse (default), dates or a reordered language"),
-             .expect = "copy and reverse: 100 % exact; Multi30k en-de: 41.0 BLEU (Wu et al. 2021)"},
+         .paper = "Vaswani et al. 2017, Attention Is All You Need",
+         .equation =
+             R"(x \leftarrow \operatorname{LN}(x + \operatorname{MHA}(x, x, x)), \quad x \leftarrow \operatorname{LN}(x + W_2 \operatorname{ReLU}(W_1 x)))",
+         .code = "auto heads = fovea::attend(query, key, value, {.structure = fovea::Causal{}});",
+         .triple = {"x_i W^Q", "x_j W^K", "x_j W^V", "scaled dot", "softmax",
+                    "dense, causal, and cross"},
+         .formats = translate::formats(
+             "generated copy-and-reverse (default), dates or a reordered language"),
+         .expect = "copy and reverse: measured 99.8 to 100 % exact; Multi30k en-de 41.0 BLEU (Wu "
+                   "et al. 2021), measured 40.5"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 6,
                             .batch = 64,

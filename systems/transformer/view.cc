@@ -1,6 +1,7 @@
 #include "systems/transformer/view.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include "fovea/nn/transformer.h"
 #include "train/recipe.h"
@@ -8,7 +9,7 @@
 namespace fovea::systems {
 namespace {
 
-explain::Explanation described(const char* title) {
+explain::Explanation described(const std::string& title) {
   explain::Explanation e;
   e.system = "transformer";
   e.title = title;
@@ -44,8 +45,17 @@ explain::Explanation positions(int64_t width) {
   return e;
 }
 
-explain::Explanation rate_curve(const Settings& settings) {
-  const train::Recipe recipe = train::recipe_of(settings);
+// What the schedule does after its warm-up, in words; nothing for those that change with epochs, whose
+// length in steps is not known here.
+std::string after_warm_up(const train::Recipe& recipe) {
+  if (recipe.schedule == "constant") return "stays";
+  if (recipe.schedule == "cosine") return "falls along a cosine to zero";
+  if (recipe.schedule == "inverse_sqrt") return "falls as one over the root of the step";
+  if (recipe.schedule == "linear") return "falls along a line to zero";
+  return {};
+}
+
+explain::Explanation rate_curve(const train::Recipe& recipe) {
   const int64_t last = std::max<int64_t>(4 * recipe.warmup, 400);
   explain::Curve curve;
   curve.label = recipe.schedule;
@@ -55,12 +65,13 @@ explain::Explanation rate_curve(const Settings& settings) {
   }
   explain::Plot plot;
   plot.title = "Learning rate";
-  plot.x_label = "step";
+  plot.x_label = fmt::format("step of a training of {}", last);
   plot.y_label = "rate";
   plot.curves.push_back(curve);
   if (recipe.warmup > 0)
     plot.markers.push_back({"end of warm-up", static_cast<double>(recipe.warmup), -1});
-  explain::Explanation e = described("The rate rises, then falls as the root of the step");
+  explain::Explanation e = described((recipe.warmup > 0 ? "The rate rises, then " : "The rate ") +
+                                     after_warm_up(recipe));
   e.view = explain::View::kCurve;
   e.plots.push_back(plot);
   return e;
@@ -69,7 +80,10 @@ explain::Explanation rate_curve(const Settings& settings) {
 }  // namespace
 
 std::vector<explain::Explanation> more_pictures(translate::Model&, const Settings& settings) {
-  return {positions(settings.integer("width")), rate_curve(settings)};
+  std::vector<explain::Explanation> out = {positions(settings.integer("width"))};
+  const train::Recipe recipe = train::recipe_of(settings);
+  if (!after_warm_up(recipe).empty()) out.push_back(rate_curve(recipe));
+  return out;
 }
 
 }  // namespace fovea::systems

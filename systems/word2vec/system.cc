@@ -54,36 +54,30 @@ std::vector<Option> options() {
 }
 
 const Registration registered{System{
-    .info = {.name = "word2vec",
-             .number = 6,
-             .title = "Bag of words and word2vec",
-             .idea =
-                 "A text as the bag of its words: each adds its vector, wherever it stands. With "
+    .info =
+        {.name = "word2vec",
+         .number = 6,
+         .title = "Bag of words and word2vec",
+         .idea = "A text as the bag of its words: each adds its vector, wherever it stands. With "
                  "one-hot vectors, or those weighted by how rare a word is (tf-idf), that is "
                  "the classic bag of words. word2vec learns the vectors instead, from nothing but "
                  "which words stand near which: a word's vector must tell its neighbours "
                  "from words drawn at random.\n\nIt is attention whose window looks at all its "
                  "words alike. The vectors are what everything after it is built on.",
-             .paper = "Salton & McGill 1986; Mikolov, Sutskever, Chen, Corrado & Dean 2013",
-             .equation = "<math "
-                         "display=\"block\"><mi>log</mi><mi>σ</mi><mo>(</mo><msub><mi>u</mi><mi>o</"
-                         "mi></msub><mo>·</mo><msub><mi>v</mi><mi>c</mi></msub><mo>)</mo><mo>+</mo>"
-                         "<munder><mo>∑</mo><mrow><mi>k</mi><mo>∼</mo><msup><mi>count</"
-                         "mi><mn>0.75</mn></msup></mrow></munder><mi>log</mi><mi>σ</mi><mo>(</"
-                         "mo><mo>−</mo><msub><mi>u</mi><mi>k</mi></msub>"
-                         "<mo>·</mo><msub><mi>v</mi><mi>c</mi></msub><mo>)</mo></math>",
-             .equation_text = "maximise log σ(u_o·v_c) + sum_k log σ(-u_k·v_c), k ~ count^0.75",
-             .code = "auto bag = fovea::attend(blank, none, phi,\n"
-                     "                         {.score = fovea::Constant{},\n"
-                     "                          .normaliser = fovea::Unnormalised{},\n"
-                     "                          .structure = fovea::Ragged{one_each, offsets}});",
-             .triple = {"none", "none", "x_w", "constant", "none", "window or sentence"},
-             .formats =
-                 {"generated sentences of slots",
-                  "plain text, a sentence a line (labels at the start of every line are left out)",
-                  "model=bag, tf-idf: labelled text"},
-             .expect = "generated: a word's nearest neighbour is of its own slot, 95 %; analogies "
-                       "on small text near chance"},
+         .paper = "Salton & McGill 1986; Mikolov, Sutskever, Chen, Corrado & Dean 2013",
+         .equation =
+             R"(\log\, \sigma(u_o^\top v_c) + \sum_k \log\, \sigma(-u_k^\top v_c), \quad k \sim \operatorname{count}^{0.75})",
+         .code = "auto bag = fovea::attend(blank, none, phi,\n"
+                 "                         {.score = fovea::Constant{},\n"
+                 "                          .normaliser = fovea::Unnormalised{},\n"
+                 "                          .structure = fovea::Ragged{one_each, offsets}});",
+         .triple = {"none", "none", "x_w", "constant", "none", "window or sentence"},
+         .formats =
+             {"generated sentences of slots",
+              "plain text, a sentence a line (labels at the start of every line are left out)",
+              "model=bag, tf-idf: labelled text"},
+         .expect = "measured: generated text: nearest neighbour of the same slot 98 to 100 %; MR, "
+                   "SUBJ and Multi30k: 37 % of 218 easy analogies"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 5, .batch = 32, .rate = 0.025, .monitor = "accuracy"},
     .tour = {"epochs=2"},

@@ -95,11 +95,7 @@ const Registration registered{System{
                  "is a strong baseline, and it cannot tell \"really great\" from \"not really "
                  "great\", for \"great\" adds the same in both.",
              .paper = "classical; compare fastText (Joulin et al. 2017)",
-             .equation = "<math "
-                         "display=\"block\"><mi>p</mi><mo>=</mo><mi>σ</mi><mo>(</mo><msup><mi>w</"
-                         "mi><mo>⊤</mo></msup><munder><mo>∑</mo><mi>i</mi></munder>"
-                         "<msub><mi>x</mi><mi>i</mi></msub><mo>+</mo><mi>b</mi><mo>)</mo></math>",
-             .equation_text = "p = σ(w' sum_i x_i + b)",
+             .equation = R"(p = \sigma\Big(w^\top\, \sum_i x_i + b\Big))",
              .code = "auto sum = fovea::attend(blank, x, x,\n"
                      "                         {.score = fovea::Constant{},\n"
                      "                          .normaliser = fovea::Unnormalised{},\n"
@@ -108,7 +104,7 @@ const Registration registered{System{
              .formats = {"generated reviews, one in ten negated",
                          "label<TAB>text, `label text`, JSON Lines",
                          "folder or stem of train.*, dev.*, test.*"},
-             .expect = "generated reviews: 91 % (most negated ones are lost); MR 77 %"},
+             .expect = "measured: generated reviews 91 % (most negated ones are lost); MR 77.2 %"},
     .options = options(),
     .recipe =
         train::Recipe{

@@ -162,7 +162,7 @@ TEST(Explanation, AViewNeedsWhatItDraws) {
     EXPECT_THROW(check(e), InvalidArgument);
   };
   EXPECT_NO_THROW(check(full()));
-  refused([](Explanation& e) { e.normaliser.clear(); });  // R15
+  refused([](Explanation& e) { e.normaliser.clear(); });  // a picture states its normaliser
   refused([](Explanation& e) { e.maps.clear(); });
   refused([](Explanation& e) { e.view = View::kTree, e.tree.clear(); });
   refused([](Explanation& e) { e.view = View::kCurve, e.plots.clear(); });

@@ -1,4 +1,4 @@
-// S1 on 20,640 rows of 8 columns: 30 bandwidths by leave-one-out in half a minute on two cores, and
+// Nadaraya-Watson on 20,640 rows of 8 columns: 30 bandwidths by leave-one-out in half a minute on two cores, and
 // what a learned metric gains.
 #include <gtest/gtest.h>
 

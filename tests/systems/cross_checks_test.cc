@@ -1,20 +1,20 @@
-// Systems that are one another under another name (systems.md, section 5), in its order. Those that
-// need no tensors or no system are tested where the thing itself is:
+// Systems that are one another under another name. Those that need no tensors or no system are tested where the
+// thing itself is:
 //
-//  1 S1 Gaussian = softmax of -|q-k|²/2h²     identities_test  AGaussianKernelIsASoftmaxOf…
-//    unit norm = dot product over h²          identities_test  AGaussianKernelOfUnitVectorsIs…
-//  2 S8 with θ = 0 = mean pooling             words_model_test ThetaZeroIsMeanPooling
-//    S5 plain = S8 MLP with tanh, b = 0       here
-//  3 S12 with one sentence = S8 MLP           words_model_test OneSentenceIsFixedAttentionOn…
-//    S15 with one hop = unscaled S25          here
-//  4 S14 on a complete graph = dense          gat_test, identities_test ACompleteGraphIsDense…
-//    S29 with zero tables = S25               identities_test  ModifiersThatDoNothing
-//    S32 with w >= n = S25                    identities_test  StructuresThatKeepTheSamePairs
-//  5 S31 chain with b = 0 = sigmoid           here
-//    S33 with α → 1 = softmax                 identities_test  EntmaxMeetsItsNeighbours
-//    S18 with k = E, no noise = dense mixture here
-//  6 S24 beam 1 = greedy                      beam_search_test ABeamOfOneIsGreedy
-//    α = 0 = raw log probability              here
+//  1 Gaussian kernel = softmax of -|q-k|²/2h²       identities_test  AGaussianKernelIsASoftmaxOf…
+//    unit norm = dot product over h²                identities_test  AGaussianKernelOfUnitVectorsIs…
+//  2 fixed attention with θ = 0 = mean pooling      words_model_test ThetaZeroIsMeanPooling
+//    mil, plain = fixed attention, MLP, b = 0       here
+//  3 hierarchical, one sentence = fixed attention   words_model_test OneSentenceIsFixedAttentionOn…
+//    memory network, one hop = unscaled dot product here
+//  4 graph attention, complete graph = dense        gat_test, identities_test ACompleteGraphIsDense…
+//    relative positions with zero tables = none     identities_test  ModifiersThatDoNothing
+//    a window of the whole length = dense           identities_test  StructuresThatKeepTheSamePairs
+//  5 a chain of binary states, b = 0 = sigmoid      here
+//    entmax with α → 1 = softmax                    identities_test  EntmaxMeetsItsNeighbours
+//    top-k experts, k = all = dense mixture         here
+//  6 beam of 1 = greedy                             beam_search_test ABeamOfOneIsGreedy
+//    α = 0 = raw log probability                    here
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -31,7 +31,7 @@ double gap(const torch::Tensor& a, const torch::Tensor& b) {
   return (a - b).abs().max().item<double>();
 }
 
-// Both models weigh the same vectors: those that S5 embeds are the words of S8.
+// Both models weigh the same vectors: those that mil embeds are the words of fixed attention.
 TEST(CrossChecks, MultipleInstanceAttentionIsFixedAttentionWithAnMlp) {
   torch::manual_seed(1);
   const torch::NoGradGuard no_grad;

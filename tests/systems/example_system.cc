@@ -159,9 +159,8 @@ const Registration registered{{
          .title = "The marked item",
          .idea = "A learned query finds the one item of a bag that carries a mark.",
          .paper = "an example",
-         .equation = "<math><mi>o</mi><mo>=</mo><msub><mo>∑</mo><mi>i</mi></msub><msub><mi>a</"
-                     "mi><mi>i</mi></msub><msub><mi>x</mi><mi>i</mi></msub></math>",
-         .equation_text = "o = sum_i a_i x_i, a = softmax(θ·W x_i / √8)",
+         .equation =
+             R"(o = \sum_i a_i x_i, \quad a_i = \operatorname{softmax}_i(\theta^\top W x_i / \sqrt{8}))",
          .code =
              "attend(query, lin(x), x, {.score = Dot{}, .structure = Ragged{one_each, offsets}})",
          .triple = {.query = "learned θ",

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "data/file.h"
+#include "systems/equations.h"
 #include "systems/gat/model.h"
 #include "systems/gat/parts.h"
 #include "systems/system.h"
@@ -108,7 +109,7 @@ TEST(Columns, AreStandardisedWithTheNodesGivenAndConstantsBecomeZero) {
 
 // Chromium draws a parenthesis as tall as what is under the sum, unless told.
 TEST(Formula, ParenthesesKeepTheirSize) {
-  const std::string& equation = systems::find("gat").info.equation;
+  const std::string equation = systems::mathml(systems::find("gat").info.equation);
   EXPECT_NE(equation.find("<mo stretchy=\"false\">(</mo>"), std::string::npos);
   for (const char* stretching : {"<mo>(</mo>", "<mo>)</mo>", "<mo>{</mo>", "<mo>}</mo>"})
     EXPECT_EQ(equation.find(stretching), std::string::npos) << stretching;

@@ -123,7 +123,7 @@ TEST(Graphs, DuplicateEdgesAndGivenSelfLoopsChangeNothing) {
   EXPECT_TRUE(torch::equal(model->forward(symmetric(plain)), model->forward(symmetric(odd))));
 }
 
-// R6: names of nodes do not matter.
+// Names of nodes do not matter.
 TEST(Graphs, RenumberingTheNodesRenumbersTheAnswers) {
   const data::GeneratedGraph made =
       data::generate_graph({.nodes = 80, .edges = 300, .features = 60, .classes = 3});
@@ -198,6 +198,17 @@ TEST_F(Gat, LearnsToLookPastSurveys) {
   EXPECT_GE(report.at("attention").at("hit_rate").get<double>(),
             0.8);  // half of the neighbours are surveys
   check_every_verb("run", "3\n17 21\n");
+  // The node that is shown first has the choice that the page tells of.
+  systems::Run run = systems::open(base_ / "run");
+  const explain::Explanation first = systems::explain(run, nullptr).front();
+  int surveys = 0, papers = 0;
+  for (const explain::Link& link : first.maps.front().links) {
+    if (link.query != 0 || link.key == 0) continue;
+    const std::string& name = first.keys.at(static_cast<size_t>(link.key)).text;
+    (name.ends_with(" survey") ? surveys : papers)++;
+  }
+  EXPECT_GT(surveys, 0);
+  EXPECT_GT(papers, 0);
 }
 
 TEST_F(Gat, OtherScoresAndNormalisersAndDepthsLearn) {

@@ -73,7 +73,7 @@ TEST(Mil, AttentionEqualsItsFormula) {
   }
 }
 
-// R6, R2, R4, and bags that do not feel each other.
+// Order of instances, empty bags, bags of one, and bags that do not feel each other.
 TEST(Mil, ShufflingChangesNothingAndBagsStandAlone) {
   torch::manual_seed(2);
   for (const std::string& pool : kPools) {
@@ -278,7 +278,8 @@ TEST_F(Bags, PicturesOfTheUsersOwn) {
   EXPECT_NE(refused[0].find("nowhere"), std::string::npos) << refused[0];
   const std::string whole = answers.str(), one = whole.substr(0, whole.find('\n') + 1);
   EXPECT_EQ(whole, one + "\n" + one);
-  EXPECT_TRUE(std::regex_search(one, std::regex("instance ([1-4]) of 4 \\([0-3].png\\), weight [01]")))
+  EXPECT_TRUE(
+      std::regex_search(one, std::regex("instance ([1-4]) of 4 \\([0-3].png\\), weight [01]")))
       << one;
 }
 

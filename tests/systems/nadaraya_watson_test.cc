@@ -1,4 +1,4 @@
-// S1: kernels, leave-one-out, far queries, gaps, duplicates; the table of the regression data; the
+// Kernels, leave-one-out, far queries, gaps, duplicates; the table of the regression data; the
 // whole way for a CSV of one's own.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -191,7 +191,7 @@ TEST_F(Figures, TheSplitIsTheOneThatWasJudged) {
   EXPECT_FALSE(kept.at("metrics").contains("loo_mse"));
 }
 
-// "Reduced" of S1: the other kernels at their best bandwidths, and a bad one.
+// The other kernels at their best bandwidths, and a bad one.
 TEST_F(Figures, MotorcycleWithOtherKernels) {
   struct Row {
     const char* kernel;

@@ -31,7 +31,7 @@ data::Packed sets_of(const torch::Tensor& values, std::vector<int64_t> offsets) 
   return {values, torch::tensor(at::ArrayRef<int64_t>(offsets)).to(torch::kInt32)};
 }
 
-// ---- S3 -----------------------------------------------------------------------------------------
+// ---- deep-sets -----------------------------------------------------------------------------------------
 
 TEST(DeepSets, TheEquivariantLayerIsItsFormula) {
   torch::manual_seed(1);
@@ -51,7 +51,7 @@ TEST(DeepSets, TheEquivariantLayerIsItsFormula) {
   }
 }
 
-// R6: an invariant answer stays, an equivariant one moves along.
+// An invariant answer stays, an equivariant one moves along.
 TEST(DeepSets, ShufflingChangesNothing) {
   torch::manual_seed(2);
   const torch::Tensor order = torch::tensor({4, 0, 3, 1, 2});
@@ -156,7 +156,7 @@ TEST(Solids, AreStandardisedAndAConstantCloudIsGuarded) {
   for (const float x : constant) EXPECT_EQ(x, 0.0f);
 }
 
-// ---- S4 -----------------------------------------------------------------------------------------
+// ---- set-outlier -----------------------------------------------------------------------------------------
 
 TEST(SetOutlier, TheHingeIsFlatWhereSatisfiedAndTheTargetIsNoRival) {
   const torch::Tensor scores = torch::tensor({{3.0, 2.0, 1.0, 9.0}}).requires_grad_();

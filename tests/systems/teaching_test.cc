@@ -20,7 +20,7 @@ namespace {
 using test::Runs;
 using torch::indexing::Slice;
 
-// ---- S2 -----------------------------------------------------------------------------------------
+// ---- pooling -----------------------------------------------------------------------------------------
 
 TEST(Pooling, EqualsPlainLoopsAndEmptyBagsGiveZero) {
   torch::manual_seed(1);
@@ -108,7 +108,7 @@ TEST_F(Teaching, PoolingOnBagsOfOnesOwn) {
   for (const float weight : pictures[1].maps[2].dense) sum += weight;
   EXPECT_NEAR(sum, 1, 1e-5);
 
-  // R13: with one class there is no AUC, and the report says so.
+  // With one class there is no AUC, and the report says so.
   EXPECT_TRUE(report.at("metrics").contains("auc"));
   EXPECT_FALSE(report.contains("notes"));
   const std::string ones = (base_ / "ones.csv").string();
@@ -143,7 +143,7 @@ TEST_F(Teaching, AnInputThatCannotBeDrawnIsRefused) {
   }
 }
 
-// ---- S9 -----------------------------------------------------------------------------------------
+// ---- general -----------------------------------------------------------------------------------------
 
 TEST_F(Teaching, AnyScoreAndNormaliserLooksUpTheRightPair) {
   for (const std::string score : {"dot", "additive", "bilinear", "cosine", "kernel"}) {
@@ -158,7 +158,7 @@ TEST_F(Teaching, AnyScoreAndNormaliserLooksUpTheRightPair) {
   check_every_verb("score-dot", "1 2 3 4 5 6 7 8\n");
 }
 
-// ---- S10 ----------------------------------------------------------------------------------------
+// ---- gradient-masking ----------------------------------------------------------------------------------------
 
 TEST(GradientMasking, FormulasAreExact) {
   torch::manual_seed(2);
@@ -200,7 +200,7 @@ TEST_F(Teaching, WhatIsNeverAttendedToNeverMoves) {
   check_every_verb("sgd", "0\n3\n");
 }
 
-// ---- S25 ----------------------------------------------------------------------------------------
+// ---- scaled-dot-product ----------------------------------------------------------------------------------------
 
 TEST(ScaledDotProduct, TheWorkedExample) {
   // d_k = 64, q·k = 112 and 96.
@@ -233,7 +233,7 @@ TEST_F(Teaching, ItMeansTheAnimal) {
   check_every_verb("it", "the fox did not enter the yard because it was too late\n");
 }
 
-// ---- S34 ----------------------------------------------------------------------------------------
+// ---- cost ----------------------------------------------------------------------------------------
 
 TEST(Cost, FormulasAtAThousand) {
   EXPECT_EQ(cost::attention_operations(1000, 1000), 4e9);

@@ -116,7 +116,7 @@ class Models : public testing::TestWithParam<size_t> {
   const Document a_ = {{4, 5, 6, 7, 8, 9}, {10, 11}}, b_ = {{12, 13, 14}}, empty_ = {{}};
 };
 
-// R5: what else is in the batch changes neither the answer, nor where it looked, nor the gradient.
+// What else is in the batch changes neither the answer, nor where it looked, nor the gradient.
 TEST_P(Models, NeighboursChangeNothing) {
   const auto together = model_->answer(batch_of({a_, b_, empty_}, {4, 5, 0}), Want::kLook);
   const auto alone = model_->answer(batch_of({b_}, {5}), Want::kLook);
@@ -146,7 +146,6 @@ TEST_P(Models, EmptyAndUnknownDocumentsHaveFiniteAnswers) {
   EXPECT_TRUE(model_->logits(batch_of({{}})).isfinite().all().item<bool>());
 }
 
-// R6.
 TEST_P(Models, OrderMattersOnlyToThoseWhoReadIt) {
   const double moved = difference(model_->logits(batch_of({{{4, 5, 6, 7}}})),
                                   model_->logits(batch_of({{{7, 5, 4, 6}}})));
@@ -199,7 +198,7 @@ TEST(PackedWeights, ALongBagPadsNoOther) {
   EXPECT_LT(difference(found[0].to(torch::kDouble), shares / sums), 1e-5);
 }
 
-// ---- S7
+// ---- word-sum
 // ------------------------------------------------------------------------------------------
 
 TEST(WordSum, TheAnswerIsTheSumOfPolarities) {
@@ -216,7 +215,7 @@ TEST(WordSum, TheAnswerIsTheSumOfPolarities) {
   EXPECT_EQ(answer.look.words[0][4].item<float>(), 0) << "PAD";
 }
 
-// ---- S8
+// ---- fixed-attention
 // ------------------------------------------------------------------------------------------
 
 TEST(FixedAttention, ScoresDependOnTheWordAlone) {
@@ -319,7 +318,7 @@ TEST(Walk, ForgettingReadsAfreshInTrainingOnly) {
   }
 }
 
-// ---- S11
+// ---- document-attention
 // -----------------------------------------------------------------------------------------
 
 TEST(DocumentAttention, TheAspectTurnsTheWeightsWhereItCan) {
@@ -344,7 +343,7 @@ TEST(DocumentAttention, TheAspectTurnsTheWeightsWhereItCan) {
   EXPECT_EQ(moved(AspectUse::kBlind, AspectScore::kSum), 0);
 }
 
-// ---- S12
+// ---- hierarchical
 // -----------------------------------------------------------------------------------------
 
 TEST(Hierarchical, EmptySentencesChangeNothingAndWeighNothing) {

@@ -180,7 +180,7 @@ TEST_F(WordRuns, VectorsBeginAndStay) {
       InvalidArgument);
 }
 
-// ---- S6
+// ---- word2vec
 // ------------------------------------------------------------------------------------------
 
 TEST(NegativeSampling, AStepFollowsTheGradient) {

@@ -117,6 +117,23 @@ TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
   EXPECT_THROW(systems::explain(wrong, nullptr), InvalidArgument);
 }
 
+// The title says what the schedule does, not what the paper's does.
+TEST_F(Systems, TheRateIsDescribedAsItIs) {
+  const auto titles = [&](const std::string& schedule) {
+    train("transformer",
+          {"epochs=1", "width=16", "heads=2", "hidden=16", "layers=1", "tokens=words", "warmup=10",
+           "schedule=" + schedule},
+          tiny());
+    systems::Run run = systems::open(base_ / "transformer", "cpu", 1, {});
+    std::string all;
+    for (const explain::Explanation& e : systems::explain(run, nullptr)) all += e.title + "\n";
+    return all;
+  };
+  EXPECT_NE(titles("cosine").find("The rate rises, then falls along a cosine"), std::string::npos);
+  EXPECT_NE(titles("inverse_sqrt").find("one over the root of the step"), std::string::npos);
+  EXPECT_EQ(titles("step").find("The rate"), std::string::npos) << "changes with epochs, not steps";
+}
+
 TEST_F(Systems, WrongInputIsOneLineAndLosesNothing) {
   train(
       "luong",

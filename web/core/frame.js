@@ -1,4 +1,4 @@
-// The frame round every picture: title, pickers, the labels R15 asks for, the number under the pointer, a table that says
+// The frame round every picture: title, pickers, score, normaliser, structure and scale, the number under the pointer, a table that says
 // the same in words, downloads. A view only draws.
 
 import { Scale } from './colour.js';

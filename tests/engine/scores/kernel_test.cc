@@ -8,7 +8,7 @@ namespace {
 using choice::KernelName;
 constexpr double kPi = std::numbers::pi;
 
-// The table of systems.md's S1, u >= 0.
+// The thirteen kernels by their formulas, u >= 0.
 double kernel(KernelName name, double u) {
   using enum KernelName;
   switch (name) {

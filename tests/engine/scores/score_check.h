@@ -234,7 +234,7 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
     const double below = loss();
     x = keep;
     const double want = (above - below) / (2 * step);
-    // R8: 1e-6 relative in double (central differences reach no further).
+    // 1e-6 relative in double (central differences reach no further).
     const double bound = (is_float ? c.gradient_tolerance_f32 : 2e-6) * (scale + std::fabs(want));
     ASSERT_NEAR(got, want, bound) << what;
   };
