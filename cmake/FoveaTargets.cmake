@@ -20,8 +20,8 @@ endfunction()
 # fovea_torch_target(NAME): compiles NAME against libtorch with the one precompiled <torch/torch.h> of the build
 # (20 s a file without it, 7 s with). Every target with a source that includes libtorch goes through this.
 # What calls libtorch spends its time there, and what libtorch's headers instantiate takes a third less to compile with -O1. The
-# precompiled header serves one level only, so all of these have it; sources with loops of their own ask for more
-# (fovea_without_torch).
+# precompiled header serves one level only, so all of these have it; sources with loops of their own are better off in a target
+# without libtorch.
 set(FOVEA_LIGHT_OPTIMISATION $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
 function(fovea_torch_target name)
   target_link_libraries(${name} PRIVATE fovea_options PUBLIC Libtorch::torch)
@@ -37,11 +37,6 @@ function(fovea_torch_target name)
     target_precompile_headers(${name} PRIVATE <torch/torch.h>)
     set_property(GLOBAL PROPERTY FOVEA_TORCH_HEADER_MAKER ${name})
   endif()
-endfunction()
-
-# fovea_without_torch(file...): sources of such a target that do not include libtorch, and compile faster without its header.
-function(fovea_without_torch)
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -O2)
 endfunction()
 
 # fovea_torch_library(NAME SOURCES file... [LINK library...]): a shared library on libtorch. Shared, because operators and

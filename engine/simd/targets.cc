@@ -11,21 +11,32 @@
 #include <cstdio>
 #include <cstdlib>
 
+#if HWY_ARCH_X86
+#include <cpuid.h>
+#endif
+
 namespace hwy {
 namespace {
 
 std::atomic<int64_t> disabled{0};
 std::atomic<int64_t> mocked{0};
 
+#if HWY_ARCH_X86
+// Asked of the processor itself: clang 14's __builtin_cpu_supports does not know this name.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 int64_t detect() {
   int64_t targets = HWY_ENABLED_BASELINE;
 #if HWY_ARCH_X86
-  // GCC's checks include whether the system saves the wide registers. The sets are those Highway
+  // The compiler's checks include whether the system saves the wide registers. The sets are those Highway
   // compiles each target for.
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
-      __builtin_cpu_supports("bmi2")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c() &&
+      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
     targets |= HWY_AVX2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
