@@ -3,51 +3,96 @@
 #include <array>
 
 #include "engine/bf16/products.h"
-#include "engine/paths/decode.h"
-#include "engine/paths/rank_one_graph.h"
-#include "engine/paths/kernel_mean.h"
-#include "engine/paths/strided.h"
+#include "engine/call/view.h"
+#include "engine/graph/graph.h"
+#include "engine/tiles/backward.h"
+#include "engine/tiles/forward.h"
 
 namespace fovea::engine {
+
+constinit const Path kGraphPath{
+    .id = "graph",
+    .summary = "keys of each row gathered",
+    .declines = [](const Request& request) -> std::string {
+      return request.geometry.graph ? "" : "the structure is not a graph";
+    },
+    .f32 = {graph_forward<float>, graph_backward<float>, graph_weights<float>},
+    .f64 = {graph_forward<double>, graph_backward<double>, graph_weights<double>}};
+
+constinit const Path kTilesPath{
+    .id = "tiles",
+    .summary = "blocks of queries against packed keys",
+    .declines = [](const Request& request) -> std::string {
+      return request.geometry.graph ? "the structure is a graph" : "";
+    },
+    .f32 = {tiles_forward<float>, tiles_backward<float>, tiles_weights<float>},
+    .f64 = {tiles_forward<double>, tiles_backward<double>, tiles_weights<double>}};
+
 namespace {
 
-const std::array kPaths = {
-    Path{"decode: keys split into chunks, read once where they lie", against_decode},
-    Path{"rank-one graph: all heads of an edge in one sweep", against_rank_one},
-    Path{"graph: keys of each row gathered",
-         [](const Problem&, const Geometry& g) {
-           return std::string(g.graph ? "" : "the structure is not a graph");
-         }},
-    Path{"strided: the band, then each residue as a causal problem of its own", against_strided},
-    Path{"kernel mean: weights used in registers, no tile stored", against_kernel_mean},
-    Path{"tiles: blocks of queries against packed keys",
-         [](const Problem&, const Geometry& g) {
-           return std::string(g.graph ? "the structure is a graph" : "");
-         }},
-};
+constexpr std::array kPaths = {&kDecodePath,     &kRankOneGraphPath, &kGraphPath, &kStridedPath,
+                               &kKernelMeanPath, &kSupportPath,      &kTilesPath};
+
+const char* task_name(Task task) {
+  switch (task) {
+    case Task::kForward:
+      return "forward";
+    case Task::kBackward:
+      return "backward";
+    case Task::kWeights:
+      break;
+  }
+  return "weights";
+}
+
+template <class T>
+bool can(const Drivers<T>& drivers, Task task) {
+  switch (task) {
+    case Task::kForward:
+      return drivers.forward;
+    case Task::kBackward:
+      return drivers.backward;
+    case Task::kWeights:
+      break;
+  }
+  return drivers.weights;
+}
+
+std::string reason_against(const Path& path, const Request& request) {
+  return visit_arithmetic(request.geometry.storage, [&]<class T>() -> std::string {
+    if (can(path.drivers<T>(), request.task)) return path.declines(request);
+    return std::string("it has no ") + name_of(dtype_of<T>()) + " " + task_name(request.task);
+  });
+}
+
+// One line for each path up to the one taken.
+std::string explain(const Request& request) {
+  std::string text = std::string(task_name(request.task)) + "\n";
+  for (const Path* path : kPaths) {
+    const std::string reason = reason_against(*path, request);
+    text += std::string("  ") + path->id + ": " +
+            (reason.empty() ? std::string("taken, ") + path->summary : reason) + "\n";
+    if (reason.empty()) break;
+  }
+  return text;
+}
 
 }  // namespace
 
-std::span<const Path> paths() { return kPaths; }
+std::span<const Path* const> paths() { return kPaths; }
 
-PathId choose_path(const Problem& problem, const Geometry& geometry) {
+const Path& choose_path(const Request& request) {
   size_t i = 0;
-  while (!kPaths[i].against(problem, geometry).empty()) ++i;
-  return static_cast<PathId>(i);
+  while (!reason_against(*kPaths[i], request).empty()) ++i;
+  return *kPaths[i];
 }
 
 std::string explain_dispatch(const Problem& problem) {
   const Geometry geometry = resolve(problem);
-  std::string text;
-  bool taken = false;
-  for (const Path& path : kPaths) {
-    const std::string reason = path.against(problem, geometry);
-    const char* verdict = !reason.empty() ? "declined: " : taken ? "not needed" : "taken";
-    text += std::string(path.name) + ": " + verdict + reason + "\n";
-    taken = taken || reason.empty();
-  }
+  const Parallel serial;
   const Bf16Products* bf16 = bf16_products();
-  return text + "simd: " + simd_target() +
+  return explain({Task::kForward, problem, geometry, serial}) +
+         explain({Task::kBackward, problem, geometry, serial}) + "simd: " + simd_target() +
          (bf16 ? std::string(", bf16 products by ") + bf16->name : "") + "\n";
 }
 

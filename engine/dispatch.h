@@ -1,6 +1,8 @@
-// The ways forward can go, fastest first; the first that nothing speaks against is taken.
+// The paths a call can take, fastest first. forward, backward, weights and explain_dispatch walk
+// this one list: the first path that nothing speaks against is taken.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -8,13 +10,56 @@
 
 namespace fovea::engine {
 
-struct Path {
-  const char* name;
-  std::string (*against)(const Problem& problem, const Geometry& geometry);  // empty: serves it
+enum class Task { kForward, kBackward, kWeights };
+
+// What a path is asked to do. `result` is where forward writes, or what forward saved for backward.
+// explain_dispatch knows no arrays: it leaves `result` and `gradients` null, and a path then answers
+// for arrays that suit it.
+struct Request {
+  Task task;
+  const Problem& problem;
+  const Geometry& geometry;
+  const Parallel& parallel;
+  const Result* result = nullptr;
+  const Gradients* gradients = nullptr;  // backward only
 };
 
-enum class PathId { kDecode, kRankOneGraph, kGraph, kStrided, kKernelMean, kTiles };
-std::span<const Path> paths();
-PathId choose_path(const Problem& problem, const Geometry& geometry);
+// What a path can do in one arithmetic type; null where it cannot.
+template <class T>
+struct Drivers {
+  // Returns the number of queries that saw no key.
+  int64_t (*forward)(const Problem& problem, const Geometry& geometry, const Result& result,
+                     const Parallel& parallel) = nullptr;
+  // Adds to the gradients of parameters, which are zero before; overwrites the others.
+  void (*backward)(const Problem& problem, const Geometry& geometry, const Result& saved,
+                   const Gradients& gradients, const Parallel& parallel) = nullptr;
+  void (*weights)(const Problem& problem, const Geometry& geometry, const Selection& selection,
+                  const SelectedWeights& out, const Parallel& parallel) = nullptr;
+};
+
+struct Path {
+  const char* id;       // one word: what tests and messages call it
+  const char* summary;  // how it goes about it
+  // Why it does not serve the request; empty: it does. Asked only for what its drivers can do.
+  std::string (*declines)(const Request& request);
+  Drivers<float> f32{};
+  Drivers<double> f64{};
+
+  template <class T>
+  const Drivers<T>& drivers() const {
+    if constexpr (sizeof(T) == sizeof(double))
+      return f64;
+    else
+      return f32;
+  }
+};
+
+// Each is defined in the file of its name under paths/; graph and tiles in dispatch.cc.
+extern const Path kDecodePath, kRankOneGraphPath, kGraphPath, kStridedPath, kKernelMeanPath,
+    kSupportPath, kTilesPath;
+
+// In the order in which they are asked. For every request one of the last two serves.
+std::span<const Path* const> paths();
+const Path& choose_path(const Request& request);
 
 }  // namespace fovea::engine

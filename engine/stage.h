@@ -12,6 +12,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "engine/tile.h"
@@ -156,10 +158,19 @@ class NormaliserStage {
   virtual void backward(Tile<T>& tile) const = 0;
   // RowTerm::kRows: from all weights (tile.s) and their gradients (tile.ds) of these rows.
   virtual void row_terms(const Tile<T>& tile, T* terms) const {}
-  virtual size_t partial_size() const {
-    return 0;
-  }  // sink, alpha: with tile.stats and tile.row_term of a block of rows, and
-     // for RowTerm::kRows also all their weights and gradients
+  // Threshold: what backward by the support asks about a row's saved statistics, which only the
+  // stage itself can read. The number of weights of a row of `keys` keys, or `keys`: not counted.
+  virtual size_t support_size(const T* stats, size_t keys) const { return keys; }
+  // A score that every one with weight exceeds, and few others do.
+  virtual T below_support(size_t head, const T* stats) const {
+    return -std::numeric_limits<T>::infinity();
+  }
+  // Of the row that starts at key k0 only these n columns are left, ascending and side by side:
+  // makes its statistics those of the shorter row.
+  virtual void close_up(const int32_t* columns, size_t n, size_t k0, T* stats) const {}
+  // sink, alpha: with tile.stats and tile.row_term of a block of rows, and for RowTerm::kRows also
+  // all their weights and gradients.
+  virtual size_t partial_size() const { return 0; }
   virtual void backward_parameters(const Tile<T>& tile, T* partial) const {}
   virtual void store_parameters(size_t head, const T* partial) const {}
 };

@@ -26,6 +26,12 @@ template <>
 constexpr DType dtype_of<double>() {
   return DType::kFloat64;
 }
+// body.operator()<T>() with T that type.
+template <class Body>
+decltype(auto) visit_arithmetic(DType storage, const Body& body) {
+  return is_double(storage) ? body.template operator()<double>()
+                            : body.template operator()<float>();
+}
 
 float half_to_float(uint16_t half);
 uint16_t float_to_half(float value);

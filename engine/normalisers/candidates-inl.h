@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -42,6 +43,13 @@ HWY_INLINE T largest(const T* HWY_RESTRICT s, size_t n) {
   }
   for (; c < n; c += N) a = hn::Max(a, hn::LoadU(d, s + c));
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
+}
+
+// A score a little below most + tau, the edge of a support: by more than rounding moves it.
+template <class T>
+T below_threshold(T most, T tau) {
+  const T rounding = 4 * std::numeric_limits<T>::epsilon();
+  return most + tau - rounding * (std::fabs(most) + std::fabs(tau));
 }
 
 // Scores of one row above a limit, less the row's largest, in the order of their columns.

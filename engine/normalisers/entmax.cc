@@ -104,6 +104,13 @@ class Stage final : public NormaliserStage<T> {
     }
   }
 
+  size_t support_size(const T* stats, size_t) const override {
+    return static_cast<size_t>(stats[3]);
+  }
+  T below_support(size_t head, const T* stats) const override {
+    return candidates::below_threshold(stats[0], stats[1] / (alpha(head) - 1));
+  }
+
   void row_terms(const Tile<T>& tile, T* terms) const override {
     const D d;
     const T exponent = 2 - alpha(tile.head);

@@ -78,6 +78,13 @@ class Stage final : public NormaliserStage<T> {
     }
   }
 
+  size_t support_size(const T* stats, size_t) const override {
+    return static_cast<size_t>(stats[2]);
+  }
+  T below_support(size_t, const T* stats) const override {
+    return candidates::below_threshold(stats[0], stats[1]);
+  }
+
   void row_terms(const Tile<T>& tile, T* terms) const override {
     const D d;
     for (size_t r = 0; r < tile.nq; ++r) {

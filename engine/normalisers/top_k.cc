@@ -100,6 +100,17 @@ class Stage final : public NormaliserStage<T> {
     }
   }
 
+  size_t support_size(const T*, size_t keys) const override { return std::min(keys, k_); }
+  T below_support(size_t, const T* stats) const override {
+    return std::nextafter(stats[2], -kInfinity);
+  }
+  // The last of the scores equal to the k-th is known by its position.
+  void close_up(const int32_t* columns, size_t n, size_t k0, T* stats) const override {
+    const auto last = static_cast<int32_t>(stats[3] - static_cast<T>(k0));
+    stats[3] = static_cast<T>(k0) +
+               static_cast<T>(std::upper_bound(columns, columns + n, last) - columns - 1);
+  }
+
   // ds = a (dA - sum a dA + d lse)
   void backward(Tile<T>& tile) const override {
     const D d;

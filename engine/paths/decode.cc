@@ -1,8 +1,11 @@
-#include "engine/paths/decode.h"
+// Few queries against many keys: keys are split into chunks of a fixed size, read once where they
+// lie, and the chunks' softmax states are merged in order.
 
 #include <algorithm>
 #include <cmath>
 
+#include "engine/dispatch.h"
+#include "engine/runtime/parallel.h"
 #include "engine/tiles/forward.h"
 #include "engine/paths/row_scores.h"
 #include "engine/call/view.h"
@@ -232,9 +235,9 @@ class Decode {
   Report report_;
 };
 
-}  // namespace
-
-std::string against_decode(const Problem& problem, const Geometry& g) {
+std::string decode_declines(const Request& request) {
+  const Problem& problem = request.problem;
+  const Geometry& g = request.geometry;
   if (g.graph) return "the structure is a graph";
   if (!std::holds_alternative<Dot>(problem.score.kind) || !problem.score.modifiers.empty())
     return "the score is not a plain dot";
@@ -258,9 +261,13 @@ int64_t decode_forward(const Problem& problem, const Geometry& geometry, const R
                        const Parallel& parallel) {
   return Decode<T>(problem, geometry, result).run(parallel);
 }
-template int64_t decode_forward<float>(const Problem&, const Geometry&, const Result&,
-                                       const Parallel&);
-template int64_t decode_forward<double>(const Problem&, const Geometry&, const Result&,
-                                        const Parallel&);
+
+}  // namespace
+
+constinit const Path kDecodePath{.id = "decode",
+                                 .summary = "keys split into chunks, read once where they lie",
+                                 .declines = decode_declines,
+                                 .f32 = {.forward = decode_forward<float>},
+                                 .f64 = {.forward = decode_forward<double>}};
 
 }  // namespace fovea::engine

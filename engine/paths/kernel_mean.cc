@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/dispatch.h"
 #include "engine/paths/kernel_mean_state.h"
 
 namespace fovea::engine {
@@ -19,8 +20,8 @@ class MeanForward : Mean {
         stored_(1 + g.value_width),
         sums_(std::max<size_t>(1, chunks_) * g.batches * g.heads * g.max_queries * stored_) {}
 
-  std::optional<int64_t> run(const Parallel& parallel) {
-    if (!prepare(parallel)) return std::nullopt;
+  int64_t run(const Parallel& parallel) {
+    prepare(parallel);
     const size_t tickets = g_.batches * g_.heads * blocks_;
     run_tickets(parallel, tickets * chunks_, [&](size_t, size_t ticket) {
       const size_t chunk = ticket / tickets, head = ticket % tickets / blocks_,
@@ -123,9 +124,9 @@ class MeanForward : Mean {
   Report report_;
 };
 
-}  // namespace
-
-std::string against_kernel_mean(const Problem& problem, const Geometry& g) {
+std::string kernel_mean_declines(const Request& request) {
+  const Problem& problem = request.problem;
+  const Geometry& g = request.geometry;
   const auto* kernel = std::get_if<Kernel>(&problem.score.kind);
   if (!kernel || !problem.score.modifiers.empty()) return "the score is not a plain kernel";
   if (!std::holds_alternative<KernelRatio>(problem.normaliser))
@@ -143,12 +144,22 @@ std::string against_kernel_mean(const Problem& problem, const Geometry& g) {
   if (g.value_width == 0 || g.value_width > kMeanValues) {
     return std::to_string(g.value_width) + " values a key, 1 to " + std::to_string(kMeanValues);
   }
+  if (!MeanOperands(problem, g, nullptr).finite(request.gradients, request.parallel))
+    return "NaN, infinity or a very large number among the operands";
   return "";
 }
 
-std::optional<int64_t> kernel_mean_forward(const Problem& problem, const Geometry& geometry,
-                                           const Result& result, const Parallel& parallel) {
+int64_t kernel_mean_forward(const Problem& problem, const Geometry& geometry, const Result& result,
+                            const Parallel& parallel) {
   return MeanForward(problem, geometry, result).run(parallel);
 }
+
+}  // namespace
+
+constinit const Path kKernelMeanPath{
+    .id = "kernel_mean",
+    .summary = "weights used in registers, no tile stored",
+    .declines = kernel_mean_declines,
+    .f32 = {.forward = kernel_mean_forward, .backward = kernel_mean_backward}};
 
 }  // namespace fovea::engine

@@ -4,10 +4,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
 
-#include "engine/runtime/parallel.h"
 #include "engine/call/problem.h"
 
 namespace fovea::engine {
@@ -50,14 +47,7 @@ struct MeanBackwardLoops {
 const MeanLoops& mean_loops(choice::KernelName kernel);
 const MeanBackwardLoops& mean_backward_loops(choice::KernelName kernel);
 
-// Empty when the path serves the problem, otherwise why not.
-std::string against_kernel_mean(const Problem& problem, const Geometry& geometry);
-// The number of empty rows, or nothing: operands that are not finite as rows.h has it, which is for
-// the tiles to weigh.
-std::optional<int64_t> kernel_mean_forward(const Problem& problem, const Geometry& geometry,
-                                           const Result& result, const Parallel& parallel);
-// Says whether it served.
-bool kernel_mean_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
+void kernel_mean_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
                           const Gradients& gradients, const Parallel& parallel);
 
 }  // namespace fovea::engine

@@ -24,13 +24,11 @@ class MeanBackward : Mean {
         query_partials_(g.batches * g.heads * blocks_ * partial_size_),
         key_partials_(g.batches * g.key_heads * chunks_ * partial_size_) {}
 
-  bool run(const Parallel& parallel) {
-    std::atomic<bool> finite = prepare(parallel);
-    if (!finite) return false;
+  void run(const Parallel& parallel) {
+    prepare(parallel);
     each_block(parallel, [&](size_t batch, size_t head, size_t q0, size_t nq) {
-      if (!make_records(batch, head, q0, nq)) finite = false;
+      make_records(batch, head, q0, nq);
     });
-    if (!finite) return false;
     run_tickets(parallel, g_.batches * g_.key_heads * chunks_, [&](size_t, size_t ticket) {
       const size_t head = ticket / chunks_;
       keys(head / g_.key_heads, head % g_.key_heads, ticket % chunks_);
@@ -39,7 +37,6 @@ class MeanBackward : Mean {
       queries(batch, head, q0, nq);
     });
     if (partial_size_) store_parameters();
-    return true;
   }
 
  private:
@@ -48,7 +45,7 @@ class MeanBackward : Mean {
                        [](float base) { return base != 0; });
   }
 
-  bool make_records(size_t batch, size_t head, size_t q0, size_t nq) {
+  void make_records(size_t batch, size_t head, size_t q0, size_t nq) {
     const size_t values = g_.value_width, first = row(batch, head, q0);
     float o[kMeanBlock * kMeanValues], g[kMeanBlock * kMeanValues], stats[kMeanBlock * kStatistics];
     const auto load = [&](const View& view, size_t width, float* out) {
@@ -70,14 +67,13 @@ class MeanBackward : Mean {
       record[0] = term * inverse * b * b;
       bases_[first + r] = has_log ? stats[r * kStatistics] : 0.0f;
     }
-    return row_loops<float>().finite(g, values, nq, values);
   }
 
   void keys(size_t batch, size_t key_head, size_t chunk) {
     const size_t n = chunk_keys(batch, chunk), offset = chunk * chunk_ * panel_stride();
     float* d_panel = d_panels_.data() + (batch * g_.key_heads + key_head) * panel_size() + offset;
     std::fill_n(d_panel, chunk_ * panel_stride(), 0.0f);
-    const MeanBackwardLoops& loops = mean_backward_loops(kernel_.name);
+    const MeanBackwardLoops& loops = mean_backward_loops(kernel_);
     for (size_t head = key_head * g_.group; head < (key_head + 1) * g_.group; ++head) {
       std::fill_n(share(chunk, row(batch, head, 0)), g_.query_count[batch] * kMeanQuery, 0.0f);
       for (size_t j = 0; j < n; j += kMeanKeys) {
@@ -172,9 +168,12 @@ class MeanBackward : Mean {
     if (partial) std::fill_n(partial, partial_size_, 0.0f);
     const Rows q = g_.query_rows(pass_.problem.query, batch, head);
     ScratchArray<float> d_query(kMeanBlock * width);
-    pass_.stages.score->unprepare_query(batch, head, q0, nq, direct<float>(DType::kFloat32, q, q0),
-                                        static_cast<size_t>(q.stride), d_prepared, d_query.data(),
-                                        width, partial);
+    if (g_.key_limit[batch] == 0)  // such queries may hold anything
+      std::fill_n(d_query.data(), nq * width, 0.0f);
+    else
+      pass_.stages.score->unprepare_query(
+          batch, head, q0, nq, direct<float>(DType::kFloat32, q, q0), static_cast<size_t>(q.stride),
+          d_prepared, d_query.data(), width, partial);
     if (gradients_.query)
       store_rows(d_query.data(), width, nq, width, DType::kFloat32,
                  g_.query_rows(gradients_.query, batch, head), q0);
@@ -214,10 +213,9 @@ class MeanBackward : Mean {
 
 }  // namespace
 
-bool kernel_mean_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
+void kernel_mean_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
                           const Gradients& gradients, const Parallel& parallel) {
-  if (!against_kernel_mean(problem, geometry).empty()) return false;
-  return MeanBackward(problem, geometry, saved, gradients).run(parallel);
+  MeanBackward(problem, geometry, saved, gradients).run(parallel);
 }
 
 }  // namespace fovea::engine

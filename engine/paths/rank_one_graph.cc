@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/dispatch.h"
+#include "engine/runtime/parallel.h"
 #include "engine/graph/graph.h"
 #include "engine/paths/rank_one_graph.h"
 #include "engine/tiles/random.h"
@@ -63,13 +65,24 @@ void for_chunks(const Parallel& parallel, size_t n, const Body& body) {
   });
 }
 
-bool fits(const View& view, int rank) {
-  return !view || (view.dtype == DType::kFloat32 && dense(view, rank));
+// Whether the kernels can write, or read, the arrays of a request as they lie.
+bool arrays_fit(const Request& request) {
+  const auto fits = [](const View& view, int rank) {
+    return !view || (view.dtype == DType::kFloat32 && dense(view, rank));
+  };
+  const Result* result = request.result;
+  if (result && !(result->output && fits(result->output, 3) && fits(result->lse, 2) &&
+                  fits(result->statistics, 3)))
+    return false;
+  const Gradients* gradients = request.gradients;
+  return !gradients ||
+         (fits(gradients->output, 3) && fits(gradients->lse, 2) && fits(gradients->query, 3) &&
+          fits(gradients->key, 3) && fits(gradients->value, 3));
 }
 
-}  // namespace
-
-std::string against_rank_one(const Problem& problem, const Geometry& g) {
+std::string rank_one_declines(const Request& request) {
+  const Problem& problem = request.problem;
+  const Geometry& g = request.geometry;
   if (!g.graph) return "the structure is not a graph";
   if (!std::holds_alternative<RankOne>(problem.score.kind) || !problem.score.modifiers.empty())
     return "the score is not plain rank_one";
@@ -85,12 +98,8 @@ std::string against_rank_one(const Problem& problem, const Geometry& g) {
     return "the value's width is not a multiple of 4";
   if (!dense(problem.query, 3) || !dense(problem.key, 3) || !dense(problem.value, 3))
     return "tensors have gaps";
+  if (!arrays_fit(request)) return "results or gradients have gaps";
   return "";
-}
-
-bool rank_one_stores(const Result& result) {
-  return result.output && fits(result.output, 3) && fits(result.lse, 2) &&
-         fits(result.statistics, 3);
 }
 
 int64_t rank_one_forward(const Problem& problem, const Geometry& g, const Result& result,
@@ -118,18 +127,8 @@ int64_t rank_one_forward(const Problem& problem, const Geometry& g, const Result
   return empty;
 }
 
-bool rank_one_backward(const Problem& problem, const Geometry& g, const Result& saved,
+void rank_one_backward(const Problem& problem, const Geometry& g, const Result& saved,
                        const Gradients& gradients, const Parallel& parallel) {
-  if (!against_rank_one(problem, g).empty()) return false;
-  for (const auto& [view, rank] : {std::pair{&saved.output, 3},
-                                   {&saved.statistics, 3},
-                                   {&gradients.output, 3},
-                                   {&gradients.lse, 2},
-                                   {&gradients.query, 3},
-                                   {&gradients.key, 3},
-                                   {&gradients.value, 3}}) {
-    if (!fits(*view, rank)) return false;
-  }
   const GraphView view(g);
   const auto kept = transposed_of(view);
   const Transposed& transposed = *kept;
@@ -159,7 +158,14 @@ bool rank_one_backward(const Problem& problem, const Geometry& g, const Result& 
   if (graph.d_query)
     for_chunks(parallel, graph.rows,
                [&](size_t, size_t from, size_t to) { kernels.queries(graph, from, to); });
-  return true;
 }
+
+}  // namespace
+
+constinit const Path kRankOneGraphPath{
+    .id = "rank_one_graph",
+    .summary = "all heads of an edge in one sweep",
+    .declines = rank_one_declines,
+    .f32 = {.forward = rank_one_forward, .backward = rank_one_backward}};
 
 }  // namespace fovea::engine

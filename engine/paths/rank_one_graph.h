@@ -7,11 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "engine/tiles/dropout.h"
-#include "engine/runtime/parallel.h"
-#include "engine/call/problem.h"
 
 namespace fovea::engine {
 
@@ -56,14 +53,5 @@ struct RankOneKernels {
 };
 // For values of this width a head; null where no vector divides it.
 const RankOneKernels* rank_one_kernels(size_t width);
-
-// Empty when the path serves the problem, otherwise why not.
-std::string against_rank_one(const Problem& problem, const Geometry& geometry);
-bool rank_one_stores(const Result& result);  // results without gaps
-int64_t rank_one_forward(const Problem& problem, const Geometry& geometry, const Result& result,
-                         const Parallel& parallel);
-// Also needs contiguous results; says whether it served.
-bool rank_one_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
-                       const Gradients& gradients, const Parallel& parallel);
 
 }  // namespace fovea::engine

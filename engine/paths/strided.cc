@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/dispatch.h"
+#include "engine/runtime/parallel.h"
 #include "engine/tiles/forward.h"
 #include "engine/call/view.h"
 
@@ -307,9 +309,9 @@ class StridedForward {
   Report report_;
 };
 
-}  // namespace
-
-std::string against_strided(const Problem& problem, const Geometry& g) {
+std::string strided_declines(const Request& request) {
+  const Problem& problem = request.problem;
+  const Geometry& g = request.geometry;
   const auto& all = problem.structure.all_of;
   if (all.size() != 1 || !std::holds_alternative<Strided>(all[0]))
     return "the structure is not strided alone";
@@ -323,6 +325,12 @@ std::string against_strided(const Problem& problem, const Geometry& g) {
   // Below, a masked tile reaches all of it anyway.
   if (std::get<Strided>(all[0]).stride < 4 || g.max_queries < 4 * kMaxQueries)
     return "short sequence or stride";
+  if (request.task != Task::kBackward) return "";
+  // Backward sorts positions by residue: what belongs to a position would have to be sorted too.
+  if (problem.dropout_p > 0) return "weights are dropped";
+  if (problem.key_lengths) return "keys have lengths";
+  if (g.storage != DType::kFloat32 && g.storage != DType::kFloat64) return "not float32 or float64";
+  if (g.max_queries != g.max_keys) return "queries and keys differ in number";
   return "";
 }
 
@@ -331,9 +339,14 @@ int64_t strided_forward(const Problem& problem, const Geometry& geometry, const 
                         const Parallel& parallel) {
   return StridedForward<T>(problem, geometry, result).run(parallel);
 }
-template int64_t strided_forward<float>(const Problem&, const Geometry&, const Result&,
-                                        const Parallel&);
-template int64_t strided_forward<double>(const Problem&, const Geometry&, const Result&,
-                                         const Parallel&);
+
+}  // namespace
+
+constinit const Path kStridedPath{
+    .id = "strided",
+    .summary = "the band, then each residue as a causal problem of its own",
+    .declines = strided_declines,
+    .f32 = {.forward = strided_forward<float>, .backward = strided_backward<float>},
+    .f64 = {.forward = strided_forward<double>, .backward = strided_backward<double>}};
 
 }  // namespace fovea::engine

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/paths/strided.h"
+#include "engine/tiles/backward.h"
 #include "engine/call/view.h"
 #include "engine/runtime/scratch.h"
 
@@ -27,7 +28,7 @@ class Sorted {
         array_(batches_ * heads_ * order.size() * width) {}
 
   View view() const {
-    View v = View::of(array_.data(), sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32,
+    View v = View::of(array_.data(), dtype_of<T>(),
                       {static_cast<int64_t>(batches_), static_cast<int64_t>(heads_),
                        static_cast<int64_t>(order_->size()), static_cast<int64_t>(width_)});
     v.rank = rank_;
@@ -64,18 +65,13 @@ class Sorted {
 }  // namespace
 
 template <class T>
-bool strided_backward(const Problem& problem, const Geometry& g, const Result& saved,
-                      const Gradients& gradients, const SubBackward& run) {
-  if (!against_strided(problem, g).empty() || problem.dropout_p > 0 || problem.key_lengths)
-    return false;
-  if (problem.query.dtype != (sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32) ||
-      g.max_queries != g.max_keys)
-    return false;
+void strided_backward(const Problem& problem, const Geometry& g, const Result& saved,
+                      const Gradients& gradients, const Parallel& parallel) {
   const size_t n = g.max_queries,
                stride = static_cast<size_t>(std::get<Strided>(problem.structure.all_of[0]).stride);
   Problem band = problem;
   band.structure.all_of = {Window{static_cast<int64_t>(stride) - 1, 0}};
-  run(band, saved, gradients);
+  tiles_backward<T>(band, resolve(band), saved, gradients, parallel);
 
   // Query a of a residue sees its keys b < a: beside key b stands query b + 1, and the rest is
   // causal.
@@ -88,7 +84,7 @@ bool strided_backward(const Problem& problem, const Geometry& g, const Result& s
       residue.push_back(static_cast<int32_t>(r));
     }
   }
-  if (keys.empty()) return true;
+  if (keys.empty()) return;
   const size_t e = g.query_width, ev = g.value_width;
   Sorted<T> q(problem.query, e, queries), k(problem.key, e, keys), v(problem.value, ev, keys),
       o(saved.output, ev, queries);
@@ -135,15 +131,14 @@ bool strided_backward(const Problem& problem, const Geometry& g, const Result& s
   want(gradients.query, e, queries, &dq, &wanted.query);
   want(gradients.key, e, keys, &dk, &wanted.key);
   want(gradients.value, ev, keys, &dv, &wanted.value);
-  run(sorted, sorted_saved, wanted);
+  tiles_backward<T>(sorted, resolve(sorted), sorted_saved, wanted, parallel);
   if (gradients.query) dq.add_to(gradients.query);
   if (gradients.key) dk.add_to(gradients.key);
   if (gradients.value) dv.add_to(gradients.value);
-  return true;
 }
-template bool strided_backward<float>(const Problem&, const Geometry&, const Result&,
-                                      const Gradients&, const SubBackward&);
-template bool strided_backward<double>(const Problem&, const Geometry&, const Result&,
-                                       const Gradients&, const SubBackward&);
+template void strided_backward<float>(const Problem&, const Geometry&, const Result&,
+                                      const Gradients&, const Parallel&);
+template void strided_backward<double>(const Problem&, const Geometry&, const Result&,
+                                       const Gradients&, const Parallel&);
 
 }  // namespace fovea::engine

@@ -3,40 +3,13 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/dispatch.h"
 #include "engine/tiles/backward_rows.h"
 #include "engine/paths/support_loops.h"
 #include "engine/call/view.h"
 
 namespace fovea::engine {
 namespace {
-
-// How many weights a row has, from what forward saved of it; all keys where the normaliser does not
-// say.
-template <class T>
-size_t support_size(const Normaliser& normaliser, const T* statistics, size_t keys) {
-  if (std::holds_alternative<Sparsemax>(normaliser)) return static_cast<size_t>(statistics[2]);
-  if (std::holds_alternative<Entmax>(normaliser)) return static_cast<size_t>(statistics[3]);
-  if (const auto* top = std::get_if<TopK>(&normaliser))
-    return std::min(keys, static_cast<size_t>(top->k));
-  return keys;
-}
-
-// A score that all with weight exceed, and few others.
-template <class T>
-T below_support(const Normaliser& normaliser, size_t head, const T* statistics) {
-  if (std::holds_alternative<TopK>(normaliser))
-    return std::nextafter(statistics[2], -std::numeric_limits<T>::infinity());
-  const T most = statistics[0];
-  T tau = statistics[1];
-  if (const auto* entmax = std::get_if<Entmax>(&normaliser)) {
-    const View& each = entmax->alpha_tensor;
-    const T alpha = each ? read<T>(each, each.size[0] == 1 ? 0 : static_cast<int64_t>(head))
-                         : static_cast<T>(entmax->alpha);
-    tau /= alpha - 1;
-  }
-  const T rounding = 4 * std::numeric_limits<T>::epsilon();
-  return most + tau - rounding * (std::fabs(most) + std::fabs(tau));
-}
 
 template <class T>
 class Supports : RowStrips<T> {
@@ -99,18 +72,13 @@ class Supports : RowStrips<T> {
   // One row's scores become its support, closed up: to the normaliser it is a short row.
   void add_row(const Tile<T>& tile, size_t r, size_t b) {
     const auto& normaliser = *s_.pass.stages.normaliser;
-    const Normaliser& choice = s_.pass.problem.normaliser;
     const auto& loops = row_loops<T>();
     const auto& support = support_loops<T>();
     T stats[kStatistics];
     std::copy_n(tile.stats + r * kStatistics, kStatistics, stats);
     const size_t n = support.above(tile.s + r * tile.s_stride, tile.nk,
-                                   below_support(choice, tile.head, stats), weights_, keys_);
-    if (std::holds_alternative<TopK>(choice)) {  // knows the last of equal scores by its position
-      const auto last = static_cast<int32_t>(stats[3] - static_cast<T>(tile.k0));
-      stats[3] = static_cast<T>(tile.k0) +
-                 static_cast<T>(std::upper_bound(keys_, keys_ + n, last) - keys_ - 1);
-    }
+                                   normaliser.below_support(tile.head, stats), weights_, keys_);
+    normaliser.close_up(keys_, n, tile.k0, stats);
     for (size_t i = 0; i < n; ++i) keys_[i] += static_cast<int32_t>(tile.k0);
     Tile<T> row = tile;
     row.nq = 1;
@@ -154,40 +122,65 @@ class Supports : RowStrips<T> {
 // workers there are.
 constexpr size_t kEnoughHeads = 4;
 
+// Whether few pairs have weight, which forward has counted for the normalisers that say so.
 template <class T>
-bool few_weights(const BackwardState<T>& s) {
-  const Geometry& g = s.geometry;
-  const Problem& p = s.pass.problem;
-  if (!std::holds_alternative<Dot>(p.score.kind) || !p.score.modifiers.empty() || s.pass.dropout)
-    return false;
-  if (g.batches * g.key_heads < kEnoughHeads) return false;
+bool few_weights(const Request& request) {
+  const Geometry& g = request.geometry;
+  const auto normaliser =
+      make_stages<T>({request.problem, g, nullptr, face_of(request.problem)}).normaliser;
+  if (normaliser->kind() != Kind::kThreshold) return false;
+  const View& saved = request.result->statistics;
+  ScratchArray<T> statistics(g.max_queries * kStatistics);
   size_t weights = 0, pairs = 0;
   for (size_t batch = 0; batch < g.batches; ++batch) {
+    const size_t queries = g.query_count[batch], keys = g.key_limit[batch];
     for (size_t head = 0; head < g.heads; ++head) {
-      const size_t first = s.row(batch, head, 0), keys = g.key_limit[batch];
-      for (size_t i = first; i < first + g.query_count[batch]; ++i) {
-        weights += support_size(p.normaliser, s.statistics.data() + i * kStatistics, keys);
-      }
-      pairs += g.query_count[batch] * keys;
+      load_rows(saved.dtype, g.query_rows(saved, batch, head), 0, queries, kStatistics,
+                statistics.data(), kStatistics);
+      for (size_t i = 0; i < queries; ++i)
+        weights += normaliser->support_size(statistics.data() + i * kStatistics, keys);
+      pairs += queries * keys;
     }
   }
   return weights * kFewOneIn < pairs;
 }
 
-}  // namespace
+std::string support_declines(const Request& request) {
+  const Problem& problem = request.problem;
+  const Geometry& g = request.geometry;
+  if (g.graph) return "the structure is a graph";
+  if (!std::holds_alternative<Dot>(problem.score.kind) || !problem.score.modifiers.empty())
+    return "the score is not a plain dot";
+  if (problem.dropout_p > 0) return "weights are dropped";
+  if (g.batches * g.key_heads < kEnoughHeads)
+    return std::to_string(g.batches * g.key_heads) + " key heads, at least " +
+           std::to_string(kEnoughHeads);
+  const std::string few = "fewer than one pair in " + std::to_string(kFewOneIn);
+  if (!request.result) return "it serves where " + few + " has weight, which forward will count";
+  const bool serves =
+      visit_arithmetic(g.storage, [&]<class T>() { return few_weights<T>(request); });
+  return serves ? "" : "not " + few + " has weight, as far as forward counts them";
+}
 
 template <class T>
-bool run_supports(BackwardState<T>& state, const Parallel& parallel) {
-  if (!few_weights(state)) return false;
-  const Geometry& g = state.geometry;
+void support_backward(const Problem& problem, const Geometry& g, const Result& saved,
+                      const Gradients& gradients, const Parallel& parallel) {
+  BackwardState<T> state(problem, g, saved, gradients);
+  prepare_blocks(state, parallel);
   const size_t tickets = g.batches * g.key_heads;
   auto workers = strip_workers<Supports<T>>(state, parallel, tickets, 1);
   run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {
     workers[worker].gradients(ticket / g.key_heads, ticket % g.key_heads);
   });
-  return true;
+  finish_blocks(state, parallel);
 }
-template bool run_supports<float>(BackwardState<float>&, const Parallel&);
-template bool run_supports<double>(BackwardState<double>&, const Parallel&);
+
+}  // namespace
+
+constinit const Path kSupportPath{.id = "support",
+                                  .summary = "only pairs that have weight are touched",
+                                  .declines = support_declines,
+                                  .f32 = {.backward = support_backward<float>},
+                                  .f64 = {.backward = support_backward<double>}};
 
 }  // namespace fovea::engine

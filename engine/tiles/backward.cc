@@ -2,43 +2,8 @@
 // (backward_units.cc); what is left to turn into gradients of queries and parameters.
 #include "engine/tiles/backward.h"
 
-#include "engine/call/check.h"
-#include "engine/graph/graph.h"
-#include "engine/paths/rank_one_graph.h"
-#include "engine/paths/kernel_mean.h"
-#include "engine/paths/strided.h"
-#include "engine/call/view.h"
-
 namespace fovea::engine {
 namespace {
-
-template <class T>
-void clear(const View& view) {
-  const auto size = [&](int d) { return d < view.rank ? view.size[d] : 1; };
-  for (int64_t a = 0; a < size(0); ++a)
-    for (int64_t b = 0; b < size(1); ++b)
-      for (int64_t c = 0; c < size(2); ++c)
-        for (int64_t d = 0; d < size(3); ++d) element<T>(view, a, b, c, d) = 0;
-}
-
-// Zeroes every array a choice refers to.
-template <class T, class Choice>
-void clear_fields(Choice choice) {
-  choice.fields([]<class Field>(const char*, Field& field) {
-    if constexpr (std::is_same_v<Field, View>) {
-      if (field) clear<T>(field);
-    }
-  });
-}
-
-template <class T>
-void clear_parameters(const Gradients& gradients) {
-  std::visit([](const auto& kind) { clear_fields<T>(kind); }, gradients.score.kind);
-  for (const auto& modifier : gradients.score.modifiers) {
-    std::visit([](const auto& kind) { clear_fields<T>(kind); }, modifier);
-  }
-  std::visit([](const auto& kind) { clear_fields<T>(kind); }, gradients.normaliser);
-}
 
 template <class T>
 void store_parameters(BackwardState<T>& state) {
@@ -64,34 +29,6 @@ void store_parameters(BackwardState<T>& state) {
       }
     }
   }
-}
-
-template <class T>
-void run_tiles(const Problem& problem, const Geometry& g, const Result& saved,
-               const Gradients& gradients, const Parallel& parallel) {
-  BackwardState<T> state(problem, g, saved, gradients);
-  prepare_blocks(state, parallel);
-  if (!run_supports(state, parallel)) {
-    if (state.pass.stages.normaliser->row_term() == RowTerm::kRows)
-      solve_row_terms(state, parallel);
-    run_units(state, parallel);
-  }
-  finish_blocks(state, parallel);
-}
-
-template <class T>
-void run_backward(const Problem& problem, const Geometry& g, const Result& saved,
-                  const Gradients& gradients, const Parallel& parallel) {
-  clear_parameters<T>(gradients);
-  if (g.graph && rank_one_backward(problem, g, saved, gradients, parallel)) return;
-  if (g.graph) return graph_backward<T>(problem, g, saved, gradients, parallel);
-  const auto run_part = [&](const Problem& part, const Result& part_saved,
-                            const Gradients& part_gradients) {
-    run_tiles<T>(part, resolve(part), part_saved, part_gradients, parallel);
-  };
-  if (kernel_mean_backward(problem, g, saved, gradients, parallel)) return;
-  if (strided_backward<T>(problem, g, saved, gradients, run_part)) return;
-  run_tiles<T>(problem, g, saved, gradients, parallel);
 }
 
 }  // namespace
@@ -124,17 +61,18 @@ template void prepare_blocks<double>(BackwardState<double>&, const Parallel&);
 template void finish_blocks<float>(BackwardState<float>&, const Parallel&);
 template void finish_blocks<double>(BackwardState<double>&, const Parallel&);
 
-void backward(const Problem& problem, const Result& saved, const Gradients& gradients,
-              const Parallel& parallel) {
-  const Geometry geometry = resolve(problem);
-  check_result(problem, geometry, saved);
-  FOVEA_CHECK(saved.statistics || geometry.max_queries * geometry.heads == 0,
-              "statistics: missing, expected what forward wrote");
-  check_gradients(problem, geometry, gradients);
-  if (is_double(geometry.storage))
-    run_backward<double>(problem, geometry, saved, gradients, parallel);
-  else
-    run_backward<float>(problem, geometry, saved, gradients, parallel);
+template <class T>
+void tiles_backward(const Problem& problem, const Geometry& g, const Result& saved,
+                    const Gradients& gradients, const Parallel& parallel) {
+  BackwardState<T> state(problem, g, saved, gradients);
+  prepare_blocks(state, parallel);
+  if (state.pass.stages.normaliser->row_term() == RowTerm::kRows) solve_row_terms(state, parallel);
+  run_units(state, parallel);
+  finish_blocks(state, parallel);
 }
+template void tiles_backward<float>(const Problem&, const Geometry&, const Result&,
+                                    const Gradients&, const Parallel&);
+template void tiles_backward<double>(const Problem&, const Geometry&, const Result&,
+                                     const Gradients&, const Parallel&);
 
 }  // namespace fovea::engine

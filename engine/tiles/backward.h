@@ -1,5 +1,5 @@
-// What backward shares between its phases: for each block of queries, rows and statistics in the
-// arithmetic type; for each (batch, head), the sums of parameter gradients.
+// Backward by tiles, and what its phases share: for each block of queries, rows and statistics in
+// the arithmetic type; for each (batch, head), the sums of parameter gradients.
 #pragma once
 
 #include <memory>
@@ -80,12 +80,13 @@ void finish_blocks(BackwardState<T>& state, const Parallel& parallel);
 // Row terms that need whole rows of weights and gradients (sparsemax, entmax).
 template <class T>
 void solve_row_terms(BackwardState<T>& state, const Parallel& parallel);
-// All gradients by the pairs that have weight, where they are few and forward counted them; says
-// whether it served.
-template <class T>
-bool run_supports(BackwardState<T>& state, const Parallel& parallel);
-// The main phase otherwise.
+// The main phase.
 template <class T>
 void run_units(BackwardState<T>& state, const Parallel& parallel);
+
+// All phases, for any problem but a graph's.
+template <class T>
+void tiles_backward(const Problem& problem, const Geometry& geometry, const Result& saved,
+                    const Gradients& gradients, const Parallel& parallel);
 
 }  // namespace fovea::engine

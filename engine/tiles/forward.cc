@@ -2,14 +2,8 @@
 // neither.
 #include "engine/tiles/forward.h"
 
-#include "engine/paths/decode.h"
-#include "engine/dispatch.h"
-#include "engine/graph/graph.h"
-#include "engine/paths/rank_one_graph.h"
-#include "engine/paths/kernel_mean.h"
-#include "engine/runtime/parallel.h"
-#include "engine/paths/strided.h"
 #include "engine/call/view.h"
+#include "engine/runtime/parallel.h"
 
 namespace fovea::engine {
 namespace {
@@ -194,31 +188,14 @@ class ForwardDriver {
 
 }  // namespace
 
-void forward(const Problem& problem, const Result& result, const Parallel& parallel) {
-  const Geometry geometry = resolve(problem);
-  check_result(problem, geometry, result);
-  const auto run = [&]<class T>(T) -> int64_t {
-    switch (choose_path(problem, geometry)) {
-      case PathId::kDecode:
-        return decode_forward<T>(problem, geometry, result, parallel);
-      case PathId::kRankOneGraph:
-        if (rank_one_stores(result)) return rank_one_forward(problem, geometry, result, parallel);
-        return graph_forward<T>(problem, geometry, result, parallel);
-      case PathId::kGraph:
-        return graph_forward<T>(problem, geometry, result, parallel);
-      case PathId::kStrided:
-        return strided_forward<T>(problem, geometry, result, parallel);
-      case PathId::kKernelMean:
-        if (const auto empty = kernel_mean_forward(problem, geometry, result, parallel))
-          return *empty;
-        break;
-      case PathId::kTiles:
-        break;
-    }
-    return ForwardDriver<T>(problem, geometry, result).run(parallel);
-  };
-  const int64_t empty = is_double(geometry.storage) ? run(double{}) : run(float{});
-  if (result.empty_rows) *result.empty_rows = empty;
+template <class T>
+int64_t tiles_forward(const Problem& problem, const Geometry& geometry, const Result& result,
+                      const Parallel& parallel) {
+  return ForwardDriver<T>(problem, geometry, result).run(parallel);
 }
+template int64_t tiles_forward<float>(const Problem&, const Geometry&, const Result&,
+                                      const Parallel&);
+template int64_t tiles_forward<double>(const Problem&, const Geometry&, const Result&,
+                                       const Parallel&);
 
 }  // namespace fovea::engine

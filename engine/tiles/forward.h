@@ -1,4 +1,5 @@
-// Forward of a block of queries: all keys it may see, in order, through the stages.
+// Forward by tiles, and its core, which other paths use too: a block of queries meets all keys it
+// may see, in order, through the stages.
 #pragma once
 
 #include <functional>
@@ -63,5 +64,13 @@ class ForwardBlock {
   Report& report_;
   size_t columns_, rows_;
 };
+
+// Any problem but a graph's. Forward returns the number of queries that saw no key.
+template <class T>
+int64_t tiles_forward(const Problem& problem, const Geometry& geometry, const Result& result,
+                      const Parallel& parallel);
+template <class T>
+void tiles_weights(const Problem& problem, const Geometry& geometry, const Selection& selection,
+                   const SelectedWeights& out, const Parallel& parallel);
 
 }  // namespace fovea::engine

@@ -1,9 +1,8 @@
 // Selected weights: a block of rows at a time, none held but those asked for.
-#include "engine/tiles/forward.h"
-#include "engine/graph/graph.h"
-#include "engine/runtime/parallel.h"
 #include "engine/call/selection.h"
 #include "engine/call/view.h"
+#include "engine/runtime/parallel.h"
+#include "engine/tiles/forward.h"
 
 namespace fovea::engine {
 namespace {
@@ -110,17 +109,14 @@ class WeightsDriver {
 
 }  // namespace
 
-void weights(const Problem& problem, const Selection& selection, const SelectedWeights& out,
-             const Parallel& parallel) {
-  const Geometry geometry = resolve(problem);
-  const auto run = [&]<class T>(T) {
-    if (geometry.graph) return graph_weights<T>(problem, geometry, selection, out, parallel);
-    WeightsDriver<T>(problem, geometry, selection, out).run(parallel);
-  };
-  if (is_double(geometry.storage))
-    run(double{});
-  else
-    run(float{});
+template <class T>
+void tiles_weights(const Problem& problem, const Geometry& geometry, const Selection& selection,
+                   const SelectedWeights& out, const Parallel& parallel) {
+  WeightsDriver<T>(problem, geometry, selection, out).run(parallel);
 }
+template void tiles_weights<float>(const Problem&, const Geometry&, const Selection&,
+                                   const SelectedWeights&, const Parallel&);
+template void tiles_weights<double>(const Problem&, const Geometry&, const Selection&,
+                                    const SelectedWeights&, const Parallel&);
 
 }  // namespace fovea::engine

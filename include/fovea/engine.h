@@ -134,7 +134,7 @@ struct SelectedWeights {
 };
 void weights(const Problem&, const Selection&, const SelectedWeights&, const Parallel&);
 
-// Which path `forward` takes, and why each faster one declined; one line a candidate.
+// Which paths `forward` and `backward` take, and why each faster one declines; one line a path.
 std::string explain_dispatch(const Problem&);
 
 // The SIMD target chosen at run time, for example "AVX3".

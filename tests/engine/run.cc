@@ -47,6 +47,12 @@ std::vector<Numbers> run_backward(cases::Built& built) {
   return all;
 }
 
+std::string path_of(const engine::Problem& problem, engine::Task task, const engine::Result* result,
+                    const engine::Gradients* gradients) {
+  const engine::Geometry geometry = engine::resolve(problem);
+  return engine::choose_path({task, problem, geometry, serial(), result, gradients}).id;
+}
+
 void expect_same(const Numbers& got, const Numbers& expected, double tolerance,
                  const std::string& what) {
   ASSERT_EQ(got.size(), expected.size()) << what;

@@ -1,9 +1,11 @@
 // A problem through the engine, its results as plain numbers.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cases/cases.h"
+#include "engine/dispatch.h"
 #include "fovea/engine.h"
 
 namespace fovea {
@@ -26,6 +28,11 @@ Results run_forward(cases::Built&);
 // Gradients of query, key and value, then of what the choices own, from built.gradients.output and
 // .lse.
 std::vector<Numbers> run_backward(cases::Built&);
+
+// The id of the path that serves a problem: with these arrays, or with arrays that suit it.
+std::string path_of(const engine::Problem& problem, engine::Task task,
+                    const engine::Result* result = nullptr,
+                    const engine::Gradients* gradients = nullptr);
 
 // Fails where two lists differ by more than `tolerance`.
 void expect_same(const Numbers& got, const Numbers& expected, double tolerance,

@@ -1,0 +1,76 @@
+// The entry points: check what was given, choose a path, run it.
+#include <type_traits>
+#include <variant>
+
+#include "engine/call/check.h"
+#include "engine/call/view.h"
+#include "engine/dispatch.h"
+
+namespace fovea::engine {
+namespace {
+
+template <class T>
+void clear(const View& view) {
+  const auto size = [&](int d) { return d < view.rank ? view.size[d] : 1; };
+  for (int64_t a = 0; a < size(0); ++a)
+    for (int64_t b = 0; b < size(1); ++b)
+      for (int64_t c = 0; c < size(2); ++c)
+        for (int64_t d = 0; d < size(3); ++d) element<T>(view, a, b, c, d) = 0;
+}
+
+// Zeroes every array a choice refers to.
+template <class T, class Choice>
+void clear_fields(Choice choice) {
+  choice.fields([]<class Field>(const char*, Field& field) {
+    if constexpr (std::is_same_v<Field, View>) {
+      if (field) clear<T>(field);
+    }
+  });
+}
+
+template <class T>
+void clear_parameters(const Gradients& gradients) {
+  std::visit([](const auto& kind) { clear_fields<T>(kind); }, gradients.score.kind);
+  for (const auto& modifier : gradients.score.modifiers) {
+    std::visit([](const auto& kind) { clear_fields<T>(kind); }, modifier);
+  }
+  std::visit([](const auto& kind) { clear_fields<T>(kind); }, gradients.normaliser);
+}
+
+}  // namespace
+
+void forward(const Problem& problem, const Result& result, const Parallel& parallel) {
+  const Geometry geometry = resolve(problem);
+  check_result(problem, geometry, result);
+  const Path& path = choose_path({Task::kForward, problem, geometry, parallel, &result});
+  const int64_t empty = visit_arithmetic(geometry.storage, [&]<class T>() {
+    return path.drivers<T>().forward(problem, geometry, result, parallel);
+  });
+  if (result.empty_rows) *result.empty_rows = empty;
+}
+
+void backward(const Problem& problem, const Result& saved, const Gradients& gradients,
+              const Parallel& parallel) {
+  const Geometry geometry = resolve(problem);
+  check_result(problem, geometry, saved);
+  FOVEA_CHECK(saved.statistics || geometry.max_queries * geometry.heads == 0,
+              "statistics: missing, expected what forward wrote");
+  check_gradients(problem, geometry, gradients);
+  const Path& path =
+      choose_path({Task::kBackward, problem, geometry, parallel, &saved, &gradients});
+  visit_arithmetic(geometry.storage, [&]<class T>() {
+    clear_parameters<T>(gradients);
+    path.drivers<T>().backward(problem, geometry, saved, gradients, parallel);
+  });
+}
+
+void weights(const Problem& problem, const Selection& selection, const SelectedWeights& out,
+             const Parallel& parallel) {
+  const Geometry geometry = resolve(problem);
+  const Path& path = choose_path({Task::kWeights, problem, geometry, parallel});
+  visit_arithmetic(geometry.storage, [&]<class T>() {
+    path.drivers<T>().weights(problem, geometry, selection, out, parallel);
+  });
+}
+
+}  // namespace fovea::engine
