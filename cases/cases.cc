@@ -216,7 +216,7 @@ Built build(const Case& c) {
   }
   p.normaliser = normaliser(c.normaliser).make(storage, c, shape);
   if (c.key_lengths) {
-    // The first is the whole length; the second is 0.
+    // The first item sees two thirds of its keys, the second none, each other a number drawn at random.
     std::vector<double> lengths;
     const reference::Structure whole(p);
     for (const auto& sequence : whole.sequences()) {

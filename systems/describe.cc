@@ -1,4 +1,4 @@
-// What there is to tell about a system or a run without computing anything.
+// What there is to tell about a system and a run: its description, how it learned by its log, its pictures.
 #include <map>
 
 #include "systems/session.h"

@@ -1,19 +1,28 @@
-// A normaliser chosen by name on the command line.
+// A normaliser chosen by name on the command line: the names of `fovea attend --normaliser`, and "none".
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "fovea/attend.h"
+#include "torch/spec.h"
 #include "train/settings.h"
 
 namespace fovea::systems {
 
-inline Option normaliser_option() {
-  return Option("normaliser", "softmax", "what turns scores to weights")
-      .among({"softmax", "sparsemax", "entmax"});
+// Softmax, sparsemax and entmax, and those that this system offers besides.
+inline Option normaliser_option(const std::vector<std::string>& besides = {},
+                                const char* help = "what turns scores to weights") {
+  std::vector<std::string> names = {"softmax", "sparsemax", "entmax"};
+  names.insert(names.end(), besides.begin(), besides.end());
+  return Option("normaliser", "softmax", help).among(names);
 }
+
 inline Normaliser normaliser_named(const std::string& name) {
-  if (name == "sparsemax") return Sparsemax{};
-  if (name == "entmax") return Entmax{};
-  return Softmax{};
+  if (name == "none") return Unnormalised{};
+  return parse_normaliser(name, [](std::string_view field, std::string_view) -> at::Tensor {
+    throw InvalidArgument(std::string(field) + ": expected no array");
+  });
 }
 
 }  // namespace fovea::systems

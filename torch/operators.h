@@ -1,6 +1,6 @@
 // The operators fovea::attend, fovea::attend_backward and fovea::weights: their C++ signatures, and
-// calls through the dispatcher. Schemas and public functions are in attend.cc; each kernel
-// registers itself in a folder of its device.
+// calls through the dispatcher. The schemas are in operators.cc, the public functions in attend.cc;
+// each kernel registers itself in a folder of its device.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -30,10 +30,7 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
       .normaliser_name = o.text("normaliser"),
       .context = context_of(o, known.embedding.width),
       .dropout = o.number("dropout")};
-  if (config.normaliser_name == "none")
-    config.normaliser = Unnormalised{};
-  else
-    config.normaliser = normaliser_named(config.normaliser_name);
+  config.normaliser = normaliser_named(config.normaliser_name);
   return std::make_shared<FixedAttentionModel>(config);
 }
 
@@ -86,9 +83,8 @@ std::vector<Option> options() {
   all.push_back(Option("queries", 4, "R, the learned queries θ").between(1, 256));
   all.push_back(Option("score", "dot", "dot: θᵀx; mlp: θᵀtanh(W x + b)").among({"dot", "mlp"}));
   all.push_back(Option("hidden", 50, "score=mlp: rows of W").between(1, 4096));
-  all.push_back(Option("normaliser", "softmax",
-                       "of each θ on its own; none: the scores themselves are the weights")
-                    .among({"softmax", "none", "sparsemax", "entmax"}));
+  all.push_back(normaliser_option(
+      {"none"}, "of each θ on its own; none: the scores themselves are the weights"));
   all.push_back(Option("context", "none",
                        "what reads the words first, so that they know their neighbours: a layer "
                        "of self-attention with relative positions, or an LSTM from both ends")

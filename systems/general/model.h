@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fovea/attend.h"
+#include "systems/normaliser_option.h"
 #include "systems/general/memories.h"
 #include "train/settings.h"
 
@@ -34,13 +35,9 @@ struct Model : torch::nn::Module {
     if (score == "bilinear") chosen = Bilinear{weight, std::nullopt};
     if (score == "cosine") chosen = Cosine{weight};
     if (score == "kernel") chosen = Kernel{KernelName::kGaussian, weight.abs() + 1e-3, {}};
-    Normaliser kind = Softmax{};
-    if (normaliser == "sparsemax") kind = Sparsemax{};
-    if (normaliser == "entmax") kind = Entmax{};
-    if (normaliser == "sigmoid") kind = Sigmoid{};
-    if (normaliser == "top_k") kind = TopK{4};
-    if (normaliser == "uniform") kind = Uniform{};
-    return {.score = chosen, .normaliser = kind, .structure = Ragged{query_offsets, key_offsets}};
+    return {.score = chosen,
+            .normaliser = normaliser_named(normaliser == "top_k" ? "top_k:k=4" : normaliser),
+            .structure = Ragged{query_offsets, key_offsets}};
   }
   torch::Tensor query(const torch::Tensor& q) {
     return q_proj(q).unsqueeze(1);

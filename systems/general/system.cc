@@ -1,6 +1,7 @@
 #include "systems/system.h"
 
 #include "systems/general/task.h"
+#include "systems/normaliser_option.h"
 
 namespace fovea::systems::general {
 namespace {
@@ -38,8 +39,8 @@ const Registration registered{{
          .expect = "measured: hit rate 1.00 (dot, softmax)"},
     .options = {Option("score", "dot", "how a query meets a key")
                     .among({"dot", "additive", "bilinear", "cosine", "kernel"}),
-                Option("normaliser", "softmax", "how scores become weights")
-                    .among({"softmax", "sparsemax", "entmax", "sigmoid", "top_k", "uniform"}),
+                normaliser_option({"sigmoid", "top_k", "uniform"},
+                                  "how scores become weights; top_k: four"),
                 Option("memories", 3000, "generated").between(20, 1000000),
                 Option("noise", 0.2, "on the key a query repeats").at_least(0)},
     .recipe =

@@ -14,10 +14,7 @@ std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
                                    .context = o.integer("context"),
                                    .normaliser_name = o.text("normaliser"),
                                    .dropout = o.number("dropout")};
-  if (config.normaliser_name == "uniform")
-    config.normaliser = Uniform{};
-  else
-    config.normaliser = normaliser_named(config.normaliser_name);
+  config.normaliser = normaliser_named(config.normaliser_name);
   return std::make_shared<HierarchicalModel>(config);
 }
 
@@ -30,8 +27,7 @@ std::vector<Option> options() {
   all.push_back(Option("context", 100, "of the vectors u_w and u_s that say what to look at")
                     .between(1, 4096));
   all.push_back(
-      Option("normaliser", "softmax", "at both levels; uniform: the mean, which looks at nothing")
-          .among({"softmax", "sparsemax", "entmax", "uniform"}));
+      normaliser_option({"uniform"}, "at both levels; uniform: the mean, which looks at nothing"));
   return all;
 }
 

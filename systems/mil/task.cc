@@ -6,6 +6,7 @@
 #include "systems/mil/bags.h"
 #include "systems/mil/model.h"
 #include "systems/mil/view.h"
+#include "systems/normaliser_option.h"
 #include "systems/system.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
@@ -62,8 +63,7 @@ class MultipleInstance : public ClassificationTask {
                 .attention = options.integer("attention"),
                 .dropout = options.number("dropout"),
                 .pool = options.text("pool")};
-    if (options.text("normaliser") == "sparsemax") shape.normaliser = Sparsemax{};
-    if (options.text("normaliser") == "entmax") shape.normaliser = Entmax{};
+    shape.normaliser = normaliser_named(options.text("normaliser"));
     return model_ = std::make_shared<Model>(shape);
   }
 
@@ -208,9 +208,7 @@ const Registration registered{{
         {Option("pool", "attention", "how a bag becomes one vector")
              .among({"attention", "gated", "embedding_max", "embedding_mean", "instance_max",
                      "instance_mean"}),
-         Option("normaliser", "softmax", "what turns scores to weights")
-             .among({"softmax", "sparsemax", "entmax"}),
-         Option("attention", 128, "L, the width of V and U").between(1, 4096),
+         normaliser_option(), Option("attention", 128, "L, the width of V and U").between(1, 4096),
          Option("filters", 20, "pictures: of LeNet's first layer; the second has 5/2 as many")
              .between(2, 512),
          Option("hidden", 500, "pictures: M, the width of an embedding").between(1, 4096),
