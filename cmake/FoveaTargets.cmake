@@ -74,11 +74,12 @@ function(fovea_test name)
   endif()
   # Discovered when ctest starts, not when the test is linked: a build runs nothing.
   gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${name}_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
-  # Not through its PROPERTIES, which flattens a list.
+  # Not through its PROPERTIES, which flattens a list. libtorch's threads wait asleep: spinning, tests that run side by side keep
+  # each other from the cores.
   file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake CONTENT
 "foreach(test IN LISTS ${name}_tests)
   set_tests_properties(\${test} PROPERTIES LABELS \"${arg_LABELS}\" TIMEOUT ${arg_TIMEOUT}
-    ENVIRONMENT \"FOVEA_SOURCE_DIR=${PROJECT_SOURCE_DIR};${arg_ENVIRONMENT}\")
+    ENVIRONMENT \"FOVEA_SOURCE_DIR=${PROJECT_SOURCE_DIR};OMP_WAIT_POLICY=passive;${arg_ENVIRONMENT}\")
 endforeach()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
