@@ -1,12 +1,30 @@
+// The executable: the environment first, then the program, which is a library of its own because
+// the libraries under it read the environment when they are loaded.
+#include <dlfcn.h>
+
+#include <cstdlib>
 #include <iostream>
 
-#include "cli/command.h"
-#include "cli/version.h"
+#include "cli/program.h"
+
+namespace {
+
+// libtorch computes with the threads of libgomp, which by default look for work for milliseconds
+// before they sleep: beside other busy programs, all of these are taken from whoever has the work.
+// What the user has chosen stays.
+void let_idle_threads_sleep() {
+  if (!std::getenv("GOMP_SPINCOUNT")) setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  using namespace fovea::cli;
-  std::ios::sync_with_stdio(
-      false);  // std::cin then knows how much has arrived, and lines are answered in batches
-  return run({.verbs = verbs(), .version = version, .out = std::cout, .err = std::cerr}, argc,
-             argv);
+  let_idle_threads_sleep();
+  void* const library = dlopen(FOVEA_PROGRAM, RTLD_NOW | RTLD_GLOBAL);
+  void* const entry = library ? dlsym(library, "fovea_program") : nullptr;
+  if (!entry) {
+    std::cerr << "fovea: " << dlerror() << '\n';
+    return 1;
+  }
+  return reinterpret_cast<decltype(&fovea_program)>(entry)(argc, argv);
 }

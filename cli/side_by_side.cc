@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "cli/verbs.h"
+#include "engine/runtime/cores.h"
 #include "train/interrupt.h"
 
 extern char** environ;
@@ -109,7 +110,7 @@ class Child {
 
 void train_side_by_side(const systems::TrainRequest& request, int jobs, train::Progress& progress) {
   const std::vector<std::string> names = systems::member_names(request);
-  const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const auto cores = static_cast<int>(engine::usable_cores());
   const int threads = request.threads > 0 ? request.threads : std::max(1, cores / jobs);
   fs::create_directories(request.out);
 

@@ -1,6 +1,5 @@
 #include "bench/roofs/machine.h"
 
-#include <sched.h>
 #include <sys/utsname.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <fstream>
 
 #include "bench/roofs/kernels.h"
+#include "engine/runtime/cores.h"
 #include "fovea/engine.h"
 
 namespace fovea::bench {
@@ -22,17 +22,12 @@ std::string processor_name() {
   return "unknown";
 }
 
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 }  // namespace
 
 Machine this_machine() {
   Machine machine;
   machine.processor = processor_name();
-  machine.cores = usable_cores();
+  machine.cores = static_cast<int>(engine::usable_cores());
   machine.memory_gb = 1e-9 * static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                       static_cast<double>(sysconf(_SC_PAGESIZE));
 #ifdef _SC_LEVEL1_DCACHE_SIZE

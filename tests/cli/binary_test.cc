@@ -18,10 +18,12 @@ struct Outcome {
   std::string output;  // standard output and error together
 };
 
-Outcome fovea(const std::string& arguments) {
+// `through`: what the command is started by, for example env NAME=VALUE.
+Outcome fovea(const std::string& arguments, const std::string& through = "") {
   const char* command = std::getenv("FOVEA_COMMAND");
   if (command == nullptr) throw std::runtime_error("FOVEA_COMMAND: not set; run through ctest");
-  FILE* pipe = popen(("'" + std::string(command) + "' " + arguments + " 2>&1").c_str(), "r");
+  FILE* pipe =
+      popen((through + " '" + std::string(command) + "' " + arguments + " 2>&1").c_str(), "r");
   std::string output;
   std::array<char, 4096> buffer;
   while (size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
@@ -37,6 +39,25 @@ TEST(Binary, VersionNamesEveryPart) {
     EXPECT_NE(outcome.output.find(part), std::string::npos) << part << " missing in\n"
                                                             << outcome.output;
   }
+}
+
+// libgomp reads its variables when it is loaded, and says then what it has read.
+TEST(Binary, IdleThreadsSleepUnlessTheUserSaysOtherwise) {
+  const auto says = [](const std::string& environment) {
+    return fovea("--version",
+                 "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT OMP_DISPLAY_ENV=verbose " + environment)
+        .output;
+  };
+  EXPECT_NE(says("").find("GOMP_SPINCOUNT = '0'"), std::string::npos) << says("");
+  EXPECT_NE(says("OMP_WAIT_POLICY=active").find("OMP_WAIT_POLICY = 'ACTIVE'"), std::string::npos);
+  EXPECT_NE(says("GOMP_SPINCOUNT=777").find("GOMP_SPINCOUNT = '777'"), std::string::npos);
+}
+
+TEST(Binary, ThreadsAreAsManyAsTheProcessMayUseOrTheUserSays) {
+  EXPECT_NE(fovea("--version", "taskset -c 0 env -u OMP_NUM_THREADS").output.find("threads  1\n"),
+            std::string::npos);
+  EXPECT_NE(fovea("--version", "env OMP_NUM_THREADS=1").output.find("threads  1\n"),
+            std::string::npos);
 }
 
 TEST(Binary, WrongUsageExitsTwoWithOneLine) {

@@ -1,0 +1,32 @@
+#include "cli/program.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/version.h"
+#include "engine/runtime/cores.h"
+
+namespace {
+
+// libtorch counts the machine's cores; a control group may pay for fewer. Who names a number gets
+// it.
+void count_quotas() {
+  if (std::getenv("OMP_NUM_THREADS") || std::getenv("MKL_NUM_THREADS")) return;
+  const int cores = static_cast<int>(fovea::engine::usable_cores());
+  if (cores < at::get_num_threads()) at::set_num_threads(cores);
+}
+
+}  // namespace
+
+int fovea_program(int argc, char** argv) {
+  using namespace fovea::cli;
+  std::ios::sync_with_stdio(
+      false);  // std::cin then knows how much has arrived, and lines are answered in batches
+  count_quotas();
+  return run({.verbs = verbs(), .version = version, .out = std::cout, .err = std::cerr}, argc,
+             argv);
+}
