@@ -244,8 +244,9 @@ const Registration registered{{
              .title = "What attention costs",
              .idea = "Attention compares every item with every other: 4n²d operations, and any two "
                      "items are one step apart. A recurrent layer takes 16nd² and "
-                     "passes a message along n steps. Counting operations, attention is the "
-                     "cheaper while n is below 4d.\n\nOn a machine the crossing lies elsewhere, "
+                     "passes a message along n steps. Counting these operations, without "
+                     "projections, attention is the cheaper while n is below 4d.\n\nOn a machine "
+                     "the crossing lies elsewhere, "
                      "because the steps of a recurrence must wait for one another while attention "
                      "is two large products. This system measures both.",
              .paper = "Vaswani et al. 2017, Table 1",

@@ -162,8 +162,7 @@ std::vector<explain::Explanation> pictures(Model& model, const std::vector<Shown
       ++key;
     }
   out.notes.push_back(
-      "A negative bag has nothing to find: its weights tend to the uniform, mean little, and are "
-      "shown all the same.");
+      "A negative bag has nothing to find: its weights say little, and are shown all the same.");
   if (!model.attends())
     out.notes.push_back("A baseline: what its pooling takes from each instance.");
   if (out.score.empty()) return {};

@@ -10,8 +10,8 @@ const Registration registered{System{
         {.name = "multi-head",
          .number = 26,
          .title = "Multi-head attention",
-         .idea = "A weighted mean can only look at one thing at a time: mix the doer with the "
-                 "one it was done to, and nothing says which was which. "
+         .idea = "A weighted mean blends what it looks at: mix the doer with the one it was done "
+                 "to, and little says which was which. "
                  "Several heads look at several things at once, each with projections of its "
                  "own, and their answers are laid side by side.",
          .paper = "Vaswani et al. 2017, Attention Is All You Need",

@@ -92,8 +92,8 @@ const Registration registered{System{
                  "all of it is linear, a word comes down to a single "
                  "number, its polarity, and a sentence to the sum of its words' numbers.\n\nThat "
                  "is attention that does not look: every word has weight 1. It "
-                 "is a strong baseline, and it cannot tell \"really great\" from \"not really "
-                 "great\", for \"great\" adds the same in both.",
+                 "is a strong baseline. In \"not really great\" it cannot turn \"great\" round: "
+                 "\"great\" adds what it always adds, and \"not\" only its own number.",
              .paper = "classical; compare fastText (Joulin et al. 2017)",
              .equation = R"(p = \sigma\Big(w^\top\, \sum_i x_i + b\Big))",
              .code = "auto sum = fovea::attend(blank, x, x,\n"
