@@ -1,6 +1,7 @@
 #include "engine/dispatch.h"
 
 #include <array>
+#include <cstdio>
 
 #include "engine/bf16/products.h"
 #include "engine/call/view.h"
@@ -13,8 +14,8 @@ namespace fovea::engine {
 constinit const Path kGraphPath{
     .id = "graph",
     .summary = "keys of each row gathered",
-    .declines = [](const Request& request) -> std::string {
-      return request.geometry.graph ? "" : "the structure is not a graph";
+    .declines = [](const Request& request) -> Reason {
+      return {request.geometry.graph ? nullptr : "the structure is not a graph"};
     },
     .f32 = {graph_forward<float>, graph_backward<float>, graph_weights<float>},
     .f64 = {graph_forward<double>, graph_backward<double>, graph_weights<double>}};
@@ -22,8 +23,8 @@ constinit const Path kGraphPath{
 constinit const Path kTilesPath{
     .id = "tiles",
     .summary = "blocks of queries against packed keys",
-    .declines = [](const Request& request) -> std::string {
-      return request.geometry.graph ? "the structure is a graph" : "";
+    .declines = [](const Request& request) -> Reason {
+      return {request.geometry.graph ? "the structure is a graph" : nullptr};
     },
     .f32 = {tiles_forward<float>, tiles_backward<float>, tiles_weights<float>},
     .f64 = {tiles_forward<double>, tiles_backward<double>, tiles_weights<double>}};
@@ -33,16 +34,20 @@ namespace {
 constexpr std::array kPaths = {&kDecodePath,     &kRankOneGraphPath, &kGraphPath, &kStridedPath,
                                &kKernelMeanPath, &kSupportPath,      &kTilesPath};
 
-const char* task_name(Task task) {
+// How explain_dispatch calls a task, and what a path without it says.
+struct TaskNames {
+  const char *name, *missing;
+};
+constexpr TaskNames names_of(Task task) {
   switch (task) {
     case Task::kForward:
-      return "forward";
+      return {"forward", "it has no forward in this type"};
     case Task::kBackward:
-      return "backward";
+      return {"backward", "it has no backward in this type"};
     case Task::kWeights:
       break;
   }
-  return "weights";
+  return {"weights", "it has no weights in this type"};
 }
 
 template <class T>
@@ -58,32 +63,37 @@ bool can(const Drivers<T>& drivers, Task task) {
   return drivers.weights;
 }
 
-std::string reason_against(const Path& path, const Request& request) {
-  return visit_arithmetic(request.geometry.storage, [&]<class T>() -> std::string {
-    if (can(path.drivers<T>(), request.task)) return path.declines(request);
-    return std::string("it has no ") + name_of(dtype_of<T>()) + " " + task_name(request.task);
-  });
+Reason reason_against(const Path& path, const Request& request) {
+  const bool has = visit_arithmetic(
+      request.geometry.storage, [&]<class T>() { return can(path.drivers<T>(), request.task); });
+  return has ? path.declines(request) : Reason{names_of(request.task).missing};
 }
 
 // One line for each path up to the one taken.
 std::string explain(const Request& request) {
-  std::string text = std::string(task_name(request.task)) + "\n";
+  std::string text = std::string(names_of(request.task).name) + "\n";
   for (const Path* path : kPaths) {
-    const std::string reason = reason_against(*path, request);
+    const Reason reason = reason_against(*path, request);
     text += std::string("  ") + path->id + ": " +
-            (reason.empty() ? std::string("taken, ") + path->summary : reason) + "\n";
-    if (reason.empty()) break;
+            (reason ? reason.words() : std::string("taken, ") + path->summary) + "\n";
+    if (!reason) break;
   }
   return text;
 }
 
 }  // namespace
 
+std::string Reason::words() const {
+  char buffer[256];
+  std::snprintf(buffer, sizeof buffer, text, got, expected);
+  return buffer;
+}
+
 std::span<const Path* const> paths() { return kPaths; }
 
 const Path& choose_path(const Request& request) {
   size_t i = 0;
-  while (!reason_against(*kPaths[i], request).empty()) ++i;
+  while (reason_against(*kPaths[i], request)) ++i;
   return *kPaths[i];
 }
 

@@ -2,6 +2,7 @@
 // this one list: the first path that nothing speaks against is taken.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,6 +10,15 @@
 #include "engine/call/problem.h"
 
 namespace fovea::engine {
+
+// Why a path declines, or nothing. Made for every call, put into words for explain_dispatch only.
+struct Reason {
+  const char* text = nullptr;  // %zu stands for `got`, a second one for `expected`
+  size_t got = 0, expected = 0;
+
+  explicit operator bool() const { return text != nullptr; }
+  std::string words() const;
+};
 
 enum class Task { kForward, kBackward, kWeights };
 
@@ -40,8 +50,8 @@ struct Drivers {
 struct Path {
   const char* id;       // one word: what tests and messages call it
   const char* summary;  // how it goes about it
-  // Why it does not serve the request; empty: it does. Asked only for what its drivers can do.
-  std::string (*declines)(const Request& request);
+  // Why it does not serve the request, or nothing. Asked only for what its drivers can do.
+  Reason (*declines)(const Request& request);
   Drivers<float> f32{};
   Drivers<double> f64{};
 

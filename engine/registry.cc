@@ -69,6 +69,13 @@ struct MakeStructure {
 }  // namespace
 
 template <class T>
+std::unique_ptr<NormaliserStage<T>> make_normaliser(const StageContext& context) {
+  return std::visit(MakeNormaliser<T>{context}, context.problem.normaliser);
+}
+template std::unique_ptr<NormaliserStage<float>> make_normaliser<float>(const StageContext&);
+template std::unique_ptr<NormaliserStage<double>> make_normaliser<double>(const StageContext&);
+
+template <class T>
 Stages<T> make_stages(const StageContext& context) {
   Stages<T> stages;
   stages.score = std::visit(MakeScore<T>{context}, context.problem.score.kind);
@@ -76,7 +83,7 @@ Stages<T> make_stages(const StageContext& context) {
   for (size_t i = 0; i < modifiers.size(); ++i) {
     stages.modifiers.push_back(std::visit(MakeModifier<T>{context, i}, modifiers[i]));
   }
-  stages.normaliser = std::visit(MakeNormaliser<T>{context}, context.problem.normaliser);
+  stages.normaliser = make_normaliser<T>(context);
   return stages;
 }
 template Stages<float> make_stages<float>(const StageContext&);

@@ -235,25 +235,24 @@ class Decode {
   Report report_;
 };
 
-std::string decode_declines(const Request& request) {
+Reason decode_declines(const Request& request) {
   const Problem& problem = request.problem;
   const Geometry& g = request.geometry;
-  if (g.graph) return "the structure is a graph";
+  if (g.graph) return {"the structure is a graph"};
   if (!std::holds_alternative<Dot>(problem.score.kind) || !problem.score.modifiers.empty())
-    return "the score is not a plain dot";
-  if (!std::holds_alternative<Softmax>(problem.normaliser)) return "the normaliser is not softmax";
-  if (problem.dropout_p > 0) return "weights are dropped";
+    return {"the score is not a plain dot"};
+  if (!std::holds_alternative<Softmax>(problem.normaliser))
+    return {"the normaliser is not softmax"};
+  if (problem.dropout_p > 0) return {"weights are dropped"};
   if (g.group * g.max_queries > kMostRows) {
-    return std::to_string(g.group * g.max_queries) + " query rows share a key head, at most " +
-           std::to_string(kMostRows);
+    return {"%zu query rows share a key head, at most %zu", g.group * g.max_queries, kMostRows};
   }
   if (g.max_keys < kFewestKeys && g.group * g.max_queries > kFewRows) {
-    return std::to_string(g.max_keys) + " keys, at least " + std::to_string(kFewestKeys) +
-           " for more than " + std::to_string(kFewRows) + " query rows";
+    return {"%zu keys, at least %zu for more than a few query rows", g.max_keys, kFewestKeys};
   }
   if (make_structure(problem, g)->irregular())
-    return "the structure is not one range of keys for each query";
-  return "";
+    return {"the structure is not one range of keys for each query"};
+  return {};
 }
 
 template <class T>

@@ -124,29 +124,28 @@ class MeanForward : Mean {
   Report report_;
 };
 
-std::string kernel_mean_declines(const Request& request) {
+Reason kernel_mean_declines(const Request& request) {
   const Problem& problem = request.problem;
   const Geometry& g = request.geometry;
   const auto* kernel = std::get_if<Kernel>(&problem.score.kind);
-  if (!kernel || !problem.score.modifiers.empty()) return "the score is not a plain kernel";
+  if (!kernel || !problem.score.modifiers.empty()) return {"the score is not a plain kernel"};
   if (!std::holds_alternative<KernelRatio>(problem.normaliser))
-    return "the normaliser is not kernel_ratio";
-  if (g.graph) return "the structure is a graph";
+    return {"the normaliser is not kernel_ratio"};
+  if (g.graph) return {"the structure is a graph"};
   for (const auto& part : problem.structure.all_of) {
     if (!std::holds_alternative<Dense>(part) && !std::holds_alternative<Ragged>(part))
-      return "the structure is not dense";
+      return {"the structure is not dense"};
   }
-  if (problem.dropout_p > 0) return "weights are dropped";
-  if (g.storage != DType::kFloat32) return "not float32";
+  if (problem.dropout_p > 0) return {"weights are dropped"};
+  if (g.storage != DType::kFloat32) return {"not float32"};
   const size_t width = mean_width(*kernel, g);
-  if (width == 0 || width > kMeanWidth)
-    return std::to_string(width) + " dimensions, 1 to " + std::to_string(kMeanWidth);
+  if (width == 0 || width > kMeanWidth) return {"%zu dimensions, 1 to %zu", width, kMeanWidth};
   if (g.value_width == 0 || g.value_width > kMeanValues) {
-    return std::to_string(g.value_width) + " values a key, 1 to " + std::to_string(kMeanValues);
+    return {"%zu values a key, 1 to %zu", g.value_width, kMeanValues};
   }
   if (!MeanOperands(problem, g, nullptr).finite(request.gradients, request.parallel))
-    return "NaN, infinity or a very large number among the operands";
-  return "";
+    return {"NaN, infinity or a very large number among the operands"};
+  return {};
 }
 
 int64_t kernel_mean_forward(const Problem& problem, const Geometry& geometry, const Result& result,

@@ -80,26 +80,26 @@ bool arrays_fit(const Request& request) {
           fits(gradients->key, 3) && fits(gradients->value, 3));
 }
 
-std::string rank_one_declines(const Request& request) {
+Reason rank_one_declines(const Request& request) {
   const Problem& problem = request.problem;
   const Geometry& g = request.geometry;
-  if (!g.graph) return "the structure is not a graph";
+  if (!g.graph) return {"the structure is not a graph"};
   if (!std::holds_alternative<RankOne>(problem.score.kind) || !problem.score.modifiers.empty())
-    return "the score is not plain rank_one";
+    return {"the score is not plain rank_one"};
   const auto* softmax = std::get_if<Softmax>(&problem.normaliser);
-  if (!softmax || softmax->sink) return "the normaliser is not softmax without a sink";
+  if (!softmax || softmax->sink) return {"the normaliser is not softmax without a sink"};
   if (problem.structure.all_of.size() > 1 || problem.key_lengths)
-    return "other structures or lengths drop edges";
-  if (g.storage != DType::kFloat32) return "the type is not float32";
-  if (g.group != 1) return "key heads are shared";
+    return {"other structures or lengths drop edges"};
+  if (g.storage != DType::kFloat32) return {"the type is not float32"};
+  if (g.group != 1) return {"key heads are shared"};
   if (g.heads == 0 || g.heads > kRankOneHeads)
-    return "more than " + std::to_string(kRankOneHeads) + " heads, or none";
+    return {"%zu heads, 1 to %zu", g.heads, kRankOneHeads};
   if (g.value_width == 0 || !rank_one_kernels(g.value_width))
-    return "the value's width is not a multiple of 4";
+    return {"the value's width is not a multiple of 4"};
   if (!dense(problem.query, 3) || !dense(problem.key, 3) || !dense(problem.value, 3))
-    return "tensors have gaps";
-  if (!arrays_fit(request)) return "results or gradients have gaps";
-  return "";
+    return {"tensors have gaps"};
+  if (!arrays_fit(request)) return {"results or gradients have gaps"};
+  return {};
 }
 
 int64_t rank_one_forward(const Problem& problem, const Geometry& g, const Result& result,

@@ -309,29 +309,30 @@ class StridedForward {
   Report report_;
 };
 
-std::string strided_declines(const Request& request) {
+Reason strided_declines(const Request& request) {
   const Problem& problem = request.problem;
   const Geometry& g = request.geometry;
   const auto& all = problem.structure.all_of;
   if (all.size() != 1 || !std::holds_alternative<Strided>(all[0]))
-    return "the structure is not strided alone";
+    return {"the structure is not strided alone"};
   if (!std::holds_alternative<Dot>(problem.score.kind) || !problem.score.modifiers.empty())
-    return "the score is not a plain dot";
+    return {"the score is not a plain dot"};
   const Normaliser& n = problem.normaliser;
   if (std::holds_alternative<Sparsemax>(n) || std::holds_alternative<Entmax>(n) ||
       std::holds_alternative<TopK>(n) || std::holds_alternative<Hard>(n)) {
-    return "the normaliser wants whole rows";
+    return {"the normaliser wants whole rows"};
   }
   // Below, a masked tile reaches all of it anyway.
   if (std::get<Strided>(all[0]).stride < 4 || g.max_queries < 4 * kMaxQueries)
-    return "short sequence or stride";
-  if (request.task != Task::kBackward) return "";
+    return {"short sequence or stride"};
+  if (request.task != Task::kBackward) return {};
   // Backward sorts positions by residue: what belongs to a position would have to be sorted too.
-  if (problem.dropout_p > 0) return "weights are dropped";
-  if (problem.key_lengths) return "keys have lengths";
-  if (g.storage != DType::kFloat32 && g.storage != DType::kFloat64) return "not float32 or float64";
-  if (g.max_queries != g.max_keys) return "queries and keys differ in number";
-  return "";
+  if (problem.dropout_p > 0) return {"weights are dropped"};
+  if (problem.key_lengths) return {"keys have lengths"};
+  if (g.storage != DType::kFloat32 && g.storage != DType::kFloat64)
+    return {"not float32 or float64"};
+  if (g.max_queries != g.max_keys) return {"queries and keys differ in number"};
+  return {};
 }
 
 template <class T>

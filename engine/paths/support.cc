@@ -122,14 +122,9 @@ class Supports : RowStrips<T> {
 // workers there are.
 constexpr size_t kEnoughHeads = 4;
 
-// Whether few pairs have weight, which forward has counted for the normalisers that say so.
+// Whether few pairs have weight, as forward has counted them.
 template <class T>
-bool few_weights(const Request& request) {
-  const Geometry& g = request.geometry;
-  const auto normaliser =
-      make_stages<T>({request.problem, g, nullptr, face_of(request.problem)}).normaliser;
-  if (normaliser->kind() != Kind::kThreshold) return false;
-  const View& saved = request.result->statistics;
+bool few_weights(const NormaliserStage<T>& normaliser, const Geometry& g, const View& saved) {
   ScratchArray<T> statistics(g.max_queries * kStatistics);
   size_t weights = 0, pairs = 0;
   for (size_t batch = 0; batch < g.batches; ++batch) {
@@ -138,28 +133,36 @@ bool few_weights(const Request& request) {
       load_rows(saved.dtype, g.query_rows(saved, batch, head), 0, queries, kStatistics,
                 statistics.data(), kStatistics);
       for (size_t i = 0; i < queries; ++i)
-        weights += normaliser->support_size(statistics.data() + i * kStatistics, keys);
+        weights += normaliser.support_size(statistics.data() + i * kStatistics, keys);
       pairs += queries * keys;
     }
   }
   return weights * kFewOneIn < pairs;
 }
 
-std::string support_declines(const Request& request) {
+template <class T>
+Reason too_many_weights(const Request& request) {
+  const auto normaliser =
+      make_normaliser<T>({request.problem, request.geometry, nullptr, face_of(request.problem)});
+  if (normaliser->kind() != Kind::kThreshold) return {"the normaliser gives all keys a weight"};
+  if (!request.result)
+    return {"it serves where fewer than one pair in %zu has weight, which forward will count",
+            kFewOneIn};
+  if (!few_weights(*normaliser, request.geometry, request.result->statistics))
+    return {"one pair in %zu or more has weight", kFewOneIn};
+  return {};
+}
+
+Reason support_declines(const Request& request) {
   const Problem& problem = request.problem;
   const Geometry& g = request.geometry;
-  if (g.graph) return "the structure is a graph";
+  if (g.graph) return {"the structure is a graph"};
   if (!std::holds_alternative<Dot>(problem.score.kind) || !problem.score.modifiers.empty())
-    return "the score is not a plain dot";
-  if (problem.dropout_p > 0) return "weights are dropped";
+    return {"the score is not a plain dot"};
+  if (problem.dropout_p > 0) return {"weights are dropped"};
   if (g.batches * g.key_heads < kEnoughHeads)
-    return std::to_string(g.batches * g.key_heads) + " key heads, at least " +
-           std::to_string(kEnoughHeads);
-  const std::string few = "fewer than one pair in " + std::to_string(kFewOneIn);
-  if (!request.result) return "it serves where " + few + " has weight, which forward will count";
-  const bool serves =
-      visit_arithmetic(g.storage, [&]<class T>() { return few_weights<T>(request); });
-  return serves ? "" : "not " + few + " has weight, as far as forward counts them";
+    return {"%zu key heads, at least %zu", g.batches * g.key_heads, kEnoughHeads};
+  return visit_arithmetic(g.storage, [&]<class T>() { return too_many_weights<T>(request); });
 }
 
 template <class T>
