@@ -35,6 +35,11 @@ races: setup-tests ## the engine's tests of threads under the thread sanitiser (
 	@cmake --build build-tsan -j $(JOBS) --target threads_test
 	@FOVEA_THREADS=4 build-tsan/bin/threads_test --gtest_filter='Callers*:*ChangeNothing*'
 
+# Under emulation: minutes. Of the sweep every thirteenth case, as under the sanitisers.
+arm: build-arm/build.ninja ## the engine's tests for 64-bit Arm, cross-compiled, under qemu-user (minutes)
+	@cmake --build build-arm -j $(JOBS)
+	@FOVEA_SWEEP_EVERY=13 ctest --test-dir build-arm -j $(JOBS) -LE slow --output-on-failure --no-tests=error
+
 slow: setup-tests build/build.ninja ## the tests that are marked slow
 	@cmake --build build -j $(JOBS)
 	@ctest --test-dir build -L slow --output-on-failure --no-tests=error
@@ -68,6 +73,9 @@ setup:
 setup-tests:
 	@scripts/setup tests
 
+setup-arm:
+	@scripts/setup arm
+
 # Configured once; from then on ninja configures again when a CMakeLists.txt changes.
 build/build.ninja: | setup
 	@cmake --preset release $(CMAKE_FLAGS)
@@ -75,8 +83,11 @@ build/build.ninja: | setup
 build-asan-ubsan/build.ninja: | setup
 	@cmake --preset asan-ubsan $(CMAKE_FLAGS)
 
+build-arm/build.ninja: | setup-arm
+	@cmake --preset arm $(CMAKE_FLAGS)
+
 # For clang-tidy: no precompiled header, which only its compiler reads, and no tests.
 build-lint/build.ninja: | setup
 	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: help demo test sanitise races slow build python bench format lint clean setup setup-tests
+.PHONY: help demo test sanitise races arm slow build python bench format lint clean setup setup-tests setup-arm

@@ -53,7 +53,7 @@ struct Tanh {
   }
   static HWY_INLINE V denominator(D d, V u, V v) {
     const V x = hn::MulAdd(u, v, hn::Set(d, T(1)));
-    return kClass <= kPlain ? x : hn::Min(x, hn::Set(d, kClamp<T>));
+    return kClass <= kPlain ? x : at_most(d, hn::Set(d, kClamp<T>), x);
   }
   HWY_INLINE V raw_ratio(D d, V u, V v) const {
     const V half = hn::Set(d, T(-2));

@@ -27,10 +27,9 @@ struct ValueAndSlope {
   V value, slope;
 };
 // z as slopes want it: far points' squares overflow, and infinity times a weight of 0 is no number.
-// The constant first: NaN passes.
 template <class D>
 HWY_INLINE hn::Vec<D> not_infinite(D d, hn::Vec<D> z) {
-  return hn::Min(number(d, sizeof(hn::TFromD<D>) == 4 ? 1e37 : 1e307), z);
+  return at_most(d, number(d, sizeof(hn::TFromD<D>) == 4 ? 1e37 : 1e307), z);
 }
 // u = root * scale as what is divided by u wants it.
 template <class D>
@@ -60,11 +59,12 @@ HWY_INLINE hn::Vec<D> decay_by_polynomial(D d, hn::Vec<D> x, hn::Vec<D> power) {
                                 static_cast<float>(kFactor * 0.055507112),
                                 static_cast<float>(kFactor * 0.0096712941),
                                 static_cast<float>(kFactor * 0.0013269406)};  // exp2_fraction's
-  const auto round = hn::Set(d, math_detail::Constants<float>::kRound);
+  const auto round = hn::Set(d, math_detail::Constants<float>::kRoundToPower);
   const auto rounded = hn::MulAdd(x, power, round);
   const auto n = hn::Sub(rounded, round);
   const auto f = hn::MulSub(x, power, n);
-  const auto result = math_detail::add_to_exponent(d, math_detail::polynomial(d, f, c), rounded);
+  const auto result =
+      hn::Mul(math_detail::polynomial(d, f, c), math_detail::power_of_two(d, rounded));
   return hn::IfThenZeroElse(hn::Lt(n, number(d, -120)), result);
 }
 

@@ -187,13 +187,14 @@ struct Cauchy {
   }
 };
 
-// Compact kernels: the formulae of Inner on [0, 1], continued by 0.
+// Compact kernels: the formulae of Inner on [0, 1], continued by 0. A distance that is NaN is not
+// outside: its value is NaN.
 template <class D, template <class> class Inner>
 struct Compact {
   using V = hn::Vec<D>;
   static HWY_INLINE auto inside(D d, V z) { return hn::Le(z, number(d, 1)); }
   static HWY_INLINE V value(D d, V z) {
-    return hn::IfThenElseZero(inside(d, z), Inner<D>::value(d, z));
+    return hn::IfThenZeroElse(hn::Gt(z, number(d, 1)), Inner<D>::value(d, z));
   }
   static HWY_INLINE V log_value(D d, V z) { return log(d, value(d, z)); }
   static HWY_INLINE V slope(D d, V z) {
@@ -208,7 +209,7 @@ struct Compact {
 // clang-format off
 template <class D> struct InnerBox {
   using V = hn::Vec<D>;
-  static HWY_INLINE V value(D d, V) { return number(d, 0.5); }
+  static HWY_INLINE V value(D d, V z) { return hn::MulAdd(z, hn::Zero(d), number(d, 0.5)); }  // NaN at NaN
   static HWY_INLINE V slope(D d, V) { return hn::Zero(d); }
 };
 template <class D> struct InnerTriangular {
@@ -254,7 +255,7 @@ struct InnerCosine {
       // cosine vanishes, 1 - z is exact, and the logarithm's slope divides by it.
       const V one = number(d, 1);
       const V y = hn::Mul(number(d, kPi / 2), hn::Div(hn::Sub(one, z), hn::Add(one, hn::Sqrt(z))));
-      return hn::Mul(number(d, kPi / 4), hn::Max(hn::Zero(d), hn::Mul(y, sine_over(d, y))));
+      return hn::Mul(number(d, kPi / 4), at_least(d, hn::Zero(d), hn::Mul(y, sine_over(d, y))));
     }
   }
   static HWY_INLINE V slope(D d, V z) {

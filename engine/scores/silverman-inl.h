@@ -66,8 +66,8 @@ HWY_INLINE HalfTurn<hn::Vec<D>> half_turn(D d, hn::Vec<D> u) {
     for (size_t i = 0; i < n; ++i) size *= -power_of_e(-kPi);
     return static_cast<float>(size);
   });
-  constexpr double kTurn = 4.44288293815836624702;         // pi sqrt(2)
-  const auto bounded = hn::Min(number(d, 31 * kTurn), u);  // the constant first: NaN passes
+  constexpr double kTurn = 4.44288293815836624702;  // pi sqrt(2)
+  const auto bounded = at_most(d, number(d, 31 * kTurn), u);
   const auto round = hn::Set(d, math_detail::Constants<float>::kRound);
   const auto rounded = hn::MulAdd(bounded, number(d, 1 / kTurn), round);
   const auto y = hn::NegMulAdd(hn::Sub(rounded, round), number(d, kTurn), bounded);
@@ -137,7 +137,7 @@ struct InnerSilverman {
     return hn::Neg(hn::Mul(decay<Decay{kRootHalf, 0.5}>(d, phase), ratio));
   }
   // Past 1000 the decay is 0 whatever the phase.
-  static HWY_INLINE V bounded(D d, V u) { return hn::Min(number(d, 1050), u); }
+  static HWY_INLINE V bounded(D d, V u) { return at_most(d, number(d, 1050), u); }
 };
 
 }  // namespace kernel

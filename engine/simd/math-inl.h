@@ -1,7 +1,8 @@
-// exp, exp2, log, tanh, sigmoid and reciprocal on whole vectors of float or double.
+// exp, exp2, log, tanh, sigmoid and reciprocal on whole vectors of float or double. All keep a NaN,
+// whatever its bits: a score that is no number must not come out as one.
 //
-// exp splits x = n ln 2 + f, |f| <= ln(2) / 2, and adds n to the exponent of a polynomial in f. The
-// float polynomials are minimax (degree 5: 9e-8 relative), a few ulps in all and half the price of
+// exp splits x = n ln 2 + f, |f| <= ln(2) / 2, and multiplies a polynomial in f by 2^n. The float
+// polynomials are minimax (degree 5: 9e-8 relative), a few ulps in all and half the price of
 // a correctly rounded one; the double ones are Taylor sums long enough to leave only rounding.
 // tests/engine/simd/math_test.cc states and checks the ulps.
 #include <concepts>
@@ -33,9 +34,10 @@ struct Constants<float> {
   // ln 2 in two parts, the first so short that n times it is exact, with or without FMA.
   static constexpr float kLn2High = 0.693359375f;
   static constexpr float kLn2Low = -2.12194440054690583e-4f;
-  static constexpr float kRound =
-      12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, kept in the low bits
-  static constexpr float kLowestExponent = -127.0f, kHighestExponent = 128.0f;
+  // 1.5 * 2^23: adding it rounds to an integer n, kept in the low bits. With 127 more, those bits
+  // are the exponent of 2^n.
+  static constexpr float kRound = 12582912.0f, kRoundToPower = 12582912.0f + 127.0f;
+  static constexpr float kLowestExponent = -127.0f;
   static constexpr float kLowestExp = -87.3365447505531f;  // e^x is subnormal below
   static constexpr float kHighestExp = 88.72284f;          // and infinite above
   static constexpr float kSmallestNormal = 1.17549435e-38f;
@@ -49,7 +51,8 @@ struct Constants<double> {
   static constexpr double kLn2High = 6.93147180369123816490e-01;
   static constexpr double kLn2Low = 1.90821492927058770002e-10;
   static constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
-  static constexpr double kLowestExponent = -1023.0, kHighestExponent = 1024.0;
+  static constexpr double kRoundToPower = 6755399441055744.0 + 1023.0;
+  static constexpr double kLowestExponent = -1023.0;
   static constexpr double kLowestExp = -708.3964185322641, kHighestExp = 709.782712893384;
   static constexpr double kSmallestNormal = 2.2250738585072014e-308;
   static constexpr double kTanhIsOne = 19.1;
@@ -123,8 +126,16 @@ requires math_detail::Double<D> HWY_INLINE V<D> exp2_fraction(D d, V<D> f) {
   return exp_fraction(d, hn::Mul(f, hn::Set(d, 0.693147180559945309417)));
 }
 
-// x 2^n, n being the low bits of rounded (an integer plus kRound). 1 becomes exactly 0 at n = -127
-// and infinity at 128.
+// 2^n, -127 <= n <= 127 (-1023, 1023), of n + kRoundToPower; exactly 0 at the lowest. Nothing of
+// use for NaN: what it is multiplied by must be NaN then.
+template <class D>
+HWY_INLINE V<D> power_of_two(D d, V<D> rounded) {
+  const hn::RebindToSigned<D> di;
+  return hn::BitCast(d, hn::ShiftLeft<Constants<T<D>>::kMantissaBits>(hn::BitCast(di, rounded)));
+}
+
+// x 2^n of n + kRound, also at n = 128 (1024), which has no power of its own. Loses a NaN whose
+// low bits are set.
 template <class D>
 HWY_INLINE V<D> add_to_exponent(D d, V<D> x, V<D> rounded) {
   const hn::RebindToSigned<D> di;
@@ -132,11 +143,11 @@ HWY_INLINE V<D> add_to_exponent(D d, V<D> x, V<D> rounded) {
   return hn::BitCast(d, hn::Add(hn::BitCast(di, x), n));
 }
 
-// x = n ln 2 + f: returns f, and n + kRound in *rounded.
+// x = n ln 2 + f: returns f, and n + rounding in *rounded, kRound or kRoundToPower.
 template <class D>
-HWY_INLINE V<D> reduce_exp(D d, V<D> x, V<D>* rounded) {
+HWY_INLINE V<D> reduce_exp(D d, V<D> x, T<D> rounding, V<D>* rounded) {
   using C = Constants<T<D>>;
-  const auto round = hn::Set(d, C::kRound);
+  const auto round = hn::Set(d, rounding);
   *rounded = hn::MulAdd(x, hn::Set(d, C::kLog2E), round);
   const auto n = hn::Sub(*rounded, round);
   const auto f = hn::NegMulAdd(n, hn::Set(d, C::kLn2High), x);
@@ -165,46 +176,65 @@ requires math_detail::Double<D> HWY_INLINE V<D> log1p_fraction(D d, V<D> f) {
 
 }  // namespace math_detail
 
-// e^x for x below the overflow (88.7 or 709.7): the exp of a softmax. Exactly 0 where the result
-// would be subnormal, from -87.3
-// (-708.4) down to -infinity; exactly 1 at 0.
+// max(bound, x) and min(bound, x), x where x is NaN. On x86 the operand that stands second wins
+// then; Arm's Max and Min give the other one.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> at_least(D, hwy::HWY_NAMESPACE::Vec<D> bound,
+                                               hwy::HWY_NAMESPACE::Vec<D> x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_ARCH_X86
+  return hn::Max(bound, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+#endif
+}
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> at_most(D, hwy::HWY_NAMESPACE::Vec<D> bound,
+                                              hwy::HWY_NAMESPACE::Vec<D> x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_ARCH_X86
+  return hn::Min(bound, x);
+#else
+  return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+#endif
+}
+
+// e^x for x up to 88 (709): the exp of a softmax. Exactly 0 where the result would be subnormal,
+// from -87.3 (-708.4) down to -infinity; exactly 1 at 0.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> exp_bounded(D d, hwy::HWY_NAMESPACE::Vec<D> x) {
   namespace hn = hwy::HWY_NAMESPACE;
+  using C = math_detail::Constants<hn::TFromD<D>>;
   hn::Vec<D> rounded;
-  const auto f = math_detail::reduce_exp(d, x, &rounded);
-  const auto result = math_detail::add_to_exponent(d, math_detail::exp_fraction(d, f), rounded);
-  return hn::IfThenZeroElse(
-      hn::Le(x, hn::Set(d, math_detail::Constants<hn::TFromD<D>>::kLowestExp)), result);
+  const auto f = math_detail::reduce_exp(d, x, C::kRoundToPower, &rounded);
+  const auto result =
+      hn::Mul(math_detail::exp_fraction(d, f), math_detail::power_of_two(d, rounded));
+  return hn::IfThenZeroElse(hn::Le(x, hn::Set(d, C::kLowestExp)), result);
 }
 
 // e^x for every x; infinity past the overflow.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> exp(D d, hwy::HWY_NAMESPACE::Vec<D> x) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const auto highest = hn::Set(d, math_detail::Constants<hn::TFromD<D>>::kHighestExp);
-  const auto infinity = hn::Inf(d);
-  return hn::IfThenElse(hn::Gt(x, highest), infinity, exp_bounded(d, x));
+  using C = math_detail::Constants<hn::TFromD<D>>;
+  hn::Vec<D> rounded;
+  const auto f = math_detail::reduce_exp(d, x, C::kRound, &rounded);
+  const auto power = math_detail::add_to_exponent(d, math_detail::exp_fraction(d, f), rounded);
+  const auto result = hn::IfThenZeroElse(hn::Le(x, hn::Set(d, C::kLowestExp)), power);
+  // Not below the overflow: past it, or NaN, and the product is infinity or NaN.
+  return hn::IfThenElse(hn::Le(x, hn::Set(d, C::kHighestExp)), result, hn::Mul(x, hn::Inf(d)));
 }
 
-// 2^x for x below 128 (1024); exactly 0 from -127 (-1023) down.
+// 2^x for x up to 127 (1023); exactly 0 from -127 (-1023) down.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> exp2_bounded(D d, hwy::HWY_NAMESPACE::Vec<D> x) {
   namespace hn = hwy::HWY_NAMESPACE;
   using C = math_detail::Constants<hn::TFromD<D>>;
-  x = hn::Max(hn::Set(d, C::kLowestExponent), x);
-  const auto round = hn::Set(d, C::kRound);
+  x = at_least(d, hn::Set(d, C::kLowestExponent), x);
+  const auto round = hn::Set(d, C::kRoundToPower);
   const auto rounded = hn::Add(x, round);
   const auto f = hn::Sub(x, hn::Sub(rounded, round));
-  return math_detail::add_to_exponent(d, math_detail::exp2_fraction(d, f), rounded);
-}
-
-// 2^x for every x; infinity from 128 (1024) on.
-template <class D>
-HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> exp2(D d, hwy::HWY_NAMESPACE::Vec<D> x) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  return exp2_bounded(
-      d, hn::Min(hn::Set(d, math_detail::Constants<hn::TFromD<D>>::kHighestExponent), x));
+  return hn::Mul(math_detail::exp2_fraction(d, f), math_detail::power_of_two(d, rounded));
 }
 
 // Natural logarithm: -infinity at 0, NaN below, infinity at infinity; subnormals included.
@@ -259,11 +289,11 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> tanh(D d, hwy::HWY_NAMESPACE::Vec<D> x) {
   namespace hn = hwy::HWY_NAMESPACE;
   using T = hn::TFromD<D>;
   const auto one = hn::Set(d, T(1));
-  // The constant first: x86 then passes a NaN through.
-  const auto size = hn::Min(hn::Set(d, math_detail::Constants<T>::kTanhIsOne), hn::Abs(x));
+  using C = math_detail::Constants<T>;
+  const auto size = at_most(d, hn::Set(d, C::kTanhIsOne), hn::Abs(x));
   hn::Vec<D> rounded;
-  const auto f = math_detail::reduce_exp(d, hn::Add(size, size), &rounded);
-  const auto power = math_detail::add_to_exponent(d, one, rounded);
+  const auto f = math_detail::reduce_exp(d, hn::Add(size, size), C::kRoundToPower, &rounded);
+  const auto power = math_detail::power_of_two(d, rounded);
   const auto m = hn::MulAdd(hn::Mul(power, f), math_detail::expm1_over(d, f), hn::Sub(power, one));
   return hn::CopySignToAbs(hn::Mul(m, reciprocal(d, hn::Add(m, hn::Set(d, T(2))))), x);
 }
@@ -274,7 +304,7 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> sigmoid(D d, hwy::HWY_NAMESPACE::Vec<D> x)
   namespace hn = hwy::HWY_NAMESPACE;
   using T = hn::TFromD<D>;
   const auto lowest = hn::Set(d, sizeof(T) == 4 ? T(-86.6) : T(-708.3));
-  const auto bounded = hn::Max(lowest, x);
+  const auto bounded = at_least(d, lowest, x);
   const auto result = reciprocal(d, hn::Add(hn::Set(d, T(1)), exp_bounded(d, hn::Neg(bounded))));
   return hn::IfThenZeroElse(hn::Lt(x, lowest), result);
 }

@@ -159,6 +159,23 @@ class Succeeds(Sandbox):
         self.setup("tests")
         self.assertIn("chromium", self.calls())
 
+    def test_the_cross_compiler_comes_with_arm_only_and_without_torch(self):
+        self.stub("dpkg-query", "#!/bin/bash\nexit 1\n")
+        outcome = self.setup("arm")
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        install = next(line for line in self.calls().splitlines() if "apt-get install" in line).split()
+        for package in ("g++-aarch64-linux-gnu", "qemu-user", "libhwy-dev", "googletest"):
+            self.assertIn(package, install)
+        self.assertNotIn("libpng-dev", install)
+        self.assertNotIn("torch==", self.calls())
+        self.assertFalse((self.clone / ".venv").exists())
+        self.assertEqual(self.setup("arm").stdout, "")
+        # It does not stand for the others, nor they for it.
+        self.assertIn("torch==", (self.setup(), self.calls())[1])
+        self.setup("tests")
+        (self.clone / ".cache/setup-arm").unlink()
+        self.assertIn("done", self.setup("arm").stdout)
+
     def test_sudo_serves_where_root_is_not(self):
         self.stub("dpkg-query", "#!/bin/bash\nexit 1\n")
         self.stub("id", "#!/bin/bash\necho 1000\n")
