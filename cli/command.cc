@@ -92,17 +92,31 @@ std::string_view without_trace(std::string_view text) {
   return text.substr(0, text.find("\nException raised from"));
 }
 
+// What was said before a failure still counts; that it cannot be said is no news then.
+void flush_what_is_left(std::ostream& out) {
+  try {
+    out.flush();
+  } catch (const std::exception&) {
+  }
+}
+
+int fail(const Command& command, const std::exception& error, ExitCode code) {
+  flush_what_is_left(command.out);
+  command.err << "fovea: " << without_trace(error.what()) << '\n';
+  return code;
+}
+
 }  // namespace
 
 int run(const Command& command, int argc, const char* const* argv) {
   try {
-    return parse_and_run(command, argc, argv);
+    const int code = parse_and_run(command, argc, argv);
+    command.out.flush();  // which throws where standard output cannot be written
+    return code;
   } catch (const UsageError& error) {
-    command.err << "fovea: " << without_trace(error.what()) << '\n';
-    return kWrongUsage;
+    return fail(command, error, kWrongUsage);
   } catch (const std::exception& error) {
-    command.err << "fovea: " << without_trace(error.what()) << '\n';
-    return kFailed;
+    return fail(command, error, kFailed);
   }
 }
 

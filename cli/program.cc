@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/standard_streams.h"
 #include "cli/version.h"
 #include "engine/runtime/cores.h"
 
@@ -24,8 +25,8 @@ void count_quotas() {
 
 int fovea_program(int argc, char** argv) {
   using namespace fovea::cli;
-  std::ios::sync_with_stdio(
-      false);  // std::cin then knows how much has arrived, and lines are answered in batches
+  std::ios::sync_with_stdio(false);
+  const StandardStreams streams;
   count_quotas();
   return run({.verbs = verbs(), .version = version, .out = std::cout, .err = std::cerr}, argc,
              argv);

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "data/file.h"
-#include "train/run_folder.h"
 
 namespace fovea::cli {
 
@@ -11,11 +10,17 @@ InputFile::InputFile(const std::string& path) : name_(path == "-" ? "standard in
   if (path != "-") text_.str(data::read_file(path));
 }
 
+OutputFile::OutputFile(const std::string& path) {
+  if (path == "-") return;
+  writer_.emplace(path);
+  buffer_.emplace([this](std::string_view text) { writer_->write(text); });
+  file_.rdbuf(&*buffer_);
+  file_.exceptions(std::ios::badbit);
+}
+
 void OutputFile::finish() {
-  if (path_ != "-")
-    train::write_whole(path_, text_.str());
-  else
-    std::cout.flush();
+  stream().flush();
+  if (writer_) writer_->finish();
 }
 
 void say_which(const systems::Run& opened, const std::string& asked) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 
+#include "cli/standard_streams.h"
+#include "data/write.h"
 #include "systems/session.h"
 #include "train/types.h"
 
@@ -23,16 +26,17 @@ class InputFile {
   std::istringstream text_;
 };
 
-// "-" is standard output; a file appears under its name when it is complete.
+// "-" is standard output; a file appears under its name when it is complete (data::FileWriter).
 class OutputFile {
  public:
-  explicit OutputFile(std::string path) : path_(std::move(path)) {}
-  std::ostream& stream() { return path_ == "-" ? std::cout : text_; }
+  explicit OutputFile(const std::string& path);
+  std::ostream& stream() { return buffer_ ? file_ : std::cout; }
   void finish();
 
  private:
-  std::string path_;
-  std::ostringstream text_;
+  std::optional<data::FileWriter> writer_;
+  std::optional<OutputBuffer> buffer_;
+  std::ostream file_{nullptr};
 };
 
 // Tells the reader, on standard error, which of a RUN's several seeds or folds was opened.

@@ -5,7 +5,7 @@
 #include "cli/suggest.h"
 #include "data/file.h"
 #include "data/npy.h"
-#include "train/run_folder.h"
+#include "data/write.h"
 #include "train/tensor_file.h"
 
 namespace fovea::cli {
@@ -43,9 +43,9 @@ at::Tensor read_tensor(const std::string& place) {
 
 void write_tensor(const std::string& path, const std::string& name, const at::Tensor& tensor) {
   if (path.ends_with(".npy")) {
-    train::write_whole(path, data::npy_bytes(train::array_of(tensor)));
+    data::write_file(path, data::npy_bytes(train::array_of(tensor)));
   } else if (path.ends_with(kSafetensors)) {
-    train::write_whole(path, train::tensor_bytes({{{name, tensor}}, {}}));
+    data::write_file(path, train::tensor_bytes({{{name, tensor}}, {}}));
   } else {
     throw data::FileError(path, 0, "expected a name that ends in .npy or .safetensors");
   }

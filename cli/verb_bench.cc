@@ -8,7 +8,7 @@
 
 #include "bench/report/report.h"
 #include "cli/verbs.h"
-#include "explain/report.h"
+#include "data/write.h"
 
 namespace fovea::cli {
 namespace {
@@ -44,9 +44,8 @@ int bench_command(BenchOptions& options) {
   const bench::Report report = bench::run(rows, options.run, show_progress);
   show_progress("");
   std::cout << bench::table(report);
-  if (!options.json.empty())
-    explain::write_file(options.json, bench::to_json(report).dump(1) + "\n");
-  if (!options.html.empty()) explain::write_file(options.html, bench::to_html(report));
+  if (!options.json.empty()) data::write_file(options.json, bench::to_json(report).dump(1) + "\n");
+  if (!options.html.empty()) data::write_file(options.html, bench::to_html(report));
   return kDone;
 }
 

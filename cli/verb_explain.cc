@@ -5,10 +5,10 @@
 
 #include "cli/streams.h"
 #include "cli/verbs.h"
+#include "data/write.h"
 #include "explain/report.h"
 #include "systems/lecture.h"
 #include "systems/session.h"
-#include "train/run_folder.h"
 
 namespace fovea::cli {
 namespace {
@@ -53,7 +53,7 @@ int run(const ExplainOptions& options) {
   if (explanations.empty())
     throw InvalidArgument((options.input.empty() ? options.run : "--input " + options.input) +
                           ": nothing in it to show");
-  train::write_whole(options.out, json ? json_text(explanations) : html_text(run, explanations));
+  data::write_file(options.out, json ? json_text(explanations) : html_text(run, explanations));
   return kDone;
 }
 

@@ -22,9 +22,26 @@ int64_t index_below(std::string_view text, std::string_view what, int64_t limit,
   return value;
 }
 
+// The text of one of the folder's files, whose last line ends as the others do: a number that was
+// cut is a number still, and nothing else would tell.
+std::string read_lines(const std::string& path) {
+  std::string text = read_file(path);
+  if (!text.ends_with('\n'))
+    throw FileError(path, 0, "cut short: expected a line feed after the last line");
+  return text;
+}
+
+// meta.txt may say how many lines a file has.
+void check_count(std::map<std::string, int64_t>& meta, const char* name, size_t found,
+                 const std::string& path) {
+  if (meta.contains(name) && meta[name] != static_cast<int64_t>(found))
+    throw FileError(path, 0,
+                    fmt::format("{} lines, expected {} (meta.txt: {})", found, meta[name], name));
+}
+
 std::map<std::string, int64_t> read_meta(const std::string& path) {
   std::map<std::string, int64_t> out;
-  const std::string text = read_file(path);
+  const std::string text = read_lines(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     std::string spaced(content);
     std::replace_if(
@@ -45,7 +62,7 @@ std::map<std::string, int64_t> read_meta(const std::string& path) {
 
 std::vector<int64_t> read_nodes(const std::string& path, int64_t nodes) {
   std::vector<int64_t> out;
-  const std::string text = read_file(path);
+  const std::string text = read_lines(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     for (const std::string& word : words(content))
       out.push_back(index_below(word, "node", nodes, path, line));
@@ -58,7 +75,8 @@ std::vector<int64_t> read_nodes(const std::string& path, int64_t nodes) {
 
 void read_features(CitationGraph& graph, const std::string& path) {
   graph.words.resize(static_cast<size_t>(graph.nodes));
-  const std::string text = read_file(path);
+  std::vector<bool> seen(graph.words.size());
+  const std::string text = read_lines(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     if (content.empty()) return;
     const size_t colon = content.find(':');
@@ -66,16 +84,24 @@ void read_features(CitationGraph& graph, const std::string& path) {
       throw FileError(path, line,
                       fmt::format("expected 'node: index index …', found {}", shown(content)));
     const int64_t node = index_below(content.substr(0, colon), "node", graph.nodes, path, line);
+    if (seen[static_cast<size_t>(node)])
+      throw FileError(path, line, fmt::format("node {} is here a second time", node));
+    seen[static_cast<size_t>(node)] = true;
     auto& own = graph.words[static_cast<size_t>(node)];
     for (const std::string& word : words(content.substr(colon + 1)))
       own.push_back(static_cast<int32_t>(index_below(word, "feature", graph.features, path, line)));
     std::sort(own.begin(), own.end());
     own.erase(std::unique(own.begin(), own.end()), own.end());
   });
+  const auto missing = std::find(seen.begin(), seen.end(), false);
+  if (missing != seen.end())
+    throw FileError(path, 0,
+                    fmt::format("no line of node {}, expected one for each of {} nodes",
+                                missing - seen.begin(), graph.nodes));
 }
 
 void read_labels(CitationGraph& graph, const std::string& path) {
-  const std::string text = read_file(path);
+  const std::string text = read_lines(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     const int64_t label = parse_integer(content, "class", path, line);
     if (label < -1 || label >= graph.classes)
@@ -93,7 +119,7 @@ void read_labels(CitationGraph& graph, const std::string& path) {
 
 std::vector<std::pair<int32_t, int32_t>> read_edges(const std::string& path, int64_t nodes) {
   std::vector<std::pair<int32_t, int32_t>> out;
-  const std::string text = read_file(path);
+  const std::string text = read_lines(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     std::string spaced(content);
     std::replace(spaced.begin(), spaced.end(), ',', ' ');
@@ -122,15 +148,15 @@ CitationGraph read_planetoid(const std::string& folder) {
   graph.features = meta["features"];
   graph.classes = meta["classes"];
   graph.edges = read_edges(file("edges.txt"), graph.nodes);
-  if (meta.contains("edges") && meta["edges"] != static_cast<int64_t>(graph.edges.size()))
-    throw FileError(
-        file("edges.txt"), 0,
-        fmt::format("{} edges, expected {} as in meta.txt", graph.edges.size(), meta["edges"]));
+  check_count(meta, "edges", graph.edges.size(), file("edges.txt"));
   read_features(graph, file("features.txt"));
   read_labels(graph, file("labels.txt"));
   graph.splits = {read_nodes(file("split_train.txt"), graph.nodes),
                   read_nodes(file("split_val.txt"), graph.nodes),
                   read_nodes(file("split_test.txt"), graph.nodes)};
+  check_count(meta, "train", graph.splits.train.size(), file("split_train.txt"));
+  check_count(meta, "val", graph.splits.validation.size(), file("split_val.txt"));
+  check_count(meta, "test", graph.splits.test.size(), file("split_test.txt"));
   std::set<int64_t> seen;
   for (const auto* part : {&graph.splits.train, &graph.splits.validation, &graph.splits.test})
     for (const int64_t node : *part)
@@ -141,8 +167,11 @@ CitationGraph read_planetoid(const std::string& folder) {
 
 std::map<std::string, std::string> planetoid_files(const CitationGraph& graph) {
   std::map<std::string, std::string> files;
-  files["meta.txt"] = fmt::format("nodes {}\nedges {}\nfeatures {}\nclasses {}\n", graph.nodes,
-                                  graph.edges.size(), graph.features, graph.classes);
+  // What must be there comes last: of a file that is cut nothing else may be left.
+  files["meta.txt"] = fmt::format(
+      "train {}\nval {}\ntest {}\nedges {}\nnodes {}\nfeatures {}\nclasses {}\n",
+      graph.splits.train.size(), graph.splits.validation.size(), graph.splits.test.size(),
+      graph.edges.size(), graph.nodes, graph.features, graph.classes);
   for (const auto& [u, v] : graph.edges) files["edges.txt"] += fmt::format("{} {}\n", u, v);
   for (size_t node = 0; node < graph.words.size(); ++node)
     files["features.txt"] += fmt::format("{}: {}\n", node, fmt::join(graph.words[node], " "));

@@ -1,12 +1,8 @@
 #include "explain/report.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <set>
 
 #include "explain/markup.h"
@@ -154,29 +150,6 @@ std::string html_report(const std::vector<Section>& sections, const ReportOption
       "network.</footer>\n</div>\n";
   out += fmt::format("<script type=\"module\">{}</script>\n</body>\n</html>\n", kPageScript);
   return out;
-}
-
-void write_file(const std::filesystem::path& path, std::string_view text) {
-  const std::string name = path.string(), partial = fmt::format("{}.{}.partial", name, getpid());
-  const auto fail = [&] {
-    throw InvalidArgument(name + ": cannot be written: " + std::strerror(errno));
-  };
-  const int file = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) fail();
-  bool good = true;
-  for (size_t at = 0; good && at < text.size();) {
-    const ssize_t wrote = write(file, text.data() + at, text.size() - at);
-    if (wrote < 0 && errno == EINTR) continue;
-    good = wrote > 0;
-    at += good ? static_cast<size_t>(wrote) : 0;
-  }
-  good = good && fsync(file) == 0;
-  good = close(file) == 0 && good;
-  if (good && std::rename(partial.c_str(), name.c_str()) == 0) return;
-  const int error = errno;
-  unlink(partial.c_str());
-  errno = error;
-  fail();
 }
 
 }  // namespace fovea::explain

@@ -1,7 +1,6 @@
 // The HTML report: one file that explains and draws, with no network, from disk.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,8 +41,5 @@ struct ReportOptions {
 
 // A complete HTML document.
 std::string html_report(const std::vector<Section>& sections, const ReportOptions& options = {});
-
-// Writes text under its final name only when complete; throws InvalidArgument where it cannot.
-void write_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace fovea::explain

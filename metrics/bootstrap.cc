@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
+#include <string>
 
 #include "fovea/error.h"
 
@@ -95,6 +97,10 @@ Interval bootstrap(size_t sentences, size_t resamples,
       c = sentences == 1 ? 0 : generator.below(static_cast<uint32_t>(sentences));
     s = score(chosen);
   }
+  for (size_t i = 0; i < resamples; ++i)
+    if (!std::isfinite(scores[i]))
+      throw InvalidArgument("bootstrap: the score of resample " + std::to_string(i) + " is " +
+                            std::to_string(scores[i]) + ", expected a finite number");
   std::sort(scores.begin(), scores.end());
   const size_t low = resamples / 40;
   Interval interval;

@@ -1,8 +1,12 @@
 #include "metrics/classification.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
+#include <string>
+
+#include "fovea/error.h"
 
 namespace fovea::metrics {
 
@@ -32,6 +36,10 @@ double macro_f1(const std::vector<int64_t>& predicted, const std::vector<int64_t
 }
 
 std::optional<double> auc(const std::vector<double>& score, const std::vector<int64_t>& positive) {
+  for (size_t i = 0; i < score.size(); ++i)
+    if (!std::isfinite(score[i]))
+      throw InvalidArgument("auc: the score of item " + std::to_string(i) + " is " +
+                            std::to_string(score[i]) + ", expected a finite number");
   std::vector<size_t> order(score.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return score[a] < score[b]; });

@@ -13,7 +13,7 @@ double accuracy(const std::vector<int64_t>& predicted, const std::vector<int64_t
 double macro_f1(const std::vector<int64_t>& predicted, const std::vector<int64_t>& truth);
 
 // Probability that a positive scores above a negative, ties counted half (Mann–Whitney); nothing
-// where one class is absent.
+// where one class is absent. InvalidArgument where a score is not finite: it has no rank.
 std::optional<double> auc(const std::vector<double>& score, const std::vector<int64_t>& positive);
 
 }  // namespace fovea::metrics

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "data/split.h"
+#include "fovea/error.h"
 
 namespace fovea::systems {
 namespace {
@@ -48,6 +49,11 @@ Figures<std::vector<double>> gathered(const std::vector<Json>& reports, const ch
 
 Json report(const Json& config, const std::string& data, const std::string& split,
             const Evaluation& evaluation, Clock::time_point start) {
+  for (const Metrics* figures : {&evaluation.metrics, &evaluation.attention})
+    for (const auto& [name, value] : *figures)
+      if (!std::isfinite(value))
+        throw InvalidArgument(fmt::format(
+            "{}: {}, expected a finite number: has the training diverged?", name, value));
   Json out = {{"system", config.at("system")},
               {"data", !data.empty()                 ? Json(data)
                        : config.at("data").is_null() ? Json("generated")

@@ -9,6 +9,7 @@
 #include "systems/report.h"
 #include "systems/run_config.h"
 #include "systems/session.h"
+#include "train/finite.h"
 #include "train/fit.h"
 #include "train/interrupt.h"
 #include "train/task.h"
@@ -117,6 +118,9 @@ Json train_member(const System& system, const TrainRequest& request, const Membe
   train::Fit fit(setting, model, folder, progress);
   fit.save_every_seconds = request.save_every_seconds;
   task->fit(fit);
+  if (const std::string name = train::not_finite(train::weights_of(*model)); !name.empty())
+    throw InvalidArgument(fmt::format(
+        "training diverged: weight '{}' is not finite; try a lower rate (--set rate=)", name));
   fit.finish();
   progress.finish();
   folder.write(kModelFile, train::tensor_bytes({train::weights_of(*model), {{"format", "pt"}}}));

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 
+#include "data/write.h"
 #include "explain/report.h"
 #include "explain/still.h"
 #include "systems/equations.h"
@@ -151,9 +152,9 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   options.introduction.prose = kOpening;
   options.introduction.equation = mathml(find("general").info.equation);
   options.introduction.code = kCode;
-  explain::write_file(result.page, explain::html_report(sections, options));
+  data::write_file(result.page, explain::html_report(sections, options));
   if (const std::string still = still_of(sections); !still.empty())
-    explain::write_file(request.out / "picture.svg", still);
+    data::write_file(request.out / "picture.svg", still);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -12,6 +12,7 @@
 #include "data/file.h"
 #include "text/task.h"
 #include "train/answers.h"
+#include "train/finite.h"
 
 namespace fovea::text {
 namespace {
@@ -87,7 +88,7 @@ void TextTask::predict(Input input, std::ostream& out) {
     const Document document = parse(line, input.name, number);
     const Encoded encoded = encode(document);
     const Answer answer = model_->answer(batch({&encoded}), Want::kLook);
-    const at::Tensor p = answer.logits.softmax(1)[0].cpu();
+    const at::Tensor p = train::finite(answer.logits, "logits").softmax(1)[0].cpu();
     to << fmt::format("{}\t{:.4f}\t{}", names_[static_cast<size_t>(p.argmax().item<int64_t>())],
                       p.max().item<double>(), carried(sentences_of(document), answer.look));
     if (encoded.aspect == data::kUnk) to << "\taspect '" << document.aspect << "' is unknown";

@@ -5,6 +5,7 @@
 #include "data/batches.h"
 #include "data/packed.h"
 #include "metrics/classification.h"
+#include "train/finite.h"
 #include "train/recipe.h"
 
 namespace fovea {
@@ -49,7 +50,7 @@ Evaluation ClassificationTask::evaluate(Split split) {
        data::ordered_batches(static_cast<int64_t>(all.size()), lengths,
                              {.items = 4 * recipe.batch, .tokens = 4 * recipe.batch_tokens})) {
     const std::vector<int64_t> items = at_positions(all, positions);
-    const torch::Tensor scores = logits(items).to(torch::kFloat64);
+    const torch::Tensor scores = train::finite(logits(items), "logits").to(torch::kFloat64);
     const torch::Tensor labels = classes(items);
     loss +=
         torch::nn::functional::cross_entropy(

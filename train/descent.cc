@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <type_traits>
 
 #include "data/batches.h"
 #include "data/random.h"
 #include "engine/simd/subnormals.h"
+#include "train/finite.h"
 #include "train/fit.h"
 #include "train/interrupt.h"
 #include "train/optimiser.h"
@@ -131,7 +134,8 @@ class Descent {
 
   void step(const Batch& batch) {
     optimiser_.zero_grad();
-    const Loss loss = task_.loss(batch);
+    const Loss loss = unless_diverged([&] { return task_.loss(batch); });
+    check_loss(loss);
     if (loss.mean.requires_grad()) loss.mean.backward();
     if (recipe_.clip > 0) optimiser_.clip(recipe_.clip);
     ++steps_;
@@ -146,22 +150,57 @@ class Descent {
           fmt::format("epoch {}/{}  loss {:.4g}", epoch_ + 1, recipe_.epochs, mean_loss()));
   }
 
+  // Looking at the loss makes a step wait for the device; on the CPU it costs nothing.
+  void check_loss(const Loss& loss) const {
+    constexpr int64_t kSteps = 32;
+    if (!fit_.setting().device.is_cpu() && steps_ % kSteps != 0) return;
+    if (const double value = loss.mean.item<double>(); !std::isfinite(value))
+      stop_diverged(fmt::format("the loss is {}", value), steps_ + 1);
+  }
+
+  // The last step of an epoch can ruin the weights and leave no loss to tell.
+  void check_weights() const {
+    if (const std::string name = not_finite(weights_of(fit_.model())); !name.empty())
+      stop_diverged(fmt::format("weight '{}' is not finite", name), steps_);
+  }
+
+  // Attention refuses scores that are not finite before there is a loss to look at.
+  template <class Call>
+  std::invoke_result_t<const Call&> unless_diverged(const Call& call) const {
+    try {
+      return call();
+    } catch (const InvalidArgument& error) {
+      if (steps_ > 0 && std::string_view(error.what()).find("finite") != std::string_view::npos)
+        stop_diverged(error.what(), steps_ + 1);
+      throw;
+    }
+  }
+
+  // What was saved before stays as it is.
+  [[noreturn]] void stop_diverged(const std::string& what, int64_t step) const {
+    throw InvalidArgument(fmt::format(
+        "{} at step {}, in epoch {}: training diverged; try a lower rate (--set rate=, now {}){}",
+        what, step, epoch_ + 1, recipe_.rate,
+        recipe_.clip > 0 ? "" : " or clipping (--set clip=1)"));
+  }
+
   double mean_loss() const {
     return count_ ? loss_sum_.item<double>() / static_cast<double>(count_) : 0;
   }
 
   void end_epoch() {
     const double loss = mean_loss();
-    if (!std::isfinite(loss))
-      throw InvalidArgument(
-          fmt::format("the loss is {} in epoch {}: lower --set rate={} or set clip", loss,
-                      epoch_ + 1, recipe_.rate));
+    if (!std::isfinite(loss)) stop_diverged(fmt::format("the loss is {}", loss), steps_);
+    check_weights();
     fit_.model().eval();
     Metrics metrics;
     {
       const torch::NoGradGuard guard;
-      metrics = task_.validate();
+      metrics = unless_diverged([&] { return task_.validate(); });
     }
+    for (const auto& [name, value] : metrics)
+      if (!std::isfinite(value))
+        stop_diverged(fmt::format("validation {} is {}", name, value), steps_);
     Json line = {{"epoch", epoch_ + 1},
                  {"step", steps_},
                  {"loss", loss},
@@ -240,7 +279,10 @@ class Descent {
 
 void Descent::pause_point() {
   const bool stop = interrupted();
-  if (stop || fit_.save_due()) fit_.save(state());
+  if (stop || fit_.save_due()) {
+    check_weights();
+    fit_.save(state());
+  }
   fit_.stop_if_interrupted(fmt::format("in epoch {}, after {} steps", epoch_ + 1, steps_));
 }
 

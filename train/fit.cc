@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "train/finite.h"
 #include "train/interrupt.h"
 #include "train/tensor_file.h"
 
@@ -63,6 +64,9 @@ TensorMap weights_of(const torch::nn::Module& model) {
 
 void set_weights(torch::nn::Module& model, const TensorMap& given, const std::string& origin) {
   const torch::NoGradGuard guard;
+  if (const std::string name = not_finite(given); !name.empty())
+    throw InvalidArgument(
+        fmt::format("{}: weight '{}' has entries that are not finite", origin, name));
   TensorMap own = weights_of(model);
   for (auto& [name, tensor] : own) {
     const auto found = given.find(name);

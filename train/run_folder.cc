@@ -1,11 +1,7 @@
 #include "train/run_folder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 
 #include "fovea/error.h"
@@ -15,46 +11,7 @@ namespace {
 
 constexpr const char* kUnfinished = ".unfinished";
 
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-[[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
-  throw InvalidArgument(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
-}
-
-void sync_folder(const std::filesystem::path& folder) {
-  const Descriptor handle{::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY)};
-  if (handle.fd >= 0) ::fsync(handle.fd);
-}
-
 }  // namespace
-
-void write_whole(const std::filesystem::path& path, std::string_view bytes) {
-  const std::filesystem::path unfinished = path.string() + kUnfinished;
-  {
-    const Descriptor file{
-        ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-    if (file.fd < 0) fail(path, "cannot be created");
-    for (size_t done = 0; done < bytes.size();) {
-      const ssize_t written = ::write(file.fd, bytes.data() + done, bytes.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        const int error = errno;
-        ::unlink(unfinished.c_str());
-        errno = error;
-        fail(path, "cannot be written");
-      }
-      done += static_cast<size_t>(written);
-    }
-    if (::fsync(file.fd) != 0) fail(path, "cannot be flushed to the disk");
-  }
-  if (::rename(unfinished.c_str(), path.c_str()) != 0) fail(path, "cannot be renamed into place");
-  sync_folder(path.parent_path());
-}
 
 bool RunFolder::has(const std::string& name) const {
   std::error_code ignored;

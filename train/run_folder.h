@@ -6,11 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace fovea::train {
+#include "data/write.h"
 
-// Writes bytes beside `path`, flushes them to the disk, then renames: a reader, or a machine that
-// loses power, sees the old file or the new one, never a part.
-void write_whole(const std::filesystem::path& path, std::string_view bytes);
+namespace fovea::train {
 
 class RunFolder {
  public:
@@ -22,7 +20,7 @@ class RunFolder {
   // Creates the folder; unfinished files of a killed run are removed.
   void create() const;
   void write(const std::string& name, std::string_view bytes) const {
-    write_whole(path_ / name, bytes);
+    data::write_file(path_ / name, bytes);
   }
   // The whole file; InvalidArgument where it is missing, naming what it should be.
   std::string read(const std::string& name) const;

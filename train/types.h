@@ -2,6 +2,7 @@
 // no libtorch here.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -34,6 +35,15 @@ struct Evaluation {
   Metrics attention = {};               // "hit_rate", … where the truth is known
   std::vector<std::string> notes = {};  // what a reader of the figures must know: one is undefined
   std::optional<Split> of = {};         // which items these were, where not those asked for
+
+  // A figure whose definition may leave it without a value (NaN): a note says so then. Every other
+  // figure must be finite; the frame refuses what is not.
+  void put(const std::string& name, double value) {
+    if (std::isnan(value))
+      notes.push_back(name + ": undefined, nothing to divide by");
+    else
+      metrics[name] = value;
+  }
 };
 
 // What a run keeps beside the weights: facts in config.json, files in the RUN folder (a vocabulary,

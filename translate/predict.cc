@@ -4,6 +4,7 @@
 
 #include <istream>
 #include <ostream>
+#include <optional>
 #include <sstream>
 
 #include "data/text.h"
@@ -99,6 +100,17 @@ void TranslationTask::answer(const std::vector<std::string>& lines, size_t first
 }
 
 void TranslationTask::predict(Input input, std::ostream& out) {
+  // Nothing where a line is at fault: then each is answered by itself.
+  const auto together = [&](const std::vector<std::string>& lines,
+                            size_t first_number) -> std::optional<std::string> {
+    try {
+      std::ostringstream all;
+      answer(lines, first_number, all);
+      return all.str();
+    } catch (const InvalidArgument&) {
+      return std::nullopt;
+    }
+  };
   constexpr size_t kMostLines = 64;
   if (setting_.options.flag("forced")) return predict_forced(input, out);
   std::string line;
@@ -109,18 +121,15 @@ void TranslationTask::predict(Input input, std::ostream& out) {
     while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 &&
            std::getline(input.stream, line))
       lines.push_back(line);
-    try {
-      std::ostringstream all;
-      answer(lines, number, all);
-      out << all.str() << std::flush;
+    if (const auto all = together(lines, number)) {
+      out << *all << std::flush;
       number += lines.size();
-    } catch (const InvalidArgument&) {  // a line is at fault: each by itself
-      for (const std::string& one : lines) {
-        answer_line(input, ++number, one, out,
-                    [&](size_t, std::string_view text, std::ostream& to) {
-                      answer({std::string(text)}, number - 1, to);
-                    });
-      }
+      continue;
+    }
+    for (const std::string& one : lines) {
+      answer_line(input, ++number, one, out, [&](size_t, std::string_view text, std::ostream& to) {
+        answer({std::string(text)}, number - 1, to);
+      });
     }
   }
 }

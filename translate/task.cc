@@ -1,6 +1,7 @@
 #include "translate/task.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <istream>
@@ -273,6 +274,10 @@ std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const
 Evaluation TranslationTask::evaluate(Split split) {
   const Part& p = part(split);
   if (p.pairs.empty()) throw InvalidArgument("evaluate: no sentence pairs in this split");
+  const bool has_truth = !p.pairs.front().links.possible.empty();
+  const Forced f = forced(p, has_truth);
+  if (!std::isfinite(f.loss))
+    throw InvalidArgument(fmt::format("loss: {}, expected a finite number", f.loss));
   std::vector<const Encoded*> sources;
   for (const Tokens& t : p.tokens) sources.push_back(&t.source);
   const std::vector<nn::SearchResult> found = translate(sources, beam_options());
@@ -285,8 +290,6 @@ Evaluation TranslationTask::evaluate(Split split) {
     references[0].push_back(p.pairs[i].target);
     exact += hypotheses.back() == p.pairs[i].target;
   }
-  const bool has_truth = !p.pairs.front().links.possible.empty();
-  const Forced f = forced(p, has_truth);
   Evaluation result;
   result.items = static_cast<int64_t>(p.pairs.size());
   result.metrics = {{"bleu", metrics::corpus_bleu(hypotheses, references, {}).score},
@@ -300,7 +303,8 @@ Evaluation TranslationTask::evaluate(Split split) {
       hits.add(f.links[i], p.pairs[i].links);
       aer.add(f.links[i], p.pairs[i].links);
     }
-    result.attention = {{"hit_rate", hits.rate()}, {"aer", aer.error_rate()}};
+    result.attention = {{"hit_rate", hits.rate()}};
+    if (const double rate = aer.error_rate(); !std::isnan(rate)) result.attention["aer"] = rate;
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <istream>
+#include <optional>
 #include <ostream>
 
 #include "data/batches.h"
@@ -28,14 +29,14 @@ metrics::Links turned(const metrics::Links& links) {
 
 }  // namespace
 
-double AlignmentTask::forced_loss(const Part& p) const {
+std::optional<double> AlignmentTask::forced_loss(const Part& p) const {
   const at::NoGradGuard no_grad;
   double sum = 0, tokens = 0;
   for (const auto& rows : data::ordered_batches(static_cast<int64_t>(p.tokens.size()),
                                                 lengths_of(p.tokens), {.tokens = kAlignedTokens})) {
     const translate::Batch batch = make_batch(chosen_of(p.tokens, rows), setting_.device);
     const at::Tensor loss = aligners_[0]->loss(batch, 0);
-    if (!loss.defined()) return std::nan("");
+    if (!loss.defined()) return std::nullopt;
     sum += loss.item<double>() * static_cast<double>(batch.target_tokens);
     tokens += static_cast<double>(batch.target_tokens);
   }
@@ -43,8 +44,9 @@ double AlignmentTask::forced_loss(const Part& p) const {
 }
 
 Metrics AlignmentTask::validate() {
-  const double loss = forced_loss(validation_);
-  return {{"loss", loss}, {"perplexity", std::exp(loss)}};
+  const auto loss = forced_loss(validation_);
+  if (!loss) return {};
+  return {{"loss", *loss}, {"perplexity", std::exp(*loss)}};
 }
 
 std::vector<AlignmentTask::Aligned> AlignmentTask::align(const Part& p) const {
@@ -83,8 +85,8 @@ Evaluation AlignmentTask::evaluate(Split split) {
   if (p.pairs.empty()) throw InvalidArgument("evaluate: no sentence pairs in this split");
   Evaluation result;
   result.items = static_cast<int64_t>(p.pairs.size());
-  if (const double loss = forced_loss(p); std::isfinite(loss))
-    result.metrics = {{"loss", loss}, {"perplexity", std::exp(loss)}};
+  if (const auto loss = forced_loss(p))
+    result.metrics = {{"loss", *loss}, {"perplexity", std::exp(*loss)}};
   const bool has_gold =
       std::any_of(p.pairs.begin(), p.pairs.end(),
                   [](const translate::Pair& pair) { return !pair.links.possible.empty(); });
@@ -98,21 +100,22 @@ Evaluation AlignmentTask::evaluate(Split split) {
   translate::HitRate hits;
   for (size_t i = 0; i < aligned.size(); ++i) hits.add(aligned[i].links[0], p.pairs[i].links);
   const metrics::AlignmentErrorRate chosen = rate([](const Aligned& a) { return a.chosen(); });
-  result.metrics.insert({{"aer", chosen.error_rate()},
-                         {"precision", chosen.precision()},
-                         {"recall", chosen.recall()}});
-  result.metrics["aer_forward"] = rate([](const Aligned& a) { return a.links[0]; }).error_rate();
+  result.put("aer", chosen.error_rate());
+  result.put("precision", chosen.precision());
+  result.put("recall", chosen.recall());
+  result.put("aer_forward", rate([](const Aligned& a) { return a.links[0]; }).error_rate());
   if (both()) {
-    result.metrics["aer_backward"] = rate([](const Aligned& a) { return a.links[1]; }).error_rate();
+    result.put("aer_backward", rate([](const Aligned& a) { return a.links[1]; }).error_rate());
     for (const char* how : {"intersection", "union", "grow-diag-final-and"}) {
       const auto kind = metrics::parse_symmetrisation(how);
-      result.metrics[std::string("aer_") + how] =
-          rate([&](const Aligned& a) {
-            return metrics::symmetrise(a.links[0], a.links[1], kind);
-          }).error_rate();
+      result.put(std::string("aer_") + how, rate([&](const Aligned& a) {
+                                              return metrics::symmetrise(a.links[0], a.links[1],
+                                                                         kind);
+                                            }).error_rate());
     }
   }
-  result.attention = {{"hit_rate", hits.rate()}, {"aer", chosen.error_rate()}};
+  result.attention = {{"hit_rate", hits.rate()}};
+  if (result.metrics.contains("aer")) result.attention["aer"] = chosen.error_rate();
   return result;
 }
 

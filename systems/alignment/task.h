@@ -46,7 +46,7 @@ class AlignmentTask : public GradientTask {
   std::string prepared(const std::string& line) const;
   void encode(Part&) const;
   bool both() const { return setting_.options.flag("both"); }
-  double forced_loss(const Part&) const;
+  std::optional<double> forced_loss(const Part&) const;  // none: the method has no loss
   std::vector<Aligned> align(const Part&) const;
 
   Setting setting_;

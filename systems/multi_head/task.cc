@@ -16,6 +16,7 @@
 #include "systems/multi_head/sentences.h"
 #include "systems/multi_head/view.h"
 #include "train/answers.h"
+#include "train/finite.h"
 
 namespace fovea::systems::multi_head {
 namespace {
@@ -167,7 +168,8 @@ Evaluation MultiHeadTask::evaluate(Split split) {
   const Part& p = part(split);
   const torch::NoGradGuard no_grad;
   const Read read = read_items(p, everything(p.size()));
-  const torch::Tensor scores = answers(read), right = scores.argmax(-1).eq(read.answers);
+  const torch::Tensor scores = train::finite(answers(read), "logits"),
+                      right = scores.argmax(-1).eq(read.answers);
   Evaluation out;
   out.items = static_cast<int64_t>(p.size());
   out.metrics = {

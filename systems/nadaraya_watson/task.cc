@@ -236,8 +236,8 @@ Evaluation Regression::evaluate(Split split) {
   const torch::Tensor truth = own ? model_->y.to(torch::kFloat64) : targets_of(splits_.of(split));
   if (own) {
     const LeaveOneOut result = leave_one_out(*model_);
-    out.metrics["loo_mse"] = result.mse;
-    out.metrics["loo_rmse"] = std::sqrt(result.mse);
+    out.put("loo_mse", result.mse);
+    out.put("loo_rmse", std::sqrt(result.mse));
     out.metrics["loo_undefined"] = static_cast<double>(result.undefined);
     if (model_->metric.defined()) out.metrics["loo_mse_one_bandwidth"] = single_.criterion;
     out.of = Split::kTrain;  // no rows were kept back: rmse is in sample
@@ -246,8 +246,10 @@ Evaluation Regression::evaluate(Split split) {
   const torch::Tensor seen = predicted.isfinite();
   const torch::Tensor error = (truth.cpu() - predicted).masked_select(seen);
   out.items = truth.size(0);
-  out.metrics["rmse"] =
-      error.numel() ? std::sqrt(error.square().mean().item<double>()) : std::nan("");
+  if (error.numel())
+    out.metrics["rmse"] = std::sqrt(error.square().mean().item<double>());
+  else
+    out.notes.push_back("rmse: undefined, no row sees an observation");
   out.metrics["gaps"] = static_cast<double>(out.items - error.numel());
   out.metrics["mean_only_rmse"] = std::sqrt((truth - mean).square().mean().item<double>());
   if (model_->neighbours.item<int64_t>() > 0)

@@ -15,6 +15,7 @@
 #include "systems/set_outlier/tasks.h"
 #include "systems/set_outlier/things.h"
 #include "train/answers.h"
+#include "train/finite.h"
 
 namespace fovea::systems::set_outlier {
 namespace {
@@ -223,6 +224,7 @@ class Expansion : public GradientTask {
 
   // Ties go to the lower index: a rival of equal score counts only where it comes first.
   static void count_ranks(Recall& recall, const torch::Tensor& scores, const Hidden& hidden) {
+    train::finite(scores, "gains");  // one that is none would be outranked by nothing
     const torch::Tensor target = hidden.target.cpu(), rivals = ~hidden.excluded.cpu(),
                         own = scores.gather(1, target.unsqueeze(1));
     const torch::Tensor before = torch::arange(scores.size(1)).unsqueeze(0).lt(target.unsqueeze(1));

@@ -1,36 +1,14 @@
 // The command as users run it.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
+#include "tests/cli/binary.h"
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
-#include <string>
 
+namespace fovea::cli {
 namespace {
 
-struct Outcome {
-  int code;
-  std::string output;  // standard output and error together
-};
-
-// `through`: what the command is started by, for example env NAME=VALUE.
-Outcome fovea(const std::string& arguments, const std::string& through = "") {
-  const char* command = std::getenv("FOVEA_COMMAND");
-  if (command == nullptr) throw std::runtime_error("FOVEA_COMMAND: not set; run through ctest");
-  FILE* pipe =
-      popen((through + " '" + std::string(command) + "' " + arguments + " 2>&1").c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  while (size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    output.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
-}
+using test::contents;
+using test::fovea;
+using test::Outcome;
 
 TEST(Binary, VersionNamesEveryPart) {
   const Outcome outcome = fovea("--version");
@@ -85,11 +63,6 @@ TEST(Binary, AFileThatIsJudgedIsNoSplitOfIt) {
   std::filesystem::remove_all(base);
 }
 
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(Binary, PredictNamesALineAtFaultAndGoesOn) {
   const auto base = std::filesystem::temp_directory_path() /
                     ("fovea-fault-" + std::to_string(std::random_device{}()));
@@ -128,3 +101,4 @@ TEST(Binary, RunsSideBySideAreTheRunsOneAfterAnother) {
 }
 
 }  // namespace
+}  // namespace fovea::cli

@@ -7,6 +7,7 @@
 #include "data/bags.h"
 #include "data/csv.h"
 #include "data/file.h"
+#include "data/generated_graph.h"
 #include "data/graph.h"
 #include "data/idx.h"
 #include "data/random.h"
@@ -148,15 +149,34 @@ TEST_F(Hostile, Graphs) {
   };
   EXPECT_EQ(read_planetoid(folder("", "")).words[0].size(), 2u);
   expect("edges.txt:1", "expected 0 to 2", [&] { read_planetoid(folder("edges.txt", "0 7\n")); });
-  expect("edges.txt", "expected 1 as in meta.txt",
+  expect("edges.txt", "2 lines, expected 1 (meta.txt: edges)",
          [&] { read_planetoid(folder("edges.txt", "0 1\n1 2\n")); });
   expect("features.txt:1", "feature 9", [&] { read_planetoid(folder("features.txt", "0: 9\n")); });
+  expect("features.txt", "no line of node 1",
+         [&] { read_planetoid(folder("features.txt", "0: 0 1\n2:\n")); });
+  expect("features.txt:2", "a second time",
+         [&] { read_planetoid(folder("features.txt", "0: 0 1\n0: 1\n")); });
   expect("labels.txt", "2 lines, expected 3",
          [&] { read_planetoid(folder("labels.txt", "0\n1\n")); });
   expect("labels.txt:2", "class 5", [&] { read_planetoid(folder("labels.txt", "0\n5\n1\n")); });
   expect("", "in two splits", [&] { read_planetoid(folder("split_test.txt", "1\n")); });
   expect("meta.txt", "expected a line 'nodes N'",
          [&] { read_planetoid(folder("meta.txt", "features 2\n")); });
+}
+
+// Wherever a file of such a folder was cut, the folder is refused.
+TEST_F(Hostile, AGraphThatWasCutIsRefused) {
+  const auto files = planetoid_files(
+      generate_graph({.nodes = 60, .features = 12, .classes = 3, .labelled = 4}).graph);
+  for (const auto& [name, bytes] : files) write(name, bytes);
+  EXPECT_EQ(read_planetoid(base_.string()).nodes, 60);
+  for (const auto& [name, bytes] : files) {
+    for (size_t cut = 1; cut < bytes.size(); cut += 1 + bytes.size() / 200) {
+      write(name, bytes.substr(0, cut));
+      EXPECT_THROW(read_planetoid(base_.string()), FileError) << name << " cut at " << cut;
+    }
+    write(name, bytes);
+  }
 }
 
 // Random and mutated bytes: every loader either reads them or throws FileError; nothing else, and

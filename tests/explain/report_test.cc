@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "explain/markup.h"
 #include "fovea/error.h"
 #include "tests/explain/count.h"
@@ -97,20 +94,6 @@ TEST(Markup, EmbeddedJsonCannotEndItsElement) {
 TEST(Markup, AnchorsAreLettersDigitsAndHyphens) {
   EXPECT_EQ(anchor("S1 Nadaraya–Watson!"), "s1-nadaraya-watson");
   EXPECT_EQ(anchor("—"), "part");
-}
-
-TEST(WriteFile, LeavesOnlyTheCompleteFile) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "fovea_write_file";
-  std::filesystem::create_directories(folder);
-  write_file(folder / "a.html", "first");
-  write_file(folder / "a.html", "second");
-  std::string text;
-  std::ifstream(folder / "a.html") >> text;
-  EXPECT_EQ(text, "second");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
-  EXPECT_THROW(write_file(folder / "absent" / "a.html", "x"), InvalidArgument);
-  EXPECT_THROW(write_file(folder, "x"), InvalidArgument);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "metrics/bleu.h"
 #include "metrics/bootstrap.h"
 #include "metrics/chrf.h"
+#include "metrics/classification.h"
 #include "metrics/unicode.h"
 
 namespace fovea::metrics {
@@ -88,6 +89,22 @@ TEST(Bootstrap, IntervalIsSacrebleus) {
   });
   EXPECT_NEAR(interval.mean, 46.3221629820893, 1e-4);  // the package sums in single precision
   EXPECT_NEAR(interval.half_width, 17.11215983869593, 1e-4);
+}
+
+TEST(Classification, AucNeedsNumbers) {
+  EXPECT_DOUBLE_EQ(auc({0.1, 0.9, 0.4, 0.4}, {0, 1, 0, 1}).value(), 0.875);
+  for (const double none : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    try {
+      auc({0.1, none, 0.4}, {0, 1, 0});
+      ADD_FAILURE() << "a score of " << none << " was ranked";
+    } catch (const InvalidArgument& error) {
+      EXPECT_EQ(std::string(error.what()).find("auc: the score of item 1 is "), 0u) << error.what();
+    }
+  }
+}
+
+TEST(Bootstrap, RefusesWhatHasNoOrder) {
+  EXPECT_THROW(bootstrap(3, 5, [](const auto&) { return std::nan(""); }), InvalidArgument);
 }
 
 TEST(Alignment, ErrorRateSumsOverTheCorpus) {

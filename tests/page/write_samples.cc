@@ -4,6 +4,7 @@
 #include <exception>
 #include <filesystem>
 
+#include "data/write.h"
 #include "explain/report.h"
 #include "tests/page/samples.h"
 
@@ -34,16 +35,18 @@ void write(const std::filesystem::path& folder) {
   std::vector<Section> sections;
   for (const Explanation& e : samples::all()) {
     sections.push_back(section(e));
-    write_file(folder / (std::to_string(sections.size()) + "-" + e.system + ".json"), to_json(e));
+    fovea::data::write_file(folder / (std::to_string(sections.size()) + "-" + e.system + ".json"),
+                            to_json(e));
   }
-  write_file(folder / "samples.html",
-             html_report(sections, {.title = "Every view",
-                                    .subtitle = "One sample of each, for tests and for the eye.",
-                                    .introduction = {.prose = "Score, normalise, aggregate."},
-                                    .demonstration = true}));
-  write_file(folder / "large.html",
-             html_report({section(samples::million()), section(samples::far_apart())},
-                         {.title = "Large"}));
+  fovea::data::write_file(
+      folder / "samples.html",
+      html_report(sections, {.title = "Every view",
+                             .subtitle = "One sample of each, for tests and for the eye.",
+                             .introduction = {.prose = "Score, normalise, aggregate."},
+                             .demonstration = true}));
+  fovea::data::write_file(folder / "large.html",
+                          html_report({section(samples::million()), section(samples::far_apart())},
+                                      {.title = "Large"}));
 }
 
 }  // namespace

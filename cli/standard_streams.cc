@@ -1,0 +1,87 @@
+#include "cli/standard_streams.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <utility>
+
+#include "data/write.h"
+#include "fovea/error.h"
+
+namespace fovea::cli {
+namespace {
+
+// A program may be started with some of the three closed. The next file it opens would have that
+// number, and what is meant for standard output would go into it. Opened the wrong way round, the
+// null device keeps the number and still fails at the first use.
+void keep_numbers() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) < 0)
+      (void)::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+}  // namespace
+
+OutputBuffer::OutputBuffer(std::function<void(std::string_view)> write) : write_(std::move(write)) {
+  setp(text_.data(), text_.data() + text_.size());
+}
+
+int OutputBuffer::sync() {
+  const std::string_view text(pbase(), static_cast<size_t>(pptr() - pbase()));
+  setp(text_.data(), text_.data() + text_.size());  // what cannot be written is not tried twice
+  if (!text.empty()) write_(text);
+  return 0;
+}
+
+OutputBuffer::int_type OutputBuffer::overflow(int_type character) {
+  sync();
+  if (!traits_type::eq_int_type(character, traits_type::eof()))
+    sputc(traits_type::to_char_type(character));
+  return traits_type::not_eof(character);
+}
+
+InputBuffer::InputBuffer(int descriptor, std::string name)
+    : descriptor_(descriptor), name_(std::move(name)) {}
+
+InputBuffer::int_type InputBuffer::underflow() {
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor_, text_.data(), text_.size());
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) throw InvalidArgument(name_ + ": cannot be read: " + std::strerror(errno));
+  setg(text_.data(), text_.data(), text_.data() + count);
+  return count == 0 ? traits_type::eof() : traits_type::to_int_type(text_[0]);
+}
+
+std::streamsize InputBuffer::showmanyc() {
+  int waiting = 0;
+  return ::ioctl(descriptor_, FIONREAD, &waiting) == 0 ? waiting : 0;
+}
+
+StandardStreams::StandardStreams()
+    : input_(STDIN_FILENO, "standard input"), output_([](std::string_view text) {
+        data::write_all(STDOUT_FILENO, text, "standard output");
+      }) {
+  keep_numbers();
+  before_input_ = std::cin.rdbuf(&input_);
+  before_output_ = std::cout.rdbuf(&output_);
+  // A stream swallows what its buffer throws unless it is told not to.
+  std::cin.exceptions(std::ios::badbit);
+  std::cout.exceptions(std::ios::badbit);
+  // Otherwise the words about a standard output that fails would flush it first, and fail with it.
+  before_tied_ = std::cerr.tie(nullptr);
+}
+
+StandardStreams::~StandardStreams() {
+  std::cerr.tie(before_tied_);
+  std::cin.exceptions(std::ios::goodbit);
+  std::cout.exceptions(std::ios::goodbit);
+  std::cin.rdbuf(before_input_);
+  std::cout.rdbuf(before_output_);
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,39 @@
+// Writing files. A reader sees the old file or the new one, never a part; and no error is lost.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace fovea::data {
+
+// All of the bytes, or InvalidArgument: "NAME: cannot be written: No space left on device".
+void write_all(int descriptor, std::string_view bytes, const std::string& name);
+
+// A regular file, or one that is not there yet, is written beside its place, flushed to the disk
+// and renamed; a link to it stays a link, and its mode stays. What is no regular file (/dev/null, a
+// FIFO, /dev/stdout) is written in place. Every failure is an InvalidArgument that names the file.
+class FileWriter {
+ public:
+  explicit FileWriter(const std::filesystem::path& path);
+  ~FileWriter();  // not finished: what was there stays
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(std::string_view bytes) { write_all(descriptor_, bytes, name_); }
+  void finish();
+
+ private:
+  void open_beside(const std::filesystem::path& path);
+
+  std::string name_;                       // as the user gave it
+  std::filesystem::path target_, beside_;  // beside_ empty: written in place
+  int descriptor_ = -1;
+};
+
+void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+// Flushes a folder's list of names to the disk: after it a rename or a removal in it lasts.
+void sync_folder(const std::filesystem::path& folder);
+
+}  // namespace fovea::data

@@ -1,0 +1,123 @@
+// What is printed arrives, or the command says why not; files are replaced, devices are written.
+#include <sys/stat.h>
+
+#include "tests/cli/binary.h"
+
+namespace fovea::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents;
+using test::Outcome;
+using test::shell;
+
+constexpr const char* kFull =
+    "fovea: standard output: cannot be written: No space left on device\n";
+
+class Output : public test::InFolder {
+ protected:
+  // A run that `predict` answers from.
+  std::string trained() const {
+    const Outcome outcome =
+        shell("fovea train word-sum --epochs 0 --threads 1 --quiet --out " + at("run"));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return at("run");
+  }
+};
+
+TEST_F(Output, LostOutputIsAnErrorForEveryVerb) {
+  const std::string run = trained();
+  for (const std::string verb :
+       {"--help", "--version", "list", "list --json", "list word-sum", "train --help",
+        "predict RUN </dev/stdin", "evaluate RUN", "evaluate RUN --json",
+        "train word-sum --epochs 0 --threads 1 --quiet --out RUN-again",
+        "train word-sum --epochs 0 --threads 1 --quiet --json --out RUN-json",
+        "generate general --out RUN-data", "generate general --json --out RUN-data-json",
+        "score bleu --hypothesis RUN-text --reference RUN-text",
+        "tour --only gradient-masking --quiet --out RUN-tour"}) {
+    std::ofstream(run + "-text") << "the cat sat on the mat\n";
+    std::string line = verb;
+    for (size_t place; (place = line.find("RUN")) != std::string::npos;)
+      line.replace(place, 3, run);
+    const Outcome outcome = shell("echo a fine film | fovea " + line + " 2>&1 >/dev/full");
+    EXPECT_EQ(outcome.code, 1) << verb;
+    EXPECT_EQ(outcome.output, kFull) << verb;
+  }
+}
+
+TEST_F(Output, APredictionThatCannotBeWrittenStopsAtOnce) {
+  const std::string run = trained();
+  // Were it to go on it would read for ever.
+  const Outcome outcome = shell("yes a fine film | timeout 60 sh -c '\"$0\" predict " + run +
+                                " 2>&1 >/dev/full' \"$FOVEA_COMMAND\"");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.output, kFull);
+}
+
+TEST_F(Output, AClosedStandardOutputIsAnErrorAndNoFileTakesItsPlace) {
+  EXPECT_EQ(shell("fovea list 2>&1 >&-").code, 1);
+  const Outcome outcome =
+      shell("fovea train word-sum --epochs 0 --threads 1 --quiet --out " + at("run") + " 2>&1 >&-");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.output, "fovea: standard output: cannot be written: Bad file descriptor\n");
+  EXPECT_EQ(shell("fovea evaluate " + at("run")).code, 0) << "the run itself is whole";
+}
+
+TEST_F(Output, AReadErrorIsNotTheEndOfTheInput) {
+  const Outcome outcome = shell("fovea predict " + trained() + " 2>&1 </");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.output, "fovea: standard input: cannot be read: Is a directory\n");
+}
+
+TEST_F(Output, PredictionsGoWhereTheyAreSent) {
+  const std::string run = trained(), answers = at("answers");
+  const std::string expected = shell("echo a fine film | fovea predict " + run).output;
+  ASSERT_FALSE(expected.empty());
+  const auto predict_to = [&](const std::string& target) {
+    return shell("echo a fine film | fovea predict " + run + " --output " + target + " 2>&1");
+  };
+
+  EXPECT_EQ(predict_to("/dev/null").code, 0);
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(predict_to("/dev/stdout").output, expected);
+  EXPECT_EQ(predict_to("/dev/full").output,
+            "fovea: /dev/full: cannot be written: No space left on device\n");
+
+  std::ofstream(answers) << "before\n";
+  EXPECT_EQ(
+      shell("echo a fine film | fovea predict " + run + " --output /dev/stdout >>" + answers).code,
+      0);
+  EXPECT_EQ(contents(answers), "before\n" + expected) << "what the shell appends to";
+
+  ::mkfifo(at("pipe").c_str(), 0600);
+  EXPECT_EQ(shell("timeout 60 cat " + at("pipe") + " & echo a fine film | fovea predict " + run +
+                  " --output " + at("pipe") + "; wait")
+                .output,
+            expected);
+  EXPECT_TRUE(fs::is_fifo(at("pipe")));
+
+  fs::create_symlink("answers", at("link"));
+  fs::permissions(answers, fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(predict_to(at("link")).code, 0);
+  EXPECT_TRUE(fs::is_symlink(at("link")));
+  EXPECT_EQ(contents(answers), expected);
+  EXPECT_EQ(fs::status(answers).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+
+  EXPECT_EQ(predict_to(at("absent/answers")).output,
+            "fovea: " + at("absent/answers") + ": cannot be created: No such file or directory\n");
+}
+
+TEST_F(Output, AReportIsWrittenAsPredictionsAre) {
+  const std::string run = trained();
+  std::ofstream(at("own.html")) << "old";
+  fs::permissions(at("own.html"), fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("own.html", at("report.html"));
+  EXPECT_EQ(shell("fovea explain " + run + " --out " + at("report.html")).code, 0);
+  EXPECT_TRUE(fs::is_symlink(at("report.html")));
+  EXPECT_EQ(contents(at("own.html")).substr(0, 15), "<!DOCTYPE html>");
+  EXPECT_EQ(fs::status(at("own.html")).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
+}  // namespace
+}  // namespace fovea::cli
