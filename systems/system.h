@@ -34,7 +34,7 @@ struct Info {
   std::string title = {};     // "Nadaraya–Watson regression"
   std::string idea = {};      // a paragraph for the tour: what it does and why
   std::string paper = {};     // authors, year
-  std::string equation = {};  // LaTeX; scripts/equations typesets it for the pages
+  std::string equation = {};  // LaTeX; scripts/system-pages typesets it for the pages
   std::string code = {};      // the C++ lines that run it
   Triple triple = {};
   std::vector<std::string> formats = {};  // the data it takes, one line each
