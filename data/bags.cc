@@ -123,6 +123,28 @@ void arrange(Bags& bags, const Features& wanted, const std::string& path) {
   bags.columns = wanted.names;
 }
 
+Features kept_features(int64_t width, std::vector<std::string> names) {
+  if (!names.empty() && static_cast<int64_t>(names.size()) != width)
+    throw InvalidArgument(
+        fmt::format("columns: {} names, expected {}, one for each feature", names.size(), width));
+  return {.width = width, .names = std::move(names)};
+}
+
+Scaling kept_scaling(const std::vector<double>& mean, const std::vector<double>& deviation,
+                     int64_t width) {
+  const auto check = [&](const char* name, size_t count) {
+    if (static_cast<int64_t>(count) != width)
+      throw InvalidArgument(
+          fmt::format("{}: {} numbers, expected {}, one for each feature", name, count, width));
+  };
+  check("mean", mean.size());
+  check("deviation", deviation.size());
+  Scaling out;
+  for (const double m : mean) out.mean.push_back(static_cast<float>(m));
+  for (const double d : deviation) out.deviation.push_back(static_cast<float>(d));
+  return out;
+}
+
 Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
   const auto width = static_cast<size_t>(bags.width);
   const auto for_each = [&](const auto& body) {
@@ -149,9 +171,9 @@ Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
 
 void apply(const Scaling& scaling, Bags& bags) {
   const auto width = static_cast<size_t>(bags.width);
-  if (scaling.mean.size() != width)
-    throw InvalidArgument(
-        fmt::format("features: {} in a row, expected {}", width, scaling.mean.size()));
+  for (const size_t kept : {scaling.mean.size(), scaling.deviation.size()})
+    if (kept != width)
+      throw InvalidArgument(fmt::format("features: {} in a row, expected {}", width, kept));
   for (auto& values : bags.features)
     for (size_t i = 0; i < values.size(); ++i) {
       const float deviation = scaling.deviation[i % width];

@@ -7,6 +7,8 @@
 
 namespace fovea::data {
 
+inline constexpr int64_t kMostFeatures = 10'000'000;  // of an item
+
 struct Bags {
   int64_t width = 0;                      // features of an instance
   std::vector<std::string> columns = {};  // their names; none where bags do not come from a table
@@ -34,6 +36,8 @@ struct Features {
 // Brings the features of bags read from `path` into the order of `wanted`: by name, a name that is
 // missing or not wanted is refused. Without names only the number of features is compared.
 void arrange(Bags& bags, const Features& wanted, const std::string& path);
+// Features that a run kept: as many names as there are features, or none, or an InvalidArgument.
+Features kept_features(int64_t width, std::vector<std::string> names);
 
 // Per feature, (x - mean) / deviation with the numbers of the bags given; a constant feature
 // becomes 0.
@@ -41,6 +45,10 @@ struct Scaling {
   std::vector<float> mean, deviation;
 };
 Scaling scaling_of(const Bags&, const std::vector<int64_t>& bags);
+// A scaling that a run kept: a mean and a deviation for each of `width` features, or an
+// InvalidArgument.
+Scaling kept_scaling(const std::vector<double>& mean, const std::vector<double>& deviation,
+                     int64_t width);
 void apply(const Scaling&, Bags&);
 
 }  // namespace fovea::data

@@ -133,8 +133,14 @@ DigitSets read_mnist(const std::string& folder) {
                       fmt::format("no {}, expected MNIST's four IDX files (gzip or not)", name));
     return path;
   };
-  return {read_digits(file("train-images-idx3-ubyte"), file("train-labels-idx1-ubyte")),
-          read_digits(file("t10k-images-idx3-ubyte"), file("t10k-labels-idx1-ubyte"))};
+  DigitSets out{read_digits(file("train-images-idx3-ubyte"), file("train-labels-idx1-ubyte")),
+                read_digits(file("t10k-images-idx3-ubyte"), file("t10k-labels-idx1-ubyte"))};
+  if (out.test.height != out.train.height || out.test.width != out.train.width)
+    throw FileError(
+        file("t10k-images-idx3-ubyte"), 0,
+        fmt::format("pictures of {} x {} pixels, expected {} x {} as in training", out.test.height,
+                    out.test.width, out.train.height, out.train.width));
+  return out;
 }
 
 std::map<std::string, std::string> mnist_files(const DigitSets& digits) {

@@ -57,6 +57,12 @@ Digits read_digits(const std::string& images_path, const std::string& labels_pat
     throw FileError(labels_path, 0,
                     fmt::format("{} labels, expected {} as in {}", labels.shape[0], images.shape[0],
                                 images_path));
+  if (images.shape[0] == 0) throw FileError(images_path, 0, "0 pictures, expected at least one");
+  for (const int64_t side : {images.shape[1], images.shape[2]})
+    if (side < 1 || side > kWidestPicture)
+      throw FileError(images_path, 0,
+                      fmt::format("pictures of {} x {} pixels, expected 1 to {} each way",
+                                  images.shape[1], images.shape[2], kWidestPicture));
   Digits out{images.shape[0], images.shape[1], images.shape[2], std::move(images.values), {}};
   for (size_t i = 0; i < labels.values.size(); ++i) {
     if (labels.values[i] > 9)

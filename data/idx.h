@@ -8,6 +8,8 @@
 
 namespace fovea::data {
 
+inline constexpr int64_t kWidestPicture = 4096;  // pixels
+
 struct Idx {
   std::vector<int64_t> shape;   // for example 60000, 28, 28
   std::vector<uint8_t> values;  // as many as the shape says
@@ -16,8 +18,8 @@ struct Idx {
 Idx read_idx(const std::string& path);
 std::string idx_bytes(const Idx&);
 
-// Images and their labels; refuses counts that differ, images that are not of rank 3 and labels
-// above 9.
+// Images and their labels; refuses counts that differ or are 0, images that are not of rank 3 or
+// have no pixels, and labels above 9.
 struct Digits {
   int64_t count = 0, height = 0, width = 0;
   std::vector<uint8_t> pixels;

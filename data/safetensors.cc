@@ -9,36 +9,75 @@
 namespace fovea::data {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Sorted: an ordered object is searched from its start for every name, which takes seconds for the
+// names of a large file.
+using HeaderJson = nlohmann::json;
 
 constexpr uint64_t kLongestHeader = 100'000'000;  // the format's own limit
 
-struct TypeName {
+struct TensorTypeName {
   ElementType type;
   std::string_view name;
 };
-constexpr TypeName kTypes[] = {{ElementType::kBool, "BOOL"},   {ElementType::kUInt8, "U8"},
-                               {ElementType::kInt8, "I8"},     {ElementType::kInt16, "I16"},
-                               {ElementType::kInt32, "I32"},   {ElementType::kInt64, "I64"},
-                               {ElementType::kFloat16, "F16"}, {ElementType::kBFloat16, "BF16"},
-                               {ElementType::kFloat32, "F32"}, {ElementType::kFloat64, "F64"}};
+constexpr TensorTypeName kTensorTypes[] = {
+    {ElementType::kBool, "BOOL"},   {ElementType::kUInt8, "U8"},
+    {ElementType::kInt8, "I8"},     {ElementType::kInt16, "I16"},
+    {ElementType::kInt32, "I32"},   {ElementType::kInt64, "I64"},
+    {ElementType::kFloat16, "F16"}, {ElementType::kBFloat16, "BF16"},
+    {ElementType::kFloat32, "F32"}, {ElementType::kFloat64, "F64"}};
 
-// The header as JSON, refusing a name given twice: a parser would otherwise keep one of them
-// silently.
-Json parse_header(std::string_view text, const std::string& path) {
-  std::vector<std::set<std::string>> names;
-  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > 3) throw FileError(path, 0, "safetensors header: nested too deeply");
-    if (event == Json::parse_event_t::object_start) names.emplace_back();
-    if (event == Json::parse_event_t::object_end) names.pop_back();
-    if (event == Json::parse_event_t::key &&
-        !names.back().insert(parsed.get<std::string>()).second) {
-      throw FileError(path, 0,
-                      "safetensors header: " + shown(parsed.get<std::string>()) + " given twice");
-    }
+// Refuses a name given twice, which a parser would settle by silently keeping one of them, and
+// nesting that no header has. (The parser's own callback could do so, but then looks through the
+// whole object at the end of every entry.)
+class HeaderCheck : public nlohmann::json_sax<HeaderJson> {
+ public:
+  explicit HeaderCheck(const std::string& path) : path_(path) {}
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override {
+    names_.emplace_back();
+    return enter();
+  }
+  bool key(string_t& name) override {
+    if (!names_.back().insert(name).second)
+      throw FileError(path_, 0, "safetensors header: " + shown(name) + " given twice");
     return true;
-  };
-  const Json header = Json::parse(text.begin(), text.end(), check, /*allow_exceptions=*/false);
+  }
+  bool end_object() override {
+    names_.pop_back();
+    return leave();
+  }
+  bool start_array(std::size_t) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool enter() {
+    if (++depth_ > 4) throw FileError(path_, 0, "safetensors header: nested too deeply");
+    return true;
+  }
+  bool leave() {
+    --depth_;
+    return true;
+  }
+
+  const std::string& path_;
+  int depth_ = 0;
+  std::vector<std::set<std::string>> names_;
+};
+
+HeaderJson parse_header(std::string_view text, const std::string& path) {
+  HeaderCheck check(path);
+  HeaderJson header(HeaderJson::value_t::discarded);
+  if (HeaderJson::sax_parse(text, &check)) header = HeaderJson::parse(text);
   if (!header.is_object()) throw FileError(path, 0, "safetensors header: not a JSON object");
   return header;
 }
@@ -50,13 +89,13 @@ struct Span {
 
 // Unsigned integers and nothing else.
 template <class Number>
-std::vector<Number> numbers(const Json& entry, const char* field, const std::string& where,
+std::vector<Number> numbers(const HeaderJson& entry, const char* field, const std::string& where,
                             const std::string& path) {
   std::vector<Number> list;
   if (!entry.contains(field) || !entry[field].is_array() || entry[field].size() > 32) {
     throw FileError(path, 0, where + field + " missing, or no list of at most 32 numbers");
   }
-  for (const Json& n : entry[field]) {
+  for (const HeaderJson& n : entry[field]) {
     if (!n.is_number_unsigned() || n.get<uint64_t>() > uint64_t{1} << 62) {
       throw FileError(
           path, 0,
@@ -67,7 +106,7 @@ std::vector<Number> numbers(const Json& entry, const char* field, const std::str
   return list;
 }
 
-Array parse_entry(const std::string& name, const Json& entry, std::string_view data,
+Array parse_entry(const std::string& name, const HeaderJson& entry, std::string_view data,
                   const std::string& path, Span* span) {
   const std::string where = "tensor " + shown(name) + ": ";
   if (!entry.is_object()) throw FileError(path, 0, where + "not a JSON object");
@@ -80,9 +119,10 @@ Array parse_entry(const std::string& name, const Json& entry, std::string_view d
   const std::string type = entry.contains("dtype") && entry["dtype"].is_string()
                                ? entry["dtype"].get<std::string>()
                                : "";
-  const auto* known = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                   [&](const TypeName& t) { return t.name == type; });
-  if (known == std::end(kTypes)) throw FileError(path, 0, where + "unknown dtype " + shown(type));
+  const auto* known = std::find_if(std::begin(kTensorTypes), std::end(kTensorTypes),
+                                   [&](const TensorTypeName& t) { return t.name == type; });
+  if (known == std::end(kTensorTypes))
+    throw FileError(path, 0, where + "unknown dtype " + shown(type));
   array.type = known->type;
   array.shape = numbers<int64_t>(entry, "shape", where, path);
   const auto offsets = numbers<uint64_t>(entry, "data_offsets", where, path);
@@ -132,7 +172,7 @@ Safetensors parse_safetensors(std::string_view file, const std::string& path) {
                     "safetensors header of " + std::to_string(length) + " bytes in a file of " +
                         std::to_string(file.size()) + ": cut short, or not safetensors");
   }
-  const Json header = parse_header(file.substr(8, length), path);
+  const HeaderJson header = parse_header(file.substr(8, length), path);
   const std::string_view data = file.substr(8 + length);
   Safetensors content;
   std::vector<Span> spans;
@@ -155,17 +195,20 @@ Safetensors parse_safetensors(std::string_view file, const std::string& path) {
 }
 
 std::string safetensors_bytes(const Safetensors& content) {
-  Json header = Json::object();
-  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
+  std::string text;
+  const auto add = [&](const std::string& name, const HeaderJson& entry) {
+    text += (text.empty() ? "{" : ",") + HeaderJson(name).dump() + ":" + entry.dump();
+  };
+  if (!content.metadata.empty()) add("__metadata__", content.metadata);
   uint64_t end = 0;
   for (const auto& [name, array] : content.arrays) {
     const uint64_t begin = end;
     end += array.bytes.size();
-    const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                    [&](const TypeName& t) { return t.type == array.type; });
-    header[name] = {{"dtype", type->name}, {"shape", array.shape}, {"data_offsets", {begin, end}}};
+    const auto* type = std::find_if(std::begin(kTensorTypes), std::end(kTensorTypes),
+                                    [&](const TensorTypeName& t) { return t.type == array.type; });
+    add(name, {{"dtype", type->name}, {"shape", array.shape}, {"data_offsets", {begin, end}}});
   }
-  std::string text = header.dump();
+  text += text.empty() ? "{}" : "}";
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data starts at a multiple of eight
   std::string file;
   file.reserve(8 + text.size() + end);

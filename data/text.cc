@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "data/file.h"
+#include "data/json.h"
 #include "data/nearest.h"
 
 namespace fovea::data {
@@ -24,7 +24,7 @@ size_t blank_length(std::string_view text, size_t at) {
 }
 
 void add_json(LabelledText& out, size_t line, std::string_view text) {
-  const auto item = nlohmann::json::parse(text, nullptr, false);
+  const Json item = json_in(text);
   if (!item.is_object() || !item.contains("text") || !item["text"].is_string() ||
       !item.contains("label") || !(item["label"].is_string() || item["label"].is_number()))
     throw FileError(

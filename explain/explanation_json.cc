@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "data/json.h"
 #include "explain/base64.h"
 #include "explain/explanation.h"
 #include "explain/explanation_fields.h"
@@ -250,12 +251,7 @@ std::string to_json(const Explanation& e) {
 
 Explanation from_json(std::string_view text, std::string_view name) {
   const std::string path(name);
-  json parsed;
-  try {
-    parsed = json::parse(text);
-  } catch (const json::parse_error& error) {
-    throw InvalidArgument(fmt::format("{}: not JSON (byte {})", path, error.byte));
-  }
+  const json parsed = data::parse_json<json>(text, path);
   const Node root{parsed, path};
   check_version(root);
   Explanation e;

@@ -1,6 +1,8 @@
 // What there is to tell about a system and a run: its description, how it learned by its log, its pictures.
 #include <map>
 
+#include "data/json.h"
+#include "systems/run_config.h"
 #include "systems/session.h"
 #include "train/run_folder.h"
 #include "train/task.h"
@@ -18,14 +20,19 @@ History history(const std::string& lines) {
   History out;
   for (size_t at = 0; at < lines.size();) {
     const size_t end = lines.find('\n', at);
-    const Json line = Json::parse(lines.substr(at, end - at));
+    const Json line = data::json_in(std::string_view(lines).substr(at, end - at));
     at = end == std::string::npos ? lines.size() : end + 1;
-    if (!line.contains("epoch") || !line.contains("loss")) continue;
+    const auto number = [](const Json& from, const char* name) {
+      return from.is_object() && from.contains(name) && from[name].is_number();
+    };
+    if (!number(line, "epoch") || !number(line, "loss")) continue;
     const double epoch = line.at("epoch");
     out.loss.x.push_back(epoch);
     out.loss.y.push_back(line.at("loss"));
-    if (!line.contains("validation")) continue;
-    for (const auto& [name, value] : line.at("validation").items()) {
+    const Json validation = line.value("validation", Json::object());
+    if (!validation.is_object()) continue;
+    for (const auto& [name, value] : validation.items()) {
+      if (!value.is_number()) continue;
       explain::Curve& curve = out.validation[name];
       curve.label = "validation " + name;
       curve.x.push_back(epoch);
@@ -71,13 +78,7 @@ std::optional<explain::Explanation> learning(const Run& run) {
 std::vector<explain::Explanation> explain(Run& run, Input* input) {
   const torch::NoGradGuard guard;
   // Without an input the pictures show items of the run's own test split.
-  if (!input) {
-    const Json& config = run.config;
-    run.task->read({.path = config.at("data").is_null() ? "" : config.at("data").get<std::string>(),
-                    .seed = config.at("data_seed"),
-                    .fold = config.at("fold"),
-                    .folds = config.at("folds")});
-  }
+  if (!input) run.task->read(source_of(run.config));
   std::vector<explain::Explanation> out = run.task->explain(input);
   for (explain::Explanation& one : out) one.system = run.system->info.name;
   return out;

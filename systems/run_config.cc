@@ -2,26 +2,52 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
+#include "data/file.h"
+#include "data/json.h"
 #include "fovea/error.h"
+#include "train/fields.h"
 
 namespace fovea::systems {
 
 using train::RunFolder;
 
-Json read_config(const RunFolder& folder) {
-  Json config;
-  try {
-    config = Json::parse(folder.read(kConfigFile));
-  } catch (const Json::exception& error) {
+namespace {
+
+// A run holds what it names: a path would lead a reader, or one who overwrites, elsewhere.
+void check_own(const std::string& name, const std::string& path) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
+      name.find('\0') != std::string::npos)
     throw InvalidArgument(
-        fmt::format("{}: not JSON: {}", (folder / kConfigFile).string(), error.what()));
-  }
-  if (!config.is_object() || config.value("version", 0) != kConfigVersion ||
-      !config.contains("system"))
-    throw InvalidArgument(fmt::format("{}: expected a run of version {}",
-                                      (folder / kConfigFile).string(), kConfigVersion));
+        fmt::format("{}: {} is not the name of a part of the run", path, data::shown(name)));
+}
+
+}  // namespace
+
+Json read_config(const RunFolder& folder) {
+  const std::string path = (folder / kConfigFile).string();
+  Json config = data::parse_json(folder.read(kConfigFile), path);
+  const bool known = config.is_object() && config.contains("system") &&
+                     config.value("version", Json()) == Json(kConfigVersion);
+  if (!known)
+    throw InvalidArgument(fmt::format("{}: expected a run of version {}", path, kConfigVersion));
+  // What every run has, so that nobody who reads it later meets another type.
+  const train::Fields fields(config, path + ": ");
+  fields.text("system");
+  fields.object("options");
+  fields.seed("seed");
+  fields.seed("data_seed");
+  const int64_t folds = fields.integer("folds", 0);
+  fields.integer("fold", 0, std::max<int64_t>(folds - 1, 0));
+  if (!fields.has("data")) fields.refuse("data", "a path or null");
+  if (!config.at("data").is_null()) fields.text("data");
+  if (fields.has("rank")) fields.number("rank");
+  if (fields.has("members"))
+    for (const std::string& name : fields.texts("members")) check_own(name, path);
+  if (fields.has("files"))
+    for (const std::string& name : fields.texts("files")) check_own(name, path);
   return config;
 }
 
@@ -43,15 +69,10 @@ void write_assets(const RunFolder& folder, Json& config, const Assets& assets) {
 }
 
 Assets read_assets(const RunFolder& folder, const Json& config) {
+  const train::Fields fields(config, (folder / kConfigFile).string() + ": ");
   Assets assets;
-  assets.facts = config.at("facts");
-  for (const auto& name : config.at("files")) {
-    const std::string file = name.get<std::string>();
-    if (file.find('/') != std::string::npos)
-      throw InvalidArgument(
-          fmt::format("{}: '{}' is not a file of the run", (folder / kConfigFile).string(), file));
-    assets.files[file] = folder.read(file);
-  }
+  assets.facts = fields.object("facts");
+  for (const std::string& name : fields.texts("files")) assets.files[name] = folder.read(name);
   return assets;
 }
 

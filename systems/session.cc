@@ -17,8 +17,8 @@ using train::RunFolder;
 
 // What validation says of a finished member, less is better; without validation, all are equal.
 double validation_rank(const RunFolder& folder) {
-  const Json config = read_config(folder);
-  return config.value("rank", 0.0);
+  const Json rank = read_config(folder).value("rank", Json(0.0));
+  return rank.is_number() ? rank.get<double>() : 0.0;
 }
 
 // Where a RUN has members, their folders; otherwise the RUN itself.
@@ -48,7 +48,12 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
     throw InvalidArgument(fmt::format(
         "{}: training has not finished: `fovea train … --resume` continues it", path.string()));
   run.task = run.system->make(*run.setting);
-  run.task->restore(read_assets(folder, run.config));
+  const Assets assets = read_assets(folder, run.config);
+  try {
+    run.task->restore(assets);
+  } catch (const InvalidArgument& error) {  // it knows the entry or the file, not whose they are
+    throw InvalidArgument(fmt::format("{}: {}", path.string(), error.what()));
+  }
   run.model = run.task->build();
   train::set_weights(*run.model, train::read_tensors((folder / kModelFile).string()).tensors,
                      (folder / kModelFile).string());

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "data/file.h"
+#include "data/json.h"
 
 namespace fovea::text {
 namespace {
@@ -25,7 +26,7 @@ std::vector<std::string> columns_of(std::string_view line) {
 }
 
 Document from_json(std::string_view line, const std::string& path, size_t number) {
-  const Json item = Json::parse(line, nullptr, false);
+  const Json item = data::json_in(line);
   const auto wrong = [&]() {
     return FileError(
         path, number,

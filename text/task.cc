@@ -11,6 +11,7 @@
 #include "data/file.h"
 #include "data/text.h"
 #include "text/compose.h"
+#include "train/fields.h"
 #include "train/optimiser.h"
 
 namespace fovea::text {
@@ -19,13 +20,6 @@ namespace {
 constexpr const char* kVocabularyFile = "vocabulary";
 constexpr const char* kAspectsFile = "aspects.vocabulary";
 constexpr const char* kPiecesFile = "pieces.model";
-
-const std::string& asset(const Assets& assets, const char* name) {
-  const auto found = assets.files.find(name);
-  if (found == assets.files.end())
-    throw InvalidArgument(std::string(name) + ": missing, expected in the run's folder");
-  return found->second;
-}
 
 }  // namespace
 
@@ -130,12 +124,16 @@ Assets TextTask::assets() const {
 }
 
 void TextTask::restore(const Assets& assets) {
-  names_ = assets.facts.at("classes").get<std::vector<std::string>>();
-  width_ = assets.facts.at("width");
-  vocabulary_ = data::Vocabulary::parse(asset(assets, kVocabularyFile), kVocabularyFile);
-  if (parts_.aspects) aspects_ = data::Vocabulary::parse(asset(assets, kAspectsFile), kAspectsFile);
+  const train::Fields facts(assets.facts, "facts.");
+  names_ = facts.texts("classes");
+  if (names_.size() < 2) facts.refuse("classes", "at least two names");
+  width_ = facts.integer("width", 1, kMostWidth);
+  using train::file_of;
+  vocabulary_ = data::Vocabulary::parse(file_of(assets, kVocabularyFile), kVocabularyFile);
+  if (parts_.aspects)
+    aspects_ = data::Vocabulary::parse(file_of(assets, kAspectsFile), kAspectsFile);
   const std::string& tokens = setting_.options.text("tokens");
-  tokeniser_ = tokens == "pieces" ? piece_tokeniser(asset(assets, kPiecesFile), kPiecesFile)
+  tokeniser_ = tokens == "pieces" ? piece_tokeniser(file_of(assets, kPiecesFile), kPiecesFile)
                                   : tokeniser_named(tokens);
 }
 

@@ -10,6 +10,7 @@
 #include "data/text.h"
 #include "fovea/error.h"
 #include "translate/codec.h"
+#include "translate/piece_model.h"
 
 namespace fovea::text {
 namespace {
@@ -105,6 +106,7 @@ class WordTokeniser : public Tokeniser {
 class PieceTokeniser : public Tokeniser {
  public:
   PieceTokeniser(std::string_view model, const std::string& name) : model_(model) {
+    translate::check_piece_model(model_, name);
     const auto status = processor_.LoadFromSerializedProto(model_);
     if (!status.ok())
       throw InvalidArgument(name + ": not a SentencePiece model (" + status.ToString() + ")");

@@ -19,8 +19,6 @@ using data::FileError;
 static_assert(std::endian::native == std::endian::little,
               "word2vec's binary files hold little-endian floats");
 
-constexpr int64_t kMostWidth = 1 << 16;
-
 struct Header {
   int64_t count = -1, width = 0;
   size_t bytes = 0;

@@ -8,6 +8,8 @@
 
 namespace fovea::text {
 
+inline constexpr int64_t kMostWidth = 1 << 16;  // of a word's vector
+
 struct Vectors {
   int64_t width = 0;
   std::vector<std::string> words = {};

@@ -12,6 +12,7 @@
 #include "data/batches.h"
 #include "data/random.h"
 #include "engine/simd/subnormals.h"
+#include "train/fields.h"
 #include "train/finite.h"
 #include "train/fit.h"
 #include "train/interrupt.h"
@@ -42,6 +43,8 @@ bool lower_is_better(const std::string& metric) {
 
 namespace train {
 namespace {
+
+constexpr const char* kStateName = "state.safetensors";
 
 // The weights after one epoch, and what validation said of them, less is better.
 struct Kept {
@@ -117,6 +120,9 @@ class Descent {
                       {.items = recipe_.batch, .tokens = recipe_.batch_tokens, .seed = seed});
     if (plan.empty()) throw InvalidArgument("training split: no items, expected at least one");
     batches_ = static_cast<int64_t>(plan.size());
+    if (batch_ > batches_)
+      throw InvalidArgument(
+          fmt::format("{}: batch {} of an epoch of {}", kStateName, batch_, batches_));
     fit_.model().train();
     for (; batch_ < batches_; ++batch_) {
       pause_point();
@@ -309,24 +315,44 @@ State Descent::state() const {
 }
 
 void Descent::restore(const State& saved) {
-  epoch_ = saved.numbers.at("epoch");
-  batch_ = saved.numbers.at("batch");
-  steps_ = saved.numbers.at("steps");
-  count_ = saved.numbers.at("count");
-  best_epoch_ = saved.numbers.at("best_epoch");
-  stopped_ = saved.numbers.at("stopped");
-  history_ = saved.numbers.at("history").get<std::vector<Metrics>>();
-  set_weights(fit_.model(), take(saved.tensors, "model."), "state.safetensors");
-  optimiser_.restore(take(saved.tensors, "optimiser."));
-  for (const int64_t epoch : saved.numbers.value("kept", std::vector<int64_t>())) {
-    const std::string name = fmt::format("kept.{}.", kept_.size());
-    kept_.push_back({epoch, saved.tensors.at(name + "value").item<double>(),
-                     take(saved.tensors, name + "weights.")});
-    for (auto& [key, tensor] : kept_.back().weights) tensor = tensor.to(fit_.setting().device);
+  const Fields numbers(saved.numbers, std::string(kStateName) + ": ");
+  epoch_ = numbers.integer("epoch", 0);
+  batch_ = numbers.integer("batch", 0);
+  steps_ = numbers.integer("steps", 0);
+  count_ = numbers.integer("count", 0);
+  best_epoch_ = numbers.integer("best_epoch", -1, std::max<int64_t>(epoch_ - 1, -1));
+  stopped_ = numbers.flag("stopped");
+  for (const Json& epoch : numbers.list("history")) {
+    if (!epoch.is_object()) numbers.refuse("history", "a list of an epoch's metrics");
+    Metrics& metrics = history_.emplace_back();
+    const Fields fields(epoch, std::string(kStateName) + ": history.");
+    for (const auto& [name, value] : epoch.items()) metrics[name] = fields.number(name);
   }
-  loss_sum_ = saved.tensors.at("loss_sum").to(loss_device());
-  best_value_ = saved.tensors.at("best_value").item<double>();
-  set_generator(torch::kCPU, saved.tensors.at("generator"));
+  set_weights(fit_.model(), take(saved.tensors, "model."), kStateName);
+  optimiser_.restore(take(saved.tensors, "optimiser."));
+  const auto tensor = [&](const std::string& name, torch::ScalarType type, int64_t rank) {
+    const auto found = saved.tensors.find(name);
+    if (found == saved.tensors.end() || found->second.scalar_type() != type ||
+        found->second.dim() != rank)
+      throw InvalidArgument(
+          fmt::format("{}: tensor '{}' is missing or of another kind", kStateName, name));
+    return found->second;
+  };
+  const auto number = [&](const std::string& name) {
+    return tensor(name, torch::kFloat64, 0).item<double>();
+  };
+  if (numbers.has("kept")) {
+    for (const double epoch : numbers.numbers("kept")) {
+      const std::string name = fmt::format("kept.{}.", kept_.size());
+      kept_.push_back({static_cast<int64_t>(epoch), number(name + "value"),
+                       take(saved.tensors, name + "weights.")});
+      check_weights(fit_.model(), kept_.back().weights, kStateName);
+      for (auto& [key, weight] : kept_.back().weights) weight = weight.to(fit_.setting().device);
+    }
+  }
+  loss_sum_ = tensor("loss_sum", torch::kFloat64, 0).to(loss_device());
+  best_value_ = number("best_value");
+  set_generator(torch::kCPU, tensor("generator", torch::kUInt8, 1));
   if (saved.tensors.contains("generator_device"))
     set_generator(fit_.setting().device, saved.tensors.at("generator_device"));
 }

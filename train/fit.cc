@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "data/json.h"
+#include "train/fields.h"
 #include "train/finite.h"
 #include "train/interrupt.h"
 #include "train/tensor_file.h"
@@ -24,8 +26,9 @@ void Fit::record(Json line) { lines_.push_back(line.dump()); }
 std::optional<State> Fit::resume() {
   if (!folder_.has(kState)) return std::nullopt;
   TensorFile file = read_tensors((folder_ / kState).string());
-  State state{Json::parse(file.metadata.at("state")), std::move(file.tensors)};
-  lines_ = state.numbers.at("lines").get<std::vector<std::string>>();
+  const std::string path = (folder_ / kState).string();
+  State state{data::parse_json(file.metadata["state"], path), std::move(file.tensors)};
+  lines_ = Fields(state.numbers, path + ": ").texts("lines");
   return state;
 }
 
@@ -62,13 +65,13 @@ TensorMap weights_of(const torch::nn::Module& model) {
   return out;
 }
 
-void set_weights(torch::nn::Module& model, const TensorMap& given, const std::string& origin) {
-  const torch::NoGradGuard guard;
+void check_weights(const torch::nn::Module& model, const TensorMap& given,
+                   const std::string& origin) {
   if (const std::string name = not_finite(given); !name.empty())
     throw InvalidArgument(
         fmt::format("{}: weight '{}' has entries that are not finite", origin, name));
-  TensorMap own = weights_of(model);
-  for (auto& [name, tensor] : own) {
+  const TensorMap own = weights_of(model);
+  for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
     if (found == given.end())
       throw InvalidArgument(
@@ -76,11 +79,16 @@ void set_weights(torch::nn::Module& model, const TensorMap& given, const std::st
     if (found->second.sizes() != tensor.sizes())
       throw InvalidArgument(fmt::format("{}: weight '{}' has shape {}, expected {}", origin, name,
                                         c10::str(found->second.sizes()), c10::str(tensor.sizes())));
-    tensor.copy_(found->second);
   }
   for (const auto& [name, tensor] : given)
     if (!own.contains(name))
       throw InvalidArgument(fmt::format("{}: weight '{}' is not one of the model's", origin, name));
+}
+
+void set_weights(torch::nn::Module& model, const TensorMap& given, const std::string& origin) {
+  const torch::NoGradGuard guard;
+  check_weights(model, given, origin);
+  for (auto& [name, tensor] : weights_of(model)) torch::Tensor(tensor).copy_(given.at(name));
 }
 
 }  // namespace fovea::train

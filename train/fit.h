@@ -66,8 +66,10 @@ class Fit {
 // A module's parameters and buffers by their dotted names, as PyTorch's state_dict names them.
 // Shared, not copied.
 TensorMap weights_of(const torch::nn::Module&);
-// Copies values into a module; InvalidArgument names a weight that is missing, unknown, of another
-// shape or not finite. `origin` is the file.
+// InvalidArgument names a weight that is missing, unknown, of another shape than the module's or not
+// finite. `origin` is the file.
+void check_weights(const torch::nn::Module&, const TensorMap&, const std::string& origin);
+// Copies values into a module, once they are checked.
 void set_weights(torch::nn::Module&, const TensorMap&, const std::string& origin);
 
 // The loop.

@@ -3,13 +3,12 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <istream>
 #include <numeric>
 
 #include "data/file.h"
+#include "data/json.h"
 #include "metrics/bleu.h"
 #include "translate/pictures.h"
 #include "translate/task.h"
@@ -64,12 +63,11 @@ constexpr const char* kLengthTitle = "Score against the length of the source";
 
 // The curves of another run, from the explanation that `fovea explain --out FILE.json` wrote of it.
 std::vector<explain::Curve> curves_of(const std::string& path) {
-  const nlohmann::json read =
-      nlohmann::json::parse(data::read_file(path), nullptr, /*allow_exceptions=*/false);
+  const Json read = data::parse_json(data::read_file(path), path);
   std::vector<explain::Curve> curves;
-  for (const nlohmann::json& one : read.is_object() ? nlohmann::json::array({read}) : read) {
+  for (const Json& one : read.is_object() ? Json::array({read}) : read) {
     const explain::Explanation e = explain::from_json(one.dump(), path);
-    if (e.title != kLengthTitle) continue;
+    if (e.title != kLengthTitle || e.plots.empty()) continue;
     for (explain::Curve curve : e.plots.at(0).curves) {
       curve.label = e.system + ": " + curve.label;
       curves.push_back(std::move(curve));

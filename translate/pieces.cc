@@ -4,6 +4,7 @@
 #include <sentencepiece_trainer.h>
 
 #include "fovea/error.h"
+#include "translate/piece_model.h"
 
 namespace fovea::translate {
 namespace {
@@ -15,6 +16,7 @@ constexpr std::string_view kSpace = "\xe2\x96\x81";  // ▁, which SentencePiece
 class PieceCodec : public Codec {
  public:
   PieceCodec(std::string_view model, const std::string& name) : model_(model) {
+    check_piece_model(model_, name);
     const sp::util::Status status = processor_.LoadFromSerializedProto(model_);
     if (!status.ok())
       throw InvalidArgument(name + ": not a SentencePiece model (" + status.ToString() + ")");

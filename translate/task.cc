@@ -9,6 +9,7 @@
 #include "data/batches.h"
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
+#include "train/fields.h"
 #include "translate/links.h"
 #include "translate/pictures.h"
 
@@ -167,12 +168,10 @@ Assets TranslationTask::assets() const {
 }
 
 void TranslationTask::restore(const Assets& assets) {
-  const auto source = assets.files.find(kSourceFile), target = assets.files.find(kTargetFile);
-  if (source == assets.files.end())
-    throw InvalidArgument(std::string(kSourceFile) + ": missing, expected in the run's folder");
-  source_codec_ = codec_from_bytes(source->second, kSourceFile);
-  target_codec_ =
-      target == assets.files.end() ? source_codec_ : codec_from_bytes(target->second, kTargetFile);
+  source_codec_ = codec_from_bytes(train::file_of(assets, kSourceFile), kSourceFile);
+  target_codec_ = assets.files.contains(kTargetFile)
+                      ? codec_from_bytes(train::file_of(assets, kTargetFile), kTargetFile)
+                      : source_codec_;
 }
 
 std::shared_ptr<torch::nn::Module> TranslationTask::build() {

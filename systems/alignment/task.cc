@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "train/fields.h"
 #include "train/fit.h"
 #include "translate/batch.h"
 
@@ -110,13 +111,11 @@ Assets AlignmentTask::assets() const {
 }
 
 void AlignmentTask::restore(const Assets& assets) {
-  const auto source = assets.files.find(kSourceFile), target = assets.files.find(kTargetFile);
-  if (source == assets.files.end())
-    throw InvalidArgument(std::string(kSourceFile) + ": missing, expected in the run's folder");
-  source_codec_ = translate::codec_from_bytes(source->second, kSourceFile);
-  target_codec_ = target == assets.files.end()
-                      ? source_codec_
-                      : translate::codec_from_bytes(target->second, kTargetFile);
+  source_codec_ = translate::codec_from_bytes(train::file_of(assets, kSourceFile), kSourceFile);
+  target_codec_ =
+      assets.files.contains(kTargetFile)
+          ? translate::codec_from_bytes(train::file_of(assets, kTargetFile), kTargetFile)
+          : source_codec_;
   counted_ = assets.files;
 }
 

@@ -14,6 +14,7 @@
 #include "systems/deep_sets/shuffle.h"
 #include "systems/deep_sets/tasks.h"
 #include "train/answers.h"
+#include "train/fields.h"
 
 namespace fovea::systems::deep_sets {
 namespace {
@@ -84,6 +85,7 @@ class DigitSums : public GradientTask {
     test_ = std::move(digits.test);
     if (train_.height != train_.width)
       throw data::FileError(source.path, 0, "expected square pictures");
+    if (side_ != 0 && side_ != train_.height) throw other_size(source.path, train_.height, side_);
     side_ = train_.height;
     const int64_t most = setting_.options.integer("largest");
     sets_ =
@@ -93,7 +95,9 @@ class DigitSums : public GradientTask {
   }
   Written write() const override { return {.files = data::mnist_files({train_, test_})}; }
   Assets assets() const override { return {.facts = {{"side", side_}}, .files = {}}; }
-  void restore(const Assets& assets) override { side_ = assets.facts.at("side"); }
+  void restore(const Assets& assets) override {
+    side_ = train::Fields(assets.facts, "facts.").integer("side", 1, data::kWidestPicture);
+  }
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<DigitSum>(
                DigitSum::Shape{.side = side_,

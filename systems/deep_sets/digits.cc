@@ -18,6 +18,12 @@ data::DigitSets digits_from(const std::string& path, uint64_t seed, const std::s
   return data::digits_of(path, 4000, 2000, seed);
 }
 
+data::FileError other_size(const std::string& path, int64_t found, int64_t trained) {
+  return {path, 0,
+          fmt::format("pictures of {0} x {0} pixels, expected {1} x {1} as in training", found,
+                      trained)};
+}
+
 std::string fixed(double value, int decimals) {
   std::string out = fmt::format("{:.{}f}", value, decimals);
   if (out.starts_with('-') && out.find_first_not_of("-0.") == std::string::npos) out.erase(0, 1);

@@ -5,12 +5,16 @@
 #include <string>
 
 #include "data/digits.h"
+#include "data/file.h"
 
 namespace fovea::systems::deep_sets {
 
 // MNIST's folder, or 4,000 and 2,000 drawn digits where the path is empty. A path that is no folder
 // is refused; `instead` says what a file may have been meant for, and how that is asked for.
 data::DigitSets digits_from(const std::string& path, uint64_t seed, const std::string& instead);
+
+// What to throw where a run of pictures of one size is given another.
+data::FileError other_size(const std::string& path, int64_t found, int64_t trained);
 
 // With so many decimals; what rounds to nothing has no sign.
 std::string fixed(double value, int decimals);

@@ -15,6 +15,7 @@
 #include "systems/deep_sets/tasks.h"
 #include "systems/pooling/pooling.h"
 #include "train/classification_task.h"
+#include "train/fields.h"
 
 namespace fovea::systems::deep_sets {
 namespace {
@@ -51,8 +52,10 @@ class Solids : public ClassificationTask {
     return {.facts = {{"classes", known_}, {"columns", columns_.names}}, .files = {}};
   }
   void restore(const Assets& assets) override {
-    known_ = assets.facts.at("classes").get<std::vector<std::string>>();
-    columns_.names = assets.facts.value("columns", std::vector<std::string>{});  // older: none
+    const train::Fields facts(assets.facts, "facts.");
+    known_ = facts.texts("classes");
+    if (facts.has("columns"))  // older runs: none
+      columns_.names = data::kept_features(columns_.width, facts.texts("columns")).names;
   }
   std::shared_ptr<torch::nn::Module> build() override {
     const Settings& options = setting_.options;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "data/bags.h"
 #include "data/file.h"
 #include "data/generated_graph.h"
 #include "data/packed.h"
@@ -17,6 +18,7 @@
 #include "systems/normaliser_option.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
+#include "train/fields.h"
 
 namespace fovea::systems::gat {
 namespace {
@@ -82,15 +84,16 @@ class GraphAttention : public ClassificationTask {
             .files = {}};
   }
   void restore(const Assets& assets) override {
-    features_ = assets.facts.at("features");
-    classes_ = assets.facts.at("classes");
-    words_ = assets.facts.at("words");
-    class_names_ = assets.facts.at("class_names").get<std::vector<std::string>>();
-    // Runs from before there was a scaling divided every row.
-    scaling_.mean = assets.facts.value("mean", std::vector<float>{});
-    scaling_.deviation = assets.facts.value("deviation", std::vector<float>{});
-    source_.path = assets.facts.at("data");
-    source_.seed = assets.facts.at("data_seed");
+    const train::Fields facts(assets.facts, "facts.");
+    features_ = facts.integer("features", 1, data::kMostFeatures);
+    classes_ = facts.integer("classes", 2, data::kMostFeatures);
+    words_ = facts.flag("words");
+    class_names_ = facts.texts("class_names");
+    // Rows of words have no scaling, nor have runs from before there was one.
+    if (facts.has("mean") && !facts.list("mean").empty())
+      scaling_ = data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"), features_);
+    source_.path = facts.text("data");
+    source_.seed = facts.seed("data_seed");
   }
 
   std::shared_ptr<torch::nn::Module> build() override {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "data/file.h"
+#include "data/json.h"
 #include "data/random.h"
 #include "train/types.h"
 
@@ -72,7 +73,7 @@ std::vector<Memory> read_memories(const std::string& path) {
   std::vector<Memory> memories;
   const std::string text = data::read_file(path);
   data::each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
-    const Json item = Json::parse(content, nullptr, false);
+    const Json item = data::json_in(content);
     Memory memory;
     const int64_t pairs = add_rows(item, "keys", kKey, memory.keys, path, line),
                   values = add_rows(item, "values", kValue, memory.values, path, line),

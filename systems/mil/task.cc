@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "data/bags.h"
+#include "data/idx.h"
 #include "data/image.h"
 #include "systems/mil/bags.h"
 #include "systems/mil/model.h"
@@ -10,6 +12,7 @@
 #include "systems/system.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
+#include "train/fields.h"
 
 namespace fovea::systems::mil {
 namespace {
@@ -48,11 +51,13 @@ class MultipleInstance : public ClassificationTask {
             .files = {}};
   }
   void restore(const Assets& assets) override {
-    columns_ = {.width = assets.facts.at("inputs"),
-                .names = assets.facts.value("columns", std::vector<std::string>{})};  // older: none
-    side_ = assets.facts.at("side");
-    scaling_ = {assets.facts.at("mean").get<std::vector<float>>(),
-                assets.facts.at("deviation").get<std::vector<float>>()};
+    const train::Fields facts(assets.facts, "facts.");
+    columns_ = data::kept_features(
+        facts.integer("inputs", 1, data::kMostFeatures),
+        facts.has("columns") ? facts.texts("columns") : std::vector<std::string>{});  // older: none
+    side_ = facts.integer("side", 0, data::kWidestPicture);
+    scaling_ = data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"),
+                                  side_ == 0 ? columns_.width : 0);
   }
   std::shared_ptr<torch::nn::Module> build() override {
     const Settings& options = setting_.options;

@@ -9,6 +9,7 @@
 
 #include "data/file.h"
 #include "systems/nadaraya_watson/samples.h"
+#include "train/fields.h"
 #include "train/fit.h"
 
 namespace fovea::systems::nadaraya_watson {
@@ -106,17 +107,25 @@ Assets Regression::assets() const {
 }
 
 void Regression::restore(const Assets& assets) {
-  const Json& facts = assets.facts;
-  columns_ = facts.at("columns").get<std::vector<std::string>>();
-  target_ = facts.at("target").get<std::string>();
-  shape_ = {.rows = facts.at("rows"),
+  const train::Fields facts(assets.facts, "facts.");
+  columns_ = facts.texts("columns");
+  if (columns_.empty()) facts.refuse("columns", "at least one name");
+  target_ = facts.text("target");
+  shape_ = {.rows = facts.integer("rows", 1),
             .inputs = static_cast<int64_t>(columns_.size()),
             .metric = setting_.options.text("learn"),
-            .type = facts.at("float32").get<bool>() ? torch::kFloat32 : torch::kFloat64};
-  for (const Json& point : facts.at("grid"))
-    search_.grid.push_back(
-        {point[0], point[1], point[2].is_null() ? std::nan("") : point[2].get<double>(), point[3]});
-  single_.criterion = facts.at("single_loo_mse");
+            .type = facts.flag("float32") ? torch::kFloat32 : torch::kFloat64};
+  for (const Json& point : facts.list("grid")) {
+    const auto number = [](const Json& value) { return value.is_number() || value.is_null(); };
+    if (!point.is_array() || point.size() != 4 ||
+        !std::all_of(point.begin(), point.end(), number) || !point[3].is_number_integer())
+      facts.refuse("grid", "lists of bandwidth, criterion, error and a count");
+    const auto value = [&](size_t i) {
+      return point[i].is_null() ? std::nan("") : point[i].get<double>();
+    };
+    search_.grid.push_back({value(0), value(1), value(2), point[3].get<int64_t>()});
+  }
+  single_.criterion = facts.number("single_loo_mse");
 }
 
 std::shared_ptr<torch::nn::Module> Regression::build() {

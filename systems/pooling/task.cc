@@ -10,6 +10,7 @@
 #include "systems/pooling/questions.h"
 #include "systems/pooling/view.h"
 #include "train/classification_task.h"
+#include "train/fields.h"
 
 namespace fovea::systems::pooling {
 namespace {
@@ -68,10 +69,11 @@ class Pooling : public ClassificationTask {
             .files = {}};
   }
   void restore(const Assets& assets) override {
-    inputs_ = assets.facts.at("inputs");
-    columns_ = assets.facts.value("columns", std::vector<std::string>{});  // older runs: none
-    scaling_ = {assets.facts.at("mean").get<std::vector<float>>(),
-                assets.facts.at("deviation").get<std::vector<float>>()};
+    const train::Fields facts(assets.facts, "facts.");
+    inputs_ = facts.integer("inputs", 1, data::kMostFeatures);
+    if (facts.has("columns"))  // older runs: none
+      columns_ = data::kept_features(inputs_, facts.texts("columns")).names;
+    scaling_ = data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"), inputs_);
   }
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<Model>(inputs_, setting_.options.integer("width"),

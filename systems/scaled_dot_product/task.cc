@@ -13,6 +13,7 @@
 #include "systems/scaled_dot_product/six_steps.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
+#include "train/fields.h"
 
 namespace fovea::systems::scaled_dot_product {
 namespace {
@@ -57,7 +58,7 @@ class ScaledDotProduct : public ClassificationTask {
     return {.facts = Json::object(), .files = {{"vocabulary", vocabulary_.text()}}};
   }
   void restore(const Assets& assets) override {
-    vocabulary_ = data::Vocabulary::parse(assets.files.at("vocabulary"), "vocabulary");
+    vocabulary_ = data::Vocabulary::parse(train::file_of(assets, "vocabulary"), "vocabulary");
   }
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<Model>(vocabulary_.size(), setting_.options.integer("width"),

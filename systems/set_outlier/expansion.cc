@@ -15,6 +15,7 @@
 #include "systems/set_outlier/tasks.h"
 #include "systems/set_outlier/things.h"
 #include "train/answers.h"
+#include "train/fields.h"
 #include "train/finite.h"
 
 namespace fovea::systems::set_outlier {
@@ -72,9 +73,11 @@ class Expansion : public GradientTask {
   }
   void restore(const Assets& assets) override {
     data::each_line(
-        std::string_view(assets.files.at("things.tsv")), "things.tsv",
+        std::string_view(train::file_of(assets, "things.tsv")), "things.tsv",
         [&](size_t line, std::string_view text) {
           const size_t tab = text.find('\t');
+          if (tab == std::string_view::npos)
+            throw data::FileError("things.tsv", line, "expected count<TAB>name");
           counts_.push_back(data::parse_integer(text.substr(0, tab), "count", "things.tsv", line));
           known_.emplace_back(text.substr(tab + 1));
         });

@@ -16,6 +16,7 @@
 #include "systems/set_outlier/tasks.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
+#include "train/fields.h"
 
 namespace fovea::systems::set_outlier {
 namespace {
@@ -32,6 +33,8 @@ class Outlier : public ClassificationTask {
     seed_ = source.seed;
     if (digits.train.height != digits.train.width)
       throw data::FileError(source.path, 0, "expected square pictures");
+    if (side_ != 0 && side_ != digits.train.height)
+      throw deep_sets::other_size(source.path, digits.train.height, side_);
     side_ = digits.train.height;
     splits_ = {};
     labels_.clear();
@@ -42,7 +45,9 @@ class Outlier : public ClassificationTask {
     add(splits_.test, digits.test, 1000, data::mix(source.seed, 33));
   }
   Assets assets() const override { return {.facts = {{"side", side_}}, .files = {}}; }
-  void restore(const Assets& assets) override { side_ = assets.facts.at("side"); }
+  void restore(const Assets& assets) override {
+    side_ = train::Fields(assets.facts, "facts.").integer("side", 1, data::kWidestPicture);
+  }
   std::shared_ptr<torch::nn::Module> build() override {
     const Settings& options = setting_.options;
     return model_ = std::make_shared<OutlierModel>(

@@ -17,6 +17,7 @@
 #include "text/pictures.h"
 #include "text/vectors.h"
 #include "train/answers.h"
+#include "train/fields.h"
 #include "train/fit.h"
 
 namespace fovea::systems::word2vec {
@@ -133,12 +134,10 @@ Assets Word2vecTask::assets() const {
 }
 
 void Word2vecTask::restore(const Assets& assets) {
-  const auto found = assets.files.find(kVocabularyFile);
-  if (found == assets.files.end())
-    throw InvalidArgument(std::string(kVocabularyFile) + ": missing, expected in the run's folder");
-  vocabulary_ = data::Vocabulary::parse(found->second, kVocabularyFile);
-  words_per_second_ = assets.facts.at("words_per_second");
-  losses_ = assets.facts.at("losses").get<std::vector<double>>();
+  const train::Fields facts(assets.facts, "facts.");
+  vocabulary_ = data::Vocabulary::parse(train::file_of(assets, kVocabularyFile), kVocabularyFile);
+  words_per_second_ = facts.number("words_per_second");
+  losses_ = facts.numbers("losses");
 }
 
 std::shared_ptr<torch::nn::Module> Word2vecTask::build() {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <ctime>
 #include <random>
 
 #include "data/file.h"
@@ -9,6 +10,20 @@
 
 namespace fovea::data {
 namespace {
+
+// In a quadratic reader this takes a quarter of a minute, in a linear one a fraction of a second.
+TEST(Safetensors, AHundredThousandTensorsAreNoMatter) {
+  Safetensors many;
+  for (int i = 0; i < 100'000; ++i)
+    many.arrays["layer." + std::to_string(i)] = {ElementType::kUInt8, {1}, "x"};
+  many.metadata["format"] = "pt";
+  const std::clock_t start = std::clock();
+  const std::string bytes = safetensors_bytes(many);
+  const Safetensors read = parse_safetensors(bytes, "many");
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5);
+  EXPECT_EQ(read.arrays.size(), many.arrays.size());
+  EXPECT_EQ(read.metadata, many.metadata);
+}
 
 Array floats(std::vector<int64_t> shape, std::vector<float> values) {
   Array array{ElementType::kFloat32, std::move(shape), std::string(values.size() * 4, '\0')};

@@ -6,10 +6,12 @@
 
 #include "data/bags.h"
 #include "data/csv.h"
+#include "data/digits.h"
 #include "data/file.h"
 #include "data/generated_graph.h"
 #include "data/graph.h"
 #include "data/idx.h"
+#include "data/json.h"
 #include "data/random.h"
 #include "data/text.h"
 #include "data/vocabulary.h"
@@ -122,6 +124,38 @@ TEST_F(Hostile, IdxFiles) {
   expect("l", "label 12", [&] {
     read_digits(write("i", idx_bytes({{1, 1, 1}, {0}})), write("l", idx_bytes({{1}, {12}})));
   });
+}
+
+TEST_F(Hostile, PicturesThatAreNone) {
+  expect("i", "0 pictures, expected at least one", [&] {
+    read_digits(write("i", idx_bytes({{0, 28, 28}, {}})), write("l", idx_bytes({{0}, {}})));
+  });
+  expect("i", "pictures of 0 x 0 pixels", [&] {
+    read_digits(write("i", idx_bytes({{2, 0, 0}, {}})), write("l", idx_bytes({{2}, {1, 2}})));
+  });
+  const auto set = [&](const std::string& part, int64_t side) {
+    const auto pixels = static_cast<size_t>(side * side);
+    write(part + "-images-idx3-ubyte",
+          idx_bytes({{1, side, side}, std::vector<uint8_t>(pixels, 7)}));
+    write(part + "-labels-idx1-ubyte", idx_bytes({{1}, {3}}));
+  };
+  set("train", 4);
+  set("t10k", 5);
+  expect("t10k-images", "5 x 5 pixels, expected 4 x 4", [&] { read_mnist(base_.string()); });
+}
+
+TEST_F(Hostile, JsonNestedDeeply) {
+  const std::string deep(100'000, '[');
+  EXPECT_TRUE(json_in(deep).is_discarded());
+  EXPECT_TRUE(json_in(deep + std::string(100'000, ']')).is_discarded());
+  expect("d.json", "nested deeper than 100", [&] { parse_json(deep, "d.json"); });
+  expect("d.json", "not JSON (byte 2)", [&] { parse_json("[", "d.json"); });
+  expect("t:1", "expected {\"label\"", [&] {
+    read_labelled_text(
+        write("t", "{\"label\":" + deep + std::string(100'000, ']') + ",\"text\":\"a\"}\n"));
+  });
+  // Brackets in a text nest nothing.
+  EXPECT_EQ(json_in("\"\\\"" + deep + "\"").get<std::string>().size(), deep.size() + 1);
 }
 
 TEST_F(Hostile, BagsAndVocabularies) {

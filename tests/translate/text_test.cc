@@ -54,6 +54,30 @@ TEST(Codec, RefusesWhatIsNoModel) {
   EXPECT_THROW(codec_kind("syllables"), InvalidArgument);
 }
 
+// The library follows the numbers of a model's rules blindly: each change is refused or harmless.
+TEST(Codec, ADamagedModelIsRefusedBeforeTheLibraryFollowsIt) {
+  std::vector<std::string> lines(50, "the cat sees the river and the river sees the cat");
+  const std::string good = learn_codec(lines, {.kind = CodecKind::kPieces, .size = 40})->bytes();
+  ASSERT_NO_THROW(codec_from_bytes(good, "good.model"));
+  // The rules stand behind their name, a field's head of a few bytes, and the size of the trie.
+  const size_t rules = good.find("nmt_nfkc") + 8;
+  int refused = 0;
+  for (size_t at = rules; at < rules + 24; ++at) {
+    for (const char to : {'\x47', '\xff'}) {
+      std::string bad = good;
+      bad[at] = to;
+      try {
+        const auto codec = codec_from_bytes(bad, "bad.model");
+        codec->decode(codec->encode("the ﬁne cat sees ½ of the river").ids);
+      } catch (const InvalidArgument& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with("bad.model: ")) << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 10);
+}
+
 TEST(Generate, TheSameSeedGivesTheSameText) {
   EXPECT_EQ(generate_dates(3).train[17].source, generate_dates(3).train[17].source);
   EXPECT_NE(generate_dates(3).train[17].source + generate_dates(3).train[18].source,

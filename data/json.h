@@ -1,0 +1,40 @@
+// JSON from outside. Every reader parses through here, because what walks a value later (copying,
+// comparing, printing) recurses once for each level: a file of nothing but brackets would end the
+// process.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace fovea::data {
+
+using Json = nlohmann::ordered_json;
+
+inline constexpr size_t kDeepestJson = 100;
+
+// Whether brackets outside of strings nest at most kDeepestJson deep; says nothing else about the
+// text.
+bool json_is_shallow(std::string_view text);
+
+// The value; `is_discarded()` where the text is not JSON or nests too deeply.
+template <class Value = Json>
+Value json_in(std::string_view text) {
+  if (!json_is_shallow(text)) return Value(Value::value_t::discarded);
+  return Value::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+[[noreturn]] void refuse_json(std::string_view text, const std::string& path, size_t byte);
+
+// The same where a file is JSON as a whole: FileError says what it is instead.
+template <class Value = Json>
+Value parse_json(std::string_view text, const std::string& path) {
+  if (!json_is_shallow(text)) refuse_json(text, path, 0);
+  try {
+    return Value::parse(text);
+  } catch (const typename Value::parse_error& error) {
+    refuse_json(text, path, error.byte);
+  }
+}
+
+}  // namespace fovea::data
