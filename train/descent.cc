@@ -346,7 +346,7 @@ void Descent::restore(const State& saved) {
       const std::string name = fmt::format("kept.{}.", kept_.size());
       kept_.push_back({static_cast<int64_t>(epoch), number(name + "value"),
                        take(saved.tensors, name + "weights.")});
-      check_weights(fit_.model(), kept_.back().weights, kStateName);
+      train::check_weights(fit_.model(), kept_.back().weights, kStateName);
       for (auto& [key, weight] : kept_.back().weights) weight = weight.to(fit_.setting().device);
     }
   }
