@@ -54,6 +54,7 @@ class Solids : public ClassificationTask {
   void restore(const Assets& assets) override {
     const train::Fields facts(assets.facts, "facts.");
     known_ = facts.texts("classes");
+    columns_.names.clear();
     if (facts.has("columns"))  // older runs: none
       columns_.names = data::kept_features(columns_.width, facts.texts("columns")).names;
   }
