@@ -1,10 +1,10 @@
 #include "cases/cases.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <set>
 
+#include "engine/call/facts.h"
 #include "cases/ranges.h"
 #include "engine/reference/structure.h"
 
@@ -15,11 +15,6 @@ using engine::DType;
 using engine::View;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-const char* name_of(DType dtype) {
-  constexpr std::array names = {"float32", "float64", "bfloat16", "float16", "int32", "bool"};
-  return names[static_cast<size_t>(dtype)];
-}
 
 std::string join(const std::vector<std::string>& names) {
   std::string all;
@@ -131,12 +126,6 @@ void place_gradients(Storage& storage, Choice& choice, DType dtype) {
   });
 }
 
-bool has_lse(const engine::Normaliser& normaliser) {
-  return std::holds_alternative<engine::Softmax>(normaliser) ||
-         std::holds_alternative<engine::TopK>(normaliser) ||
-         std::holds_alternative<engine::Hard>(normaliser);
-}
-
 // One number (or `last` of them) for each query and head.
 View per_row(Storage& storage, const View& query, DType dtype, int64_t last) {
   const auto& n = query.size;
@@ -159,7 +148,7 @@ void place_results(Built& built, DType storage_type, DType arithmetic_type) {
   built.result.statistics = per_row(storage, p.query, arithmetic_type, engine::kStatistics);
   built.gradients.output = storage.zeros_like(built.result.output, storage_type);
   fill(storage, built.gradients.output);
-  if (has_lse(p.normaliser)) {
+  if (engine::has_lse<View>(p.normaliser)) {
     built.result.lse = per_row(storage, p.query, arithmetic_type, 0);
     built.gradients.lse = storage.zeros_like(built.result.lse, arithmetic_type);
     fill(storage, built.gradients.lse);
@@ -230,7 +219,7 @@ Built build(const Case& c) {
   p.dropout_p = c.dropout_p;
   p.seed = c.seed;
   if (c.content == Content::kPoison) poison(p, shape);
-  place_results(built, c.dtype, arithmetic(c.dtype));
+  place_results(built, c.dtype, engine::arithmetic_of(c.dtype));
   return built;
 }
 

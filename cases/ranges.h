@@ -4,17 +4,13 @@
 #include <string>
 
 #include "cases/cases.h"
+#include "engine/call/view.h"
 
 namespace fovea::cases {
 
 struct Range {
   double low, high;
 };
-
-// Parameters, and what a stage computes in: float64 for float64, float32 for the rest.
-inline engine::DType arithmetic(engine::DType storage) {
-  return storage == engine::DType::kFloat64 ? engine::DType::kFloat64 : engine::DType::kFloat32;
-}
 
 // A ratio divides by the sum of its scores: positive ones keep it away from zero, where no
 // precision is enough.

@@ -25,14 +25,14 @@ double no_flops(const Shape&) { return 0; }
 
 View weight(Storage& storage, const Case& c, std::initializer_list<int64_t> size) {
   const Range range = weight_range(c);
-  return storage.floats(arithmetic(c.dtype), size, range.low, range.high);
+  return storage.floats(engine::arithmetic_of(c.dtype), size, range.low, range.high);
 }
 
 // Distances are about 1.2 sqrt(E): some pairs lie within a compact kernel's support, some beyond.
 View bandwidth(Storage& storage, const Case& c, const Shape& s,
                std::initializer_list<int64_t> size) {
   const double typical = 1.3 * std::sqrt(static_cast<double>(s.width));
-  return storage.floats(arithmetic(c.dtype), size, typical, 1.3 * typical);
+  return storage.floats(engine::arithmetic_of(c.dtype), size, typical, 1.3 * typical);
 }
 
 template <choice::KernelName kName>
@@ -41,7 +41,7 @@ engine::Score kernel(Storage& storage, const Case& c, const Shape& s) {
 }
 
 View full_bias(Storage& storage, const Case& c, std::initializer_list<int64_t> size) {
-  return storage.floats(arithmetic(c.dtype), size, is_ratio(c) ? 0.0 : -1.0, 1.0);
+  return storage.floats(engine::arithmetic_of(c.dtype), size, is_ratio(c) ? 0.0 : -1.0, 1.0);
 }
 
 // A user's function: bent scores, tilted by position.
@@ -58,8 +58,8 @@ void bend_derivative(const void*, const T* scores, T* gradient, size_t n, choice
 }
 
 View table(Storage& storage, const Case& c, int64_t clip, int64_t columns) {
-  return storage.floats(arithmetic(c.dtype), {2 * clip + 1, columns}, is_ratio(c) ? 0.0 : -1.0,
-                        1.0);
+  return storage.floats(engine::arithmetic_of(c.dtype), {2 * clip + 1, columns},
+                        is_ratio(c) ? 0.0 : -1.0, 1.0);
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ const std::vector<ScoreRow>& scores() {
       {"kernel_gaussian_diagonal", "kernel",
        [](S& m, const Case& c, const Shape& s) -> engine::Score {
          return engine::Kernel{kGaussian, bandwidth(m, c, s, {1}),
-                               m.floats(arithmetic(c.dtype), {s.width}, 0.5, 1.2)};
+                               m.floats(engine::arithmetic_of(c.dtype), {s.width}, 0.5, 1.2)};
        },
        width, width, metric_flops},
       {"kernel_quartic_full", "kernel",
@@ -144,13 +144,13 @@ const std::vector<ScoreRow>& scores() {
          const double reach = 1.5 / std::sqrt(static_cast<double>(s.width));
          return engine::Kernel{
              kQuartic, bandwidth(m, c, s, {s.heads}),
-             m.floats(arithmetic(c.dtype), {s.width + 1, s.width}, -reach, reach)};
+             m.floats(engine::arithmetic_of(c.dtype), {s.width + 1, s.width}, -reach, reach)};
        },
        width, width, metric_flops},
       {"cosine", "cosine",
        [](S& m, const Case& c, const Shape& s) -> engine::Score {
          const double beta = c.content == Content::kLarge ? 1e4 : 3;
-         return engine::Cosine{m.floats(arithmetic(c.dtype), {s.heads}, beta / 2, beta)};
+         return engine::Cosine{m.floats(engine::arithmetic_of(c.dtype), {s.heads}, beta / 2, beta)};
        },
        width, width, dot_flops},
       {"cosine_plain", "cosine",
@@ -213,7 +213,7 @@ const std::vector<ModifierRow>& modifiers() {
       {"alibi", "alibi",
        [](S& m, const Case& c, const Shape& s) -> engine::Modifier {
          const double most = is_ratio(c) ? 0.002 : 0.5;
-         return engine::Alibi{m.floats(arithmetic(c.dtype), {s.heads}, most / 10, most)};
+         return engine::Alibi{m.floats(engine::arithmetic_of(c.dtype), {s.heads}, most / 10, most)};
        }},
       {"custom", "custom",
        [](S&, const Case&, const Shape&) -> engine::Modifier {

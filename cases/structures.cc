@@ -78,11 +78,11 @@ const std::vector<NormaliserRow>& normalisers() {
        [](S&, const Case&, const Shape&) -> engine::Normaliser { return engine::Softmax{}; }},
       {"softmax_sink", "softmax",
        [](S& m, const Case& c, const Shape& s) -> engine::Normaliser {
-         return engine::Softmax{m.floats(arithmetic(c.dtype), {s.heads}, -1, 1)};
+         return engine::Softmax{m.floats(engine::arithmetic_of(c.dtype), {s.heads}, -1, 1)};
        }},
       {"softmax_one_sink", "softmax",
        [](S& m, const Case& c, const Shape&) -> engine::Normaliser {
-         return engine::Softmax{m.floats(arithmetic(c.dtype), {1}, -1, 1)};
+         return engine::Softmax{m.floats(engine::arithmetic_of(c.dtype), {1}, -1, 1)};
        }},
       {"kernel_ratio", "kernel_ratio",
        [](S&, const Case&, const Shape&) -> engine::Normaliser { return engine::KernelRatio{}; }},
@@ -102,7 +102,8 @@ const std::vector<NormaliserRow>& normalisers() {
        }},
       {"entmax_alpha", "entmax",
        [](S& m, const Case& c, const Shape& s) -> engine::Normaliser {
-         return engine::Entmax{.alpha_tensor = m.floats(arithmetic(c.dtype), {s.heads}, 1.2, 2.2)};
+         return engine::Entmax{.alpha_tensor =
+                                   m.floats(engine::arithmetic_of(c.dtype), {s.heads}, 1.2, 2.2)};
        }},
       {"top_k", "top_k",
        [](S&, const Case&, const Shape& s) -> engine::Normaliser {

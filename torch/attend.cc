@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "engine/call/facts.h"
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
 #include "torch/operators.h"
@@ -38,11 +39,6 @@ std::optional<at::Tensor> optional(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
-bool has_lse(const Normaliser& normaliser) {
-  return std::holds_alternative<Softmax>(normaliser) || std::holds_alternative<TopK>(normaliser) ||
-         std::holds_alternative<Hard>(normaliser);
-}
-
 operators::Outputs call_operator(const at::Tensor& query, const at::Tensor& key,
                                  const at::Tensor& value, const Choices& choices,
                                  const Options& options, bool return_lse) {
@@ -67,7 +63,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
 
 Attended attend_full(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const Choices& choices, const Options& options) {
-  const bool lse_there = has_lse(choices.normaliser);
+  const bool lse_there = engine::has_lse<at::Tensor>(choices.normaliser);
   auto [output, lse, statistics, empty_rows] =
       call_operator(query, key, value, choices, options, lse_there);
   return {output, lse_there ? lse : at::Tensor(), empty_rows.item<int64_t>()};

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "engine/call/meaning.h"
+#include "engine/call/facts.h"
 #include "engine/call/problem.h"
 #include "torch/convert.h"
 
@@ -145,9 +145,7 @@ Call canonical(const Call& given) {
 }
 
 void check_call(const Call& call, bool return_lse) {
-  if (return_lse && !engine::has_lse(views_of(call.choices.normaliser))) {
-    throw Unsupported("lse: the normaliser has no log-sum-exp; softmax, top_k and hard have");
-  }
+  if (return_lse) engine::check_lse<at::Tensor>(call.choices.normaliser);
   if (call.query.device().is_cpu()) {
     engine::resolve(problem_of(call));
     return;

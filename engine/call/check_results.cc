@@ -3,8 +3,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/call/facts.h"
 #include "engine/call/check.h"
-#include "engine/call/meaning.h"
 #include "engine/call/view.h"
 
 namespace fovea::engine {
@@ -54,7 +54,7 @@ void check_parameters(const Variant& wanted, const Variant& choice, const std::s
 }  // namespace
 
 void check_result(const Problem& problem, const Geometry& g, const Result& result) {
-  const DType arithmetic = is_double(g.storage) ? DType::kFloat64 : DType::kFloat32;
+  const DType arithmetic = arithmetic_of(g.storage);
   const auto expect = [&](const View& view, const std::string& name, DType dtype, int64_t last) {
     FOVEA_CHECK(view || !has_elements(problem.query), name + ": missing");
     check_dtype(view, name, dtype);
@@ -69,16 +69,14 @@ void check_result(const Problem& problem, const Geometry& g, const Result& resul
   if (g.value_width > 0)
     expect(result.output, "output", g.storage, static_cast<int64_t>(g.value_width));
   if (result.lse) {
-    if (!has_lse(problem.normaliser)) {
-      throw Unsupported("lse: the normaliser has no log-sum-exp; softmax, top_k and hard have");
-    }
+    check_lse<View>(problem.normaliser);
     expect(result.lse, "lse", arithmetic, 0);
   }
   if (result.statistics) expect(result.statistics, "statistics", arithmetic, kStatistics);
 }
 
 void check_gradients(const Problem& problem, const Geometry& g, const Gradients& gradients) {
-  const DType arithmetic = is_double(g.storage) ? DType::kFloat64 : DType::kFloat32;
+  const DType arithmetic = arithmetic_of(g.storage);
   for (const auto& [view, name, array] :
        {std::tuple{&gradients.query, "gradients.query", &problem.query},
         {&gradients.key, "gradients.key", &problem.key},

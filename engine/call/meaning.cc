@@ -71,8 +71,4 @@ void check_meaning(const Problem& problem) {
   if (!reasons.empty()) throw Unsupported(reasons);
 }
 
-bool has_lse(const Normaliser& normaliser) {
-  return is<Softmax>(normaliser) || is<TopK>(normaliser) || is<Hard>(normaliser);
-}
-
 }  // namespace fovea::engine

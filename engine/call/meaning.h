@@ -19,7 +19,4 @@ std::span<const Refusal> refusals();
 // Throws Unsupported with every reason that applies.
 void check_meaning(const Problem& problem);
 
-// Normalisers that have a log-sum-exp (Hard: the log-probability of its choice).
-bool has_lse(const Normaliser& normaliser);
-
 }  // namespace fovea::engine

@@ -16,6 +16,9 @@ std::string shape_of(const View& view);  // "[2, 8, 64]"
 
 // The type arithmetic is done in: float64 for float64, float32 for the rest.
 inline bool is_double(DType storage) { return storage == DType::kFloat64; }
+inline DType arithmetic_of(DType storage) {
+  return is_double(storage) ? DType::kFloat64 : DType::kFloat32;
+}
 template <class T>
 constexpr DType dtype_of();
 template <>

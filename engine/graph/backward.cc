@@ -44,11 +44,7 @@ class GraphBackward {
  private:
   struct RowWorker {
     explicit RowWorker(const GraphBackward& driver) {
-      Layout sizes;
-      lay(driver, sizes);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      lay(driver, layout);
+      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
     }
     void lay(const GraphBackward& driver, Layout& layout) {
       const size_t n = tile_stride(driver.graph_.max_degree) + kPanelKeys;
@@ -206,11 +202,7 @@ class GraphBackward {
 
   struct KeyWorker {
     explicit KeyWorker(const GraphBackward& driver) {
-      Layout sizes;
-      lay(driver, sizes);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      lay(driver, layout);
+      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
     }
     void lay(const GraphBackward& driver, Layout& layout) {
       const Geometry& g = driver.g_;

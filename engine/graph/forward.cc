@@ -34,11 +34,7 @@ class GraphForward {
  private:
   struct Worker {
     explicit Worker(const GraphForward& driver) {
-      Layout sizes;
-      lay(driver, sizes);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      lay(driver, layout);
+      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
     }
     void lay(const GraphForward& driver, Layout& layout) {
       tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, 1, driver.graph_.max_degree);

@@ -33,11 +33,7 @@ class GraphWeights {
  private:
   struct Worker {
     explicit Worker(const GraphWeights& driver) {
-      Layout sizes;
-      lay(driver, sizes);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      lay(driver, layout);
+      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
     }
     void lay(const GraphWeights& driver, Layout& layout) {
       tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, 1, driver.graph_.max_degree);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/call/problem.h"
+#include "engine/call/view.h"
 #include "engine/loops/product.h"
 #include "engine/tile.h"
 
@@ -49,7 +50,7 @@ void store_rows(const T* in, size_t in_stride, size_t n, size_t width, DType dty
 // Where rows can be used as they lie.
 template <class T>
 T* direct(DType dtype, const Rows& rows, size_t row0) {
-  if (dtype != (sizeof(T) == 8 ? DType::kFloat64 : DType::kFloat32)) return nullptr;
+  if (dtype != dtype_of<T>()) return nullptr;
   return reinterpret_cast<T*>(rows.data) + static_cast<int64_t>(row0) * rows.stride;
 }
 

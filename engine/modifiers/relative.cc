@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/call/facts.h"
 #include "engine/call/parameter.h"
 #include "engine/registry.h"
 
@@ -23,9 +24,8 @@ class RelativeStage final : public ModifierStage<T> {
     clip_ = choice.clip;
     key_table_ = Parameter<T>(choice.key_table, 2);
     value_table_ = Parameter<T>(choice.value_table, 2);
-    const auto& dot = std::get<Dot>(context.problem.score.kind);
     scale_ = static_cast<T>(
-        dot.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<size_t>(1, query_width_)))));
+        dot_scale(std::get<Dot>(context.problem.score.kind), static_cast<int64_t>(query_width_)));
     if (!context.gradients) return;
     const auto& wanted = std::get<Relative>(context.gradients->score.modifiers[index]);
     key_table_.set_gradient(wanted.key_table);

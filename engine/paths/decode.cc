@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/call/facts.h"
 #include "engine/dispatch.h"
 #include "engine/runtime/parallel.h"
 #include "engine/tiles/forward.h"
@@ -36,9 +37,8 @@ class Decode {
         chunk_keys_(chunk_keys(g_.max_keys)),
         chunks_((g_.max_keys + chunk_keys_ - 1) / chunk_keys_),
         states_(g_.batches * g_.key_heads * chunks_ * rows_ * state_size()) {
-    const auto& dot = std::get<Dot>(problem.score.kind);
-    scale_ = static_cast<T>(dot.scale.value_or(
-        1 / std::sqrt(static_cast<double>(std::max<size_t>(1, g_.query_width)))));
+    scale_ = static_cast<T>(
+        dot_scale(std::get<Dot>(problem.score.kind), static_cast<int64_t>(g_.query_width)));
   }
 
   int64_t run(const Parallel& parallel) {
@@ -71,11 +71,7 @@ class Decode {
 
   struct Worker {
     explicit Worker(const Decode& driver) {
-      Layout sizes;
-      lay(driver, sizes);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      lay(driver, layout);
+      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
     }
     void lay(const Decode& driver, Layout& layout) {
       const Geometry& g = driver.g_;

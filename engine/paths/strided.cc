@@ -40,11 +40,7 @@ class StridedForward {
 
   struct Worker {
     explicit Worker(const StridedForward& driver) {
-      Layout sizes;
-      lay(driver, sizes);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      lay(driver, layout);
+      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
     }
     void lay(const StridedForward& driver, Layout& layout) {
       const Geometry& g = driver.g_;

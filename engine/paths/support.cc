@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/call/facts.h"
 #include "engine/dispatch.h"
 #include "engine/tiles/backward_rows.h"
 #include "engine/paths/support_loops.h"
@@ -20,11 +21,7 @@ class Supports : RowStrips<T> {
  public:
   Supports(BackwardState<T>& state, size_t rows)
       : Strips(state, rows), scale_(score_scale(state.pass.problem, state.geometry)) {
-    Layout sizes;
-    lay(sizes);
-    memory_ = Scratch(sizes.size());
-    Layout layout(memory_.data());
-    lay(layout);
+    memory_ = lay_out([&](Layout& layout) { lay(layout); });
   }
 
   // Of a key head: one worker adds to its keys and values.
@@ -54,9 +51,8 @@ class Supports : RowStrips<T> {
 
  private:
   static T score_scale(const Problem& problem, const Geometry& g) {
-    const auto& dot = std::get<Dot>(problem.score.kind);
     return static_cast<T>(
-        dot.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<size_t>(1, g.query_width)))));
+        dot_scale(std::get<Dot>(problem.score.kind), static_cast<int64_t>(g.query_width)));
   }
 
   void lay(Layout& layout) {

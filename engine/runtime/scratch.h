@@ -51,6 +51,17 @@ class Layout {
   size_t used_ = 0;
 };
 
+// Memory for all that lay(layout) takes, with the pointers it keeps pointing there: calls it twice.
+template <class Lay>
+Scratch lay_out(const Lay& lay) {
+  Layout sizes;
+  lay(sizes);
+  Scratch memory(sizes.size());
+  Layout layout(memory.data());
+  lay(layout);
+  return memory;
+}
+
 // An array of T in scratch.
 template <class T>
 class ScratchArray {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/call/facts.h"
 #include "engine/bf16/products.h"
 #include "engine/registry.h"
 #include "engine/loops/rows.h"
@@ -46,9 +47,8 @@ class Bf16Dot final : public ProductScore<float> {
 template <class T>
 ScorePointer<T> make_dot(const StageContext& context) {
   const size_t width = context.geometry.query_width;
-  const auto given = std::get<Dot>(context.problem.score.kind).scale;
-  const double natural = 1 / std::sqrt(static_cast<double>(std::max<size_t>(1, width)));
-  const T scale = static_cast<T>(given.value_or(natural));
+  const T scale = static_cast<T>(
+      dot_scale(std::get<Dot>(context.problem.score.kind), static_cast<int64_t>(width)));
   if constexpr (sizeof(T) == 4) {
     const bool native = context.problem.query.dtype == DType::kBFloat16 && !context.gradients &&
                         width >= 8 && width <= kBf16Width;

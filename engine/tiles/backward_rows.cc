@@ -11,11 +11,7 @@ class RowTerms : RowStrips<T> {
 
  public:
   RowTerms(BackwardState<T>& state, size_t rows) : Strips(state, rows) {
-    Layout sizes;
-    lay(sizes);
-    memory_ = Scratch(sizes.size());
-    Layout layout(memory_.data());
-    lay(layout);
+    memory_ = lay_out([&](Layout& layout) { lay(layout); });
   }
 
   // Of one block of queries.

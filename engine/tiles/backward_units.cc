@@ -34,11 +34,7 @@ template <class T>
 class Unit {
  public:
   Unit(BackwardState<T>& state, const Schedule& schedule) : s_(state), schedule_(schedule) {
-    Layout sizes;
-    lay(sizes);
-    memory_ = Scratch(sizes.size());
-    Layout layout(memory_.data());
-    lay(layout);
+    memory_ = lay_out([&](Layout& layout) { lay(layout); });
   }
 
   void run(size_t batch, size_t key_head, size_t unit) {

@@ -42,11 +42,7 @@ class ForwardDriver {
  private:
   struct Worker {
     Worker(const ForwardDriver& driver, size_t keys) {
-      Layout sizes;
-      lay(driver, keys, sizes);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      lay(driver, keys, layout);
+      memory = lay_out([&](Layout& layout) { lay(driver, keys, layout); });
     }
     void lay(const ForwardDriver& driver, size_t keys, Layout& layout) {
       tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.rows(),
@@ -149,11 +145,7 @@ class ForwardDriver {
     const auto lay = [&](Layout& layout) {
       for (KeyRun<T>& run : runs) run = keys_.lay(layout, g_.max_keys);
     };
-    Layout sizes;
-    lay(sizes);
-    const Scratch memory(sizes.size());
-    Layout layout(memory.data());
-    lay(layout);
+    const Scratch memory = lay_out(lay);
     const size_t chunks = (g_.max_keys + kChunk - 1) / kChunk,
                  blocks = (g_.max_queries + block_.rows() - 1) / block_.rows();
     for (size_t i = 0; i < heads; ++i)

@@ -47,7 +47,7 @@ class KeyLoader {
         g_(geometry),
         score_(score),
         panels_(panels),
-        converts_(problem.key.dtype != dtype<T>()) {}
+        converts_(problem.key.dtype != dtype_of<T>()) {}
 
   size_t key_width() const {
     return score_.prepared_key_width() ? score_.prepared_key_width() : g_.key_width;
@@ -164,10 +164,6 @@ class KeyLoader {
   }
 
  private:
-  template <class U>
-  static constexpr DType dtype() {
-    return sizeof(U) == 8 ? DType::kFloat64 : DType::kFloat32;
-  }
   const Problem& problem_;
   const Geometry& g_;
   const ScoreStage<T>& score_;

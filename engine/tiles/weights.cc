@@ -48,11 +48,7 @@ class WeightsDriver {
  private:
   struct Worker {
     explicit Worker(const WeightsDriver& driver) {
-      Layout sizes;
-      lay(driver, sizes);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      lay(driver, layout);
+      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
     }
     void lay(const WeightsDriver& driver, Layout& layout) {
       tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, driver.block_.rows(),
@@ -63,11 +59,7 @@ class WeightsDriver {
   };
   struct Keys {
     explicit Keys(const WeightsDriver& driver) {
-      Layout sizes;
-      driver.keys_.lay(sizes, driver.g_.max_keys);
-      memory = Scratch(sizes.size());
-      Layout layout(memory.data());
-      run = driver.keys_.lay(layout, driver.g_.max_keys);
+      memory = lay_out([&](Layout& layout) { run = driver.keys_.lay(layout, driver.g_.max_keys); });
     }
     Scratch memory;
     KeyRun<T> run;

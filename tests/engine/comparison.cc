@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "engine/call/view.h"
 #include "engine/reference/reference.h"
 #include "tests/engine/arrays.h"
 #include "tests/engine/run.h"
@@ -50,9 +51,6 @@ double ulp_of(DType dtype) {
       return std::numeric_limits<float>::epsilon();
   }
 }
-DType arithmetic_of(DType storage) {
-  return storage == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-}
 
 double largest(const View& view) {
   double most = 0;
@@ -68,8 +66,8 @@ double largest(const View& view) {
 struct Rounding {
   double arithmetic, storage;
   explicit Rounding(DType dtype)
-      : arithmetic(ulp_of(arithmetic_of(dtype))),
-        storage(dtype == arithmetic_of(dtype) ? 0 : ulp_of(dtype)) {}
+      : arithmetic(ulp_of(engine::arithmetic_of(dtype))),
+        storage(dtype == engine::arithmetic_of(dtype) ? 0 : ulp_of(dtype)) {}
 };
 
 // `floor`: the least scale its rounding errors are measured on, for sums that cancel.

@@ -1,5 +1,6 @@
 #include "torch/composed/composed.h"
 
+#include "engine/call/facts.h"
 #include "torch/composed/block.h"
 #include "torch/composed/walk.h"
 
@@ -32,10 +33,7 @@ Outputs attend(const Call& given) {
   const std::vector<int64_t> lse_sizes(sizes.begin(), sizes.end() - 1);
   sizes.back() = call.value.size(-1);
   Outputs result{join(call, outputs, sizes).to(given.query.scalar_type()), {}, empty};
-  const bool has_lse = std::holds_alternative<Softmax>(call.choices.normaliser) ||
-                       std::holds_alternative<TopK>(call.choices.normaliser) ||
-                       std::holds_alternative<Hard>(call.choices.normaliser);
-  if (has_lse) result.lse = join(call, lses, lse_sizes);
+  if (engine::has_lse<Tensor>(call.choices.normaliser)) result.lse = join(call, lses, lse_sizes);
   return result;
 }
 

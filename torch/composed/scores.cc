@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "engine/call/facts.h"
 #include "torch/composed/block.h"
 #include "torch/composed/custom.h"
 #include "torch/composed/kernels.h"
@@ -10,7 +11,7 @@ namespace fovea::composed {
 namespace {
 
 double scale_of(const Dot& dot, const Block& block) {
-  return dot.scale.value_or(1 / std::sqrt(static_cast<double>(block.query.size(-1))));
+  return engine::dot_scale(dot, block.query.size(-1));
 }
 
 // [E] or [H, E] to the rows of pairs, [1 or H, 1, 1, E].

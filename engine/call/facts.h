@@ -1,0 +1,35 @@
+// Facts about choices that engine, libtorch's operators and the cases share; `Array` is a view or a
+// tensor.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <variant>
+
+#include "fovea/choices.h"
+#include "fovea/error.h"
+
+namespace fovea::engine {
+
+// What a dot product is multiplied by: 1 / sqrt(width) unless the choice says otherwise.
+template <class Array>
+double dot_scale(const choice::Dot<Array>& dot, int64_t width) {
+  return dot.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, width))));
+}
+
+// Normalisers that have a log-sum-exp (Hard: the log-probability of its choice).
+template <class Array>
+bool has_lse(const choice::Normaliser<Array>& normaliser) {
+  return std::holds_alternative<choice::Softmax<Array>>(normaliser) ||
+         std::holds_alternative<choice::TopK<Array>>(normaliser) ||
+         std::holds_alternative<choice::Hard<Array>>(normaliser);
+}
+// Throws where it is asked of another.
+template <class Array>
+void check_lse(const choice::Normaliser<Array>& normaliser) {
+  if (!has_lse<Array>(normaliser))
+    throw Unsupported("lse: the normaliser has no log-sum-exp; softmax, top_k and hard have");
+}
+
+}  // namespace fovea::engine
