@@ -1,4 +1,4 @@
-// A threshold normaliser alone: its weights against a plain function of one row, its gradients
+// A normaliser alone, streaming or of whole rows: its weights against a plain function of one row, its gradients
 // against central differences of it, with masked places, rows that see nothing and rows that must
 // be refused.
 #pragma once
@@ -40,9 +40,11 @@ class NormaliserRig {
   }
   const NormaliserStage<T>& stage() const { return *stage_; }
 
-  // rows x n scores, as a strip; `compressed` asks for the support.
+  // rows x n scores, as a strip, or a few columns at a time where the normaliser streams;
+  // `compressed` asks for the support.
   Solved solve(const std::vector<double>& scores, size_t rows, size_t n,
                bool compressed = false) const {
+    if (stage_->kind() == Kind::kStreaming) return stream(scores, rows, n, compressed ? 48 : 16);
     const size_t stride = stride_of(n);
     std::vector<T> s = padded(scores, rows, n), carry(rows + 16), stats(rows * kStatistics),
                    lse(rows);
@@ -81,10 +83,7 @@ class NormaliserRig {
     const std::vector<T> stats(solved.statistics.begin(), solved.statistics.end());
     for (size_t k = 0; k < n; k += columns) {
       const size_t nk = std::min(columns, n - k);
-      std::vector<double> part;
-      for (size_t r = 0; r < rows; ++r)
-        part.insert(part.end(), scores.begin() + r * n + k, scores.begin() + r * n + k + nk);
-      std::vector<T> s = padded(part, rows, nk);
+      std::vector<T> s = padded(part_of(scores, rows, n, k, nk), rows, nk);
       Tile<T> tile = base(rows, nk);
       tile.k0 = kFirstKey + k;
       tile.s = s.data();
@@ -123,20 +122,73 @@ class NormaliserRig {
     stage_->backward(tile);
     std::vector<double> out;
     for (size_t r = 0; r < rows; ++r)
-      for (size_t c = 0; c < n; ++c) out.push_back(g[r * stride + c]);
+      for (size_t c = 0; c < n; ++c) {
+        // The driver clears what is masked; stages that see -infinity there must have done so.
+        const bool cleared = stage_->face() == Face::kValue && scores[r * n + c] == kMasked;
+        out.push_back(cleared ? 0 : g[r * stride + c]);
+      }
     return out;
   }
 
   static constexpr size_t kFirstKey = 32;  // where the strip starts
 
  private:
+  // As the driver does: tiles of `columns` columns, what earlier ones gave multiplied by the carry.
+  Solved stream(const std::vector<double>& scores, size_t rows, size_t n, size_t columns) const {
+    std::vector<T> maximum(rows + 16), sum(rows + 16), carry(rows + 16), stats(rows * kStatistics),
+        lse(rows);
+    Solved out;
+    out.weights.resize(rows * n);
+    Tile<T> tile = base(rows, n);
+    tile.rows = {maximum.data(), sum.data(), carry.data(), stats.data()};
+    const auto carried = [&](size_t r, size_t end) {
+      for (size_t c = 0; c < end; ++c) out.weights[r * n + c] *= carry[r];
+    };
+    stage_->begin(tile);
+    for (size_t k = 0; k < n; k += columns) {
+      const size_t nk = std::min(columns, n - k);
+      std::vector<T> s = padded(part_of(scores, rows, n, k, nk), rows, nk);
+      tile.k0 = kFirstKey + k;
+      tile.nk = nk;
+      tile.s = s.data();
+      tile.s_stride = stride_of(nk);
+      stage_->weigh(tile);
+      for (size_t r = 0; r < rows; ++r) {
+        carried(r, k);
+        for (size_t c = 0; c < nk; ++c) out.weights[r * n + k + c] = s[r * stride_of(nk) + c];
+      }
+    }
+    stage_->finish(tile, lse.data());
+    for (size_t r = 0; r < rows; ++r) {
+      carried(r, n);
+      bool seen = false;
+      for (size_t c = 0; c < n; ++c) seen = seen || scores[r * n + c] != kMasked;
+      out.lse.push_back(lse[r]);
+      // What the driver makes of it: refused, seen or empty.
+      out.carry.push_back(std::isnan(carry[r]) ? carry[r] : seen && carry[r] != 0 ? 1 : 0);
+    }
+    out.statistics.assign(stats.begin(), stats.end());
+    return out;
+  }
+  static std::vector<double> part_of(const std::vector<double>& scores, size_t rows, size_t n,
+                                     size_t k, size_t nk) {
+    std::vector<double> part;
+    for (size_t r = 0; r < rows; ++r)
+      part.insert(part.end(), scores.begin() + r * n + k, scores.begin() + r * n + k + nk);
+    return part;
+  }
   static size_t stride_of(size_t n) {
     return (n + kRowPadding - 1) / kRowPadding * kRowPadding + kRowPadding;
   }
-  static std::vector<T> padded(const std::vector<double>& scores, size_t rows, size_t n) {
-    std::vector<T> s(rows * stride_of(n), -std::numeric_limits<T>::infinity());
+  // Masked places and the padding as the driver leaves them.
+  std::vector<T> padded(const std::vector<double>& scores, size_t rows, size_t n) const {
+    const T masked = stage_->face() == Face::kValue ? T(0) : -std::numeric_limits<T>::infinity();
+    std::vector<T> s(rows * stride_of(n), masked);
     for (size_t r = 0; r < rows; ++r)
-      for (size_t c = 0; c < n; ++c) s[r * stride_of(n) + c] = static_cast<T>(scores[r * n + c]);
+      for (size_t c = 0; c < n; ++c) {
+        const double x = scores[r * n + c];
+        s[r * stride_of(n) + c] = x == kMasked ? masked : static_cast<T>(x);
+      }
     return s;
   }
   static Tile<T> base(size_t rows, size_t n) {
@@ -182,15 +234,30 @@ inline std::vector<double> masked_row(const RowFunction& f, const double* row, s
   return out;
 }
 
+// A ratio divides by the sum of its scores: they are positive for a normaliser that takes values.
+template <class T>
+std::vector<double> scores_for(const NormaliserRig<T>& rig, size_t rows, size_t n, double spread,
+                               unsigned seed) {
+  std::vector<double> s = random_rows(rows, n, spread, seed);
+  if (rig.stage().face() == Face::kValue)
+    for (double& x : s) x = x == kMasked ? x : std::fabs(x);
+  return s;
+}
+
 template <class T>
 void check_normaliser(const NormaliserRig<T>& rig, const RowFunction& f, size_t n, double spread,
                       bool has_lse = false, double tolerance_f32 = 4e-6) {
   const size_t rows = 5;
-  std::vector<double> scores = random_rows(rows, n, spread, static_cast<unsigned>(n));
+  std::vector<double> scores = scores_for(rig, rows, n, spread, static_cast<unsigned>(n));
   for (size_t c = 0; c < n; ++c) scores[2 * n + c] = kMasked;  // a row that sees nothing
   const Solved solved = rig.solve(scores, rows, n), compressed = rig.solve(scores, rows, n, true);
-  ASSERT_EQ(solved.weights, compressed.weights);
   const double tolerance = sizeof(T) == 4 ? tolerance_f32 : 1e-12;
+  if (rig.stage().kind() == Kind::kThreshold) {
+    ASSERT_EQ(solved.weights, compressed.weights);
+  } else {  // tiles of another width round otherwise
+    for (size_t i = 0; i < rows * n; ++i)
+      ASSERT_NEAR(solved.weights[i], compressed.weights[i], tolerance);
+  }
   for (size_t r = 0; r < rows; ++r) {
     double lse = 0;
     const std::vector<double> want = masked_row(f, scores.data() + r * n, n, &lse);
@@ -217,7 +284,7 @@ void check_normaliser(const NormaliserRig<T>& rig, const RowFunction& f, size_t 
 inline void check_gradient(const NormaliserRig<double>& rig, const RowFunction& f, size_t n,
                            bool has_lse, bool choice_is_fixed) {
   const size_t rows = 4;
-  std::vector<double> scores = random_rows(rows, n, 1, 91);
+  std::vector<double> scores = scores_for(rig, rows, n, 1, 91);
   for (size_t c = 0; c < n; ++c) scores[1 * n + c] = kMasked;
   const Solved solved = rig.solve(scores, rows, n);
   std::mt19937 random(3);
@@ -257,7 +324,7 @@ void check_refusals(const NormaliserRig<T>& rig) {
   for (double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     for (size_t at : {size_t{0}, size_t{17}, n - 1}) {
-      std::vector<double> scores = random_rows(3, n, 1, 4);
+      std::vector<double> scores = scores_for(rig, 3, n, 1, 4);
       scores[n + at] = bad;
       const Solved solved = rig.solve(scores, 3, n);
       EXPECT_EQ(solved.carry[0], 1);
