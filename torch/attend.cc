@@ -44,9 +44,9 @@ operators::Outputs call_operator(const at::Tensor& query, const at::Tensor& key,
                                  const Options& options, bool return_lse) {
   const Flat flat =
       flatten({scaled(choices.score, options.scale), choices.normaliser, choices.structure});
-  operators::Outputs outputs =
-      operators::attend(query, key, value, flat.text, flat.arrays, optional(options.key_lengths),
-                        options.dropout_p, seed_of(choices, options), return_lse, options.strict);
+  operators::Outputs outputs = operators::attend(
+      query, key, value, flat.text, flat.arrays, {}, optional(options.key_lengths),
+      options.dropout_p, seed_of(choices, options), return_lse, options.strict);
   if (!options.allow_empty_rows)
     if (const auto empty = std::get<3>(outputs).item<int64_t>(); empty > 0)
       throw InvalidArgument("structure: " + std::to_string(empty) +
@@ -73,9 +73,10 @@ SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Ch
                         const Selection& selection, const Options& options) {
   const Flat flat =
       flatten({scaled(choices.score, options.scale), choices.normaliser, choices.structure});
-  auto [weights, indices] = operators::weights(
-      query, key, flat.text, flat.arrays, optional(options.key_lengths), seed_of(choices, options),
-      optional(selection.rows), optional(selection.heads), selection.top_k, selection.column_sums);
+  auto [weights, indices] =
+      operators::weights(query, key, flat.text, flat.arrays, {}, optional(options.key_lengths),
+                         seed_of(choices, options), optional(selection.rows),
+                         optional(selection.heads), selection.top_k, selection.column_sums);
   return {weights, selection.top_k > 0 ? indices : at::Tensor()};
 }
 

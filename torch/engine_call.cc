@@ -72,6 +72,20 @@ void check_device(const char* name, const at::Tensor& x, const at::Tensor& query
                         query.device().str() + " (the query's)");
 }
 
+void check_operand(const char* name, const at::Tensor& x, const at::Tensor& query) {
+  if (x.dim() != 3 && x.dim() != 4) {
+    throw InvalidArgument(std::string(name) + ": rank " + std::to_string(x.dim()) +
+                          ", expected 4, [batch, heads, length, width], or 3 for packed sequences");
+  }
+  const auto type = x.scalar_type();
+  if (type != at::kFloat && type != at::kDouble && type != at::kBFloat16 && type != at::kHalf) {
+    throw InvalidArgument(std::string(name) + ": " + c10::toString(type) +
+                          ", expected float32, float64, bfloat16 or float16; " + name +
+                          ".to(...) converts it");
+  }
+  check_device(name, x, query);
+}
+
 at::ScalarType arithmetic_type(const at::Tensor& query) {
   return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
@@ -116,15 +130,7 @@ Call canonical(const Call& given) {
   Call call = given;
   for (const auto& [x, name] :
        {std::pair{&call.query, "query"}, {&call.key, "key"}, {&call.value, "value"}}) {
-    if (x->dim() != 3 && x->dim() != 4) {
-      throw InvalidArgument(std::string(name) + ": rank " + std::to_string(x->dim()) +
-                            ", expected 4, or 3 for packed tensors");
-    }
-    if (!x->is_floating_point()) {
-      throw InvalidArgument(std::string(name) + ": " + c10::toString(x->scalar_type()) +
-                            ", expected float32, float64, bfloat16 or float16");
-    }
-    check_device(name, *x, call.query);
+    check_operand(name, *x, call.query);
     *x = rows_contiguous(*x);
   }
   visit_arrays(call.choices, [&](const char* name, at::Tensor& array) {

@@ -13,6 +13,8 @@ Call canonical(const Call& call);
 
 // Throws InvalidArgument where `x` is on another device than the query.
 void check_device(const char* name, const at::Tensor& x, const at::Tensor& query);
+// The same for query, key or value of a rank or type that is never right. Reads no numbers.
+void check_operand(const char* name, const at::Tensor& x, const at::Tensor& query);
 
 // The type of arithmetic, of parameters' gradients, of lse and statistics.
 at::ScalarType arithmetic_type(const at::Tensor& query);

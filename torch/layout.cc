@@ -6,10 +6,19 @@
 namespace fovea::operators {
 namespace {
 
+// a < b, and false where only a run can know (libtorch before 2.8 has no such question).
+bool is_less(const c10::SymInt& a, const c10::SymInt& b) {
+#ifdef TORCH_GUARD_OR_FALSE
+  return TORCH_GUARD_OR_FALSE(a.sym_lt(b));
+#else
+  return a < b;
+#endif
+}
+
 // Whether x [batch, heads, length, width] lies in memory as rows of all heads: what splitting a
-// projection gives. Sizes that only a run can know count as not.
+// projection gives.
 bool heads_inside_rows(const at::Tensor& x) {
-  return x.dim() == 4 && TORCH_GUARD_OR_FALSE(x.sym_stride(1).sym_lt(x.sym_stride(2)));
+  return x.dim() == 4 && is_less(x.sym_stride(1), x.sym_stride(2));
 }
 
 // While a call is traced its tensors say they are on no device, but keep the key of the real one.
@@ -53,6 +62,11 @@ Layout operand_gradient_layout(const at::Tensor& argument) {
 
 Layout array_gradient_layout(const at::Tensor& array) {
   return {array.sym_sizes().vec(), array.scalar_type()};
+}
+
+Layout double_gradient_layout(const at::Tensor& argument, bool wanted) {
+  if (!wanted) return no_gradient_layout(argument);
+  return {argument.sym_sizes().vec(), argument.scalar_type()};
 }
 
 Layout no_gradient_layout(const at::Tensor& argument) { return nothing_of(argument.scalar_type()); }

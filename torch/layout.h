@@ -24,6 +24,8 @@ Layout statistics_layout(const at::Tensor& query);
 // The gradient of query, key or value, laid out as the argument is; of an array of the choices.
 Layout operand_gradient_layout(const at::Tensor& argument);
 Layout array_gradient_layout(const at::Tensor& array);
+// The gradients of a gradient: plain.
+Layout double_gradient_layout(const at::Tensor& argument, bool wanted);
 // For what was not wanted.
 Layout no_gradient_layout(const at::Tensor& argument);
 

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "fovea/engine.h"
+#include "torch/describe.h"
 
 TORCH_LIBRARY(fovea, m) {
   m.def("version", [] { return std::string(FOVEA_VERSION); });
+  m.def("describe", [] { return fovea::describe_choices(); });
   m.def("simd_target", [] { return std::string(fovea::engine::simd_target()); });
 }

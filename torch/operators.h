@@ -1,9 +1,11 @@
-// The operators fovea::attend, fovea::attend_backward and fovea::weights: their C++ signatures, and
-// calls through the dispatcher. The schemas are in operators.cc, the public functions in attend.cc;
-// each kernel registers itself in a folder of its device.
+// The operators fovea::attend, fovea::attend_backward, fovea::attend_double_backward and
+// fovea::weights: their C++ signatures, and calls through the dispatcher. The schemas are in
+// operators.cc, the public functions in attend.cc; each kernel registers itself in a folder of its
+// device or of what it does.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/SymIntArrayRef.h>
 #include <c10/util/string_view.h>
 
 #include <optional>
@@ -20,7 +22,7 @@ using OptionalTensor = std::optional<Tensor>;
 // output, lse ([0] unless asked for), statistics ([0] off the CPU), empty_rows (int64 scalar).
 using Outputs = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 using Attend = Outputs(const Tensor& query, const Tensor& key, const Tensor& value,
-                       c10::string_view choices, at::TensorList arrays,
+                       c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                        const OptionalTensor& key_lengths, double dropout_p,
                        const OptionalTensor& seed, bool return_lse, bool strict);
 
@@ -29,29 +31,40 @@ using Gradients = std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>;
 using AttendBackward = Gradients(const Tensor& d_output, const OptionalTensor& d_lse,
                                  const Tensor& query, const Tensor& key, const Tensor& value,
                                  at::TensorList arrays, c10::string_view choices,
-                                 const OptionalTensor& key_lengths, double dropout_p,
-                                 const OptionalTensor& seed, const Tensor& output,
+                                 c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
+                                 double dropout_p, const OptionalTensor& seed, const Tensor& output,
                                  const Tensor& statistics, at::IntArrayRef wanted);
 
-using Weights = std::tuple<Tensor, Tensor>(const Tensor& query, const Tensor& key,
-                                           c10::string_view choices, at::TensorList arrays,
-                                           const OptionalTensor& key_lengths,
-                                           const OptionalTensor& seed, const OptionalTensor& rows,
-                                           const OptionalTensor& heads, int64_t top_k,
-                                           bool column_sums);
+// With G the gradients that attend_backward gives and s = sum_n <G_{given_n}, directions_n>: the
+// gradients of s by d_output, d_lse, query, key, value and each array; [0] where `wanted` (5 +
+// arrays flags) is 0. Reverse mode over reverse mode as it stands; and because G is linear in d_output
+// and a gradient itself, the first two are attend's derivative along the directions, the rest
+// attend_backward's: forward mode.
+using AttendDoubleBackward =
+    std::vector<Tensor>(at::TensorList directions, at::IntArrayRef given, const Tensor& d_output,
+                        const OptionalTensor& d_lse, const Tensor& query, const Tensor& key,
+                        const Tensor& value, at::TensorList arrays, c10::string_view choices,
+                        c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
+                        double dropout_p, const OptionalTensor& seed, at::IntArrayRef wanted);
+
+using Weights = std::tuple<Tensor, Tensor>(
+    const Tensor& query, const Tensor& key, c10::string_view choices, at::TensorList arrays,
+    c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths, const OptionalTensor& seed,
+    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums);
 
 Attend attend;
 AttendBackward attend_backward;
+AttendDoubleBackward attend_double_backward;
 Weights weights;
 
 // A call in canonical form (see engine_call.h) from an operator's arguments.
 Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view choices,
-             at::TensorList arrays, const OptionalTensor& key_lengths, double dropout_p,
-             const OptionalTensor& seed);
+             at::TensorList arrays, c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
+             double dropout_p, const OptionalTensor& seed);
 // The same for the operator of weights, which has no values.
 Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choices,
-                  at::TensorList arrays, const OptionalTensor& key_lengths,
-                  const OptionalTensor& seed);
+                  at::TensorList arrays, c10::SymIntArrayRef numbers,
+                  const OptionalTensor& key_lengths, const OptionalTensor& seed);
 // Which weights, checked: positions and heads in range, one way to choose.
 Selection selection_of(const Call& call, const OptionalTensor& rows, const OptionalTensor& heads,
                        int64_t top_k, bool column_sums);

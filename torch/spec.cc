@@ -1,25 +1,21 @@
 #include "torch/spec.h"
 
+#include <ATen/EmptyTensor.h>
+
 #include <algorithm>
 #include <charconv>
-#include <map>
-#include <span>
+#include <limits>
+#include <unordered_map>
 
 #include "torch/call.h"
 #include "torch/custom_table.h"
+#include "torch/names.h"
 
 namespace fovea {
 namespace {
 
-// ---- the names of enumerations, in their order ----
-constexpr const char* kActivations[] = {"tanh", "leaky_relu"};
-constexpr const char* kAlignments[] = {"top_left", "bottom_right"};
-constexpr const char* kKernels[] = {
-    "gaussian",   "laplace",      "logistic", "sigmoid",   "silverman", "cauchy", "box",
-    "triangular", "epanechnikov", "quartic",  "triweight", "tricube",   "cosine"};
-std::span<const char* const> names_of(Activation) { return kActivations; }
-std::span<const char* const> names_of(Alignment) { return kAlignments; }
-std::span<const char* const> names_of(KernelName) { return kKernels; }
+// A whole number that the text leaves to a list.
+constexpr int64_t kListed = std::numeric_limits<int64_t>::min();
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -52,7 +48,7 @@ struct Parser {
     value = parse_number<double>(field, text, "a number");
   }
   void operator()(int64_t& value) const {
-    value = parse_number<int64_t>(field, text, "a whole number");
+    value = text == "#" ? kListed : parse_number<int64_t>(field, text, "a whole number");
   }
   void operator()(at::Tensor& value) const { value = resolve(field, text); }
   void operator()(bool& value) const {
@@ -145,7 +141,7 @@ struct Writer {
   }
   void operator()(const char* field, const at::Tensor& value) {
     if (!value.defined()) return;
-    put(field, "@" + std::to_string(flat.arrays.size()));
+    put(field, "@");
     flat.arrays.push_back(value);
   }
   template <class Enum>
@@ -223,39 +219,68 @@ Flat flatten(const Choices& choices) {
   return flat;
 }
 
-Choices unflatten(std::string_view text, at::TensorList arrays) {
+namespace {
+
+// Choices that say where tensors and numbers of the lists go: a tensor that holds nothing, kListed.
+Choices parse_operator(std::string_view text) {
   const auto parts = split(text, ';');
   if (parts.size() != 3) {
     throw InvalidArgument("choices: '" + std::string(text) +
                           "', expected 'score;normaliser;structure'");
   }
-  const Resolve resolve = [&](std::string_view field, std::string_view place) {
-    if (!place.starts_with('@'))
-      throw InvalidArgument(std::string(field) + ": '" + std::string(place) +
-                            "', expected @number");
-    const auto index = parse_number<size_t>(field, place.substr(1), "@number");
-    if (index >= arrays.size()) {
-      throw InvalidArgument(std::string(field) + ": @" + std::to_string(index) +
-                            ", expected below " + std::to_string(arrays.size()) +
-                            " (the arrays given)");
-    }
-    return arrays[index];
+  const Resolve resolve = [](std::string_view field, std::string_view place) {
+    if (place != "@")
+      throw InvalidArgument(std::string(field) + ": '" + std::string(place) + "', expected @");
+    // Not through the dispatcher: a trace would make it one of its own tensors.
+    static const at::Tensor& holds_nothing =
+        *new at::Tensor(at::detail::empty_cpu({0}, at::kFloat));
+    return holds_nothing;
   };
-  Choices choices{parse_score(parts[0], resolve), parse_normaliser(parts[1], resolve),
-                  parse_structure(parts[2], resolve)};
-  // Gradients are returned by place: each array must stand in the place where the choices list it.
-  size_t place = 0;
-  visit_arrays(choices, [&](const char* name, const at::Tensor& array) {
-    if (place >= arrays.size() || !array.is_same(arrays[place])) {
-      throw InvalidArgument(std::string(name) + ": not array @" + std::to_string(place) +
-                            ", expected the arrays in the order of the fields");
+  return {parse_score(parts[0], resolve), parse_normaliser(parts[1], resolve),
+          parse_structure(parts[2], resolve)};
+}
+
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
+// A program has few texts, and reads the same ones again at every call.
+constexpr size_t kRemembered = 256;
+
+const Choices& remembered(std::string_view text) {
+  thread_local std::unordered_map<std::string, Choices, TextHash, std::equal_to<>> known;
+  if (const auto found = known.find(text); found != known.end()) return found->second;
+  Choices parsed = parse_operator(text);
+  if (known.size() >= kRemembered) known.clear();
+  return known.emplace(text, std::move(parsed)).first->second;
+}
+
+void check_count(const char* name, size_t given, size_t expected) {
+  if (given == expected) return;
+  throw InvalidArgument(std::string(name) + ": " + std::to_string(given) + " given, expected " +
+                        std::to_string(expected) + " (those the choices name)");
+}
+
+}  // namespace
+
+Choices unflatten(std::string_view text, at::TensorList arrays, c10::SymIntArrayRef numbers) {
+  Choices choices = remembered(text);
+  size_t array = 0, number = 0;
+  visit_fields(choices, [&](const char*, auto& field) {
+    using Field = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<Field, at::Tensor>) {
+      if (!field.defined()) return;
+      if (array < arrays.size()) field = arrays[array];
+      ++array;
+    } else if constexpr (std::is_same_v<Field, int64_t>) {
+      if (field != kListed) return;
+      if (number < numbers.size()) field = numbers[number].maybe_as_int().value_or(0);
+      ++number;
     }
-    ++place;
   });
-  if (place != arrays.size()) {
-    throw InvalidArgument("arrays: " + std::to_string(arrays.size()) + " given, expected " +
-                          std::to_string(place) + " (those the choices name)");
-  }
+  check_count("arrays", arrays.size(), array);
+  check_count("numbers", numbers.size(), number);
   return choices;
 }
 

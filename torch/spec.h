@@ -1,15 +1,17 @@
 // Choices as text:
-// "additive:weight=@0,activation=tanh|soft_cap:cap=30;entmax:alpha=1.5;causal&window:left=8".
+// "additive:weight=@,activation=tanh|soft_cap:cap=30;entmax:alpha=1.5;causal&window:left=#".
 //
-// One grammar for the operators' schema (a tensor is @n, the n-th of a list), for the command line
-// (a tensor is a file) and for messages. Everything goes through the choices' `fields`, so a new
-// field needs nothing here.
+// One grammar for the operators' schema (a tensor is an @ and a whole number may be a #: the next of
+// a list, in the order of the fields), for the command line (a tensor is a file) and for messages.
+// Everything goes through the choices' `fields`, so a new field needs nothing here.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <c10/core/SymIntArrayRef.h>
 
 #include "fovea/attend.h"
 
@@ -20,7 +22,8 @@ struct Flat {
   std::vector<at::Tensor> arrays;
 };
 Flat flatten(const Choices& choices);
-Choices unflatten(std::string_view text, at::TensorList arrays);
+// Remembers the texts it has read. A number that is symbolic, in a trace, reads as 0.
+Choices unflatten(std::string_view text, at::TensorList arrays, c10::SymIntArrayRef numbers);
 
 // From the text of a field that holds a tensor to the tensor.
 using Resolve = std::function<at::Tensor(std::string_view field, std::string_view text)>;

@@ -265,20 +265,19 @@ void check_normaliser(const Problem& problem, const Geometry& geometry) {
     check_per_head(softmax->sink, "normaliser.sink", geometry);
   if (const auto* entmax = std::get_if<Entmax>(&problem.normaliser)) {
     check_per_head(entmax->alpha_tensor, "normaliser.alpha_tensor", geometry);
-    const auto in_range = [](double x) {
-      FOVEA_CHECK(x > 1 && std::isfinite(x),
-                  "normaliser.alpha: " + std::to_string(x) + ", expected a finite number above 1");
-    };
-    if (entmax->alpha_tensor)
-      for_elements(entmax->alpha_tensor, in_range);
-    else
-      in_range(entmax->alpha);
+    const double fixed = entmax->alpha;
+    if (entmax->alpha_tensor) {
+      for_elements(entmax->alpha_tensor, [](double x) {
+        FOVEA_CHECK(std::isfinite(x),
+                    "normaliser.alpha: " + std::to_string(x) + ", expected a finite number");
+      });
+    } else {
+      FOVEA_CHECK(fixed >= 1 && std::isfinite(fixed), "normaliser.alpha: " + std::to_string(fixed) +
+                                                          ", expected a finite number, at least 1");
+    }
   }
   if (const auto* top = std::get_if<TopK>(&problem.normaliser)) {
     FOVEA_CHECK(top->k >= 1, "normaliser.k: " + number(top->k) + ", expected at least 1");
-    FOVEA_CHECK(top->k <= static_cast<int64_t>(geometry.max_keys) || geometry.max_keys == 0,
-                "normaliser.k: " + number(top->k) + ", expected at most " +
-                    number(geometry.max_keys) + " (the keys)");
   }
 }
 

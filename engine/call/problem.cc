@@ -117,16 +117,20 @@ Geometry resolve(const Problem& problem) {
         static_cast<bool>(*view) || std::any_of(view->size.begin(), view->size.begin() + view->rank,
                                                 [](int64_t n) { return n == 0; }),
         std::string(name) + ": missing");
-    check_rank(*view, name, rank);
+    FOVEA_CHECK(view->rank == rank,
+                std::string(name) + ": rank " + std::to_string(view->rank) +
+                    (g.packed ? ", expected 3, (total, heads, width): the structure packs sequences"
+                              : ", expected 4, [batch, heads, length, width]; rank 3 is for packed "
+                                "sequences, with the structure ragged or graph"));
     check_rows(*view, name);
     FOVEA_CHECK(view->dtype == problem.query.dtype,
                 std::string(name) + ": " + name_of(view->dtype) + ", expected " +
                     name_of(problem.query.dtype) + " (the query's)");
   }
   g.storage = problem.query.dtype;
-  FOVEA_CHECK(g.storage != DType::kInt32 && g.storage != DType::kBool,
-              std::string("query: ") + name_of(g.storage) +
-                  ", expected float32, float64, bfloat16 or float16");
+  FOVEA_CHECK(g.storage == DType::kFloat32 || g.storage == DType::kFloat64 ||
+                  g.storage == DType::kBFloat16 || g.storage == DType::kFloat16,
+              "query: " + name_of(g.storage) + ", expected float32, float64, bfloat16 or float16");
   const View &q = problem.query, &k = problem.key, &v = problem.value;
   const int head = 1, width = rank - 1, row = g.packed ? 0 : 2;
   g.heads = static_cast<size_t>(q.size[head]);

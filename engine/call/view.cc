@@ -26,7 +26,7 @@ View View::of(void* data, DType dtype, std::initializer_list<int64_t> size) {
   return view;
 }
 
-const char* name_of(DType dtype) {
+std::string name_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
       return "float32";
@@ -41,7 +41,7 @@ const char* name_of(DType dtype) {
     case DType::kBool:
       return "bool";
   }
-  return "unknown";
+  return "unknown type " + std::to_string(static_cast<int>(dtype));
 }
 
 size_t size_of(DType dtype) {

@@ -10,7 +10,7 @@
 
 namespace fovea::engine {
 
-const char* name_of(DType dtype);
+std::string name_of(DType dtype);
 size_t size_of(DType dtype);
 std::string shape_of(const View& view);  // "[2, 8, 64]"
 

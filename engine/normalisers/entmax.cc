@@ -1,5 +1,6 @@
 // alpha-entmax (Peters et al. 2019): with z = (alpha - 1) e and p = 1 / (alpha - 1), a = max(0, z -
-// tau)^p, tau such that they sum to 1. alpha -> 1 is softmax, 2 sparsemax; 1.5 has p = 2.
+// tau)^p, tau such that they sum to 1. 1.5 has p = 2; 2 is sparsemax; at alpha = 1, and for a trained
+// one that has gone below, the limit stands: softmax.
 //
 // Only scores above the largest - p can have weight. On these few: Newton's iteration from the
 // left, monotone where p >= 1 because the sum is convex in tau, kept inside a bracket otherwise;
@@ -14,6 +15,7 @@
 #include <limits>
 
 #include "engine/normalisers/candidates-inl.h"
+#include "engine/normalisers/entmax_alpha.h"
 #include "engine/call/parameter.h"
 #include "engine/registry.h"
 #include "engine/simd/export.h"
@@ -57,13 +59,13 @@ class Stage final : public NormaliserStage<T> {
   Kind kind() const override { return Kind::kThreshold; }
   RowTerm row_term() const override { return RowTerm::kRows; }
 
-  // Statistics: the largest score, tau of the scores less it, 1 / sum of the powers (1 but for
-  // rounding), and the number of weights.
+  // Statistics: the largest score, tau of the scores less it (0 in the limit), 1 / sum of the powers
+  // (1 but for rounding; of the exponentials in the limit), and the number of weights.
   void solve(Tile<T>& tile, T*) const override {
     auto& list = candidates::list_of_this_thread<T>();
     const size_t columns = candidates::padded<T>(tile.nk);
     list.reserve(columns);
-    const T factor = alpha(tile.head) - 1, p = 1 / factor;
+    const T factor = entmax_factor(alpha(tile.head)), p = 1 / factor;  // in the limit 0, infinite
     for (size_t r = 0; r < tile.nq; ++r) {
       const T* s = tile.s + r * tile.s_stride;
       T* stats = tile.rows.stats + r * kStatistics;
@@ -71,15 +73,15 @@ class Stage final : public NormaliserStage<T> {
       const T most = candidates::largest(s, columns);
       list.n = 0;
       if (most != kInfinity) candidates::collect(s, columns, most - p, most, list);
-      const T total = most == kInfinity ? most : scale(list, factor);
+      const T total = most == kInfinity ? most : scale(list, factor > 0 ? factor : T(1));
       if (!(total < kInfinity) || list.n == 0) {
         const bool refused = most == kInfinity || !(total < kInfinity);
         candidates::store_nothing(tile, r, refused ? std::numeric_limits<T>::quiet_NaN() : T(0));
         stats[1] = kInfinity;
         continue;
       }
-      const T tau = p == 2 ? threshold_of_squares(list) : threshold(list, p);
-      const T inverse = 1 / powers(list, p, tau);
+      const T tau = factor == 0 ? T(0) : p == 2 ? threshold_of_squares(list) : threshold(list, p);
+      const T inverse = 1 / (factor == 0 ? exponentials(list) : powers(list, p, tau));
       stats[0] = most;
       stats[1] = tau;
       stats[2] = inverse;
@@ -91,10 +93,14 @@ class Stage final : public NormaliserStage<T> {
 
   void weights(Tile<T>& tile) const override {
     const D d;
-    const T factor = alpha(tile.head) - 1, p = 1 / factor;
+    const T factor = entmax_factor(alpha(tile.head)), p = 1 / factor;
     for (size_t r = 0; r < tile.nq; ++r) {
       T* s = tile.s + r * tile.s_stride;
       const T* stats = tile.stats + r * kStatistics;
+      if (factor == 0 && stats[1] == 0) {
+        softmax_again(s, candidates::padded<T>(tile.nk), stats);
+        continue;
+      }
       const auto most = hn::Set(d, stats[0]), tau = hn::Set(d, stats[1]),
                  inverse = hn::Set(d, stats[2]);
       for (size_t c = 0; c < candidates::padded<T>(tile.nk); c += N) {
@@ -108,12 +114,14 @@ class Stage final : public NormaliserStage<T> {
     return static_cast<size_t>(stats[3]);
   }
   T below_support(size_t head, const T* stats) const override {
-    return candidates::below_threshold(stats[0], stats[1] / (alpha(head) - 1));
+    const T factor = entmax_factor(alpha(head));
+    if (factor == 0) return -kInfinity;  // softmax: all have weight
+    return candidates::below_threshold(stats[0], stats[1] / factor);
   }
 
   void row_terms(const Tile<T>& tile, T* terms) const override {
     const D d;
-    const T exponent = 2 - alpha(tile.head);
+    const T exponent = 1 - entmax_factor(alpha(tile.head));
     for (size_t r = 0; r < tile.nq; ++r) {
       const T *a = tile.s + r * tile.s_stride, *da = tile.ds + r * tile.s_stride;
       auto sum = hn::Zero(d), total = hn::Zero(d);
@@ -129,7 +137,7 @@ class Stage final : public NormaliserStage<T> {
 
   void backward(Tile<T>& tile) const override {
     const D d;
-    const T exponent = 2 - alpha(tile.head);
+    const T exponent = 1 - entmax_factor(alpha(tile.head));
     for (size_t r = 0; r < tile.nq; ++r) {
       const T* a = tile.s + r * tile.s_stride;
       T* da = tile.ds + r * tile.s_stride;
@@ -143,26 +151,36 @@ class Stage final : public NormaliserStage<T> {
     }
   }
 
-  // d alpha = sum_j dA_j [ (a_j - g_j / G) / (alpha - 1)^2 - (a_j log a_j + H g_j / G) / (alpha -
-  // 1) ], G = sum g, H the entropy.
+  // d alpha = sum_j dA_j [ (a_j - g_j / G) / f^2 - (a_j log a_j + H g_j / G) / f ], f = alpha - 1,
+  // G = sum g, H the entropy. With l = log a, u = e^(-f l) - 1 and U = sum a u the bracket is
+  // a (U - u - f (l (1 + U) + H (1 + u))) / (f^2 (1 + U)), which does not cancel as f goes to 0: its
+  // limit is a (sum a l^2 - l^2) / 2.
   size_t partial_size() const override { return alpha_.wants_gradient() ? 1 : 0; }
   void backward_parameters(const Tile<T>& tile, T* partial) const override {
-    const double factor = static_cast<double>(alpha(tile.head)) - 1;
+    const double f = entmax_factor(alpha(tile.head));
     for (size_t r = 0; r < tile.nq; ++r) {
       const T *a = tile.s + r * tile.s_stride, *da = tile.ds + r * tile.s_stride;
-      double total = 0, entropy = 0;
-      for (size_t c = 0; c < tile.nk; ++c) {
-        if (!(a[c] > 0)) continue;
-        total += std::pow(static_cast<double>(a[c]), 1 - factor);
-        entropy -= a[c] * std::log(static_cast<double>(a[c]));
-      }
+      double mass = 0, entropy = 0, squares = 0, mean = 0;  // of w, -w l, w l^2, w u
+      const auto for_weights = [&](const auto& body) {
+        for (size_t c = 0; c < tile.nk; ++c) {
+          if (!(a[c] > 0)) continue;
+          const double w = a[c] / mass, l = std::log(w);
+          body(c, w, l, std::expm1(-f * l));
+        }
+      };
+      for (size_t c = 0; c < tile.nk; ++c) mass += a[c];
+      for_weights([&](size_t, double w, double l, double u) {
+        entropy -= w * l;
+        squares += w * l * l;
+        mean += w * u;
+      });
       double sum = 0;
-      for (size_t c = 0; c < tile.nk; ++c) {
-        if (!(a[c] > 0)) continue;
-        const double skewed = std::pow(static_cast<double>(a[c]), 1 - factor) / total;
-        sum += da[c] * ((a[c] - skewed) / (factor * factor) -
-                        (a[c] * std::log(static_cast<double>(a[c])) + skewed * entropy) / factor);
-      }
+      for_weights([&](size_t c, double w, double l, double u) {
+        const double slope =
+            f == 0 ? (squares - l * l) / 2
+                   : (mean - u - f * (l * (1 + mean) + entropy * (1 + u))) / (f * f * (1 + mean));
+        sum += da[c] * w * slope;
+      });
       *partial += static_cast<T>(sum);
     }
   }
@@ -197,6 +215,27 @@ class Stage final : public NormaliserStage<T> {
       hn::StoreU(x, d, &list.value[c]);
     }
     return sum_of_lanes(d, sum);
+  }
+
+  // Scores less the largest to their exponentials in place; returns their sum.
+  static T exponentials(candidates::List<T>& list) {
+    const D d;
+    auto sum = hn::Zero(d);
+    for (size_t c = 0; c < candidates::padded<T>(list.n); c += N) {
+      const auto x = exp(d, hn::LoadU(d, &list.value[c]));
+      sum = hn::Add(sum, x);
+      hn::StoreU(x, d, &list.value[c]);
+    }
+    return sum_of_lanes(d, sum);
+  }
+
+  static void softmax_again(T* s, size_t columns, const T* stats) {
+    const D d;
+    const auto most = hn::Set(d, stats[0]), inverse = hn::Set(d, stats[2]);
+    for (size_t c = 0; c < columns; c += N) {
+      const auto x = exp(d, hn::Sub(hn::LoadU(d, s + c), most));
+      hn::StoreU(hn::Mul(inverse, x), d, s + c);
+    }
   }
 
   // The sum of (z - tau)^p and its derivative by -tau.

@@ -127,7 +127,7 @@ class Stage final : public NormaliserStage<T> {
   // Less than the k-th largest of the n scores, or -infinity: at least k scores are above, or all
   // that are not masked.
   T bound(const T* s, size_t n) const {
-    if (k_ * 4 >= n) return -kInfinity;
+    if (k_ >= (n + 3) / 4) return -kInfinity;
     if (k_ <= kGroups / 2) return bound_of_few(s, candidates::padded<T>(n));
     const D d;
     const size_t columns = candidates::padded<T>(n), groups = (2 * k_ + 3 * N - 1) / N * N;

@@ -139,7 +139,7 @@ struct SparsemaxNormaliser final : Normaliser<T> {
 };
 
 // Peters et al. 2019, Correia et al. 2019: a = max(0, (alpha - 1) e - tau)^(1 / (alpha - 1)), tau
-// by bisection.
+// by bisection. At alpha = 1 softmax, its limit, which also stands for an alpha below 1.
 template <class T>
 struct EntmaxNormaliser final : Normaliser<T> {
   T fixed_alpha;
@@ -147,11 +147,16 @@ struct EntmaxNormaliser final : Normaliser<T> {
       : Normaliser<T>(Parameters<T>(entmax)), fixed_alpha(static_cast<T>(entmax.alpha)) {}
   T alpha(const Row<T>& row) const {
     const Tensor<T>& alpha = this->parameters_.value[0];
-    return alpha ? alpha.data[alpha.broadcast(0, 0, 0, row.head)] : fixed_alpha;
+    return std::max(T(1), alpha ? alpha.data[alpha.broadcast(0, 0, 0, row.head)] : fixed_alpha);
   }
   void forward(Row<T>& row) const override {
     if (row.e.empty()) return;
     const T alpha_minus_1 = alpha(row) - 1;
+    T lse;
+    if (alpha_minus_1 == 0) {
+      row.a = softmax(row.e, kMinusInfinity<T>, &lse);
+      return;
+    }
     const T maximum = *std::max_element(row.e.begin(), row.e.end());
     std::vector<T> z;
     for (T x : row.e) z.push_back(alpha_minus_1 * (x - maximum));
@@ -174,20 +179,23 @@ struct EntmaxNormaliser final : Normaliser<T> {
     // With g = a^(2 - alpha) on the support: de = g (da - sum g da / sum g).
     const T alpha_minus_1 = alpha(row) - 1;
     std::vector<T> g;
-    T g_sum = 0, entropy = 0;
+    T g_sum = 0, entropy = 0, squares = 0;
     for (T a : row.a) {
       g.push_back(a > 0 ? std::pow(a, 1 - alpha_minus_1) : T(0));
       g_sum += g.back();
       entropy -= a > 0 ? a * std::log(a) : T(0);
+      squares += a > 0 ? a * std::log(a) * std::log(a) : T(0);
     }
     const T mean = dot(g, row.da) / g_sum;
     T d_alpha = 0;
     for (size_t j = 0; j < row.a.size(); ++j) {
       row.de.push_back(g[j] == 0 ? T(0) : g[j] * (row.da[j] - mean));
       if (g[j] == 0) continue;
-      const T skewed = g[j] / g_sum;
-      d_alpha += row.da[j] * ((row.a[j] - skewed) / (alpha_minus_1 * alpha_minus_1) -
-                              (row.a[j] * std::log(row.a[j]) + skewed * entropy) / alpha_minus_1);
+      const T skewed = g[j] / g_sum, log = std::log(row.a[j]);
+      d_alpha += row.da[j] * (alpha_minus_1 == 0
+                                  ? row.a[j] * (squares - log * log) / 2
+                                  : (row.a[j] - skewed) / (alpha_minus_1 * alpha_minus_1) -
+                                        (row.a[j] * log + skewed * entropy) / alpha_minus_1);
     }
     Tensor<T>& gradient = this->parameters_.gradient[0];
     if (gradient) gradient.data[gradient.broadcast(0, 0, 0, row.head)] += d_alpha;

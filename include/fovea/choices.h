@@ -302,8 +302,8 @@ struct Sparsemax {
   template <class Visit>
   void fields(Visit&&) {}
 };
-// alpha-entmax, alpha > 1: max(0, (alpha-1) e - tau)^(1/(alpha-1)). alpha [1] or [H] as an array
-// has a gradient.
+// alpha-entmax: max(0, (alpha-1) e - tau)^(1/(alpha-1)), alpha >= 1; 1 is the limit, softmax. As an
+// array [1] or [H] alpha has a gradient, and below 1 counts as 1, in weights and gradients.
 template <class Array>
 struct Entmax {
   static constexpr const char* kName = "entmax";

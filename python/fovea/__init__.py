@@ -5,7 +5,8 @@
 A *score* says what a pair of query and key is worth, a *normaliser* how a row of scores becomes weights, a *structure* which pairs
 may meet. Every combination works, forward and backward, without storing a queries x keys matrix.
 
-Wrong arguments raise ``ValueError``; a combination without meaning, or one that ``strict`` refuses, raises ``RuntimeError``.
+Wrong arguments raise ``ValueError``, of a wrong type or name ``TypeError``; a combination without meaning, or one that ``strict`` refuses,
+raises ``RuntimeError``.
 """
 
 import torch

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import List, Optional, Sequence, Tuple, Union
+import inspect
+from typing import Callable, List, Optional, Sequence, Tuple, Union
 
 import torch
 
+from . import _check
 from ._normalisers import Hard, Normaliser, Softmax
-from ._scores import Bilinear, Dot, Score
-from ._structures import Dense, Structure
+from ._scores import Dot, Number, Score, _Scaled
+from ._structures import Dense, Graph, Ragged, Structure
 
-Indices = Union[Sequence[int], torch.Tensor]
+Indices = Union[int, slice, Sequence[int], torch.Tensor]
+
+_attend = torch.ops.fovea.attend.default
+_weights = torch.ops.fovea.weights.default
 
 
 def attend(
@@ -21,7 +25,7 @@ def attend(
     score: Score = Dot(),
     normaliser: Normaliser = Softmax(),
     structure: Structure = Dense(),
-    scale: Optional[float] = None,
+    scale: Optional[Number] = None,
     dropout_p: float = 0.0,
     key_lengths: Optional[torch.Tensor] = None,
     return_lse: bool = False,
@@ -30,6 +34,7 @@ def attend(
     strict: bool = False,
     return_empty_rows: bool = False,
     allow_empty_rows: bool = True,
+    **unknown: object,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, ...]]:
     r"""Attention: :math:`o_i = \sum_{j \in N(i)} a_{ij} v_j`, :math:`a_i = \mathrm{normalise}(\mathrm{score}(q_i, k_j), j \in N(i))`.
 
@@ -40,7 +45,8 @@ def attend(
         score: what a pair is worth.
         normaliser: how a row of scores becomes weights.
         structure: which pairs may meet, :math:`N(i)`.
-        scale: of a :class:`Dot` or :class:`Bilinear` score that leaves it open.
+        scale: of a :class:`Dot` or :class:`Bilinear` score that leaves it open: a number; or a tensor, one element or ``[H]``, which the
+            query is multiplied by and which has a gradient.
         dropout_p: share of the weights dropped; survivors are scaled by ``1 / (1 - p)``. 0 at evaluation.
         key_lengths: int ``[B]``: item ``b`` sees keys ``j < key_lengths[b]`` only.
         return_lse: also return the log-sum-exp ``[B, H, L]``, differentiable (softmax, top-k; for :class:`Hard` the
@@ -53,11 +59,21 @@ def attend(
     Returns:
         ``[B, H, L, Ev]`` (packed: ``(total, H, Ev)``) in the query's type, or a tuple of it and what else was asked for.
 
-    Second derivatives work, through a composed formula that holds ``O(B H L S)`` numbers.
+    Second derivatives and forward mode work, through a composed formula that holds ``O(B H L S)`` numbers; ``torch.func`` too.
     """
-    text, arrays = _flatten(query, score, normaliser, structure, scale)
-    outputs = torch.ops.fovea.attend(
-        query, key, value, text, arrays, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), return_lse, strict
+    if unknown:
+        raise _check.unknown_argument("attend", unknown, _ATTEND)
+    _operands(("query", "key", "value"), query, key, value)
+    if key_lengths is not None:
+        _check.tensor("key_lengths", key_lengths)
+    if type(dropout_p) is not float:
+        dropout_p = _check.number("dropout_p", dropout_p)
+    if scale is not None:
+        scale = _check.scale_of("scale", scale)
+    text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
+    query = _multiplied(query, score, scale)
+    outputs = _attend(
+        query, key, value, text, arrays, numbers, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), bool(return_lse), bool(strict)
     )
     if not allow_empty_rows and (empty := outputs[3].item()):
         raise ValueError(f"structure: {empty} rows without a key, expected none (allow_empty_rows is False)")
@@ -75,7 +91,7 @@ def weights(
     score: Score = Dot(),
     normaliser: Normaliser = Softmax(),
     structure: Structure = Dense(),
-    scale: Optional[float] = None,
+    scale: Optional[Number] = None,
     key_lengths: Optional[torch.Tensor] = None,
     *,
     rows: Optional[Indices] = None,
@@ -83,12 +99,14 @@ def weights(
     top_k: Optional[int] = None,
     column_sums: bool = False,
     seed: Optional[int] = None,
+    **unknown: object,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     r"""Some of the weights :math:`a_{ij}`, before dropout; holds no more than it returns. Not differentiable.
 
     Args:
-        rows: query positions, or None for all; within each sequence for :class:`Ragged`.
-        heads: heads, or None for all.
+        rows: query positions: one, a list, a slice, or None for all; negative ones count from the end. Within each sequence for
+            :class:`Ragged`, where the end is that of the longest.
+        heads: heads, likewise.
         top_k: the largest of each row only, in descending order.
         column_sums: sums over the chosen rows, :math:`\sum_i a_{ij}`.
 
@@ -96,12 +114,22 @@ def weights(
         ``[B, heads, rows, S]``; with ``column_sums`` ``[B, heads, S]``; with ``top_k`` two tensors ``[B, heads, rows, top_k]``:
         weights, and int32 key positions, -1 where a row sees fewer keys.
     """
-    text, arrays = _flatten(query, score, normaliser, structure, scale)
-    chosen, indices = torch.ops.fovea.weights(
-        query, key, text, arrays, key_lengths, _seed(seed, normaliser, 0.0), _indices(rows, query), _indices(heads, query),
-        top_k or 0, column_sums,
+    if unknown:
+        raise _check.unknown_argument("weights", unknown, _WEIGHTS)
+    _operands(("query", "key"), query, key)
+    if key_lengths is not None:
+        _check.tensor("key_lengths", key_lengths)
+    if scale is not None:
+        scale = _check.scale_of("scale", scale)
+    text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
+    row_places = None if rows is None else _indices("rows", rows, _longest(query, structure), query.device)
+    head_places = None if heads is None else _indices("heads", heads, query.shape[1], query.device)
+    count = 0 if top_k is None else _check.whole("top_k", top_k)
+    chosen, indices = _weights(
+        _multiplied(query, score, scale), key, text, arrays, numbers, key_lengths, _seed(seed, normaliser, 0.0), row_places, head_places,
+        count, bool(column_sums),
     )  # fmt: skip
-    return (chosen, indices) if top_k else chosen
+    return (chosen, indices) if count else chosen
 
 
 def explain_dispatch(
@@ -111,53 +139,106 @@ def explain_dispatch(
     score: Score = Dot(),
     normaliser: Normaliser = Softmax(),
     structure: Structure = Dense(),
-    scale: Optional[float] = None,
+    scale: Optional[Number] = None,
     dropout_p: float = 0.0,
     key_lengths: Optional[torch.Tensor] = None,
     return_lse: bool = False,
+    **unknown: object,
 ) -> str:
     """The path this call of :func:`attend` takes, and why each faster one declined; one line a candidate."""
-    text, arrays = _flatten(query, score, normaliser, structure, scale)
-    said: str = torch.ops.fovea.explain_dispatch(query, key, value, text, arrays, key_lengths, dropout_p, return_lse)
+    if unknown:
+        raise _check.unknown_argument("explain_dispatch", unknown, _EXPLAIN)
+    _operands(("query", "key", "value"), query, key, value)
+    if scale is not None:
+        scale = _check.scale_of("scale", scale)
+    text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
+    said: str = torch.ops.fovea.explain_dispatch(query, key, value, text, arrays, numbers, key_lengths, dropout_p, return_lse)
     return said
 
 
+def _names(function: Callable[..., object]) -> Tuple[str, ...]:
+    return tuple(name for name in inspect.signature(function).parameters if name != "unknown")
+
+
+_ATTEND, _WEIGHTS, _EXPLAIN = _names(attend), _names(weights), _names(explain_dispatch)
+
+
 def _flatten(
-    query: torch.Tensor, score: Score, normaliser: Normaliser, structure: Structure, scale: Optional[float]
-) -> Tuple[str, List[torch.Tensor]]:
-    for name, value, base in (("score", score, Score), ("normaliser", normaliser, Normaliser), ("structure", structure, Structure)):
-        if not isinstance(value, base):
-            raise TypeError(f"{name}: {type(value).__name__}, expected a {base.__name__} such as fovea.{_EXAMPLES[name]}")
+    query: torch.Tensor, score: Score, normaliser: Normaliser, structure: Structure, scale: Optional[Number] = None
+) -> Tuple[str, List[torch.Tensor], List[int]]:
+    """The choices as the operators take them: a text, and lists of the tensors and the whole numbers it leaves open."""
+    _check.instance("score", score, Score, "Dot()")
+    _check.instance("normaliser", normaliser, Normaliser, "Softmax()")
+    _check.instance("structure", structure, Structure, "Causal()")
     arrays: List[torch.Tensor] = []
-    texts = [part._text(arrays, query) for part in (_scaled(score, scale), normaliser, structure)]
-    return ";".join(texts), arrays
+    numbers: List[int] = []
+    score._collect(arrays, numbers, query)
+    normaliser._collect(arrays, numbers, query)
+    structure._collect(arrays, numbers, query)
+    written = score._written() if scale is None else _written_with(score, scale)
+    return written + ";" + normaliser._text + ";" + structure._text, arrays, numbers
 
 
-_EXAMPLES = {"score": "Dot()", "normaliser": "Softmax()", "structure": "Causal()"}
-
-
-def _scaled(score: Score, scale: Optional[float]) -> Score:
-    if scale is None:
-        return score
-    if not isinstance(score, (Dot, Bilinear)):
+def _written_with(score: Score, scale: Number) -> str:
+    if not isinstance(score, _Scaled):
         raise ValueError(f"scale: {score.kind} has none; dot and bilinear have")
     if score.scale is not None:
         raise ValueError("scale: given twice, in the score and in the call")
-    scaled = dataclasses.replace(score, scale=float(scale))
-    object.__setattr__(scaled, "_modifiers", score._modifiers)
-    return scaled
+    return score._written_with(1.0 if isinstance(scale, torch.Tensor) else scale)
+
+
+def _multiplied(query: torch.Tensor, score: Score, scale: Optional[Number]) -> torch.Tensor:
+    """The query, times the scale where that is a tensor: its gradient is then libtorch's."""
+    if scale is None and isinstance(score, _Scaled):
+        scale = score.scale
+    if not isinstance(scale, torch.Tensor):
+        return query
+    if scale.numel() == 1:
+        return query * scale.reshape(())
+    if scale.shape[0] != query.shape[1]:
+        raise ValueError(f"scale: shape {list(scale.shape)}, expected one number or [{query.shape[1]}] (heads)")
+    return (query * scale.reshape(-1, *(1,) * (query.dim() - 2))).to(query.dtype)
+
+
+def _operands(names: Sequence[str], *tensors: object) -> None:
+    for name, tensor in zip(names, tensors):
+        _check.tensor(name, tensor)
 
 
 def _seed(seed: Optional[int], normaliser: Normaliser, dropout_p: float) -> Optional[torch.Tensor]:
     if seed is not None:
-        wrapped = (int(seed) + 2**63) % 2**64 - 2**63  # the operator takes 64 bits with a sign
+        wrapped = (int(_check.whole("seed", seed)) + 2**63) % 2**64 - 2**63  # the operator takes 64 bits with a sign
         return torch.tensor(wrapped, dtype=torch.int64)
     if dropout_p > 0 or (isinstance(normaliser, Hard) and normaliser.sample):
         return torch.randint(2**63 - 1, (), dtype=torch.int64)
     return None
 
 
-def _indices(indices: Optional[Indices], query: torch.Tensor) -> Optional[torch.Tensor]:
-    if indices is None or isinstance(indices, torch.Tensor):
-        return indices
-    return torch.tensor(list(indices), dtype=torch.int32, device=query.device)
+def _indices(name: str, indices: Optional[Indices], size: int, device: torch.device) -> Optional[torch.Tensor]:
+    """Positions as a tensor, negative ones counted from the end."""
+    if indices is None:
+        return None
+    if isinstance(indices, torch.Tensor):
+        if indices.dtype == torch.bool or indices.is_floating_point() or indices.dim() != 1:
+            raise ValueError(f"{name}: {_check.said(indices)}, expected a list of whole numbers")
+        return torch.where(indices < 0, indices + size, indices)
+    if isinstance(indices, slice):
+        chosen = list(range(*indices.indices(size)))
+    else:
+        given = indices if isinstance(indices, (list, tuple, range)) or hasattr(indices, "__len__") else [indices]
+        chosen = [_check.whole(name, index) for index in given]
+    for index in chosen:
+        if not -size <= index < size:
+            raise ValueError(f"{name}: {index}, expected {-size} .. {size - 1}")
+    return torch.tensor([index % size for index in chosen], dtype=torch.int32, device=device)
+
+
+def _longest(query: torch.Tensor, structure: Structure) -> int:
+    """Queries of the longest sequence."""
+    for part in structure._parts():
+        if isinstance(part, Ragged):
+            offsets = part.query_offsets
+            return int(offsets.diff().max()) if offsets.numel() > 1 else 0
+        if isinstance(part, Graph):
+            return query.shape[0]
+    return query.shape[2] if query.dim() == 4 else 0

@@ -7,7 +7,7 @@ from ._normalisers import Normaliser
 from ._scores import Score
 from ._structures import Structure
 
-Indices = Union[Sequence[int], Tensor]
+Indices = Union[int, slice, Sequence[int], Tensor]
 
 @overload
 def attend(
@@ -17,7 +17,7 @@ def attend(
     score: Score = ...,
     normaliser: Normaliser = ...,
     structure: Structure = ...,
-    scale: Optional[float] = ...,
+    scale: Optional[Union[float, Tensor]] = ...,
     dropout_p: float = ...,
     key_lengths: Optional[Tensor] = ...,
     return_lse: Literal[False] = ...,
@@ -35,7 +35,7 @@ def attend(
     score: Score = ...,
     normaliser: Normaliser = ...,
     structure: Structure = ...,
-    scale: Optional[float] = ...,
+    scale: Optional[Union[float, Tensor]] = ...,
     dropout_p: float = ...,
     key_lengths: Optional[Tensor] = ...,
     *,
@@ -53,7 +53,7 @@ def attend(
     score: Score = ...,
     normaliser: Normaliser = ...,
     structure: Structure = ...,
-    scale: Optional[float] = ...,
+    scale: Optional[Union[float, Tensor]] = ...,
     dropout_p: float = ...,
     key_lengths: Optional[Tensor] = ...,
     return_lse: Literal[False] = ...,
@@ -71,7 +71,7 @@ def attend(
     score: Score = ...,
     normaliser: Normaliser = ...,
     structure: Structure = ...,
-    scale: Optional[float] = ...,
+    scale: Optional[Union[float, Tensor]] = ...,
     dropout_p: float = ...,
     key_lengths: Optional[Tensor] = ...,
     *,
@@ -89,7 +89,7 @@ def attend(
     score: Score = ...,
     normaliser: Normaliser = ...,
     structure: Structure = ...,
-    scale: Optional[float] = ...,
+    scale: Optional[Union[float, Tensor]] = ...,
     dropout_p: float = ...,
     key_lengths: Optional[Tensor] = ...,
     return_lse: bool = ...,
@@ -106,7 +106,7 @@ def weights(
     score: Score = ...,
     normaliser: Normaliser = ...,
     structure: Structure = ...,
-    scale: Optional[float] = ...,
+    scale: Optional[Union[float, Tensor]] = ...,
     key_lengths: Optional[Tensor] = ...,
     *,
     rows: Optional[Indices] = ...,
@@ -122,7 +122,7 @@ def weights(
     score: Score = ...,
     normaliser: Normaliser = ...,
     structure: Structure = ...,
-    scale: Optional[float] = ...,
+    scale: Optional[Union[float, Tensor]] = ...,
     key_lengths: Optional[Tensor] = ...,
     *,
     rows: Optional[Indices] = ...,
@@ -138,7 +138,7 @@ def explain_dispatch(
     score: Score = ...,
     normaliser: Normaliser = ...,
     structure: Structure = ...,
-    scale: Optional[float] = ...,
+    scale: Optional[Union[float, Tensor]] = ...,
     dropout_p: float = ...,
     key_lengths: Optional[Tensor] = ...,
     return_lse: bool = ...,

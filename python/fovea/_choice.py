@@ -1,53 +1,134 @@
-"""What scores, normalisers and structures share: each is a small value that can write itself as the operator's text."""
+"""What scores, normalisers and structures share: each is a small value, checked when it is made, that is written as the operator's text.
+
+Their fields are declared in C++; the library says what they are (``torch.ops.fovea.describe``), and every class here is held to that.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, List, Tuple
+import json
+from typing import Any, ClassVar, Dict, List, Tuple, Union
 
 import torch
 
+from . import _check
+
+#: Of each choice's name: its fields in order, each with its type and its default.
+DESCRIBED: Dict[str, List[Tuple[str, Union[str, List[str]], Any]]] = {
+    choice["name"]: [tuple(field) for field in choice["fields"]]
+    for family in json.loads(torch.ops.fovea.describe()).values()
+    for choice in family
+}
+
 
 class Choice:
-    """A value whose fields become ``kind:field=value,...``; tensors become ``@n``, the n-th of a list."""
+    """A value whose fields become ``kind:field=value,...``; a tensor is an ``@`` and a whole number a ``#``, the next of a list."""
 
     kind: ClassVar[str]
-    #: Fields that hold a tensor; a number there becomes a tensor of one element.
-    tensors: ClassVar[Tuple[str, ...]] = ()
+    #: Fields that hold a tensor but may be left out, or be a number.
+    optional: ClassVar[Tuple[str, ...]] = ()
+    numeric: ClassVar[Tuple[str, ...]] = ()
     __dataclass_fields__: ClassVar[Dict[str, Any]]  # every choice is a dataclass
-    _words: Dict[str, str]  # the fields that are no tensors, as text
+    _text: str
+    #: The fields that go into the lists, in their order.
+    _arrays: Tuple[str, ...]
+    _numbers: Tuple[str, ...]
 
-    def __init_subclass__(cls, kind: str = "", tensors: Tuple[str, ...] = (), **keywords: object) -> None:
+    def __init_subclass__(cls, kind: str = "", optional: Tuple[str, ...] = (), numeric: Tuple[str, ...] = (), **keywords: object) -> None:
         super().__init_subclass__(**keywords)
-        cls.kind = kind
-        cls.tensors = tensors
+        cls.kind, cls.optional, cls.numeric = kind, optional, numeric
 
     def __post_init__(self) -> None:
-        # Written once, here: inside torch.compile a number read from an object may be symbolic, and has no text.
-        words = {name: _word(value) for name, value in self._fields().items() if name not in self.tensors}
-        object.__setattr__(self, "_words", words)
-
-    def _fields(self) -> Dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    def _text(self, arrays: List[torch.Tensor], query: torch.Tensor) -> str:
-        parts = []
-        for name, value in self._fields().items():
+        words: List[str] = []
+        arrays: List[str] = []
+        numbers: List[str] = []
+        for name, kind, _ in DESCRIBED[self.kind]:
+            value = self._checked(name, kind)
             if value is None:
                 continue
-            if name not in self.tensors:
-                parts.append(name + "=" + self._words[name])
-                continue
+            if kind == "tensor":
+                arrays.append(name)
+                words.append(name + "=@")
+            elif kind == "whole":
+                # Not written: inside torch.compile it may be symbolic, and a text for each would be a graph for each.
+                numbers.append(name)
+                words.append(name + "=#")
+            else:
+                words.append(name + "=" + _word(value))
+        set_field = object.__setattr__
+        set_field(self, "_text", self.kind + (":" + ",".join(words) if words else ""))
+        set_field(self, "_arrays", tuple(arrays))
+        set_field(self, "_numbers", tuple(numbers))
+
+    def _checked(self, field: str, kind: Union[str, List[str]]) -> object:
+        """A field's value for the text; the checked value takes the given one's place. Overridden where a field is not the library's."""
+        value = getattr(self, field)
+        value = self._check(field, kind, value)
+        object.__setattr__(self, field, value)
+        return value
+
+    def _check(self, field: str, kind: Union[str, List[str]], value: object) -> object:
+        name = self._called() + "." + field
+        if value is None and (kind == "number?" or field in self.optional):
+            return None
+        if kind == "tensor":
+            if field in self.numeric and not isinstance(value, torch.Tensor):
+                return _check.number(name, value)
+            return _check.tensor(name, value)
+        if kind == "whole":
+            return _check.whole(name, value)
+        if kind == "truth":
+            return _check.truth(name, value)
+        if isinstance(kind, list):
+            return _check.one_of(name, value, kind)
+        return _check.number(name, value)
+
+    def _called(self) -> str:
+        return type(self).__name__
+
+    def _collect(self, arrays: List[torch.Tensor], numbers: List[int], query: torch.Tensor) -> None:
+        """Adds what the text leaves to the lists."""
+        for field in self._arrays:
+            value = getattr(self, field)
             if not isinstance(value, torch.Tensor):
-                value = torch.tensor([float(value)], dtype=_arithmetic(query), device=query.device)
-            parts.append(name + "=@" + str(len(arrays)))
+                value = torch.tensor([value], dtype=_arithmetic(query), device=query.device)
             arrays.append(value)
-        return self.kind + (":" + ",".join(parts) if parts else "")
+        for field in self._numbers:
+            numbers.append(getattr(self, field))
+
+    def _values(self) -> Tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
+    def __eq__(self, other: object) -> bool:
+        """The same choice: the same numbers, and tensors that are the same or hold the same."""
+        if type(self) is not type(other) or not isinstance(other, Choice):
+            return NotImplemented
+        return self._text == other._text and all(map(_same, self._values(), other._values()))
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._text, *(tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in self._values())))
+
+    def __repr__(self) -> str:
+        fields = zip(self.__dataclass_fields__, self._values())
+        return self._called() + "(" + ", ".join(f"{name}={_shown(value)}" for name, value in fields) + ")"
 
 
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)
+    return f"{value}"  # not repr: inside torch.compile a symbolic number is written so, and only so
+
+
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.device == b.device and torch.equal(a, b))
+    return type(a) is type(b) and a == b
+
+
+def _shown(value: object) -> str:
+    """A tensor of few elements whole, a larger one by its shape."""
+    if isinstance(value, torch.Tensor) and value.numel() > 8:
+        return "<" + _check.said(value).removeprefix("a ") + ">"
+    return repr(value)
 
 
 def _arithmetic(query: torch.Tensor) -> torch.dtype:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Union
+from typing import List, Optional, Union
 
 import torch
 
@@ -14,59 +14,68 @@ class Normaliser(Choice):
     """Base of every normaliser."""
 
 
-@dataclass(frozen=True, eq=False)
-class Softmax(Normaliser, kind="softmax", tensors=("sink",)):
+@dataclass(frozen=True, eq=False, repr=False)
+class Softmax(Normaliser, kind="softmax", optional=("sink",), numeric=("sink",)):
     r""":math:`a_j = e^{e_j} / (\sum_l e^{e_l} + e^{s})`; the sink :math:`s` is a number, ``[1]`` or ``[H]``, or None for none."""
 
     sink: Optional[Union[float, torch.Tensor]] = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelRatio(Normaliser, kind="kernel_ratio"):
     r""":math:`a_j = K_j / \sum_l K_l`. Signed kernels are allowed; a row whose sum is zero gives zero."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Unnormalised(Normaliser, kind="unnormalised"):
     r""":math:`a_j = e_j`."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Uniform(Normaliser, kind="uniform"):
     r""":math:`a_j = 1 / n`, with :math:`n` keys seen."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sigmoid(Normaliser, kind="sigmoid"):
     r""":math:`a_j = 1 / (1 + e^{-e_j})`, each pair on its own."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sparsemax(Normaliser, kind="sparsemax"):
     r""":math:`a = \max(0, e - \tau)`, :math:`\sum_j a_j = 1`: the projection onto the simplex (Martins & Astudillo 2016)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Entmax(Normaliser, kind="entmax", tensors=("alpha_tensor",)):
-    r""":math:`a = \max(0, (\alpha - 1) e - \tau)^{1/(\alpha - 1)}`, :math:`\sum_j a_j = 1` (Peters et al. 2019), :math:`\alpha > 1`.
+@dataclass(frozen=True, eq=False, repr=False)
+class Entmax(Normaliser, kind="entmax"):
+    r""":math:`a = \max(0, (\alpha - 1) e - \tau)^{1/(\alpha - 1)}`, :math:`\sum_j a_j = 1` (Peters et al. 2019), :math:`\alpha \ge 1`.
 
-    ``alpha`` is a number, or a tensor ``[1]`` or ``[H]``, which then has a gradient.
+    ``alpha`` is a number, or a tensor ``[1]`` or ``[H]``, which then has a gradient. 1 is softmax, the limit. A tensor that training
+    pushes below 1 counts as 1, in weights and gradients, so that the same training can bring it back.
     """
 
     alpha: Union[float, torch.Tensor] = 1.5
 
-    def _fields(self) -> Dict[str, Any]:
-        return {"alpha_tensor" if isinstance(self.alpha, torch.Tensor) else "alpha": self.alpha}
+    def _checked(self, field: str, kind: Union[str, List[str]]) -> object:
+        if isinstance(self.alpha, torch.Tensor):
+            if self.alpha.dim() > 1:
+                raise ValueError(f"Entmax.alpha: shape {list(self.alpha.shape)}, expected a number, [1] or [H] (one for each head)")
+            return self.alpha if field == "alpha_tensor" else None
+        return super()._checked(field, kind) if field == "alpha" else None
+
+    def _collect(self, arrays: List[torch.Tensor], numbers: List[int], query: torch.Tensor) -> None:
+        if isinstance(self.alpha, torch.Tensor):
+            arrays.append(self.alpha)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TopK(Normaliser, kind="top_k"):
-    r"""Softmax over the ``k`` largest scores; ties to the lower index."""
+    r"""Softmax over the ``k`` largest scores; ties to the lower index; all keys where fewer than ``k`` are seen."""
 
     k: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hard(Normaliser, kind="hard"):
     r"""One key: the largest score, or with ``sample`` one drawn from the softmax.
 

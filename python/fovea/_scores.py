@@ -8,6 +8,7 @@ from typing import List, Literal, Optional, Tuple, Union
 
 import torch
 
+from . import _check
 from ._choice import Choice
 
 Number = Union[float, torch.Tensor]
@@ -37,64 +38,97 @@ class Score(Choice):
         return self._with(_Relative(key_table, value_table, clip))
 
     def soft_cap(self, cap: float) -> "Score":
-        r"""Bounds the score: :math:`c \tanh(e_{ij} / c)`."""
-        return self._with(_SoftCap(float(cap)))
+        r"""Bounds the score: :math:`c \tanh(e_{ij} / c)`; ``cap`` is a number and has no gradient."""
+        return self._with(_SoftCap(cap))
 
     def _with(self, modifier: "_Modifier") -> "Score":
         more = copy.copy(self)
         object.__setattr__(more, "_modifiers", (*self._modifiers, modifier))
         return more
 
-    def _text(self, arrays: List[torch.Tensor], query: torch.Tensor) -> str:
-        return "|".join([self._own_text(arrays, query), *(step._text(arrays, query) for step in self._modifiers)])
+    def _written(self) -> str:
+        """The score with its modifiers."""
+        text = self._text
+        for modifier in self._modifiers:
+            text += "|" + modifier._text
+        return text
 
-    def _own_text(self, arrays: List[torch.Tensor], query: torch.Tensor) -> str:
-        return super()._text(arrays, query)
+    def _collect(self, arrays: List[torch.Tensor], numbers: List[int], query: torch.Tensor) -> None:
+        super()._collect(arrays, numbers, query)
+        for modifier in self._modifiers:
+            modifier._collect(arrays, numbers, query)
+
+    def _values(self) -> Tuple[object, ...]:
+        return (*super()._values(), self._modifiers)
+
+    def __repr__(self) -> str:
+        return super().__repr__() + "".join("." + repr(modifier) for modifier in self._modifiers)
+
+
+class _Scaled(Score):
+    """A score with a scale: a number, which is written, or a tensor, which the query is multiplied by."""
+
+    scale: Optional[Number]
+
+    def _checked(self, field: str, kind: Union[str, List[str]]) -> object:
+        if field != "scale" or self.scale is None:
+            return super()._checked(field, kind)
+        scale = _check.scale_of(self._called() + ".scale", self.scale)
+        object.__setattr__(self, "scale", scale)
+        return 1.0 if isinstance(scale, torch.Tensor) else scale
+
+    def _written_with(self, scale: float) -> str:
+        """The score with its modifiers and the scale of the call, where it has none of its own."""
+        own = self._text + (",scale=" if ":" in self._text else ":scale=") + f"{scale}"
+        return own + self._written()[len(self._text) :]
 
 
 class _Modifier(Choice):
-    """A step on top of a score."""
+    """A step on top of a score; users know it by the method that makes it."""
+
+    def _called(self) -> str:
+        return self.kind
 
 
-@dataclass(frozen=True, eq=False)
-class _Bias(_Modifier, kind="bias", tensors=("bias",)):
+@dataclass(frozen=True, eq=False, repr=False)
+class _Bias(_Modifier, kind="bias"):
     bias: torch.Tensor
 
 
-@dataclass(frozen=True, eq=False)
-class _Alibi(_Modifier, kind="alibi", tensors=("slopes",)):
+@dataclass(frozen=True, eq=False, repr=False)
+class _Alibi(_Modifier, kind="alibi"):
     slopes: torch.Tensor
 
 
-@dataclass(frozen=True, eq=False)
-class _Relative(_Modifier, kind="relative", tensors=("key_table", "value_table")):
+@dataclass(frozen=True, eq=False, repr=False)
+class _Relative(_Modifier, kind="relative", optional=("key_table", "value_table")):
     key_table: Optional[torch.Tensor]
     value_table: Optional[torch.Tensor]
     clip: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _SoftCap(_Modifier, kind="soft_cap"):
     cap: float
 
 
-@dataclass(frozen=True, eq=False)
-class Dot(Score, kind="dot"):
-    r""":math:`e = \mathrm{scale}\; q \cdot k`; scale :math:`1/\sqrt{E}` when None."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Dot(_Scaled, kind="dot"):
+    r""":math:`e = \mathrm{scale}\; q \cdot k`; scale :math:`1/\sqrt{E}` when None; a tensor, ``[1]`` or ``[H]``, has a gradient."""
 
-    scale: Optional[float] = None
+    scale: Optional[Number] = None
 
 
-@dataclass(frozen=True, eq=False)
-class Bilinear(Score, kind="bilinear", tensors=("weight",)):
-    r""":math:`e = \mathrm{scale}\; q^\top W k`; ``weight`` is ``[E_query, E_key]`` or ``[H, E_query, E_key]``; scale 1 when None."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Bilinear(_Scaled, kind="bilinear"):
+    r""":math:`e = \mathrm{scale}\; q^\top W k`; ``weight`` is ``[E_query, E_key]`` or ``[H, E_query, E_key]``; scale as :class:`Dot`'s, 1 when None."""
 
     weight: torch.Tensor
-    scale: Optional[float] = None
+    scale: Optional[Number] = None
 
 
-@dataclass(frozen=True, eq=False)
-class Additive(Score, kind="additive", tensors=("weight",)):
+@dataclass(frozen=True, eq=False, repr=False)
+class Additive(Score, kind="additive"):
     r""":math:`e = w^\top f(q + k)` (Bahdanau et al. 2015), query and key arriving projected.
 
     ``weight`` is ``[E]`` or ``[H, E]``; ``activation`` is ``"tanh"`` or ``"leaky_relu"``, which makes GATv2's score.
@@ -105,8 +139,8 @@ class Additive(Score, kind="additive", tensors=("weight",)):
     negative_slope: float = 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class GatedAdditive(Score, kind="gated_additive", tensors=("weight",)):
+@dataclass(frozen=True, eq=False, repr=False)
+class GatedAdditive(Score, kind="gated_additive"):
     r""":math:`e = w^\top (\tanh a \odot \sigma(b))`, :math:`[a; b] = q + k` (Ilse et al. 2018); ``weight`` is ``[E/2]`` or ``[H, E/2]``."""
 
     weight: torch.Tensor
@@ -118,8 +152,8 @@ KernelName = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Kernel(Score, kind="kernel", tensors=("bandwidth", "metric")):
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel(Score, kind="kernel", optional=("metric",), numeric=("bandwidth",)):
     r""":math:`K(u)`, :math:`u = \|D(q - k)\| / h`: a kernel of distance (Nadaraya 1964, Watson 1964).
 
     :class:`KernelRatio` and :class:`Unnormalised` take :math:`K(u)`, every other normaliser :math:`\log K(u)`. ``bandwidth``
@@ -131,25 +165,25 @@ class Kernel(Score, kind="kernel", tensors=("bandwidth", "metric")):
     metric: Optional[torch.Tensor] = None
 
 
-@dataclass(frozen=True, eq=False)
-class Cosine(Score, kind="cosine", tensors=("beta",)):
+@dataclass(frozen=True, eq=False, repr=False)
+class Cosine(Score, kind="cosine", optional=("beta",), numeric=("beta",)):
     r""":math:`e = \beta \cos(q, k)`; ``beta`` is a number, ``[1]`` or ``[H]``, or None for 1."""
 
     beta: Optional[Number] = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankOne(Score, kind="rank_one"):
     r""":math:`e = \mathrm{LeakyReLU}(q + k)`, query and key of width 1: the two halves of GAT's score (Velickovic et al. 2018)."""
 
     negative_slope: float = 0.2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Location(Score, kind="location"):
     r""":math:`e_j = q_j`: the query is the row of scores, so its width is the number of keys."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Constant(Score, kind="constant"):
     r""":math:`e = 1` for every pair."""

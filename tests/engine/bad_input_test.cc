@@ -64,11 +64,18 @@ std::vector<Bad> bad_inputs() {
       {"query_rank",
        kDot,
        [](Built& b) { b.problem.query.rank = 3; },
-       {"query", "rank 3", "expected 4"}},
+       {"query", "rank 3", "expected 4", "ragged or graph"}},
       {"key_rank",
        kRagged,
        [](Built& b) { b.problem.key.rank = 4; },
-       {"key", "rank 4", "expected 3"}},
+       {"key", "rank 4", "expected 3", "packs"}},
+      {"dtype_unknown",
+       kDot,
+       [](Built& b) {
+         for (View* x : {&b.problem.query, &b.problem.key, &b.problem.value})
+           x->dtype = static_cast<DType>(99);
+       },
+       {"query: unknown type 99", "expected float32, float64, bfloat16 or float16"}},
       {"query_missing",
        kDot,
        [](Built& b) { b.problem.query.data = nullptr; },
@@ -266,20 +273,23 @@ std::vector<Bad> bad_inputs() {
        [](Built& b) { b.problem.score.modifiers[0] = engine::Custom{}; },
        {"custom", "float32"}},
       // Normalisers.
-      {"k_past_keys",
-       with_normaliser("top_k"),
-       [](Built& b) { b.problem.normaliser = engine::TopK{8}; },
-       {"k: 8", "expected at most 7"}},
       {"k_zero",
        with_normaliser("top_k"),
        [](Built& b) { b.problem.normaliser = engine::TopK{0}; },
        {"k: 0", "expected at least 1"}},
-      {"alpha_one",
+      {"alpha_below_one",
        with_normaliser("entmax"),
        [](Built& b) {
-         b.problem.normaliser = engine::Entmax{1, {}};
+         b.problem.normaliser = engine::Entmax{0.99, {}};
        },
-       {"alpha", "1", "expected"}},
+       {"alpha: 0.99", "expected a finite number, at least 1"}},
+      {"alpha_tensor_nan",
+       with_normaliser("entmax_alpha"),
+       [](Built& b) {
+         const View& alpha = std::get<engine::Entmax>(b.problem.normaliser).alpha_tensor;
+         *static_cast<float*>(alpha.data) = NAN;
+       },
+       {"alpha: nan", "expected a finite number"}},
       {"alpha_nan",
        with_normaliser("entmax"),
        [](Built& b) {

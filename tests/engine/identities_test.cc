@@ -269,12 +269,19 @@ TEST(Identities, EntmaxMeetsItsNeighbours) {
   with(engine::Softmax{})(softmax);
   with(entmax(1.0001))(near_one);
   expect_same(run_forward(near_one).output, run_forward(softmax).output, 1e-3, "alpha to 1");
+  with(entmax(1))(near_one);
+  expect_same(run_forward(near_one).output, run_forward(softmax).output, 1e-12, "alpha 1");
 }
 
 TEST(Identities, TopKOfAllIsSoftmaxAndOfOneIsHard) {
   expect_identity({.normaliser = "softmax", .shape = kShape}, [](Built& b) {
     b.problem.normaliser = b.gradients.normaliser = engine::TopK{35};
   });
+  for (int64_t more : {int64_t{36}, INT64_MAX / 2}) {  // all there are
+    expect_identity({.normaliser = "softmax", .shape = kShape}, [&](Built& b) {
+      b.problem.normaliser = b.gradients.normaliser = engine::TopK{more};
+    });
+  }
   Built hard = cases::build({.normaliser = "hard", .shape = kShape});
   Built top = cases::build({.normaliser = "hard", .shape = kShape});
   top.problem.normaliser = engine::TopK{1};

@@ -95,6 +95,24 @@ def test_half_precision_is_stored_and_computed_in_single(dtype):
     assert query.grad.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_is_that_of_libtorchs_attention(dtype):
+    query, key, value = (x.detach().float().requires_grad_() for x in operands("dot"))
+    bias = torch.randn(2, 5, 7, requires_grad=True)
+    with torch.autocast("cpu", dtype=dtype):
+        theirs = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        ours = fovea.attend(query, key, value)
+        mixed = fovea.attend(query.to(dtype), key, value, fovea.Dot().bias(bias))  # of two types, one under autocast
+        assert fovea.weights(query, key).dtype == torch.float32
+    assert ours.dtype == theirs.dtype == mixed.dtype == dtype
+    assert torch.equal(ours, fovea.attend(query.to(dtype), key.to(dtype), value.to(dtype)))
+    gradients = torch.autograd.grad(ours.float().sum() + mixed.float().sum(), (query, key, bias))
+    assert [g.dtype for g in gradients] == [torch.float32] * 3
+    with torch.autocast("cpu", dtype=dtype):
+        wide = [x.detach().double() for x in (query, key, value)]
+        assert fovea.attend(*wide).dtype == torch.nn.functional.scaled_dot_product_attention(*wide).dtype
+
+
 def test_hard_sampling_follows_the_probabilities():
     logits = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()
     query = logits.expand(1, 1, 20000, 4).contiguous()

@@ -1,5 +1,6 @@
 """Wrong arguments are named, with what was expected and what was got; combinations without meaning give their reason."""
 
+import numpy as np
 import pytest
 import torch
 from cases import operands
@@ -21,9 +22,11 @@ def randn(*shape):
     ("changes", "message"),
     [
         ({"key": randn(2, 2, 7, 6)}, "key: width 6, expected 4"),
-        ({"query": randn(2, 5, 4)}, "query: rank 3, expected 4"),
+        ({"query": randn(2, 5, 4)}, r"query: rank 3, expected 4, \[batch, heads, length, width\]; rank 3 is for packed .* ragged or graph"),
+        ({"query": randn(5, 4)}, r"query: rank 2, expected 4, \[batch, heads, length, width\], or 3 for packed"),
         ({"key": randn(2, 2, 7, 4).float()}, "key: float32, expected float64"),
         ({"key": randn(2, 2, 7, 4).long()}, "key: Long, expected float32"),
+        ({"query": randn(2, 2, 5, 4).to(torch.float8_e4m3fn)}, r"query: Float8_e4m3fn, expected float32.*; query\.to\(\.\.\.\) converts it"),
         ({"value": randn(2, 2, 6, 3)}, "value: size 6 .*expected 7"),
         ({"query": randn(2, 3, 5, 4)}, "key: 2 heads, expected a divisor of 3"),
         ({"key_lengths": torch.tensor([3, -1])}, r"key_lengths\[1\]: -1, expected between 0 and 7"),
@@ -32,20 +35,81 @@ def randn(*shape):
         ({"dropout_p": 1.0}, "dropout_p: 1.0.*below 1"),
         ({"score": fovea.Additive(randn(5))}, r"weight: shape \[5\], expected \[4\]"),
         ({"score": fovea.Kernel("gaussian", torch.nan)}, "bandwidth: nan, expected a positive"),
-        ({"score": fovea.Kernel("gausian")}, "unknown 'gausian', expected one of gaussian"),
         ({"score": fovea.Dot().bias(randn(3, 7))}, "bias"),
         ({"score": fovea.Dot().bias(randn(5, 7).float())}, "bias: Float, expected Double"),
-        ({"normaliser": fovea.TopK(9)}, "k: 9, expected at most 7"),
-        ({"normaliser": fovea.Entmax(0.5)}, "alpha: 0.5.*above 1"),
+        ({"normaliser": fovea.Entmax(0.5)}, "alpha: 0.5.*at least 1"),
+        ({"normaliser": fovea.Entmax(torch.tensor([torch.nan, 2], dtype=torch.float64))}, "alpha: nan, expected a finite number"),
         ({"structure": fovea.Keep(randn(5, 7))}, "mask: float64, expected bool"),
         ({"structure": fovea.Window(-2, 0)}, "left: -2, expected at least -1"),
         ({"scale": 1.0, "score": fovea.Cosine()}, "scale: cosine has none"),
         ({"scale": 1.0, "score": fovea.Dot(2.0)}, "scale: given twice"),
+        ({"scale": torch.ones(3)}, r"scale: shape \[3\], expected one number or \[2\] \(heads\)"),
+        ({"scale": torch.ones(2, 1, 2)}, r"scale: shape \[2, 1, 2\], expected one number, or \[H\]"),
     ],
 )
 def test_is_named(changes, message):
     with pytest.raises(ValueError, match=message):
         attend(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"value": None}, "value: None, expected a torch.Tensor$"),
+        ({"query": np.ones((2, 2, 5, 4))}, r"query: numpy.ndarray, expected a torch.Tensor; torch.from_numpy\(query\) makes one"),
+        ({"key": [[1.0]]}, r"key: list, expected a torch.Tensor; torch.tensor\(key\) makes one"),
+        ({"key_lengths": [3, 4]}, r"key_lengths: list, expected a torch.Tensor; torch.tensor\(key_lengths\) makes one"),
+        ({"dropout_p": "x"}, "dropout_p: str 'x', expected a number"),
+        ({"dropout_p": None}, "dropout_p: None, expected a number"),
+        ({"scale": "big"}, "scale: str 'big', expected a number"),
+        ({"seed": 1.5}, "seed: 1.5, expected a whole number"),
+        ({"score": "dot"}, r"score: str 'dot', expected a Score such as fovea.Dot\(\)"),
+        ({"score": fovea.Softmax()}, r"score: fovea.Softmax, expected a Score such as fovea.Dot\(\)"),
+        ({"structure": fovea.Causal}, r"structure: the class Causal, expected a Structure such as Causal\(\)"),
+        ({"is_causal": True}, r"attend: no argument 'is_causal'; structure=fovea.Causal\(\) is what it does"),
+        ({"attn_mask": None}, r"attend: no argument 'attn_mask'; structure=fovea.Keep\(mask\) .*score=fovea.Dot\(\).bias\(mask\)"),
+        ({"normalizer": fovea.Softmax()}, "attend: no argument 'normalizer'; it is spelt normaliser"),
+        ({"structur": fovea.Causal()}, "attend: no argument 'structur'; did you mean structure?"),
+        ({"xyz": 1}, "attend: no argument 'xyz'; expected some of query, key, value, score"),
+    ],
+)
+def test_of_a_wrong_type_is_named_with_what_to_do(changes, message):
+    with pytest.raises(TypeError, match=message):
+        attend(**changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: fovea.Kernel("gausian"), ValueError, "Kernel.name: unknown 'gausian', expected one of gaussian"),
+        (lambda: fovea.Causal(True), ValueError, "Causal.alignment: unknown True, expected one of top_left, bottom_right"),
+        (lambda: fovea.Entmax("1.5"), TypeError, "Entmax.alpha: str '1.5', expected a number"),
+        (lambda: fovea.Entmax(torch.ones(2, 3)), ValueError, r"Entmax.alpha: shape \[2, 3\], expected a number, \[1\] or \[H\]"),
+        (lambda: fovea.Dot().alibi([0.5, 0.25]), TypeError, r"alibi.slopes: list, expected a torch.Tensor; torch.tensor\(slopes\) makes one"),
+        (lambda: fovea.Dot().bias(np.ones(3)), TypeError, r"bias.bias: numpy.ndarray, .*torch.from_numpy\(bias\) makes one"),
+        (lambda: fovea.Additive(None), TypeError, "Additive.weight: None, expected a torch.Tensor"),
+        (lambda: fovea.TopK(2.5), TypeError, "TopK.k: 2.5, expected a whole number"),
+        (lambda: fovea.TopK(True), TypeError, "TopK.k: True, expected a whole number"),
+        (lambda: fovea.Window("3"), TypeError, "Window.left: str '3', expected a whole number"),
+        (lambda: fovea.Hard(sample="yes"), TypeError, "Hard.sample: str 'yes', expected True or False"),
+        (lambda: fovea.Dot(scale=[1.0]), TypeError, "Dot.scale: list, expected a number"),
+        (lambda: fovea.Dot().soft_cap("30"), TypeError, "soft_cap.cap: str '30', expected a number"),
+        (lambda: fovea.Ragged([0, 2], [0, 3]), TypeError, r"Ragged.query_offsets: list, .*torch.tensor\(query_offsets\) makes one"),
+    ],
+)  # fmt: skip
+def test_a_choice_checks_itself_when_it_is_made(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_other_functions_know_their_arguments_too():
+    query, key, value = operands("dot")
+    with pytest.raises(TypeError, match="weights: no argument 'value'"):
+        fovea.weights(query, key, value=value)
+    with pytest.raises(TypeError, match="weights: no argument 'is_causal'; structure=fovea.Causal"):
+        fovea.weights(query, key, is_causal=True)
+    with pytest.raises(TypeError, match="explain_dispatch: no argument 'attn_mask'"):
+        fovea.explain_dispatch(query, key, value, attn_mask=None)
 
 
 @pytest.mark.parametrize(
@@ -81,15 +145,17 @@ def test_combinations_without_meaning_say_why():
         attend(normaliser=fovea.Sparsemax(), return_lse=True)
 
 
-def test_a_choice_of_the_wrong_kind_is_a_type_error():
-    with pytest.raises(TypeError, match=r"score: str, expected a Score such as fovea.Dot\(\)"):
-        attend(score="dot")
-
-
 def test_a_selection_out_of_range_is_named():
     query, key, _ = operands("dot")
-    with pytest.raises(ValueError, match=r"rows: outside 0 \.\. 4"):
-        fovea.weights(query, key, rows=[5])
+    for rows in (5, [0, 5], -6):
+        with pytest.raises(ValueError, match=r"rows: (5|-6), expected -5 \.\. 4"):
+            fovea.weights(query, key, rows=rows)
+    with pytest.raises(ValueError, match=r"heads: outside 0 \.\. 1"):
+        fovea.weights(query, key, heads=torch.tensor([2]))
+    with pytest.raises(TypeError, match="rows: 1.5, expected a whole number"):
+        fovea.weights(query, key, rows=[1.5])
+    with pytest.raises(ValueError, match=r"rows: a tensor \[5\] of bool, expected a list of whole numbers"):
+        fovea.weights(query, key, rows=torch.ones(5, dtype=torch.bool))
     with pytest.raises(ValueError, match="column_sums: given with top_k"):
         fovea.weights(query, key, top_k=2, column_sums=True)
 
@@ -97,7 +163,7 @@ def test_a_selection_out_of_range_is_named():
 def test_the_operators_text_is_checked():
     query, key, value = operands("dot")
     for text in ("", "dot", "dot;softmax", "dot;softmax;dense;more", "dot:scale=x;softmax;dense", "dot|custom:handle=9;softmax;dense",
-                 "bilinear:weight=@0;softmax;dense", "dot;softmax;window:left", "dot;softmax;window:middle=1"):  # fmt: skip
+                 "bilinear:weight=@;softmax;dense", "bilinear:weight=x;softmax;dense", "dot;softmax;window:left=#", "dot;softmax;window:left", "dot;softmax;window:middle=1"):  # fmt: skip
         with pytest.raises(ValueError):
             torch.ops.fovea.attend(query, key, value, text, [])
     with pytest.raises(ValueError, match="arrays: 1 given, expected 0"):

@@ -208,15 +208,15 @@ def test_compiles_without_a_graph_break(score, dynamic):
 def test_every_layout_is_traced_as_it_is_run(layout, score):
     lay = LAYOUTS[layout]
     inputs = [lay(2, 4, n, 16, device="cuda").detach().requires_grad_() for n in (8, 12, 12)]
-    text, arrays = _flatten(inputs[0], score, fovea.Softmax(), fovea.Causal(), None)
-    torch.library.opcheck(torch.ops.fovea.attend.default, (*inputs, text, arrays))
-    output, lse, statistics, _ = torch.ops.fovea.attend(*inputs, text, arrays, return_lse=True)
+    text, arrays, numbers = _flatten(inputs[0], score, fovea.Softmax(), fovea.Causal(), None)
+    torch.library.opcheck(torch.ops.fovea.attend.default, (*inputs, text, arrays, numbers))
+    output, lse, statistics, _ = torch.ops.fovea.attend(*inputs, text, arrays, numbers, return_lse=True)
     plain = [x.detach() for x in inputs]
     torch.library.opcheck(
         torch.ops.fovea.attend_backward.default,
-        (torch.randn_like(output), torch.randn_like(lse), *plain, arrays, text, None, 0.0, None, output.detach(), statistics, [1, 1, 1]),
+        (torch.randn_like(output), torch.randn_like(lse), *plain, arrays, text, numbers, None, 0.0, None, output.detach(), statistics, [1, 1, 1]),
     )
-    torch.library.opcheck(torch.ops.fovea.weights.default, (*plain[:2], text, arrays), {"top_k": 2})
+    torch.library.opcheck(torch.ops.fovea.weights.default, (*plain[:2], text, arrays, numbers), {"top_k": 2})
     torch._dynamo.reset()
     model = lambda q, k, v: fovea.attend(q, k, v, score, structure=fovea.Causal()).transpose(1, 2).flatten(2).square().sum()
     compiled = torch.compile(model, fullgraph=True, backend="inductor" if layout == "transposed" else "aot_eager")

@@ -34,12 +34,12 @@ def attend_arguments(layout, case):
 
 
 def backward_arguments(layout, case, d_layout="contiguous"):
-    query, key, value, text, arrays = attend_arguments(layout, case)
-    output, lse, statistics, _ = torch.ops.fovea.attend(query, key, value, text, arrays, return_lse=True)
+    query, key, value, text, arrays, numbers = attend_arguments(layout, case)
+    output, lse, statistics, _ = torch.ops.fovea.attend(query, key, value, text, arrays, numbers, return_lse=True)
     d_output = LAYOUTS[d_layout](*output.shape)
     # Without a gradient of its own: second derivatives are taken eagerly and cannot be traced.
     query, key, value, output, statistics, *arrays = (x.detach() for x in (query, key, value, output, statistics, *arrays))
-    return (d_output, torch.randn_like(lse), query, key, value, arrays, text, None, 0.0, None, output, statistics,
+    return (d_output, torch.randn_like(lse), query, key, value, arrays, text, numbers, None, 0.0, None, output, statistics,
             [1] * 3 + [int(array.is_floating_point()) for array in arrays])  # fmt: skip
 
 
@@ -78,10 +78,10 @@ def test_meta_gives_the_layout_of_the_kernels(layout, case):
         assert_meta_agrees(torch.ops.fovea.attend, arguments)
         if case == "dense":
             assert_meta_agrees(torch.ops.fovea.attend, arguments, return_lse=True)
-        query, key, _, text, arrays = arguments
+        query, key, _, text, arrays, numbers = arguments
         if case != "ragged":  # a ragged batch's weights have the shape of its longest sequence, which meta cannot see
             for extra in ({}, {"top_k": 2}, {"column_sums": True}, {"rows": torch.tensor([1, 3])}, {"heads": torch.tensor([2])}):
-                assert_meta_agrees(torch.ops.fovea.weights, (query, key, text, arrays), **extra)
+                assert_meta_agrees(torch.ops.fovea.weights, (query, key, text, arrays, numbers), **extra)
         if case in ("dense", "bias"):
             assert_meta_agrees(torch.ops.fovea.attend_backward, backward_arguments(layout, case))
 
@@ -91,9 +91,9 @@ def test_opcheck_of_each_operator(layout):
     torch.library.opcheck(torch.ops.fovea.attend.default, attend_arguments(layout, "bias"))
     for d_layout in ("contiguous", "transposed"):
         torch.library.opcheck(torch.ops.fovea.attend_backward.default, backward_arguments(layout, "bias", d_layout))
-    query, key, _, text, arrays = attend_arguments(layout, "bias")
+    query, key, _, text, arrays, numbers = attend_arguments(layout, "bias")
     query, key, *arrays = (x.detach() for x in (query, key, *arrays))
-    torch.library.opcheck(torch.ops.fovea.weights.default, (query, key, text, arrays), {"top_k": 2})
+    torch.library.opcheck(torch.ops.fovea.weights.default, (query, key, text, arrays, numbers), {"top_k": 2})
 
 
 def check_compiled(layout, backend, **options):
@@ -145,11 +145,11 @@ def test_a_meta_tensor_among_real_ones_is_named(name):
     weight = torch.randn(E, device="meta" if name == "weight" else "cpu")
     meta = lambda given: {n: x.to("meta") if n == name else x for n, x in given.items()}
     with pytest.raises(ValueError, match=f"{name}: on meta, expected cpu"):
-        torch.ops.fovea.attend(*meta(tensors).values(), "additive:weight=@0;softmax;dense", [weight], dropout_p=0.1, **meta(extra))
+        torch.ops.fovea.attend(*meta(tensors).values(), "additive:weight=@;softmax;dense", [weight], dropout_p=0.1, **meta(extra))
     if name != "value":
         tensors.pop("value")
         with pytest.raises(ValueError, match=f"{name}: on meta, expected cpu"):
-            torch.ops.fovea.weights(*meta(tensors).values(), "additive:weight=@0;softmax;dense", [weight], **meta(extra))
+            torch.ops.fovea.weights(*meta(tensors).values(), "additive:weight=@;softmax;dense", [weight], **meta(extra))
 
 
 def test_real_tensors_among_meta_ones_are_named():

@@ -1,4 +1,4 @@
-"""The operators as libtorch wants them: opcheck, torch.compile without a graph break, vmap."""
+"""The operators as libtorch wants them: opcheck, torch.compile without a graph break."""
 
 import pytest
 import torch
@@ -38,19 +38,19 @@ def test_opcheck_with_log_sum_exp_dropout_and_lengths():
 
 
 def test_opcheck_of_the_backward_operator():
-    query, key, value, text, arrays = arguments(score="bias")
-    output, lse, statistics, _ = torch.ops.fovea.attend(query, key, value, text, arrays, return_lse=True)
+    query, key, value, text, arrays, numbers = arguments(score="bias")
+    output, lse, statistics, _ = torch.ops.fovea.attend(query, key, value, text, arrays, numbers, return_lse=True)
     # Second derivatives are taken eagerly, through the composed formula: they cannot be traced.
     query, key, value, output, statistics, *arrays = (x.detach() for x in (query, key, value, output, statistics, *arrays))
-    inputs = (torch.randn_like(output), torch.randn_like(lse), query, key, value, arrays, text, None, 0.0, None, output,
+    inputs = (torch.randn_like(output), torch.randn_like(lse), query, key, value, arrays, text, numbers, None, 0.0, None, output,
               statistics, [1, 1, 1, 1])  # fmt: skip
     torch.library.opcheck(torch.ops.fovea.attend_backward.default, inputs)
 
 
 def test_opcheck_of_weights():
-    query, key, _, text, arrays = arguments(structure="causal")
+    query, key, _, text, arrays, numbers = arguments(structure="causal")
     for extra in ({}, {"top_k": 2}, {"column_sums": True}, {"rows": torch.tensor([1, 3])}):
-        torch.library.opcheck(torch.ops.fovea.weights.default, (query.detach(), key.detach(), text, arrays), extra)
+        torch.library.opcheck(torch.ops.fovea.weights.default, (query.detach(), key.detach(), text, arrays, numbers), extra)
 
 
 @pytest.mark.parametrize("score", ["dot", "additive", "gaussian", "bias"])
@@ -114,18 +114,45 @@ def test_compiled_dropout_draws_a_new_seed_each_call():
 
 
 def test_meta_tensors_have_the_shapes_of_real_ones():
-    query, key, value, text, arrays = arguments("additive", structure="ragged")
-    real = torch.ops.fovea.attend(query, key, value, text, arrays, return_lse=False)
-    meta = torch.ops.fovea.attend(*(x.to("meta") for x in (query, key, value)), text, [x.to("meta") for x in arrays])
+    query, key, value, text, arrays, numbers = arguments("additive", structure="ragged")
+    real = torch.ops.fovea.attend(query, key, value, text, arrays, numbers, return_lse=False)
+    meta = torch.ops.fovea.attend(*(x.to("meta") for x in (query, key, value)), text, [x.to("meta") for x in arrays], numbers)
     assert [(x.shape, x.dtype) for x in real] == [(x.shape, x.dtype) for x in meta]
 
 
-def test_vmap_falls_back_and_says_what_is_faster(capfd):
-    query, key, value, *_ = arguments("additive")
-    weights = torch.randn(3, 4)
-    mapped = torch.vmap(lambda q, w: fovea.attend(q, key, value, fovea.Additive(w)))
-    many = torch.randn(3, *query.shape)
-    out = mapped(many, weights)
-    assert "batch dimension" in capfd.readouterr().err  # libtorch's own warnings go there
-    for item in range(3):
-        assert torch.equal(out[item], fovea.attend(many[item], key, value, fovea.Additive(weights[item])))
+@pytest.mark.parametrize("make", [lambda n: fovea.Window(n, 0), lambda n: fovea.Prefix(n), lambda n: fovea.Causal() & fovea.Strided(n + 1)])
+def test_a_whole_number_that_varies_does_not_compile_again_for_each(make):
+    torch._dynamo.reset()
+    query, key, value, *_ = arguments()
+    graphs = 0
+
+    def backend(graph, inputs):
+        nonlocal graphs
+        graphs += 1
+        return graph.forward
+
+    compiled = torch.compile(lambda n: fovea.attend(query, key, value, structure=make(n)), fullgraph=True, backend=backend)
+    for n in range(2, 40):  # more than libtorch compiles one function for
+        assert torch.equal(compiled(n), fovea.attend(query, key, value, structure=make(n)))
+    assert graphs <= 3
+
+
+def test_a_number_that_varies_compiles():
+    torch._dynamo.reset()
+    query, key, value, *_ = arguments()
+    compiled = torch.compile(lambda x: fovea.attend(query, key, value, fovea.Dot(x).soft_cap(x + 1.0)), fullgraph=True, backend="aot_eager")
+    for x in (0.5, 0.25, 1.5):
+        torch.testing.assert_close(compiled(x), fovea.attend(query, key, value, fovea.Dot(x).soft_cap(x + 1.0)))
+
+
+def test_vmap_makes_one_call_where_it_can():
+    query, key, value, *_ = (x.detach() if isinstance(x, torch.Tensor) else x for x in arguments())
+
+    def calls(count, **options):
+        many = torch.randn(count, *query.shape)
+        with torch.profiler.profile() as profile:
+            torch.vmap(lambda q: fovea.attend(q, key, value, **options))(many)
+        return sum(event.name == "fovea::attend" for event in profile.events())
+
+    assert calls(3) == calls(12)
+    assert calls(12, dropout_p=0.5, seed=1) > calls(3, dropout_p=0.5, seed=1)  # drawn by position: item by item

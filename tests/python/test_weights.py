@@ -67,3 +67,25 @@ def test_of_a_graph_and_of_a_ragged_batch():
 def test_has_no_gradient_and_no_dropout():
     query, key, _ = operands("dot")
     assert not fovea.weights(query, key).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("rows", "positions"),
+    [
+        (2, [2]), (-1, [4]), ([0, -2], [0, 3]), (slice(1, 4), [1, 2, 3]), (slice(None, None, -2), [4, 2, 0]), (slice(9, 12), []),
+        (range(2), [0, 1]), (torch.tensor([-1, 1]), [4, 1]),
+    ],
+)  # fmt: skip
+def test_rows_and_heads_are_chosen_as_python_does(rows, positions):
+    query, key, _ = operands("dot")
+    everything = fovea.weights(query, key)
+    assert torch.equal(fovea.weights(query, key, rows=rows), everything[:, :, positions])
+    assert torch.equal(fovea.weights(query, key, heads=-1), everything[:, [1]])
+
+
+def test_the_end_of_a_ragged_batch_is_that_of_its_longest_sequence():
+    query, key, _ = operands("dot", packed=True)
+    ragged = PACKED["ragged"]()  # 2 and 3 queries
+    everything = fovea.weights(query, key, structure=ragged)
+    assert torch.equal(fovea.weights(query, key, structure=ragged, rows=slice(1, None)), everything[:, :, 1:])
+    assert torch.equal(fovea.weights(query, key, structure=ragged, rows=-1), everything[:, :, [2]])

@@ -10,7 +10,7 @@ at::Tensor no_file(std::string_view, std::string_view) { return at::ones({1}); }
 
 std::string refusal(std::string_view text) {
   try {
-    unflatten(text, {});
+    unflatten(text, {}, {});
   } catch (const InvalidArgument& error) {
     return error.what();
   }
@@ -23,10 +23,10 @@ TEST(Spec, WritesEveryFieldThatIsSet) {
       {.score = Score(Additive{weight, Activation::kLeakyRelu, 0.1}).soft_cap(30).bias(bias),
        .normaliser = Entmax{1.25, {}},
        .structure = Causal{Alignment::kBottomRight} & Keep{mask}});
-  EXPECT_EQ(flat.text,
-            "additive:weight=@0,activation=leaky_relu,negative_slope=0.1|soft_cap:cap=30|bias:bias="
-            "@1;entmax:alpha=1.25;"
-            "causal:alignment=bottom_right&keep:mask=@2");
+  EXPECT_EQ(
+      flat.text,
+      "additive:weight=@,activation=leaky_relu,negative_slope=0.1|soft_cap:cap=30|bias:bias=@;"
+      "entmax:alpha=1.25;causal:alignment=bottom_right&keep:mask=@");
   ASSERT_EQ(flat.arrays.size(), 3u);
   EXPECT_TRUE(flat.arrays[2].is_same(mask));
 }
@@ -47,9 +47,24 @@ TEST(Spec, ReadsBackWhatItWrote) {
   };
   for (const Choices& choices : all) {
     const Flat flat = flatten(choices);
-    const Flat again = flatten(unflatten(flat.text, flat.arrays));
+    const Flat again = flatten(unflatten(flat.text, flat.arrays, {}));
     EXPECT_EQ(again.text, flat.text);
     EXPECT_EQ(again.arrays.size(), flat.arrays.size());
+  }
+}
+
+TEST(Spec, TakesTensorsAndNumbersOfTheListsInTheOrderOfTheFields) {
+  const auto slopes = at::ones({2}), sink = at::ones({1});
+  const std::string text =
+      "dot|alibi:slopes=@;softmax:sink=@;window:right=#,left=#&strided:stride=4";
+  for (int64_t left : {3, 5}) {  // the text is read once, the lists each time
+    const Choices choices = unflatten(text, {slopes, sink}, std::vector<c10::SymInt>{left, 7});
+    const auto& window = std::get<Window>(choices.structure.all_of[0]);
+    EXPECT_EQ(window.left, left);
+    EXPECT_EQ(window.right, 7);
+    EXPECT_EQ(std::get<Strided>(choices.structure.all_of[1]).stride, 4);
+    EXPECT_TRUE(std::get<Alibi>(choices.score.modifiers[0]).slopes.is_same(slopes));
+    EXPECT_TRUE(std::get<Softmax>(choices.normaliser).sink.is_same(sink));
   }
 }
 
@@ -62,8 +77,11 @@ TEST(Spec, NamesWhatIsWrong) {
             "field of dot: unknown 'scal', expected one of scale");
   EXPECT_EQ(refusal("dot:scale=1x;softmax;dense"), "dot.scale: '1x', expected a number");
   EXPECT_EQ(refusal("dot;softmax;window:left"), "window.left: no value, expected left=VALUE");
-  EXPECT_EQ(refusal("bilinear:weight=@0;softmax;dense"),
-            "bilinear.weight: @0, expected below 0 (the arrays given)");
+  EXPECT_EQ(refusal("bilinear:weight=@0;softmax;dense"), "bilinear.weight: '@0', expected @");
+  EXPECT_EQ(refusal("bilinear:weight=@;softmax;dense"),
+            "arrays: 0 given, expected 1 (those the choices name)");
+  EXPECT_EQ(refusal("dot;softmax;window:left=#"),
+            "numbers: 0 given, expected 1 (those the choices name)");
   EXPECT_TRUE(refusal("dot|custom:handle=77;softmax;dense").starts_with("custom.handle: 77"));
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/normalisers/entmax_alpha.h"
 #include "torch/composed/block.h"
 #include "torch/composed/random.h"
 
@@ -151,10 +152,28 @@ at::Tensor entmax(const at::Tensor& scores, const at::Tensor& alpha) {
   return at::where(set, above().pow(power), 0.0);
 }
 
+// What stands for alpha = 1 and below: softmax, with the limit's derivative by alpha (Correia et al.
+// 2019), a (sum a log^2 a - log^2 a) / 2; the second by alpha alone is taken as 0.
+at::Tensor entmax_limit(const at::Tensor& scores, const at::Tensor& alpha) {
+  const at::Tensor a = row_softmax(scores, {}).weights;
+  const at::Tensor squares = at::where(a > 0, a, 1.0).log().square();
+  const at::Tensor slope = a * ((a * squares).sum(-1, /*keepdim=*/true) - squares) / 2;
+  return a + (alpha - alpha.detach()) * slope;
+}
+
 Weighed weigh(const Sparsemax&, const Row& row) { return {sparsemax(row.scores), {}}; }
 
 Weighed weigh(const Entmax& kind, const Row& row) {
-  if (kind.alpha_tensor.defined()) return {entmax(row.scores, at_heads(kind.alpha_tensor)), {}};
+  if (kind.alpha_tensor.defined()) {
+    const at::Tensor alpha = at_heads(kind.alpha_tensor);
+    const double least = alpha.scalar_type() == at::kDouble ? engine::least_entmax_factor<double>
+                                                            : engine::least_entmax_factor<float>;
+    const at::Tensor above = alpha - 1 >= least;
+    return {at::where(above, entmax(row.scores, at::where(above, alpha, 1.5)),
+                      entmax_limit(row.scores, alpha)),
+            {}};
+  }
+  if (engine::entmax_factor(kind.alpha) == 0) return {row_softmax(row.scores, {}).weights, {}};
   if (kind.alpha == 1.5) return {entmax_15(row.scores), {}};
   if (kind.alpha == 2) return {sparsemax(row.scores), {}};
   return {entmax(row.scores, at::full({1, 1, 1, 1}, kind.alpha, row.scores.options())), {}};

@@ -44,10 +44,11 @@ Tensor result_of(const Layout& layout) {
 }
 
 Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
-                   c10::string_view choices, at::TensorList arrays,
+                   c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                    const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
                    bool return_lse, bool /*strict: the engine serves all, fused*/) {
-  const Call call = call_of(query, key, value, choices, arrays, key_lengths, dropout_p, seed);
+  const Call call =
+      call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed);
   const Tensor output = result_of(output_layout(query, value));
   const Tensor statistics = result_of(statistics_layout(query));
   const Tensor lse = result_of(lse_layout(query, return_lse));
@@ -70,10 +71,11 @@ Tensor like_argument(const Tensor& gradient, const Tensor& array) {
 Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_lse,
                               const Tensor& query, const Tensor& key, const Tensor& value,
                               at::TensorList arrays, c10::string_view choices,
-                              const OptionalTensor& key_lengths, double dropout_p,
-                              const OptionalTensor& seed, const Tensor& output,
+                              c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
+                              double dropout_p, const OptionalTensor& seed, const Tensor& output,
                               const Tensor& statistics, at::IntArrayRef wanted) {
-  const Call call = call_of(query, key, value, choices, arrays, key_lengths, dropout_p, seed);
+  const Call call =
+      call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed);
   const Tensor given = d_output.to(query.scalar_type());
   const Tensor from_output = given.stride(-1) == 1 ? given : given.contiguous();
   const Tensor from_lse = d_lse ? d_lse->to(statistics.scalar_type()).contiguous() : Tensor();
@@ -113,13 +115,11 @@ Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_ls
   return {d_query, d_key, d_value, d_arrays};
 }
 
-std::tuple<Tensor, Tensor> weights_cpu(const Tensor& query, const Tensor& key,
-                                       c10::string_view choices, at::TensorList arrays,
-                                       const OptionalTensor& key_lengths,
-                                       const OptionalTensor& seed, const OptionalTensor& rows,
-                                       const OptionalTensor& heads, int64_t top_k,
-                                       bool column_sums) {
-  const Call call = weights_call(query, key, choices, arrays, key_lengths, seed);
+std::tuple<Tensor, Tensor> weights_cpu(
+    const Tensor& query, const Tensor& key, c10::string_view choices, at::TensorList arrays,
+    c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths, const OptionalTensor& seed,
+    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums) {
+  const Call call = weights_call(query, key, choices, arrays, numbers, key_lengths, seed);
   const engine::Problem problem = problem_of(call);
   const engine::Geometry geometry = engine::resolve(problem);
   const Selection selection = selection_of(call, rows, heads, top_k, column_sums);

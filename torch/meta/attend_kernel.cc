@@ -11,12 +11,12 @@ namespace fovea::operators {
 namespace {
 
 // One meta tensor among real ones brings a call here, where nothing would be computed.
-void check_devices(const Tensor& query, const Tensor& key, const Tensor& value,
-                   c10::string_view choices, at::TensorList arrays,
-                   std::initializer_list<std::pair<const char*, const OptionalTensor&>> others) {
-  check_device("key", key, query);
-  check_device("value", value, query);
-  Choices chosen = unflatten({choices.data(), choices.size()}, arrays);
+void check_traced(const Tensor& query, const Tensor& key, const Tensor& value,
+                  c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
+                  std::initializer_list<std::pair<const char*, const OptionalTensor&>> others) {
+  for (const auto& [x, name] : {std::pair{&query, "query"}, {&key, "key"}, {&value, "value"}})
+    check_operand(name, *x, query);
+  Choices chosen = unflatten({choices.data(), choices.size()}, arrays, numbers);
   visit_arrays(chosen,
                [&](const char* name, const Tensor& array) { check_device(name, array, query); });
   // Lengths and the like may be on the host.
@@ -26,16 +26,11 @@ void check_devices(const Tensor& query, const Tensor& key, const Tensor& value,
 }
 
 Outputs attend_meta(const Tensor& query, const Tensor& key, const Tensor& value,
-                    c10::string_view choices, at::TensorList arrays,
+                    c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                     const OptionalTensor& key_lengths, double, const OptionalTensor& seed,
                     bool return_lse, bool) {
-  for (const auto& [x, name] : {std::pair{&query, "query"}, {&key, "key"}, {&value, "value"}}) {
-    if (x->dim() != query.dim() || x->dim() < 3 || x->dim() > 4) {
-      throw InvalidArgument(std::string(name) + ": rank " + std::to_string(x->dim()) +
-                            ", expected 4, or 3 for packed tensors");
-    }
-  }
-  check_devices(query, key, value, choices, arrays, {{"key_lengths", key_lengths}, {"seed", seed}});
+  check_traced(query, key, value, choices, arrays, numbers,
+               {{"key_lengths", key_lengths}, {"seed", seed}});
   return {empty_of(output_layout(query, value), query),
           empty_of(lse_layout(query, return_lse), query), empty_of(statistics_layout(query), query),
           at::empty({}, query.options().dtype(at::kLong))};
@@ -43,7 +38,7 @@ Outputs attend_meta(const Tensor& query, const Tensor& key, const Tensor& value,
 
 Gradients attend_backward_meta(const Tensor&, const OptionalTensor&, const Tensor& query,
                                const Tensor& key, const Tensor& value, at::TensorList arrays,
-                               c10::string_view, const OptionalTensor&, double,
+                               c10::string_view, c10::SymIntArrayRef, const OptionalTensor&, double,
                                const OptionalTensor&, const Tensor&, const Tensor&,
                                at::IntArrayRef wanted) {
   const auto give = [&](size_t n, const Tensor& argument) {
@@ -57,15 +52,14 @@ Gradients attend_backward_meta(const Tensor&, const OptionalTensor&, const Tenso
   return {give(0, query), give(1, key), give(2, value), d_arrays};
 }
 
-std::tuple<Tensor, Tensor> weights_meta(const Tensor& query, const Tensor& key,
-                                        c10::string_view choices, at::TensorList arrays,
-                                        const OptionalTensor& key_lengths,
-                                        const OptionalTensor& seed, const OptionalTensor& rows,
-                                        const OptionalTensor& heads, int64_t top_k,
-                                        bool column_sums) {
-  check_devices(query, key, key, choices, arrays,
-                {{"key_lengths", key_lengths}, {"seed", seed}, {"rows", rows}, {"heads", heads}});
-  const Structure structure = unflatten({choices.data(), choices.size()}, arrays).structure;
+std::tuple<Tensor, Tensor> weights_meta(
+    const Tensor& query, const Tensor& key, c10::string_view choices, at::TensorList arrays,
+    c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths, const OptionalTensor& seed,
+    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums) {
+  check_traced(query, key, key, choices, arrays, numbers,
+               {{"key_lengths", key_lengths}, {"seed", seed}, {"rows", rows}, {"heads", heads}});
+  const Structure structure =
+      unflatten({choices.data(), choices.size()}, arrays, numbers).structure;
   if (find_structure<Ragged>(structure))
     throw Unsupported("weights: a ragged batch's shape depends on its offsets' values");
   const bool packed = is_packed(structure);
@@ -76,12 +70,28 @@ std::tuple<Tensor, Tensor> weights_meta(const Tensor& query, const Tensor& key,
   return {empty_of(layout.weights, query), empty_of(layout.indices, query)};
 }
 
+std::vector<Tensor> attend_double_backward_meta(at::TensorList, at::IntArrayRef,
+                                                const Tensor& d_output, const OptionalTensor& d_lse,
+                                                const Tensor& query, const Tensor& key,
+                                                const Tensor& value, at::TensorList arrays,
+                                                c10::string_view, c10::SymIntArrayRef,
+                                                const OptionalTensor&, double,
+                                                const OptionalTensor&, at::IntArrayRef wanted) {
+  std::vector<Tensor> arguments{d_output, d_lse.value_or(d_output), query, key, value};
+  arguments.insert(arguments.end(), arrays.begin(), arrays.end());
+  for (size_t n = 0; n < arguments.size(); ++n) {
+    arguments[n] = empty_of(double_gradient_layout(arguments[n], wanted[n]), arguments[n]);
+  }
+  return arguments;
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fovea, Meta, m) {
   m.impl("weights", weights_meta);
   m.impl("attend", attend_meta);
   m.impl("attend_backward", attend_backward_meta);
+  m.impl("attend_double_backward", attend_double_backward_meta);
 }
 
 }  // namespace fovea::operators

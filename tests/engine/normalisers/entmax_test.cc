@@ -52,31 +52,91 @@ TEST_P(EntmaxTest, GradientAgreesWithDifferences) {
     }
 }
 
-TEST_P(EntmaxTest, AlphaHasAGradient) {
-  std::vector<double> alpha = {9, 1.4}, gradient = {0, 0};
-  const View values = View::of(alpha.data(), DType::kFloat64, {2}),
-             wanted = View::of(gradient.data(), DType::kFloat64, {2});
-  const Normaliser choice = Entmax{.alpha_tensor = values}, place = Entmax{.alpha_tensor = wanted};
-  const NormaliserRig<double> rig(choice, make_entmax<double>, &place);
-  const size_t rows = 3, n = 13;
-  const std::vector<double> scores = random_rows(rows, n, 1, 8),
-                            d_weights = random_rows(rows, n, 1, 9);
-  std::vector<double> da = d_weights;
-  for (double& x : da) x = std::isinf(x) ? 0 : x;
-  double partial = 0;
-  rig.backward(scores, rows, n, rig.solve(scores, rows, n), da, std::vector<double>(rows, 0),
-               &partial);
-  rig.stage().store_parameters(1, &partial);
-  const auto loss = [&](double a) {
+// The gradient of the second head's alpha under the loss sum da weights, and that loss as a function
+// of alpha.
+struct AlphaGradient {
+  explicit AlphaGradient(double alpha_of_head) {
+    for (double& x : da) x = std::isinf(x) ? 0 : x;
+    std::vector<double> alpha = {9, alpha_of_head};
+    const View values = View::of(alpha.data(), DType::kFloat64, {2}),
+               wanted = View::of(gradient.data(), DType::kFloat64, {2});
+    const Normaliser choice = Entmax{.alpha_tensor = values},
+                     place = Entmax{.alpha_tensor = wanted};
+    const NormaliserRig<double> rig(choice, make_entmax<double>, &place);
+    double partial = 0;
+    rig.backward(scores, kRows, kKeys, rig.solve(scores, kRows, kKeys), da,
+                 std::vector<double>(kRows, 0), &partial);
+    rig.stage().store_parameters(1, &partial);
+  }
+  double loss(const RowFunction& weights) const {
     double sum = 0;
-    for (size_t r = 0; r < rows; ++r) {
-      const auto w = masked_row(entmax(a), scores.data() + r * n, n, nullptr);
-      for (size_t c = 0; c < n; ++c) sum += da[r * n + c] * w[c];
+    for (size_t r = 0; r < kRows; ++r) {
+      const auto w = masked_row(weights, scores.data() + r * kKeys, kKeys, nullptr);
+      for (size_t c = 0; c < kKeys; ++c) sum += da[r * kKeys + c] * w[c];
     }
     return sum;
-  };
-  EXPECT_EQ(gradient[0], 0);
-  EXPECT_NEAR(gradient[1], (loss(1.4 + 1e-5) - loss(1.4 - 1e-5)) / 2e-5, 1e-6);
+  }
+
+  static constexpr size_t kRows = 3, kKeys = 13;
+  const std::vector<double> scores = random_rows(kRows, kKeys, 1, 8);
+  std::vector<double> da = random_rows(kRows, kKeys, 1, 9), gradient = {0, 0};
+};
+
+TEST_P(EntmaxTest, AlphaHasAGradient) {
+  for (double alpha : {1.001, 1.02, 1.4, 2.3}) {
+    const AlphaGradient at(alpha);
+    const double step = std::min(1e-5, (alpha - 1) / 100);
+    EXPECT_EQ(at.gradient[0], 0);
+    EXPECT_NEAR(at.gradient[1],
+                (at.loss(entmax(alpha + step)) - at.loss(entmax(alpha - step))) / (2 * step), 2e-6)
+        << alpha;
+  }
+}
+
+std::vector<double> softmax(const std::vector<double>& e, double*) {
+  const double most = *std::max_element(e.begin(), e.end());
+  std::vector<double> a;
+  double sum = 0;
+  for (double x : e) a.push_back(std::exp(x - most)), sum += a.back();
+  for (double& x : a) x /= sum;
+  return a;
+}
+
+TEST_P(EntmaxTest, AtOneItIsSoftmaxAndATrainedAlphaBelowCountsAsOne) {
+  for (double alpha : {1.0, 0.5, -7.0}) {
+    std::vector<double> wide = {9, alpha};
+    std::vector<float> narrow = {9, static_cast<float>(alpha)};
+    const Entmax in_double{.alpha_tensor = View::of(wide.data(), DType::kFloat64, {2})},
+        in_float{.alpha_tensor = View::of(narrow.data(), DType::kFloat32, {2})};
+    for (size_t n : {1, 16, 67})
+      for (double spread : {1.0, 20.0}) {
+        check_normaliser<double>({in_double, make_entmax<double>}, softmax, n, spread);
+        check_normaliser<float>({in_float, make_entmax<float>}, softmax, n, spread);
+        if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n << ", spread " << spread;
+      }
+    check_gradient({in_double, make_entmax<double>}, softmax, 21, false, false);
+  }
+  check_refusals<float>({Entmax{.alpha = 1, .alpha_tensor = {}}, make_entmax<float>});
+}
+
+TEST_P(EntmaxTest, BelowOneTheGradientOfAlphaIsThatOfOneAndLeadsBack) {
+  const AlphaGradient at(1.0), below(0.3);
+  // A one-sided difference whose second order is taken out.
+  const double step = 1e-3, zero = at.loss(softmax), one = at.loss(entmax(1 + step)) - zero,
+               two = at.loss(entmax(1 + 2 * step)) - zero;
+  EXPECT_NEAR(at.gradient[1], (4 * one - two) / (2 * step), 1e-4);
+  EXPECT_NE(at.gradient[1], 0);
+  EXPECT_EQ(below.gradient[1], at.gradient[1]);
+}
+
+TEST_P(EntmaxTest, ThereIsNoStepOnTheWayToOne) {
+  // In float32 the limit takes over where rounding in powers of thousands would cost as much.
+  for (float alpha : {1.00001F, 1.0002F, 1.0003F, 1.001F, 1.01F})
+    for (size_t n : {2, 16, 67}) {
+      check_normaliser<float>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<float>},
+                              entmax(alpha), n, 2, false, 4e-4);
+      if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n;
+    }
 }
 
 TEST_P(EntmaxTest, KnownRows) {

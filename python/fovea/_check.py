@@ -1,0 +1,134 @@
+"""What a field or an argument may be: each check returns the value as the library takes it, or says what was expected."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from typing import Any, Mapping, Optional, Sequence, Union
+
+import torch
+
+
+def number(name: str, value: object) -> float:
+    """A real number, numpy's and a tensor of one element included."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad:
+            raise ValueError(f"{name}: a tensor that requires a gradient, expected a number: it has no gradient here; pass float(...)")
+        if value.numel() == 1:
+            return float(value)
+    elif hasattr(value, "__float__") and not isinstance(value, (bool, str)) and getattr(value, "shape", ()) == ():
+        return float(value)
+    raise TypeError(f"{name}: {said(value)}, expected a number")
+
+
+def whole(name: str, value: object) -> int:
+    """A whole number; inside torch.compile it may be symbolic."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, torch.SymInt):
+        return value  # type: ignore[return-value]
+    if isinstance(value, torch.Tensor) and (value.numel() != 1 or value.is_floating_point() or value.dtype == torch.bool):
+        raise TypeError(f"{name}: {said(value)}, expected a whole number")
+    if hasattr(value, "__index__") and not isinstance(value, bool):
+        return operator.index(value)
+    raise TypeError(f"{name}: {said(value)}, expected a whole number")
+
+
+def truth(name: str, value: object) -> bool:
+    """True or False, numpy's included."""
+    if isinstance(value, bool):
+        return value
+    if type(value).__module__ == "numpy" and getattr(value, "dtype", None) == bool and getattr(value, "shape", None) == ():
+        return bool(value)
+    raise TypeError(f"{name}: {said(value)}, expected True or False")
+
+
+def one_of(name: str, value: object, names: Sequence[str]) -> str:
+    """One of some names."""
+    if isinstance(value, str) and value in names:
+        return value
+    raise ValueError(f"{name}: unknown {value!r}, expected one of {', '.join(names)}")
+
+
+def tensor(name: str, value: object) -> torch.Tensor:
+    """A tensor, and nothing that would have to be made one."""
+    if isinstance(value, torch.Tensor):
+        return value
+    hint = ""
+    if type(value).__module__ == "numpy":
+        hint = f"; torch.from_numpy({_last(name)}) makes one"
+    elif isinstance(value, (list, tuple, int, float)):
+        hint = f"; torch.tensor({_last(name)}) makes one"
+    raise TypeError(f"{name}: {said(value)}, expected a torch.Tensor{hint}")
+
+
+def unknown_argument(function: str, unknown: Mapping[str, object], known: Sequence[str]) -> TypeError:
+    """What to say of arguments that are not there: libtorch's and their relatives, and misspelt ones."""
+    name = next(iter(unknown))
+    hint = _ELSEWHERE.get(name)
+    if hint is None:
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {close[0]}?" if close else f"expected some of {', '.join(known)}"
+    return TypeError(f"{function}: no argument {name!r}; {hint}")
+
+
+_ELSEWHERE = {
+    "is_causal": "structure=fovea.Causal() is what it does",
+    "causal": "structure=fovea.Causal() is what it does",
+    "attn_mask": "structure=fovea.Keep(mask) where a bool mask is True, score=fovea.Dot().bias(mask) adds a float one",
+    "mask": "structure=fovea.Keep(mask) where a bool mask is True, score=fovea.Dot().bias(mask) adds a float one",
+    "key_padding_mask": "key_lengths says how many keys each item has, structure=fovea.Keep(mask) takes any bool mask",
+    "enable_gqa": "key and value may have fewer heads than the query without it",
+    "need_weights": "fovea.weights returns weights",
+    "normalizer": "it is spelt normaliser",
+    "dropout": "it is dropout_p",
+    "bias": "score=fovea.Dot().bias(bias) adds one",
+    "window_size": "structure=fovea.Window(left, right) is what it does",
+    "softmax_scale": "it is scale",
+    "softcap": "score=fovea.Dot().soft_cap(cap) is what it does",
+    "alibi_slopes": "score=fovea.Dot().alibi(slopes) is what it does",
+    "score_mod": "a score is one of fovea's, with modifiers such as fovea.Dot().soft_cap(30.0)",
+    "block_mask": "structure=fovea.Blocks(mask, size) takes a bool mask of blocks",
+}  # fmt: skip
+
+
+def said(value: object) -> str:
+    """A value that was not expected, in few words."""
+    if isinstance(value, torch.Tensor):
+        return f"a tensor {list(value.shape)} of {str(value.dtype).removeprefix('torch.')}"
+    if value is None or isinstance(value, (bool, float, int)):
+        return repr(value)
+    if isinstance(value, str):
+        return f"str {value!r}"
+    kind = type(value)
+    module = "" if kind.__module__ == "builtins" else kind.__module__.split(".")[0] + "."
+    return module + kind.__name__
+
+
+def _last(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
+def scale_of(name: str, value: object) -> Union[float, torch.Tensor]:
+    """A scale: a number, or a tensor, which has a gradient: one element, or one for each head."""
+    if not isinstance(value, torch.Tensor):
+        return number(name, value)
+    if value.numel() != 1 and value.dim() != 1:
+        raise ValueError(f"{name}: shape {list(value.shape)}, expected one number, or [H] (one for each head)")
+    return value
+
+
+def optional_tensor(name: str, value: object) -> Optional[torch.Tensor]:
+    """A tensor, or None."""
+    return None if value is None else tensor(name, value)
+
+
+def instance(name: str, value: object, base: type, example: str) -> Any:
+    """One of a family of choices."""
+    if isinstance(value, base):
+        return value
+    if isinstance(value, type) and issubclass(value, base):
+        raise TypeError(f"{name}: the class {value.__name__}, expected a {base.__name__} such as {value.__name__}()")
+    raise TypeError(f"{name}: {said(value)}, expected a {base.__name__} such as fovea.{example}")
