@@ -93,7 +93,7 @@ TEST_P(EntmaxTest, AlphaHasAGradient) {
   }
 }
 
-std::vector<double> softmax(const std::vector<double>& e, double*) {
+std::vector<double> shares_of_exponentials(const std::vector<double>& e, double*) {
   const double most = *std::max_element(e.begin(), e.end());
   std::vector<double> a;
   double sum = 0;
@@ -110,11 +110,12 @@ TEST_P(EntmaxTest, AtOneItIsSoftmaxAndATrainedAlphaBelowCountsAsOne) {
         in_float{.alpha_tensor = View::of(narrow.data(), DType::kFloat32, {2})};
     for (size_t n : {1, 16, 67})
       for (double spread : {1.0, 20.0}) {
-        check_normaliser<double>({in_double, make_entmax<double>}, softmax, n, spread);
-        check_normaliser<float>({in_float, make_entmax<float>}, softmax, n, spread);
+        check_normaliser<double>({in_double, make_entmax<double>}, shares_of_exponentials, n,
+                                 spread);
+        check_normaliser<float>({in_float, make_entmax<float>}, shares_of_exponentials, n, spread);
         if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n << ", spread " << spread;
       }
-    check_gradient({in_double, make_entmax<double>}, softmax, 21, false, false);
+    check_gradient({in_double, make_entmax<double>}, shares_of_exponentials, 21, false, false);
   }
   check_refusals<float>({Entmax{.alpha = 1, .alpha_tensor = {}}, make_entmax<float>});
 }
@@ -122,8 +123,8 @@ TEST_P(EntmaxTest, AtOneItIsSoftmaxAndATrainedAlphaBelowCountsAsOne) {
 TEST_P(EntmaxTest, BelowOneTheGradientOfAlphaIsThatOfOneAndLeadsBack) {
   const AlphaGradient at(1.0), below(0.3);
   // A one-sided difference whose second order is taken out.
-  const double step = 1e-3, zero = at.loss(softmax), one = at.loss(entmax(1 + step)) - zero,
-               two = at.loss(entmax(1 + 2 * step)) - zero;
+  const double step = 1e-3, zero = at.loss(shares_of_exponentials),
+               one = at.loss(entmax(1 + step)) - zero, two = at.loss(entmax(1 + 2 * step)) - zero;
   EXPECT_NEAR(at.gradient[1], (4 * one - two) / (2 * step), 1e-4);
   EXPECT_NE(at.gradient[1], 0);
   EXPECT_EQ(below.gradient[1], at.gradient[1]);
