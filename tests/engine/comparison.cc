@@ -151,13 +151,14 @@ std::vector<double> sensitivity(cases::Built& built, const Run<Truth>& truth, do
 }
 
 template <class Truth, class Naive>
-std::vector<Agreement> compare_as(cases::Built& built) {
+std::vector<Agreement> compare_as(cases::Built& built, const engine::Parallel& parallel) {
   const engine::Problem& p = built.problem;
   const Rounding rounding(p.query.dtype);
   int64_t empty_rows = -1;
   built.result.empty_rows = &empty_rows;
-  engine::forward(p, built.result, serial());
-  engine::backward(p, built.result, built.gradients, serial());
+  engine::forward(p, built.result, parallel);
+  built.result.empty_rows = nullptr;
+  engine::backward(p, built.result, built.gradients, parallel);
   const Run<Truth> truth(built);
   const Run<Naive> naive(built);
 
@@ -214,19 +215,23 @@ double loss(const cases::Built& built) {
 
 }  // namespace
 
-std::vector<Agreement> compare(cases::Built& built) {
-  if (built.problem.query.dtype == DType::kFloat64) {
-    return compare_as<long double, double>(built);
+std::vector<Agreement> compare(cases::Built& built, const engine::Parallel& parallel) {
+  if (built.problem.query.dtype == DType::kFloat64)
+    return compare_as<long double, double>(built, parallel);
+  return compare_as<double, float>(built, parallel);
+}
+
+void expect_agreement(cases::Built& built, const engine::Parallel& parallel) {
+  for (const Agreement& a : compare(built, parallel)) {
+    EXPECT_TRUE(a.within) << a.array << " off by " << a.error << ", allowed " << a.bound
+                          << " (naive " << a.naive << ")";
   }
-  return compare_as<double, float>(built);
 }
 
 void expect_agreement(const cases::Case& c) {
+  SCOPED_TRACE(c.name());
   cases::Built built = cases::build(c);
-  for (const Agreement& a : compare(built)) {
-    EXPECT_TRUE(a.within) << c.name() << ": " << a.array << " off by " << a.error << ", allowed "
-                          << a.bound << " (naive " << a.naive << ")";
-  }
+  expect_agreement(built, threads(2));
 }
 
 std::vector<std::string> check_differences(const cases::Case& c, int* kinks) {

@@ -24,10 +24,11 @@ struct Agreement {
   double multiple = 0;
 };
 
-// Runs the case on `built` (results and gradients are written there).
-std::vector<Agreement> compare(cases::Built& built);
+// Runs the problem of `built` (results and gradients are written there).
+std::vector<Agreement> compare(cases::Built& built, const engine::Parallel& parallel);
 
 // Fails the running test for every array that is out of bounds.
+void expect_agreement(cases::Built& built, const engine::Parallel& parallel);
 void expect_agreement(const cases::Case&);
 
 // Along a random direction for each array: the difference of the engine's outputs in double against

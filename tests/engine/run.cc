@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "tests/engine/arrays.h"
 
@@ -15,6 +16,14 @@ const engine::Parallel& serial() {
                                       for (size_t i = 0; i < n; ++i) body(i);
                                     }};
   return one;
+}
+
+engine::Parallel threads(size_t workers) {
+  return {.workers = workers, .run = [](size_t n, const std::function<void(size_t)>& body) {
+            std::vector<std::thread> all;
+            for (size_t i = 0; i < n; ++i) all.emplace_back([&body, i] { body(i); });
+            for (std::thread& thread : all) thread.join();
+          }};
 }
 
 Numbers numbers(const engine::View& view) {

@@ -19,6 +19,8 @@ struct Results {
 
 // One worker, one piece of work after another: the cases are small.
 const engine::Parallel& serial();
+// Threads that come and go, `workers` of them for each call.
+engine::Parallel threads(size_t workers);
 
 // Elements in row-major order.
 Numbers numbers(const engine::View&);

@@ -18,19 +18,6 @@ namespace {
 using cases::Case;
 using engine::Parallel;
 
-// `workers` threads that take the next piece of work when they are free.
-Parallel threads(size_t workers) {
-  return {workers, [workers](size_t n, const std::function<void(size_t)>& body) {
-            std::atomic<size_t> next{0};
-            std::vector<std::thread> pool;
-            for (size_t w = 0; w < workers; ++w) {
-              pool.emplace_back([&] {
-                for (size_t i = next++; i < n; i = next++) body(i);
-              });
-            }
-            for (std::thread& thread : pool) thread.join();
-          }};
-}
 Parallel backwards() {
   return {1, [](size_t n, const std::function<void(size_t)>& body) {
             while (n-- > 0) body(n);

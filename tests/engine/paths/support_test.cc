@@ -4,7 +4,8 @@
 #include "cases/cases.h"
 #include "engine/reference/reference.h"
 #include "engine/call/view.h"
-#include "tests/engine/against_reference.h"
+#include "tests/engine/comparison.h"
+#include "tests/engine/run.h"
 #include "tests/engine/arrays.h"
 
 namespace fovea {
@@ -14,24 +15,24 @@ using engine::DType;
 
 // Enough heads and few weights: backward goes by the pairs that have weight. Any number of workers
 // gives the same bits.
-TEST(Drivers, ThresholdNormalisersByTheirSupport) {
+TEST(Support, ThresholdNormalisersByTheirSupport) {
   for (const char* normaliser : {"sparsemax", "entmax", "entmax_alpha", "top_k"}) {
     for (const auto& structure :
          std::vector<std::vector<std::string>>{{"dense"}, {"causal"}, {"ragged"}, {"keep"}}) {
       for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
-        expect_right({.normaliser = normaliser,
-                      .structure = structure,
-                      .shape = {.batch = 2,
-                                .heads = 4,
-                                .key_heads = 2,
-                                .queries = 70,
-                                .keys = 330,
-                                .width = 24,
-                                .value_width = 12},
-                      .dtype = dtype,
-                      .key_lengths = structure[0] != "ragged",
-                      .content = dtype == DType::kFloat64 ? cases::Content::kLarge
-                                                          : cases::Content::kPoison});
+        expect_agreement({.normaliser = normaliser,
+                          .structure = structure,
+                          .shape = {.batch = 2,
+                                    .heads = 4,
+                                    .key_heads = 2,
+                                    .queries = 70,
+                                    .keys = 330,
+                                    .width = 24,
+                                    .value_width = 12},
+                          .dtype = dtype,
+                          .key_lengths = structure[0] != "ragged",
+                          .content = dtype == DType::kFloat64 ? cases::Content::kLarge
+                                                              : cases::Content::kPoison});
       }
     }
   }
@@ -55,7 +56,7 @@ TEST(Drivers, ThresholdNormalisersByTheirSupport) {
 }
 
 // Every key twice: of two equal scores at the edge the first is chosen, forward and backward.
-TEST(Drivers, EqualScoresAtTheEdgeOfASupport) {
+TEST(Support, EqualScoresAtTheEdgeOfASupport) {
   cases::Built built = cases::build({.normaliser = "top_k",
                                      .shape = {.heads = 4,
                                                .key_heads = 4,
@@ -69,17 +70,7 @@ TEST(Drivers, EqualScoresAtTheEdgeOfASupport) {
       for (int64_t e = 0; e < 16; ++e)
         engine::element<float>(key, 0, h, j + 1, e) = engine::element<float>(key, 0, h, j, e);
   std::get<engine::TopK>(built.problem.normaliser).k = 7;
-  engine::forward(built.problem, built.result, threads(2));
-  engine::backward(built.problem, built.result, built.gradients, threads(2));
-  const auto want =
-      reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
-  const auto got = arrays_of(built.gradients);
-  const auto wanted = arrays_of(want);
-  ASSERT_EQ(got.size(), wanted.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_LE(difference(reference::Tensor<double>(got[i].view), wanted[i]->data), 1e-5)
-        << got[i].name;
-  }
+  expect_agreement(built, threads(2));
 }
 
 }  // namespace

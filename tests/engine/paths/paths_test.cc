@@ -11,7 +11,7 @@
 #include "engine/reference/reference.h"
 #include "engine/simd/hold.h"
 #include "hwy/targets.h"
-#include "tests/engine/against_reference.h"
+#include "tests/engine/comparison.h"
 #include "tests/engine/arrays.h"
 #include "tests/engine/run.h"
 
@@ -21,7 +21,7 @@ namespace {
 using cases::Case;
 using engine::DType;
 
-TEST(Drivers, RankOneOnGraphs) {
+TEST(Paths, RankOneOnGraphs) {
   for (const auto& [structure, p] : {std::pair{"graph", 0.0}, {"graph_shuffled", 0.6}}) {
     for (const int64_t heads : {1, 3, 8, 17}) {
       for (const int64_t width : {3, 4, 8, 32, 40}) {
@@ -34,7 +34,7 @@ TEST(Drivers, RankOneOnGraphs) {
                                .width = 1,
                                .value_width = width},
                      .dropout_p = p};
-        expect_right(c);
+        expect_agreement(c);
         EXPECT_EQ(path_of(cases::build(c).problem, engine::Task::kForward),
                   width % 4 == 0 ? "rank_one_graph" : "graph");
       }
@@ -44,7 +44,7 @@ TEST(Drivers, RankOneOnGraphs) {
 
 // The fast path drops what the general one drops (a graph beside another structure takes that), on
 // every target, and any number of workers gives its bits.
-TEST(Drivers, RankOneDropsTheSameEdgesOnEveryPath) {
+TEST(Paths, RankOneDropsTheSameEdgesOnEveryPath) {
   const Case c{
       .score = "rank_one",
       .structure = {"graph"},
@@ -89,7 +89,7 @@ TEST(Drivers, RankOneDropsTheSameEdgesOnEveryPath) {
 }
 
 // Points in one to three dimensions with one to four values take the path without tiles.
-TEST(Drivers, KernelMeans) {
+TEST(Paths, KernelMeans) {
   for (const char* score :
        {"kernel_gaussian", "kernel_laplace", "kernel_logistic", "kernel_sigmoid",
         "kernel_silverman", "kernel_cauchy", "kernel_box", "kernel_triangular",
@@ -109,22 +109,22 @@ TEST(Drivers, KernelMeans) {
                                .value_width = values},
                      .key_lengths = true,
                      .content = cases::Content::kPoison};
-        expect_right(c);
+        expect_agreement(c);
         if (score == std::string("kernel_quartic_full") && width == 3)
           continue;  // its metric has a row more
         EXPECT_EQ(path_of(cases::build(c).problem, engine::Task::kForward), "kernel_mean");
       }
     }
-    expect_right({.score = score,
-                  .normaliser = "kernel_ratio",
-                  .structure = {"ragged"},
-                  .shape = {.queries = 67, .keys = 67, .width = 2, .value_width = 2}});
+    expect_agreement({.score = score,
+                      .normaliser = "kernel_ratio",
+                      .structure = {"ragged"},
+                      .shape = {.queries = 67, .keys = 67, .width = 2, .value_width = 2}});
   }
 }
 
 // Queries so far from every key that all kernels underflow still have their nearest key's weight;
 // any number of workers gives the same bits, on every target.
-TEST(Drivers, KernelMeansFarAway) {
+TEST(Paths, KernelMeansFarAway) {
   for (const auto& [score, distance] : {std::pair{"kernel_gaussian", 40.0f},
                                         {"kernel_laplace", 300.0f},
                                         {"kernel_logistic", 300.0f},
@@ -139,21 +139,15 @@ TEST(Drivers, KernelMeansFarAway) {
       cases::Built built = cases::build(c);
       auto* query = static_cast<float*>(built.problem.query.data);
       for (size_t i = 0; i < 70 * 3; i += 9) query[i] += distance;
-      engine::forward(built.problem, built.result, threads(workers));
-      engine::backward(built.problem, built.result, built.gradients, threads(workers));
-      const auto want = reference::forward<double>(built.problem);
-      EXPECT_LE(difference(reference::Tensor<double>(built.result.output), want.output.data), 1e-4)
-          << score;
-      const auto gradients =
-          reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
-      std::vector<std::vector<double>> all = {reference::Tensor<double>(built.result.output).data};
-      const auto got = arrays_of(built.gradients);
-      const auto wanted = arrays_of(gradients);
-      for (size_t i = 0; i < got.size(); ++i) {
-        all.push_back(reference::Tensor<double>(got[i].view).data);
-        EXPECT_LE(difference(reference::Tensor<double>(got[i].view), wanted[i]->data), 1e-3)
-            << score << " " << got[i].name;
+      SCOPED_TRACE(score);
+      if (workers == 1) {
+        expect_agreement(built, threads(workers));
+      } else {
+        engine::forward(built.problem, built.result, threads(workers));
+        engine::backward(built.problem, built.result, built.gradients, threads(workers));
       }
+      std::vector<Numbers> all = {numbers(built.result.output)};
+      for (const NamedView& array : arrays_of(built.gradients)) all.push_back(numbers(array.view));
       return all;
     };
     for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -169,7 +163,7 @@ TEST(Drivers, KernelMeansFarAway) {
 
 // Blocks of queries that reach a few of many keys hold a short run of them, begun anew when it is
 // full, for every head of a group; strides have one too.
-TEST(Drivers, ShortRunsOfManyKeys) {
+TEST(Paths, ShortRunsOfManyKeys) {
   for (const char* structure : {"window", "documents", "strided"}) {
     const Case c{.structure = {structure},
                  .shape = {.batch = 1,
@@ -181,23 +175,20 @@ TEST(Drivers, ShortRunsOfManyKeys) {
                            .value_width = 5}};
     SCOPED_TRACE(c.name());
     cases::Built built = cases::build(c);
-    engine::forward(built.problem, built.result, threads(1));
-    const auto want = reference::forward<double>(built.problem);
-    EXPECT_LE(difference(reference::Tensor<double>(built.result.output), want.output.data),
-              tolerance(c));
+    expect_agreement(built, threads(1));
   }
 }
 
 // A bias or ALiBi is added as scores are stored, whole vectors and what is left of a row, on every
 // target.
-TEST(Drivers, ModifiersThatOnlyAdd) {
+TEST(Paths, ModifiersThatOnlyAdd) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     engine::hold_simd_target(hwy::TargetName(target));
     for (const char* modifier : {"bias", "alibi"}) {
       for (const int64_t keys : {1, 15, 64, 77, 600}) {
-        expect_right({.modifiers = {modifier},
-                      .structure = {"causal"},
-                      .shape = {.queries = 70, .keys = keys, .width = 6, .value_width = 3}});
+        expect_agreement({.modifiers = {modifier},
+                          .structure = {"causal"},
+                          .shape = {.queries = 70, .keys = keys, .width = 6, .value_width = 3}});
       }
     }
   }
@@ -205,26 +196,26 @@ TEST(Drivers, ModifiersThatOnlyAdd) {
 }
 
 // Rows a whole number of kilobytes apart are copied together before they are multiplied.
-TEST(Drivers, RowsThatCrowdTheCache) {
+TEST(Paths, RowsThatCrowdTheCache) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     engine::hold_simd_target(hwy::TargetName(target));
     for (const char* structure : {"dense", "causal"}) {
       for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-        expect_right({.structure = {structure},
-                      .shape = {.heads = 1,
-                                .key_heads = 1,
-                                .queries = 70,
-                                .keys = 150,
-                                .width = 256,
-                                .value_width = 256},
-                      .dtype = dtype});
+        expect_agreement({.structure = {structure},
+                          .shape = {.heads = 1,
+                                    .key_heads = 1,
+                                    .queries = 70,
+                                    .keys = 150,
+                                    .width = 256,
+                                    .value_width = 256},
+                          .dtype = dtype});
       }
     }
   }
   engine::hold_simd_target(nullptr);
 }
 
-TEST(Drivers, StridedByResidues) {
+TEST(Paths, StridedByResidues) {
   for (const char* normaliser : {"softmax_sink", "sigmoid"}) {
     for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
       for (const double p : {0.0, 0.3}) {
@@ -244,13 +235,7 @@ TEST(Drivers, StridedByResidues) {
             SCOPED_TRACE(c.name() + " stride " + std::to_string(stride));
             cases::Built built = cases::build(c);
             std::get<engine::Strided>(built.problem.structure.all_of[0]).stride = stride;
-            int64_t empty = 0;
-            built.result.empty_rows = &empty;
-            engine::forward(built.problem, built.result, threads(3));
-            const auto want = reference::forward<double>(built.problem);
-            EXPECT_EQ(empty, want.empty_rows);
-            EXPECT_LE(difference(reference::Tensor<double>(built.result.output), want.output.data),
-                      tolerance(dtype));
+            expect_agreement(built, threads(3));
             EXPECT_EQ(path_of(built.problem, engine::Task::kForward), "strided");
           }
         }
@@ -259,7 +244,7 @@ TEST(Drivers, StridedByResidues) {
   }
 }
 
-TEST(Drivers, StridedBackwardInTwoParts) {
+TEST(Paths, StridedBackwardInTwoParts) {
   for (const char* normaliser : {"softmax", "softmax_sink", "sigmoid"}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
       for (const int64_t stride : {4, 17, 128, 400}) {
@@ -274,24 +259,20 @@ TEST(Drivers, StridedBackwardInTwoParts) {
                      .dtype = dtype,
                      .layout = cases::Layout::kStrided};
         SCOPED_TRACE(c.name() + " stride " + std::to_string(stride));
-        std::vector<std::vector<double>> first;
+        std::vector<Numbers> first;
         for (const size_t workers : {1, 3}) {
           cases::Built built = cases::build(c);
           std::get<engine::Strided>(built.problem.structure.all_of[0]).stride = stride;
-          engine::forward(built.problem, built.result, threads(workers));
-          engine::backward(built.problem, built.result, built.gradients, threads(workers));
-          std::vector<std::vector<double>> all;
-          const auto want = reference::backward<double>(built.problem, built.gradients.output,
-                                                        built.gradients.lse);
-          const auto got = arrays_of(built.gradients);
-          const auto wanted = arrays_of(want);
-          ASSERT_EQ(got.size(), wanted.size());
-          for (size_t i = 0; i < got.size(); ++i) {
-            all.push_back(reference::Tensor<double>(got[i].view).data);
-            EXPECT_LE(difference(reference::Tensor<double>(got[i].view), wanted[i]->data),
-                      4 * tolerance(c))
-                << got[i].name;
+          EXPECT_EQ(path_of(built.problem, engine::Task::kBackward), "strided");
+          if (workers == 1) {
+            expect_agreement(built, threads(workers));
+          } else {
+            engine::forward(built.problem, built.result, threads(workers));
+            engine::backward(built.problem, built.result, built.gradients, threads(workers));
           }
+          std::vector<Numbers> all;
+          for (const NamedView& array : arrays_of(built.gradients))
+            all.push_back(numbers(array.view));
           if (first.empty()) first = all;
           EXPECT_TRUE(all == first) << workers;
         }

@@ -8,7 +8,7 @@
 #include "engine/reference/reference.h"
 #include "engine/simd/hold.h"
 #include "hwy/targets.h"
-#include "tests/engine/against_reference.h"
+#include "tests/engine/comparison.h"
 #include "tests/engine/arrays.h"
 #include "tests/engine/run.h"
 
@@ -50,23 +50,6 @@ void stretch(const engine::View& view, double factor) {
   assign(view, all);
 }
 
-void expect_as_reference(cases::Built& built, double tolerance) {
-  run_forward(built);
-  const auto want = reference::forward<double>(built.problem);
-  EXPECT_LE(difference(reference::Tensor<double>(built.result.output), want.output.data), tolerance)
-      << "output";
-  engine::backward(built.problem, built.result, built.gradients, serial());
-  const auto gradients =
-      reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
-  const auto got = arrays_of(built.gradients);
-  const auto wanted = arrays_of(gradients);
-  ASSERT_EQ(got.size(), wanted.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_LE(difference(reference::Tensor<double>(got[i].view), wanted[i]->data), 4 * tolerance)
-        << got[i].name;
-  }
-}
-
 template <class Body>
 void on_every_target(const Body& body) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -93,7 +76,7 @@ TEST(FarPoints, WeighNothingAndMoveNothing) {
             SCOPED_TRACE(std::string(score) + " " + normaliser + " " + std::to_string(width) + " " +
                          std::to_string(far));
             move(built.problem.key, static_cast<size_t>(width), 6, far);
-            expect_as_reference(built, 1e-4);
+            expect_agreement(built, serial());
           }
         }
       }
@@ -108,7 +91,7 @@ TEST(FarPoints, InDoublePrecision) {
       cases::Built built = cases::build(case_of(score, normaliser, DType::kFloat64, 3));
       SCOPED_TRACE(std::string(score) + " " + normaliser);
       move(built.problem.key, 3, 6, 1e150);
-      expect_as_reference(built, 1e-10);
+      expect_agreement(built, serial());
     }
   }
 }
@@ -123,7 +106,7 @@ TEST(FarPoints, SeeTheirNeighbours) {
       query[0] = key[0] = key[4] = 1e20;
       query[1] = key[1] = key[5] = 0;
       assign(built.problem.query, query), assign(built.problem.key, key);
-      expect_as_reference(built, 1e-4);
+      expect_agreement(built, serial());
     }
   });
 }
@@ -142,7 +125,7 @@ TEST(FarPoints, ByANarrowBandwidth) {
       stretch(built.problem.query, kNarrow), stretch(built.problem.key, kNarrow);
       stretch(std::get<engine::Kernel>(built.problem.score.kind).bandwidth, kNarrow);
       move(built.problem.key, 2, 6, 1e10);
-      expect_as_reference(built, 1e-3);
+      expect_agreement(built, serial());
     }
   });
 }

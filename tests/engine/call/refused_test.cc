@@ -23,7 +23,7 @@ std::string page() {
       "below, which have no\n"
       "meaning. They throw `fovea::Unsupported` with the reason. The list is the engine's own "
       "(`engine/call/meaning.cc`);\n"
-      "`tests/engine/refused_test.cc` writes this page and checks it.\n"
+      "`tests/engine/call/refused_test.cc` writes this page and checks it.\n"
       "\n"
       "| combination | reason |\n"
       "|---|---|\n";
