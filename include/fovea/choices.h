@@ -36,8 +36,7 @@ enum class KernelName : uint8_t {
   kCosine,  // zero for u > 1
 };
 
-// ---- scores
-// -------------------------------------------------------------------------------------------------------
+// ---- scores -------------------------------------------------------------------------------------
 // q [.., E] is a query row, k [.., E] a key row of one head.
 
 // scale * q.k; scale 1/sqrt(E) when absent.
@@ -146,9 +145,10 @@ struct Constant {
   void fields(Visit&&) {}
 };
 
-// ---- modifiers, applied to a score in the order given: relative positions first, then the soft
-// cap, then the rest (another order is refused)
-// -------------------------------------------------------------
+// ---- modifiers ----------------------------------------------------------------------------------
+//
+// Applied to a score in the order given: relative positions first, then the soft cap, then the rest
+// (another order is refused).
 
 // score + bias; any broadcast of [B, H, L, S].
 template <class Array>
@@ -254,8 +254,7 @@ struct Score {
   }
 };
 
-// ---- normalisers
-// --------------------------------------------------------------------------------------------------
+// ---- normalisers --------------------------------------------------------------------------------
 
 // exp(e) / (sum exp(e) + exp(sink)); sink [1] or [H], or empty for none.
 template <class Array>
@@ -342,8 +341,7 @@ using Normaliser =
     std::variant<Softmax<Array>, KernelRatio<Array>, Unnormalised<Array>, Uniform<Array>,
                  Sigmoid<Array>, Sparsemax<Array>, Entmax<Array>, TopK<Array>, Hard<Array>>;
 
-// ---- structures: query i may see key j
-// ----------------------------------------------------------------------------
+// ---- structures: query i may see key j ----------------------------------------------------------
 
 template <class Array>
 struct Dense {
