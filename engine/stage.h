@@ -89,12 +89,10 @@ class ModifierStage {
          keys = false;  // along which dimensions tiles share elements
   };
   virtual Sharing sharing() const { return {}; }
-  virtual size_t row_scratch() const {
-    return 0;
-  }  // elements a query row, for begin_rows .. finish_rows
-  virtual bool keeps_tile() const {
-    return false;
-  }  // wants a tile of its own between apply and backward
+  // Elements for each query row, from begin_rows to finish_rows.
+  virtual size_t row_scratch() const { return 0; }
+  // Wants a tile of its own between apply and backward.
+  virtual bool keeps_tile() const { return false; }
   virtual void begin_rows(Tile<T>& tile, T* scratch) const {}
   virtual void apply(Tile<T>& tile, const T* scratch,
                      T* saved) const = 0;  // saved: null in forward
@@ -111,8 +109,8 @@ class ModifierStage {
   // `backward` when tile.ds holds the gradient after this modifier, and leaves the one before it.
   virtual void backward_weights(Tile<T>& tile, T* scratch, T* partial) const {}
   virtual void backward(Tile<T>& tile, T* scratch, const T* saved, T* partial) const = 0;
-  virtual void backward_query(Tile<T>& tile, T* scratch) const {
-  }  // what the modifier itself owes to tile.dq
+  // What the modifier itself owes to tile.dq.
+  virtual void backward_query(Tile<T>& tile, T* scratch) const {}
   virtual size_t partial_size() const { return 0; }
   virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
 };
@@ -123,9 +121,9 @@ enum class Kind {
 };
 enum class RowTerm {
   kNone,
-  kOutput,
-  kRows
-};  // nothing; gradient.output; computed by row_terms from the whole rows
+  kOutput,  // the output's gradient times the output
+  kRows,    // computed by row_terms from whole rows
+};
 
 template <class T>
 class NormaliserStage {

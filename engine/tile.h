@@ -91,9 +91,9 @@ struct Tile {
   size_t dv_stride = 0;
   bool first = false;  // the first tile for these results: store instead of add
 
-  // Threshold normalisers: where not null, `solve` leaves the weights of row r compressed to s[r *
-  // s_stride + i], i < support_count[r], that of column support[r * s_stride + i], columns
-  // ascending, so that few values need be read.
+  // Threshold normalisers: where not null, `solve` leaves the weights of row r closed up, so that
+  // few values need be read: s[r * s_stride + i], i < support_count[r], is the weight of column
+  // support[r * s_stride + i], columns ascending.
   int32_t* support = nullptr;
   int32_t* support_count = nullptr;
 

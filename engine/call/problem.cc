@@ -183,8 +183,8 @@ Face face_of(const Problem& problem) {
   const auto* kernel = std::get_if<Kernel>(&problem.score.kind);
   if (std::holds_alternative<Unnormalised>(problem.normaliser)) return Face::kValue;
   if (!std::holds_alternative<KernelRatio>(problem.normaliser)) return Face::kLog;
-  // A ratio of positive kernels is the softmax of their logarithms, which never underflows to 0 /
-  // 0. A modifier acts on the value of the kernel, so it keeps the value.
+  // A ratio of positive kernels is the softmax of their logarithms, which never underflows to
+  // 0 / 0. A modifier acts on the value of the kernel, so it keeps the value.
   using choice::KernelName;
   const bool positive =
       kernel && (kernel->name == KernelName::kGaussian || kernel->name == KernelName::kLaplace ||

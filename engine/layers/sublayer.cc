@@ -85,8 +85,8 @@ void add_norm(const AddNorm<T>& what, size_t from, size_t to, const T* x, T* y, 
   }
 }
 
-// With n = (sum - mean) / sqrt(...) and g = d_out * weight: d sum = (g - mean(g) - n mean(g n)) /
-// sqrt(...).
+// With n = (sum - mean) / sqrt(...) and g = d_out * weight:
+//   d sum = (g - mean(g) - n mean(g n)) / sqrt(...).
 template <class T>
 void add_norm_backward(const AddNorm<T>& what, size_t from, size_t to, const T* sums,
                        const T* stats, const T* d_out, T* d_x, T* d_y, T* columns) {

@@ -2,9 +2,10 @@
 // add, drop and normalise; rectify and drop. Dropout is drawn by position (random.h), so that
 // backward replays it and no mask is kept.
 //
-//   sum  = x + drop(y + shift)
-//   out  = (sum - mean) / sqrt(variance + epsilon) * weight + bias,   the variance biased (Ba et
-//   al. 2016)
+//   sum = x + drop(y + shift)
+//   out = (sum - mean) / sqrt(variance + epsilon) * weight + bias
+//
+// The variance is the biased one (Ba et al. 2016).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,9 @@
-// alpha-entmax (Peters et al. 2019): with z = (alpha - 1) e and p = 1 / (alpha - 1), a = max(0, z -
-// tau)^p, tau such that they sum to 1. 1.5 has p = 2; 2 is sparsemax; at alpha = 1, and for a trained
-// one that has gone below, the limit stands: softmax.
+// alpha-entmax (Peters et al. 2019): with z = (alpha - 1) e and p = 1 / (alpha - 1),
+//
+//   a = max(0, z - tau)^p,   tau such that they sum to 1.
+//
+// 1.5 has p = 2; 2 is sparsemax; at alpha = 1, and for a trained one that has gone below, the limit
+// stands: softmax.
 //
 // Only scores above the largest - p can have weight. On these few: Newton's iteration from the
 // left, monotone where p >= 1 because the sum is convex in tau, kept inside a bracket otherwise;

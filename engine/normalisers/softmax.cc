@@ -60,8 +60,8 @@ class SoftmaxStage final : public NormaliserStage<T> {
     for (size_t r = 0; r < tile.nq; r += kN) {  // row state is padded to whole vectors
       const V before = hn::LoadU(d, tile.rows.maximum + r);
       const V now = hn::Max(before, hn::LoadU(d, base + r));
-      // A row that has seen nothing keeps -infinity as its maximum; its weights are exp(-infinity -
-      // 0).
+      // A row that has seen nothing keeps -infinity as its maximum; its weights are
+      // exp(-infinity - 0).
       const V safe = hn::IfThenZeroElse(hn::Eq(now, hn::Set(d, -kInfinity)), now);
       hn::StoreU(now, d, tile.rows.maximum + r);
       hn::StoreU(safe, d, base + r);

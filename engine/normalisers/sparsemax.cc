@@ -1,5 +1,6 @@
-// Sparsemax (Martins & Astudillo 2016): the projection of a row onto the simplex, a = max(0, e -
-// tau).
+// Sparsemax (Martins & Astudillo 2016): the projection of a row onto the simplex,
+//
+//   a = max(0, e - tau).
 //
 // No sort: only scores above the largest - 1 can have weight; from these few, Michelot's iteration
 // removes what lies under the threshold of the rest until nothing does. Backward on the support S:

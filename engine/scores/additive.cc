@@ -1,10 +1,11 @@
 // Additive attention (Bahdanau et al. 2015), query and key arriving projected:
 //
-//   e_ij = sum_f w_f tanh(q_if + k_jf)     or, for GATv2 (Brody et al. 2022),     sum_f w_f
-//   LeakyReLU(q_if + k_jf).
+//   e_ij = sum_f w_f tanh(q_if + k_jf),
+//   e_ij = sum_f w_f LeakyReLU(q_if + k_jf)   for GATv2 (Brody et al. 2022).
 //
-// No tanh is computed for a pair: with u = exp(2q) and v = exp(2k), made once for each row, tanh(q
-// + k) = 1 - 2r, r = 1 / (1 + uv), and four features share one division (two where they are large).
+// No tanh is computed for a pair: with u = exp(2q) and v = exp(2k), made once for each row,
+// tanh(q + k) = 1 - 2r, r = 1 / (1 + uv), and four features share one division (two where they are
+// large).
 // Backward: de/dq = de/dk = 4 w r (1 - r), de/dw = 1 - 2r. Lanes run over features, so that every
 // sum over keys or queries stays in registers.
 #undef HWY_TARGET_INCLUDE

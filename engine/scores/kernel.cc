@@ -2,8 +2,8 @@
 // or K(u) for the normalisers that take values.
 //
 // Distances come from differences, never from |q|^2 - 2 q.k + |k|^2, which cancels where kernels
-// matter most. Lanes run over keys. A prepared query is D q followed by b = 1 / h, a prepared key D
-// k, so the gradients of the metric and of the bandwidth, fixed, per head or per query, come back
+// matter most. Lanes run over keys. A prepared query is D q followed by b = 1 / h, a prepared key is
+// D k. So the gradients of the metric and of the bandwidth (fixed, per head or per query) come back
 // through the rows: with z = u^2 = b^2 |q - k|^2 and c = de (dK/du) / u,
 //
 //   dq = sum_j c b^2 (q - k),   dk = -sum_i c b^2 (q - k),   db = sum_j c z / b,   dh = -b^2 db.

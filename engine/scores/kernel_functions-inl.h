@@ -1,7 +1,9 @@
 // The thirteen kernels of Nadaraya-Watson regression as functions of z = u^2, each with its two faces and
 // their slopes:
-//   value(z) = K(u),  log_value(z) = log K(u),  slope(z) = K'(u) / u,  log_slope(z) = (log K)'(u) /
-//   u.
+//
+//   value(z) = K(u),       log_value(z) = log K(u),
+//   slope(z) = K'(u) / u,  log_slope(z) = (log K)'(u) / u.
+//
 // A slope divided by u is what a gradient needs: dK/dq = slope (q - k) / h^2. Where |u| has a
 // corner at 0 the slope is taken as 0 there; outside a compact support K is 0, its logarithm
 // -infinity and both slopes 0.
@@ -125,8 +127,8 @@ struct InnerLogistic {
   static HWY_INLINE V power(D d, V root, V scale) { return decay<Decay{1, 1}>(d, root, scale); }
 };
 
-// With t = (pi / 2) exp(-u): K = t / (pi^2 / 4 + t^2), (log K)' = -tanh(u) = -(pi^2 / 4 - t^2) /
-// (pi^2 / 4 + t^2).
+// With t = (pi / 2) exp(-u):
+//   K = t / (pi^2 / 4 + t^2),   (log K)' = -tanh(u) = -(pi^2 / 4 - t^2) / (pi^2 / 4 + t^2).
 template <class D>
 struct InnerSigmoid {
   using V = hn::Vec<D>;

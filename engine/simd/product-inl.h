@@ -36,8 +36,8 @@ inline constexpr size_t kLanes = HWY_LANES(T);
 template <class T>
 inline constexpr size_t kPanelWidth = kVectors* kLanes<T>;
 
-// c = alpha * a b, on top of c as `into` says. a[r][k] lies at a[r * a_stride + k], or a[k *
-// a_stride + r] transposed.
+// c = alpha * a b, on top of c as `into` says. a[r][k] lies at a[r * a_stride + k], or, transposed,
+// at a[k * a_stride + r].
 template <class T>
 struct Block {
   const T* a = nullptr;

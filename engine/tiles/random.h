@@ -1,11 +1,12 @@
 // Random numbers by position: a function of (seed, batch, head, query, key) and nothing else, so
 // that backward replays what forward drew, on any thread and in any order.
 //
-//   mix(z)    = z ^= z >> 30, z *= 0xbf58476d1ce4e5b9, z ^= z >> 27, z *= 0x94d049bb133111eb, z ^=
-//   z >> 31   (64 bits) row(s, b, h, i) = mix(mix(mix(mix(s + G) ^ b) + G ^ h) + G ^ i),  G =
-//   0x9e3779b97f4a7c15 hash(x)   = x ^= x >> 16, x *= 0x7feb352d, x ^= x >> 15, x *= 0x846ca68b, x
-//   ^= x >> 16                    (32 bits) pair(row, j) = hash(hash(j + low 32 bits of row) ^ high
-//   32 bits of row) >> 8                              (24 bits)
+//   mix(z)          = z ^= z >> 30, z *= 0xbf58476d1ce4e5b9,
+//                     z ^= z >> 27, z *= 0x94d049bb133111eb, z ^= z >> 31             (64 bits)
+//   row(s, b, h, i) = mix(mix(mix(mix(s + G) ^ b) + G ^ h) + G ^ i),  G = 0x9e3779b97f4a7c15
+//   hash(x)         = x ^= x >> 16, x *= 0x7feb352d,
+//                     x ^= x >> 15, x *= 0x846ca68b, x ^= x >> 16                     (32 bits)
+//   pair(row, j)    = hash(hash(j + low 32 bits of row) ^ high 32 bits of row) >> 8   (24 bits)
 //
 // A weight is dropped when pair < round(p 2^24). All arithmetic wraps; `+ G ^ h` is (x + G) ^ h.
 #pragma once

@@ -1,9 +1,11 @@
 // A user's own function on scores: two callables of (score, position) become a modifier, the loop
 // around them written here.
 //
-//   const auto decay = fovea::elementwise([](auto score, const fovea::RowPosition& at) { return
-//   score - 0.1f * (at.query - at.key); },
-//                                         [](auto, const fovea::RowPosition&) { return 1.0f; });
+//   const auto decay = fovea::elementwise(
+//       [](auto score, const fovea::RowPosition& at) {
+//         return score - 0.1f * (at.query - at.key);
+//       },
+//       [](auto, const fovea::RowPosition&) { return 1.0f; });
 //   problem.score = fovea::engine::Score(fovea::engine::Dot{}).custom(decay);
 //
 // Both are called with float and with double scores and must be safe to call from several threads.

@@ -1,7 +1,8 @@
 // Beam search over any model that scores the next token, batched over sentences.
 //
-//   score(y) = log P(y | x) / lp(|y|) + cp,   lp(n) = ((5 + n) / 6)^alpha,   cp = beta * sum_j log
-//   min(sum_t a_tj, 1)
+//   score(y) = log P(y | x) / lp(|y|) + cp
+//   lp(n)    = ((5 + n) / 6)^alpha
+//   cp       = beta * sum_j log min(sum_t a_tj, 1)
 //
 // (Wu et al. 2016.) |y| counts the end symbol. A finished hypothesis leaves the beam, which
 // narrows; a sentence ends when its beam is empty, when no live hypothesis can still beat its
