@@ -175,6 +175,7 @@ std::string Case::name() const {
           number("l", shape.queries) + number("s", shape.keys) + number("e", shape.width) +
           number("v", shape.value_width) + "/" + name_of(dtype);
   if (key_lengths) text += "/lengths";
+  if (query_offset) text += "/offset";
   if (dropout_p > 0) text += "/dropout";
   if (content == Content::kLarge) text += "/large";
   if (content == Content::kPoison) text += "/poison";
@@ -215,6 +216,18 @@ Built build(const Case& c) {
       lengths.push_back(static_cast<double>(length));
     }
     p.key_lengths = storage.values(DType::kInt32, lengths);
+  }
+  if (c.query_offset) {
+    // A step at the end of the keys, one before their first, then any.
+    std::vector<double> offsets;
+    const reference::Structure whole(p);
+    for (const auto& sequence : whole.sequences()) {
+      const int64_t offset = offsets.empty()       ? sequence.keys - sequence.queries
+                             : offsets.size() == 1 ? -sequence.queries / 2
+                                                   : storage.integer(0, sequence.keys);
+      offsets.push_back(static_cast<double>(offset));
+    }
+    p.query_offset = storage.values(DType::kInt32, offsets);
   }
   p.dropout_p = c.dropout_p;
   p.seed = c.seed;

@@ -42,6 +42,7 @@ struct Case {
   Shape shape{};
   engine::DType dtype = engine::DType::kFloat32;
   bool key_lengths = false;
+  bool query_offset = false;  // one for each item
   double dropout_p = 0;
   uint64_t seed = 1;
   Content content = Content::kPlain;

@@ -140,6 +140,13 @@ const std::vector<StructureRow>& structures() {
        [](S&, const Case&, const Shape& s) -> engine::Structure {
          return engine::Prefix{(s.keys + 2) / 3};
        }},
+      {"prefix_per_item", "prefix",
+       [](S& m, const Case&, const Shape& s) -> engine::Structure {
+         std::vector<double> lengths;
+         for (int64_t b = 0; b < s.batch; ++b)
+           lengths.push_back(static_cast<double>(m.integer(0, s.keys + 1)));
+         return engine::Prefix{.lengths = m.values(DType::kInt32, lengths)};
+       }},
       {"documents", "documents",
        [](S& m, const Case&, const Shape& s) -> engine::Structure {
          return engine::Documents{documents(m, {s.queries}, -1), documents(m, {s.keys}, -2)};

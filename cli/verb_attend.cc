@@ -19,11 +19,11 @@ namespace {
 struct AttendOptions {
   std::string query, key, value, out;
   std::string score = "dot", normaliser = "softmax", structure = "dense";
-  std::string key_lengths, weights;
+  std::string key_lengths, query_offset, weights;
   std::optional<double> scale;
   double dropout_p = 0;
   std::optional<uint64_t> seed;
-  bool strict = false, explain = false, json = false;
+  bool strict = false, explain = false, json = false, check_finite = false;
 };
 
 std::optional<double> number_in(std::string_view text) {
@@ -53,6 +53,16 @@ auto parse_choice(const char* option, const std::string& text, const Parse& pars
   }
 }
 
+// A whole number, or a file of them.
+PerItem offset_in(const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  if (number_in(text))
+    throw UsageError("--query-offset: '" + text + "', expected a whole number or a file");
+  return read_tensor(text);
+}
+
 int run(const AttendOptions& given) {
   const at::Tensor query = read_tensor(given.query), key = read_tensor(given.key),
                    value = read_tensor(given.value);
@@ -66,6 +76,8 @@ int run(const AttendOptions& given) {
                   .seed = given.seed,
                   .strict = given.strict};
   if (!given.key_lengths.empty()) options.key_lengths = read_tensor(given.key_lengths);
+  if (!given.query_offset.empty()) options.query_offset = offset_in(given.query_offset);
+  options.check_finite = given.check_finite;
   if (given.explain) std::cerr << explain_dispatch(query, key, value, choices, options) << '\n';
 
   const Attended result = attend_full(query, key, value, choices, options);
@@ -110,10 +122,14 @@ Verb attend_verb() {
         app.add_option("--scale", options->scale,
                        "of a dot or bilinear score; 1/sqrt(E) by default");
         app.add_option("--key-lengths", options->key_lengths, "integers [B]: keys each item has");
+        app.add_option("--query-offset", options->query_offset,
+                       "keys before the first query: a number, or a file of integers [B]");
         app.add_option("--dropout", options->dropout_p, "share of the weights dropped");
         app.add_option("--seed", options->seed, "of dropout and sampling");
         app.add_option("--weights", options->weights,
                        "also write every weight, [B, H, L, S], here");
+        app.add_flag("--check-finite", options->check_finite,
+                     "fail where a score is NaN or infinite, rather than write a row of NaN");
         app.add_flag("--strict", options->strict, "fail rather than take a path that is not fused");
         app.add_flag("--explain", options->explain,
                      "say on standard error which path is taken, and why");

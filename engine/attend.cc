@@ -3,7 +3,9 @@
 #include <variant>
 
 #include "engine/call/check.h"
+#include "engine/call/overlap.h"
 #include "engine/call/view.h"
+#include "engine/call/wanted.h"
 #include "engine/dispatch.h"
 
 namespace fovea::engine {
@@ -42,6 +44,7 @@ void clear_parameters(const Gradients& gradients) {
 void forward(const Problem& problem, const Result& result, const Parallel& parallel) {
   const Geometry geometry = resolve(problem);
   check_result(problem, geometry, result);
+  check_places(problem, result);
   const Path& path = choose_path({Task::kForward, problem, geometry, parallel, &result});
   const int64_t empty = visit_arithmetic(geometry.storage, [&]<class T>() {
     return path.drivers<T>().forward(problem, geometry, result, parallel);
@@ -49,13 +52,16 @@ void forward(const Problem& problem, const Result& result, const Parallel& paral
   if (result.empty_rows) *result.empty_rows = empty;
 }
 
-void backward(const Problem& problem, const Result& saved, const Gradients& gradients,
+void backward(const Problem& problem, const Result& saved, const Gradients& given,
               const Parallel& parallel) {
   const Geometry geometry = resolve(problem);
   check_result(problem, geometry, saved);
   FOVEA_CHECK(saved.statistics || geometry.max_queries * geometry.heads == 0,
               "statistics: missing, expected what forward wrote");
-  check_gradients(problem, geometry, gradients);
+  check_gradients(problem, geometry, given);
+  check_places(problem, saved, given);
+  const auto completed = with_every_choice(problem, given);
+  const Gradients& gradients = completed ? *completed : given;
   const Path& path =
       choose_path({Task::kBackward, problem, geometry, parallel, &saved, &gradients});
   visit_arithmetic(geometry.storage, [&]<class T>() {
@@ -67,6 +73,7 @@ void backward(const Problem& problem, const Result& saved, const Gradients& grad
 void weights(const Problem& problem, const Selection& selection, const SelectedWeights& out,
              const Parallel& parallel) {
   const Geometry geometry = resolve(problem);
+  check_places(problem, selection, out);
   const Path& path = choose_path({Task::kWeights, problem, geometry, parallel});
   visit_arithmetic(geometry.storage, [&]<class T>() {
     path.drivers<T>().weights(problem, geometry, selection, out, parallel);

@@ -56,7 +56,7 @@ struct MakeStructure {
   StructurePointer operator()(const Dense&) const { return make_dense(geometry); }
   StructurePointer operator()(const Ragged&) const { return make_dense(geometry); }
   StructurePointer operator()(const Graph&) const { return make_dense(geometry); }
-  StructurePointer operator()(const Causal& s) const { return make_causal(s, geometry); }
+  StructurePointer operator()(const Causal&) const { return make_causal(geometry); }
   StructurePointer operator()(const Window& s) const { return make_window(s, geometry); }
   StructurePointer operator()(const Prefix& s) const { return make_prefix(s, geometry); }
   StructurePointer operator()(const Documents& s) const { return make_documents(s, geometry); }

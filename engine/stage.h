@@ -143,8 +143,9 @@ class NormaliserStage {
 
   // Threshold: tile.s holds every score of these rows (nk may exceed kMaxKeys); leaves final
   // weights and statistics, and 1 in rows.carry. Streaming and threshold: a row with a NaN or
-  // +infinity among its scores gets NaN in rows.carry, and the driver names it in an error; a row
-  // that saw no key (no score above -infinity) gets 0 there, and the driver counts it.
+  // +infinity among its scores gets NaN in rows.carry, in its first statistic and in lse; its output
+  // is NaN then, and the driver sees to its weights when they are made again (tiles/spoiled.h). A
+  // row that saw no key (no score above -infinity) gets 0 in rows.carry, and the driver counts it.
   virtual void solve(Tile<T>& tile, T* lse) const {}
 
   // Wants the scores again in `backward`, as tile.scores.

@@ -37,10 +37,12 @@ struct Addend {
 
 template <class T>
 struct Tile {
-  // Which pairs. Positions count within the sequence; `head` is the query's head.
+  // Which pairs: rows [q0, q0 + nq) and keys [k0, k0 + nk) of the sequence; `head` is the query's
+  // head. Arrays are indexed by rows; row r stands at position r + query_offset among the keys.
   size_t batch = 0, head = 0;
   size_t q0 = 0, nq = 0, k0 = 0, nk = 0;
-  // Gathered tiles (graphs): the position of each key (or of each query), otherwise null and
+  int64_t query_offset = 0;
+  // Gathered tiles (graphs): the place of each key (or the row of each query), otherwise null and
   // contiguous.
   const int32_t* key_index = nullptr;
   const int32_t* query_index = nullptr;
@@ -107,10 +109,11 @@ struct Tile {
   size_t row_begin(size_t r) const { return masked ? static_cast<size_t>(begin[r]) : 0; }
   size_t row_end(size_t r) const { return masked ? static_cast<size_t>(end[r]) : nk; }
   size_t padded_keys() const { return (nk + kRowPadding - 1) / kRowPadding * kRowPadding; }
-  // Positions within the sequence.
+  // Of the tile's query r: its row, and its position among the keys.
   size_t query_at(size_t r) const {
     return query_index ? static_cast<size_t>(query_index[r]) : q0 + r;
   }
+  int64_t position_at(size_t r) const { return static_cast<int64_t>(query_at(r)) + query_offset; }
   size_t key_at(size_t c) const { return key_index ? static_cast<size_t>(key_index[c]) : k0 + c; }
 };
 

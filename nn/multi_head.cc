@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "engine/call/facts.h"
+
 namespace fovea::nn {
 namespace {
 
@@ -88,9 +90,10 @@ HeadsCache MultiHeadImpl::project(const at::Tensor& key, const at::Tensor& value
 
 at::Tensor MultiHeadImpl::mix(const at::Tensor& query, const HeadsCache& cache,
                               const Attention& attention) {
-  const at::Tensor heads = attend(
-      query, cache.key, cache.value, {.structure = attention.structure},
-      {.dropout_p = is_training() ? options_.dropout : 0.0, .key_lengths = attention.key_lengths});
+  const at::Tensor heads = attend(query, cache.key, cache.value, {.structure = attention.structure},
+                                  {.dropout_p = is_training() ? options_.dropout : 0.0,
+                                   .key_lengths = attention.key_lengths,
+                                   .query_offset = attention.query_offset});
   return join_heads(heads);
 }
 
@@ -117,18 +120,22 @@ at::Tensor MultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache
   return mix(project_query(query), cache, attention);
 }
 
-at::Tensor MultiHeadImpl::step_heads(const at::Tensor& x, StepCache& cache) {
+at::Tensor MultiHeadImpl::step_heads(const at::Tensor& x, StepCache& cache,
+                                     const Structure& structure) {
   if (!in_proj_weight_.defined())
     throw InvalidArgument(
         "step_heads: keys of another width than the model's, expected self attention");
-  const int64_t d = options_.width;
+  const int64_t d = options_.width, before = cache.length();
   const at::Tensor all = at::linear(x, in_proj_weight_, in_proj_bias_);
   cache.append(all.narrow(-1, d, 2 * d));
+  const at::Tensor query = split_heads(all.narrow(-1, 0, d), options_.heads);
+  const bool causal =
+      structure.all_of.size() == 1 && std::holds_alternative<Causal>(structure.all_of[0]);
   // One new position sees all there are.
-  const Structure seen =
-      x.size(1) == 1 ? Structure(Dense{}) : Structure(Causal{Alignment::kBottomRight});
-  return mix(split_heads(all.narrow(-1, 0, d), options_.heads), cache.heads(options_.heads),
-             {.structure = seen});
+  if (causal && x.size(1) == 1) return mix(query, cache.heads(options_.heads), {});
+  return mix(query, cache.heads(options_.heads),
+             {.structure = structure,
+              .query_offset = engine::has_bottom_right(structure) ? PerItem() : PerItem(before)});
 }
 
 SelectedWeights MultiHeadImpl::weights(const at::Tensor& query, const at::Tensor& key,
@@ -140,8 +147,9 @@ SelectedWeights MultiHeadImpl::weights(const at::Tensor& query, const at::Tensor
 SelectedWeights MultiHeadImpl::cached_weights(const at::Tensor& query, const HeadsCache& cache,
                                               const Attention& attention,
                                               const Selection& selection) {
-  return fovea::weights(project_query(query), cache.key, {.structure = attention.structure},
-                        selection, {.key_lengths = attention.key_lengths});
+  return fovea::weights(
+      project_query(query), cache.key, {.structure = attention.structure}, selection,
+      {.key_lengths = attention.key_lengths, .query_offset = attention.query_offset});
 }
 
 }  // namespace fovea::nn

@@ -39,6 +39,13 @@ std::optional<at::Tensor> optional(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
+// The offset as the operators take it; nothing for 0.
+std::optional<at::Tensor> offset_of(const PerItem& offset) {
+  if (offset.each.defined()) return offset.each;
+  if (offset.number == 0) return std::nullopt;
+  return at::full({1}, offset.number, at::kLong);
+}
+
 operators::Outputs call_operator(const at::Tensor& query, const at::Tensor& key,
                                  const at::Tensor& value, const Choices& choices,
                                  const Options& options, bool return_lse) {
@@ -46,7 +53,8 @@ operators::Outputs call_operator(const at::Tensor& query, const at::Tensor& key,
       flatten({scaled(choices.score, options.scale), choices.normaliser, choices.structure});
   operators::Outputs outputs = operators::attend(
       query, key, value, flat.text, flat.arrays, {}, optional(options.key_lengths),
-      options.dropout_p, seed_of(choices, options), return_lse, options.strict);
+      options.dropout_p, seed_of(choices, options), return_lse, options.strict,
+      offset_of(options.query_offset), options.check_finite);
   if (!options.allow_empty_rows)
     if (const auto empty = std::get<3>(outputs).item<int64_t>(); empty > 0)
       throw InvalidArgument("structure: " + std::to_string(empty) +
@@ -76,7 +84,8 @@ SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Ch
   auto [weights, indices] =
       operators::weights(query, key, flat.text, flat.arrays, {}, optional(options.key_lengths),
                          seed_of(choices, options), optional(selection.rows),
-                         optional(selection.heads), selection.top_k, selection.column_sums);
+                         optional(selection.heads), selection.top_k, selection.column_sums,
+                         offset_of(options.query_offset), options.check_finite);
   return {weights, selection.top_k > 0 ? indices : at::Tensor()};
 }
 
@@ -89,7 +98,9 @@ std::string explain_dispatch(const at::Tensor& query, const at::Tensor& key,
             {scaled(choices.score, options.scale), choices.normaliser, choices.structure},
             options.key_lengths,
             options.dropout_p,
-            0};
+            0,
+            offset_of(options.query_offset).value_or(at::Tensor()),
+            options.check_finite};
   call = canonical(call);
   check_call(call);
   return explain(call, /*return_lse=*/false);

@@ -21,21 +21,22 @@ template <c10::DeviceType device>
 Outputs attend_autocast(const Tensor& query, const Tensor& key, const Tensor& value,
                         c10::string_view choices, at::TensorList arrays,
                         c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
-                        double dropout_p, const OptionalTensor& seed, bool return_lse,
-                        bool strict) {
+                        double dropout_p, const OptionalTensor& seed, bool return_lse, bool strict,
+                        const OptionalTensor& query_offset, bool check_finite) {
   const Autocast<device> cast;
   return attend(cast(query), cast(key), cast(value), choices, arrays, numbers, key_lengths,
-                dropout_p, seed, return_lse, strict);
+                dropout_p, seed, return_lse, strict, query_offset, check_finite);
 }
 
 template <c10::DeviceType device>
 std::tuple<Tensor, Tensor> weights_autocast(
     const Tensor& query, const Tensor& key, c10::string_view choices, at::TensorList arrays,
     c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths, const OptionalTensor& seed,
-    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums) {
+    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums,
+    const OptionalTensor& query_offset, bool check_finite) {
   const Autocast<device> cast;
   return weights(cast(query), cast(key), choices, arrays, numbers, key_lengths, seed, rows, heads,
-                 top_k, column_sums);
+                 top_k, column_sums, query_offset, check_finite);
 }
 
 }  // namespace

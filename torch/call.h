@@ -13,6 +13,8 @@ struct Call {
   at::Tensor key_lengths;  // int32 [B] or undefined
   double dropout_p = 0;
   uint64_t seed = 0;
+  at::Tensor query_offset = {};  // int32 [1] or [B], or undefined: 0
+  bool check_finite = false;
 };
 
 // Every field of every choice, in a fixed order: visit(const char* name, field&).

@@ -65,6 +65,7 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
       against(c->alignment == Alignment::kBottomRight &&
                   (call.query.sym_size(-2) != call.key.sym_size(-2) || call.key_lengths.defined()),
               "causal aligned to the bottom right with other lengths");
+      against(call.query_offset.defined(), "causal queries that do not start at the first key");
     } else {
       std::visit(
           [&]<class Kind>(const Kind&) {
@@ -78,6 +79,7 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
           "shapes it does not take");
   against(call.dropout_p > 0, "dropout, which must follow the seed");
   against(return_lse, "the log-sum-exp is asked for");
+  against(call.check_finite, "scores that must be finite");
   against(call.query.sym_numel() == 0 || call.key.sym_numel() == 0 || call.value.sym_numel() == 0,
           "an empty tensor");
   if (reasons.empty()) against(!has_fused_kernel(call), "no fused kernel for this type and shape");

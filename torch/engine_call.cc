@@ -60,6 +60,17 @@ at::Tensor canonical_array(const char* name, const at::Tensor& array, const at::
   return wide.dim() == 0 ? wide.reshape({1}) : wide;
 }
 
+// Numbers of batch items may stay on the host, where checking them does not wait for the query's
+// device.
+at::Tensor canonical_numbers(const char* name, const at::Tensor& numbers, const at::Tensor& query) {
+  if (!at::isIntegralType(numbers.scalar_type(), /*includeBool=*/false)) {
+    throw InvalidArgument(std::string(name) + ": " + c10::toString(numbers.scalar_type()) +
+                          ", expected int32 or int64");
+  }
+  const at::Tensor list = numbers.dim() == 0 ? numbers.reshape({1}) : numbers;
+  return list.device().is_cpu() ? to_int32(name, list) : canonical_array(name, list, query);
+}
+
 View view_or_nothing(const at::Tensor& tensor) {
   return tensor.defined() ? view_of(tensor) : View{};
 }
@@ -121,8 +132,10 @@ engine::Problem problem_of(const Call& call) {
   problem.normaliser = views_of(call.choices.normaliser);
   problem.structure = convert<View, at::Tensor>(call.choices.structure, view_or_nothing);
   if (call.key_lengths.defined()) problem.key_lengths = view_of(call.key_lengths);
+  if (call.query_offset.defined()) problem.query_offset = view_of(call.query_offset);
   problem.dropout_p = call.dropout_p;
   problem.seed = call.seed;
+  problem.check_finite = call.check_finite;
   return problem;
 }
 
@@ -136,16 +149,9 @@ Call canonical(const Call& given) {
   visit_arrays(call.choices, [&](const char* name, at::Tensor& array) {
     array = canonical_array(name, array, call.query);
   });
-  if (call.key_lengths.defined()) {
-    if (!at::isIntegralType(call.key_lengths.scalar_type(), /*includeBool=*/false)) {
-      throw InvalidArgument(std::string("key_lengths: ") +
-                            c10::toString(call.key_lengths.scalar_type()) +
-                            ", expected int32 or int64");
-    }
-    // Lengths may stay on the host, where checking them does not wait for the query's device.
-    call.key_lengths = call.key_lengths.device().is_cpu()
-                           ? to_int32("key_lengths", call.key_lengths)
-                           : canonical_array("key_lengths", call.key_lengths, call.query);
+  for (const auto& [numbers, name] :
+       {std::pair{&call.key_lengths, "key_lengths"}, {&call.query_offset, "query_offset"}}) {
+    if (numbers->defined()) *numbers = canonical_numbers(name, *numbers, call.query);
   }
   return call;
 }
@@ -164,12 +170,14 @@ void check_call(const Call& call, bool return_lse) {
   for (at::Tensor* x : {&host.query, &host.key, &host.value}) *x = shape_only(*x);
   const auto is_read = [](std::string_view name) {
     return name == "bandwidth" || name == "alpha_tensor" || name.ends_with("offsets") ||
-           name == "columns";
+           name == "columns" || name == "lengths";
   };
   visit_arrays(host.choices, [&](const char* name, at::Tensor& x) {
     x = is_read(name) ? x.cpu() : shape_only(x);
   });
-  if (host.key_lengths.defined()) host.key_lengths = host.key_lengths.cpu();
+  for (at::Tensor* x : {&host.key_lengths, &host.query_offset}) {
+    if (x->defined()) *x = x->cpu();
+  }
   engine::resolve(problem_of(host));
 }
 

@@ -12,30 +12,33 @@ TORCH_LIBRARY_FRAGMENT(fovea, m) {
   m.def(
       "attend(Tensor query, Tensor key, Tensor value, str choices, Tensor[] arrays, SymInt[] "
       "numbers=[], Tensor? key_lengths=None, float dropout_p=0.0, Tensor? seed=None, bool "
-      "return_lse=False, bool strict=False) "
+      "return_lse=False, bool strict=False, Tensor? query_offset=None, bool check_finite=False) "
       "-> (Tensor output, Tensor lse, Tensor statistics, Tensor empty_rows)");
   m.def(
       "attend_backward(Tensor d_output, Tensor? d_lse, Tensor query, Tensor key, Tensor value, "
       "Tensor[] arrays, str choices, SymInt[] numbers, Tensor? key_lengths, float dropout_p, "
-      "Tensor? seed, Tensor output, Tensor statistics, int[] wanted) "
+      "Tensor? seed, Tensor output, Tensor statistics, int[] wanted, Tensor? query_offset=None) "
       "-> (Tensor d_query, Tensor d_key, Tensor d_value, Tensor[] d_arrays)");
   m.def(
       "attend_double_backward(Tensor[] directions, int[] given, Tensor d_output, Tensor? d_lse, "
       "Tensor query, Tensor key, Tensor value, Tensor[] arrays, str choices, SymInt[] numbers, "
-      "Tensor? key_lengths, float dropout_p, Tensor? seed, int[] wanted) -> Tensor[]");
+      "Tensor? key_lengths, float dropout_p, Tensor? seed, int[] wanted, Tensor? "
+      "query_offset=None) -> Tensor[]");
   m.def(
       "weights(Tensor query, Tensor key, str choices, Tensor[] arrays, SymInt[] numbers=[], "
       "Tensor? key_lengths=None, Tensor? seed=None, Tensor? rows=None, Tensor? heads=None, int "
-      "top_k=0, bool column_sums=False) -> (Tensor weights, Tensor indices)");
+      "top_k=0, bool column_sums=False, Tensor? query_offset=None, bool check_finite=False) -> "
+      "(Tensor weights, Tensor indices)");
   m.def(
       "explain_dispatch(Tensor query, Tensor key, Tensor value, str choices, Tensor[] arrays, "
-      "SymInt[] numbers=[], Tensor? key_lengths=None, float dropout_p=0.0, bool return_lse=False) "
-      "-> str",
+      "SymInt[] numbers=[], Tensor? key_lengths=None, float dropout_p=0.0, bool return_lse=False, "
+      "Tensor? query_offset=None) -> str",
       [](const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
          c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
-         const std::optional<at::Tensor>& key_lengths, double dropout_p, bool return_lse) {
+         const std::optional<at::Tensor>& key_lengths, double dropout_p, bool return_lse,
+         const std::optional<at::Tensor>& query_offset) {
         const auto call = fovea::operators::call_of(query, key, value, choices, arrays, numbers,
-                                                    key_lengths, dropout_p, {});
+                                                    key_lengths, dropout_p, {}, query_offset);
         fovea::check_call(call);
         return fovea::explain(call, return_lse);
       });
@@ -54,10 +57,11 @@ auto find(const char* name) {
 Outputs attend(const Tensor& query, const Tensor& key, const Tensor& value,
                c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
-               bool return_lse, bool strict) {
+               bool return_lse, bool strict, const OptionalTensor& query_offset,
+               bool check_finite) {
   static const auto op = find<Attend>("fovea::attend");
   return op.call(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed,
-                 return_lse, strict);
+                 return_lse, strict, query_offset, check_finite);
 }
 
 Gradients attend_backward(const Tensor& d_output, const OptionalTensor& d_lse, const Tensor& query,
@@ -65,10 +69,11 @@ Gradients attend_backward(const Tensor& d_output, const OptionalTensor& d_lse, c
                           c10::string_view choices, c10::SymIntArrayRef numbers,
                           const OptionalTensor& key_lengths, double dropout_p,
                           const OptionalTensor& seed, const Tensor& output,
-                          const Tensor& statistics, at::IntArrayRef wanted) {
+                          const Tensor& statistics, at::IntArrayRef wanted,
+                          const OptionalTensor& query_offset) {
   static const auto op = find<AttendBackward>("fovea::attend_backward");
   return op.call(d_output, d_lse, query, key, value, arrays, choices, numbers, key_lengths,
-                 dropout_p, seed, output, statistics, wanted);
+                 dropout_p, seed, output, statistics, wanted, query_offset);
 }
 
 std::vector<Tensor> attend_double_backward(at::TensorList directions, at::IntArrayRef given,
@@ -77,28 +82,31 @@ std::vector<Tensor> attend_double_backward(at::TensorList directions, at::IntArr
                                            const Tensor& value, at::TensorList arrays,
                                            c10::string_view choices, c10::SymIntArrayRef numbers,
                                            const OptionalTensor& key_lengths, double dropout_p,
-                                           const OptionalTensor& seed, at::IntArrayRef wanted) {
+                                           const OptionalTensor& seed, at::IntArrayRef wanted,
+                                           const OptionalTensor& query_offset) {
   static const auto op = find<AttendDoubleBackward>("fovea::attend_double_backward");
   return op.call(directions, given, d_output, d_lse, query, key, value, arrays, choices, numbers,
-                 key_lengths, dropout_p, seed, wanted);
+                 key_lengths, dropout_p, seed, wanted, query_offset);
 }
 
 std::tuple<Tensor, Tensor> weights(const Tensor& query, const Tensor& key, c10::string_view choices,
                                    at::TensorList arrays, c10::SymIntArrayRef numbers,
                                    const OptionalTensor& key_lengths, const OptionalTensor& seed,
                                    const OptionalTensor& rows, const OptionalTensor& heads,
-                                   int64_t top_k, bool column_sums) {
+                                   int64_t top_k, bool column_sums,
+                                   const OptionalTensor& query_offset, bool check_finite) {
   static const auto op = find<Weights>("fovea::weights");
   return op.call(query, key, choices, arrays, numbers, key_lengths, seed, rows, heads, top_k,
-                 column_sums);
+                 column_sums, query_offset, check_finite);
 }
 
 Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view choices,
              at::TensorList arrays, c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
-             double dropout_p, const OptionalTensor& seed) {
+             double dropout_p, const OptionalTensor& seed, const OptionalTensor& query_offset) {
   Call call{query, key,       value, unflatten({choices.data(), choices.size()}, arrays, numbers),
             {},    dropout_p, 0};
   if (key_lengths) call.key_lengths = *key_lengths;
+  if (query_offset) call.query_offset = *query_offset;
   if (seed) {
     if (seed->numel() != 1 || seed->scalar_type() != at::kLong) {
       throw InvalidArgument("seed: " + std::to_string(seed->numel()) + " elements of " +
@@ -111,10 +119,12 @@ Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::s
 
 Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choices,
                   at::TensorList arrays, c10::SymIntArrayRef numbers,
-                  const OptionalTensor& key_lengths, const OptionalTensor& seed) {
+                  const OptionalTensor& key_lengths, const OptionalTensor& seed,
+                  const OptionalTensor& query_offset) {
   // Values of width 1: the choices that shape weights are the same with any.
   const Tensor value = key.dim() > 0 && key.size(-1) > 0 ? key.narrow(-1, 0, 1) : key;
-  Call call = call_of(query, key, value, choices, arrays, numbers, key_lengths, 0, seed);
+  Call call =
+      call_of(query, key, value, choices, arrays, numbers, key_lengths, 0, seed, query_offset);
   for (auto& modifier : call.choices.score.modifiers) {
     if (auto* relative = std::get_if<Relative>(&modifier)) relative->value_table = Tensor();
   }

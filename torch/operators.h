@@ -24,7 +24,8 @@ using Outputs = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 using Attend = Outputs(const Tensor& query, const Tensor& key, const Tensor& value,
                        c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                        const OptionalTensor& key_lengths, double dropout_p,
-                       const OptionalTensor& seed, bool return_lse, bool strict);
+                       const OptionalTensor& seed, bool return_lse, bool strict,
+                       const OptionalTensor& query_offset, bool check_finite);
 
 // Gradients of query, key, value and each of `arrays`; [0] where `wanted` (3 + arrays flags) is 0.
 using Gradients = std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>;
@@ -33,24 +34,26 @@ using AttendBackward = Gradients(const Tensor& d_output, const OptionalTensor& d
                                  at::TensorList arrays, c10::string_view choices,
                                  c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
                                  double dropout_p, const OptionalTensor& seed, const Tensor& output,
-                                 const Tensor& statistics, at::IntArrayRef wanted);
+                                 const Tensor& statistics, at::IntArrayRef wanted,
+                                 const OptionalTensor& query_offset);
 
 // With G the gradients that attend_backward gives and s = sum_n <G_{given_n}, directions_n>: the
 // gradients of s by d_output, d_lse, query, key, value and each array; [0] where `wanted` (5 +
 // arrays flags) is 0. Reverse mode over reverse mode as it stands; and because G is linear in d_output
 // and a gradient itself, the first two are attend's derivative along the directions, the rest
 // attend_backward's: forward mode.
-using AttendDoubleBackward =
-    std::vector<Tensor>(at::TensorList directions, at::IntArrayRef given, const Tensor& d_output,
-                        const OptionalTensor& d_lse, const Tensor& query, const Tensor& key,
-                        const Tensor& value, at::TensorList arrays, c10::string_view choices,
-                        c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
-                        double dropout_p, const OptionalTensor& seed, at::IntArrayRef wanted);
+using AttendDoubleBackward = std::vector<Tensor>(
+    at::TensorList directions, at::IntArrayRef given, const Tensor& d_output,
+    const OptionalTensor& d_lse, const Tensor& query, const Tensor& key, const Tensor& value,
+    at::TensorList arrays, c10::string_view choices, c10::SymIntArrayRef numbers,
+    const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
+    at::IntArrayRef wanted, const OptionalTensor& query_offset);
 
 using Weights = std::tuple<Tensor, Tensor>(
     const Tensor& query, const Tensor& key, c10::string_view choices, at::TensorList arrays,
     c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths, const OptionalTensor& seed,
-    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums);
+    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums,
+    const OptionalTensor& query_offset, bool check_finite);
 
 Attend attend;
 AttendBackward attend_backward;
@@ -60,11 +63,12 @@ Weights weights;
 // A call in canonical form (see engine_call.h) from an operator's arguments.
 Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view choices,
              at::TensorList arrays, c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
-             double dropout_p, const OptionalTensor& seed);
+             double dropout_p, const OptionalTensor& seed, const OptionalTensor& query_offset);
 // The same for the operator of weights, which has no values.
 Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choices,
                   at::TensorList arrays, c10::SymIntArrayRef numbers,
-                  const OptionalTensor& key_lengths, const OptionalTensor& seed);
+                  const OptionalTensor& key_lengths, const OptionalTensor& seed,
+                  const OptionalTensor& query_offset);
 // Which weights, checked: positions and heads in range, one way to choose.
 Selection selection_of(const Call& call, const OptionalTensor& rows, const OptionalTensor& heads,
                        int64_t top_k, bool column_sums);

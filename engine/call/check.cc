@@ -186,6 +186,15 @@ struct StructureChecks {
   }
   void operator()(const Prefix& s) const {
     FOVEA_CHECK(s.length >= 0, "structure.length: " + number(s.length) + ", expected at least 0");
+    if (!s.lengths) return;
+    check_rank(s.lengths, "structure.lengths", 1);
+    check_dtype(s.lengths, "structure.lengths", DType::kInt32);
+    check_size(s.lengths, "structure.lengths", 0, static_cast<int64_t>(g.batches), "the batch");
+    for (int64_t b = 0; b < s.lengths.size[0]; ++b) {
+      const int64_t n = element<int32_t>(s.lengths, b);
+      FOVEA_CHECK(n >= 0,
+                  "structure.lengths[" + number(b) + "]: " + number(n) + ", expected at least 0");
+    }
   }
   void operator()(const Documents& s) const {
     ids(s.query_ids, "structure.query_ids", g.max_queries);

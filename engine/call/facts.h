@@ -18,6 +18,15 @@ double dot_scale(const choice::Dot<Array>& dot, int64_t width) {
   return dot.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, width))));
 }
 
+// Whether a causal structure says that the last query stands at the last key.
+template <class Array>
+bool has_bottom_right(const choice::Structure<Array>& structure) {
+  return std::any_of(structure.all_of.begin(), structure.all_of.end(), [](const auto& part) {
+    const auto* causal = std::get_if<choice::Causal<Array>>(&part);
+    return causal && causal->alignment == choice::Alignment::kBottomRight;
+  });
+}
+
 // Normalisers that have a log-sum-exp (Hard: the log-probability of its choice).
 template <class Array>
 bool has_lse(const choice::Normaliser<Array>& normaliser) {

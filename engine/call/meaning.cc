@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/call/facts.h"
+
 namespace fovea::engine {
 namespace {
 
@@ -27,6 +29,10 @@ bool has_structure(const Problem& p) {
 bool is_silverman(const Problem& p) {
   const auto* kernel = std::get_if<Kernel>(&p.score.kind);
   return kernel && kernel->name == choice::KernelName::kSilverman;
+}
+
+bool has_query_offset(const Problem& p) {
+  return p.query_offset.number != 0 || p.query_offset.each;
 }
 
 // Relative positions, then the soft cap, then the rest.
@@ -56,6 +62,11 @@ constexpr std::array kRefusals = {
             "both say how packed tensors are divided; a graph's rows are queries of one packed "
             "sequence",
             [](const Problem& p) { return has_structure<Ragged>(p) && has_structure<Graph>(p); }},
+    Refusal{
+        "query_offset with causal to the bottom right",
+        "the bottom right says where the queries stand, at the last keys; use causal to the top "
+        "left with an offset",
+        [](const Problem& p) { return has_query_offset(p) && has_bottom_right(p.structure); }},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/call/check.h"
+#include "engine/call/facts.h"
 #include "engine/call/meaning.h"
 #include "engine/stage.h"
 #include "engine/call/view.h"
@@ -83,6 +84,28 @@ void read_lengths(const View& lengths, Geometry* g) {
                 "key_lengths[" + std::to_string(b) + "]: " + std::to_string(n) +
                     ", expected between 0 and " + std::to_string(g->key_count[b]) + " (the keys)");
     g->key_limit[b] = static_cast<size_t>(n);
+  }
+}
+
+void read_query_offset(const Problem& problem, Geometry* g) {
+  const View& each = problem.query_offset.each;
+  const int64_t all = problem.query_offset.number;
+  FOVEA_CHECK(all >= INT32_MIN && all <= INT32_MAX,
+              "query_offset: " + std::to_string(all) + ", expected a number of 32 bits");
+  g->query_offset.assign(g->batches, all);
+  if (each) {
+    check_rank(each, "query_offset", 1);
+    check_dtype(each, "query_offset", DType::kInt32);
+    if (each.size[0] != 1)
+      check_size(each, "query_offset", 0, static_cast<int64_t>(g->batches), "the batch");
+    for (size_t b = 0; b < g->batches; ++b)
+      g->query_offset[b] = element<int32_t>(each, each.size[0] == 1 ? 0 : static_cast<int64_t>(b));
+  }
+  // Bottom right is an offset of its own; another beside it has been refused.
+  if (!has_bottom_right(problem.structure)) return;
+  for (size_t b = 0; b < g->batches; ++b) {
+    g->query_offset[b] =
+        static_cast<int64_t>(g->key_limit[b]) - static_cast<int64_t>(g->query_count[b]);
   }
 }
 
@@ -170,6 +193,7 @@ Geometry resolve(const Problem& problem) {
     g.max_keys = std::max(g.max_keys, g.key_count[b]);
   }
   read_lengths(problem.key_lengths, &g);
+  read_query_offset(problem, &g);
   FOVEA_CHECK(
       problem.dropout_p >= 0 && problem.dropout_p < 1,
       "dropout_p: " + std::to_string(problem.dropout_p) + ", expected at least 0 and below 1");

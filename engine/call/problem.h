@@ -1,6 +1,7 @@
 // A problem checked and resolved: sizes, where each sequence lies, and the views the drivers walk.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,7 +28,16 @@ struct Geometry {
   const Graph* graph = nullptr;          // set when the structure has one
   // Each batch item's place in the packed tensors (0 and the whole length when not packed).
   std::vector<size_t> query_start, query_count, key_start, key_count;
-  std::vector<size_t> key_limit;  // key_count, or less where key_lengths says so
+  std::vector<size_t> key_limit;      // key_count, or less where key_lengths says so
+  std::vector<int64_t> query_offset;  // the position of each item's first query among its keys
+
+  // Where query row i of an item stands among its keys.
+  int64_t position(size_t batch, size_t i) const {
+    return query_offset[batch] + static_cast<int64_t>(i);
+  }
+  bool has_offset() const {
+    return std::any_of(query_offset.begin(), query_offset.end(), [](int64_t o) { return o != 0; });
+  }
 
   // Rows of one head of a query-sided ([B, H, L, *] or (total, H, *)) or key-sided tensor. A
   // missing trailing dimension (lse) is allowed.

@@ -1,11 +1,13 @@
 #include "engine/call/selection.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "engine/call/check.h"
-#include "engine/loops/rows.h"
 #include "engine/call/view.h"
+#include "engine/loops/rows.h"
+#include "engine/tiles/spoiled.h"
 
 namespace fovea::engine {
 namespace {
@@ -99,8 +101,10 @@ void SelectionWriter<T>::put(const Tile<T>& tile, size_t r, size_t slot, size_t 
              row = static_cast<int64_t>(row_slot);
   const auto finite = [](T w) { return w == -std::numeric_limits<T>::infinity() ? T(0) : w; };
   if (selection_.top_k > 0) {
-    return put_largest(tile, weights, &element<T>(out_.weights, b, h, row),
-                       &element<int32_t>(out_.indices, b, h, row));
+    T* best = &element<T>(out_.weights, b, h, row);
+    int32_t* index = &element<int32_t>(out_.indices, b, h, row);
+    return is_spoiled(tile.stats + r * kStatistics) ? put_spoiled(tile, weights, best, index)
+                                                    : put_largest(tile, weights, best, index);
   }
   if (out_.weights.rank == 2) {
     for (size_t c = 0; c < tile.nk; ++c)
@@ -130,6 +134,19 @@ void SelectionWriter<T>::put_largest(const Tile<T>& tile, const T* weights, T* b
     }
     best[at] = weights[c];
     index[at] = static_cast<int32_t>(tile.key_at(c));
+  }
+}
+
+// Weights that are all NaN have no order: the first keys seen stand for the largest.
+template <class T>
+void SelectionWriter<T>::put_spoiled(const Tile<T>& tile, const T* weights, T* best,
+                                     int32_t* index) const {
+  const auto k = static_cast<size_t>(selection_.top_k);
+  size_t at = static_cast<size_t>(std::find(index, index + k, -1) - index);
+  for (size_t c = 0; c < tile.nk && at < k; ++c) {
+    if (!std::isnan(weights[c])) continue;
+    best[at] = weights[c];
+    index[at++] = static_cast<int32_t>(tile.key_at(c));
   }
 }
 

@@ -27,12 +27,13 @@ class SelectionWriter {
 
   // Zeros (and -1) for all results of a (batch, head slot).
   void clear(size_t batch, size_t slot) const;
-  // Weights of one row, `tile` row r; masked places hold -infinity. `edge` is the first edge's
-  // number (graphs). Tiles of a row come in ascending order of keys.
+  // Weights of one row, `tile` row r, with its statistics; masked places hold -infinity. `edge` is
+  // the first edge's number (graphs). Tiles of a row come in ascending order of keys.
   void put(const Tile<T>& tile, size_t r, size_t slot, size_t row_slot, size_t edge) const;
 
  private:
   void put_largest(const Tile<T>& tile, const T* weights, T* best, int32_t* index) const;
+  void put_spoiled(const Tile<T>& tile, const T* weights, T* best, int32_t* index) const;
 
   const Geometry& g_;
   const Selection& selection_;

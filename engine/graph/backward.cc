@@ -2,11 +2,13 @@
 // the second pass needs of each edge is kept, O(edges x heads). By key, through the transposed
 // structure: dK and dV. Every result row has one owner.
 #include <algorithm>
+#include <optional>
 
-#include "engine/tiles/backward.h"
+#include "engine/call/view.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/transposed.h"
-#include "engine/call/view.h"
+#include "engine/tiles/backward.h"
+#include "engine/tiles/spoiled.h"
 
 namespace fovea::engine {
 namespace {
@@ -146,7 +148,10 @@ class GraphBackward {
     }
     if (w.scores) std::copy_n(tile.s, tile.s_stride, w.scores);
     tile.scores = w.scores;
+    std::optional<Spoiled<T>> spoiled;
+    if (is_spoiled(tile.stats)) spoiled.emplace(tile, normaliser->face());
     normaliser->weights(tile);
+    if (spoiled) spoiled->put(tile.s, tile.s_stride);
     loops.gather_dots(tile.g, tile.key_index, tile.nk, keys_.v(key_head), keys_.v_stride(key_head),
                       g_.value_width, tile.ds);
     if (pass_.dropout)
@@ -171,6 +176,7 @@ class GraphBackward {
     }
     normaliser->backward(tile);
     if (normaliser->face() == Face::kValue) loops.mask(tile, tile.ds, T(0));
+    if (spoiled) spoiled->put(tile.ds, tile.s_stride);
     for (size_t m = n; m-- > 0;) {
       part -= modifiers[m]->partial_size();
       modifiers[m]->backward(tile, w.modifiers[m], w.saved[m],

@@ -27,7 +27,7 @@ class GraphForward {
           block(workers[worker], head, q0, std::min(kMaxQueries, end - q0));
       }
     });
-    report_.check(g_);
+    report_.check(pass_.problem, g_);
     return report_.empty();
   }
 

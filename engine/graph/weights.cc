@@ -2,8 +2,9 @@
 // the input.
 #include <cmath>
 
-#include "engine/graph/graph.h"
 #include "engine/call/selection.h"
+#include "engine/graph/graph.h"
+#include "engine/tiles/spoiled.h"
 
 namespace fovea::engine {
 namespace {
@@ -27,7 +28,7 @@ class GraphWeights {
     run_tickets(parallel, writer_.heads(), [&](size_t worker, size_t slot) {
       for (const auto& run : writer_.runs()) some_rows(workers[worker], slot, run);
     });
-    report_.check(g_);
+    report_.check(pass_.problem, g_);
   }
 
  private:
@@ -66,7 +67,12 @@ class GraphWeights {
       } else {
         normaliser->solve(tile, nullptr);
       }
-      if (std::isnan(tile.rows.carry[0])) report_.refuse(writer_.head(slot) * g_.max_queries + row);
+      tile.stats = tile.rows.stats;
+      if (is_spoiled(tile.stats)) {
+        report_.spoiled(writer_.head(slot) * g_.max_queries + row);
+        w.row->score(tile, row, scratch.modifiers, {});
+        Spoiled<T>(tile, normaliser->face()).put(tile.s, tile.s_stride);
+      }
       row_loops<T>().mask(tile, tile.s, -std::numeric_limits<T>::infinity());
       writer_.put(tile, 0, slot, run.slot + r, graph_.begin(row));
     }

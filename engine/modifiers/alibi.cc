@@ -40,8 +40,8 @@ class Stage final : public ModifierStage<T> {
         continue;
       }
       // Whole numbers: a step of N is exact.
-      auto position = hn::Iota(d, static_cast<T>(static_cast<int64_t>(tile.k0 + begin) -
-                                                 static_cast<int64_t>(tile.query_at(r))));
+      auto position =
+          hn::Iota(d, static_cast<T>(static_cast<int64_t>(tile.k0 + begin) - tile.position_at(r)));
       const auto step = hn::Set(d, static_cast<T>(N));
       for (size_t c = begin; c < end; c += N) {
         hn::StoreU(hn::NegMulAdd(slope, hn::Abs(position), hn::LoadU(d, s + c)), d, s + c);
@@ -57,8 +57,7 @@ class Stage final : public ModifierStage<T> {
     if (tile.key_index || tile.query_index || tile.nk > kMaxKeys) return {};
     const D d;
     const auto slope = hn::Set(d, -*slopes_.of(tile.head));
-    const int64_t first =
-        static_cast<int64_t>(tile.k0) - static_cast<int64_t>(tile.q0 + tile.nq - 1);
+    const int64_t first = static_cast<int64_t>(tile.k0) - tile.position_at(tile.nq - 1);
     for (size_t i = 0; i < tile.nq - 1 + tile.nk; i += N) {
       hn::StoreU(
           hn::Mul(slope, hn::Abs(hn::Iota(d, static_cast<T>(first + static_cast<int64_t>(i))))), d,
@@ -90,15 +89,14 @@ class Stage final : public ModifierStage<T> {
   // |i - j| for the keys of columns c, c + 1, ...
   HWY_INLINE hn::Vec<D> distance(const Tile<T>& tile, size_t r, size_t c) const {
     const D d;
-    const size_t i = tile.query_index ? static_cast<size_t>(tile.query_index[r]) : tile.q0 + r;
+    const int64_t i = tile.position_at(r);
     if (HWY_UNLIKELY(tile.key_index != nullptr)) {
-      HWY_ALIGN T position[N];
+      HWY_ALIGN T away[N];  // subtracted as whole numbers: exact wherever the query stands
       for (size_t lane = 0; lane < N; ++lane)
-        position[lane] = c + lane < tile.nk ? static_cast<T>(tile.key_index[c + lane]) : T(0);
-      return hn::Abs(hn::Sub(hn::Load(d, position), hn::Set(d, static_cast<T>(i))));
+        away[lane] = c + lane < tile.nk ? static_cast<T>(tile.key_index[c + lane] - i) : T(0);
+      return hn::Abs(hn::Load(d, away));
     }
-    const auto first = static_cast<T>(static_cast<int64_t>(tile.k0 + c) - static_cast<int64_t>(i));
-    return hn::Abs(hn::Iota(d, first));
+    return hn::Abs(hn::Iota(d, static_cast<T>(static_cast<int64_t>(tile.k0 + c) - i)));
   }
 
   Parameter<T> slopes_;

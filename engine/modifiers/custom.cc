@@ -54,7 +54,7 @@ class CustomStage final : public ModifierStage<T> {
   void for_runs(const Tile<T>& tile, const Visit& visit) const {
     const size_t longest = tile.key_index ? 1 : kRun;
     for (size_t r = 0; r < tile.nq; ++r) {
-      const int64_t i = tile.query_index ? tile.query_index[r] : static_cast<int64_t>(tile.q0 + r);
+      const int64_t i = tile.position_at(r);
       for (size_t c = tile.row_begin(r); c < tile.row_end(r); c += longest) {
         const int64_t j = tile.key_index ? tile.key_index[c] : static_cast<int64_t>(tile.k0 + c);
         visit(r, c, std::min(longest, tile.row_end(r) - c),

@@ -126,7 +126,7 @@ class RelativeStage final : public ModifierStage<T> {
   template <class Scratch, class Visit>
   void for_rows(const Tile<T>& tile, Scratch* scratch, const Visit& visit, T* cells) const {
     for (size_t r = 0; r < tile.nq; ++r) {
-      const int64_t i = tile.query_index ? tile.query_index[r] : static_cast<int64_t>(tile.q0 + r);
+      const int64_t i = tile.position_at(r);
       for (size_t c = tile.row_begin(r); c < tile.row_end(r); ++c) {
         const int64_t j = tile.key_index ? tile.key_index[c] : static_cast<int64_t>(tile.k0 + c);
         const auto offset = static_cast<size_t>(std::clamp(j - i, -clip_, clip_) + clip_);

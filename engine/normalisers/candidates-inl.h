@@ -171,7 +171,7 @@ HWY_INLINE size_t store_weights(Tile<T>& tile, size_t r, const List<T>& list,
   return n;
 }
 
-// A row without weights: it saw no key (carry 0) or a score that is not a number (carry NaN).
+// A row without weights: it saw no key (carry 0) or a score of NaN or +infinity (carry NaN).
 template <class T>
 HWY_INLINE void store_nothing(Tile<T>& tile, size_t r, T carry) {
   std::fill_n(tile.s + r * tile.s_stride, padded<T>(tile.nk), T(0));

@@ -78,9 +78,10 @@ class Stage final : public NormaliserStage<T> {
       if (most != kInfinity) candidates::collect(s, columns, most - p, most, list);
       const T total = most == kInfinity ? most : scale(list, factor > 0 ? factor : T(1));
       if (!(total < kInfinity) || list.n == 0) {
-        const bool refused = most == kInfinity || !(total < kInfinity);
-        candidates::store_nothing(tile, r, refused ? std::numeric_limits<T>::quiet_NaN() : T(0));
+        const bool spoiled = most == kInfinity || !(total < kInfinity);
+        stats[0] = spoiled ? std::numeric_limits<T>::quiet_NaN() : T(0);
         stats[1] = kInfinity;
+        candidates::store_nothing(tile, r, stats[0]);
         continue;
       }
       const T tau = factor == 0 ? T(0) : p == 2 ? threshold_of_squares(list) : threshold(list, p);
@@ -163,6 +164,7 @@ class Stage final : public NormaliserStage<T> {
     const double f = entmax_factor(alpha(tile.head));
     for (size_t r = 0; r < tile.nq; ++r) {
       const T *a = tile.s + r * tile.s_stride, *da = tile.ds + r * tile.s_stride;
+      if (std::isnan(tile.stats[r * kStatistics])) *partial = tile.stats[r * kStatistics];
       double mass = 0, entropy = 0, squares = 0, mean = 0;  // of w, -w l, w l^2, w u
       const auto for_weights = [&](const auto& body) {
         for (size_t c = 0; c < tile.nk; ++c) {

@@ -56,8 +56,11 @@ class Stage final : public NormaliserStage<T> {
       store_position(-1, stats);
       if (lse) lse[r] = -kInfinity;
       if (none || !(sum < kInfinity)) {
-        const bool refused = !none || has_nan(s, tile.nk);
-        candidates::store_nothing(tile, r, refused ? std::numeric_limits<T>::quiet_NaN() : T(0));
+        const bool spoiled = !none || has_nan(s, tile.nk);
+        const T nothing = spoiled ? std::numeric_limits<T>::quiet_NaN() : T(0);
+        candidates::store_nothing(tile, r, nothing);
+        stats[0] = nothing;
+        if (lse && spoiled) lse[r] = nothing;
         continue;
       }
       const size_t chosen = sample_ ? drawn(s, tile, r, sum) : largest;
@@ -129,9 +132,9 @@ class Stage final : public NormaliserStage<T> {
   }
 
   size_t drawn(const T* x, const Tile<T>& tile, size_t r, T sum) const {
-    const size_t query = tile.query_index ? static_cast<size_t>(tile.query_index[r]) : tile.q0 + r;
-    const double target =
-        random_uniform(random_row(seed_, tile.batch, tile.head, query)) * static_cast<double>(sum);
+    const auto position = static_cast<uint64_t>(tile.position_at(r));
+    const double target = random_uniform(random_row(seed_, tile.batch, tile.head, position)) *
+                          static_cast<double>(sum);
     double below = 0;
     size_t last = 0;
     for (size_t c = 0; c < tile.nk; ++c) {

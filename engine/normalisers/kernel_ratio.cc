@@ -44,9 +44,9 @@ class KernelRatioStage final : public NormaliserStage<T> {
       T* stats = tile.rows.stats + r * kStatistics;
       std::fill_n(stats, kStatistics, T(0));
       // No neighbour, or a sum so small that its reciprocal is no number: an empty row.
-      const bool weighs = std::isfinite(sum) && std::fabs(sum) >= std::numeric_limits<T>::min();
-      stats[0] = weighs ? 1 / sum : T(0);
-      tile.rows.carry[r] = std::isfinite(sum) ? stats[0] : kNaN;
+      const bool weighs = std::fabs(sum) >= std::numeric_limits<T>::min();
+      stats[0] = !std::isfinite(sum) ? kNaN : weighs ? 1 / sum : T(0);
+      tile.rows.carry[r] = stats[0];
     }
   }
 

@@ -48,9 +48,11 @@ class SigmoidStage final : public NormaliserStage<T> {
   }
   void finish(Tile<T>& tile, T*) const override {
     for (size_t r = 0; r < tile.nq; ++r) {
-      std::fill_n(tile.rows.stats + r * kStatistics, kStatistics, T(0));
-      const bool refused = std::isnan(tile.rows.sum[r]) || tile.rows.maximum[r] == kInfinity;
-      tile.rows.carry[r] = refused ? kNaN : tile.rows.maximum[r] == -kInfinity ? T(0) : T(1);
+      T* stats = tile.rows.stats + r * kStatistics;
+      std::fill_n(stats, kStatistics, T(0));
+      const bool spoiled = std::isnan(tile.rows.sum[r]) || tile.rows.maximum[r] == kInfinity;
+      if (spoiled) stats[0] = kNaN;
+      tile.rows.carry[r] = spoiled ? kNaN : tile.rows.maximum[r] == -kInfinity ? T(0) : T(1);
     }
   }
 

@@ -80,11 +80,11 @@ class SoftmaxStage final : public NormaliserStage<T> {
       T maximum = tile.rows.maximum[r], sum = tile.rows.sum[r], factor = 1;
       T* stats = tile.rows.stats + r * kStatistics;
       stats[2] = stats[3] = 0;
-      const bool refused = !(sum < kInfinity) || maximum == kInfinity;
-      if (sum == 0 || refused) {
-        stats[0] = stats[1] = 0;
-        tile.rows.carry[r] = refused ? std::numeric_limits<T>::quiet_NaN() : T(0);
-        if (lse) lse[r] = -kInfinity;
+      const bool spoiled = !(sum < kInfinity) || maximum == kInfinity;
+      if (sum == 0 || spoiled) {
+        const T nothing = spoiled ? std::numeric_limits<T>::quiet_NaN() : T(0);
+        stats[0] = stats[1] = tile.rows.carry[r] = nothing;
+        if (lse) lse[r] = spoiled ? nothing : -kInfinity;
         continue;
       }
       if (sink_) {

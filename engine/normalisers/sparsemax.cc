@@ -55,9 +55,9 @@ class Stage final : public NormaliserStage<T> {
       stats[0] = most;
       stats[1] = tau;
       if (std::isnan(tau) || list.n == 0) {
-        candidates::store_nothing(tile, r, std::isnan(tau) ? tau : T(0));
-        stats[0] = 0;
+        stats[0] = std::isnan(tau) ? tau : T(0);
         stats[1] = kInfinity;
+        candidates::store_nothing(tile, r, stats[0]);
         continue;
       }
       stats[2] = static_cast<T>(candidates::store_weights(

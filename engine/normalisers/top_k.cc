@@ -53,17 +53,25 @@ class Stage final : public NormaliserStage<T> {
       stats[2] = kInfinity;  // nothing is chosen
       if (lse) lse[r] = -kInfinity;
       const T most = candidates::largest(s, columns);
+      const auto spoil = [&] {
+        stats[0] = std::numeric_limits<T>::quiet_NaN();
+        candidates::store_nothing(tile, r, stats[0]);
+        if (lse) lse[r] = stats[0];
+      };
       if (most == kInfinity) {
-        candidates::store_nothing(tile, r, std::numeric_limits<T>::quiet_NaN());
+        spoil();
         continue;
       }
       candidates::collect(s, columns, bound(s, tile.nk), most, list);
       T last_value = -kInfinity, last_column = 0;
       choose(list, &last_value, &last_column);
       const T sum = exponentials(list);
-      if (list.n == 0 || !(sum < kInfinity)) {
-        candidates::store_nothing(tile, r,
-                                  list.n == 0 ? T(0) : std::numeric_limits<T>::quiet_NaN());
+      if (list.n == 0) {
+        candidates::store_nothing(tile, r, T(0));
+        continue;
+      }
+      if (!(sum < kInfinity)) {
+        spoil();
         continue;
       }
       stats[0] = most;

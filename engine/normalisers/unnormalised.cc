@@ -39,8 +39,11 @@ class UnnormalisedStage final : public NormaliserStage<T> {
   }
   void finish(Tile<T>& tile, T*) const override {
     for (size_t r = 0; r < tile.nq; ++r) {
-      std::fill_n(tile.rows.stats + r * kStatistics, kStatistics, T(0));
-      tile.rows.carry[r] = std::isfinite(tile.rows.sum[r]) ? T(1) : kNaN;
+      T* stats = tile.rows.stats + r * kStatistics;
+      std::fill_n(stats, kStatistics, T(0));
+      const bool spoiled = !std::isfinite(tile.rows.sum[r]);
+      if (spoiled) stats[0] = kNaN;
+      tile.rows.carry[r] = spoiled ? kNaN : T(1);
     }
   }
   void weights(Tile<T>&) const override {}

@@ -56,7 +56,7 @@ class Decode {
               head % g_.key_heads * g_.group + i);
       }
     });
-    report_.check(g_);
+    report_.check(pass_.problem, g_);
     return report_.empty();
   }
 

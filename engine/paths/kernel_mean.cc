@@ -38,7 +38,7 @@ class MeanForward : Mean {
     each_block(parallel, [&](size_t batch, size_t head, size_t q0, size_t nq) {
       finish(batch, head, q0, nq);
     });
-    report_.check(g_);
+    report_.check(pass_.problem, g_);
     return report_.empty();
   }
 
@@ -73,13 +73,15 @@ class MeanForward : Mean {
     int64_t empty = 0;
     for (size_t r = 0; r < nq; ++r) {
       const float sum = total[r * stored_];
-      if (std::isnan(sum) || std::isinf(sum)) report_.refuse(first + r);
-      const bool weighs = std::isfinite(sum) && std::fabs(sum) >= std::numeric_limits<float>::min();
-      const float inverse = weighs ? 1 / sum : 0.0f;
+      const bool spoiled = !std::isfinite(sum);
+      if (spoiled) report_.spoiled(first + r);
+      const bool weighs = !spoiled && std::fabs(sum) >= std::numeric_limits<float>::min();
+      const float nothing = spoiled ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+      const float inverse = weighs ? 1 / sum : nothing;
       if (has_log)
-        stats[r * kStatistics] = weighs ? base[r] : 0.0f;  // as softmax has them: maximum, 1 / sum
+        stats[r * kStatistics] = weighs ? base[r] : nothing;  // as softmax: maximum, 1 / sum
       stats[r * kStatistics + has_log] = inverse;
-      empty += !weighs;
+      empty += !weighs && !spoiled;
       for (size_t e = 0; e < values; ++e)
         output[r * values + e] = total[r * stored_ + 1 + e] * inverse;
     }

@@ -51,6 +51,7 @@ RankOneGraph make_graph(const Problem& problem, const Geometry& g, const GraphVi
   graph.statistics = data_of(result.statistics);
   graph.lse = data_of(result.lse);
   graph.dropout = make_dropout(problem.dropout_p, problem.seed);
+  graph.query_offset = g.query_offset[0];
   if (graph.dropout) {
     for (size_t h = 0; h < g.heads; ++h) head_seeds->push_back(random_head(problem.seed, 0, h));
     graph.head_seeds = head_seeds->data();
@@ -118,12 +119,12 @@ int64_t rank_one_forward(const Problem& problem, const Geometry& g, const Result
   Report report;
   for_chunks(parallel, graph.rows, [&](size_t worker, size_t from, size_t to) {
     int64_t none = 0;
-    size_t refused = SIZE_MAX;
-    kernels.forward(graph, from, to, weights[worker].data(), &none, &refused);
+    size_t spoiled = SIZE_MAX;
+    kernels.forward(graph, from, to, weights[worker].data(), &none, &spoiled);
     empty += none;
-    if (refused != SIZE_MAX) report.refuse(refused);
+    if (spoiled != SIZE_MAX) report.spoiled(spoiled);
   });
-  report.check(g);
+  report.check(problem, g);
   return empty;
 }
 

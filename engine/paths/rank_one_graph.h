@@ -21,8 +21,10 @@ struct RankOneGraph {
   size_t rows = 0, keys = 0, edges = 0;
   const int32_t *row_offsets = nullptr, *columns = nullptr;
   const float *query = nullptr, *key = nullptr, *value = nullptr;
-  // Weights are dropped where `dropout` says so, drawn from random_head of each head.
+  // Weights are dropped where `dropout` says so, drawn from random_head of each head; row r draws at
+  // position r + query_offset.
   Dropout dropout;
+  int64_t query_offset = 0;
   const uint64_t* head_seeds = nullptr;
   // Forward: results; lse may be null. Scratch for the weights of a row: [degree][padded heads].
   float *output = nullptr, *statistics = nullptr, *lse = nullptr;
@@ -42,11 +44,11 @@ struct RankOneGraph {
   size_t padded_heads() const { return (heads + 7) / 8 * 8; }
 };
 
-// Rows or keys [from, to). `weights`: scratch of max_degree * padded_heads. The lowest refused row
-// goes to *refused.
+// Rows or keys [from, to). `weights`: scratch of max_degree * padded_heads. The lowest head * rows +
+// row that sees a score of NaN or +infinity goes to *spoiled.
 struct RankOneKernels {
   void (*forward)(const RankOneGraph& graph, size_t from, size_t to, float* weights, int64_t* empty,
-                  size_t* refused);
+                  size_t* spoiled);
   void (*records)(const RankOneGraph& graph, size_t from, size_t to);
   void (*keys)(const RankOneGraph& graph, size_t from, size_t to);
   void (*queries)(const RankOneGraph& graph, size_t from, size_t to);

@@ -85,7 +85,7 @@ constexpr size_t kMost = 8;
 
 template <class D, size_t kPer>
 void forward(const RankOneGraph& g, size_t from, size_t to, float* weights, int64_t* empty,
-             size_t* refused) {
+             size_t* spoiled) {
   const size_t vectors = g.heads * g.width / hn::MaxLanes(D()), padded = g.padded_heads();
   float* inverse = weights;
   float* w = weights + padded;
@@ -94,7 +94,8 @@ void forward(const RankOneGraph& g, size_t from, size_t to, float* weights, int6
     for (size_t e = end + kAhead; e < std::min(g.edges, end + 2 * kAhead); ++e) {
       hwy::Prefetch(g.key + static_cast<size_t>(g.columns[e]) * g.heads);
     }
-    if (!weigh_row(g, i, w, inverse)) *refused = std::min(*refused, i);
+    const size_t head = weigh_row(g, i, w, inverse);
+    if (head < g.heads) *spoiled = std::min(*spoiled, head * g.rows + i);
     if (g.dropout) drop_row(g, i, w);
     if (g.row_offsets[i] == g.row_offsets[i + 1]) *empty += static_cast<int64_t>(g.heads);
     size_t v = 0;

@@ -74,7 +74,8 @@ HWY_INLINE HeadVector leaky(HeadVector x, HeadVector slope) {
 // The two halves of random_row of row i, for every head.
 HWY_INLINE void draw_row(const RankOneGraph& g, size_t i, uint32_t* low, uint32_t* high) {
   for (size_t h = 0; h < g.heads; ++h) {
-    const uint64_t row = mix(g.head_seeds[h] ^ i);
+    const uint64_t row =
+        mix(g.head_seeds[h] ^ static_cast<uint64_t>(g.query_offset + static_cast<int64_t>(i)));
     low[h] = static_cast<uint32_t>(row);
     high[h] = static_cast<uint32_t>(row >> 32);
   }
@@ -148,15 +149,15 @@ HWY_INLINE hn::Vec<D> exponentials(D d, float* w, size_t n, size_t padded, hn::V
   return sum;
 }
 
-// Unnormalised weights of row i's edges to w[edge][padded heads], and 1 / sum to `inverse`. False
-// where a score is refused.
-HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inverse) {
+// Unnormalised weights of row i's edges to w[edge][padded heads], and 1 / sum to `inverse`. Returns
+// the first head that sees a score of NaN or +infinity, or how many heads there are.
+HWY_INLINE size_t weigh_row(const RankOneGraph& g, size_t i, float* w, float* inverse) {
   const Heads d;
   const size_t N = hn::Lanes(d), padded = g.padded_heads();
   const size_t begin = static_cast<size_t>(g.row_offsets[i]),
                n = static_cast<size_t>(g.row_offsets[i + 1]) - begin;
   const auto slope = hn::Set(d, g.negative_slope);
-  bool right = true;
+  size_t spoiled = g.heads;
   for (size_t h = 0; h < g.heads; h += N) {
     const auto q = load_heads(g.query + i * g.heads + h, g.heads - h);
     auto top = hn::Set(d, -kInfinity);
@@ -169,21 +170,29 @@ HWY_INLINE bool weigh_row(const RankOneGraph& g, size_t i, float* w, float* inve
     const auto base = hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, -kInfinity)), top);
     const auto sum = exponentials(d, w + h, n, padded, base);
     const auto none = hn::Eq(sum, hn::Zero(d));
-    const auto inv = hn::IfThenZeroElse(none, hn::Div(hn::Set(d, 1.0f), sum));
-    hn::StoreU(inv, d, inverse + h);
+    auto inv = hn::IfThenZeroElse(none, hn::Div(hn::Set(d, 1.0f), sum));
+    auto maximum = base;
     const auto infinity = hn::Set(d, kInfinity);  // lanes past the heads hold scores of 0
-    right = right && hn::AllTrue(d, hn::And(hn::Lt(sum, infinity), hn::Lt(base, infinity)));
+    const auto right = hn::And(hn::Lt(sum, infinity), hn::Lt(base, infinity));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, right))) {
+      const auto nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+      inv = hn::IfThenElse(right, inv, nan);
+      maximum = hn::IfThenElse(right, maximum, nan);
+      spoiled =
+          std::min(spoiled, h + static_cast<size_t>(hn::FindKnownFirstTrue(d, hn::Not(right))));
+    }
+    hn::StoreU(inv, d, inverse + h);
     if (g.statistics)
-      store_statistics(base, inv, g.statistics + (i * g.heads + h) * 4, g.heads - h);
+      store_statistics(maximum, inv, g.statistics + (i * g.heads + h) * 4, g.heads - h);
     if (!g.lse) continue;
     HWY_ALIGN float tops[8], sums[8];
-    hn::Store(base, d, tops);
+    hn::Store(maximum, d, tops);
     hn::Store(sum, d, sums);
     for (size_t l = 0; l < std::min(N, g.heads - h); ++l) {
-      g.lse[i * g.heads + h + l] = sums[l] > 0 ? tops[l] + std::log(sums[l]) : -kInfinity;
+      g.lse[i * g.heads + h + l] = sums[l] == 0 ? -kInfinity : tops[l] + std::log(sums[l]);
     }
   }
-  return right;
+  return spoiled;
 }
 
 }  // namespace rank_one

@@ -29,7 +29,7 @@ class StridedForward {
     run_tickets(parallel, heads, [&](size_t worker, size_t ticket) {
       head(workers[worker], ticket / g_.heads, ticket % g_.heads);
     });
-    report_.check(g_);
+    report_.check(pass_.problem, g_);
     return report_.empty();
   }
 
@@ -318,6 +318,7 @@ Reason strided_declines(const Request& request) {
       std::holds_alternative<TopK>(n) || std::holds_alternative<Hard>(n)) {
     return {"the normaliser wants whole rows"};
   }
+  if (g.has_offset()) return {"the queries do not start at the first key"};
   // Below, a masked tile reaches all of it anyway.
   if (std::get<Strided>(all[0]).stride < 4 || g.max_queries < 4 * kMaxQueries)
     return {"short sequence or stride"};

@@ -1,13 +1,15 @@
 // All gradients of threshold normalisers by the pairs that have weight, where those are few: scores
 // of whole rows again, then nothing but the support is touched.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "engine/call/facts.h"
-#include "engine/dispatch.h"
-#include "engine/tiles/backward_rows.h"
-#include "engine/paths/support_loops.h"
 #include "engine/call/view.h"
+#include "engine/dispatch.h"
+#include "engine/paths/support_loops.h"
+#include "engine/tiles/backward_rows.h"
+#include "engine/tiles/spoiled.h"
 
 namespace fovea::engine {
 namespace {
@@ -128,6 +130,7 @@ bool few_weights(const NormaliserStage<T>& normaliser, const Geometry& g, const 
     for (size_t head = 0; head < g.heads; ++head) {
       load_rows(saved.dtype, g.query_rows(saved, batch, head), 0, queries, kStatistics,
                 statistics.data(), kStatistics);
+      if (any_spoiled(statistics.data(), queries)) return false;  // NaN at every key a row sees
       for (size_t i = 0; i < queries; ++i)
         weights += normaliser.support_size(statistics.data() + i * kStatistics, keys);
       pairs += queries * keys;

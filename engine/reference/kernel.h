@@ -55,6 +55,7 @@ T kernel_derivative(choice::KernelName name, T u) {
     default: break;
   }
   if (u > 1) return 0;
+  if (std::isnan(u)) return u;
   const T square = 1 - u * u;
   const T cube = 1 - u * u * u;
   switch (name) {

@@ -12,7 +12,7 @@ template <class T>
 struct BiasModifier final : Modifier<T> {
   BiasModifier(const engine::Bias& bias) : Modifier<T>(Parameters<T>(bias)) {}
   int64_t at(const Pair<T>& p) const {
-    return this->parameters_.value[0].broadcast(p.batch, p.head, p.i, p.j);
+    return this->parameters_.value[0].broadcast(p.batch, p.head, p.row, p.j);
   }
   T value(const Pair<T>& p, T e) const override {
     return e + this->parameters_.value[0].data[at(p)];

@@ -89,6 +89,7 @@ struct UnnormalisedNormaliser final : Normaliser<T> {
 template <class T>
 struct UniformNormaliser final : Normaliser<T> {
   UniformNormaliser(const engine::Uniform& n) : Normaliser<T>(Parameters<T>(n)) {}
+  bool looks() const override { return false; }
   void forward(Row<T>& row) const override {
     row.a.assign(row.e.size(), 1 / static_cast<T>(row.e.size()));
   }

@@ -27,9 +27,13 @@ class Normaliser {
   virtual void forward(Row<T>&) const = 0;  // from e: a, lse
   virtual void backward(Row<T>&) = 0;       // from e, a, da, d_lse: de
   virtual bool has_lse() const { return false; }
+  // Whether weights depend on the scores' values. Then a score that is no number (NaN, +infinity)
+  // leaves its row no weights that are numbers, whatever the definition would make of it.
+  virtual bool looks() const { return true; }
   // A row with nothing to weigh.
   virtual bool empty(const Row<T>& row) const { return row.e.empty(); }
   const Parameters<T>& parameters() const { return parameters_; }
+  Parameters<T>& parameters() { return parameters_; }
 
  protected:
   Parameters<T> parameters_;

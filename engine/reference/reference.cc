@@ -1,6 +1,7 @@
 #include "engine/reference/reference.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -85,12 +86,16 @@ class Attention {
         T da = 0;
         for (int64_t c = 0; c < value_width(); ++c) {
           da += d_o[c] * (v[c] + (offset ? offset[c] : 0));
+          if (factor == 0) continue;  // dropped, whatever the weight
           dv[c] += factor * work.row.a[n] * d_o[c];
           if (d_offset) d_offset[c] += factor * work.row.a[n] * d_o[c];
         }
         work.row.da.push_back(factor * da);
       }
-      normaliser_->backward(work.row);
+      if (work.spoiled)
+        spoil_gradients(work.row);
+      else
+        normaliser_->backward(work.row);
       for (size_t n = 0; n < work.keys.size(); ++n) {
         T de = work.row.de[n];
         for (size_t m = modifiers_.size(); m-- > 0;) {
@@ -114,6 +119,7 @@ class Attention {
     std::vector<Pair<T>> pairs;
     std::vector<std::vector<T>> steps;  // of each pair: the score before each modifier
     Row<T> row;
+    bool spoiled = false;  // sees a score that is no number
   };
 
   int64_t value_width() const { return value_.size[value_.rank - 1]; }
@@ -124,8 +130,8 @@ class Attention {
 
   T dropout(const Sequence& sequence, const Work& work, size_t n) const {
     if (problem_.dropout_p == 0) return 1;
-    return static_cast<T>(
-        dropout_factor(problem_, {sequence.batch, work.head, work.i, work.keys[n]}));
+    return static_cast<T>(dropout_factor(
+        problem_, {sequence.batch, work.head, work.i + sequence.query_offset, work.keys[n]}));
   }
   const T* value_offset(const Pair<T>& pair) const {
     for (const auto& modifier : modifiers_) {
@@ -151,23 +157,41 @@ class Attention {
           work.i = i;
           work.query_row = query_layout_.row(sequence.batch, head, sequence.first_query, i);
           work.row.head = head;
-          work.row.uniform = static_cast<T>(sample_uniform(problem_, {sequence.batch, head, i, 0}));
+          const int64_t position = i + sequence.query_offset;
+          work.row.uniform =
+              static_cast<T>(sample_uniform(problem_, {sequence.batch, head, position, 0}));
           for (int64_t j : structure_.keys(sequence, head, i)) {
             const int64_t key_row =
                 key_layout_.row(sequence.batch, head / group, sequence.first_key, j);
             add_pair(work,
                      {.batch = sequence.batch,
                       .head = head,
-                      .i = i,
+                      .row = i,
+                      .i = position,
                       .j = j,
                       .q = query_.row(work.query_row),
                       .k = key_.row(key_row)},
                      key_row);
           }
-          normaliser_->forward(work.row);
+          work.spoiled = normaliser_->looks() && std::any_of(work.row.e.begin(), work.row.e.end(),
+                                                             [](T e) { return !std::isfinite(e); });
+          if (work.spoiled) {
+            work.row.a.assign(work.row.e.size(), kNaN);
+            work.row.lse = kNaN;
+          } else {
+            normaliser_->forward(work.row);
+          }
           visit(sequence, work);
         }
       }
+    }
+  }
+
+  // Gradients of a row without numbers, and of what the normaliser owns for its head.
+  void spoil_gradients(Row<T>& row) {
+    row.de.assign(row.e.size(), kNaN);
+    for (Tensor<T>& gradient : normaliser_->parameters().gradient) {
+      if (gradient) gradient.data[gradient.broadcast(0, 0, 0, row.head)] = kNaN;
     }
   }
 
@@ -188,6 +212,8 @@ class Attention {
     work.steps.push_back(std::move(steps));
     work.row.e.push_back(e);
   }
+
+  static constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 
   engine::Problem problem_;
   Structure structure_;

@@ -145,7 +145,7 @@ struct KernelScore final : Score<T> {
   // bandwidth [1], [H] or [B, H, L]
   int64_t bandwidth_at(const Pair<T>& p) const {
     const Tensor<T>& h = this->parameters_.value[0];
-    return h.rank == 1 ? h.broadcast(0, 0, 0, p.head) : h.broadcast(0, p.batch, p.head, p.i);
+    return h.rank == 1 ? h.broadcast(0, 0, 0, p.head) : h.broadcast(0, p.batch, p.head, p.row);
   }
   // D(q - k)
   std::vector<T> stretched(const Pair<T>& p) const {

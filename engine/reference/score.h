@@ -12,7 +12,9 @@ namespace fovea::reference {
 // One query and one key of one head.
 template <class T>
 struct Pair {
-  int64_t batch, head, i, j;
+  int64_t batch, head;
+  int64_t row;   // of the query, in arrays
+  int64_t i, j;  // positions: row + query_offset, and the key's
   const T* q;
   const T* k;
   T* dq = nullptr;  // backward: where the gradients are added

@@ -30,6 +30,7 @@ Structure::Structure(const engine::Problem& problem) : structure_(problem.struct
                      first = Tensor<int32_t>(s.query_ids);
                      second = Tensor<int32_t>(s.key_ids);
                    },
+                   [&](const engine::Prefix& s) { first = Tensor<int32_t>(s.lengths); },
                    [&](const engine::Blocks& s) { first = Tensor<int32_t>(s.mask); },
                    [&](const engine::Keep& s) { first = Tensor<int32_t>(s.mask); },
                    [&](const engine::Ragged& s) {
@@ -61,6 +62,27 @@ Structure::Structure(const engine::Problem& problem) : structure_(problem.struct
       sequences_.push_back({b, query.size[2], key.size[2], 0, 0});
     }
   }
+  place_queries(problem);
+}
+
+// Where each sequence's queries stand: at the offset given, or, for a causal mask aligned to the
+// bottom right, the last of them at the last key.
+void Structure::place_queries(const engine::Problem& problem) {
+  const auto offsets = Tensor<int32_t>(problem.query_offset.each).data;
+  for (Sequence& sequence : sequences_) {
+    sequence.query_offset = offsets.empty()       ? problem.query_offset.number
+                            : offsets.size() == 1 ? offsets[0]
+                                                  : offsets[sequence.batch];
+    for (const auto& kind : structure_.all_of) {
+      const auto* causal = std::get_if<engine::Causal>(&kind);
+      if (causal && causal->alignment == choice::Alignment::kBottomRight)
+        sequence.query_offset = length(sequence) - sequence.queries;
+    }
+  }
+}
+
+int64_t Structure::length(const Sequence& sequence) const {
+  return lengths_.empty() ? sequence.keys : lengths_[sequence.batch];
 }
 
 std::vector<int64_t> Structure::keys(const Sequence& sequence, int64_t head, int64_t i) const {
@@ -77,32 +99,29 @@ std::vector<int64_t> Structure::keys(const Sequence& sequence, int64_t head, int
   return seen;
 }
 
-bool Structure::allows(const Sequence& sequence, int64_t head, int64_t i, int64_t j) const {
-  const int64_t batch = sequence.batch;
-  const int64_t length = lengths_.empty() ? sequence.keys : lengths_[batch];
-  if (j >= length) return false;
+bool Structure::allows(const Sequence& sequence, int64_t head, int64_t row, int64_t j) const {
+  const int64_t batch = sequence.batch, i = row + sequence.query_offset;
+  if (j >= length(sequence)) return false;
   for (size_t n = 0; n < structure_.all_of.size(); ++n) {
     const Tensor<int32_t>& first = first_[n];
     const bool allowed = std::visit(
         Overloaded{
             [](const engine::Dense&) { return true; },
-            [&](const engine::Causal& s) {
-              return j <= (s.alignment == choice::Alignment::kTopLeft
-                               ? i
-                               : i + length - sequence.queries);
-            },
+            [&](const engine::Causal&) { return j <= i; },
             [&](const engine::Window& s) {
               return (s.left < 0 || i - s.left <= j) && (s.right < 0 || j <= i + s.right);
             },
-            [&](const engine::Prefix& s) { return j <= i || j < s.length; },
+            [&](const engine::Prefix& s) {
+              return j <= i || j < (first ? first.data[batch] : s.length);
+            },
             [&](const engine::Documents&) {
-              return id_at(first, batch, i) == id_at(second_[n], batch, j);
+              return id_at(first, batch, row) == id_at(second_[n], batch, j);
             },
             [&](const engine::Blocks& s) {
-              return first.data[first.broadcast(batch, head, i / s.size, j / s.size)] != 0;
+              return first.data[first.broadcast(batch, head, row / s.size, j / s.size)] != 0;
             },
             [&](const engine::Keep&) {
-              return first.data[first.broadcast(batch, head, i, j)] != 0;
+              return first.data[first.broadcast(batch, head, row, j)] != 0;
             },
             [](const engine::Ragged&) { return true; },
             [](const engine::Graph&) { return true; },

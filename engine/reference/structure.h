@@ -13,6 +13,7 @@ namespace fovea::reference {
 struct Sequence {
   int64_t batch, queries, keys;
   int64_t first_query, first_key;  // packed arrays: the row where it starts; else 0
+  int64_t query_offset = 0;        // the position of its query 0 among its keys
 };
 
 class Structure {
@@ -24,7 +25,9 @@ class Structure {
   std::vector<int64_t> keys(const Sequence&, int64_t head, int64_t i) const;
 
  private:
-  bool allows(const Sequence&, int64_t head, int64_t i, int64_t j) const;
+  void place_queries(const engine::Problem&);
+  bool allows(const Sequence&, int64_t head, int64_t row, int64_t j) const;
+  int64_t length(const Sequence&) const;  // of its keys
 
   engine::Structure structure_;
   bool packed_ = false;

@@ -1,5 +1,5 @@
-// j <= i and (floor(j / stride) = floor(i / stride) or j mod stride >= stride - summary). Child et
-// al. 2019.
+// j <= i and (floor(j / stride) = floor(i / stride) or j mod stride >= stride - summary), i the
+// query's position. Child et al. 2019.
 #include <algorithm>
 
 #include "engine/structures/structures.h"
@@ -11,41 +11,46 @@ class FixedStage final : public StructureStage {
  public:
   FixedStage(const Fixed& fixed, const Geometry& geometry)
       : geometry_(geometry),
-        stride_(static_cast<size_t>(fixed.stride)),
-        summary_(static_cast<size_t>(fixed.summary)) {}
+        stride_(fixed.stride),
+        summary_(std::min(fixed.summary, fixed.stride)) {}
 
   Cover cover(size_t batch, size_t, size_t q0, size_t nq, size_t k0, size_t nk) const override {
-    const size_t limit = geometry_.key_limit[batch], last = q0 + nq - 1;
-    if (k0 > last || k0 >= limit) return Cover::kNone;
-    const size_t end = std::min(k0 + nk, limit);
-    const bool below = k0 + nk <= limit && k0 + nk - 1 <= q0;
-    if (below && (summary_ >= stride_ || (k0 / stride_ == last / stride_))) return Cover::kAll;
-    if ((end - 1) / stride_ >= q0 / stride_)
+    const auto limit = static_cast<int64_t>(geometry_.key_limit[batch]);
+    const int64_t first = geometry_.position(batch, q0),
+                  last = first + static_cast<int64_t>(nq) - 1;
+    const auto k_first = static_cast<int64_t>(k0);
+    if (k_first > last || k_first >= limit) return Cover::kNone;
+    const int64_t k_end = std::min(k_first + static_cast<int64_t>(nk), limit);
+    const bool below = k_first + static_cast<int64_t>(nk) <= limit && k_end - 1 <= first;
+    if (below && (summary_ >= stride_ || k_first / stride_ == last / stride_)) return Cover::kAll;
+    if (first < 0 || (k_end - 1) / stride_ >= first / stride_)
       return Cover::kSome;  // reaches a block of the diagonal
-    // Earlier blocks: does [k0, end) hold a summary place?
-    const size_t place = k0 % stride_;
-    const bool summary = place >= stride_ - std::min(summary_, stride_) ||
-                         place + (end - k0) > stride_ - std::min(summary_, stride_);
+    // Earlier blocks: does [k_first, k_end) hold a summary place?
+    const int64_t place = k_first % stride_;
+    const bool summary =
+        place >= stride_ - summary_ || place + (k_end - k_first) > stride_ - summary_;
     return summary && summary_ > 0 ? Cover::kSome : Cover::kNone;
   }
   void range(size_t batch, size_t, size_t i, size_t* begin, size_t* end) const override {
     *begin = 0;
-    *end = std::min(i + 1, geometry_.key_limit[batch]);
+    *end = keys_up_to(geometry_, batch, i);
   }
   bool irregular() const override { return true; }
-  void mask(size_t, size_t, size_t i, size_t k0, size_t nk, uint8_t* keep) const override {
-    for (size_t c = 0; c < nk; ++c) keep[c] &= sees(i, k0 + c);
+  void mask(size_t batch, size_t, size_t i, size_t k0, size_t nk, uint8_t* keep) const override {
+    const int64_t at = geometry_.position(batch, i);
+    for (size_t c = 0; c < nk; ++c) keep[c] &= sees(at, static_cast<int64_t>(k0 + c));
   }
   bool allows(size_t batch, size_t, size_t i, size_t j) const override {
-    return j < geometry_.key_limit[batch] && sees(i, j);
+    return j < geometry_.key_limit[batch] &&
+           sees(geometry_.position(batch, i), static_cast<int64_t>(j));
   }
 
  private:
-  bool sees(size_t i, size_t j) const {
+  bool sees(int64_t i, int64_t j) const {
     return j <= i && (j / stride_ == i / stride_ || j % stride_ + summary_ >= stride_);
   }
   const Geometry& geometry_;
-  const size_t stride_, summary_;
+  const int64_t stride_, summary_;
 };
 
 }  // namespace

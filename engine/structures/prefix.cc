@@ -1,6 +1,7 @@
-// j <= i or j < length.
+// j <= i or j < length, i the query's position; one length for all items or one for each.
 #include <algorithm>
 
+#include "engine/call/view.h"
 #include "engine/structures/structures.h"
 
 namespace fovea::engine {
@@ -9,15 +10,21 @@ namespace {
 class PrefixStage final : public RangeStructure {
  public:
   PrefixStage(const Prefix& prefix, const Geometry& geometry)
-      : geometry_(geometry), length_(static_cast<size_t>(prefix.length)) {}
+      : geometry_(geometry), prefix_(prefix) {}
   void range(size_t batch, size_t, size_t i, size_t* begin, size_t* end) const override {
     *begin = 0;
-    *end = std::min(geometry_.key_limit[batch], std::max(i + 1, length_));
+    *end = std::min(geometry_.key_limit[batch],
+                    std::max(keys_up_to(geometry_, batch, i), length(batch)));
   }
 
  private:
+  size_t length(size_t batch) const {
+    return static_cast<size_t>(prefix_.lengths
+                                   ? element<int32_t>(prefix_.lengths, static_cast<int64_t>(batch))
+                                   : prefix_.length);
+  }
   const Geometry& geometry_;
-  const size_t length_;
+  const Prefix prefix_;
 };
 
 }  // namespace

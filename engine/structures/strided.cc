@@ -1,4 +1,4 @@
-// j <= i and (i - j <= stride or (i - j) mod stride = 0). Child et al. 2019.
+// j <= i and (i - j <= stride or (i - j) mod stride = 0), i the query's position. Child et al. 2019.
 #include <algorithm>
 
 #include "engine/structures/structures.h"
@@ -9,37 +9,41 @@ namespace {
 class StridedStage final : public StructureStage {
  public:
   StridedStage(const Strided& strided, const Geometry& geometry)
-      : geometry_(geometry), stride_(static_cast<size_t>(strided.stride)) {}
+      : geometry_(geometry), stride_(strided.stride) {}
 
   Cover cover(size_t batch, size_t, size_t q0, size_t nq, size_t k0, size_t nk) const override {
-    const size_t limit = geometry_.key_limit[batch], last = q0 + nq - 1;
-    if (k0 > last || k0 >= limit) return Cover::kNone;
-    const size_t end = std::min(k0 + nk, limit);
-    if (k0 + nk <= limit && k0 + nk - 1 <= q0 && (stride_ == 1 || last - k0 <= stride_))
+    const auto limit = static_cast<int64_t>(geometry_.key_limit[batch]);
+    const int64_t first = geometry_.position(batch, q0),
+                  last = first + static_cast<int64_t>(nq) - 1;
+    const auto k_first = static_cast<int64_t>(k0), k_end = k_first + static_cast<int64_t>(nk);
+    if (k_first > last || k_first >= limit) return Cover::kNone;
+    if (k_end <= limit && k_end - 1 <= first && (stride_ == 1 || last - k_first <= stride_))
       return Cover::kAll;
-    // Below the band, differences run over [q0 - (end - 1), last - k0]; is one of them a multiple?
-    const size_t low = q0 >= end - 1 ? q0 - (end - 1) : 0, high = last - k0;
+    // Below the band, differences run over [first - (end - 1), last - k_first]; is one of them a
+    // multiple?
+    const int64_t low = first - (std::min(k_end, limit) - 1), high = last - k_first;
     if (low <= stride_) return Cover::kSome;
     return high / stride_ * stride_ >= low ? Cover::kSome : Cover::kNone;
   }
   void range(size_t batch, size_t, size_t i, size_t* begin, size_t* end) const override {
     *begin = 0;
-    *end = std::min(i + 1, geometry_.key_limit[batch]);
+    *end = keys_up_to(geometry_, batch, i);
   }
   bool irregular() const override { return stride_ > 1; }
-  void mask(size_t, size_t, size_t i, size_t k0, size_t nk, uint8_t* keep) const override {
-    for (size_t c = 0; c < nk; ++c) keep[c] &= sees(i, k0 + c);
+  void mask(size_t batch, size_t, size_t i, size_t k0, size_t nk, uint8_t* keep) const override {
+    const int64_t away = geometry_.position(batch, i) - static_cast<int64_t>(k0);
+    for (size_t c = 0; c < nk; ++c) keep[c] &= sees(away - static_cast<int64_t>(c));
   }
   bool allows(size_t batch, size_t, size_t i, size_t j) const override {
-    return j < geometry_.key_limit[batch] && sees(i, j);
+    return j < geometry_.key_limit[batch] &&
+           sees(geometry_.position(batch, i) - static_cast<int64_t>(j));
   }
 
  private:
-  bool sees(size_t i, size_t j) const {
-    return j <= i && (i - j <= stride_ || (i - j) % stride_ == 0);
-  }
+  // A key `away` positions before the query.
+  bool sees(int64_t away) const { return away >= 0 && (away <= stride_ || away % stride_ == 0); }
   const Geometry& geometry_;
-  const size_t stride_;
+  const int64_t stride_;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// One factory for each file of this folder. `lengths` are the queries and keys of each batch item,
-// keys after key_lengths.
+// One factory for each file of this folder. Queries come as rows; a structure that counts positions
+// asks the geometry for them.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace fovea::engine {
 using StructurePointer = std::unique_ptr<StructureStage>;
 
 StructurePointer make_dense(const Geometry& geometry);  // key lengths only
-StructurePointer make_causal(const Causal& causal, const Geometry& geometry);
+StructurePointer make_causal(const Geometry& geometry);
 StructurePointer make_window(const Window& window, const Geometry& geometry);
 StructurePointer make_prefix(const Prefix& prefix, const Geometry& geometry);
 StructurePointer make_documents(const Documents& documents, const Geometry& geometry);
@@ -22,6 +23,12 @@ StructurePointer make_keep(const Keep& keep, const Geometry& geometry);
 StructurePointer make_strided(const Strided& strided, const Geometry& geometry);
 StructurePointer make_fixed(const Fixed& fixed, const Geometry& geometry);
 StructurePointer make_conjunction(std::vector<StructurePointer> all_of);
+
+// How many keys stand at or before query row i.
+inline size_t keys_up_to(const Geometry& geometry, size_t batch, size_t i) {
+  const auto limit = static_cast<int64_t>(geometry.key_limit[batch]);
+  return static_cast<size_t>(std::clamp<int64_t>(geometry.position(batch, i) + 1, 0, limit));
+}
 
 // A structure whose every row is one range of keys: `range` says it all.
 class RangeStructure : public StructureStage {

@@ -1,4 +1,4 @@
-// i - left <= j <= i + right; -1 is unbounded.
+// i - left <= j <= i + right, i the query's position; -1 is unbounded.
 #include <algorithm>
 
 #include "engine/structures/structures.h"
@@ -9,23 +9,23 @@ namespace {
 class WindowStage final : public RangeStructure {
  public:
   WindowStage(const Window& window, const Geometry& geometry)
-      : geometry_(geometry), window_(window) {}
+      : geometry_(geometry), left_(reach(window.left)), right_(reach(window.right)) {}
   void range(size_t batch, size_t, size_t i, size_t* begin, size_t* end) const override {
-    const int64_t limit = static_cast<int64_t>(geometry_.key_limit[batch]),
-                  at = static_cast<int64_t>(i);
-    const int64_t first = window_.left < 0 || window_.left > at ? 0 : at - window_.left;
-    // A right side past the limit is the same as none; comparing first keeps at + right + 1 from
-    // overflowing.
-    const int64_t last = window_.right < 0 || window_.right >= limit
-                             ? limit
-                             : std::min(limit, at + window_.right + 1);
-    *begin = static_cast<size_t>(std::min(first, last));
+    const auto limit = static_cast<int64_t>(geometry_.key_limit[batch]);
+    const int64_t at = geometry_.position(batch, i);
+    const int64_t last = std::clamp<int64_t>(at + right_ + 1, 0, limit);
+    *begin = static_cast<size_t>(std::clamp<int64_t>(at - left_, 0, last));
     *end = static_cast<size_t>(last);
   }
 
  private:
+  // Unbounded, and more than any distance of two positions, are the same.
+  static int64_t reach(int64_t side) {
+    constexpr int64_t kUnbounded = int64_t{1} << 40;
+    return side < 0 ? kUnbounded : std::min(side, kUnbounded);
+  }
   const Geometry& geometry_;
-  const Window window_;
+  const int64_t left_, right_;
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ struct QueryBlock {
   size_t dq_stride = 0;
   size_t first_unit = 0, end_unit = 0;  // key units that may meet it
   bool finite = true;
+  bool spoiled = false;  // a row of it sees a score of NaN or +infinity
   bool touched = false;  // dq holds something
 };
 

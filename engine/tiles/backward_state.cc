@@ -1,5 +1,7 @@
 #include "engine/tiles/backward.h"
+
 #include "engine/call/view.h"
+#include "engine/tiles/spoiled.h"
 
 namespace fovea::engine {
 
@@ -88,6 +90,7 @@ void BackwardState<T>::prepare(size_t batch, size_t head, size_t b) {
                  loops.finite(block.g, block.g_stride, nq, ev);
   load_rows(saved.statistics.dtype, g.query_rows(saved.statistics, batch, head), q0, nq,
             kStatistics, statistics.data() + first * kStatistics, kStatistics);
+  block.spoiled = any_spoiled(statistics.data() + first * kStatistics, nq);
   if (gradients.lse)
     load_rows(gradients.lse.dtype, g.query_rows(gradients.lse, batch, head), q0, nq, 1,
               d_lse.data() + first, 1);
@@ -117,6 +120,7 @@ void BackwardState<T>::show(size_t batch, size_t head, size_t b, Tile<T>* tile) 
   tile->batch = batch;
   tile->head = head;
   tile->q0 = q0;
+  tile->query_offset = geometry.query_offset[batch];
   tile->nq = std::min(kMaxQueries, geometry.query_count[batch] - q0);
   tile->q = block.q;
   tile->q_stride = block.q_stride;

@@ -3,9 +3,11 @@
 // when the unit before it has. Units are handed out in ascending order, so a wait is always for
 // someone who runs; no order of threads changes a bit.
 #include <algorithm>
+#include <optional>
 
-#include "engine/tiles/backward.h"
 #include "engine/call/view.h"
+#include "engine/tiles/backward.h"
+#include "engine/tiles/spoiled.h"
 
 namespace fovea::engine {
 namespace {
@@ -162,7 +164,10 @@ class Unit {
     for (size_t m = added; m < n; ++m) modifiers[m]->apply(tile, modifiers_[m], saved_[m]);
     loops.mask(tile, tile.s, s_.pass.masked);
     if (kept_scores_) std::copy_n(tile.s, elements, kept_scores_);
+    std::optional<Spoiled<T>> spoiled;
+    if (block.spoiled) spoiled.emplace(tile, normaliser->face());
     normaliser->weights(tile);
+    if (spoiled) spoiled->put(tile.s, tile.s_stride);
     // Their gradient, and that of the values.
     products.score(tile, tile.g, tile.g_stride, tile.value_width, tile.v_panel, {}, tile.ds);
     T* weights = tile.s;
@@ -180,6 +185,7 @@ class Unit {
     loops.mask(tile, tile.ds, T(0));
     normaliser->backward(tile);
     if (normaliser->face() == Face::kValue) loops.mask(tile, tile.ds, T(0));
+    if (spoiled) spoiled->put(tile.ds, tile.s_stride);
     if (schedule_.by_turn) wait();
     T* partial = partial_ + s_.partial_size;
     for (size_t m = n; m-- > 0;) {

@@ -18,7 +18,8 @@ void drop(const Dropout& dropout, const Tile<T>& tile, const T* in, T* out) {
   const T scale = static_cast<T>(dropout.scale);
   const uint32_t threshold = dropout.threshold;
   for (size_t r = 0; r < tile.nq; ++r) {
-    const uint64_t row = random_row(dropout.seed, tile.batch, tile.head, tile.query_at(r));
+    const uint64_t row =
+        random_row(dropout.seed, tile.batch, tile.head, static_cast<uint64_t>(tile.position_at(r)));
     const T* from = in + r * tile.s_stride;
     T* to = out + r * tile.s_stride;
     if (tile.key_index) {

@@ -35,7 +35,7 @@ class ForwardDriver {
       by_head(parallel, heads);
     else
       by_block(parallel, heads);
-    report_.check(g_);
+    report_.check(pass_.problem, g_);
     return report_.empty();
   }
 

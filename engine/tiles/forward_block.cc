@@ -2,8 +2,9 @@
 
 #include <cmath>
 
-#include "engine/runtime/caches.h"
 #include "engine/call/view.h"
+#include "engine/runtime/caches.h"
+#include "engine/tiles/spoiled.h"
 
 namespace fovea::engine {
 namespace {
@@ -18,6 +19,18 @@ void sum_values(const Tile<T>& tile, const uint32_t* pairs) {
   }
   products<T>().aggregate(tile, tile.s, tile.v, tile.v_stride, tile.value_width, T(1), into,
                           tile.rows.carry, tile.o, tile.o_stride);
+}
+
+// Weights of spoiled rows in a tile of weights; its scores, made again beside it, say which keys
+// they see.
+template <class T>
+void spoil_weights(const Pass<T>& pass, const TileScratch<T>& scratch, const Tile<T>& tile) {
+  Tile<T> scores = tile;
+  scores.s_stride = tile_stride(tile.nk);
+  std::vector<T> cells(tile.nq * scores.s_stride + kPanelKeys);
+  scores.s = cells.data();
+  score_tile(pass, scores, scratch.modifiers);
+  Spoiled<T>(scores, pass.stages.normaliser->face()).put(tile.s, tile.s_stride);
 }
 
 }  // namespace
@@ -192,10 +205,11 @@ void ForwardBlock<T>::weights(TileScratch<T>& scratch, const KeyRun<T>& keys, si
     fill_strip(scratch, keys, reach, tile);
     normaliser->solve(tile, nullptr);
   }
+  bool spoiled = false;
   for (size_t r = 0; r < nq; ++r) {
-    if (std::isnan(tile.rows.carry[r])) {
-      report_.refuse((batch * pass_.geometry.heads + head) * pass_.geometry.max_queries + q0 + r);
-    }
+    if (!is_spoiled(tile.rows.stats + r * kStatistics)) continue;
+    spoiled = true;
+    report_.spoiled((batch * pass_.geometry.heads + head) * pass_.geometry.max_queries + q0 + r);
   }
   tile.stats = tile.rows.stats;
   const size_t stride = tile.s_stride;
@@ -207,6 +221,7 @@ void ForwardBlock<T>::weights(TileScratch<T>& scratch, const KeyRun<T>& keys, si
       tile.s = scratch.s + (tile.k0 - first);
       tile.s_stride = stride;
     }
+    if (spoiled) spoil_weights(pass_, scratch, tile);
     // The padding of a strip's span is the next span's first columns: only what is masked.
     if (tile.masked || streams) loops.mask(tile, tile.s, kMasked);
     put(tile);
@@ -234,7 +249,7 @@ void settle_rows(const Pass<T>& pass, TileScratch<T>& scratch, Tile<T>& tile, Re
     T& carry = tile.rows.carry[r];
     if (!scratch.seen[r]) carry = 0;
     if (std::isnan(carry))
-      report.refuse((tile.batch * g.heads + tile.head) * g.max_queries + tile.q0 + r);
+      report.spoiled((tile.batch * g.heads + tile.head) * g.max_queries + tile.q0 + r);
     empty += carry == 0;
   }
   report.empty(empty);

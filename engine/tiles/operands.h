@@ -182,6 +182,7 @@ void show_queries(const Problem& problem, const Geometry& g, const ScoreStage<T>
   tile->head = head;
   tile->q0 = q0;
   tile->nq = nq;
+  tile->query_offset = g.query_offset[batch];
   tile->q = direct<T>(problem.query.dtype, rows, q0);
   tile->q_stride = static_cast<size_t>(rows.stride);
   if (!tile->q) {

@@ -76,29 +76,30 @@ struct TileScratch {
   }
 };
 
-// Rows that went wrong, found on many threads: the lowest one is named.
+// What rows came to, found on many threads: how many saw no key, and the lowest that saw a score of
+// NaN or +infinity.
 class Report {
  public:
-  void refuse(size_t row) {
-    size_t lowest = refused_.load();
-    while (row < lowest && !refused_.compare_exchange_weak(lowest, row)) {
+  void spoiled(size_t row) {
+    size_t lowest = spoiled_.load();
+    while (row < lowest && !spoiled_.compare_exchange_weak(lowest, row)) {
     }
   }
   void empty(int64_t rows) { empty_ += rows; }
   int64_t empty() const { return empty_; }
   // Rows count (batch * heads + head) * max_queries + query.
-  void check(const Geometry& g) const {
-    const size_t row = refused_.load();
-    if (row == SIZE_MAX) return;
+  void check(const Problem& problem, const Geometry& g) const {
+    const size_t row = spoiled_.load();
+    if (row == SIZE_MAX || !problem.check_finite) return;
     const size_t query = row % g.max_queries, head = row / g.max_queries % g.heads,
                  batch = row / g.max_queries / g.heads;
     throw InvalidArgument("score: NaN or +infinity in the row of batch " + std::to_string(batch) +
                           ", head " + std::to_string(head) + ", query " + std::to_string(query) +
-                          ", expected finite scores");
+                          ", expected finite scores (check_finite)");
   }
 
  private:
-  std::atomic<size_t> refused_{SIZE_MAX};
+  std::atomic<size_t> spoiled_{SIZE_MAX};
   std::atomic<int64_t> empty_{0};
 };
 

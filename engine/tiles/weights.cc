@@ -42,7 +42,7 @@ class WeightsDriver {
       some_runs(*workers[worker].tile, held.run, i / writer_.heads(), i % writer_.heads(),
                 n * part / parts, n * (part + 1) / parts);
     });
-    report_.check(g_);
+    report_.check(pass_.problem, g_);
   }
 
  private:

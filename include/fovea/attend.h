@@ -59,6 +59,7 @@ using Score = choice::Score<at::Tensor>;
 using Modifier = choice::Modifier<at::Tensor>;
 using Normaliser = choice::Normaliser<at::Tensor>;
 using Structure = choice::Structure<at::Tensor>;
+using PerItem = choice::PerItem<at::Tensor>;
 using choice::Activation;
 using choice::Alignment;
 using choice::KernelName;
@@ -91,6 +92,12 @@ struct Options {
       false;  // throw Unsupported, with every reason, rather than take a path that is not fused
   bool allow_empty_rows =
       true;  // a query that sees no key has output and gradient zero; false: throw InvalidArgument
+  PerItem query_offset = {};  // the position of query row 0 among the keys, a number or int [B]: a
+                              // step under a cache gives how many keys came before. Everything that
+                              // counts positions counts from there (see fovea/choices.h)
+  bool check_finite = false;  // a query that sees a score of NaN or +infinity has output, lse and
+                              // gradient NaN, the others are as without it; true: throw
+                              // InvalidArgument naming the first such item, head and row
 };
 
 // [B, H, L, Ev], or (total, H, Ev) for packed tensors; the query's type.
@@ -108,7 +115,7 @@ struct Attended {
 Attended attend_full(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const Choices& choices = {}, const Options& options = {});
 
-// Which weights: chosen query positions and heads (int tensors; undefined for all), the largest
+// Which weights: chosen query rows and heads (int tensors; undefined for all), the largest
 // `top_k` of each row (0: whole rows), or sums over the chosen rows.
 struct Selection {
   at::Tensor rows = {}, heads = {};

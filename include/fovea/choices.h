@@ -149,8 +149,10 @@ struct Constant {
 //
 // Applied to a score in the order given: relative positions first, then the soft cap, then the rest
 // (another order is refused).
+// i is the query's position among the keys: its row plus the call's query_offset (PerItem below).
 
-// score + bias; any broadcast of [B, H, L, S].
+// score + bias; any broadcast of [B, H, L, S], by row: row 0 is the first query given, whatever its
+// position.
 template <class Array>
 struct Bias {
   static constexpr const char* kName = "bias";
@@ -199,7 +201,7 @@ struct SoftCap {
   }
 };
 
-// Where a run of scores lies: queries `query`, keys `key`, `key` + 1, ... of one head.
+// Where a run of scores lies: the query at position `query`, keys `key`, `key` + 1, ... of one head.
 struct RowPosition {
   int64_t batch, head, query, key;
 };
@@ -342,6 +344,21 @@ using Normaliser =
                  Sigmoid<Array>, Sparsemax<Array>, Entmax<Array>, TopK<Array>, Hard<Array>>;
 
 // ---- structures: query i may see key j ----------------------------------------------------------
+// Causal, Window, Prefix, Strided and Fixed count positions: i is the row of the query plus the
+// call's query_offset, so that a step under a cache sees what the same rows of the whole see.
+// Documents, Blocks and Keep index arrays by the row of the query and know no offset: give them the
+// arrays of the rows that are there.
+
+// A whole number for every item of the batch, or one for each of them: int [B], or [1] for all.
+template <class Array>
+struct PerItem {
+  int64_t number = 0;
+  Array each{};  // where there, in place of the number
+
+  PerItem() = default;
+  PerItem(int64_t all) : number(all) {}                 // NOLINT: a number is one for all
+  PerItem(Array numbers) : each(std::move(numbers)) {}  // NOLINT: so is an array
+};
 
 template <class Array>
 struct Dense {
@@ -349,7 +366,9 @@ struct Dense {
   template <class Visit>
   void fields(Visit&&) {}
 };
-// j <= i (top left) or j <= i + S - L (bottom right; S is the key length where lengths are given).
+// j <= i. Top left: i counts from the call's query_offset, 0 where none is given. Bottom right: the
+// last query stands at the last key, which is a query_offset of S - L (S the item's key length where
+// lengths are given) for everything that counts positions in the call; another is refused.
 template <class Array>
 struct Causal {
   static constexpr const char* kName = "causal";
@@ -370,17 +389,19 @@ struct Window {
     visit("right", right);
   }
 };
-// j <= i or j < length.
+// j <= i or j < length; lengths [B] (int32), where there, has one length for each item instead.
 template <class Array>
 struct Prefix {
   static constexpr const char* kName = "prefix";
   int64_t length = 0;
+  Array lengths{};
   template <class Visit>
   void fields(Visit&& visit) {
     visit("length", length);
+    visit("lengths", lengths);
   }
 };
-// Equal ids; int32 [L] or [B, L], and [S] or [B, S].
+// Equal ids; int32 [L] or [B, L], and [S] or [B, S], by row.
 template <class Array>
 struct Documents {
   static constexpr const char* kName = "documents";
@@ -391,7 +412,7 @@ struct Documents {
     visit("key_ids", key_ids);
   }
 };
-// Whole size x size blocks; mask bool, any broadcast of [B, H, ceil(L/size), ceil(S/size)].
+// Whole size x size blocks; mask bool, any broadcast of [B, H, ceil(L/size), ceil(S/size)], by row.
 template <class Array>
 struct Blocks {
   static constexpr const char* kName = "blocks";
@@ -403,7 +424,7 @@ struct Blocks {
     visit("size", size);
   }
 };
-// Where mask is true; bool, any broadcast of [B, H, L, S].
+// Where mask is true; bool, any broadcast of [B, H, L, S], by row.
 template <class Array>
 struct Keep {
   static constexpr const char* kName = "keep";
@@ -424,8 +445,8 @@ struct Ragged {
     visit("key_offsets", key_offsets);
   }
 };
-// Packed tensors (total, H, E); row i of the CSR lists the keys query i sees, in the order given.
-// int32.
+// Packed tensors (total, H, E); a row of the CSR lists the keys its query sees, in the order given.
+// int32. One item: beside other structures and for modifiers row r has position r + query_offset.
 template <class Array>
 struct Graph {
   static constexpr const char* kName = "graph";

@@ -5,7 +5,10 @@
 //   fovea::engine::forward(problem, {.output = o}, fovea::engine::default_parallel());
 //
 // Tensors are views of the caller's memory; the engine allocates only scratch, bounded and reused.
-// No call ever holds a queries x keys matrix.
+// No call ever holds a queries x keys matrix. Results are written while inputs are still read, so no
+// place for a result may share memory with an input or with another result, nor one element of it
+// with another (a stride of 0): such views are refused by name. Slices of one array that do not meet
+// are two arrays, also where they lie side by side in every row ([B, L, 3, H, E]).
 #pragma once
 
 #include <array>
@@ -73,6 +76,7 @@ using Score = choice::Score<View>;
 using Modifier = choice::Modifier<View>;
 using Normaliser = choice::Normaliser<View>;
 using Structure = choice::Structure<View>;
+using PerItem = choice::PerItem<View>;
 
 // query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev], H a multiple of Hkv; with Ragged
 // or Graph, (total, H, E). float32, float64, bfloat16 or float16, the same for all three; the last
@@ -82,9 +86,18 @@ struct Problem {
   Score score{};
   Normaliser normaliser{};
   Structure structure{};
-  View key_lengths{};    // int32 [B], or nothing: query b sees keys j < key_lengths[b] only
+  View key_lengths{};    // int32 [B], or nothing: item b sees keys j < key_lengths[b] only
   double dropout_p = 0;  // on the weights; survivors are scaled by 1 / (1 - p)
   uint64_t seed = 0;     // of dropout and of Hard{sample}: the same seed gives the same choices
+  // The position of query row 0 among the keys: a number, or int32 [B], one for each item. Row r
+  // stands at r + query_offset for every structure and modifier that counts positions, and draws
+  // that position's random numbers: with the keys before it and their count as the offset, a step
+  // has the result of the same rows in the whole. Negative: the keys start after the first query.
+  PerItem query_offset{};
+  // A query that sees a score of NaN or +infinity has an output, lse and gradient of NaN; other
+  // queries do not notice. True: forward and weights throw InvalidArgument naming the first such
+  // batch item, head and row. Results have been written by then, empty_rows has not.
+  bool check_finite = false;
 };
 
 // Arithmetic and saved statistics are float32, or float64 for float64 inputs.
@@ -98,7 +111,8 @@ inline constexpr int64_t kStatistics = 4;
 
 // Gradients wanted are the views that are not empty; they are overwritten. score and normaliser
 // mirror the problem's, with each array field the place for that array's gradient (of the
-// arithmetic type, the array's own shape).
+// arithmetic type, the array's own shape); choices may be left out where none of theirs is wanted. A query whose output is NaN for its scores has a gradient
+// of NaN, and so have the keys, values and parameters it meets.
 struct Gradients {
   View output{}, lse{};  // given: the loss gradient at the outputs; lse may be empty
   View query{}, key{}, value{};
@@ -122,7 +136,7 @@ void backward(const Problem&, const Result& saved, const Gradients&, const Paral
 
 // Some of the weights, none stored but those asked for.
 struct Selection {
-  View rows{};               // int32 [R] query positions, or nothing for all
+  View rows{};               // int32 [R] rows of the query, or nothing for all
   View heads{};              // int32 [Hs], or nothing for all
   int64_t top_k = 0;         // 0: whole rows
   bool column_sums = false;  // sums over the chosen rows instead of rows

@@ -34,6 +34,8 @@ def attend(
     strict: bool = False,
     return_empty_rows: bool = False,
     allow_empty_rows: bool = True,
+    query_offset: Union[int, torch.Tensor] = 0,
+    check_finite: bool = False,
     **unknown: object,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, ...]]:
     r"""Attention: :math:`o_i = \sum_{j \in N(i)} a_{ij} v_j`, :math:`a_i = \mathrm{normalise}(\mathrm{score}(q_i, k_j), j \in N(i))`.
@@ -55,6 +57,11 @@ def attend(
         strict: raise rather than take a path that is not fused; the message gives every reason.
         return_empty_rows: also return how many queries saw no key (an int64 scalar); their output and gradient are zero.
         allow_empty_rows: False raises where a query sees no key (and breaks a compiled graph, which cannot raise on a number).
+        query_offset: the position of query row 0 among the keys: a number, or int ``[B]``, one for each item. A step under a cache gives
+            how many keys came before; everything that counts positions counts from there. Arrays with a row for each query (masks,
+            ids, biases) are by row of the query given.
+        check_finite: a query that sees a score of NaN or +infinity has output, log-sum-exp and gradient NaN, and the others are as
+            without it; True raises instead and names the first such item, head and row.
 
     Returns:
         ``[B, H, L, Ev]`` (packed: ``(total, H, Ev)``) in the query's type, or a tuple of it and what else was asked for.
@@ -73,8 +80,9 @@ def attend(
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     query = _multiplied(query, score, scale)
     outputs = _attend(
-        query, key, value, text, arrays, numbers, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), bool(return_lse), bool(strict)
-    )
+        query, key, value, text, arrays, numbers, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), bool(return_lse),
+        bool(strict), _offset(query_offset), bool(check_finite),
+    )  # fmt: skip
     if not allow_empty_rows and (empty := outputs[3].item()):
         raise ValueError(f"structure: {empty} rows without a key, expected none (allow_empty_rows is False)")
     wanted = [outputs[0]]
@@ -99,16 +107,19 @@ def weights(
     top_k: Optional[int] = None,
     column_sums: bool = False,
     seed: Optional[int] = None,
+    query_offset: Union[int, torch.Tensor] = 0,
+    check_finite: bool = False,
     **unknown: object,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     r"""Some of the weights :math:`a_{ij}`, before dropout; holds no more than it returns. Not differentiable.
 
     Args:
-        rows: query positions: one, a list, a slice, or None for all; negative ones count from the end. Within each sequence for
+        rows: rows of the query: one, a list, a slice, or None for all; negative ones count from the end. Within each sequence for
             :class:`Ragged`, where the end is that of the longest.
         heads: heads, likewise.
         top_k: the largest of each row only, in descending order.
         column_sums: sums over the chosen rows, :math:`\sum_i a_{ij}`.
+        query_offset, check_finite: as for :func:`attend`; a row of scores that are not all finite has weights of NaN at the keys it sees.
 
     Returns:
         ``[B, heads, rows, S]``; with ``column_sums`` ``[B, heads, S]``; with ``top_k`` two tensors ``[B, heads, rows, top_k]``:
@@ -127,7 +138,7 @@ def weights(
     count = 0 if top_k is None else _check.whole("top_k", top_k)
     chosen, indices = _weights(
         _multiplied(query, score, scale), key, text, arrays, numbers, key_lengths, _seed(seed, normaliser, 0.0), row_places, head_places,
-        count, bool(column_sums),
+        count, bool(column_sums), _offset(query_offset), bool(check_finite),
     )  # fmt: skip
     return (chosen, indices) if count else chosen
 
@@ -143,6 +154,8 @@ def explain_dispatch(
     dropout_p: float = 0.0,
     key_lengths: Optional[torch.Tensor] = None,
     return_lse: bool = False,
+    *,
+    query_offset: Union[int, torch.Tensor] = 0,
     **unknown: object,
 ) -> str:
     """The path this call of :func:`attend` takes, and why each faster one declined; one line a candidate."""
@@ -152,7 +165,9 @@ def explain_dispatch(
     if scale is not None:
         scale = _check.scale_of("scale", scale)
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
-    said: str = torch.ops.fovea.explain_dispatch(query, key, value, text, arrays, numbers, key_lengths, dropout_p, return_lse)
+    said: str = torch.ops.fovea.explain_dispatch(
+        query, key, value, text, arrays, numbers, key_lengths, dropout_p, return_lse, _offset(query_offset)
+    )
     return said
 
 
@@ -212,6 +227,15 @@ def _seed(seed: Optional[int], normaliser: Normaliser, dropout_p: float) -> Opti
     if dropout_p > 0 or (isinstance(normaliser, Hard) and normaliser.sample):
         return torch.randint(2**63 - 1, (), dtype=torch.int64)
     return None
+
+
+def _offset(offset: Union[int, torch.Tensor]) -> Optional[torch.Tensor]:
+    """As the operators take it: a tensor, so that a number that varies makes one graph; None for 0."""
+    if isinstance(offset, torch.Tensor):
+        return offset
+    if type(offset) is int and offset == 0:
+        return None
+    return torch.tensor([_check.whole("query_offset", offset)], dtype=torch.int64)
 
 
 def _indices(name: str, indices: Optional[Indices], size: int, device: torch.device) -> Optional[torch.Tensor]:

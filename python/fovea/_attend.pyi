@@ -26,6 +26,8 @@ def attend(
     strict: bool = ...,
     return_empty_rows: Literal[False] = ...,
     allow_empty_rows: bool = ...,
+    query_offset: Union[int, Tensor] = ...,
+    check_finite: bool = ...,
 ) -> Tensor: ...
 @overload
 def attend(
@@ -44,6 +46,8 @@ def attend(
     strict: bool = ...,
     return_empty_rows: Literal[False] = ...,
     allow_empty_rows: bool = ...,
+    query_offset: Union[int, Tensor] = ...,
+    check_finite: bool = ...,
 ) -> Tuple[Tensor, Tensor]: ...
 @overload
 def attend(
@@ -62,6 +66,8 @@ def attend(
     strict: bool = ...,
     return_empty_rows: Literal[True],
     allow_empty_rows: bool = ...,
+    query_offset: Union[int, Tensor] = ...,
+    check_finite: bool = ...,
 ) -> Tuple[Tensor, Tensor]: ...
 @overload
 def attend(
@@ -80,6 +86,8 @@ def attend(
     strict: bool = ...,
     return_empty_rows: Literal[True],
     allow_empty_rows: bool = ...,
+    query_offset: Union[int, Tensor] = ...,
+    check_finite: bool = ...,
 ) -> Tuple[Tensor, Tensor, Tensor]: ...
 @overload
 def attend(
@@ -98,6 +106,8 @@ def attend(
     strict: bool = ...,
     return_empty_rows: bool = ...,
     allow_empty_rows: bool = ...,
+    query_offset: Union[int, Tensor] = ...,
+    check_finite: bool = ...,
 ) -> Union[Tensor, Tuple[Tensor, ...]]: ...
 @overload
 def weights(
@@ -114,6 +124,8 @@ def weights(
     top_k: None = ...,
     column_sums: bool = ...,
     seed: Optional[int] = ...,
+    query_offset: Union[int, Tensor] = ...,
+    check_finite: bool = ...,
 ) -> Tensor: ...
 @overload
 def weights(
@@ -130,6 +142,8 @@ def weights(
     top_k: int,
     column_sums: bool = ...,
     seed: Optional[int] = ...,
+    query_offset: Union[int, Tensor] = ...,
+    check_finite: bool = ...,
 ) -> Tuple[Tensor, Tensor]: ...
 def explain_dispatch(
     query: Tensor,
@@ -142,4 +156,6 @@ def explain_dispatch(
     dropout_p: float = ...,
     key_lengths: Optional[Tensor] = ...,
     return_lse: bool = ...,
+    *,
+    query_offset: Union[int, Tensor] = ...,
 ) -> str: ...

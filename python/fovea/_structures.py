@@ -1,12 +1,17 @@
-"""Structures: which pairs of query ``i`` and key ``j`` may meet. ``a & b`` allows what both allow."""
+"""Structures: which pairs of query ``i`` and key ``j`` may meet. ``a & b`` allows what both allow.
+
+:class:`Causal`, :class:`Window`, :class:`Prefix`, :class:`Strided` and :class:`Fixed` count positions: ``i`` is the query's row plus the
+call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` index arrays by the query's row and know no offset.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Literal, Tuple
+from typing import List, Literal, Tuple, Union
 
 import torch
 
+from . import _check
 from ._choice import Choice
 
 
@@ -49,7 +54,11 @@ class Dense(Structure, kind="dense"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Causal(Structure, kind="causal"):
-    r""":math:`j \le i` (``"top_left"``) or :math:`j \le i + S - L` (``"bottom_right"``)."""
+    r""":math:`j \le i`.
+
+    ``"top_left"``: :math:`i` counts from the call's ``query_offset``. ``"bottom_right"``: the last query stands at the last key, which is
+    a ``query_offset`` of :math:`S - L` for everything in the call that counts positions; another is refused.
+    """
 
     alignment: Literal["top_left", "bottom_right"] = "top_left"
 
@@ -64,9 +73,22 @@ class Window(Structure, kind="window"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prefix(Structure, kind="prefix"):
-    r""":math:`j \le i` or :math:`j < \mathrm{length}`."""
+    r""":math:`j \le i` or :math:`j < \mathrm{length}`; ``length`` is a number, or int ``[B]``, one for each item."""
 
-    length: int
+    length: Union[int, torch.Tensor]
+
+    def _checked(self, field: str, kind: Union[str, List[str]]) -> object:
+        if isinstance(self.length, torch.Tensor) and self.length.dim() > 0:
+            if self.length.dim() > 1 or self.length.is_floating_point() or self.length.dtype == torch.bool:
+                raise ValueError(f"Prefix.length: {_check.said(self.length)}, expected a whole number, or whole numbers [B]")
+            return self.length if field == "lengths" else None
+        return super()._checked(field, kind) if field == "length" else None
+
+    def _collect(self, arrays: List[torch.Tensor], numbers: List[int], query: torch.Tensor) -> None:
+        if isinstance(self.length, torch.Tensor):
+            arrays.append(self.length)
+        else:
+            numbers.append(self.length)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -50,6 +50,7 @@ Case draw(uint64_t seed) {
   c.dropout_p = random.uniform(0, 1) < 0.3 ? 0.25 : 0;
   c.content = random.uniform(0, 1) < 0.3 ? cases::Content::kPoison : cases::Content::kPlain;
   c.layout = random.uniform(0, 1) < 0.4 ? cases::Layout::kStrided : cases::Layout::kContiguous;
+  c.query_offset = random.uniform(0, 1) < 0.3;
   return c;
 }
 

@@ -75,7 +75,15 @@ TEST(Identities, StructuresThatKeepTheSamePairs) {
   expect_same_structure("causal", [](Built&) {
     return engine::Structure(engine::Causal{}) & engine::Structure(engine::Dense{});
   });
-  expect_same_structure("causal_bottom_right", [](Built&) { return engine::Window{-1, 35 - 19}; });
+  // Bottom right is an offset: the same pairs, and the same draws.
+  expect_same_structure("causal_bottom_right", [](Built& b) {
+    b.problem.query_offset = 35 - 19;
+    return engine::Causal{};
+  });
+  expect_same_structure("causal_bottom_right", [](Built& b) {
+    b.problem.query_offset = 35 - 19;
+    return engine::Window{-1, 0};
+  });
 }
 
 TEST(Identities, KeyLengthsAreAKeepMask) {

@@ -113,6 +113,7 @@ TEST(Rules, AScoreThatIsNotANumberIsAnErrorNamingTheRow) {
       Numbers scores = numbers(built.problem.query);
       scores[3 * 7 + 2] = bad;
       assign(built.problem.query, scores);
+      built.problem.check_finite = true;
       try {
         run_forward(built);
         ADD_FAILURE() << "no error for " << bad;

@@ -101,6 +101,7 @@ class Sweep {
     c.content = Content::kPoison;
     c.key_lengths = true;
     run(c);
+    step(c);
 
     c.layout = cases::Layout::kContiguous;
     c.key_lengths = false;
@@ -125,14 +126,19 @@ class Sweep {
   const Summary& summary() const { return summary_; }
 
  private:
+  // What of the engine's own list refuses a problem, or null.
+  static const char* reason_against(const engine::Problem& problem) {
+    for (const engine::Refusal& refusal : engine::refusals()) {
+      if (refusal.applies(problem)) return refusal.what;
+    }
+    return nullptr;
+  }
+
   // Whether the engine's own list refuses it; then the call must refuse it too, with that reason.
   bool refused(const Case& c) {
     cases::Built built = cases::build(c);
-    std::string reason;
-    for (const engine::Refusal& refusal : engine::refusals()) {
-      if (refusal.applies(built.problem)) reason = refusal.what;
-    }
-    if (reason.empty()) return false;
+    const char* reason = reason_against(built.problem);
+    if (!reason) return false;
     ++summary_.refused;
     ++summary_.reasons[reason];
     try {
@@ -163,6 +169,18 @@ class Sweep {
       fail(c, error.what());
     }
     record(c, worst, where + " of " + c.name());
+  }
+
+  // The same with queries that start at another position in each item, where the structure does not
+  // say where they stand; some by differences.
+  void step(Case c) {
+    c.query_offset = true;
+    if (reason_against(cases::build(c).problem)) return;
+    run(c);
+    if (summary_.combinations % 4) return;
+    c.dtype = DType::kFloat64;
+    c.content = Content::kPlain;
+    differences(c);
   }
 
   void differences(const Case& c) {

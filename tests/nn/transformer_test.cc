@@ -122,6 +122,27 @@ TEST(Transformer, SelectedRowsGoOnAsTheyWere) {
   }
 }
 
+TEST(MultiHead, AStepSeesWhatItsRowsSeeInTheWhole) {
+  torch::manual_seed(6);
+  MultiHead module(MultiHeadOptions{.width = 12, .heads = 3});
+  module->eval();
+  const torch::NoGradGuard no_grad;
+  const at::Tensor x = torch::randn({2, 9, 12});
+  const Structure all[] = {Causal{}, Causal{} & Window{.left = 2}, Strided{3}, Prefix{4},
+                           Causal{Alignment::kBottomRight}};
+  for (const Structure& structure : all) {
+    const at::Tensor whole = module->heads(x, x, x, {.structure = structure});
+    StepCache cache;
+    for (int64_t at = 0, n = 1; at < 9; at += n, n = std::min<int64_t>(n + 1, 9 - at)) {
+      const at::Tensor some = module->step_heads(x.narrow(1, at, n), cache, structure);
+      // A prefix is seen by the rows before its end when it is there.
+      if (structure.all_of[0].index() != Structure(Prefix{}).all_of[0].index() || at >= 4)
+        EXPECT_TRUE(close(some, whole.narrow(1, at, n))) << "position " << at;
+    }
+    EXPECT_EQ(cache.length(), 9);
+  }
+}
+
 TEST(MultiHead, EqualsALoopOverHeads) {
   torch::manual_seed(5);
   MultiHead module(MultiHeadOptions{.width = 12, .heads = 3});

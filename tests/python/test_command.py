@@ -45,6 +45,27 @@ def test_applies_the_choices(files):
     assert torch.equal(torch.from_numpy(numpy.load(folder / "o.npy")), expected)
 
 
+def test_a_step_takes_a_number_or_a_file(files):
+    folder, x = files
+    numpy.save(folder / "at.npy", numpy.array([2, 1]))
+    for text, offset in (("2", 2), ("at.npy", torch.tensor([2, 1]))):
+        outcome = run(folder, "--structure", "window:left=1,right=0", "--query-offset", text)
+        assert outcome.returncode == 0, outcome.stderr
+        expected = fovea.attend(x["q"], x["k"], x["v"], structure=fovea.Window(1, 0), query_offset=offset)
+        assert torch.equal(torch.from_numpy(numpy.load(folder / "o.npy")), expected)
+
+
+def test_check_finite_names_the_row(files):
+    folder, x = files
+    query = x["q"].numpy().copy()
+    query[1, 0, 3, 0] = numpy.nan
+    numpy.save(folder / "q.npy", query)
+    assert run(folder).returncode == 0
+    (folder / "o.npy").unlink()
+    outcome = run(folder, "--check-finite")
+    assert outcome.returncode == 1 and "batch 1, head 0, query 3" in outcome.stderr and not (folder / "o.npy").exists()
+
+
 def test_a_number_is_enough_for_a_bandwidth(files):
     folder, x = files
     outcome = run(folder, "--score", "kernel:name=gaussian,bandwidth=0.7")
@@ -75,6 +96,8 @@ def test_writes_and_reads_safetensors(files):
         (["--structure", "causal:alignment=top_lft"], "did you mean 'top_left'?"),
         (["--structure", "causal&windw"], "did you mean 'window'?"),
         (["--key-lengths", "v.npy"], "key_lengths: Float, expected int32 or int64"),
+        (["--query-offset", "1.5"], "--query-offset: '1.5', expected a whole number or a file"),
+        (["--query-offset", "v.npy"], "query_offset: Float, expected int32 or int64"),
     ],
 )
 def test_names_what_is_wrong_in_one_line(files, options, message):

@@ -24,6 +24,8 @@ assert_type(everything, Tuple[torch.Tensor, torch.Tensor, torch.Tensor])
 
 assert_type(fovea.weights(query, query, rows=[0, 2], heads=torch.tensor([1])), torch.Tensor)
 assert_type(fovea.weights(query, query, top_k=2), Tuple[torch.Tensor, torch.Tensor])
+assert_type(fovea.attend(query, query, query, structure=fovea.Prefix(ids), query_offset=4, check_finite=True), torch.Tensor)
+assert_type(fovea.weights(query, query, query_offset=ids), torch.Tensor)
 assert_type(fovea.explain_dispatch(query, query, query, scale=0.5), str)
 assert_type(fovea.simd_target(), str)
 assert_type(fovea.__version__, str)

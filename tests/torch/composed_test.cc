@@ -8,6 +8,7 @@
 #include "cases/cases.h"
 #include "engine/call/meaning.h"
 #include "engine/reference/reference.h"
+#include "engine/reference/structure.h"
 #include "torch/convert.h"
 #include "torch/engine_call.h"
 
@@ -38,7 +39,8 @@ Call call_of(const engine::Problem& problem) {
            convert<at::Tensor, View>(problem.structure, tensor_of)},
           tensor_of(problem.key_lengths),
           problem.dropout_p,
-          problem.seed};
+          problem.seed,
+          tensor_of(problem.query_offset.each)};
 }
 
 double worst(const at::Tensor& got, const std::vector<double>& expected) {
@@ -46,7 +48,8 @@ double worst(const at::Tensor& got, const std::vector<double>& expected) {
                    flat = got.contiguous().view(-1).to(at::kDouble);
   if (flat.numel() != truth.numel()) return std::numeric_limits<double>::infinity();
   if (truth.numel() == 0) return 0;
-  const at::Tensor both = (flat == truth);  // the same infinity
+  const at::Tensor both =
+      (flat == truth) | (flat.isnan() & truth.isnan());  // the same infinity, or none a number
   const at::Tensor error =
       at::where(both, 0.0, (flat - truth).abs()) / (1 + at::where(both, 0.0, truth.abs()));
   const at::Tensor most = error.max();
@@ -56,8 +59,10 @@ double worst(const at::Tensor& got, const std::vector<double>& expected) {
 constexpr double kBound = 1e-8;
 
 // False where the combination has no meaning.
-bool check(const Case& c) {
+bool check(
+    const Case& c, const std::function<void(cases::Built&)>& change = [](auto&) {}) {
   auto built = cases::build(c);
+  change(built);
   try {
     engine::check_meaning(built.problem);
   } catch (const Unsupported&) {
@@ -139,6 +144,70 @@ TEST(Composed, IsTheReferenceWithModifiersLengthsGroupsAndDropout) {
         c.dropout_p = 0.3;
         check(c);
       }
+    }
+  }
+}
+
+TEST(Composed, IsTheReferenceForQueriesThatStartAnywhere) {
+  for (const auto& structure : cases::structures()) {
+    for (const auto& modifier : cases::modifiers()) {
+      Case c = with("dot", "hard_sample", structure.name);
+      c.query_offset = true;
+      c.modifiers = {modifier.name};
+      check(c);
+      c.normaliser = "softmax";
+      c.dropout_p = 0.3;
+      c.key_lengths = true;
+      check(c);
+    }
+  }
+}
+
+// A score of NaN or +infinity at a pair that a row sees.
+void spoil(cases::Built& built, double bad) {
+  const reference::Structure structure(built.problem);
+  const View& bias = std::get<engine::Bias>(built.problem.score.modifiers[0]).bias;
+  for (const auto& sequence : structure.sequences()) {
+    for (int64_t i = 0; i < sequence.queries; ++i) {
+      const auto keys = structure.keys(sequence, 0, i);
+      if (keys.size() < 2) continue;
+      cases::Storage::set(
+          bias, sequence.batch * bias.stride[0] + i * bias.stride[2] + keys.back() * bias.stride[3],
+          bad);
+      return;
+    }
+  }
+  ADD_FAILURE() << "no row sees two keys";
+}
+
+TEST(Composed, IsTheReferenceWhereAScoreIsNotANumber) {
+  for (const auto& normaliser : cases::normalisers()) {
+    for (const auto& structure : cases::structures()) {
+      Case c = with("dot", normaliser.name, structure.name);
+      c.modifiers = {"bias"};
+      c.content = cases::Content::kPoison;
+      for (const double bad : {double(NAN), double(INFINITY)})
+        check(c, [bad](cases::Built& built) { spoil(built, bad); });
+    }
+  }
+}
+
+TEST(Composed, NamesTheFirstRowThatIsNotANumber) {
+  auto built = cases::build({.shape = {2, 3, 3, 5, 7, 4, 3}, .dtype = DType::kFloat64});
+  Call call = canonical(call_of(built.problem));
+  call.query[1][2][3].fill_(NAN);
+  EXPECT_NO_THROW(composed::attend(call));
+  call.check_finite = true;
+  for (const bool weights : {false, true}) {
+    try {
+      if (weights)
+        composed::weights(call, {});
+      else
+        composed::attend(call);
+      ADD_FAILURE() << "no error";
+    } catch (const InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find("batch 1, head 2, query 3"), std::string::npos)
+          << error.what();
     }
   }
 }

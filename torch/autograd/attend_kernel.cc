@@ -40,7 +40,8 @@ struct AttendNode final : torch::autograd::Node {
         gradients[0].defined() ? gradients[0] : at::zeros_like(out), optional(d_lse),
         call.query.unpack(), call.key.unpack(), call.value.unpack(), call.unpacked_arrays(),
         call.choices, call.numbers, optional(call.key_lengths.unpack()), call.dropout_p,
-        optional(call.seed.unpack()), out, statistics.unpack(), wanted);
+        optional(call.seed.unpack()), out, statistics.unpack(), wanted,
+        optional(call.query_offset.unpack()));
     result[0] = d_query;
     result[1] = d_key;
     result[2] = d_value;
@@ -56,16 +57,18 @@ struct AttendNode final : torch::autograd::Node {
 void set_tangents(const Outputs& outputs, bool return_lse, const Tangents& tangents,
                   const Tensor& query, const Tensor& key, const Tensor& value,
                   at::TensorList arrays, c10::string_view choices, c10::SymIntArrayRef numbers,
-                  const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed) {
+                  const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
+                  const OptionalTensor& query_offset) {
   const auto& [output, lse, statistics, empty_rows] = outputs;
   std::vector<int64_t> wanted(5 + arrays.size(), 0);
   wanted[0] = 1;
   wanted[1] = return_lse;
   const auto zeros = [](const Tensor& x) { return at::zeros_symint(x.sym_sizes(), x.options()); };
-  const auto moved = attend_double_backward(
-      tangents.directions, tangents.given, zeros(output),
-      return_lse ? OptionalTensor(zeros(lse)) : std::nullopt, primal_of(query), primal_of(key),
-      primal_of(value), primals_of(arrays), choices, numbers, key_lengths, dropout_p, seed, wanted);
+  const auto moved =
+      attend_double_backward(tangents.directions, tangents.given, zeros(output),
+                             return_lse ? OptionalTensor(zeros(lse)) : std::nullopt,
+                             primal_of(query), primal_of(key), primal_of(value), primals_of(arrays),
+                             choices, numbers, key_lengths, dropout_p, seed, wanted, query_offset);
   output._set_fw_grad(moved[0], /*level=*/0, /*is_inplace_op=*/false);
   if (return_lse) lse._set_fw_grad(moved[1], /*level=*/0, /*is_inplace_op=*/false);
 }
@@ -74,7 +77,8 @@ void set_tangents(const Outputs& outputs, bool return_lse, const Tangents& tange
 std::optional<Outputs> fused(const Tensor& query, const Tensor& key, const Tensor& value,
                              c10::string_view choices, at::TensorList arrays,
                              c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
-                             double dropout_p, bool return_lse) {
+                             double dropout_p, bool return_lse, const OptionalTensor& query_offset,
+                             bool check_finite) {
   // Inside torch.func a call's numbers cannot be checked here.
   if (!query.is_cuda() || at::functorch::maybeCurrentDynamicLayer()) return std::nullopt;
   const Call call{query,
@@ -83,11 +87,14 @@ std::optional<Outputs> fused(const Tensor& query, const Tensor& key, const Tenso
                   unflatten({choices.data(), choices.size()}, arrays, numbers),
                   key_lengths.value_or(Tensor()),
                   dropout_p,
-                  0};
+                  0,
+                  query_offset.value_or(Tensor()),
+                  check_finite};
   if (!sdpa_declines(call, return_lse).empty()) return std::nullopt;
   const bool traced = query.key_set().has(c10::DispatchKey::Python);  // no numbers to check
   if (!traced)
-    check_call(call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, {}),
+    check_call(call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, {},
+                       query_offset),
                return_lse);
   auto [output, empty_rows] = sdpa(call);
   return Outputs{output, empty_of(lse_layout(query, false), query),
@@ -97,25 +104,26 @@ std::optional<Outputs> fused(const Tensor& query, const Tensor& key, const Tenso
 Outputs attend_autograd(const Tensor& query, const Tensor& key, const Tensor& value,
                         c10::string_view choices, at::TensorList arrays,
                         c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
-                        double dropout_p, const OptionalTensor& seed, bool return_lse,
-                        bool strict) {
+                        double dropout_p, const OptionalTensor& seed, bool return_lse, bool strict,
+                        const OptionalTensor& query_offset, bool check_finite) {
   const Tangents tangents = tangents_of(query, key, value, arrays);
   const bool needs_gradient = torch::autograd::compute_requires_grad(query, key, value, arrays);
   if (needs_gradient && tangents.given.empty()) {
-    if (auto outputs =
-            fused(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, return_lse))
+    if (auto outputs = fused(query, key, value, choices, arrays, numbers, key_lengths, dropout_p,
+                             return_lse, query_offset, check_finite))
       return *std::move(outputs);
   }
   Outputs outputs = [&] {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return attend(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed,
-                  return_lse, strict);
+                  return_lse, strict, query_offset, check_finite);
   }();
   const auto& [output, lse, statistics, empty_rows] = outputs;
   if (needs_gradient) {
     auto node = make_node<AttendNode>();
     node->set_next_edges(torch::autograd::collect_next_edges(query, key, value, arrays));
-    node->call.save(query, key, value, arrays, choices, numbers, key_lengths, dropout_p, seed);
+    node->call.save(query, key, value, arrays, choices, numbers, key_lengths, dropout_p, seed,
+                    query_offset);
     // A view of its own, which has no node to refer back to.
     node->output = SavedVariable(output.detach(), false);
     node->statistics = SavedVariable(statistics, false);
@@ -124,7 +132,7 @@ Outputs attend_autograd(const Tensor& query, const Tensor& key, const Tensor& va
   }
   if (!tangents.given.empty()) {
     set_tangents(outputs, return_lse, tangents, query, key, value, arrays, choices, numbers,
-                 key_lengths, dropout_p, seed);
+                 key_lengths, dropout_p, seed, query_offset);
   }
   return outputs;
 }

@@ -40,7 +40,7 @@ struct AttendBackwardNode final : torch::autograd::Node {
         given.directions, given.given, d_output.unpack(), optional(d_lse.unpack()),
         call.query.unpack(), call.key.unpack(), call.value.unpack(), call.unpacked_arrays(),
         call.choices, call.numbers, optional(call.key_lengths.unpack()), call.dropout_p,
-        optional(call.seed.unpack()), wanted);
+        optional(call.seed.unpack()), wanted, optional(call.query_offset.unpack()));
     for (size_t n = 0; n < count; ++n) {
       if (!wanted[n]) result[n] = Tensor();
     }
@@ -69,11 +69,11 @@ Gradients attend_backward_autograd(const Tensor& d_output, const OptionalTensor&
                                    c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
                                    double dropout_p, const OptionalTensor& seed,
                                    const Tensor& output, const Tensor& statistics,
-                                   at::IntArrayRef wanted) {
+                                   at::IntArrayRef wanted, const OptionalTensor& query_offset) {
   Gradients gradients = [&] {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return attend_backward(d_output, d_lse, query, key, value, arrays, choices, numbers,
-                           key_lengths, dropout_p, seed, output, statistics, wanted);
+                           key_lengths, dropout_p, seed, output, statistics, wanted, query_offset);
   }();
   const auto [results, places] = only_wanted(gradients, wanted);
   const OptionalTensor lse_gradient = d_lse;
@@ -81,7 +81,8 @@ Gradients attend_backward_autograd(const Tensor& d_output, const OptionalTensor&
     auto node = make_node<AttendBackwardNode>();
     node->set_next_edges(torch::autograd::collect_next_edges(d_output, d_lse.value_or(Tensor()),
                                                              query, key, value, arrays));
-    node->call.save(query, key, value, arrays, choices, numbers, key_lengths, dropout_p, seed);
+    node->call.save(query, key, value, arrays, choices, numbers, key_lengths, dropout_p, seed,
+                    query_offset);
     node->d_output = SavedVariable(d_output, false);
     node->d_lse = SavedVariable(d_lse, false);
     node->places = places;
@@ -98,19 +99,19 @@ Gradients attend_backward_autograd(const Tensor& d_output, const OptionalTensor&
   const std::vector<Tensor> parameters = primals_of(arrays);
   std::vector<Tensor> sums(results.size());
   if (moves) {
-    const auto linear =
-        attend_backward(moved_output.defined() ? moved_output : at::zeros_like(d_output),
-                        optional(moved_lse), q, k, v, parameters, choices, numbers, key_lengths,
-                        dropout_p, seed, primal_of(output), primal_of(statistics), wanted);
+    const auto linear = attend_backward(
+        moved_output.defined() ? moved_output : at::zeros_like(d_output), optional(moved_lse), q, k,
+        v, parameters, choices, numbers, key_lengths, dropout_p, seed, primal_of(output),
+        primal_of(statistics), wanted, query_offset);
     sums = only_wanted(linear, wanted).first;
   }
   if (!tangents.given.empty()) {
     std::vector<int64_t> asked(5 + arrays.size(), 0);
     for (int64_t place : places) asked[2 + place] = 1;
-    const auto along =
-        attend_double_backward(tangents.directions, tangents.given, primal_of(d_output),
-                               d_lse ? OptionalTensor(primal_of(*d_lse)) : std::nullopt, q, k, v,
-                               parameters, choices, numbers, key_lengths, dropout_p, seed, asked);
+    const auto along = attend_double_backward(
+        tangents.directions, tangents.given, primal_of(d_output),
+        d_lse ? OptionalTensor(primal_of(*d_lse)) : std::nullopt, q, k, v, parameters, choices,
+        numbers, key_lengths, dropout_p, seed, asked, query_offset);
     for (size_t n = 0; n < sums.size(); ++n) {
       const Tensor& part = along[2 + places[n]];
       sums[n] = sums[n].defined() ? sums[n] + part : part;
@@ -129,9 +130,9 @@ std::vector<Tensor> double_backward(at::TensorList directions, at::IntArrayRef g
                                     at::TensorList arrays, c10::string_view choices,
                                     c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
                                     double dropout_p, const OptionalTensor& seed,
-                                    at::IntArrayRef wanted) {
-  const Call call =
-      call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed);
+                                    at::IntArrayRef wanted, const OptionalTensor& query_offset) {
+  const Call call = call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p,
+                            seed, query_offset);
   std::vector<Tensor> second(3 + arrays.size());
   for (size_t n = 0; n < given.size(); ++n) second[given[n]] = directions[n];
   auto gradients = composed::double_backward(call, d_output, d_lse.value_or(Tensor()), second);
@@ -157,10 +158,11 @@ std::vector<Tensor> double_backward_kernel(at::TensorList directions, at::IntArr
                                            const Tensor& value, at::TensorList arrays,
                                            c10::string_view choices, c10::SymIntArrayRef numbers,
                                            const OptionalTensor& key_lengths, double dropout_p,
-                                           const OptionalTensor& seed, at::IntArrayRef wanted) {
+                                           const OptionalTensor& seed, at::IntArrayRef wanted,
+                                           const OptionalTensor& query_offset) {
   const at::NoGradGuard guard;
   return double_backward(directions, given, d_output, d_lse, query, key, value, arrays, choices,
-                         numbers, key_lengths, dropout_p, seed, wanted);
+                         numbers, key_lengths, dropout_p, seed, wanted, query_offset);
 }
 
 // torch.func asks for a node at every level, and seldom for what it computes.
@@ -180,7 +182,7 @@ std::vector<Tensor> attend_double_backward_autograd(
     const OptionalTensor& d_lse, const Tensor& query, const Tensor& key, const Tensor& value,
     at::TensorList arrays, c10::string_view choices, c10::SymIntArrayRef numbers,
     const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
-    at::IntArrayRef wanted) {
+    at::IntArrayRef wanted, const OptionalTensor& query_offset) {
   using torch::autograd::isFwGradDefined;
   using torch::autograd::isFwGradDefinedTensorList;
   if (isFwGradDefined(d_output) || isFwGradDefined(d_lse) || isFwGradDefined(query) ||
@@ -195,12 +197,13 @@ std::vector<Tensor> attend_double_backward_autograd(
   const bool inside_func = at::functorch::maybeCurrentDynamicLayer().has_value();
   if (needs_gradient && !inside_func) {
     return double_backward(directions, given, d_output, d_lse, query, key, value, arrays, choices,
-                           numbers, key_lengths, dropout_p, seed, wanted);
+                           numbers, key_lengths, dropout_p, seed, wanted, query_offset);
   }
   std::vector<Tensor> gradients = [&] {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return attend_double_backward(directions, given, d_output, d_lse, query, key, value, arrays,
-                                  choices, numbers, key_lengths, dropout_p, seed, wanted);
+                                  choices, numbers, key_lengths, dropout_p, seed, wanted,
+                                  query_offset);
   }();
   if (needs_gradient) {
     auto node = make_node<NoThirdDerivative>();

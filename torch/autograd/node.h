@@ -33,7 +33,7 @@ auto make_node() {
 
 // A call's tensors and numbers, kept for backward.
 struct SavedCall {
-  SavedVariable query, key, value, key_lengths, seed;
+  SavedVariable query, key, value, key_lengths, seed, query_offset;
   std::vector<SavedVariable> arrays;
   std::string choices;
   std::vector<c10::SymInt> numbers;
@@ -41,7 +41,8 @@ struct SavedCall {
 
   void save(const Tensor& query_, const Tensor& key_, const Tensor& value_, at::TensorList arrays_,
             c10::string_view choices_, c10::SymIntArrayRef numbers_,
-            const OptionalTensor& key_lengths_, double dropout_p_, const OptionalTensor& seed_) {
+            const OptionalTensor& key_lengths_, double dropout_p_, const OptionalTensor& seed_,
+            const OptionalTensor& query_offset_) {
     query = SavedVariable(query_, false);
     key = SavedVariable(key_, false);
     value = SavedVariable(value_, false);
@@ -51,9 +52,11 @@ struct SavedCall {
     key_lengths = SavedVariable(key_lengths_, false);
     dropout_p = dropout_p_;
     seed = SavedVariable(seed_, false);
+    query_offset = SavedVariable(query_offset_, false);
   }
   void release() {
-    for (SavedVariable* x : {&query, &key, &value, &key_lengths, &seed}) x->reset_data();
+    for (SavedVariable* x : {&query, &key, &value, &key_lengths, &seed, &query_offset})
+      x->reset_data();
     for (SavedVariable& x : arrays) x.reset_data();
   }
   std::vector<Tensor> unpacked_arrays() const {

@@ -14,7 +14,8 @@ struct Block {
   // E] (graphs; and where an operand is not finite, so that a masked key can be left out of every
   // product).
   at::Tensor query, key, value;
-  at::Tensor i;                    // int64 [l, 1]: positions within the sequence
+  at::Tensor i;                    // int64 [l, 1]: rows of the sequence, for arrays
+  at::Tensor position;             // int64 [l, 1] or [B, 1, l, 1]: where they stand among the keys
   at::Tensor j;                    // int64 [1, S], or [l, S] where queries have keys of their own
   at::Tensor allowed;              // bool, broadcasts to [B, H, l, S]
   int64_t batch = 0, batches = 1;  // which items of the batch
@@ -70,6 +71,8 @@ struct Weighed {
   at::Tensor weights;     // [B, H, l, S], zero where not allowed
   at::Tensor lse = {};    // [B, H, l] or undefined
   at::Tensor empty = {};  // bool [B, H, l]: the query saw no key
+  at::Tensor spoiled =
+      {};  // bool [B, H, l]: it saw a score of NaN or +infinity; weights and lse NaN
 };
 Weighed normalise(const Choices& choices, const at::Tensor& scores, const Block& block,
                   uint64_t seed);

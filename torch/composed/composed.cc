@@ -2,6 +2,7 @@
 
 #include "engine/call/facts.h"
 #include "torch/composed/block.h"
+#include "torch/composed/finite.h"
 #include "torch/composed/walk.h"
 
 namespace fovea::composed {
@@ -23,12 +24,15 @@ Outputs attend(const Call& given) {
   const Call call = in_arithmetic(given);
   std::vector<Tensor> outputs, lses;
   Tensor empty = at::zeros({}, call.query.options().dtype(at::kLong).requires_grad(false));
+  FirstSpoiled first_spoiled;
   for_each_block(call, [&](const Block& block) {
-    const auto [output, lse, saw_nothing] = attend_block(call, block);
+    const auto [output, lse, saw_nothing, spoiled] = attend_block(call, block);
+    if (call.check_finite && spoiled.defined()) first_spoiled.look(block, spoiled);
     outputs.push_back(output);
     if (lse.defined()) lses.push_back(lse);
     empty = empty + saw_nothing.sum();
   });
+  first_spoiled.check();
   auto sizes = call.query.sizes().vec();
   const std::vector<int64_t> lse_sizes(sizes.begin(), sizes.end() - 1);
   sizes.back() = call.value.size(-1);

@@ -9,7 +9,7 @@ namespace {
 struct Runs {
   Custom custom;
   int64_t batch;
-  at::Tensor queries;  // int64 [l, 1]
+  at::Tensor queries;  // int64, the positions of l queries, for each item where they differ
   at::Tensor columns;  // int64 [l or 1, S]; both contiguous
   bool own_keys;
 };
@@ -21,11 +21,12 @@ void for_each_run(const Runs& runs, at::IntArrayRef sizes, Body body) {
   const int64_t columns = sizes[3];
   const auto* query = runs.queries.const_data_ptr<int64_t>();
   const auto* column = runs.columns.const_data_ptr<int64_t>();
+  const int64_t per_item = runs.queries.numel() > sizes[2] ? sizes[2] : 0;
   int64_t offset = 0;
   for (int64_t b = 0; b < sizes[0]; ++b) {
     for (int64_t h = 0; h < sizes[1]; ++h) {
       for (int64_t r = 0; r < sizes[2]; ++r, offset += columns) {
-        choice::RowPosition at{runs.batch + b, h, query[r], 0};
+        choice::RowPosition at{runs.batch + b, h, query[b * per_item + r], 0};
         if (!runs.own_keys) {
           body(offset, columns, at);
           continue;
@@ -98,7 +99,7 @@ at::Tensor apply_custom(const Custom& custom, const at::Tensor& scores, const Bl
   if (!scores.device().is_cpu())
     throw Unsupported("custom: a user's C++ function runs on the CPU only");
   auto runs = std::make_shared<Runs>(
-      Runs{custom, block.batch, block.i.contiguous(), block.j.contiguous(), block.gathered});
+      Runs{custom, block.batch, block.position.contiguous(), block.j.contiguous(), block.gathered});
   return ApplyCustom::apply(scores, *runs, runs);
 }
 

@@ -78,7 +78,7 @@ std::vector<Tensor> backward(const Call& given, const Tensor& d_output, const Te
   for_each_block(call, [&](const Block& block) {
     const int64_t first = packed ? row : block.first;
     row += block.count;
-    const auto [output, lse, empty] = attend_block(call, block);
+    const auto [output, lse, empty, spoiled] = attend_block(call, block);
     std::vector<Tensor> ends, gradients;
     const auto end = [&](const Tensor& x, const Tensor& gradient) {
       if (!x.defined() || !gradient.defined() || !x.requires_grad()) return;

@@ -56,7 +56,7 @@ Weighed weigh(const KernelRatio&, const Row& row) {
 Weighed weigh(const Unnormalised&, const Row& row) { return {row.scores, {}}; }
 
 Weighed weigh(const Uniform&, const Row& row) {
-  const at::Tensor seen = (row.scores > -kInfinity).to(row.scores.scalar_type());
+  const at::Tensor seen = (row.scores != -kInfinity).to(row.scores.scalar_type());
   return {seen / or_one(seen.sum(-1, /*keepdim=*/true)), {}};
 }
 
@@ -209,22 +209,62 @@ Weighed weigh(const Hard& kind, const Row& row) {
   return {chosen.to(row.scores.scalar_type()), log_probability};
 }
 
+// Rows that see a score of NaN or +infinity have weights, lse and gradients of NaN at the keys they
+// see. They are taken out before a normaliser sorts or divides, and put back after.
+struct Spoiled {
+  at::Tensor rows = {};     // bool [B, H, l, 1], undefined: there are none
+  at::Tensor weights = {};  // [B, H, l, S]
+};
+
+Spoiled take_out_spoiled(Row& row, const at::Tensor& unseen, const Normaliser& normaliser) {
+  const at::Tensor seen = unseen.logical_not();
+  const at::Tensor rows = (row.scores.isfinite().logical_not() & seen).any(-1, /*keepdim=*/true);
+  // On a device the answer is not waited for.
+  if (rows.device().is_cpu() && !rows.any().item<bool>()) return {};
+  const at::Tensor pairs = rows & seen;
+  // A product, so that the gradient is NaN too; chosen before it, so that no other row has one.
+  const auto spoil = [&](const at::Tensor& x) {
+    return at::where(pairs, x.expand_as(pairs), 0.0) * std::nan("");
+  };
+  at::Tensor not_a_number = spoil(row.scores);
+  const auto owned = [&](const char*, auto& field) {  // a sink, alpha
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, at::Tensor>) {
+      if (field.defined()) not_a_number = not_a_number + spoil(at_heads(field));
+    }
+  };
+  std::visit([&](auto kind) { kind.fields(owned); }, normaliser);
+  row.scores = at::where(pairs, 0.0, row.scores);
+  return {rows, at::where(pairs, not_a_number, 0.0)};
+}
+
+void put_back(const Spoiled& spoiled, Weighed& result) {
+  result.weights = at::where(spoiled.rows, spoiled.weights, result.weights);
+  const at::Tensor rows = spoiled.rows.squeeze(-1);
+  if (result.lse.defined()) result.lse = at::where(rows, spoiled.weights.sum(-1), result.lse);
+  result.empty = result.empty & rows.logical_not();
+  result.spoiled = rows;
+}
+
 }  // namespace
 
 Weighed normalise(const Choices& choices, const at::Tensor& scores, const Block& block,
                   uint64_t seed) {
   const at::Tensor allowed = block.allowed.expand_as(scores);
   const Face face = face_of(choices);
-  const Row row{at::where(allowed, scores, face == Face::kValue ? 0.0 : -kInfinity), allowed, face,
-                block, seed};
-  Weighed result =
-      std::visit([&](const auto& kind) { return weigh(kind, row); }, choices.normaliser);
+  Row row{at::where(allowed, scores, face == Face::kValue ? 0.0 : -kInfinity), allowed, face, block,
+          seed};
   // A kernel's zero is a masked key, and a ratio of sum zero has no meaning.
   const at::Tensor unseen = face == Face::kLog ? row.scores == -kInfinity : allowed.logical_not();
+  const Spoiled spoiled = std::holds_alternative<Uniform>(choices.normaliser)
+                              ? Spoiled{}  // looks at no score
+                              : take_out_spoiled(row, unseen, choices.normaliser);
+  Weighed result =
+      std::visit([&](const auto& kind) { return weigh(kind, row); }, choices.normaliser);
   result.empty = unseen.all(-1);
   if (face == Face::kValue && std::holds_alternative<KernelRatio>(choices.normaliser)) {
     result.empty = result.empty | (row.scores.sum(-1) == 0);
   }
+  if (spoiled.rows.defined()) put_back(spoiled, result);
   return result;
 }
 

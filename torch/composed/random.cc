@@ -33,7 +33,7 @@ at::Tensor random_rows(const Block& block, int64_t heads, uint64_t seed) {
       at::arange(block.batch, block.batch + block.batches, options).view({-1, 1, 1, 1});
   const at::Tensor head = at::arange(heads, options).view({1, -1, 1, 1});
   const auto start = static_cast<int64_t>(engine::mix(seed + 0x9e3779b97f4a7c15u));
-  return mix((mix((mix(batch ^ start) + kGolden) ^ head) + kGolden) ^ block.i);
+  return mix((mix((mix(batch ^ start) + kGolden) ^ head) + kGolden) ^ block.position);
 }
 
 }  // namespace

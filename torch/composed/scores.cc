@@ -83,9 +83,9 @@ at::Tensor score(const Constant&, const Block& block, Face) {
                   block.query.options());
 }
 
-// Which row of a table of relative positions a pair meets, [l, S].
+// Which row of a table of relative positions a pair meets, [l, S] or [B, 1, l, S].
 at::Tensor relative_index(const Relative& relative, const Block& block) {
-  return (block.j - block.i).clamp(-relative.clip, relative.clip) + relative.clip;
+  return (block.j - block.position).clamp(-relative.clip, relative.clip) + relative.clip;
 }
 at::Tensor expand_pairs(const at::Tensor& index, const Block& block) {
   return index.expand({block.query.size(0), block.query.size(1), block.count, block.columns()});
@@ -110,7 +110,7 @@ at::Tensor modify(const Bias& bias, const at::Tensor& scores, const Block& block
 }
 
 at::Tensor modify(const Alibi& alibi, const at::Tensor& scores, const Block& block, const Score&) {
-  return scores - at_heads(alibi.slopes) * (block.i - block.j).abs();
+  return scores - at_heads(alibi.slopes) * (block.position - block.j).abs();
 }
 
 at::Tensor modify(const Custom& custom, const at::Tensor& scores, const Block& block,

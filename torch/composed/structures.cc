@@ -4,20 +4,22 @@
 namespace fovea::composed {
 namespace {
 
-at::Tensor allowed(const Causal& causal, const Block& block) {
-  if (causal.alignment == Alignment::kTopLeft) return block.j <= block.i;
-  return block.j <= block.i + block.lengths - block.queries;
-}
+// Top left and bottom right differ in where the queries stand.
+at::Tensor allowed(const Causal&, const Block& block) { return block.j <= block.position; }
 
 at::Tensor allowed(const Window& window, const Block& block) {
-  at::Tensor keep = at::ones_like(block.j - block.i, at::kBool);
-  if (window.left >= 0) keep = keep & (block.j >= block.i - window.left);
-  if (window.right >= 0) keep = keep & (block.j <= block.i + window.right);
+  const at::Tensor ahead = block.j - block.position;
+  at::Tensor keep = at::ones_like(ahead, at::kBool);
+  if (window.left >= 0) keep = keep & (ahead >= -window.left);
+  if (window.right >= 0) keep = keep & (ahead <= window.right);
   return keep;
 }
 
 at::Tensor allowed(const Prefix& prefix, const Block& block) {
-  return (block.j <= block.i) | (block.j < prefix.length);
+  const at::Tensor before = block.j <= block.position;
+  if (!prefix.lengths.defined()) return before | (block.j < prefix.length);
+  return before |
+         (block.j < prefix.lengths.narrow(0, block.batch, block.batches).view({-1, 1, 1, 1}));
 }
 
 at::Tensor allowed(const Documents& documents, const Block& block) {
@@ -41,15 +43,16 @@ at::Tensor allowed(const Blocks& blocks, const Block& block) {
 at::Tensor allowed(const Keep& keep, const Block& block) { return at_pairs(keep.mask, block); }
 
 at::Tensor allowed(const Strided& strided, const Block& block) {
-  const at::Tensor distance = block.i - block.j;
+  const at::Tensor distance = block.position - block.j;
   return (distance >= 0) &
          ((distance <= strided.stride) | (distance.remainder(strided.stride) == 0));
 }
 
 at::Tensor allowed(const Fixed& fixed, const Block& block) {
-  const at::Tensor same = block.i.floor_divide(fixed.stride) == block.j.floor_divide(fixed.stride);
+  const at::Tensor same =
+      block.position.floor_divide(fixed.stride) == block.j.floor_divide(fixed.stride);
   const at::Tensor summary = block.j.remainder(fixed.stride) >= fixed.stride - fixed.summary;
-  return (block.j <= block.i) & (same | summary);
+  return (block.j <= block.position) & (same | summary);
 }
 
 // Dense allows all; the packed structures have chosen the block's keys already.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/call/facts.h"
 #include "torch/composed/composed.h"
 #include "torch/composed/random.h"
 #include "torch/engine_call.h"
@@ -18,6 +19,16 @@ struct Sequences {
   Tensor lengths;     // int64 [B, 1, 1, 1]
   int64_t batch = 0;  // of the first
 };
+
+// Where query row 0 of each sequence stands, int64 [B or 1, 1, 1, 1], or undefined for 0.
+Tensor query_offset(const Call& call, const Sequences& sequences) {
+  if (engine::has_bottom_right(call.choices.structure))
+    return sequences.lengths - sequences.query.size(2);
+  if (!call.query_offset.defined()) return {};
+  const Tensor each = call.query_offset.to(sequences.lengths.options(), /*non_blocking=*/true);
+  if (each.size(0) == 1) return each.view({1, 1, 1, 1});
+  return each.narrow(0, sequences.batch, sequences.query.size(0)).view({-1, 1, 1, 1});
+}
 
 // (rows, H, E) to [1, H, rows, E].
 Tensor unpack(const Tensor& packed, int64_t first, int64_t count) {
@@ -122,7 +133,9 @@ Block make_block(const Call& call, const Sequences& sequences, const Tensor& row
   block.queries = sequences.query.size(2);
   block.keys = sequences.key.size(2);
   block.lengths = sequences.lengths;
-  block.i = rows;
+  block.i = block.position = rows;
+  if (const Tensor offset = query_offset(call, sequences); offset.defined())
+    block.position = rows + offset;
   block.query = block.rows(sequences.query, 2);
   if (const auto* graph = find_structure<Graph>(call.choices.structure)) {
     block.gathered = true;
@@ -218,7 +231,7 @@ Weighed weigh(const Call& call, const Block& block) {
 }
 
 BlockOutputs attend_block(const Call& call, const Block& block) {
-  auto [weights, lse, empty] = weigh(call, block);
+  auto [weights, lse, empty, spoiled] = weigh(call, block);
   if (call.dropout_p > 0) {
     weights =
         weights * dropout_keep(block, weights, call.dropout_p, call.seed) / (1 - call.dropout_p);
@@ -226,7 +239,7 @@ BlockOutputs attend_block(const Call& call, const Block& block) {
   Tensor output = aggregate(weights, block.value);
   if (const Tensor more = relative_values(call.choices.score, block, weights); more.defined())
     output = output + more;
-  return {output, lse, empty};
+  return {output, lse, empty, spoiled};
 }
 
 }  // namespace fovea::composed

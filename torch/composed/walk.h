@@ -24,6 +24,7 @@ Weighed weigh(const Call& call, const Block& block);
 struct BlockOutputs {
   at::Tensor output, lse;  // [B, H, l, Ev], [B, H, l] or undefined
   at::Tensor empty;        // bool [B, H, l]
+  at::Tensor spoiled;      // bool [B, H, l] or undefined: none
 };
 BlockOutputs attend_block(const Call& call, const Block& block);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "torch/composed/composed.h"
+#include "torch/composed/finite.h"
 #include "torch/composed/walk.h"
 
 namespace fovea::composed {
@@ -57,9 +58,11 @@ SelectedWeights weights(const Call& given, const Selection& selection) {
     if (selection.top_k > 0)
       result.indices = at::full(result.weights.sizes(), -1, integers.dtype(at::kInt));
   }
+  FirstSpoiled first_spoiled;
   for_each_block_of(call, rows, [&](const Block& block) {
-    const Tensor chosen =
-        by_key(weigh(call, block).weights.index_select(1, heads), block, extent.keys);
+    const Weighed weighed = weigh(call, block);
+    if (call.check_finite && weighed.spoiled.defined()) first_spoiled.look(block, weighed.spoiled);
+    const Tensor chosen = by_key(weighed.weights.index_select(1, heads), block, extent.keys);
     const auto items = Slice(block.batch, block.batch + block.batches);
     if (selection.column_sums) {
       result.weights.index({items}).add_(chosen.sum(2));
@@ -85,6 +88,7 @@ SelectedWeights weights(const Call& given, const Selection& selection) {
                                 at::where(there, order.narrow(-1, 0, kept), -1).to(at::kInt));
     }
   });
+  first_spoiled.check();
   return result;
 }
 

@@ -46,9 +46,11 @@ Tensor result_of(const Layout& layout) {
 Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
                    c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                    const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
-                   bool return_lse, bool /*strict: the engine serves all, fused*/) {
-  const Call call =
-      call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed);
+                   bool return_lse, bool /*strict: the engine serves all, fused*/,
+                   const OptionalTensor& query_offset, bool check_finite) {
+  Call call = call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed,
+                      query_offset);
+  call.check_finite = check_finite;
   const Tensor output = result_of(output_layout(query, value));
   const Tensor statistics = result_of(statistics_layout(query));
   const Tensor lse = result_of(lse_layout(query, return_lse));
@@ -73,9 +75,10 @@ Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_ls
                               at::TensorList arrays, c10::string_view choices,
                               c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
                               double dropout_p, const OptionalTensor& seed, const Tensor& output,
-                              const Tensor& statistics, at::IntArrayRef wanted) {
-  const Call call =
-      call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed);
+                              const Tensor& statistics, at::IntArrayRef wanted,
+                              const OptionalTensor& query_offset) {
+  const Call call = call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p,
+                            seed, query_offset);
   const Tensor given = d_output.to(query.scalar_type());
   const Tensor from_output = given.stride(-1) == 1 ? given : given.contiguous();
   const Tensor from_lse = d_lse ? d_lse->to(statistics.scalar_type()).contiguous() : Tensor();
@@ -115,11 +118,15 @@ Gradients attend_backward_cpu(const Tensor& d_output, const OptionalTensor& d_ls
   return {d_query, d_key, d_value, d_arrays};
 }
 
-std::tuple<Tensor, Tensor> weights_cpu(
-    const Tensor& query, const Tensor& key, c10::string_view choices, at::TensorList arrays,
-    c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths, const OptionalTensor& seed,
-    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums) {
-  const Call call = weights_call(query, key, choices, arrays, numbers, key_lengths, seed);
+std::tuple<Tensor, Tensor> weights_cpu(const Tensor& query, const Tensor& key,
+                                       c10::string_view choices, at::TensorList arrays,
+                                       c10::SymIntArrayRef numbers,
+                                       const OptionalTensor& key_lengths,
+                                       const OptionalTensor& seed, const OptionalTensor& rows,
+                                       const OptionalTensor& heads, int64_t top_k, bool column_sums,
+                                       const OptionalTensor& query_offset, bool check_finite) {
+  Call call = weights_call(query, key, choices, arrays, numbers, key_lengths, seed, query_offset);
+  call.check_finite = check_finite;
   const engine::Problem problem = problem_of(call);
   const engine::Geometry geometry = engine::resolve(problem);
   const Selection selection = selection_of(call, rows, heads, top_k, column_sums);

@@ -45,9 +45,11 @@ namespace {
 Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
                     c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                     const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
-                    bool return_lse, bool strict) {
-  const Call call =
-      call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed);
+                    bool return_lse, bool strict, const OptionalTensor& query_offset,
+                    bool check_finite) {
+  Call call = call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed,
+                      query_offset);
+  call.check_finite = check_finite;
   check_call(call, return_lse);
   const Tensor no_lse = empty_of(lse_layout(query, false), query),
                statistics = empty_of(statistics_layout(query), query);
@@ -70,9 +72,9 @@ Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_l
                                c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
                                double dropout_p, const OptionalTensor& seed,
                                const Tensor& /*output*/, const Tensor& /*statistics*/,
-                               at::IntArrayRef wanted) {
-  const Call call =
-      call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed);
+                               at::IntArrayRef wanted, const OptionalTensor& query_offset) {
+  const Call call = call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p,
+                            seed, query_offset);
   const auto gradients = composed::backward(call, d_output, d_lse.value_or(Tensor()), wanted);
   const auto give = [&](size_t n, const Tensor& argument) {
     if (!wanted[n] || !gradients[n].defined())
@@ -88,8 +90,10 @@ Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_l
 std::tuple<Tensor, Tensor> weights_cuda(
     const Tensor& query, const Tensor& key, c10::string_view choices, at::TensorList arrays,
     c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths, const OptionalTensor& seed,
-    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums) {
-  const Call call = weights_call(query, key, choices, arrays, numbers, key_lengths, seed);
+    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums,
+    const OptionalTensor& query_offset, bool check_finite) {
+  Call call = weights_call(query, key, choices, arrays, numbers, key_lengths, seed, query_offset);
+  call.check_finite = check_finite;
   check_call(call);
   auto [weights, indices] =
       composed::weights(call, selection_of(call, rows, heads, top_k, column_sums));

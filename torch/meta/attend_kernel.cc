@@ -28,9 +28,9 @@ void check_traced(const Tensor& query, const Tensor& key, const Tensor& value,
 Outputs attend_meta(const Tensor& query, const Tensor& key, const Tensor& value,
                     c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                     const OptionalTensor& key_lengths, double, const OptionalTensor& seed,
-                    bool return_lse, bool) {
+                    bool return_lse, bool, const OptionalTensor& query_offset, bool) {
   check_traced(query, key, value, choices, arrays, numbers,
-               {{"key_lengths", key_lengths}, {"seed", seed}});
+               {{"key_lengths", key_lengths}, {"seed", seed}, {"query_offset", query_offset}});
   return {empty_of(output_layout(query, value), query),
           empty_of(lse_layout(query, return_lse), query), empty_of(statistics_layout(query), query),
           at::empty({}, query.options().dtype(at::kLong))};
@@ -40,7 +40,7 @@ Gradients attend_backward_meta(const Tensor&, const OptionalTensor&, const Tenso
                                const Tensor& key, const Tensor& value, at::TensorList arrays,
                                c10::string_view, c10::SymIntArrayRef, const OptionalTensor&, double,
                                const OptionalTensor&, const Tensor&, const Tensor&,
-                               at::IntArrayRef wanted) {
+                               at::IntArrayRef wanted, const OptionalTensor&) {
   const auto give = [&](size_t n, const Tensor& argument) {
     if (!wanted[n] || !argument.is_floating_point())
       return empty_of(no_gradient_layout(argument), argument);
@@ -55,9 +55,14 @@ Gradients attend_backward_meta(const Tensor&, const OptionalTensor&, const Tenso
 std::tuple<Tensor, Tensor> weights_meta(
     const Tensor& query, const Tensor& key, c10::string_view choices, at::TensorList arrays,
     c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths, const OptionalTensor& seed,
-    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums) {
+    const OptionalTensor& rows, const OptionalTensor& heads, int64_t top_k, bool column_sums,
+    const OptionalTensor& query_offset, bool) {
   check_traced(query, key, key, choices, arrays, numbers,
-               {{"key_lengths", key_lengths}, {"seed", seed}, {"rows", rows}, {"heads", heads}});
+               {{"key_lengths", key_lengths},
+                {"seed", seed},
+                {"rows", rows},
+                {"heads", heads},
+                {"query_offset", query_offset}});
   const Structure structure =
       unflatten({choices.data(), choices.size()}, arrays, numbers).structure;
   if (find_structure<Ragged>(structure))
@@ -70,13 +75,11 @@ std::tuple<Tensor, Tensor> weights_meta(
   return {empty_of(layout.weights, query), empty_of(layout.indices, query)};
 }
 
-std::vector<Tensor> attend_double_backward_meta(at::TensorList, at::IntArrayRef,
-                                                const Tensor& d_output, const OptionalTensor& d_lse,
-                                                const Tensor& query, const Tensor& key,
-                                                const Tensor& value, at::TensorList arrays,
-                                                c10::string_view, c10::SymIntArrayRef,
-                                                const OptionalTensor&, double,
-                                                const OptionalTensor&, at::IntArrayRef wanted) {
+std::vector<Tensor> attend_double_backward_meta(
+    at::TensorList, at::IntArrayRef, const Tensor& d_output, const OptionalTensor& d_lse,
+    const Tensor& query, const Tensor& key, const Tensor& value, at::TensorList arrays,
+    c10::string_view, c10::SymIntArrayRef, const OptionalTensor&, double, const OptionalTensor&,
+    at::IntArrayRef wanted, const OptionalTensor&) {
   std::vector<Tensor> arguments{d_output, d_lse.value_or(d_output), query, key, value};
   arguments.insert(arguments.end(), arrays.begin(), arrays.end());
   for (size_t n = 0; n < arguments.size(); ++n) {

@@ -27,6 +27,7 @@ Structure drop(at::Tensor mask);  // true: may not, as in torch.nn.MultiheadAtte
 struct Attention {
   Structure structure = Dense{};
   at::Tensor key_lengths = {};  // int [B]
+  PerItem query_offset = {};    // the position of query row 0 among the keys, a number or int [B]
 };
 
 class MultiHeadImpl : public torch::nn::Module {
@@ -49,9 +50,10 @@ class MultiHeadImpl : public torch::nn::Module {
   // The heads of new queries against a cache that stays as it is (cross attention).
   at::Tensor cached_heads(const at::Tensor& query, const HeadsCache& cache,
                           const Attention& attention);
-  // Those of new positions x [B, n, width] that see the cache and, causally, themselves, and join
-  // it (self attention).
-  at::Tensor step_heads(const at::Tensor& x, StepCache& cache);
+  // Those of new positions x [B, n, width], which join the cache and then see it as `structure`
+  // says, counted from the first position there (self attention).
+  at::Tensor step_heads(const at::Tensor& x, StepCache& cache,
+                        const Structure& structure = Causal{});
 
   // The weights of chosen rows and heads, for pictures.
   SelectedWeights weights(const at::Tensor& query, const at::Tensor& key,

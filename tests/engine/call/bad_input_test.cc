@@ -153,6 +153,28 @@ std::vector<Bad> bad_inputs() {
          b.problem.key_lengths = b.storage.values(DType::kFloat32, {7, 7});
        },
        {"key_lengths", "float32", "expected int32"}},
+      {"offset_count",
+       kDot,
+       [](Built& b) {
+         b.problem.query_offset = b.storage.values(DType::kInt32, {1, 2, 3});
+       },
+       {"query_offset", "3", "expected 2"}},
+      {"offset_dtype",
+       kDot,
+       [](Built& b) {
+         b.problem.query_offset = b.storage.values(DType::kFloat32, {1, 2});
+       },
+       {"query_offset", "float32", "expected int32"}},
+      {"offset_rank",
+       kDot,
+       [](Built& b) {
+         b.problem.query_offset = b.storage.zeros(DType::kInt32, {2, 1});
+       },
+       {"query_offset", "rank 2", "expected 1"}},
+      {"offset_size",
+       kDot,
+       [](Built& b) { b.problem.query_offset = int64_t{1} << 31; },
+       {"query_offset", "2147483648", "expected a number of 32 bits"}},
       {"dropout_one",
        kDot,
        [](Built& b) { b.problem.dropout_p = 1; },
@@ -313,6 +335,18 @@ std::vector<Bad> bad_inputs() {
        with_structure("prefix"),
        [](Built& b) { b.problem.structure = engine::Prefix{-1}; },
        {"length", "-1", "expected at least 0"}},
+      {"prefix_lengths_count",
+       with_structure("prefix_per_item"),
+       [](Built& b) {
+         structure_of<engine::Prefix>(b).lengths = b.storage.values(DType::kInt32, {1, 2, 3});
+       },
+       {"structure.lengths", "3", "expected 2"}},
+      {"prefix_lengths_negative",
+       with_structure("prefix_per_item"),
+       [](Built& b) {
+         structure_of<engine::Prefix>(b).lengths = b.storage.values(DType::kInt32, {1, -2});
+       },
+       {"structure.lengths[1]", "-2", "expected at least 0"}},
       {"ids_count",
        with_structure("documents"),
        [](Built& b) {

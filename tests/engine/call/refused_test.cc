@@ -41,6 +41,8 @@ std::map<std::string, Case> examples() {
        {.score = "cosine", .modifiers = {"relative_key"}}},
       {"modifiers out of order", {.modifiers = {"bias", "soft_cap"}}},
       {"ragged with graph", {.structure = {"ragged", "graph"}}},
+      {"query_offset with causal to the bottom right",
+       {.structure = {"causal_bottom_right"}, .query_offset = true}},
   };
 }
 

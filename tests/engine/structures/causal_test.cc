@@ -3,15 +3,14 @@
 namespace fovea::engine::testing {
 namespace {
 
-// j <= i, or j <= i + keys - queries, keys counted by their length.
+// j <= i, i the query's position.
 TEST(CausalStructure, SeesNoLaterKey) {
   for (auto [queries, keys] : awkward_lengths()) {
-    const Geometry g = two_sequences(queries, keys, keys / 2);
-    for (const auto alignment : {choice::Alignment::kTopLeft, choice::Alignment::kBottomRight}) {
-      const auto stage = make_causal({alignment}, g);
+    for (const auto& offsets : awkward_offsets()) {
+      const Geometry g = two_sequences(queries, keys, keys / 2, offsets);
+      const auto stage = make_causal(g);
       const Definition sees = [&](size_t batch, size_t, size_t i, size_t j) {
-        const bool shifted = alignment == choice::Alignment::kBottomRight;
-        return shifted ? j + g.query_count[batch] <= i + g.key_limit[batch] : j <= i;
+        return static_cast<int64_t>(j) <= g.position(batch, i);
       };
       expect_pairs(*stage, g, sees);
       expect_tight(*stage, g, sees);

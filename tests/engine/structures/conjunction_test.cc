@@ -10,7 +10,7 @@ TEST(ConjunctionStructure, SeesWhatAllPartsSee) {
     const auto near = [](size_t i, size_t j) { return i <= j + 5 && j <= i + 5; };
     {
       std::vector<StructurePointer> parts;
-      parts.push_back(make_causal({}, g));
+      parts.push_back(make_causal(g));
       parts.push_back(make_window({5, 5}, g));
       expect_pairs(*make_conjunction(std::move(parts)), g,
                    [&](size_t, size_t, size_t i, size_t j) { return j <= i && near(i, j); });

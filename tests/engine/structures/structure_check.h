@@ -12,8 +12,10 @@
 
 namespace fovea::engine::testing {
 
-// Two items and two heads; the second item has fewer keys than its array.
-inline Geometry two_sequences(size_t queries, size_t keys, size_t limit) {
+// Two items and two heads; the second item has fewer keys than its array. `offsets`: where the
+// first query of each stands.
+inline Geometry two_sequences(size_t queries, size_t keys, size_t limit,
+                              std::vector<int64_t> offsets = {0, 0}) {
   Geometry g;
   g.batches = 2;
   g.heads = g.key_heads = 2;
@@ -23,6 +25,7 @@ inline Geometry two_sequences(size_t queries, size_t keys, size_t limit) {
   g.query_count = {queries, queries};
   g.key_count = {keys, keys};
   g.key_limit = {keys, limit};
+  g.query_offset = std::move(offsets);
   return g;
 }
 
@@ -91,6 +94,11 @@ inline void expect_tight(const StructureStage& stage, const Geometry& g, const D
       EXPECT_EQ(stage.cover(0, 0, q0, rows, k0, columns), want) << q0 << ", " << k0;
     }
   }
+}
+
+// The first keys, a step further on, and keys that start after the first query.
+inline std::vector<std::vector<int64_t>> awkward_offsets() {
+  return {{0, 0}, {3, 40}, {61, 2}, {-2, -70}};
 }
 
 inline std::vector<std::pair<size_t, size_t>> awkward_lengths() {

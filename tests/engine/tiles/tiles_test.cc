@@ -244,6 +244,7 @@ TEST(Tiles, NamesTheRowOfAScoreThatIsNotANumber) {
   const auto& key = built.problem.key;
   static_cast<float*>(key.data)[1 * key.stride[0] + 1 * key.stride[1] + 66 * key.stride[2]] =
       std::nanf("");
+  built.problem.check_finite = true;
   try {
     engine::forward(built.problem, built.result, threads(2));
     FAIL() << "no error";

@@ -43,7 +43,8 @@ std::vector<Case> some_cases() {
   all.push_back({.modifiers = {"relative", "soft_cap", "bias", "alibi"},
                  .structure = {"window"},
                  .shape = kShape,
-                 .key_lengths = true});
+                 .key_lengths = true,
+                 .query_offset = true});
   return all;
 }
 
