@@ -90,7 +90,7 @@ template Stages<float> make_stages<float>(const StageContext&);
 template Stages<double> make_stages<double>(const StageContext&);
 
 std::unique_ptr<StructureStage> make_structure(const Problem& problem, const Geometry& geometry) {
-  std::vector<StructurePointer> parts;
+  Vector<StructurePointer> parts;
   for (const auto& part : problem.structure.all_of) {
     const bool shape_only =
         std::holds_alternative<Ragged>(part) || std::holds_alternative<Graph>(part);

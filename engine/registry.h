@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "engine/call/problem.h"
 #include "engine/stage.h"
@@ -22,7 +21,7 @@ struct StageContext {
 template <class T>
 struct Stages {
   std::unique_ptr<ScoreStage<T>> score;
-  std::vector<std::unique_ptr<ModifierStage<T>>> modifiers;
+  Vector<std::unique_ptr<ModifierStage<T>>> modifiers;
   std::unique_ptr<NormaliserStage<T>> normaliser;
 };
 

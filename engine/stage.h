@@ -16,6 +16,7 @@
 #include <limits>
 #include <memory>
 
+#include "engine/runtime/scratch.h"
 #include "engine/tile.h"
 #include "fovea/engine.h"
 
@@ -30,7 +31,7 @@ namespace fovea::engine {
 enum class Face : int { kLog, kValue };
 
 template <class T>
-class ScoreStage {
+class ScoreStage : public InScratch {
  public:
   virtual ~ScoreStage() = default;
 
@@ -78,7 +79,7 @@ class ScoreStage {
 };
 
 template <class T>
-class ModifierStage {
+class ModifierStage : public InScratch {
  public:
   virtual ~ModifierStage() = default;
   // A gradient as large as queries or queries x keys is not summed in partials: `backward` adds to
@@ -126,7 +127,7 @@ enum class RowTerm {
 };
 
 template <class T>
-class NormaliserStage {
+class NormaliserStage : public InScratch {
  public:
   virtual ~NormaliserStage() = default;
   virtual Kind kind() const = 0;
@@ -177,7 +178,7 @@ class NormaliserStage {
 enum class Cover { kNone, kSome, kAll };
 
 // Which pairs may meet. Not a template: positions only. Several are combined by conjunction.
-class StructureStage {
+class StructureStage : public InScratch {
  public:
   virtual ~StructureStage() = default;
   virtual Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0,

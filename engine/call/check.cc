@@ -11,7 +11,7 @@ namespace {
 std::string number(int64_t n) { return std::to_string(n); }
 
 // A parameter array: floating point, of one of the shapes allowed.
-void check_parameter(const View& view, const std::string& name, const Geometry& g) {
+void check_parameter(const View& view, const ArgumentName& name, const Geometry& g) {
   const bool arithmetic =
       view.dtype == DType::kFloat32 || view.dtype == DType::kFloat64 || view.dtype == g.storage;
   FOVEA_CHECK(arithmetic && view.dtype != DType::kInt32 && view.dtype != DType::kBool,
@@ -19,7 +19,7 @@ void check_parameter(const View& view, const std::string& name, const Geometry& 
 }
 
 // [1] or [H], or [] for nothing.
-void check_per_head(const View& view, const std::string& name, const Geometry& g) {
+void check_per_head(const View& view, const ArgumentName& name, const Geometry& g) {
   if (!view) return;
   check_parameter(view, name, g);
   const bool right =
@@ -29,7 +29,7 @@ void check_per_head(const View& view, const std::string& name, const Geometry& g
 }
 
 // [n] or [H, n].
-void check_weight(const View& view, const std::string& name, int64_t n, const Geometry& g) {
+void check_weight(const View& view, const ArgumentName& name, int64_t n, const Geometry& g) {
   FOVEA_CHECK(static_cast<bool>(view), name + ": missing");
   check_parameter(view, name, g);
   const bool right =
@@ -149,7 +149,7 @@ struct ModifierChecks {
   }
   void operator()(const Relative& m) const {
     FOVEA_CHECK(m.clip >= 0, "score.clip: " + number(m.clip) + ", expected at least 0");
-    const auto table = [&](const View& view, const std::string& name, size_t width) {
+    const auto table = [&](const View& view, const ArgumentName& name, size_t width) {
       if (!view) return;
       check_parameter(view, name, g);
       check_rank(view, name, 2);
@@ -219,7 +219,7 @@ struct StructureChecks {
   }
 
  private:
-  void ids(const View& view, const std::string& name, size_t n) const {
+  void ids(const View& view, const ArgumentName& name, size_t n) const {
     FOVEA_CHECK(static_cast<bool>(view) || n == 0, name + ": missing");
     check_dtype(view, name, DType::kInt32);
     FOVEA_CHECK(view.rank == 1 || view.rank == 2,
@@ -238,21 +238,21 @@ struct StructureChecks {
 
 }  // namespace
 
-void check_rank(const View& view, const std::string& name, int rank) {
+void check_rank(const View& view, const ArgumentName& name, int rank) {
   FOVEA_CHECK(view.rank == rank,
               name + ": rank " + number(view.rank) + ", expected " + number(rank));
 }
-void check_dtype(const View& view, const std::string& name, DType dtype) {
+void check_dtype(const View& view, const ArgumentName& name, DType dtype) {
   FOVEA_CHECK(view.dtype == dtype,
               name + ": " + name_of(view.dtype) + ", expected " + name_of(dtype));
 }
-void check_size(const View& view, const std::string& name, int dimension, int64_t size,
-                const std::string& whose) {
+void check_size(const View& view, const ArgumentName& name, int dimension, int64_t size,
+                const char* whose) {
   FOVEA_CHECK(view.size[dimension] == size, name + ": size " + number(view.size[dimension]) +
                                                 " in dimension " + number(dimension) +
                                                 ", expected " + number(size) + " (" + whose + ")");
 }
-void check_rows(const View& view, const std::string& name) {
+void check_rows(const View& view, const ArgumentName& name) {
   for (int d = 0; d < view.rank; ++d) {
     FOVEA_CHECK(view.size[d] >= 0, name + ": size " + number(view.size[d]) + " in dimension " +
                                        number(d) + ", expected at least 0");

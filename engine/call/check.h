@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/call/problem.h"
+#include "engine/call/view.h"
 #include "fovea/engine.h"
 
 namespace fovea::engine {
@@ -14,12 +15,12 @@ namespace fovea::engine {
 #define FOVEA_CHECK(right, ...) \
   if (!(right)) throw InvalidArgument(__VA_ARGS__)
 
-void check_rank(const View& view, const std::string& name, int rank);
-void check_dtype(const View& view, const std::string& name, DType dtype);
-void check_size(const View& view, const std::string& name, int dimension, int64_t size,
-                const std::string& whose);
+void check_rank(const View& view, const ArgumentName& name, int rank);
+void check_dtype(const View& view, const ArgumentName& name, DType dtype);
+void check_size(const View& view, const ArgumentName& name, int dimension, int64_t size,
+                const char* whose);
 // Non-negative sizes and a contiguous last dimension.
-void check_rows(const View& view, const std::string& name);
+void check_rows(const View& view, const ArgumentName& name);
 
 void check_score(const Problem& problem, const Geometry& geometry);
 void check_normaliser(const Problem& problem, const Geometry& geometry);

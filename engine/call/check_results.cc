@@ -1,7 +1,6 @@
 // Checks of the places for results and gradients.
 #include <tuple>
 #include <type_traits>
-#include <vector>
 
 #include "engine/call/facts.h"
 #include "engine/call/check.h"
@@ -19,7 +18,7 @@ bool has_elements(const View& view) {
 
 // The place for a gradient: the array's own shape, and nowhere to write for an array that is not
 // there.
-void check_like(const View& view, const std::string& name, const View& array, DType dtype) {
+void check_like(const View& view, const ArgumentName& name, const View& array, DType dtype) {
   if (!view) return;
   FOVEA_CHECK(static_cast<bool>(array),
               name + ": given, expected nothing (the problem has no such array)");
@@ -28,8 +27,8 @@ void check_like(const View& view, const std::string& name, const View& array, DT
   for (int d = 0; d < view.rank; ++d) check_size(view, name, d, array.size[d], "the array's");
 }
 
-std::vector<View> arrays_of(auto choice) {
-  std::vector<View> arrays;
+Vector<View> arrays_of(auto choice) {
+  Vector<View> arrays;
   choice.fields([&](const char*, auto& field) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, View>) arrays.push_back(field);
   });
@@ -38,12 +37,12 @@ std::vector<View> arrays_of(auto choice) {
 
 // A choice of another kind, or nothing in it, asks for no gradient.
 template <class Variant>
-void check_parameters(const Variant& wanted, const Variant& choice, const std::string& name,
+void check_parameters(const Variant& wanted, const Variant& choice, const ArgumentName& name,
                       DType dtype) {
   const auto all = [](const Variant& v) {
     return std::visit([](const auto& c) { return arrays_of(c); }, v);
   };
-  const std::vector<View> places = all(wanted), arrays = all(choice);
+  const Vector<View> places = all(wanted), arrays = all(choice);
   for (size_t n = 0; n < places.size(); ++n) {
     if (!places[n]) continue;
     FOVEA_CHECK(wanted.index() == choice.index(), name + ": another kind than the problem's");
@@ -55,7 +54,7 @@ void check_parameters(const Variant& wanted, const Variant& choice, const std::s
 
 void check_result(const Problem& problem, const Geometry& g, const Result& result) {
   const DType arithmetic = arithmetic_of(g.storage);
-  const auto expect = [&](const View& view, const std::string& name, DType dtype, int64_t last) {
+  const auto expect = [&](const View& view, const ArgumentName& name, DType dtype, int64_t last) {
     FOVEA_CHECK(view || !has_elements(problem.query), name + ": missing");
     check_dtype(view, name, dtype);
     const int rank = (g.packed ? 2 : 3) + (last > 0);
@@ -92,8 +91,7 @@ void check_gradients(const Problem& problem, const Geometry& g, const Gradients&
               "gradients.score.modifiers: " + std::to_string(wanted.size()) + ", expected " +
                   std::to_string(modifiers.size()) + " (the problem's) or none");
   for (size_t m = 0; m < wanted.size(); ++m) {
-    check_parameters(wanted[m], modifiers[m],
-                     "gradients.score.modifiers[" + std::to_string(m) + "]", arithmetic);
+    check_parameters(wanted[m], modifiers[m], {"gradients.score.modifiers", m}, arithmetic);
   }
   check_parameters(gradients.normaliser, problem.normaliser, "gradients.normaliser", arithmetic);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
+#include "engine/runtime/scratch.h"
 #include "fovea/engine.h"
 
 namespace fovea::engine {
@@ -30,7 +30,7 @@ class Parameter {
  private:
   size_t first(size_t head) const { return per_head_ ? head * size_ : 0; }
 
-  std::vector<T> values_;
+  Vector<T> values_;
   size_t size_ = 0;
   bool per_head_ = false;
   View gradient_;

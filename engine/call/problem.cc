@@ -20,16 +20,16 @@ Rows rows_of(const View& view, bool packed, size_t start, size_t count, size_t b
 }
 
 // Offsets of a packed batch: [0, ..., total], never going down.
-void read_offsets(const View& view, const std::string& name, int64_t total,
-                  std::vector<size_t>* start, std::vector<size_t>* count) {
+void read_offsets(const View& view, const char* name, int64_t total, ItemNumbers<size_t>* start,
+                  ItemNumbers<size_t>* count) {
   check_rank(view, name, 1);
   check_dtype(view, name, DType::kInt32);
   const int64_t n = view.size[0] - 1;
-  FOVEA_CHECK(n >= 0, name + ": size 0, expected at least 1 (batch + 1 offsets)");
+  FOVEA_CHECK(n >= 0, std::string(name) + ": size 0, expected at least 1 (batch + 1 offsets)");
   int64_t last = 0;
   for (int64_t b = 0; b <= n; ++b) {
     const int64_t at = element<int32_t>(view, b);
-    const auto place = [&] { return name + "[" + std::to_string(b) + "]: "; };
+    const auto place = [&] { return std::string(name) + "[" + std::to_string(b) + "]: "; };
     FOVEA_CHECK(b > 0 || at == 0, place() + std::to_string(at) + ", expected 0");
     FOVEA_CHECK(at >= last, place() + std::to_string(at) + ", expected at least " +
                                 std::to_string(last) + " (the one before)");
@@ -39,8 +39,8 @@ void read_offsets(const View& view, const std::string& name, int64_t total,
     if (b > 0) count->push_back(static_cast<size_t>(at - last));
     last = at;
   }
-  FOVEA_CHECK(last == total, name + ": ends at " + std::to_string(last) + ", expected " +
-                                 std::to_string(total) + " (the rows there are)");
+  FOVEA_CHECK(last == total, std::string(name) + ": ends at " + std::to_string(last) +
+                                 ", expected " + std::to_string(total) + " (the rows there are)");
 }
 
 void check_graph(const Graph& graph, int64_t queries, int64_t keys) {
@@ -83,7 +83,7 @@ void read_lengths(const View& lengths, Geometry* g) {
     FOVEA_CHECK(n >= 0 && n <= static_cast<int64_t>(g->key_count[b]),
                 "key_lengths[" + std::to_string(b) + "]: " + std::to_string(n) +
                     ", expected between 0 and " + std::to_string(g->key_count[b]) + " (the keys)");
-    g->key_limit[b] = static_cast<size_t>(n);
+    g->key_limit.set(b, static_cast<size_t>(n));
   }
 }
 
@@ -99,14 +99,17 @@ void read_query_offset(const Problem& problem, Geometry* g) {
     if (each.size[0] != 1)
       check_size(each, "query_offset", 0, static_cast<int64_t>(g->batches), "the batch");
     for (size_t b = 0; b < g->batches; ++b)
-      g->query_offset[b] = element<int32_t>(each, each.size[0] == 1 ? 0 : static_cast<int64_t>(b));
+      g->query_offset.set(b,
+                          element<int32_t>(each, each.size[0] == 1 ? 0 : static_cast<int64_t>(b)));
   }
   // Bottom right is an offset of its own; another beside it has been refused.
   if (!has_bottom_right(problem.structure)) return;
-  for (size_t b = 0; b < g->batches; ++b) {
-    g->query_offset[b] =
-        static_cast<int64_t>(g->key_limit[b]) - static_cast<int64_t>(g->query_count[b]);
-  }
+  const auto shift = [&](size_t b) {
+    return static_cast<int64_t>(g->key_limit[b]) - static_cast<int64_t>(g->query_count[b]);
+  };
+  if (g->key_limit.is_one() && g->query_count.is_one())
+    return g->query_offset.assign(g->batches, shift(0));
+  for (size_t b = 0; b < g->batches; ++b) g->query_offset.set(b, shift(b));
 }
 
 }  // namespace
@@ -188,10 +191,8 @@ Geometry resolve(const Problem& problem) {
     if (g.graph) check_graph(*g.graph, q.size[0], k.size[0]);
   }
   g.batches = g.query_start.size();
-  for (size_t b = 0; b < g.batches; ++b) {
-    g.max_queries = std::max(g.max_queries, g.query_count[b]);
-    g.max_keys = std::max(g.max_keys, g.key_count[b]);
-  }
+  g.max_queries = g.query_count.largest();
+  g.max_keys = g.key_count.largest();
   read_lengths(problem.key_lengths, &g);
   read_query_offset(problem, &g);
   FOVEA_CHECK(

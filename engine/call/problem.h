@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "engine/runtime/scratch.h"
 #include "fovea/engine.h"
 
 namespace fovea::engine {
@@ -19,6 +19,37 @@ struct Rows {
   size_t rows = 0;
 };
 
+// A number for each item of a batch: one for all of them, which takes no memory, or a list.
+template <class Number>
+class ItemNumbers {
+ public:
+  void assign(size_t items, Number all) {
+    items_ = items;
+    all_ = all;
+    each_.clear();
+  }
+  void push_back(Number one) {
+    each_.push_back(one);
+    items_ = each_.size();
+  }
+  void set(size_t item, Number one) {
+    if (each_.empty()) each_.assign(items_, all_);
+    each_[item] = one;
+  }
+  Number operator[](size_t item) const { return each_.empty() ? all_ : each_[item]; }
+  size_t size() const { return items_; }
+  bool is_one() const { return each_.empty(); }
+  Number largest() const {
+    return each_.empty() ? (items_ ? all_ : Number(0))
+                         : *std::max_element(each_.begin(), each_.end());
+  }
+
+ private:
+  size_t items_ = 0;
+  Number all_ = 0;
+  Vector<Number> each_;
+};
+
 struct Geometry {
   DType storage = DType::kFloat32;
   size_t batches = 0, heads = 0, key_heads = 0, group = 1;  // heads = key_heads * group
@@ -27,16 +58,19 @@ struct Geometry {
   bool packed = false;                   // (total, H, E): Ragged or Graph
   const Graph* graph = nullptr;          // set when the structure has one
   // Each batch item's place in the packed tensors (0 and the whole length when not packed).
-  std::vector<size_t> query_start, query_count, key_start, key_count;
-  std::vector<size_t> key_limit;      // key_count, or less where key_lengths says so
-  std::vector<int64_t> query_offset;  // the position of each item's first query among its keys
+  ItemNumbers<size_t> query_start, query_count, key_start, key_count;
+  ItemNumbers<size_t> key_limit;      // key_count, or less where key_lengths says so
+  ItemNumbers<int64_t> query_offset;  // the position of each item's first query among its keys
 
   // Where query row i of an item stands among its keys.
   int64_t position(size_t batch, size_t i) const {
     return query_offset[batch] + static_cast<int64_t>(i);
   }
   bool has_offset() const {
-    return std::any_of(query_offset.begin(), query_offset.end(), [](int64_t o) { return o != 0; });
+    for (size_t b = 0; b < batches; ++b) {
+      if (query_offset[b] != 0) return true;
+    }
+    return false;
   }
 
   // Rows of one head of a query-sided ([B, H, L, *] or (total, H, *)) or key-sided tensor. A

@@ -13,8 +13,8 @@ namespace fovea::engine {
 namespace {
 
 // Positions listed in an int32 [n] view, each below `limit`; all of them where there is no view.
-std::vector<size_t> positions(const View& view, size_t limit, const std::string& name) {
-  std::vector<size_t> all;
+Vector<size_t> positions(const View& view, size_t limit, const ArgumentName& name) {
+  Vector<size_t> all;
   if (!view) {
     for (size_t i = 0; i < limit; ++i) all.push_back(i);
     return all;
@@ -31,8 +31,7 @@ std::vector<size_t> positions(const View& view, size_t limit, const std::string&
   return all;
 }
 
-void check_shape(const View& view, const std::string& name, DType dtype,
-                 std::vector<size_t> shape) {
+void check_shape(const View& view, const ArgumentName& name, DType dtype, Vector<size_t> shape) {
   check_dtype(view, name, dtype);
   check_rank(view, name, static_cast<int>(shape.size()));
   for (size_t d = 0; d < shape.size(); ++d) {

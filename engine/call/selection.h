@@ -2,8 +2,6 @@
 // or one for each edge.
 #pragma once
 
-#include <vector>
-
 #include "engine/call/problem.h"
 #include "engine/tile.h"
 #include "fovea/engine.h"
@@ -21,7 +19,7 @@ class SelectionWriter {
   struct Run {
     size_t slot, q0, n;
   };
-  const std::vector<Run>& runs() const { return runs_; }
+  const Vector<Run>& runs() const { return runs_; }
   size_t rows() const { return rows_; }
   bool sums() const { return selection_.column_sums; }
 
@@ -38,8 +36,8 @@ class SelectionWriter {
   const Geometry& g_;
   const Selection& selection_;
   const SelectedWeights& out_;
-  std::vector<size_t> heads_;
-  std::vector<Run> runs_;
+  Vector<size_t> heads_;
+  Vector<Run> runs_;
   size_t rows_ = 0;
 };
 

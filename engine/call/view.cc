@@ -66,7 +66,13 @@ std::string shape_of(const View& view) {
   return text + "]";
 }
 
-View broadcast_to(const View& view, const std::array<int64_t, 4>& shape, const std::string& name) {
+std::string ArgumentName::text() const {
+  std::string text = words_;
+  if (index_ >= 0) text.append("[").append(std::to_string(index_)).append("]");
+  return text;
+}
+
+View broadcast_to(const View& view, const std::array<int64_t, 4>& shape, const ArgumentName& name) {
   View out = view;
   out.rank = 4;
   for (int d = 0; d < 4; ++d) {

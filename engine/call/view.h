@@ -48,9 +48,25 @@ inline uint16_t float_to_bfloat(float value) {
   return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
 }
 
+// What a message calls an argument; a text only when there is one.
+class ArgumentName {
+ public:
+  ArgumentName(const char* words) : words_(words) {}
+  ArgumentName(const char* words, size_t index)
+      : words_(words), index_(static_cast<ptrdiff_t>(index)) {}
+  std::string text() const;  // "heads", "modifiers[1]"
+
+ private:
+  const char* words_;
+  ptrdiff_t index_ = -1;
+};
+inline std::string operator+(const ArgumentName& name, const std::string& rest) {
+  return name.text() + rest;
+}
+
 // `view` seen as `shape`, right-aligned, missing and single dimensions repeated (stride 0). Throws
 // InvalidArgument naming `name` where that is not possible.
-View broadcast_to(const View& view, const std::array<int64_t, 4>& shape, const std::string& name);
+View broadcast_to(const View& view, const std::array<int64_t, 4>& shape, const ArgumentName& name);
 
 template <class T>
 T& element(const View& view, int64_t a, int64_t b = 0, int64_t c = 0, int64_t d = 0) {

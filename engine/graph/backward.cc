@@ -66,7 +66,7 @@ class GraphBackward {
     Scratch memory;
     std::unique_ptr<GraphRow<T>> row;
     T *s, *ds, *dropped, *raw, *scores;
-    std::vector<T*> saved, modifiers;
+    Vector<T*> saved, modifiers;
   };
 
   // A bias gradient may be shared between rows: then one hand adds to it.
@@ -84,8 +84,8 @@ class GraphBackward {
                       : (graph_chunk(graph_.rows) + kMaxQueries - 1) / kMaxQueries * kMaxQueries;
     const size_t chunks = (graph_.rows + chunk - 1) / chunk, size = state_.partial_size;
     const size_t n_size = pass_.stages.normaliser->partial_size();
-    std::vector<T> partials(chunks * g_.heads * size, T(0));
-    std::vector<RowWorker> workers;
+    Vector<T> partials(chunks * g_.heads * size, T(0));
+    Vector<RowWorker> workers;
     workers.reserve(slots(parallel, chunks));
     for (size_t i = 0; i < slots(parallel, chunks); ++i) workers.emplace_back(*this);
     run_tickets(parallel, chunks, [&](size_t worker, size_t ticket) {
@@ -109,7 +109,7 @@ class GraphBackward {
     add_partials(partials, chunks, size, 1);
   }
 
-  void add_partials(const std::vector<T>& partials, size_t chunks, size_t size, size_t group) {
+  void add_partials(const Vector<T>& partials, size_t chunks, size_t size, size_t group) {
     for (size_t c = 0; c < chunks; ++c) {
       for (size_t h = 0; h < g_.heads / group; ++h) {
         T* total = state_.total(0, h * group);
@@ -232,8 +232,8 @@ class GraphBackward {
     const bool through = score.prepared_key_width() && score.partial_size();
     if (!state_.wants_key && !state_.wants_value && !through) return;
     const size_t chunk = graph_chunk(graph_.keys), chunks = (graph_.keys + chunk - 1) / chunk;
-    std::vector<T> partials(chunks * g_.key_heads * state_.partial_size, T(0));
-    std::vector<KeyWorker> workers;
+    Vector<T> partials(chunks * g_.key_heads * state_.partial_size, T(0));
+    Vector<KeyWorker> workers;
     workers.reserve(slots(parallel, chunks));
     for (size_t i = 0; i < slots(parallel, chunks); ++i) workers.emplace_back(*this);
     run_tickets(parallel, chunks, [&](size_t worker, size_t ticket) {

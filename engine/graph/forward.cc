@@ -17,7 +17,7 @@ class GraphForward {
 
   int64_t run(const Parallel& parallel) {
     const size_t chunk = graph_chunk(graph_.rows), chunks = (graph_.rows + chunk - 1) / chunk;
-    std::vector<Worker> workers;
+    Vector<Worker> workers;
     workers.reserve(slots(parallel, chunks));
     for (size_t i = 0; i < slots(parallel, chunks); ++i) workers.emplace_back(*this);
     run_tickets(parallel, chunks, [&](size_t worker, size_t ticket) {

@@ -8,7 +8,7 @@ namespace fovea::engine {
 namespace {
 
 // A view's int32 elements one after another.
-const int32_t* contiguous(const View& view, std::vector<int32_t>* copy) {
+const int32_t* contiguous(const View& view, Vector<int32_t>* copy) {
   if (view.stride[0] == 1) return static_cast<const int32_t*>(view.data);
   for (int64_t i = 0; i < view.size[0]; ++i) copy->push_back(element<int32_t>(view, i));
   return copy->data();
@@ -45,7 +45,7 @@ GraphKeys<T>::GraphKeys(const Pass<T>& pass, const Parallel& parallel) {
   }
   if (!converts && !prepared) return;
   const size_t chunks = (n + kPanelKeys - 1) / kPanelKeys;
-  std::vector<ScratchArray<T>> plain(slots(parallel, chunks * g.key_heads));
+  Vector<ScratchArray<T>> plain(slots(parallel, chunks * g.key_heads));
   for (auto& s : plain) s = ScratchArray<T>(kPanelKeys * g.key_width);
   run_tickets(parallel, chunks * g.key_heads, [&](size_t worker, size_t ticket) {
     const size_t h = ticket / chunks, from = ticket % chunks * kPanelKeys,
@@ -112,8 +112,8 @@ void GraphRow<T>::show_keys(const Tile<T>& tile, size_t from, size_t n, Tile<T>*
 }
 
 template <class T>
-bool GraphRow<T>::score(Tile<T>& tile, size_t row, const std::vector<T*>& modifiers,
-                        const std::vector<T*>& saved) const {
+bool GraphRow<T>::score(Tile<T>& tile, size_t row, const Vector<T*>& modifiers,
+                        const Vector<T*>& saved) const {
   const auto& stages = pass_.stages;
   const size_t n = graph_.degree(row);
   tile.key_index = graph_.columns + graph_.begin(row);

@@ -2,7 +2,6 @@
 // gathered.
 #pragma once
 
-#include <vector>
 
 #include "engine/tiles/forward.h"
 #include "engine/runtime/parallel.h"
@@ -16,7 +15,7 @@ struct GraphView {
 
   const int32_t* row_offsets;
   const int32_t* columns;
-  std::vector<int32_t> offsets_copy, columns_copy;  // where the views have strides
+  Vector<int32_t> offsets_copy, columns_copy;  // where the views have strides
   size_t rows = 0, keys = 0, edges = 0, max_degree = 0;
 
   size_t begin(size_t row) const { return static_cast<size_t>(row_offsets[row]); }
@@ -48,19 +47,19 @@ class GraphKeys {
   };
   size_t width_;
   ScratchArray<T> k_rows_, v_rows_;
-  std::vector<Head> heads_;
+  Vector<Head> heads_;
 };
 
 // The scores of one query row over all its edges, modifiers and masks applied.
 template <class T>
-class GraphRow {
+class GraphRow : public InScratch {
  public:
   GraphRow(const Pass<T>& pass, const GraphView& graph, const GraphKeys<T>& keys, Layout& layout);
 
   // Points the tile (nq = 1, its query shown) at a row's edges; fills tile.s, and tile.raw and
   // `saved` where not null. True when the query sees any key.
-  bool score(Tile<T>& tile, size_t row, const std::vector<T*>& modifiers,
-             const std::vector<T*>& saved) const;
+  bool score(Tile<T>& tile, size_t row, const Vector<T*>& modifiers,
+             const Vector<T*>& saved) const;
   // Gathers the keys of edges [from, from + n) of the tile's row and shows them in `part`.
   void show_keys(const Tile<T>& tile, size_t from, size_t n, Tile<T>* part) const;
 

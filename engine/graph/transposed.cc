@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <mutex>
 
+#if defined(__unix__)
+#include <pthread.h>
+#endif
+
 namespace fovea::engine {
 namespace {
 
@@ -23,10 +27,21 @@ struct Kept {
   std::shared_ptr<const Transposed> transposed;
 };
 
+std::mutex mutex;  // of the list in transposed_of
+
+// A fork waits until no thread is at the list, so that a child finds it whole and free.
+bool watch_forks() {
+#if defined(__unix__)
+  pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+#endif
+  return true;
+}
+
 }  // namespace
 
 std::shared_ptr<const Transposed> transposed_of(const GraphView& graph) {
-  static std::mutex mutex;
+  static const bool kWatched = watch_forks();
+  (void)kWatched;
   static auto* const kept = new std::vector<Kept>;  // never destroyed: threads may outlive statics;
                                                     // the last used comes last
   if (graph.edges > kTransposedEdges) return std::make_shared<const Transposed>(graph);

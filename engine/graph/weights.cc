@@ -22,7 +22,7 @@ class GraphWeights {
 
   void run(const Parallel& parallel) {
     for (size_t slot = 0; slot < writer_.heads(); ++slot) writer_.clear(0, slot);
-    std::vector<Worker> workers;
+    Vector<Worker> workers;
     workers.reserve(slots(parallel, writer_.heads()));
     for (size_t i = 0; i < slots(parallel, writer_.heads()); ++i) workers.emplace_back(*this);
     run_tickets(parallel, writer_.heads(), [&](size_t worker, size_t slot) {

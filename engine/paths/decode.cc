@@ -43,7 +43,7 @@ class Decode {
 
   int64_t run(const Parallel& parallel) {
     const size_t heads = g_.batches * g_.key_heads, tickets = heads * chunks_;
-    std::vector<Worker> workers;
+    Vector<Worker> workers;
     workers.reserve(slots(parallel, tickets));
     for (size_t i = 0; i < slots(parallel, tickets); ++i) workers.emplace_back(*this);
     run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <vector>
 
 #include "engine/paths/kernel_mean_state.h"
 
@@ -180,7 +179,7 @@ class MeanBackward : Mean {
   }
 
   void store_parameters() const {
-    std::vector<float> total(partial_size_);
+    Vector<float> total(partial_size_);
     const auto add = [&](const float* part) {
       for (size_t i = 0; i < partial_size_; ++i) total[i] += part[i];
     };

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include "engine/dispatch.h"
 #include "engine/runtime/parallel.h"
@@ -34,7 +33,7 @@ T* data_of(const View& view) {
 }
 
 RankOneGraph make_graph(const Problem& problem, const Geometry& g, const GraphView& view,
-                        const Result& result, std::vector<uint64_t>* head_seeds) {
+                        const Result& result, Vector<uint64_t>* head_seeds) {
   RankOneGraph graph;
   graph.heads = g.heads;
   graph.width = g.value_width;
@@ -106,14 +105,14 @@ Reason rank_one_declines(const Request& request) {
 int64_t rank_one_forward(const Problem& problem, const Geometry& g, const Result& result,
                          const Parallel& parallel) {
   const GraphView view(g);
-  std::vector<uint64_t> head_seeds;
+  Vector<uint64_t> head_seeds;
   RankOneGraph graph = make_graph(problem, g, view, result, &head_seeds);
   const size_t row_bytes = graph.heads * graph.width * sizeof(float);
   graph.stream = graph.rows * row_bytes > kStreamBytes && row_bytes % 64 == 0 &&
                  reinterpret_cast<uintptr_t>(graph.output) % 64 == 0;
   const auto& kernels = *rank_one_kernels(graph.width);
   const size_t tickets = (graph.rows + kChunk - 1) / kChunk;
-  std::vector<ScratchArray<float>> weights(slots(parallel, tickets));
+  Vector<ScratchArray<float>> weights(slots(parallel, tickets));
   for (auto& w : weights) w = ScratchArray<float>((view.max_degree + 2) * graph.padded_heads());
   std::atomic<int64_t> empty{0};
   Report report;
@@ -133,7 +132,7 @@ void rank_one_backward(const Problem& problem, const Geometry& g, const Result& 
   const GraphView view(g);
   const auto kept = transposed_of(view);
   const Transposed& transposed = *kept;
-  std::vector<uint64_t> head_seeds;
+  Vector<uint64_t> head_seeds;
   RankOneGraph graph = make_graph(problem, g, view, saved, &head_seeds);
   const size_t padded = graph.padded_heads(), values = graph.keys * graph.heads * graph.width;
   const ScratchArray<float> record(graph.rows * graph.record_parts() * padded),

@@ -23,7 +23,7 @@ class StridedForward {
 
   int64_t run(const Parallel& parallel) {
     const size_t heads = g_.batches * g_.heads;
-    std::vector<Worker> workers;
+    Vector<Worker> workers;
     workers.reserve(slots(parallel, heads));
     for (size_t i = 0; i < slots(parallel, heads); ++i) workers.emplace_back(*this);
     run_tickets(parallel, heads, [&](size_t worker, size_t ticket) {

@@ -3,7 +3,6 @@
 // residue. Given the rows' statistics, a gradient is a sum over pairs, so the two add up.
 #include <type_traits>
 #include <variant>
-#include <vector>
 
 #include "engine/paths/strided.h"
 #include "engine/tiles/backward.h"
@@ -19,7 +18,7 @@ template <class T>
 class Sorted {
  public:
   Sorted() = default;
-  Sorted(const View& view, size_t width, const std::vector<size_t>& order)
+  Sorted(const View& view, size_t width, const Vector<size_t>& order)
       : order_(&order),
         batches_(static_cast<size_t>(view.size[0])),
         heads_(static_cast<size_t>(view.size[1])),
@@ -56,7 +55,7 @@ class Sorted {
       }
     }
   }
-  const std::vector<size_t>* order_ = nullptr;
+  const Vector<size_t>* order_ = nullptr;
   size_t batches_ = 0, heads_ = 0, width_ = 0;
   int rank_ = 0;
   ScratchArray<T> array_;
@@ -75,8 +74,8 @@ void strided_backward(const Problem& problem, const Geometry& g, const Result& s
 
   // Query a of a residue sees its keys b < a: beside key b stands query b + 1, and the rest is
   // causal.
-  std::vector<size_t> keys, queries;
-  std::vector<int32_t> residue;
+  Vector<size_t> keys, queries;
+  Vector<int32_t> residue;
   for (size_t r = 0; r < stride; ++r) {
     for (size_t j = r; j + stride < n; j += stride) {
       keys.push_back(j);
@@ -122,7 +121,7 @@ void strided_backward(const Problem& problem, const Geometry& g, const Result& s
     wanted.lse = d_lse.view();
   }
   Sorted<T> dq, dk, dv;
-  const auto want = [&](const View& whole, size_t width, const std::vector<size_t>& order,
+  const auto want = [&](const View& whole, size_t width, const Vector<size_t>& order,
                         Sorted<T>* part, View* place) {
     if (!whole) return;
     *part = Sorted<T>(whole, width, order);

@@ -1,81 +1,172 @@
 #include "engine/runtime/scratch.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
 #include <mutex>
-#include <new>
+
+#if defined(__unix__)
+#include <pthread.h>
+#endif
 
 namespace fovea::engine {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-struct Block {
-  std::byte* data;
-  size_t size;
-};
+// Blocks come in four sizes to each power of two, from 64 bytes on: at most a quarter is wasted, and
+// one of the same size is always right.
+constexpr size_t kSizes = 4 * 42, kLargestBlock = size_t{1} << 47;
 
-class Cache {
+struct Size {
+  size_t index, bytes;
+};
+Size size_for(size_t wanted) {
+  const size_t n = std::max<size_t>(wanted, 64) - 1;
+  const auto octave = static_cast<size_t>(std::bit_width(n));  // 2^(octave - 1) <= n < 2^octave
+  const size_t quarter = n >> (octave - 3) & 3;
+  return {(octave - 6) * 4 + quarter, (quarter + 5) << (octave - 3)};
+}
+
+std::byte* allocate(size_t bytes) {
+  return static_cast<std::byte*>(::operator new(bytes, kAlignment));
+}
+void release(std::byte* block) noexcept { ::operator delete(block, kAlignment); }
+
+// Blocks that wait, by size: each holds the address of the next.
+class Shelf {
  public:
-  // The smallest block that is large enough and not wastefully so, or an empty one.
-  Block take(size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    auto best = blocks_.end();
-    for (auto it = blocks_.begin(); it != blocks_.end(); ++it) {
-      if (it->size >= bytes && it->size <= 4 * bytes + 65536 &&
-          (best == blocks_.end() || it->size < best->size))
-        best = it;
-    }
-    if (best == blocks_.end()) return {nullptr, 0};
-    const Block block = *best;
-    blocks_.erase(best);
-    kept_ -= block.size;
+  std::byte* take(Size size) {
+    std::byte* const block = first_[size.index];
+    if (block) first_[size.index] = next(block);
     return block;
   }
-
-  bool give(Block block) {
-    const std::lock_guard lock(mutex_);
-    // Make room by dropping the oldest; sizes change when a program moves on to other problems.
-    while (!blocks_.empty() &&
-           (kept_ + block.size > kScratchKept || blocks_.size() >= kMostBlocks)) {
-      kept_ -= blocks_.front().size;
-      ::operator delete(blocks_.front().data, kAlignment);
-      blocks_.erase(blocks_.begin());
+  void put(Size size, std::byte* block) {
+    next(block) = first_[size.index];
+    first_[size.index] = block;
+  }
+  // visit(size, block) for each, which leaves the shelf.
+  template <class Visit>
+  void clear(const Visit& visit) {
+    for (size_t i = 0; i < kSizes; ++i) {
+      const Size size{i, (i % 4 + 5) << (i / 4 + 3)};
+      while (std::byte* const block = take(size)) visit(size, block);
     }
-    if (kept_ + block.size > kScratchKept) return false;
-    blocks_.push_back(block);
-    kept_ += block.size;
-    return true;
   }
 
  private:
-  static constexpr size_t kMostBlocks = 256;
-  std::mutex mutex_;
-  std::vector<Block> blocks_;
-  size_t kept_ = 0;
+  static std::byte*& next(std::byte* block) { return *reinterpret_cast<std::byte**>(block); }
+  std::array<std::byte*, kSizes> first_{};
 };
 
-// Never destroyed: scratch may be given back by threads that outlive static destruction.
-Cache& cache() {
-  static Cache* const kCache = new Cache;
-  return *kCache;
+std::atomic<size_t> large_kept{0};  // bytes on all shelves in large blocks
+
+bool is_large(Size size) { return size.bytes > kSmallBlock; }
+
+// Whether the sum of all large blocks has room for one more, which then counts.
+bool reserve(size_t bytes) {
+  size_t kept = large_kept.load(std::memory_order_relaxed);
+  while (kept + bytes <= kScratchKept) {
+    if (large_kept.compare_exchange_weak(kept, kept + bytes)) return true;
+  }
+  return false;
 }
+
+// Large blocks of threads that have ended, for whoever finds none of its own. Never destroyed:
+// threads may outlive static destruction. A child after a fork has one of its own, since another
+// thread may have been at this one.
+struct Shared {
+  std::mutex mutex;
+  Shelf shelf;
+};
+std::atomic<Shared*> shared{nullptr};
+
+Shared& shared_shelf() {
+#if defined(__unix__)
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { shared.store(nullptr); });
+  (void)registered;
+#endif
+  Shared* now = shared.load();
+  if (now) return *now;
+  Shared* const made = new Shared;
+  if (shared.compare_exchange_strong(now, made)) return *made;
+  delete made;
+  return *now;
+}
+
+// A thread's own. It is used before and after its destructor's turn among the thread's other
+// objects, so that it has none: `at_end` does that.
+struct Own {
+  Shelf shelf;
+  size_t small_kept = 0;
+  bool ends = false, ended = false;
+};
+constinit thread_local Own own;
+
+void release_all(Own& mine) {
+  mine.shelf.clear([](Size size, std::byte* block) {
+    if (is_large(size)) large_kept -= size.bytes;
+    release(block);
+  });
+  mine.small_kept = 0;
+}
+
+struct AtEnd {
+  ~AtEnd() {
+    own.ended = true;
+    Shared& others = shared_shelf();
+    const std::lock_guard lock(others.mutex);
+    own.shelf.clear([&](Size size, std::byte* block) {
+      if (is_large(size))
+        others.shelf.put(size, block);
+      else
+        release(block);
+    });
+  }
+};
+thread_local AtEnd at_end;
 
 }  // namespace
 
-Scratch::Scratch(size_t bytes) {
-  if (bytes == 0) return;
-  const Block block = cache().take(bytes);
-  if (block.data) {
-    data_ = block.data;
-    size_ = block.size;
-    return;
+std::byte* take_block(size_t bytes) {
+  if (bytes > kLargestBlock) throw std::bad_alloc();
+  const Size size = size_for(bytes);
+  Own& mine = own;
+  std::byte* block = mine.shelf.take(size);
+  if (!is_large(size)) {
+    if (!block) return allocate(size.bytes);
+    mine.small_kept -= size.bytes;
+    return block;
   }
-  size_ = (bytes + 4095) / 4096 * 4096;
-  data_ = static_cast<std::byte*>(::operator new(size_, kAlignment));
+  if (!block && large_kept.load(std::memory_order_relaxed) > 0) {
+    Shared& others = shared_shelf();
+    const std::lock_guard lock(others.mutex);
+    block = others.shelf.take(size);
+  }
+  if (!block) return allocate(size.bytes);
+  large_kept -= size.bytes;
+  return block;
 }
 
-Scratch::~Scratch() {
-  if (data_ && !cache().give({data_, size_})) ::operator delete(data_, kAlignment);
+void give_block(std::byte* block, size_t bytes) noexcept {
+  const Size size = size_for(bytes);
+  Own& mine = own;
+  if (mine.ended) return release(block);
+  if (!mine.ends) {
+    mine.ends = true;
+    (void)&at_end;  // has the destructor called when the thread ends
+  }
+  const auto has_room = [&] {
+    return is_large(size) ? reserve(size.bytes) : mine.small_kept + size.bytes <= kSmallKept;
+  };
+  // A program that has moved on to other problems keeps blocks it no longer needs: those go first.
+  if (!has_room()) {
+    release_all(mine);
+    if (!has_room()) return release(block);
+  }
+  if (!is_large(size)) mine.small_kept += size.bytes;
+  mine.shelf.put(size, block);
 }
 
 }  // namespace fovea::engine

@@ -1,21 +1,29 @@
-// Scratch memory: taken from a process-wide cache and given back, so that a call after the first
-// neither allocates nor faults pages in. Blocks are aligned to cache lines and not initialised.
+// Memory that is kept from call to call: each thread keeps what it gives back for itself, so that a
+// call after the first neither allocates, nor faults pages in, nor takes a lock. Blocks are aligned
+// to cache lines and not initialised.
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace fovea::engine {
 
-// The cache keeps at most this much for later calls.
+// All threads together keep at most this much in blocks of more than kSmallBlock bytes, and each at
+// most kSmallKept in smaller ones. A thread that ends leaves its large blocks to the others.
 inline constexpr size_t kScratchKept = size_t{512} << 20;
+inline constexpr size_t kSmallBlock = size_t{64} << 10, kSmallKept = size_t{1} << 20;
+
+// A block of at least `bytes` bytes; it is given back with the same number, on any thread.
+std::byte* take_block(size_t bytes);
+void give_block(std::byte* block, size_t bytes) noexcept;
 
 class Scratch {
  public:
   Scratch() = default;
-  explicit Scratch(size_t bytes);
+  explicit Scratch(size_t bytes) : data_(bytes ? take_block(bytes) : nullptr), size_(bytes) {}
   Scratch(Scratch&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
   Scratch& operator=(Scratch&& other) noexcept {
@@ -23,12 +31,38 @@ class Scratch {
     std::swap(size_, other.size_);
     return *this;
   }
-  ~Scratch();
+  ~Scratch() {
+    if (data_) give_block(data_, size_);
+  }
   std::byte* data() const { return data_; }
 
  private:
   std::byte* data_ = nullptr;
   size_t size_ = 0;
+};
+
+// Lists of a call.
+template <class T>
+struct ScratchAllocator {
+  using value_type = T;
+  ScratchAllocator() = default;
+  template <class U>
+  ScratchAllocator(const ScratchAllocator<U>&) {}
+  T* allocate(size_t n) { return reinterpret_cast<T*>(take_block(n * sizeof(T))); }
+  void deallocate(T* p, size_t n) noexcept {
+    give_block(reinterpret_cast<std::byte*>(p), n * sizeof(T));
+  }
+  friend bool operator==(const ScratchAllocator&, const ScratchAllocator&) { return true; }
+};
+template <class T>
+using Vector = std::vector<T, ScratchAllocator<T>>;
+
+// What a call makes with `new`, by deriving from this.
+struct InScratch {
+  static void* operator new(size_t bytes) { return take_block(bytes); }
+  static void operator delete(void* p, size_t bytes) {
+    give_block(static_cast<std::byte*>(p), bytes);
+  }
 };
 
 // Lays arrays one after another: a first pass with no memory adds up the sizes, a second hands out

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "engine/call/parameter.h"
 #include "engine/registry.h"
@@ -134,8 +133,8 @@ class Stage final : public ScoreStage<T> {
   bool tanh_ = true;
   T slope_ = 0;
   Parameter<T> weight_;
-  std::vector<T> padded_weight_;  // [heads][padded], times kScoreFactor
-  std::vector<T> base_;           // [heads]: the sum of weights, for tanh
+  Vector<T> padded_weight_;  // [heads][padded], times kScoreFactor
+  Vector<T> base_;           // [heads]: the sum of weights, for tanh
 };
 
 }  // namespace additive

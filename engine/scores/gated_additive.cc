@@ -12,7 +12,6 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "engine/call/parameter.h"
 #include "engine/registry.h"
@@ -182,7 +181,7 @@ class Stage final : public ScoreStage<T> {
 
   const size_t half_, padded_;
   Parameter<T> weight_;
-  std::vector<T> padded_weight_;  // [heads][padded]
+  Vector<T> padded_weight_;  // [heads][padded]
 };
 
 }  // namespace gated_additive

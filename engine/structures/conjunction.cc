@@ -8,7 +8,7 @@ namespace {
 
 class ConjunctionStage final : public StructureStage {
  public:
-  explicit ConjunctionStage(std::vector<StructurePointer> all_of) : all_of_(std::move(all_of)) {}
+  explicit ConjunctionStage(Vector<StructurePointer> all_of) : all_of_(std::move(all_of)) {}
 
   Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0,
               size_t nk) const override {
@@ -45,12 +45,12 @@ class ConjunctionStage final : public StructureStage {
   }
 
  private:
-  const std::vector<StructurePointer> all_of_;
+  const Vector<StructurePointer> all_of_;
 };
 
 }  // namespace
 
-StructurePointer make_conjunction(std::vector<StructurePointer> all_of) {
+StructurePointer make_conjunction(Vector<StructurePointer> all_of) {
   if (all_of.size() == 1) return std::move(all_of.front());
   return std::make_unique<ConjunctionStage>(std::move(all_of));
 }

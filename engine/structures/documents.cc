@@ -54,8 +54,8 @@ class SortedStage final : public RangeStructure {
   struct Range {
     uint32_t begin, end;
   };
-  std::vector<Range> ranges_;
-  std::vector<size_t> first_;
+  Vector<Range> ranges_;
+  Vector<size_t> first_;
 };
 
 class UnsortedStage final : public StructureStage {

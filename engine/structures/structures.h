@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "engine/call/problem.h"
 #include "engine/stage.h"
@@ -22,7 +21,7 @@ StructurePointer make_blocks(const Blocks& blocks, const Geometry& geometry);
 StructurePointer make_keep(const Keep& keep, const Geometry& geometry);
 StructurePointer make_strided(const Strided& strided, const Geometry& geometry);
 StructurePointer make_fixed(const Fixed& fixed, const Geometry& geometry);
-StructurePointer make_conjunction(std::vector<StructurePointer> all_of);
+StructurePointer make_conjunction(Vector<StructurePointer> all_of);
 
 // How many keys stand at or before query row i.
 inline size_t keys_up_to(const Geometry& geometry, size_t batch, size_t i) {

@@ -47,7 +47,7 @@ void finish_blocks(BackwardState<T>& state, const Parallel& parallel) {
   const Geometry& g = state.geometry;
   const size_t heads = g.batches * g.heads,
                width = std::max(g.query_width, state.pass.query_width());
-  std::vector<ScratchArray<T>> scratch(slots(parallel, heads));
+  Vector<ScratchArray<T>> scratch(slots(parallel, heads));
   for (auto& s : scratch) s = ScratchArray<T>(2 * kMaxQueries * width);
   run_tickets(parallel, heads, [&](size_t worker, size_t head) {
     T* plain = scratch[worker].data();

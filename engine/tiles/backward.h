@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "engine/runtime/parallel.h"
 #include "engine/tiles/pass.h"
@@ -61,10 +60,10 @@ struct BackwardState {
   size_t partial_size;  // of score and modifiers together
   bool wants_query, wants_key, wants_value;
 
-  std::vector<QueryBlock<T>> blocks;
-  std::unique_ptr<Turn[]> turns;       // one a block: which key unit may add to its dq
-  std::unique_ptr<Turn[]> head_turns;  // one a (batch, head): which key unit may add to its totals
-  std::vector<T> totals, normaliser_partials;
+  Vector<QueryBlock<T>> blocks;
+  Vector<Turn> turns;       // one a block: which key unit may add to its dq
+  Vector<Turn> head_turns;  // one a (batch, head): which key unit may add to its totals
+  Vector<T> totals, normaliser_partials;
   ScratchArray<T> row_terms, statistics, d_lse, q_rows, g_rows, dq_rows;
 
  private:

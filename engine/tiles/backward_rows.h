@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "engine/tiles/backward.h"
 #include "engine/runtime/caches.h"
@@ -90,7 +89,7 @@ class RowStrips {
   const size_t rows_;
   KeyRun<T> run_;
   T* scores_;
-  std::vector<T*> modifiers_;
+  Vector<T*> modifiers_;
 
  private:
   bool loaded_ = false;
@@ -100,10 +99,10 @@ class RowStrips {
 
 // One worker a slot, each with strips of as many rows as the caches hold, `arrays` numbers a pair.
 template <class Worker, class T>
-std::vector<Worker> strip_workers(BackwardState<T>& state, const Parallel& parallel, size_t tickets,
-                                  size_t arrays) {
+Vector<Worker> strip_workers(BackwardState<T>& state, const Parallel& parallel, size_t tickets,
+                             size_t arrays) {
   const size_t rows = strip_rows(state.geometry.max_keys, arrays * sizeof(T));
-  std::vector<Worker> workers;
+  Vector<Worker> workers;
   workers.reserve(slots(parallel, tickets));
   for (size_t i = 0; i < slots(parallel, tickets); ++i) workers.emplace_back(state, rows);
   return workers;

@@ -21,8 +21,8 @@ BackwardState<T>::BackwardState(const Problem& problem, const Geometry& g,
   for (const auto& modifier : pass.stages.modifiers) partial_size += modifier->partial_size();
   const size_t heads = g.batches * g.heads, rows = heads * g.max_queries;
   blocks.resize(heads * block_count);
-  turns = std::make_unique<Turn[]>(heads * block_count);
-  head_turns = std::make_unique<Turn[]>(heads);
+  turns = Vector<Turn>(heads * block_count);
+  head_turns = Vector<Turn>(heads);
   totals.assign(heads * partial_size, T(0));
   normaliser_partials.assign(heads * block_count * pass.stages.normaliser->partial_size(), T(0));
   row_terms = ScratchArray<T>(rows + kRowPadding);
@@ -62,8 +62,7 @@ void BackwardState<T>::prepare(size_t batch, size_t head, size_t b) {
   QueryBlock<T>& block = at(batch, head, b);
 
   // Scratch for what is only converted on the way: one block of the widest rows.
-  thread_local std::vector<T> plain;
-  plain.resize(kMaxQueries * std::max(g.query_width, ev));
+  const ScratchArray<T> plain(kMaxQueries * std::max(g.query_width, ev));
   const auto& score = *pass.stages.score;
   if (score.prepared_query_width()) {
     size_t stride;

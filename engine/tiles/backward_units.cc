@@ -282,7 +282,7 @@ class Unit {
       *partial_;
   T *dk_ = nullptr, *dv_ = nullptr;
   size_t dk_stride_ = 0, dv_stride_ = 0;
-  std::vector<T*> saved_, modifiers_;
+  Vector<T*> saved_, modifiers_;
   Marks* marks_;
 };
 
@@ -296,7 +296,7 @@ void run_units(BackwardState<T>& state, const Parallel& parallel) {
   const size_t batches = schedule.all_batches ? 1 : g.batches,
                heads = schedule.all_heads ? 1 : g.key_heads;
   const size_t runs = schedule.all_keys ? 1 : units, tickets = batches * heads * runs;
-  std::vector<Unit<T>> workers;
+  Vector<Unit<T>> workers;
   workers.reserve(slots(parallel, tickets));
   for (size_t i = 0; i < slots(parallel, tickets); ++i) workers.emplace_back(state, schedule);
   run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {

@@ -56,8 +56,8 @@ class ForwardDriver {
     size_t prefetched = 0;  // keys of this head before this one
   };
 
-  std::vector<Worker> workers(const Parallel& parallel, size_t tickets, size_t keys) const {
-    std::vector<Worker> all;
+  Vector<Worker> workers(const Parallel& parallel, size_t tickets, size_t keys) const {
+    Vector<Worker> all;
     all.reserve(slots(parallel, tickets));
     for (size_t i = 0; i < slots(parallel, tickets); ++i) all.emplace_back(*this, keys);
     return all;
@@ -91,13 +91,13 @@ class ForwardDriver {
       w.prefetched = 0;
       for (size_t h = key_head * g_.group; h < (key_head + 1) * g_.group; ++h) {
         for (size_t q0 = 0; q0 < g_.query_count[batch]; q0 += block_.rows()) {
+          // Heads take equally long as a rule: of two workers, each does every other one.
+          const auto coming = [&] {
+            prefetch_after(w, {batch, h, q0}, ticket + all.size());
+            return &w.prefetch;
+          };
           block_.run(*w.tile, w.run, batch, h, q0,
-                     std::min(block_.rows(), g_.query_count[batch] - q0), [&] {
-                       // Heads take equally long as a rule: of two workers, each does every other
-                       // one.
-                       prefetch_after(w, {batch, h, q0}, ticket + all.size());
-                       return &w.prefetch;
-                     });
+                     std::min(block_.rows(), g_.query_count[batch] - q0), std::cref(coming));
         }
       }
     });
@@ -141,7 +141,7 @@ class ForwardDriver {
 
   void by_block(const Parallel& parallel, size_t heads) {
     constexpr size_t kChunk = 8 * kPanelKeys;
-    std::vector<KeyRun<T>> runs(heads);
+    Vector<KeyRun<T>> runs(heads);
     const auto lay = [&](Layout& layout) {
       for (KeyRun<T>& run : runs) run = keys_.lay(layout, g_.max_keys);
     };

@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "engine/tiles/dropout.h"
 #include "engine/tiles/operands.h"
@@ -47,11 +46,11 @@ inline size_t tile_stride(size_t n) {
 
 // One worker's tile: scores, query rows, output rows, row state.
 template <class T>
-struct TileScratch {
+struct TileScratch : InScratch {
   T *s, *q_plain, *q_prepared, *o;
   RowState<T> rows;
   T* lse;
-  std::vector<T*> modifiers;
+  Vector<T*> modifiers;
   Marks* marks;
   uint8_t* seen;
   int32_t *support, *support_count;  // threshold normalisers only
@@ -106,7 +105,7 @@ class Report {
 // The score of one tile, together with the first modifier where that only adds: returns how many
 // modifiers it has applied. Not for a tile that keeps raw scores.
 template <class T>
-size_t score_and_add(const Stages<T>& stages, Tile<T>& tile, const std::vector<T*>& scratch) {
+size_t score_and_add(const Stages<T>& stages, Tile<T>& tile, const Vector<T*>& scratch) {
   const bool may = stages.score->adds() && !stages.modifiers.empty() && !tile.raw;
   tile.addend = may ? stages.modifiers[0]->addend(tile, scratch[0]) : Addend<T>{};
   stages.score->score(tile);
@@ -115,7 +114,7 @@ size_t score_and_add(const Stages<T>& stages, Tile<T>& tile, const std::vector<T
 
 // Score, modifiers and mask of one tile: what both kinds of normaliser start from.
 template <class T>
-void score_tile(const Pass<T>& pass, Tile<T>& tile, const std::vector<T*>& scratch) {
+void score_tile(const Pass<T>& pass, Tile<T>& tile, const Vector<T*>& scratch) {
   const auto& modifiers = pass.stages.modifiers;
   for (size_t m = score_and_add(pass.stages, tile, scratch); m < modifiers.size(); ++m)
     modifiers[m]->apply(tile, scratch[m], nullptr);

@@ -24,12 +24,12 @@ class WeightsDriver {
     const size_t parts = writer_.sums() ? 1 : std::clamp<size_t>(writer_.runs().size() / 8, 1, 8);
     for (size_t i = 0; i < heads; ++i) writer_.clear(i / writer_.heads(), i % writer_.heads());
     const size_t count = slots(parallel, heads * parts);
-    std::vector<Worker> workers;
+    Vector<Worker> workers;
     workers.reserve(count);
     for (size_t i = 0; i < count; ++i) workers.emplace_back(*this);
     // Fewer heads than workers: each head's keys are packed once, for all of them.
     const bool shared = heads < count;
-    std::vector<Keys> keys;
+    Vector<Keys> keys;
     for (size_t i = 0; i < (shared ? heads : count); ++i) keys.emplace_back(*this);
     const auto hold = [&](Keys& held, size_t i) {
       this->hold(held, i / writer_.heads(), i % writer_.heads());

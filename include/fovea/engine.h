@@ -4,8 +4,11 @@
 //                                  .structure = fovea::engine::Causal{}};
 //   fovea::engine::forward(problem, {.output = o}, fovea::engine::default_parallel());
 //
-// Tensors are views of the caller's memory; the engine allocates only scratch, bounded and reused.
-// No call ever holds a queries x keys matrix. Results are written while inputs are still read, so no
+// Tensors are views of the caller's memory; the engine allocates only scratch. Each thread keeps its
+// own for its next call, all threads together at most 512 MB, so that a call like the one before it
+// neither allocates nor takes a lock. (Not so: a call that throws, explain_dispatch, `weights` of
+// rows that see NaN, and backward on a graph, which looks its transposed up under a lock.) No call
+// ever holds a queries x keys matrix. Results are written while inputs are still read, so no
 // place for a result may share memory with an input or with another result, nor one element of it
 // with another (a stride of 0): such views are refused by name. Slices of one array that do not meet
 // are two arrays, also where they lie side by side in every row ([B, L, 3, H, E]).
@@ -120,14 +123,15 @@ struct Gradients {
   Normaliser normaliser{};
 };
 
-// How work runs: `run(n, body)` calls body(0) ... body(n - 1), on any threads, in any order,
-// perhaps one after another. Results do not depend on it.
+// How work runs: `run(n, body)` calls body(0) ... body(n - 1), which do not throw, on any threads, in
+// any order, perhaps one after another. Results do not depend on it.
 struct Parallel {
   size_t workers = 1;
   std::function<void(size_t n, const std::function<void(size_t)>& body)> run;
 };
-// A pool owned by the library, with as many workers as the process may use (FOVEA_THREADS
-// overrides).
+// A pool owned by the library, with as many workers as the process may use: by its affinity mask and
+// the quotas of its control groups, or as FOVEA_THREADS says. Its threads start with the first call
+// that has work for them, sleep between calls, and start anew in a child after fork.
 const Parallel& default_parallel();
 
 void forward(const Problem&, const Result&, const Parallel&);
