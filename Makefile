@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 SECONDS ?= 10
+N ?= 1000
 TOUR ?= out/tour
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 # What `make lint` gives to clang-tidy, of what the libraries and the command are compiled from: what matches, as in
@@ -45,6 +46,14 @@ fuzz: setup-fuzz ## every fuzz target for SECONDS=10 each, under the sanitisers;
 	@[ -e build-fuzz/build.ninja ] || cmake --preset fuzz $(CMAKE_FLAGS)
 	@cmake --build build-fuzz -j $(JOBS) --target fuzz_parsers fuzz_engine
 	@scripts/fuzz --seconds $(SECONDS) --jobs $(JOBS)
+
+faults: setup-tests build/build.ninja ## every file operation and many allocations of every verb made to fail, one at a time (hours)
+	@cmake --build build -j $(JOBS) --target fovea_command faults
+	@scripts/faults --all --jobs $(JOBS)
+
+kills: setup-tests build/build.ninja ## N=1000 kills over every system that trains, seeds and folds, each resumed and compared
+	@cmake --build build -j $(JOBS) --target fovea_command faults
+	@FOVEA_FAULTS=$(CURDIR)/build/lib/libfaults.so scripts/kills --kills $(N) --jobs $(JOBS)
 
 # After a change of what the formats are; the files are part of the repository.
 seeds: setup-fuzz
@@ -105,4 +114,4 @@ build-arm/build.ninja: | setup-arm
 build-lint/build.ninja: | setup
 	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: help demo test sanitise races arm fuzz seeds slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz
+.PHONY: help demo test sanitise races arm fuzz seeds faults kills slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz
