@@ -7,6 +7,8 @@ MAKEFLAGS += --no-print-directory
 
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
+SECONDS ?= 10
+N ?= 1000
 TOUR ?= out/tour
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 # What `make lint` gives to clang-tidy, of what the libraries and the command are compiled from: what matches, as in
@@ -15,7 +17,7 @@ SOURCES = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 LINT ?= engine/|metrics/
 
 help: ## what there is
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 demo: build ## install, build, and a short run of every system: pictures in out/tour/index.html
 	@build/bin/fovea tour --out $(TOUR)
@@ -39,6 +41,25 @@ races: setup-tests ## the engine's tests of threads under the thread sanitiser (
 arm: build-arm/build.ninja ## the engine's tests for 64-bit Arm, cross-compiled, under qemu-user (minutes)
 	@cmake --build build-arm -j $(JOBS)
 	@FOVEA_SWEEP_EVERY=13 ctest --test-dir build-arm -j $(JOBS) -LE slow --output-on-failure --no-tests=error
+
+fuzz: setup-fuzz ## every fuzz target for SECONDS=10 each, under the sanitisers; scripts/fuzz --help has more
+	@[ -e build-fuzz/build.ninja ] || cmake --preset fuzz $(CMAKE_FLAGS)
+	@cmake --build build-fuzz -j $(JOBS) --target fuzz_parsers fuzz_engine
+	@scripts/fuzz --seconds $(SECONDS) --jobs $(JOBS)
+
+faults: setup-tests build/build.ninja ## every file operation and many allocations of every verb made to fail, one at a time (hours)
+	@cmake --build build -j $(JOBS) --target fovea_command faults
+	@scripts/faults --all --jobs $(JOBS)
+
+kills: setup-tests build/build.ninja ## N=1000 kills over every system that trains, seeds and folds, each resumed and compared
+	@cmake --build build -j $(JOBS) --target fovea_command faults
+	@FOVEA_FAULTS=$(CURDIR)/build/lib/libfaults.so scripts/kills --kills $(N) --jobs $(JOBS)
+
+# After a change of what the formats are; the files are part of the repository.
+seeds: setup-fuzz
+	@[ -e build-fuzz/build.ninja ] || cmake --preset fuzz $(CMAKE_FLAGS)
+	@cmake --build build-fuzz -j $(JOBS) --target fuzz_seeds
+	@build-fuzz/bin/fuzz_seeds tests/fuzz/corpus
 
 slow: setup-tests build/build.ninja ## the tests that are marked slow
 	@cmake --build build -j $(JOBS)
@@ -76,6 +97,9 @@ setup-tests:
 setup-arm:
 	@scripts/setup arm
 
+setup-fuzz:
+	@scripts/setup fuzz
+
 # Configured once; from then on ninja configures again when a CMakeLists.txt changes.
 build/build.ninja: | setup
 	@cmake --preset release $(CMAKE_FLAGS)
@@ -90,4 +114,4 @@ build-arm/build.ninja: | setup-arm
 build-lint/build.ninja: | setup
 	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: help demo test sanitise races arm slow build python bench format lint clean setup setup-tests setup-arm
+.PHONY: help demo test sanitise races arm fuzz seeds faults kills slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 
 #include "cli/command.h"
@@ -26,8 +27,13 @@ void count_quotas() {
 int fovea_program(int argc, char** argv) {
   using namespace fovea::cli;
   std::ios::sync_with_stdio(false);
-  const StandardStreams streams;
-  count_quotas();
-  return run({.verbs = verbs(), .version = version, .out = std::cout, .err = std::cerr}, argc,
-             argv);
+  try {
+    const StandardStreams streams;
+    count_quotas();
+    return run({.verbs = verbs(), .version = version, .out = std::cout, .err = std::cerr}, argc,
+               argv);
+  } catch (const std::exception& error) {  // before there is a command: no memory
+    std::cerr << "fovea: " << error.what() << '\n';
+    return kFailed;
+  }
 }

@@ -25,6 +25,11 @@ if(FOVEA_SANITIZE)
   add_link_options(-fsanitize=${FOVEA_SANITIZE})
 endif()
 
+option(FOVEA_FUZZ "Programs for libFuzzer, which needs clang; preset fuzz" OFF)
+if(FOVEA_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(DEFINED ENV{CI})
   set(werror_default ON)
 else()

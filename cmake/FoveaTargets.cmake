@@ -5,7 +5,7 @@
 option(FOVEA_UNITY "Compile small files together: less work in all, more after a change of one" ON)
 if(FOVEA_UNITY)
   # GCC takes a joined file for a header, where an anonymous namespace would be a mistake.
-  target_compile_options(fovea_options INTERFACE -Wno-subobject-linkage)
+  target_compile_options(fovea_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 function(fovea_join name size)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${FOVEA_UNITY} UNITY_BUILD_BATCH_SIZE ${size})

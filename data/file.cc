@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -89,17 +92,18 @@ std::string beside(const std::filesystem::path& path) {
 }  // namespace
 
 FileError::FileError(std::string_view path, size_t line, std::string_view what)
-    : InvalidArgument(with_place(path, line, what)) {}
+    : InvalidArgument(visible(with_place(path, line, what))) {}
 
 std::string read_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw FileError(path, 0, "expected a file, found a folder");
   std::ifstream file(path, std::ios::binary);
+  const std::string reason = std::strerror(errno);  // of opening it, where that failed
   if (!file)
-    throw FileError(
-        path, 0,
-        std::filesystem::exists(path, ignored) ? "cannot be read" : "no such file" + beside(path));
+    throw FileError(path, 0,
+                    std::filesystem::exists(path, ignored) ? "cannot be read: " + reason
+                                                           : "no such file" + beside(path));
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) throw FileError(path, 0, "reading failed part-way");
   if (bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b') bytes = gunzip(bytes, path);
@@ -177,20 +181,29 @@ int64_t parse_integer(std::string_view text, std::string_view what, const std::s
   return value;
 }
 
-std::string shown(std::string_view text) {
-  std::string out = "'";
-  for (size_t at = 0; at < text.size() && at < 40;) {
+std::string visible(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
     const size_t length = utf8_length(text, at);
     const auto byte = static_cast<uint8_t>(text[at]);
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-      at += 1;
+    // Also U+0080 to U+009F, which some terminals take for commands.
+    const bool control = byte < 0x20 || byte == 0x7F ||
+                         (length == 2 && byte == 0xC2 && static_cast<uint8_t>(text[at + 1]) < 0xA0);
+    if (length == 0 || control) {
+      for (size_t i = 0; i < std::max<size_t>(length, 1); ++i)
+        out += fmt::format("\\x{:02x}", static_cast<uint8_t>(text[at + i]));
     } else {
       out += text.substr(at, length);
-      at += length;
     }
+    at += std::max<size_t>(length, 1);
   }
-  return out + (text.size() > 40 ? "…'" : "'");
+  return out;
+}
+
+std::string shown(std::string_view text) {
+  size_t end = 0;
+  while (end < text.size() && end < 40) end += std::max<size_t>(utf8_length(text, end), 1);
+  return "'" + visible(text.substr(0, end)) + (end < text.size() ? "…'" : "'");
 }
 
 }  // namespace fovea::data

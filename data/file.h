@@ -13,7 +13,7 @@
 namespace fovea::data {
 
 // A file is not what was expected: "path:line: what was expected, what was found" (line 0 leaves it
-// out).
+// out). One line of printable text, whatever the file holds.
 struct FileError : InvalidArgument {
   FileError(std::string_view path, size_t line, std::string_view what);
 };
@@ -47,7 +47,9 @@ float parse_float(std::string_view text, std::string_view what, const std::strin
 int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path,
                       size_t line);
 
-// Text for an error message: at most 40 bytes, control characters and broken UTF-8 made visible.
+// Control characters, which a terminal would obey, and broken UTF-8 made visible: "\\x1b".
+std::string visible(std::string_view text);
+// Text for an error message: printable, in quotes, at most 40 bytes of it.
 std::string shown(std::string_view text);
 
 }  // namespace fovea::data

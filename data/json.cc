@@ -35,4 +35,8 @@ void refuse_json(std::string_view text, const std::string& path, size_t byte) {
           : fmt::format("JSON nested deeper than {} levels, expected less", kDeepestJson));
 }
 
+void refuse_number(const std::string& path) {
+  throw FileError(path, 0, "not JSON: a number too large, expected at most 1.8e308");
+}
+
 }  // namespace fovea::data

@@ -25,6 +25,7 @@ Value json_in(std::string_view text) {
 }
 
 [[noreturn]] void refuse_json(std::string_view text, const std::string& path, size_t byte);
+[[noreturn]] void refuse_number(const std::string& path);
 
 // The same where a file is JSON as a whole: FileError says what it is instead.
 template <class Value = Json>
@@ -34,6 +35,8 @@ Value parse_json(std::string_view text, const std::string& path) {
     return Value::parse(text);
   } catch (const typename Value::parse_error& error) {
     refuse_json(text, path, error.byte);
+  } catch (const typename Value::out_of_range&) {
+    refuse_number(path);
   }
 }
 

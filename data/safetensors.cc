@@ -204,8 +204,9 @@ std::string safetensors_bytes(const Safetensors& content) {
   for (const auto& [name, array] : content.arrays) {
     const uint64_t begin = end;
     end += array.bytes.size();
-    const auto* type = std::find_if(std::begin(kTensorTypes), std::end(kTensorTypes),
-                                    [&](const TensorTypeName& t) { return t.type == array.type; });
+    const auto* type =
+        std::find_if(std::begin(kTensorTypes), std::end(kTensorTypes),
+                     [wanted = array.type](const TensorTypeName& t) { return t.type == wanted; });
     add(name, {{"dtype", type->name}, {"shape", array.shape}, {"data_offsets", {begin, end}}});
   }
   text += text.empty() ? "{}" : "}";

@@ -15,13 +15,16 @@ namespace {
                         std::string(expected));
 }
 
+// A larger number is a broken file, not a sentence or a corpus.
+constexpr int32_t kMostPositions = 10'000'000;
+
 int32_t parse_position(std::string_view digits, IndexBase base, std::string_view token) {
   int32_t value = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() ||
-      value < static_cast<int32_t>(base)) {
-    bad_link(token, base == IndexBase::kOne ? "source-target with positions from 1"
-                                            : "source-target with positions from 0");
+      value < static_cast<int32_t>(base) || value > kMostPositions) {
+    bad_link(token, base == IndexBase::kOne ? "source-target with positions from 1 to ten million"
+                                            : "source-target with positions from 0 to ten million");
   }
   return value - static_cast<int32_t>(base);
 }
@@ -119,8 +122,6 @@ std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines) {
     if (!(fields >> source >> target)) bad_link(line, "sentence source target [S|P]");
     fields >> sureness;
     const auto index = static_cast<size_t>(parse_position(sentence, IndexBase::kOne, line));
-    constexpr size_t kMostSentences = 10'000'000;  // a larger number is a broken file, not a corpus
-    if (index >= kMostSentences) bad_link(line, "a sentence number below ten million");
     if (index >= sentences.size()) sentences.resize(index + 1);
     const Link link{parse_position(source, IndexBase::kOne, line),
                     parse_position(target, IndexBase::kOne, line)};

@@ -132,7 +132,11 @@ Corpus read_corpus(const ReadRequest& request) {
     read_parts(corpus, request);
   } else {
     corpus.documents = read_documents(corpus.path, request);
-    split_one_file(corpus, request.source);
+    try {
+      split_one_file(corpus, request.source);
+    } catch (const InvalidArgument& error) {
+      throw FileError(corpus.path, 0, error.what());
+    }
   }
   return corpus;
 }

@@ -50,6 +50,9 @@ class Builder {
   bool add(std::string_view word, size_t line) {
     if (word.empty()) throw FileError(path_, line, "expected a word before its numbers");
     if (!data::is_utf8(word)) return ++out.not_utf8, false;
+    if (word.find('\n') != std::string_view::npos)
+      throw FileError(path_, line,
+                      fmt::format("expected a word in one line, found {}", data::shown(word)));
     if (!seen_.emplace(word).second)
       throw FileError(path_, line, fmt::format("the word {} comes twice", data::shown(word)));
     out.words.emplace_back(word);

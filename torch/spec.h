@@ -3,7 +3,7 @@
 //
 // One grammar for the operators' schema (a tensor is an @ and a whole number may be a #: the next of
 // a list, in the order of the fields), for the command line (a tensor is a file) and for messages.
-// Everything goes through the choices' `fields`, so a new field needs nothing here.
+// torch/choice_text.h has the grammar itself.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,7 @@
 #include <c10/core/SymIntArrayRef.h>
 
 #include "fovea/attend.h"
+#include "torch/choice_text.h"
 
 namespace fovea {
 
@@ -31,12 +32,5 @@ using Resolve = std::function<at::Tensor(std::string_view field, std::string_vie
 Score parse_score(std::string_view text, const Resolve& resolve);
 Normaliser parse_normaliser(std::string_view text, const Resolve& resolve);
 Structure parse_structure(std::string_view text, const Resolve& resolve);
-
-// A name that is none of those there are; the message lists them.
-struct UnknownName : InvalidArgument {
-  UnknownName(std::string kind, std::string typed, std::vector<std::string> names);
-  std::string kind, typed;
-  std::vector<std::string> names;
-};
 
 }  // namespace fovea

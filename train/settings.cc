@@ -39,6 +39,20 @@ std::optional<Option::Value> parse(const Option& option, std::string_view text) 
   return std::string(text);
 }
 
+// Nothing where the value is of another type.
+std::optional<Option::Value> from_json(const Option& option, const nlohmann::ordered_json& value) {
+  return std::visit(
+      [&]<class T>(const T&) -> std::optional<Option::Value> {
+        const bool fits = std::is_same_v<T, bool>      ? value.is_boolean()
+                          : std::is_same_v<T, int64_t> ? value.is_number_integer()
+                          : std::is_same_v<T, double>  ? value.is_number()
+                                                       : value.is_string();
+        if (!fits) return std::nullopt;
+        return value.template get<T>();
+      },
+      option.fallback);
+}
+
 bool in_range(const Option& option, const Option::Value& value) {
   if (const auto* text = std::get_if<std::string>(&value))
     return option.choices.empty() ||
@@ -166,22 +180,11 @@ nlohmann::ordered_json Settings::json() const {
 void Settings::restore(const nlohmann::ordered_json& values) {
   for (const auto& [name, value] : values.items()) {
     const size_t i = index(name);
-    const Option& option = declared_[i];
-    std::visit(
-        [&]<class T>(const T&) {
-          const bool fits = std::is_same_v<T, bool>      ? value.is_boolean()
-                            : std::is_same_v<T, int64_t> ? value.is_number_integer()
-                            : std::is_same_v<T, double>  ? value.is_number()
-                                                         : value.is_string();
-          if (!fits)
-            throw InvalidArgument(fmt::format("option {}: expected {}, got {}", name,
-                                              option.describe_type(), value.dump()));
-          values_[i] = value.template get<T>();
-        },
-        option.fallback);
-    if (!in_range(option, *values_[i]))
+    const auto restored = from_json(declared_[i], value);
+    if (!restored || !in_range(declared_[i], *restored))
       throw InvalidArgument(fmt::format("option {}: expected {}, got {}", name,
-                                        option.describe_type(), value.dump()));
+                                        declared_[i].describe_type(), value.dump()));
+    values_[i] = restored;
   }
 }
 

@@ -59,7 +59,11 @@ void read_links(const std::string& gold, std::vector<Pair>& pairs) {
     if (next == pairs.size())
       throw data::FileError(gold, number,
                             fmt::format("more lines than the {} pairs beside it", pairs.size()));
-    pairs[next++].links = metrics::parse_gold(line, metrics::IndexBase::kOne);
+    try {
+      pairs[next++].links = metrics::parse_gold(line, metrics::IndexBase::kOne);
+    } catch (const InvalidArgument& error) {
+      throw data::FileError(gold, number, error.what());
+    }
   });
   if (next != pairs.size())
     throw data::FileError(

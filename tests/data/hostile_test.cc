@@ -88,6 +88,26 @@ TEST_F(Hostile, Tables) {
          [&] { read_csv(path.substr(0, path.size() - 3) + "cvs"); });
 }
 
+// A file's own words reach a terminal through messages: nothing in them may command it.
+TEST_F(Hostile, MessagesArePrintable) {
+  const auto message = [&](const std::string& text) -> std::string {
+    try {
+      regression(read_csv(write("t.csv", text)), {});
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return "read";
+  };
+  EXPECT_NE(message("\x1b[2Ja,y\n1,2\nx,4\n3,4\n").find("column '\\x1b[2Ja'"), std::string::npos);
+  EXPECT_NE(message("a,y\n1,2\n\xC2\x9B"
+                    "2J,4\n3,5\n")
+                .find("'\\xc2\\x9b2J'"),
+            std::string::npos);
+  EXPECT_NE(message("\"a\nb\",y\n1,2\nx,4\n3,4\n").find("column 'a\\x0ab'"), std::string::npos);
+  EXPECT_EQ(shown("caf\xC3\xA9"), "'caf\xC3\xA9'");
+  EXPECT_EQ(shown(std::string(39, 'a') + "\xC3\xA9z"), "'" + std::string(39, 'a') + "\xC3\xA9…'");
+}
+
 TEST_F(Hostile, LabelledText) {
   expect("t:2", "expected label<TAB>text",
          [&] { read_labelled_text(write("t", "a\tb\nno tab here\n")); });
@@ -150,6 +170,7 @@ TEST_F(Hostile, JsonNestedDeeply) {
   EXPECT_TRUE(json_in(deep + std::string(100'000, ']')).is_discarded());
   expect("d.json", "nested deeper than 100", [&] { parse_json(deep, "d.json"); });
   expect("d.json", "not JSON (byte 2)", [&] { parse_json("[", "d.json"); });
+  expect("d.json", "a number too large", [&] { parse_json("[1e999]", "d.json"); });
   expect("t:1", "expected {\"label\"", [&] {
     read_labelled_text(
         write("t", "{\"label\":" + deep + std::string(100'000, ']') + ",\"text\":\"a\"}\n"));

@@ -138,6 +138,7 @@ TEST(Alignment, RefusesWhatIsNotALink) {
   EXPECT_THROW(parse_pharaoh("-1-2"), InvalidArgument);
   EXPECT_THROW(parse_gold("0-1", IndexBase::kOne), InvalidArgument);
   EXPECT_THROW(parse_pharaoh("99999999999-1"), InvalidArgument);
+  EXPECT_THROW(parse_pharaoh("2147483647-0"), InvalidArgument);  // no neighbour beyond it
 }
 
 TEST(Alignment, SymmetrisationLiesBetweenIntersectionAndUnion) {

@@ -154,6 +154,16 @@ class Succeeds(Sandbox):
         self.setup("tests")
         self.assertEqual(self.setup().stdout, "")
 
+    def test_clang_comes_with_the_fuzzers_only(self):
+        self.stub("dpkg-query", "#!/bin/bash\nexit 1\n")
+        self.setup("tests")
+        self.assertNotIn("clang", self.calls())
+        self.setup("fuzz")
+        self.assertIn("clang libclang-rt-14-dev", self.calls())
+        before = self.calls()
+        self.assertEqual(self.setup("fuzz").stdout + self.setup().stdout, "")
+        self.assertEqual(self.calls(), before)
+
     def test_chromium_comes_with_the_tests_only(self):
         self.stub("dpkg-query", "#!/bin/bash\nexit 1\n")
         self.setup("tests")

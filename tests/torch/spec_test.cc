@@ -76,6 +76,7 @@ TEST(Spec, NamesWhatIsWrong) {
   EXPECT_EQ(refusal("dot:scal=1;softmax;dense"),
             "field of dot: unknown 'scal', expected one of scale");
   EXPECT_EQ(refusal("dot:scale=1x;softmax;dense"), "dot.scale: '1x', expected a number");
+  EXPECT_EQ(refusal("dot:scale=1,scale=2;softmax;dense"), "dot.scale: given twice, expected once");
   EXPECT_EQ(refusal("dot;softmax;window:left"), "window.left: no value, expected left=VALUE");
   EXPECT_EQ(refusal("bilinear:weight=@0;softmax;dense"), "bilinear.weight: '@0', expected @");
   EXPECT_EQ(refusal("bilinear:weight=@;softmax;dense"),
@@ -90,6 +91,7 @@ TEST(Spec, ReadsACommandLinesTexts) {
   EXPECT_EQ(std::get<Dot>(score.kind).scale, 2);
   EXPECT_EQ(score.modifiers.size(), 1u);
   EXPECT_EQ(parse_structure("causal&window:left=8", no_file).all_of.size(), 2u);
+  EXPECT_THROW(parse_structure("window:left=#", no_file), InvalidArgument);  // an operator's only
   try {
     parse_normaliser("entmx", no_file);
     FAIL();

@@ -1,0 +1,250 @@
+// The grammar of choices as text, for whatever the arrays are; no libtorch here, so that it is
+// fuzzed by itself. torch/spec.h says what it looks like.
+//
+// Everything goes through the choices' `fields`: a new field needs nothing here.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/choices.h"
+#include "fovea/error.h"
+#include "torch/names.h"
+
+namespace fovea {
+
+// A name that is none of those there are; the message lists them.
+struct UnknownName : InvalidArgument {
+  UnknownName(std::string kind, std::string typed, std::vector<std::string> names);
+  std::string kind, typed;
+  std::vector<std::string> names;
+};
+
+namespace choice_text {
+
+// What only the arrays' type can say: the array or the user's function that a text stands for.
+template <class Array>
+struct Reading {
+  std::function<Array(std::string_view field, std::string_view text)> array;
+  std::function<choice::Custom<Array>(int64_t handle)> custom;
+  std::optional<int64_t> listed = {};  // what a number written # reads as; nothing: # is no number
+};
+// And back. An array without text is a field left out.
+template <class Array>
+struct Writing {
+  std::function<std::optional<std::string>(const Array&)> array;
+  std::function<int64_t(const choice::Custom<Array>&)> custom;
+};
+
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+template <class Number>
+Number parse_number(std::string_view field, std::string_view text, const char* expected) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw InvalidArgument(std::string(field) + ": '" + std::string(text) + "', expected " +
+                          expected);
+  }
+  return value;
+}
+
+// ---- a field from its text ----
+template <class Array>
+struct FieldReader {
+  std::string_view field, text;
+  const Reading<Array>& reading;
+
+  void operator()(double& value) const { value = parse_number<double>(field, text, "a number"); }
+  void operator()(std::optional<double>& value) const {
+    value = parse_number<double>(field, text, "a number");
+  }
+  void operator()(int64_t& value) const {
+    value = text == "#" && reading.listed ? *reading.listed
+                                          : parse_number<int64_t>(field, text, "a whole number");
+  }
+  void operator()(Array& value) const { value = reading.array(field, text); }
+  void operator()(bool& value) const {
+    if (text != "true" && text != "false")
+      throw UnknownName(std::string(field), std::string(text), {"true", "false"});
+    value = text == "true";
+  }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(Enum& value) const {
+    const auto names = names_of(value);
+    const auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end()) {
+      throw UnknownName(std::string(field), std::string(text), {names.begin(), names.end()});
+    }
+    value = static_cast<Enum>(found - names.begin());
+  }
+};
+
+template <class Array>
+void parse_fields(choice::Custom<Array>& kind, std::string_view text,
+                  const Reading<Array>& reading) {
+  constexpr std::string_view kPrefix = "handle=";
+  if (!text.starts_with(kPrefix))
+    throw InvalidArgument("custom: a user's function can be named in C++ only");
+  kind = reading.custom(
+      parse_number<int64_t>("custom.handle", text.substr(kPrefix.size()), "a handle"));
+}
+
+template <class Kind, class Array>
+void parse_fields(Kind& kind, std::string_view text, const Reading<Array>& reading) {
+  std::vector<std::string> names, given;
+  kind.fields([&](const char* name, auto&) { names.push_back(name); });
+  for (const std::string_view part :
+       text.empty() ? std::vector<std::string_view>{} : split(text, ',')) {
+    const size_t equals = part.find('=');
+    const std::string name(part.substr(0, equals));
+    const std::string full = std::string(Kind::kName) + "." + name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw UnknownName("field of " + std::string(Kind::kName), name, names);
+    }
+    if (equals == std::string_view::npos)
+      throw InvalidArgument(full + ": no value, expected " + name + "=VALUE");
+    if (std::find(given.begin(), given.end(), name) != given.end())
+      throw InvalidArgument(full + ": given twice, expected once");
+    given.push_back(name);
+    kind.fields([&](const char* field, auto& value) {
+      if (name == field) FieldReader<Array>{full, part.substr(equals + 1), reading}(value);
+    });
+  }
+}
+
+// "name:field=value,..." as one of a variant's kinds.
+template <class Array, class... Kinds>
+std::variant<Kinds...> parse_kind(std::variant<Kinds...>, const char* what, std::string_view text,
+                                  const Reading<Array>& reading) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const std::string_view fields =
+      colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
+  std::optional<std::variant<Kinds...>> result;
+  const auto try_kind = [&]<class Kind>(Kind kind) {
+    if (result || name != Kind::kName) return;
+    parse_fields(kind, fields, reading);
+    result.emplace(std::move(kind));
+  };
+  (try_kind(Kinds{}), ...);
+  if (!result) throw UnknownName(what, std::string(name), {Kinds::kName...});
+  return *std::move(result);
+}
+
+template <class Array>
+choice::Score<Array> parse_score(std::string_view text, const Reading<Array>& reading) {
+  const auto parts = split(text, '|');
+  choice::Score<Array> score;
+  score.kind = parse_kind(typename choice::Score<Array>::Kind{}, "score", parts[0], reading);
+  for (size_t n = 1; n < parts.size(); ++n) {
+    score.modifiers.push_back(parse_kind(choice::Modifier<Array>{}, "modifier", parts[n], reading));
+  }
+  return score;
+}
+
+template <class Array>
+choice::Normaliser<Array> parse_normaliser(std::string_view text, const Reading<Array>& reading) {
+  return parse_kind(choice::Normaliser<Array>{}, "normaliser", text, reading);
+}
+
+template <class Array>
+choice::Structure<Array> parse_structure(std::string_view text, const Reading<Array>& reading) {
+  choice::Structure<Array> structure;
+  for (const auto part : split(text, '&')) {
+    structure.all_of.push_back(
+        parse_kind(choice::StructureKind<Array>{}, "structure", part, reading));
+  }
+  return structure;
+}
+
+// ---- a choice to its text ----
+template <class Array>
+struct Writer {
+  const Writing<Array>& writing;
+  std::string text = {};
+  const char* separator = ":";
+
+  void start(const char* name) {
+    text += name;
+    separator = ":";
+  }
+  void put(const char* field, std::string_view value) {
+    ((text += separator) += field) += '=';
+    text += value;
+    separator = ",";
+  }
+  template <class Number>
+  void put_number(const char* field, Number value) {
+    char buffer[32];
+    put(field, {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr});
+  }
+  void operator()(const char* field, double value) { put_number(field, value); }
+  void operator()(const char* field, int64_t value) { put_number(field, value); }
+  void operator()(const char* field, bool value) { put(field, value ? "true" : "false"); }
+  void operator()(const char* field, const std::optional<double>& value) {
+    if (value) put_number(field, *value);
+  }
+  void operator()(const char* field, const Array& value) {
+    if (const auto place = writing.array(value)) put(field, *place);
+  }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(const char* field, Enum value) {
+    put(field, names_of(value)[static_cast<size_t>(value)]);
+  }
+
+  void write(choice::Custom<Array> kind) {
+    start(kind.kName);
+    put_number("handle", writing.custom(kind));
+  }
+  template <class Kind>
+  void write(Kind kind) {
+    start(Kind::kName);
+    kind.fields(*this);
+  }
+  template <class Variant>
+  void write_kind(const Variant& variant) {
+    std::visit([this](const auto& kind) { this->write(kind); }, variant);
+  }
+};
+
+template <class Array>
+std::string write_score(const choice::Score<Array>& score, const Writing<Array>& writing) {
+  Writer<Array> writer{writing};
+  writer.write_kind(score.kind);
+  for (const auto& modifier : score.modifiers) {
+    writer.text += '|';
+    writer.write_kind(modifier);
+  }
+  return std::move(writer.text);
+}
+
+template <class Array>
+std::string write_normaliser(const choice::Normaliser<Array>& normaliser,
+                             const Writing<Array>& writing) {
+  Writer<Array> writer{writing};
+  writer.write_kind(normaliser);
+  return std::move(writer.text);
+}
+
+template <class Array>
+std::string write_structure(const choice::Structure<Array>& structure,
+                            const Writing<Array>& writing) {
+  Writer<Array> writer{writing};
+  if (structure.all_of.empty()) writer.text = choice::Dense<Array>::kName;
+  for (const auto& one : structure.all_of) {
+    if (&one != structure.all_of.data()) writer.text += '&';
+    writer.write_kind(one);
+  }
+  return std::move(writer.text);
+}
+
+}  // namespace choice_text
+}  // namespace fovea
