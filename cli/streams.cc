@@ -7,7 +7,9 @@
 namespace fovea::cli {
 
 InputFile::InputFile(const std::string& path) : name_(path == "-" ? "standard input" : path) {
-  if (path != "-") text_.str(data::read_file(path));
+  // A folder is the line that names it: where items are folders, `--input FOLDER` is one.
+  if (path != "-")
+    text_.str(std::filesystem::is_directory(path) ? path + "\n" : data::read_file(path));
 }
 
 OutputFile::OutputFile(const std::string& path) {

@@ -13,7 +13,7 @@
 
 namespace fovea::cli {
 
-// "-" is standard input; a file may be gzipped.
+// "-" is standard input; a file may be gzipped; a folder stands for the line that names it.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);

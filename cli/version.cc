@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "fovea/engine.h"
+#include "fovea/version.h"
 
 namespace fovea::cli {
 namespace {

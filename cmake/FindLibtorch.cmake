@@ -91,6 +91,7 @@ if(Libtorch_FOUND AND NOT TARGET Libtorch::torch)
                                                               ${LIBTORCH_DIR}/include/torch/csrc/api/include)
   target_compile_options(Libtorch::torch INTERFACE -fopenmp)
   target_link_libraries(Libtorch::torch INTERFACE ${libtorch_libraries} ${libtorch_gomp})
-  # libtorch_cpu.so of the CUDA wheel needs libraries (NVIDIA's) that only the loader finds.
-  target_link_options(Libtorch::torch INTERFACE -Wl,-rpath,${LIBTORCH_DIR}/lib -Wl,--allow-shlib-undefined)
+  # libtorch_cpu.so of the CUDA wheel needs libraries (NVIDIA's) that only the loader finds. Where libtorch itself is, CMake tells programs
+  # in a build tree, and takes it out of what is installed.
+  target_link_options(Libtorch::torch INTERFACE -Wl,--allow-shlib-undefined)
 endif()

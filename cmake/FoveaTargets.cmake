@@ -27,8 +27,7 @@ function(fovea_torch_target name)
   target_link_libraries(${name} PRIVATE fovea_options PUBLIC Libtorch::torch)
   target_compile_options(${name} PRIVATE ${FOVEA_LIGHT_OPTIMISATION})
   # The first target makes it (a target of its own would need a source, and the emptiest costs those 7 s), so what it defines all
-  # must define.
-  target_compile_definitions(${name} PRIVATE FOVEA_VERSION="${PROJECT_VERSION}")
+  # must define: nothing.
   set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "")
   get_property(maker GLOBAL PROPERTY FOVEA_TORCH_HEADER_MAKER)
   if(maker)
@@ -48,6 +47,12 @@ function(fovea_torch_library name)
   target_link_libraries(${name} PUBLIC ${arg_LINK})
   # A program that only runs operators or systems by name refers to no symbol of ours; it must load us all the same.
   target_link_options(${name} INTERFACE -Wl,--no-as-needed)
+  # Versions that do not fit have other names: before 1.0 a minor version may change what is there. A wheel holds one file, found by path.
+  if(NOT SKBUILD)
+    set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  endif()
+  # Beside the library, wherever it is moved; libtorch is found by the program that links us, or is in the Python process already.
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN")
 endfunction()
 
 # fovea_test(NAME LABELS label... SOURCES file... [LINK library...] [TIMEOUT seconds] [ENVIRONMENT name=value...]):
@@ -60,7 +65,7 @@ function(fovea_test name)
     message(FATAL_ERROR "fovea_test(${name}): LABELS missing")
   endif()
   add_executable(${name} ${arg_SOURCES})
-  if("fovea" IN_LIST arg_LINK OR "fovea_systems" IN_LIST arg_LINK)
+  if("fovea" IN_LIST arg_LINK OR "fovea_objects" IN_LIST arg_LINK OR "fovea_systems" IN_LIST arg_LINK)
     fovea_torch_target(${name})
   elseif("engine" IN_LIST arg_LABELS)
     target_link_libraries(${name} PRIVATE fovea_simd)

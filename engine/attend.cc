@@ -1,4 +1,5 @@
 // The entry points: check what was given, choose a path, run it.
+#include <algorithm>
 #include <type_traits>
 #include <variant>
 
@@ -39,6 +40,18 @@ void clear_parameters(const Gradients& gradients) {
   std::visit([](const auto& kind) { clear_fields<T>(kind); }, gradients.normaliser);
 }
 
+// Weights come before values: any array of as many rows stands for those that are not given, and
+// what modifiers add to values is left out with them.
+Problem with_some_value(Problem problem) {
+  if (problem.value) return problem;
+  problem.value = problem.key;
+  const int last = problem.key.rank - 1;
+  if (last >= 0) problem.value.size[last] = std::min<int64_t>(problem.key.size[last], 1);
+  for (Modifier& modifier : problem.score.modifiers)
+    if (auto* relative = std::get_if<Relative>(&modifier)) relative->value_table = {};
+  return problem;
+}
+
 }  // namespace
 
 void forward(const Problem& problem, const Result& result, const Parallel& parallel) {
@@ -70,8 +83,9 @@ void backward(const Problem& problem, const Result& saved, const Gradients& give
   });
 }
 
-void weights(const Problem& problem, const Selection& selection, const SelectedWeights& out,
+void weights(const Problem& asked, const Selection& selection, const SelectedWeights& out,
              const Parallel& parallel) {
+  const Problem problem = with_some_value(asked);
   const Geometry geometry = resolve(problem);
   check_places(problem, selection, out);
   const Path& path = choose_path({Task::kWeights, problem, geometry, parallel});

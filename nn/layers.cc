@@ -36,12 +36,14 @@ at::Tensor feed_forward_sublayer(const at::Tensor& x, torch::nn::Linear& in, tor
 
 }  // namespace
 
-EncoderLayerImpl::EncoderLayerImpl(const LayerOptions& options) : options_(options) {
-  self_attn = register_module("self_attn", MultiHead(attention_options(options)));
-  linear1 = register_module("linear1", torch::nn::Linear(options.width, options.hidden));
-  linear2 = register_module("linear2", torch::nn::Linear(options.hidden, options.width));
-  norm1 = register_module("norm1", layer_norm(options.width));
-  norm2 = register_module("norm2", layer_norm(options.width));
+EncoderLayerImpl::EncoderLayerImpl(const LayerOptions& options) : options_(options) { reset(); }
+
+void EncoderLayerImpl::reset() {
+  self_attn = register_module("self_attn", MultiHead(attention_options(options_)));
+  linear1 = register_module("linear1", torch::nn::Linear(options_.width, options_.hidden));
+  linear2 = register_module("linear2", torch::nn::Linear(options_.hidden, options_.width));
+  norm1 = register_module("norm1", layer_norm(options_.width));
+  norm2 = register_module("norm2", layer_norm(options_.width));
 }
 
 at::Tensor EncoderLayerImpl::forward(const at::Tensor& x, const Attention& attention) {
@@ -51,14 +53,16 @@ at::Tensor EncoderLayerImpl::forward(const at::Tensor& x, const Attention& atten
   return feed_forward_sublayer(y, linear1, linear2, norm2, options_, dropout());
 }
 
-DecoderLayerImpl::DecoderLayerImpl(const LayerOptions& options) : options_(options) {
-  self_attn = register_module("self_attn", MultiHead(attention_options(options)));
-  multihead_attn = register_module("multihead_attn", MultiHead(attention_options(options)));
-  linear1 = register_module("linear1", torch::nn::Linear(options.width, options.hidden));
-  linear2 = register_module("linear2", torch::nn::Linear(options.hidden, options.width));
-  norm1 = register_module("norm1", layer_norm(options.width));
-  norm2 = register_module("norm2", layer_norm(options.width));
-  norm3 = register_module("norm3", layer_norm(options.width));
+DecoderLayerImpl::DecoderLayerImpl(const LayerOptions& options) : options_(options) { reset(); }
+
+void DecoderLayerImpl::reset() {
+  self_attn = register_module("self_attn", MultiHead(attention_options(options_)));
+  multihead_attn = register_module("multihead_attn", MultiHead(attention_options(options_)));
+  linear1 = register_module("linear1", torch::nn::Linear(options_.width, options_.hidden));
+  linear2 = register_module("linear2", torch::nn::Linear(options_.hidden, options_.width));
+  norm1 = register_module("norm1", layer_norm(options_.width));
+  norm2 = register_module("norm2", layer_norm(options_.width));
+  norm3 = register_module("norm3", layer_norm(options_.width));
 }
 
 at::Tensor DecoderLayerImpl::after_self(const at::Tensor& x, const Attention& self) {

@@ -33,9 +33,13 @@ Structure drop(at::Tensor mask) {
 
 MultiHeadImpl::MultiHeadImpl(const MultiHeadOptions& options) : options_(options) {
   check(options);
-  const int64_t d = options.width;
-  const int64_t key_width = options.key_width > 0 ? options.key_width : d;
-  const int64_t value_width = options.value_width > 0 ? options.value_width : d;
+  reset();
+}
+
+void MultiHeadImpl::reset() {
+  const int64_t d = options_.width;
+  const int64_t key_width = options_.key_width > 0 ? options_.key_width : d;
+  const int64_t value_width = options_.value_width > 0 ? options_.value_width : d;
   if (key_width == d && value_width == d) {
     in_proj_weight_ = register_parameter("in_proj_weight", at::empty({3 * d, d}));
   } else {
@@ -43,13 +47,13 @@ MultiHeadImpl::MultiHeadImpl(const MultiHeadOptions& options) : options_(options
     k_proj_weight_ = register_parameter("k_proj_weight", at::empty({d, key_width}));
     v_proj_weight_ = register_parameter("v_proj_weight", at::empty({d, value_width}));
   }
-  if (options.bias) in_proj_bias_ = register_parameter("in_proj_bias", at::empty({3 * d}));
+  if (options_.bias) in_proj_bias_ = register_parameter("in_proj_bias", at::empty({3 * d}));
   out_proj = register_module("out_proj",
-                             torch::nn::Linear(torch::nn::LinearOptions(d, d).bias(options.bias)));
-  reset();
+                             torch::nn::Linear(torch::nn::LinearOptions(d, d).bias(options_.bias)));
+  reset_parameters();
 }
 
-void MultiHeadImpl::reset() {
+void MultiHeadImpl::reset_parameters() {
   for (const at::Tensor& w : {in_proj_weight_, q_proj_weight_, k_proj_weight_, v_proj_weight_}) {
     if (w.defined()) torch::nn::init::xavier_uniform_(w);
   }
@@ -112,7 +116,10 @@ at::Tensor MultiHeadImpl::heads(const at::Tensor& query, const at::Tensor& key,
 
 at::Tensor MultiHeadImpl::forward(const at::Tensor& query, const at::Tensor& key,
                                   const at::Tensor& value, const Attention& attention) {
-  return out_proj(heads(query, key, value, attention));
+  if (!key.defined() && value.defined())
+    throw InvalidArgument("key: missing, expected a tensor where a value is given");
+  const at::Tensor& keys = key.defined() ? key : query;
+  return out_proj(heads(query, keys, value.defined() ? value : keys, attention));
 }
 
 at::Tensor MultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache& cache,

@@ -23,23 +23,28 @@ RecurrentImpl::RecurrentImpl(const RecurrentOptions& options) : options_(options
   if (options.input <= 0 || options.width <= 0 || options.layers <= 0) {
     throw InvalidArgument("recurrent: input, width and layers expected to be positive");
   }
-  const double dropout = options.layers > 1
-                             ? options.dropout
+  reset();
+}
+
+void RecurrentImpl::reset() {
+  const double dropout = options_.layers > 1
+                             ? options_.dropout
                              : 0;  // libtorch warns where there is no layer to drop between
-  if (options.cell == Cell::kGru) {
-    gru_ = register_module("rnn", torch::nn::GRU(torch::nn::GRUOptions(options.input, options.width)
-                                                     .num_layers(options.layers)
-                                                     .bidirectional(options.bidirectional)
-                                                     .dropout(dropout)
-                                                     .batch_first(true)));
+  if (options_.cell == Cell::kGru) {
+    gru_ =
+        register_module("rnn", torch::nn::GRU(torch::nn::GRUOptions(options_.input, options_.width)
+                                                  .num_layers(options_.layers)
+                                                  .bidirectional(options_.bidirectional)
+                                                  .dropout(dropout)
+                                                  .batch_first(true)));
   } else {
-    lstm_ =
-        register_module("rnn", torch::nn::LSTM(torch::nn::LSTMOptions(options.input, options.width)
-                                                   .num_layers(options.layers)
-                                                   .bidirectional(options.bidirectional)
-                                                   .dropout(dropout)
-                                                   .batch_first(true)));
-    open_forget_gate(lstm_, options.width);
+    lstm_ = register_module("rnn",
+                            torch::nn::LSTM(torch::nn::LSTMOptions(options_.input, options_.width)
+                                                .num_layers(options_.layers)
+                                                .bidirectional(options_.bidirectional)
+                                                .dropout(dropout)
+                                                .batch_first(true)));
+    open_forget_gate(lstm_, options_.width);
   }
 }
 

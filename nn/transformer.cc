@@ -13,10 +13,15 @@ torch::nn::LayerNorm register_norm(torch::nn::Module& module, int64_t width) {
 
 }  // namespace
 
-EncoderImpl::EncoderImpl(const LayerOptions& layer, int64_t n, bool final_norm) {
+EncoderImpl::EncoderImpl(const LayerOptions& layer, int64_t n, bool final_norm)
+    : layer_options_(layer), layer_count_(n), final_norm_(final_norm) {
+  reset();
+}
+
+void EncoderImpl::reset() {
   layers = register_module("layers", torch::nn::ModuleList());
-  for (int64_t i = 0; i < n; ++i) layers->push_back(EncoderLayer(layer));
-  if (final_norm) norm = register_norm(*this, layer.width);
+  for (int64_t i = 0; i < layer_count_; ++i) layers->push_back(EncoderLayer(layer_options_));
+  if (final_norm_) norm = register_norm(*this, layer_options_.width);
 }
 
 at::Tensor EncoderImpl::forward(at::Tensor x, const Attention& attention) {
@@ -25,10 +30,15 @@ at::Tensor EncoderImpl::forward(at::Tensor x, const Attention& attention) {
   return norm ? norm(x) : x;
 }
 
-DecoderImpl::DecoderImpl(const LayerOptions& layer, int64_t n, bool final_norm) {
+DecoderImpl::DecoderImpl(const LayerOptions& layer, int64_t n, bool final_norm)
+    : layer_options_(layer), layer_count_(n), final_norm_(final_norm) {
+  reset();
+}
+
+void DecoderImpl::reset() {
   layers = register_module("layers", torch::nn::ModuleList());
-  for (int64_t i = 0; i < n; ++i) layers->push_back(DecoderLayer(layer));
-  if (final_norm) norm = register_norm(*this, layer.width);
+  for (int64_t i = 0; i < layer_count_; ++i) layers->push_back(DecoderLayer(layer_options_));
+  if (final_norm_) norm = register_norm(*this, layer_options_.width);
 }
 
 at::Tensor DecoderImpl::forward(at::Tensor x, const at::Tensor& memory, const Attention& self,
@@ -56,7 +66,10 @@ at::Tensor DecoderImpl::step(at::Tensor x, DecoderCache& cache) {
   return norm ? norm(x) : x;
 }
 
-TransformerImpl::TransformerImpl(const TransformerOptions& o) {
+TransformerImpl::TransformerImpl(const TransformerOptions& options) : options_(options) { reset(); }
+
+void TransformerImpl::reset() {
+  const TransformerOptions& o = options_;
   encoder = register_module("encoder", Encoder(o.layer, o.encoder_layers, o.final_norm));
   decoder = register_module("decoder", Decoder(o.layer, o.decoder_layers, o.final_norm));
   for (at::Tensor& p : parameters()) {

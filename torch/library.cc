@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fovea/engine.h"
+#include "fovea/version.h"
 #include "torch/describe.h"
 
 TORCH_LIBRARY(fovea, m) {

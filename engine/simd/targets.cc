@@ -2,8 +2,9 @@
 // is chosen.
 //
 // Debian ships Highway's own version as a shared library only. These few definitions replace it, so
-// that a program that links the engine depends on nothing else; they are hidden, and do not meet a
-// libhwy loaded beside us.
+// that a program that links the engine depends on nothing else. The build renames the namespace to
+// fovea_hwy wherever we compile Highway (engine/CMakeLists.txt): a program's own Highway, of another
+// version and with other layouts, does not meet ours.
 #include "hwy/targets.h"
 
 #include <atomic>

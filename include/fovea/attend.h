@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <type_traits>
 
 #include "fovea/choices.h"
 #include "fovea/error.h"
@@ -63,16 +62,6 @@ using PerItem = choice::PerItem<at::Tensor>;
 using choice::Activation;
 using choice::Alignment;
 using choice::KernelName;
-
-namespace choice {
-// fovea::Causal{} & fovea::Window{.left = 8}: two kinds, or a kind and a Structure.
-template <class A, class B>
-requires(std::is_constructible_v<Structure<at::Tensor>, A>&&
-             std::is_constructible_v<Structure<at::Tensor>, B> &&
-         !(std::is_same_v<A, Structure<at::Tensor>> &&
-           std::is_same_v<B, Structure<at::Tensor>>)) Structure<at::Tensor>
-operator&(const A& a, const B& b) { return Structure<at::Tensor>(a) & Structure<at::Tensor>(b); }
-}  // namespace choice
 
 struct Choices {
   Score score = Dot{};

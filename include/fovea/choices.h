@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -496,10 +497,15 @@ struct Structure {
   }  // NOLINT: a structure type is a structure
 };
 
-template <class Array>
-Structure<Array> operator&(Structure<Array> a, const Structure<Array>& b) {
-  a.all_of.insert(a.all_of.end(), b.all_of.begin(), b.all_of.end());
-  return a;
+// Causal{} & Window{.left = 8}: pairs that both allow. Kinds and structures in any mixture.
+template <template <class> class A, template <class> class B, class Array>
+requires(std::is_constructible_v<Structure<Array>, A<Array>>&&
+             std::is_constructible_v<Structure<Array>, B<Array>>) Structure<Array>
+operator&(const A<Array>& a, const B<Array>& b) {
+  Structure<Array> both = a;
+  const Structure<Array> other = b;
+  both.all_of.insert(both.all_of.end(), other.all_of.begin(), other.all_of.end());
+  return both;
 }
 
 }  // namespace fovea::choice

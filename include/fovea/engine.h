@@ -150,6 +150,7 @@ struct SelectedWeights {
                    // column sums
   View indices{};  // int32 [B, Hs, R, top_k]; -1 where a row sees fewer keys
 };
+// The problem's value is not read, and may be left out.
 void weights(const Problem&, const Selection&, const SelectedWeights&, const Parallel&);
 
 // Which paths `forward` and `backward` take, and why each faster one declines; one line a path.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "data/digits.h"
@@ -156,16 +157,9 @@ class DigitSums : public GradientTask {
   // A line is a folder of pictures; the answer is their sum and what each adds.
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-      const std::vector<data::GreyImage> images =
-          data::read_image_bag(data::folder_named(input.name, number, line), side_);
-      data::Digits digits{static_cast<int64_t>(images.size()), side_, side_, {}, {}};
-      for (const auto& image : images)
-        digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
-      const torch::Tensor phi =
-          model_->features(pictures_of(digits, torch::arange(digits.count)).to(setting_.device));
-      const torch::Tensor whole =
-          torch::tensor({int64_t{0}, digits.count}, torch::kInt32).to(setting_.device);
-      const double sum = model_->sums(phi, whole)[0].item<double>();
+      const data::Digits digits = digits_in(data::folder_named(input.name, number, line));
+      const torch::Tensor phi = all_features(digits);
+      const double sum = model_->sums(phi, whole_of(phi))[0].item<double>();
       to << fmt::format("{}\t{}\t{}\t", line, fixed(std::round(sum), 0), fixed(sum, 3));
       const std::vector<float> parts = to_floats(model_->contributions(phi));
       // They add up to the answer only where ρ is linear.
@@ -175,14 +169,34 @@ class DigitSums : public GradientTask {
     });
   }
 
+  // A set of test digits, or the sets that the input's lines name as `predict` takes them: what each
+  // picture adds. The first can be shuffled.
   std::vector<explain::Explanation> explain(Input* input) override {
-    if (input)
-      throw UsageError(
-          "--input: deep-sets draws its own test sets; fovea predict answers for yours");
-    const Sets drawn = draw_sets(test_, 1, 8, 8, data::mix(seed_, 77));
-    const torch::Tensor chosen = features_of(test_, drawn);
-    const explain::Explanation set = one_set(drawn, chosen);
-    return {accuracy_against_size(), set, shuffle_test(set, drawn.sums[0], chosen)};
+    std::vector<explain::Explanation> out;
+    const auto show = [&](const explain::Explanation& set, const torch::Tensor& phi,
+                          const std::string& outcome) {
+      const bool first = std::ranges::none_of(
+          out, [](const explain::Explanation& one) { return one.shuffle.has_value(); });
+      out.push_back(set);
+      if (first) out.push_back(shuffle_test(set, outcome, phi));
+    };
+    if (!input) {
+      out.push_back(accuracy_against_size());
+      const Sets drawn = draw_sets(test_, 1, 8, 8, data::mix(seed_, 77));
+      const torch::Tensor phi = features_of(test_, drawn);
+      const std::string sum = fmt::format("{:.0f}", drawn.sums[0]);
+      show(one_set("sum " + sum, test_, drawn.members[0], phi), phi, "the digits add up to " + sum);
+      return out;
+    }
+    data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
+      const std::string folder = data::folder_named(input->name, number, line);
+      const data::Digits digits = digits_in(folder);
+      std::vector<int64_t> all(static_cast<size_t>(digits.count));
+      std::iota(all.begin(), all.end(), 0);
+      const torch::Tensor phi = all_features(digits);
+      show(one_set(folder, digits, all, phi), phi, "");
+    });
+    return out;
   }
 
  private:
@@ -196,6 +210,18 @@ class DigitSums : public GradientTask {
     const torch::Tensor members = phi.index_select(0, packed.values);
     return {model_->sums(members, packed.offsets).cpu(),
             model_->gru_sums(members, packed.offsets).cpu(), data::gather(sets.sums, all)};
+  }
+
+  data::Digits digits_in(const std::string& folder) const {
+    const std::vector<data::GreyImage> images = data::read_image_bag(folder, side_);
+    data::Digits digits{static_cast<int64_t>(images.size()), side_, side_, {}, {}};
+    for (const auto& image : images)
+      digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
+    return digits;
+  }
+  // The offsets of one set of all these elements.
+  static torch::Tensor whole_of(const torch::Tensor& phi) {
+    return torch::tensor({int64_t{0}, phi.size(0)}, torch::kInt32).to(phi.device());
   }
 
   torch::Tensor all_features(const data::Digits& digits) {
@@ -248,8 +274,10 @@ class DigitSums : public GradientTask {
     return out;
   }
 
-  // One set: what each picture adds.
-  explain::Explanation one_set(const Sets& drawn, const torch::Tensor& chosen) {
+  // One set: what each picture adds. phi [members, width]. A digit is called by its label, where it
+  // has one, and else by its place.
+  explain::Explanation one_set(const std::string& name, const data::Digits& digits,
+                               const std::vector<int64_t>& members, const torch::Tensor& phi) {
     explain::Explanation out;
     out.title = "What each element adds";
     out.view = explain::View::kBag;
@@ -257,15 +285,17 @@ class DigitSums : public GradientTask {
     out.normaliser = "none: what each adds to the answer";
     out.query_label = "set";
     out.key_label = "digit";
-    const auto [own, gru, truth] = answers(chosen, relabelled(drawn));
-    out.queries.emplace_back().text =
-        fmt::format("sum {:.0f}: Deep Sets {:.2f}, GRU {:.2f}", truth[0].item<double>(),
-                    own[0].item<double>(), gru[0].item<double>());
-    out.maps.emplace_back().dense = to_floats(model_->contributions(chosen));
-    for (const int64_t member : drawn.members[0]) {
+    const torch::Tensor whole = whole_of(phi);
+    out.queries.emplace_back().text = fmt::format("{}: Deep Sets {:.2f}, GRU {:.2f}", name,
+                                                  model_->sums(phi, whole)[0].item<double>(),
+                                                  model_->gru_sums(phi, whole)[0].item<double>());
+    out.maps.emplace_back().dense = to_floats(model_->contributions(phi));
+    for (const int64_t member : members) {
       explain::Item& item = out.keys.emplace_back();
-      item.text = std::to_string(test_.labels[static_cast<size_t>(member)]);
-      item.picture = picture_of(test_, member);
+      item.text = std::to_string(digits.labels.empty()
+                                     ? static_cast<int64_t>(out.keys.size())
+                                     : int64_t{digits.labels[static_cast<size_t>(member)]});
+      item.picture = picture_of(digits, member);
     }
     if (setting_.options.text("rho") == "linear")
       out.notes.push_back("ρ is linear: the numbers beneath the digits add up to the answer.");
@@ -273,13 +303,11 @@ class DigitSums : public GradientTask {
   }
 
   // The same set, to be shuffled by the reader.
-  explain::Explanation shuffle_test(const explain::Explanation& set, float truth,
-                                    const torch::Tensor& chosen) {
-    explain::Explanation out{.outcome = fmt::format("the digits add up to {:.0f}", truth),
-                             .key_label = set.key_label,
-                             .keys = set.keys};
+  explain::Explanation shuffle_test(const explain::Explanation& set, const std::string& outcome,
+                                    const torch::Tensor& phi) {
+    explain::Explanation out{.outcome = outcome, .key_label = set.key_label, .keys = set.keys};
     label(out);
-    add_shuffle_test(out, *model_, chosen);
+    add_shuffle_test(out, *model_, phi);
     return out;
   }
 

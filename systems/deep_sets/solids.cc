@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "data/bags.h"
 #include "data/file.h"
@@ -22,6 +24,7 @@ namespace {
 
 const data::Features kSpace{.width = 3, .names = {"x", "y", "z"}};
 constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
+constexpr size_t kDrawn = 24;  // clouds on a page
 
 class Solids : public ClassificationTask {
  public:
@@ -70,11 +73,8 @@ class Solids : public ClassificationTask {
 
   // CSV bag,x,y,z: a cloud each bag.
   void predict(Input input, std::ostream& out) override {
-    data::Bags bags =
-        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
-    data::arrange(bags, columns_, input.name);
+    const data::Bags bags = bags_of(input);
     for (size_t i = 0; i < bags.size(); ++i) {
-      data::standardise_cloud(bags.features[i]);
       const auto item = static_cast<int64_t>(i);
       const torch::Tensor p =
           model_
@@ -88,11 +88,11 @@ class Solids : public ClassificationTask {
     }
   }
 
-  // For one test cloud of each kind: which points the maximum took, and how often.
+  // One test cloud of each kind, or the input's clouds as `predict` takes them: which points the
+  // maximum took, and how often.
   std::vector<explain::Explanation> explain(Input* input) override {
-    if (input)
-      throw UsageError(
-          "--input: deep-sets draws its own test sets; fovea predict answers for yours");
+    const std::vector<Shown> clouds = input ? clouds_of(*input) : one_of_each_kind();
+    if (clouds.empty()) return {};
     explain::Explanation out;
     out.title = "The points that decide";
     out.view = explain::View::kCurve;
@@ -100,21 +100,17 @@ class Solids : public ClassificationTask {
     out.notes.push_back(
         "A point counts by the share of the last layer's coordinates whose largest value is its "
         "own.");
-    std::vector<bool> seen(known_.size());
+    if (clouds.size() > kDrawn)
+      out.notes.push_back(
+          fmt::format("The first {} of {} clouds are drawn.", kDrawn, clouds.size()));
     explain::Table shuffled{.title = "Shuffle test: the largest change of any output",
                             .columns = {"cloud", "change"}};
     data::Random random(9);
-    std::optional<explain::Explanation> live;
-    for (const int64_t item : splits_.test) {
-      const auto label = static_cast<size_t>(labels_[static_cast<size_t>(item)]);
-      if (seen[label]) continue;
-      seen[label] = true;
-      const data::Packed cloud =
-          data::pack_features(clouds_, 3, std::span(&item, 1)).to(setting_.device);
+    for (const Shown& shown : std::span(clouds).first(std::min(clouds.size(), kDrawn))) {
+      const data::Packed& cloud = shown.points;
       const torch::Tensor logits = model_->forward(cloud), p = logits.softmax(1)[0],
                           share = pooling::pool_weights("max", model_->points(cloud).cpu());
-      out.plots.push_back(plot_of(cloud.values.cpu(), share, title_of(label, p)));
-      if (!live) live = shuffle_test(cloud);
+      out.plots.push_back(plot_of(cloud.values.cpu(), share, title_of(shown, p)));
       std::vector<int64_t> order(static_cast<size_t>(cloud.values.size(0)));
       std::iota(order.begin(), order.end(), 0);
       random.shuffle(order);
@@ -123,16 +119,55 @@ class Solids : public ClassificationTask {
               0, torch::tensor(at::ArrayRef<int64_t>(order)).to(cloud.values.device())),
           cloud.offsets};
       const auto change = (model_->forward(other) - logits).abs().max().item<double>();
-      shuffled.rows.push_back({known_[label], change > 0 ? fmt::format("{:.1e}", change) : "0"});
+      shuffled.rows.push_back({shown.name, change > 0 ? fmt::format("{:.1e}", change) : "0"});
     }
     // The table goes with the test it stands in for where no script runs.
-    const bool tested = live && live->shuffle;
-    (tested ? *live : out).tables.push_back(shuffled);
-    if (!tested) return {out};
-    return {out, *live};
+    explain::Explanation live = shuffle_test(clouds.front().points);
+    (live.shuffle ? live : out).tables.push_back(shuffled);
+    if (!live.shuffle) return {out};
+    return {out, live};
   }
 
  private:
+  // A cloud on a page: its name, and its class where that is known.
+  struct Shown {
+    std::string name;
+    std::optional<size_t> truth;
+    data::Packed points;
+  };
+
+  std::vector<Shown> one_of_each_kind() const {
+    std::vector<bool> seen(known_.size());
+    std::vector<Shown> out;
+    for (const int64_t item : splits_.test) {
+      const auto label = static_cast<size_t>(labels_[static_cast<size_t>(item)]);
+      if (seen[label]) continue;
+      seen[label] = true;
+      out.push_back({known_[label], label,
+                     data::pack_features(clouds_, 3, std::span(&item, 1)).to(setting_.device)});
+    }
+    return out;
+  }
+  // CSV bag,x,y,z.
+  std::vector<Shown> clouds_of(Input& input) const {
+    const data::Bags bags = bags_of(input);
+    std::vector<Shown> out;
+    for (size_t i = 0; i < bags.size(); ++i) {
+      const auto item = static_cast<int64_t>(i);
+      out.push_back(
+          {bags.names[i], std::nullopt,
+           data::pack_features(bags.features, 3, std::span(&item, 1)).to(setting_.device)});
+    }
+    return out;
+  }
+  data::Bags bags_of(Input& input) const {
+    data::Bags bags =
+        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+    data::arrange(bags, columns_, input.name);
+    for (auto& cloud : bags.features) data::standardise_cloud(cloud);
+    return bags;
+  }
+
   void generate(uint64_t seed) {
     found_ = kSpace;
     for (int64_t i = 0; i < data::kSolids; ++i) names_.push_back(data::solid_name(i));
@@ -213,10 +248,10 @@ class Solids : public ClassificationTask {
   }
 
   // The probability is that of the answer, which need not be the truth.
-  std::string title_of(size_t truth, const torch::Tensor& p) const {
+  std::string title_of(const Shown& shown, const torch::Tensor& p) const {
     const auto answer = static_cast<size_t>(p.argmax().item<int64_t>());
-    return fmt::format("{}:{} p = {:.3f}", known_[truth],
-                       answer == truth ? "" : fmt::format(" taken for {},", known_[answer]),
+    return fmt::format("{}:{} p = {:.3f}", shown.name,
+                       shown.truth == answer ? "" : fmt::format(" taken for {},", known_[answer]),
                        p.max().item<double>());
   }
 

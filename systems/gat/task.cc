@@ -1,11 +1,16 @@
 #include "systems/gat/task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "data/bags.h"
 #include "data/file.h"
@@ -174,35 +179,68 @@ class GraphAttention : public ClassificationTask {
     return out;
   }
 
-  // A node a line: its id, or its number from 0 where nodes have none.
+  // A node a line: its id, or its number from 0 where nodes have none. A line that names a folder is
+  // for all nodes of the graph in it, labelled or not; nodes in later lines are that graph's.
   void predict(Input input, std::ostream& out) override {
-    ensure_graph();
-    const torch::Tensor p = model_->forward(input_).softmax(1).cpu();
+    torch::Tensor p;
     answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
+      const auto answer = [&](const std::string& name, int64_t node) {
+        const torch::Tensor row = p[node];
+        to << fmt::format("{}\t{}\t{:.4f}\n", name,
+                          name_of_class(graph_, row.argmax().item<int64_t>()),
+                          row.max().item<double>());
+      };
+      const bool whole = is_graph(text);
+      if (whole)
+        read_other(text);
+      else if (!p.defined())
+        read_own();
+      if (whole || !p.defined()) p = model_->forward(input_).softmax(1).cpu();
+      if (whole) {
+        for (int64_t node = 0; node < graph_.nodes; ++node)
+          answer(name_of_node(graph_, node), node);
+        return;
+      }
       const std::vector<std::string> named = data::words(text);
       if (named.empty())
         throw data::FileError(input.name, line, "a blank line, expected the name of a node");
-      for (const std::string& word : named) {
-        const int64_t node = node_named(word, input.name, line);
-        const torch::Tensor row = p[node];
-        to << fmt::format("{}\t{}\t{:.4f}\n", word,
-                          name_of_class(graph_, row.argmax().item<int64_t>()),
-                          row.max().item<double>());
-      }
+      for (const std::string& word : named) answer(word, node_named(word, input.name, line));
     });
   }
 
-  // Neighbourhoods of the nodes named, or of some test nodes with neighbours.
+  // A graph of someone's own may have no label to be judged by.
+  Evaluation evaluate(Split split) override {
+    if (source_.all_test && splits_.test.empty())
+      throw data::FileError(
+          source_.path, 0,
+          "no node has a label, expected some to judge by; fovea predict answers for such a graph");
+    return ClassificationTask::evaluate(split);
+  }
+
+  // Neighbourhoods of the nodes named, or of some test nodes with neighbours. The first line may
+  // name the folder of another graph, as for predict: then of its nodes.
   std::vector<explain::Explanation> explain(Input* input) override {
-    ensure_graph();
     std::vector<int64_t> nodes;
+    bool ready = false;
     if (input)
       data::each_line(input->stream, input->name, [&](size_t line, std::string_view text) {
+        const bool whole = is_graph(text);
+        if (whole && ready)
+          throw data::FileError(input->name, line,
+                                "a folder, expected a node; a page has one graph, which the first "
+                                "line may name");
+        if (whole)
+          read_other(text);
+        else if (!ready)
+          read_own();
+        ready = true;
+        if (whole) return;
         for (const std::string& word : data::words(text))
           nodes.push_back(node_named(word, input->name, line));
       });
     else
-      nodes = nodes_worth_drawing();
+      read_own();
+    if (nodes.empty() && (own_ || !input)) nodes = nodes_worth_drawing();
     std::vector<int64_t> distinct;
     for (const int64_t node : nodes)
       if (std::find(distinct.begin(), distinct.end(), node) == distinct.end())
@@ -213,19 +251,52 @@ class GraphAttention : public ClassificationTask {
   }
 
  private:
-  void ensure_graph() {
-    if (graph_.nodes == 0) read(source_);
+  // The graph the run learned from, unless it is at hand.
+  void read_own() {
+    if (own_)
+      read(*std::exchange(own_, std::nullopt));
+    else if (graph_.nodes == 0)
+      read(source_);
   }
 
-  void check_fits() const {
+  // A folder, where the graph at hand has no node of that name.
+  bool is_graph(std::string_view text) const {
+    std::error_code ignored;
+    return std::filesystem::is_directory(std::filesystem::path(text), ignored) &&
+           std::find(graph_.names.begin(), graph_.names.end(), text) == graph_.names.end();
+  }
+  void read_other(std::string_view folder) {
+    if (!own_) own_ = source_;
+    read({.path = std::string(folder), .all_test = true});
+  }
+
+  // Brings the graph's classes into the order of training's; those it lacks it may lack.
+  void check_fits() {
     if (graph_.features != features_)
       throw data::FileError(
           source_.path, 0,
           fmt::format("{} features, expected {} as in training", graph_.features, features_));
     if (graph_.words.empty() == words_)
       throw data::FileError(source_.path, 0, "features of another kind than in training");
-    if (graph_.class_names != class_names_ || graph_.classes > classes_)
-      throw data::FileError(source_.path, 0, "classes differ from those of training");
+    std::vector<int64_t> known;
+    for (const std::string& name : graph_.class_names) {
+      const auto found = std::find(class_names_.begin(), class_names_.end(), name);
+      if (found == class_names_.end())
+        throw data::FileError(source_.path, 0,
+                              fmt::format("class {}, expected one of training's: {}",
+                                          data::shown(name), fmt::join(class_names_, ", ")));
+      known.push_back(found - class_names_.begin());
+    }
+    if (graph_.class_names.empty() && graph_.classes > classes_)
+      throw data::FileError(
+          source_.path, 0,
+          fmt::format("{} classes, expected at most {} as in training", graph_.classes, classes_));
+    if (!known.empty())
+      for (int64_t& label : graph_.labels)
+        if (label >= 0) label = known[static_cast<size_t>(label)];
+    graph_.class_names = class_names_;
+    graph_.classes = classes_;
+    labels_ = graph_.labels;
   }
 
   int64_t node_named(const std::string& word, const std::string& name, size_t line) const {
@@ -247,9 +318,14 @@ class GraphAttention : public ClassificationTask {
   // papers and surveys to choose from: that choice is what the page tells of.
   std::vector<int64_t> nodes_worth_drawing() const {
     std::vector<int64_t> out;
-    for (const int64_t node : splits_.test)
+    std::vector<int64_t> from = splits_.test;
+    if (from.empty()) {  // nothing is labelled
+      from.resize(static_cast<size_t>(graph_.nodes));
+      std::iota(from.begin(), from.end(), 0);
+    }
+    for (const int64_t node : from)
       if (degree(node) >= 5 && degree(node) <= kWidestDrawn) out.push_back(node);
-    if (out.empty()) out.assign(splits_.test.begin(), splits_.test.end());
+    if (out.empty()) out = std::move(from);
     std::stable_partition(out.begin(), out.end(),
                           [this](int64_t node) { return sees_papers_and_surveys(node); });
     out.resize(std::min(out.size(), static_cast<size_t>(kNodesDrawn)));
@@ -292,6 +368,7 @@ class GraphAttention : public ClassificationTask {
   }
 
   Source source_;
+  std::optional<Source> own_;  // where the graph at hand is another
   data::CitationGraph graph_;
   data::Csr sees_;
   data::Scaling scaling_;  // empty: rows are divided by their sums

@@ -86,6 +86,28 @@ TEST(Identities, StructuresThatKeepTheSamePairs) {
   });
 }
 
+TEST(Identities, AnAndOfTwoStructuresKeepsWhatBothKeep) {
+  using engine::Causal, engine::Structure, engine::Window;
+  const Window window{.left = 4, .right = 9};
+  const Structure list = [&] {
+    Structure both;
+    both.all_of = {Causal{}, window};
+    return both;
+  }();
+  const Window past{.left = 4, .right = 0};  // the same pairs in one
+  for (const Structure& both :
+       {Causal{} & window, Structure(Causal{}) & window, Causal{} & Structure(window),
+        Structure(Causal{}) & Structure(window), window & window & Causal{}}) {
+    EXPECT_GE(both.all_of.size(), 2u);
+    for (const Structure& same : {list, Structure(past)}) {
+      Built one = cases::build({.shape = kShape}), other = cases::build({.shape = kShape});
+      one.problem.structure = both;
+      other.problem.structure = same;
+      expect_same(run_forward(one).output, run_forward(other).output, kClose, "output");
+    }
+  }
+}
+
 TEST(Identities, KeyLengthsAreAKeepMask) {
   for (const char* normaliser : {"softmax", "sparsemax", "uniform", "unnormalised"}) {
     expect_identity({.normaliser = normaliser, .structure = {"window"}, .shape = kShape},

@@ -176,8 +176,8 @@ TEST(MultiHead, KeepAndDropAreOpposites) {
   torch::manual_seed(7);
   MultiHead module(MultiHeadOptions{.width = 8, .heads = 2});
   const at::Tensor x = torch::randn({1, 4, 8}), mask = torch::rand({1, 1, 4, 4}) > 0.3;
-  EXPECT_TRUE(close(module->forward(x, {.structure = keep(mask)}),
-                    module->forward(x, {.structure = drop(mask.logical_not())}), 0));
+  EXPECT_TRUE(close(module->self_attention(x, {.structure = keep(mask)}),
+                    module->self_attention(x, {.structure = drop(mask.logical_not())}), 0));
   EXPECT_THROW(drop(torch::zeros({4, 4})), InvalidArgument);
 }
 

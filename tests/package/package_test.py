@@ -2,64 +2,23 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-SOURCE = Path(os.environ["FOVEA_SOURCE_DIR"])
-BUILD = Path(os.environ["FOVEA_BUILD_DIR"])
-LIBTORCH = os.environ["LIBTORCH_DIR"]
-
+from installed import LIBTORCH, SOURCE, Installed, run
 
 def readme(language):
     """The README's first block in that language."""
     return re.search(rf"```{language}\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL).group(1)
 
 
-def run(*command, **options):
-    outcome = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
-    if outcome.returncode != 0:
-        raise AssertionError(f"{' '.join(map(str, command))}\n{outcome.stdout}")
-    return outcome.stdout
-
-
-class Package(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.scratch = Path(tempfile.mkdtemp(prefix="fovea-package-"))
-        cls.addClassCleanup(shutil.rmtree, cls.scratch)
-        run("cmake", "--install", BUILD, "--prefix", cls.scratch / "installed")
-        cls.prefix = cls.scratch / "moved" / "here"
-        cls.prefix.parent.mkdir()
-        (cls.scratch / "installed").rename(cls.prefix)
-
-    def consumer(self, name, *flags, readme=None):
-        shutil.copytree(SOURCE / "tests/package" / name, self.scratch / name)
-        if readme:
-            (self.scratch / name / "readme.cc").write_text(readme)
-        build = self.scratch / name / "build"
-        run("cmake", "-G", "Ninja", "-S", self.scratch / name, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
-            "-DCMAKE_BUILD_TYPE=Release", *flags)
-        run("cmake", "--build", build)
-        return build / "consumer"
-
+class Package(Installed):
     def test_the_installed_files_do_not_name_where_they_were_made(self):
         for path in self.prefix.rglob("*.cmake"):
             text = path.read_text()
             self.assertNotIn(str(SOURCE), text, path)
             self.assertNotIn(str(self.scratch / "installed"), text, path)
-
-    def test_engine_serves_a_program_and_brings_no_library_along(self):
-        # No libtorch to be found: the engine must not ask for it.
-        program = self.consumer("engine", "-DCMAKE_DISABLE_FIND_PACKAGE_Libtorch=ON")
-        self.assertEqual(run(program).split()[:4], ["1.00", "1.50", "2.00", "2.50"])
-        needed = [line.split()[0] for line in run("ldd", program).splitlines()]
-        known = ("linux-vdso", "libstdc++", "libm.", "libgcc_s", "libc.", "/lib", "ld-linux")
-        self.assertEqual([name for name in needed if not name.startswith(known)], [])
-        self.assertLess(program.stat().st_size, 8e6)
 
     def test_fovea_serves_a_program_and_the_readmes(self):
         program = self.consumer("fovea", f"-DLIBTORCH_DIR={LIBTORCH}", readme=readme("cpp"))

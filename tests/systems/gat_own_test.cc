@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <numeric>
+#include <regex>
 
 #include "data/file.h"
 #include "systems/equations.h"
@@ -113,6 +114,64 @@ TEST(Formula, ParenthesesKeepTheirSize) {
   EXPECT_NE(equation.find("<mo stretchy=\"false\">(</mo>"), std::string::npos);
   for (const char* stretching : {"<mo>(</mo>", "<mo>)</mo>", "<mo>{</mo>", "<mo>}</mo>"})
     EXPECT_EQ(equation.find(stretching), std::string::npos) << stretching;
+}
+
+// Another graph than the one learned from, of which nobody knows the classes: asked, drawn, and not
+// judged.
+TEST_F(OwnGraph, AGraphWithoutLabelsIsAnsweredAndDrawn) {
+  train_ages("run", "auto");
+  const auto other = base_ / "other";
+  const auto write = [&](const std::string& nodes) {
+    std::filesystem::create_directories(other);
+    std::ofstream(other / "nodes.csv") << nodes;
+    std::ofstream(other / "edges.csv") << "a,b\nc,d\n";
+    return other.string();
+  };
+  const std::string folder = write("id,age\na,21\nb,24\nc,63\nd,65\n");
+  systems::Run run = systems::open(base_ / "run");
+  const auto answers = [&](const std::string& asked) {
+    std::istringstream lines(asked);
+    std::ostringstream out;
+    systems::predict(run, {lines, "input"}, out);
+    return std::regex_replace(out.str(), std::regex("\t[0-9.]+\n"), "\n");
+  };
+  EXPECT_EQ(answers(folder + "\nd\n"), "a\tyoung\nb\tyoung\nc\told\nd\told\nd\told\n");
+  EXPECT_EQ(answers("n0\nn1\n"), "n0\tyoung\nn1\told\n");  // the run's own graph again
+  EXPECT_THROW(answers("a\n"), InvalidArgument);
+
+  const auto drawn = [&](const std::string& asked) {
+    std::istringstream lines(asked);
+    Input input{lines, "input"};
+    const auto pictures = systems::explain(run, &input);
+    for (const explain::Explanation& picture : pictures) EXPECT_NO_THROW(explain::check(picture));
+    return pictures;
+  };
+  ASSERT_FALSE(drawn(folder + "\n").empty());
+  EXPECT_EQ(drawn(folder + "\n").at(0).queries.size(), 4u);
+  const auto one = drawn(folder + "\nc\n");
+  ASSERT_EQ(one.at(0).queries.size(), 1u);
+  EXPECT_TRUE(one.at(0).queries[0].text.starts_with("c")) << one.at(0).queries[0].text;
+  EXPECT_THROW(drawn("n0\n" + folder + "\n"), InvalidArgument);
+
+  try {
+    systems::evaluate(base_ / "run", folder, "test");
+    ADD_FAILURE() << "a graph without labels was judged";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()), folder +
+                                             ": no node has a label, expected some to judge by; "
+                                             "fovea predict answers for such a graph");
+  }
+  // One class of the two is enough to be judged by, in whatever order; a new one is named.
+  write("id,label,age\na,,21\nb,,24\nc,old,63\nd,old,65\n");
+  EXPECT_EQ(systems::evaluate(base_ / "run", folder, "test").at("metrics").at("accuracy"), 1.0);
+  write("id,label,age\na,,21\nb,ancient,24\nc,old,63\nd,old,65\n");
+  try {
+    systems::evaluate(base_ / "run", folder, "test");
+    ADD_FAILURE() << "a class that training never saw was taken";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()),
+              folder + ": class 'ancient', expected one of training's: old, young");
+  }
 }
 
 // The class belongs to the node that is chosen, and what is counted is said.

@@ -382,6 +382,48 @@ TEST_F(Sets, MissingThingsAreRanked) {
     EXPECT_EQ(answers.str().find(member), std::string::npos) << "a member is no candidate";
 }
 
+// One's own sets are drawn as the test's are, as many as there are lines.
+TEST_F(Sets, OnesOwnSetsAreDrawn) {
+  train("digits", {.system = "deep-sets",
+                   .set = {"epochs=1", "sets=10", "filters=1", "width=2"},
+                   .threads = 1});
+  const std::string folder = pictures({1, 2, 3});
+  const auto drawn = [&](const std::string& name, const std::string& text) {
+    systems::Run run = systems::open(base_ / name);
+    std::istringstream lines(text);
+    Input input{lines, "input"};
+    auto all = systems::explain(run, &input);
+    for (const explain::Explanation& one : all) EXPECT_NO_THROW(explain::check(one)) << one.title;
+    return all;
+  };
+  const auto sets = drawn("digits", folder + "\n" + folder + "\n");
+  ASSERT_EQ(sets.size(), 3u);  // a set, its shuffle test, a set
+  for (const size_t i : {size_t{0}, size_t{2}}) {
+    EXPECT_TRUE(sets[i].queries.at(0).text.starts_with(folder + ": Deep Sets "))
+        << sets[i].queries[0].text;
+    EXPECT_EQ(sets[i].keys.size(), 3u);
+    EXPECT_EQ(sets[i].maps.at(0).dense.size(), 3u);
+  }
+  EXPECT_TRUE(sets[1].shuffle.has_value());
+  EXPECT_EQ(sets[1].outcome, "");
+  EXPECT_THROW(drawn("digits", (base_ / "nowhere").string() + "\n"), InvalidArgument);
+
+  train("solids", {.system = "deep-sets",
+                   .set = {"task=solids", "epochs=1", "cloud_width=4", "points=10"},
+                   .threads = 1});
+  std::string csv = "bag,x,y,z\n";
+  for (int bag = 0; bag < 30; ++bag)
+    for (int i = 0; i < 5; ++i)
+      csv += "b" + std::to_string(bag) + "," + std::to_string(i * bag) + "," +
+             std::to_string(i % 2) + ",1\n";
+  const auto clouds = drawn("solids", csv);
+  ASSERT_FALSE(clouds.empty());
+  EXPECT_EQ(clouds[0].plots.size(), 24u);
+  EXPECT_TRUE(clouds[0].plots.at(3).title.starts_with("b3: taken for "))
+      << clouds[0].plots[3].title;
+  EXPECT_NE(clouds[0].notes.back().find("24 of 30"), std::string::npos);
+}
+
 // What each picture adds is a sum only where ρ is linear.
 TEST_F(Sets, PartsAreJoinedByPlusWhereTheyAddUp) {
   EXPECT_EQ(deep_sets::fixed(-0.001, 2), "0.00");

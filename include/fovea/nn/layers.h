@@ -19,9 +19,10 @@ struct LayerOptions {
   NormOrder order = NormOrder::kPost;
 };
 
-class EncoderLayerImpl : public torch::nn::Module {
+class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
  public:
   explicit EncoderLayerImpl(const LayerOptions& options);
+  void reset() override;
   at::Tensor forward(const at::Tensor& x, const Attention& attention = {});  // [B, L, width]
   // What self_attn is given for a layer input x: for pictures.
   at::Tensor attended(const at::Tensor& x) {
@@ -32,15 +33,19 @@ class EncoderLayerImpl : public torch::nn::Module {
   torch::nn::Linear linear1{nullptr}, linear2{nullptr};
   torch::nn::LayerNorm norm1{nullptr}, norm2{nullptr};
 
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({1, torch::nn::AnyValue(Attention())})
+
  private:
   double dropout() const { return is_training() ? options_.dropout : 0; }
   LayerOptions options_;
 };
 TORCH_MODULE(EncoderLayer);
 
-class DecoderLayerImpl : public torch::nn::Module {
+class DecoderLayerImpl : public torch::nn::Cloneable<DecoderLayerImpl> {
  public:
   explicit DecoderLayerImpl(const LayerOptions& options);
+  void reset() override;
   // x [B, T, width], memory [B, S, width]; `self` is the target's attention (causal), `cross` the
   // memory's.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self,

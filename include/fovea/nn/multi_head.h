@@ -2,7 +2,8 @@
 // Z_H] W^O.
 //
 // Parameters carry PyTorch's names (in_proj_weight, in_proj_bias, out_proj; q_proj_weight, ...
-// where widths differ), so that weights move both ways.
+// where widths differ), so that weights move both ways. As libtorch's own, this and every other
+// module of nn/ has clone(), and serves in a torch::nn::Sequential.
 #pragma once
 
 #include <torch/nn.h>
@@ -30,14 +31,18 @@ struct Attention {
   PerItem query_offset = {};    // the position of query row 0 among the keys, a number or int [B]
 };
 
-class MultiHeadImpl : public torch::nn::Module {
+class MultiHeadImpl : public torch::nn::Cloneable<MultiHeadImpl> {
  public:
   explicit MultiHeadImpl(const MultiHeadOptions& options);
+  void reset() override;
 
-  // query [B, L, width], key [B, S, key_width], value [B, S, value_width] -> [B, L, width]
-  at::Tensor forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                     const Attention& attention = {});
-  at::Tensor forward(const at::Tensor& x, const Attention& attention = {}) {
+  // query [B, L, width], key [B, S, key_width], value [B, S, value_width] -> [B, L, width]. Where no
+  // value is given the keys are the values; where no key is given either, the query attends to
+  // itself: module(x).
+  at::Tensor forward(const at::Tensor& query, const at::Tensor& key = {},
+                     const at::Tensor& value = {}, const Attention& attention = {});
+  // The last said in words: module->self_attention(x, {.structure = Causal{}}).
+  at::Tensor self_attention(const at::Tensor& x, const Attention& attention) {
     return forward(x, x, x, attention);
   }
 
@@ -65,8 +70,13 @@ class MultiHeadImpl : public torch::nn::Module {
 
   torch::nn::Linear out_proj{nullptr};
 
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({1, torch::nn::AnyValue(at::Tensor())},
+                           {2, torch::nn::AnyValue(at::Tensor())},
+                           {3, torch::nn::AnyValue(Attention())})
+
  private:
-  void reset();
+  void reset_parameters();
   at::Tensor project_query(const at::Tensor& query);
   at::Tensor mix(const at::Tensor& query, const HeadsCache& cache, const Attention& attention);
 

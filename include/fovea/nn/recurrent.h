@@ -31,9 +31,10 @@ struct Encoded {
 
 // Parameters are named as those of torch.nn.GRU or torch.nn.LSTM, under `rnn`. An LSTM's forget
 // bias starts at 1.
-class RecurrentImpl : public torch::nn::Module {
+class RecurrentImpl : public torch::nn::Cloneable<RecurrentImpl> {
  public:
   explicit RecurrentImpl(const RecurrentOptions& options);
+  void reset() override;
   // x [B, S, input], lengths int [B] of at least 1.
   Encoded forward(const at::Tensor& x, const at::Tensor& lengths);
   int64_t state_width() const { return options_.width * (options_.bidirectional ? 2 : 1); }

@@ -13,9 +13,10 @@ struct TransformerOptions {
       true;  // encoder.norm and decoder.norm; torch.nn.Transformer has them in either order
 };
 
-class EncoderImpl : public torch::nn::Module {
+class EncoderImpl : public torch::nn::Cloneable<EncoderImpl> {
  public:
   EncoderImpl(const LayerOptions& layer, int64_t layers, bool final_norm);
+  void reset() override;
   at::Tensor forward(at::Tensor x, const Attention& attention = {});
 
   torch::nn::ModuleList layers{nullptr};
@@ -23,12 +24,21 @@ class EncoderImpl : public torch::nn::Module {
   EncoderLayerImpl& layer(int64_t i) {
     return *layers->at<EncoderLayerImpl>(i).as<EncoderLayerImpl>();
   }
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({1, torch::nn::AnyValue(Attention())})
+
+ private:
+  LayerOptions layer_options_;
+  int64_t layer_count_;
+  bool final_norm_;
 };
 TORCH_MODULE(Encoder);
 
-class DecoderImpl : public torch::nn::Module {
+class DecoderImpl : public torch::nn::Cloneable<DecoderImpl> {
  public:
   DecoderImpl(const LayerOptions& layer, int64_t layers, bool final_norm);
+  void reset() override;
   at::Tensor forward(at::Tensor x, const at::Tensor& memory, const Attention& self,
                      const Attention& cross);
 
@@ -42,12 +52,18 @@ class DecoderImpl : public torch::nn::Module {
   DecoderLayerImpl& layer(int64_t i) {
     return *layers->at<DecoderLayerImpl>(i).as<DecoderLayerImpl>();
   }
+
+ private:
+  LayerOptions layer_options_;
+  int64_t layer_count_;
+  bool final_norm_;
 };
 TORCH_MODULE(Decoder);
 
-class TransformerImpl : public torch::nn::Module {
+class TransformerImpl : public torch::nn::Cloneable<TransformerImpl> {
  public:
   explicit TransformerImpl(const TransformerOptions& options);
+  void reset() override;
   // source [B, S, width], target [B, T, width], lengths int [B] or undefined; the target sees
   // itself causally.
   at::Tensor forward(const at::Tensor& source, const at::Tensor& target,
@@ -55,6 +71,12 @@ class TransformerImpl : public torch::nn::Module {
 
   Encoder encoder{nullptr};
   Decoder decoder{nullptr};
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({2, torch::nn::AnyValue(at::Tensor())})
+
+ private:
+  TransformerOptions options_;
 };
 TORCH_MODULE(Transformer);
 

@@ -58,6 +58,29 @@ TEST(Weights, OfAllRowsAreTheReferences) {
   }
 }
 
+TEST(Weights, NeedNoValue) {
+  for (const Case& c : some_cases()) {
+    SCOPED_TRACE(c.name());
+    Built built = cases::build(c);
+    const View with = built.storage.zeros(DType::kFloat32, {2, 3, 13, 21});
+    const View without = built.storage.zeros(DType::kFloat32, {2, 3, 13, 21});
+    engine::weights(built.problem, {}, {with, {}}, engine::default_parallel());
+    built.problem.value = {};
+    engine::weights(built.problem, {}, {without, {}}, engine::default_parallel());
+    EXPECT_EQ(numbers(without), numbers(with));
+  }
+  Built graph = cases::build({.structure = {"graph"}, .shape = {1, 2, 1, 9, 9, 4, 3}});
+  const int64_t edges = std::get<engine::Graph>(graph.problem.structure.all_of[0]).columns.size[0];
+  const View with = graph.storage.zeros(DType::kFloat32, {edges, 2});
+  const View without = graph.storage.zeros(DType::kFloat32, {edges, 2});
+  engine::weights(graph.problem, {}, {with, {}}, engine::default_parallel());
+  graph.problem.value = {};
+  engine::weights(graph.problem, {}, {without, {}}, engine::default_parallel());
+  EXPECT_EQ(numbers(without), numbers(with));
+  engine::Problem nothing;  // nor a query: that is missed
+  EXPECT_THROW(engine::weights(nothing, {}, {}, engine::default_parallel()), InvalidArgument);
+}
+
 TEST(Weights, OfChosenRowsAndHeads) {
   const Numbers rows = {12, 0, 5}, heads = {2, 0};
   for (const Case& c : some_cases()) {

@@ -1,8 +1,11 @@
 // A program outside the tree: causal attention on its own arrays, without libtorch.
 #include <fovea/engine.h>
+#include <fovea/version.h>
 
 #include <cstdio>
 #include <vector>
+
+extern int own_highway_calls;
 
 int main() {
   using namespace fovea::engine;
@@ -17,5 +20,5 @@ int main() {
           default_parallel());
   // Equal scores: each query averages the values up to its own place.
   for (float mean : output) std::printf("%.2f ", mean);
-  std::printf("%s\n", simd_target());
+  std::printf("%s %s %d\n", simd_target(), FOVEA_VERSION, own_highway_calls);
 }

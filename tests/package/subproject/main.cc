@@ -1,0 +1,3 @@
+#include <fovea/engine.h>
+
+int main() { return fovea::engine::simd_target() == nullptr; }
