@@ -8,6 +8,7 @@
 
 #include "data/bags.h"
 #include "data/file.h"
+#include "data/lines.h"
 #include "data/random.h"
 #include "data/solids.h"
 #include "systems/deep_sets/model.h"
@@ -71,7 +72,7 @@ class Solids : public ClassificationTask {
   // CSV bag,x,y,z: a cloud each bag.
   void predict(Input input, std::ostream& out) override {
     data::Bags bags =
-        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+        data::parse_unlabelled_bags(data::read_stream(input.stream, input.name), input.name);
     data::arrange(bags, columns_, input.name);
     for (size_t i = 0; i < bags.size(); ++i) {
       data::standardise_cloud(bags.features[i]);
