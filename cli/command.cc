@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -8,6 +10,9 @@
 #include <ostream>
 
 #include "cli/suggest.h"
+#include "data/file.h"
+#include "data/limits.h"
+#include "train/interrupt.h"
 
 namespace fovea::cli {
 namespace {
@@ -52,11 +57,32 @@ void check_first(const CLI::App& app, const std::vector<std::string>& verbs, int
   }
 }
 
+// The limits of the environment, read before anything is; a mistake in them is one of usage.
+void read_limits() {
+  try {
+    data::limit(data::Limit::kFile);
+  } catch (const InvalidArgument& error) {
+    throw UsageError(error.what());
+  }
+}
+
+std::string limits_help() {
+  std::string text = "FOVEA_LIMITS=name=number,… in the environment sets how much is too much:";
+  size_t at = 0;
+  for (const data::LimitInfo& info : data::all_limits()) {
+    const auto which = static_cast<data::Limit>(at++);
+    text += fmt::format("\n  {:<9} {}, {} {}", info.name, data::in_unit(which, data::limit(which)),
+                        info.unit, info.what);
+  }
+  return text;
+}
+
 int parse_and_run(const Command& command, int argc, const char* const* argv) {
+  read_limits();
   CLI::App app("Attention: train, run and look into every attention system of the field.", "fovea");
   app.add_flag("--version")->description("what this build is, and what it runs on");
   app.require_subcommand(0, 1);
-  app.footer("fovea VERB --help shows a verb's options and an example.");
+  app.footer("fovea VERB --help shows a verb's options and an example.\n" + limits_help());
 
   std::vector<std::string> names;
   std::map<std::string, std::function<int()>> actions;
@@ -87,9 +113,10 @@ int parse_and_run(const Command& command, int argc, const char* const* argv) {
   return actions.at(app.get_subcommands().front()->get_name())();
 }
 
-// libtorch's errors bring a stack trace along, which helps no user.
-std::string_view without_trace(std::string_view text) {
-  return text.substr(0, text.find("\nException raised from"));
+// One line, whatever an exception says: libtorch's errors bring a stack trace along, and a file's
+// name may hold what a terminal obeys.
+std::string in_one_line(std::string_view text) {
+  return data::visible(text.substr(0, text.find('\n')));
 }
 
 // What was said before a failure still counts; that it cannot be said is no news then.
@@ -100,9 +127,9 @@ void flush_what_is_left(std::ostream& out) {
   }
 }
 
-int fail(const Command& command, const std::exception& error, ExitCode code) {
+int fail(const Command& command, std::string_view words, int code) {
   flush_what_is_left(command.out);
-  command.err << "fovea: " << without_trace(error.what()) << '\n';
+  command.err << "fovea: " << in_one_line(words) << '\n';
   return code;
 }
 
@@ -113,10 +140,14 @@ int run(const Command& command, int argc, const char* const* argv) {
     const int code = parse_and_run(command, argc, argv);
     command.out.flush();  // which throws where standard output cannot be written
     return code;
+  } catch (const train::Interrupted& stop) {
+    return fail(command, stop.what(), 128 + stop.signal);  // as a shell has it
   } catch (const UsageError& error) {
-    return fail(command, error, kWrongUsage);
+    return fail(command, error.what(), kWrongUsage);
+  } catch (const std::bad_alloc&) {
+    return fail(command, "not enough memory", kFailed);
   } catch (const std::exception& error) {
-    return fail(command, error, kFailed);
+    return fail(command, error.what(), kFailed);
   }
 }
 

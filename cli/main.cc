@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/program.h"
@@ -19,6 +20,13 @@ void let_idle_threads_sleep() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // MKL, which libtorch brings along, ends a process whose working directory was removed.
+  std::error_code gone;
+  [[maybe_unused]] const std::filesystem::path here = std::filesystem::current_path(gone);
+  if (gone) {
+    std::cerr << "fovea: the working directory does not exist any more; cd to one that does\n";
+    return 1;
+  }
   let_idle_threads_sleep();
   void* const library = dlopen(FOVEA_PROGRAM, RTLD_NOW | RTLD_GLOBAL);
   void* const entry = library ? dlsym(library, "fovea_program") : nullptr;

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -52,28 +54,17 @@ std::vector<std::string> arguments_of(const systems::TrainRequest& request,
 // to save and stop, and waited for.
 class Child {
  public:
-  Child(std::vector<std::string> arguments, fs::path log) : log_(std::move(log)) {
+  Child(std::string name, std::vector<std::string> arguments, fs::path log)
+      : name_(std::move(name)), log_(std::move(log)) {
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log_.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    // A group of its own: the terminal's Ctrl-C reaches the parent alone, which passes it on once
-    // (a second one would end a child before it has saved).
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    const int error =
-        posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, pointers.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0)
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ < 0)
       throw std::runtime_error(fmt::format("--jobs: no process could be started: {}",
-                                           std::generic_category().message(error)));
+                                           std::generic_category().message(errno)));
+    if (pid_ == 0) become(parent, pointers.data());
   }
   ~Child() {
     if (pid_ > 0) {
@@ -87,8 +78,9 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   pid_t pid() const { return pid_; }
+  const std::string& name() const { return name_; }
   void ask_to_stop() {
-    if (!std::exchange(asked_, true)) kill(pid_, SIGINT);
+    if (!std::exchange(asked_, true)) kill(pid_, SIGTERM);
   }
   void has_ended() { pid_ = -1; }
   // What it said of its failure, without the command's own prefix.
@@ -101,10 +93,37 @@ class Child {
   }
 
  private:
+  // In the child, where only what is safe in a signal's handler may be called: the parent has
+  // threads.
+  [[noreturn]] void become(pid_t parent, char** arguments) const {
+    // A group of its own: the terminal's Ctrl-C reaches the parent alone, which passes it on once (a
+    // second one would end a child before it has saved). Whatever ends the parent, the kernel then
+    // asks the child to save and stop.
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(128 + SIGTERM);  // it ended before the kernel knew
+    const int nothing = open("/dev/null", O_RDWR),
+              log = open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (nothing >= 0 && log >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+        dup2(nothing, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0)
+      execve("/proc/self/exe", arguments, environ);
+    _exit(127);
+  }
+
+  std::string name_;
   fs::path log_;
   pid_t pid_ = -1;
   bool asked_ = false;
 };
+
+// What to say of a child that failed: its own words, or, where it had none, how it ended.
+std::string words_of(const std::string& name, int status, const std::string& own) {
+  if (WIFSIGNALED(status))
+    return fmt::format("{}: ended by signal {} ({})", name, WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
+  if (!own.empty()) return own;
+  return fmt::format("{}: ended with code {}, without a word", name, WEXITSTATUS(status));
+}
 
 }  // namespace
 
@@ -115,6 +134,7 @@ void train_side_by_side(const systems::TrainRequest& request, int jobs, train::P
   fs::create_directories(request.out);
 
   const train::InterruptGuard guard;
+  const train::SavesWhenAsked passes_it_on;
   std::map<pid_t, std::unique_ptr<Child>> running;
   size_t next = 0, done = 0;
   int exit_code = 0;
@@ -122,7 +142,7 @@ void train_side_by_side(const systems::TrainRequest& request, int jobs, train::P
   while (true) {
     const bool stopping = exit_code != 0 || train::interrupted();
     while (!stopping && running.size() < static_cast<size_t>(jobs) && next < names.size()) {
-      auto child = std::make_unique<Child>(arguments_of(request, names[next], threads),
+      auto child = std::make_unique<Child>(names[next], arguments_of(request, names[next], threads),
                                            request.out / (names[next] + ".log"));
       ++next;
       const pid_t pid = child->pid();
@@ -148,7 +168,7 @@ void train_side_by_side(const systems::TrainRequest& request, int jobs, train::P
       ++done;
     } else if (exit_code == 0) {
       exit_code = code;
-      words = found->second->words();
+      words = words_of(found->second->name(), status, found->second->words());
     }
     running.erase(found);
   }

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/arguments.h"
 #include "cli/report_text.h"
 #include "cli/verbs.h"
 #include "systems/session.h"
@@ -45,14 +46,13 @@ Verb evaluate_verb() {
   return {"evaluate", "how well a RUN does, on its own test split or on other data",
           "fovea evaluate out/curve --json", [](CLI::App& app) {
             auto options = std::make_shared<EvaluateOptions>();
-            app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
-            app.add_option("--data", options->data, "other data: all of it is tested");
+            add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
+            add_path(app, "--data", options->data, "other data: all of it is tested");
             app.add_option("--split", options->split, "train, validation or test");
-            app.add_option("--set", options->set,
-                           "an option of the system to change for this use, name=value")
-                ->allow_extra_args(false);
-            app.add_option("--threads", options->threads, "0: as many as there are");
-            app.add_option("--device", options->device, "cpu, cuda or cuda:N");
+            add_settings(app, options->set,
+                         "an option of the system to change for this use, name=value");
+            add_threads(app, options->threads);
+            add_device(app, options->device);
             app.add_flag("--json", options->json, "print one JSON object");
             return [options] {
               const Json report =

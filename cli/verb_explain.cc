@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/arguments.h"
 #include "cli/streams.h"
 #include "cli/verbs.h"
 #include "data/write.h"
@@ -40,7 +41,8 @@ int run(const ExplainOptions& options) {
   const bool json = options.out.ends_with(".json");
   if (!json && !options.out.ends_with(".html"))
     throw UsageError("--out " + options.out + ": expected a name that ends in .html or .json");
-  systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
+  systems::Run run =
+      systems::open(options.run, options.device, options.threads, options.set, Use::kExplain);
   say_which(run, options.run);
   std::vector<explain::Explanation> explanations;
   if (options.input.empty()) {
@@ -63,16 +65,14 @@ Verb explain_verb() {
   return {"explain", "a picture of where a RUN looks",
           "fovea explain out/curve --out out/curve.html", [](CLI::App& app) {
             auto options = std::make_shared<ExplainOptions>();
-            app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
-            app.add_option(
-                "--input", options->input,
-                "items to look at, a file or - for standard input; without it, test items");
-            app.add_option("--out", options->out, "report.html, or explanation.json")->required();
-            app.add_option("--set", options->set,
-                           "an option of the system to change for this use, name=value")
-                ->allow_extra_args(false);
-            app.add_option("--threads", options->threads, "0: as many as there are");
-            app.add_option("--device", options->device, "cpu, cuda or cuda:N");
+            add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
+            add_path(app, "--input", options->input,
+                     "items to look at, a file or - for standard input; without it, test items");
+            add_path(app, "--out", options->out, "report.html, or explanation.json")->required();
+            add_settings(app, options->set,
+                         "an option of the system to change for this use, name=value");
+            add_threads(app, options->threads);
+            add_device(app, options->device);
             return [options] { return run(*options); };
           }};
 }

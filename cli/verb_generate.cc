@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "systems/generate.h"
 
@@ -60,11 +61,10 @@ Verb generate_verb() {
         auto options = std::make_shared<GenerateOptions>();
         systems::GenerateRequest& request = options->request;
         app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
-        app.add_option("--set", request.set,
-                       "an option of the system, name=value; `fovea list SYSTEM` shows them")
-            ->allow_extra_args(false);
-        app.add_option("--seed", request.seed, "of the items: train's --data-seed");
-        app.add_option("--out", options->out, "the folder")->required();
+        add_settings(app, request.set,
+                     "an option of the system, name=value; `fovea list SYSTEM` shows them");
+        add_seed(app, "--seed", request.seed, "of the items: train's --data-seed");
+        add_path(app, "--out", options->out, "the folder")->required();
         app.add_flag("--overwrite", request.overwrite, "replace files that are there");
         app.add_flag("--json", options->json, "print one JSON object");
         return [options] { return run(*options); };

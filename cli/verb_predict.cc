@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/arguments.h"
 #include "cli/streams.h"
 #include "cli/verbs.h"
 #include "systems/session.h"
@@ -26,6 +27,7 @@ int run(const PredictOptions& options) {
     std::cerr << "fovea: " << error << std::endl;
     code = kFailed;
   };
+  lines.noted = [](const std::string& note) { std::cerr << "fovea: " << note << std::endl; };
   systems::predict(run, lines, output.stream());
   output.finish();
   return code;
@@ -37,14 +39,13 @@ Verb predict_verb() {
   return {"predict", "answers for new items: a line, or a row of a table, each",
           "printf 'times\\n10\\n20\\n' | fovea predict out/curve", [](CLI::App& app) {
             auto options = std::make_shared<PredictOptions>();
-            app.add_option("run", options->run, "a folder that `fovea train` wrote")->required();
-            app.add_option("--input", options->input, "a file, or - for standard input");
-            app.add_option("--output", options->output, "a file, or - for standard output");
-            app.add_option("--set", options->set,
-                           "an option of the system to change for this use, name=value")
-                ->allow_extra_args(false);
-            app.add_option("--threads", options->threads, "0: as many as there are");
-            app.add_option("--device", options->device, "cpu, cuda or cuda:N");
+            add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
+            add_path(app, "--input", options->input, "a file, or - for standard input");
+            add_path(app, "--output", options->output, "a file, or - for standard output");
+            add_settings(app, options->set,
+                         "an option of the system to change for this use, name=value");
+            add_threads(app, options->threads);
+            add_device(app, options->device);
             app.add_flag_callback(
                 "--align", [options] { options->set.push_back("align=true"); },
                 "translation: the alignment of each line after ` ||| `, source-target in Pharaoh "

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "data/file.h"
 #include "metrics/alignment.h"
@@ -126,18 +129,29 @@ Scored score_aer(const ScoreOptions& o) {
   const std::vector<std::string> links = lines_of(o.hypothesis),
                                  gold_lines = lines_of(o.references[0]);
   std::vector<metrics::GoldLinks> gold;
+  // The parsers know the text, not where it stands.
+  const auto at = [](const std::string& path, size_t line, const auto& parse) {
+    try {
+      return parse();
+    } catch (const InvalidArgument& error) {
+      throw data::FileError(path, line, error.what());
+    }
+  };
   if (is_naacl(gold_lines)) {
-    gold = metrics::parse_naacl(gold_lines);
+    gold = at(o.references[0], 0, [&] { return metrics::parse_naacl(gold_lines); });
     gold.resize(std::max(gold.size(), links.size()));
   } else {
-    for (const std::string& line : gold_lines) gold.push_back(metrics::parse_gold(line, base));
+    for (size_t i = 0; i < gold_lines.size(); ++i)
+      gold.push_back(
+          at(o.references[0], i + 1, [&] { return metrics::parse_gold(gold_lines[i], base); }));
   }
   if (gold.size() != links.size()) {
     throw InvalidArgument(fmt::format("{}: {} sentences, expected {} (those of {})", o.hypothesis,
                                       links.size(), gold.size(), o.references[0]));
   }
   metrics::AlignmentErrorRate rate;
-  for (size_t i = 0; i < gold.size(); ++i) rate.add(metrics::parse_pharaoh(links[i]), gold[i]);
+  for (size_t i = 0; i < gold.size(); ++i)
+    rate.add(at(o.hypothesis, i + 1, [&] { return metrics::parse_pharaoh(links[i]); }), gold[i]);
   if (std::isnan(rate.error_rate()))
     throw InvalidArgument("aer: neither a link nor a sure one, so the rate is 0/0");
   return {"AER",
@@ -146,6 +160,20 @@ Scored score_aer(const ScoreOptions& o) {
           fmt::format("precision {:.4f}, recall {:.4f}, {} empty sentences skipped",
                       rate.precision(), rate.recall(), rate.skipped()),
           {}};
+}
+
+// An option of another metric would be read and do nothing.
+void check_belongs(const CLI::App& app, const std::string& metric) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> owners = {
+      {"--tokenize", {"bleu"}},          {"--smooth", {"bleu"}},
+      {"--lowercase", {"bleu", "chrf"}}, {"--word-order", {"chrf"}},
+      {"--bootstrap", {"bleu", "chrf"}}, {"--zero-based", {"aer"}}};
+  for (const auto& [name, metrics] : owners) {
+    if (app.get_option(name)->count() == 0) continue;
+    if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end())
+      throw UsageError(
+          fmt::format("{}: of {}, not of {}", name, fmt::join(metrics, " and "), metric));
+  }
 }
 
 int run(const ScoreOptions& o) {
@@ -171,33 +199,40 @@ int run(const ScoreOptions& o) {
 }  // namespace
 
 Verb score_verb() {
-  return {
-      "score", "BLEU, chrF or alignment error rate of a file against its reference",
-      "printf 'the cat sat on the mat\\n' >gold.txt; fovea score bleu --hypothesis gold.txt "
-      "--reference gold.txt",
-      [](CLI::App& app) {
-        auto o = std::make_shared<ScoreOptions>();
-        app.add_option("metric", o->metric, "bleu, chrf or aer")
-            ->required()
-            ->check(CLI::IsMember({"bleu", "chrf", "aer"}));
-        app.add_option("--hypothesis", o->hypothesis,
-                       "what a system wrote, a sentence a line (aer: Pharaoh links)")
-            ->required();
-        app.add_option("--reference", o->references,
-                       "what is right; several files are several references")
-            ->required();
-        app.add_option("--tokenize", o->tokenize, "bleu: 13a, intl or none")->capture_default_str();
-        app.add_option("--smooth", o->smooth, "bleu: exp, floor, add-k or none")
-            ->capture_default_str();
-        app.add_flag("--lowercase", o->lowercase, "ignore case");
-        app.add_option("--word-order", o->word_order, "chrf: 2 is chrF++")->capture_default_str();
-        app.add_option("--bootstrap", o->resamples,
-                       "resamples for a confidence interval; 0 for none")
-            ->capture_default_str();
-        app.add_flag("!--zero-based", o->one_based, "aer: gold positions count from 0");
-        app.add_flag("--json", o->json, "print one JSON object");
-        return [o] { return run(*o); };
-      }};
+  return {"score", "BLEU, chrF or alignment error rate of a file against its reference",
+          "printf 'the cat sat on the mat\\n' >gold.txt; fovea score bleu --hypothesis gold.txt "
+          "--reference gold.txt",
+          [](CLI::App& app) {
+            auto o = std::make_shared<ScoreOptions>();
+            app.add_option("metric", o->metric, "bleu, chrf or aer")
+                ->required()
+                ->check(CLI::IsMember({"bleu", "chrf", "aer"}));
+            app.add_option("--hypothesis", o->hypothesis,
+                           "what a system wrote, a sentence a line (aer: Pharaoh links)")
+                ->required();
+            app.add_option("--reference", o->references,
+                           "what is right; several files are several references")
+                ->required();
+            app.add_option("--tokenize", o->tokenize, "bleu: 13a, intl or none")
+                ->capture_default_str()
+                ->check(CLI::IsMember({"13a", "intl", "none"}));
+            app.add_option("--smooth", o->smooth, "bleu: exp, floor, add-k or none")
+                ->capture_default_str()
+                ->check(CLI::IsMember({"exp", "floor", "add-k", "none"}));
+            app.add_flag("--lowercase", o->lowercase, "ignore case");
+            add_integer(
+                app, "--word-order", [o](int64_t n) { o->word_order = static_cast<size_t>(n); }, 0,
+                8, "chrf: 2 is chrF++; 0 unless given");
+            add_integer(
+                app, "--bootstrap", [o](int64_t n) { o->resamples = static_cast<size_t>(n); }, 0,
+                1'000'000, "resamples for a confidence interval; 0, none, unless given");
+            app.add_flag("!--zero-based", o->one_based, "aer: gold positions count from 0");
+            app.add_flag("--json", o->json, "print one JSON object");
+            return [o, &app] {
+              check_belongs(app, o->metric);
+              return run(*o);
+            };
+          }};
 }
 
 }  // namespace fovea::cli

@@ -5,8 +5,10 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "systems/tour.h"
+#include "train/interrupt.h"
 
 namespace fovea::cli {
 namespace {
@@ -18,6 +20,7 @@ struct TourOptions {
 };
 
 int run(TourOptions& options) {
+  const train::ExitWhenAsked exits;
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent
                                          : train::Progress::style_of_stderr());
@@ -41,9 +44,9 @@ Verb tour_verb() {
   return {"tour", "a short run of every system on generated data, and one page that explains them",
           "fovea tour --only pooling --out out/tour", [](CLI::App& app) {
             auto options = std::make_shared<TourOptions>();
-            app.add_option("--out", options->out, "folder for index.html and the RUNs");
+            add_path(app, "--out", options->out, "folder for index.html and the RUNs");
             app.add_option("--only", options->request.only, "names of systems; without it, all");
-            app.add_option("--threads", options->request.threads, "0: as many as there are");
+            add_threads(app, options->request.threads);
             app.add_flag("--quiet", options->quiet, "no progress");
             return [options] { return run(*options); };
           }};

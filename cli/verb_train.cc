@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/arguments.h"
 #include "cli/report_text.h"
 #include "cli/side_by_side.h"
 #include "cli/verbs.h"
@@ -13,6 +14,8 @@
 namespace fovea::cli {
 namespace {
 
+constexpr int64_t kMostEpochs = 10'000'000, kMostJobs = 256;
+
 struct TrainOptions {
   systems::TrainRequest request;
   std::string out;
@@ -21,11 +24,12 @@ struct TrainOptions {
 };
 
 int run(TrainOptions& options) {
+  const train::ExitWhenAsked exits;
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent
                                          : train::Progress::style_of_stderr());
-  if (options.jobs < 1)
-    throw UsageError(fmt::format("--jobs {}: expected at least 1", options.jobs));
+  if (options.jobs > 1 && options.request.seeds == 1 && options.request.folds == 0)
+    throw UsageError(fmt::format("--jobs {}: expected --seeds or --folds with it", options.jobs));
   if (options.jobs > 1 && options.request.only.empty() &&
       !systems::member_names(options.request).empty()) {
     systems::begin(options.request);
@@ -48,25 +52,33 @@ Verb train_verb() {
         auto options = std::make_shared<TrainOptions>();
         systems::TrainRequest& request = options->request;
         app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
-        app.add_option("--data", request.data, "file or folder; without it, generated data");
-        app.add_option("--set", request.set,
-                       "an option of the system, name=value; `fovea list SYSTEM` shows them")
-            ->allow_extra_args(false);
-        app.add_option("--epochs", request.epochs, "passes over the training items");
-        app.add_option("--seed", request.seed, "of initial weights, order and dropout");
-        app.add_option("--data-seed", request.data_seed, "of generated items and of splits");
-        app.add_option("--seeds", request.seeds, "repeat with this many seeds: means and spread");
-        app.add_option("--folds", request.folds, "cross-validate: one run for each fold");
-        app.add_option("--jobs", options->jobs,
-                       "seeds or folds trained side by side, each in a process of its own");
+        add_path(app, "--data", request.data, "file or folder; without it, generated data");
+        add_settings(app, request.set,
+                     "an option of the system, name=value; `fovea list SYSTEM` shows them");
+        add_integer(
+            app, "--epochs", [&request](int64_t n) { request.epochs = n; }, 0, kMostEpochs,
+            "passes over the training items");
+        add_seed(app, "--seed", request.seed, "of initial weights, order and dropout");
+        add_seed(app, "--data-seed", request.data_seed, "of generated items and of splits");
+        add_integer(
+            app, "--seeds", [&request](int64_t n) { request.seeds = n; }, 1, systems::kMostMembers,
+            "repeat with this many seeds: means and spread");
+        add_integer(
+            app, "--folds", [&request](int64_t n) { request.folds = n; }, 2, systems::kMostMembers,
+            "cross-validate: one run for each fold");
+        add_integer(
+            app, "--jobs", [options](int64_t n) { options->jobs = static_cast<int>(n); }, 1,
+            kMostJobs, "seeds or folds trained side by side, each in a process of its own");
         app.add_option("--only", request.only, "of several seeds or folds this one: fold-3");
-        app.add_option("--threads", request.threads, "0: as many as there are");
-        app.add_option("--device", request.device, "cpu, cuda or cuda:N");
-        app.add_option("--checkpoint", request.save_every_seconds, "seconds between two saves");
-        app.add_option("--out", options->out, "the RUN folder")->required();
-        app.add_flag("--resume", request.resume,
-                     "go on with an unfinished RUN; start where there is none");
-        app.add_flag("--overwrite", request.overwrite, "replace the RUN that is there");
+        add_threads(app, request.threads);
+        add_device(app, request.device);
+        add_number(app, "--checkpoint", request.save_every_seconds, 0, 1e6,
+                   "seconds between two saves");
+        add_path(app, "--out", options->out, "the RUN folder")->required();
+        auto* resume = app.add_flag("--resume", request.resume,
+                                    "go on with an unfinished RUN; start where there is none");
+        app.add_flag("--overwrite", request.overwrite, "replace the RUN that is there")
+            ->excludes(resume);
         app.add_flag("--json", options->json, "print one JSON object");
         app.add_flag("--quiet", options->quiet, "no progress");
         return [options] { return run(*options); };

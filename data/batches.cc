@@ -18,7 +18,7 @@ void check(int64_t items, const Items& lengths, const BatchPlan& plan) {
     throw InvalidArgument(fmt::format("lengths: {} given, expected {}", lengths.size(), items));
   if (plan.items < 1)
     throw InvalidArgument(fmt::format("batch: {} items, expected at least 1", plan.items));
-  if (plan.tokens > 0 && lengths.empty())
+  if (plan.tokens > 0 && lengths.empty() && items > 0)
     throw InvalidArgument("batch_tokens: this system's items have no lengths");
 }
 

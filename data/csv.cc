@@ -9,6 +9,7 @@
 #include <set>
 
 #include "data/file.h"
+#include "data/limits.h"
 #include "data/nearest.h"
 
 namespace fovea::data {
@@ -68,26 +69,27 @@ class Reader {
 
   // The next record's fields, or nothing at the end; blank lines are passed over.
   std::optional<std::vector<std::string>> next() {
-    while (!text_.empty() && (text_[0] == '\n' || text_.starts_with("\r\n"))) {
-      text_.remove_prefix(text_[0] == '\n' ? 1 : 2);
-      ++line_;
+    while (take_end()) {
     }
     if (text_.empty()) return std::nullopt;
     start_ = line_;
     std::vector<std::string> fields;
     do fields.push_back(field());
     while (consume(','));
-    if (!text_.empty()) {
-      consume('\r');
-      if (!consume('\n'))
-        throw FileError(name_, line_, "expected a comma or the line's end after a closing quote");
-      ++line_;
-    }
+    if (!text_.empty() && !take_end())
+      throw FileError(name_, line_, "expected a comma or the line's end after a closing quote");
     return fields;
   }
   size_t start_line() const { return start_; }
 
  private:
+  // "\n", "\r\n" or "\r".
+  bool take_end() {
+    const bool back = consume('\r');
+    if (!consume('\n') && !back) return false;
+    ++line_;
+    return true;
+  }
   bool consume(char c) {
     if (text_.empty() || text_[0] != c) return false;
     text_.remove_prefix(1);
@@ -215,6 +217,18 @@ bool Table::numeric(size_t column) const {
   return any;
 }
 
+std::vector<Record> csv_records(const std::string& text, const std::string& name) {
+  each_line(std::string_view(text), name, [](size_t, std::string_view) {});  // UTF-8, no NUL
+  std::vector<Record> out;
+  Reader reader(text, name);
+  while (auto fields = reader.next()) {
+    if (out.size() >= limit(Limit::kItems))
+      throw FileError(name, reader.start_line(), beyond(Limit::kItems));
+    out.push_back({std::move(*fields), reader.start_line()});
+  }
+  return out;
+}
+
 Table parse_csv(const std::string& text, const std::string& name) {
   each_line(std::string_view(text), name, [](size_t, std::string_view) {});  // UTF-8, no NUL
   Table table;
@@ -233,6 +247,8 @@ Table parse_csv(const std::string& text, const std::string& name) {
       throw FileError(name, reader.start_line(),
                       fmt::format("expected {} fields as in the header, found {}",
                                   table.header.size(), row->size()));
+    if (table.rows.size() >= limit(Limit::kItems))
+      throw FileError(name, reader.start_line(), beyond(Limit::kItems));
     table.lines.push_back(reader.start_line());
     table.rows.push_back(std::move(*row));
   }

@@ -21,6 +21,13 @@ struct Table {
   bool numeric(size_t column) const;
 };
 
+// The records of such a text, a header among them where it has one; blank lines are passed over.
+struct Record {
+  std::vector<std::string> fields;
+  size_t line = 0;  // where it starts, from 1
+};
+std::vector<Record> csv_records(const std::string& text, const std::string& name);
+
 Table read_csv(const std::string& path);
 Table parse_csv(const std::string& text, const std::string& name);
 

@@ -14,6 +14,8 @@
 #include <limits>
 #include <vector>
 
+#include "data/limits.h"
+#include "data/lines.h"
 #include "data/nearest.h"
 
 namespace fovea::data {
@@ -34,20 +36,27 @@ std::string gunzip(const std::string& packed, const std::string& path) {
   Inflater inflater;
   z_stream& stream = inflater.stream;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
+  size_t left = packed.size();  // beyond what the stream was told of, which counts in 32 bits
   std::string text;
   std::string block(1 << 16, '\0');
   for (;;) {
+    if (stream.avail_in == 0) {
+      stream.avail_in = static_cast<uInt>(std::min<size_t>(left, 1 << 30));
+      left -= stream.avail_in;
+    }
     stream.next_out = reinterpret_cast<Bytef*>(block.data());
     stream.avail_out = static_cast<uInt>(block.size());
     const int status = inflate(&stream, Z_NO_FLUSH);
     text.append(block.data(), block.size() - stream.avail_out);
+    if (text.size() > limit(Limit::kFile))
+      throw FileError(path, 0, "unpacked, it is " + beyond(Limit::kFile));
     if (status == Z_STREAM_END) {
-      if (stream.avail_in == 0) return text;
+      if (stream.avail_in == 0 && left == 0) return text;
       inflateReset(&stream);
       continue;
     }
-    if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0))
+    if (status == Z_BUF_ERROR ||
+        (status == Z_OK && stream.avail_in == 0 && left == 0 && stream.avail_out > 0))
       throw FileError(path, 0, "gzip stream cut short: expected more bytes (download it again)");
     if (status != Z_OK)
       throw FileError(path, 0,
@@ -104,7 +113,7 @@ std::string read_file(const std::string& path) {
     throw FileError(path, 0,
                     std::filesystem::exists(path, ignored) ? "cannot be read: " + reason
                                                            : "no such file" + beside(path));
-  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string bytes = read_stream(file, path);
   if (file.bad()) throw FileError(path, 0, "reading failed part-way");
   if (bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b') bytes = gunzip(bytes, path);
   if (bytes.empty()) throw FileError(path, 0, "expected data, found an empty file");
@@ -124,6 +133,9 @@ void visit_line(std::string_view line, const std::string& name, size_t number,
                 const LineVisitor& visit) {
   if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.size() > limit(Limit::kLine))
+    throw FileError(name, number, "a line of " + beyond(Limit::kLine));
+  if (number > limit(Limit::kItems)) throw FileError(name, number, beyond(Limit::kItems));
   if (line.find('\0') != std::string_view::npos)
     throw FileError(name, number, "expected text, found a NUL byte (is this a binary file?)");
   if (!is_utf8(line))
@@ -132,18 +144,22 @@ void visit_line(std::string_view line, const std::string& name, size_t number,
 }
 
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit) {
+  // As LineReader: the first end of a line decides what ends one.
+  const size_t first = text.find_first_of("\r\n");
+  const bool feeds = first == std::string_view::npos || text[first] == '\n' ||
+                     text.substr(first).starts_with("\r\n");
   size_t number = 0;
   while (!text.empty()) {
-    const size_t end = text.find('\n');
+    const size_t end = feeds ? text.find('\n') : text.find_first_of("\r\n");
     visit_line(text.substr(0, end), path, ++number, visit);
     if (end == std::string_view::npos) return;
-    text.remove_prefix(end + 1);
+    text.remove_prefix(!feeds && text.substr(end).starts_with("\r\n") ? end + 2 : end + 1);
   }
 }
 
 void each_line(std::istream& stream, const std::string& name, const LineVisitor& visit) {
-  size_t number = 0;
-  for (std::string line; std::getline(stream, line);) visit_line(line, name, ++number, visit);
+  LineReader lines(stream, name);
+  for (std::string line; lines.next(line);) visit_line(line, name, lines.number(), visit);
 }
 
 double parse_number(std::string_view text, std::string_view what, const std::string& path,
@@ -179,6 +195,14 @@ int64_t parse_integer(std::string_view text, std::string_view what, const std::s
     throw FileError(path, line,
                     fmt::format("{}: expected an integer, found {}", what, shown(text)));
   return value;
+}
+
+std::string listed(const std::vector<std::string>& texts) {
+  constexpr size_t kMost = 5;
+  std::string out;
+  for (size_t i = 0; i < std::min(texts.size(), kMost); ++i)
+    out += (i ? ", " : "") + shown(texts[i]);
+  return texts.size() > kMost ? out + fmt::format(" and {} more", texts.size() - kMost) : out;
 }
 
 std::string visible(std::string_view text) {

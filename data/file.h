@@ -7,6 +7,7 @@
 #include <istream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fovea/error.h"
 
@@ -19,11 +20,12 @@ struct FileError : InvalidArgument {
 };
 
 // The whole file, decompressed where it starts with gzip's two bytes. Refuses a folder, a missing
-// or unreadable file and a truncated or damaged gzip stream; an empty file is an error, for no
+// or unreadable file, a truncated or damaged gzip stream and more than the limit `file`; an empty file is an error, for no
 // format of ours allows it.
 std::string read_file(const std::string& path);
 
-// Calls visit(line number from 1, line) for each line of `text`, without its end ("\n" or "\r\n").
+// Calls visit(line number from 1, line) for each line of `text`, without its end ("\n", "\r\n", or
+// "\r" where the first line ends so). Refuses lines beyond the limits of data/limits.h.
 // Refuses bytes that are not UTF-8 and NUL; `path` names the file in errors. A UTF-8 byte order
 // mark at the start is dropped.
 using LineVisitor = std::function<void(size_t, std::string_view)>;
@@ -47,7 +49,9 @@ float parse_float(std::string_view text, std::string_view what, const std::strin
 int64_t parse_integer(std::string_view text, std::string_view what, const std::string& path,
                       size_t line);
 
-// Control characters, which a terminal would obey, and broken UTF-8 made visible: "\\x1b".
+// The first of some texts for a message, shown, and how many more there are.
+std::string listed(const std::vector<std::string>& texts);
+// Text for a terminal: control characters, which it would obey, and broken UTF-8 made visible: "\\x1b".
 std::string visible(std::string_view text);
 // Text for an error message: printable, in quotes, at most 40 bytes of it.
 std::string shown(std::string_view text);

@@ -18,10 +18,10 @@ constexpr std::array<std::string_view, 24> kElements = {
     "mtable", "mtd",     "mtext",  "mtr",           "munder",   "munderover"};
 
 constexpr std::array<std::string_view, 20> kAttributes = {
-    "display", "mathvariant",   "stretchy",      "fence",       "separator",
-    "lspace",  "rspace",        "accent",        "accentunder", "minsize",
-    "maxsize", "linethickness", "form", "columnalign",   "rowspacing",  "columnspacing",
-    "width",   "displaystyle",  "movablelimits", "xmlns"};
+    "display",       "mathvariant",   "stretchy",     "fence",         "separator",
+    "lspace",        "rspace",        "accent",       "accentunder",   "minsize",
+    "maxsize",       "linethickness", "form",         "columnalign",   "rowspacing",
+    "columnspacing", "width",         "displaystyle", "movablelimits", "xmlns"};
 
 constexpr std::array<std::string_view, 20> kKeywords = {
     "auto",   "bool", "const", "constexpr", "double",    "else",    "false",
@@ -174,6 +174,24 @@ std::string anchor(std::string_view title) {
   }
   while (out.ends_with('-')) out.pop_back();
   return out.empty() ? "part" : out;
+}
+
+std::string with_visible_directions(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view three = text.substr(at, 3);
+    const auto last = three.size() == 3 ? static_cast<unsigned char>(three[2]) : 0u;
+    const bool embeds = three.starts_with("\xE2\x80") && last >= 0xAA && last <= 0xAE,
+               isolates = three.starts_with("\xE2\x81") && last >= 0xA6 && last <= 0xA9;
+    if (embeds || isolates) {
+      out += fmt::format("[U+{:04X}]", (embeds ? 0x2000u : 0x2040u) + (last & 0x3F));
+      at += 3;
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
 }
 
 }  // namespace fovea::explain

@@ -25,4 +25,8 @@ std::string embed_json(std::string_view json);
 // A name for an anchor: lower case, digits and hyphens.
 std::string anchor(std::string_view title);
 
+// Characters that turn the direction of whatever follows them (U+202A to U+202E, U+2066 to U+2069)
+// made visible, as [U+202E]: a label could otherwise make a line say another thing than it does.
+std::string with_visible_directions(std::string_view text);
+
 }  // namespace fovea::explain

@@ -149,7 +149,7 @@ std::string html_report(const std::vector<Section>& sections, const ReportOption
       "Fovea; this file needs no "
       "network.</footer>\n</div>\n";
   out += fmt::format("<script type=\"module\">{}</script>\n</body>\n</html>\n", kPageScript);
-  return out;
+  return with_visible_directions(out);
 }
 
 }  // namespace fovea::explain

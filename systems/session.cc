@@ -9,6 +9,7 @@
 #include "train/fit.h"
 #include "train/task.h"
 #include "train/tensor_file.h"
+#include "train/weight_budget.h"
 
 namespace fovea::systems {
 namespace {
@@ -32,7 +33,7 @@ std::vector<std::filesystem::path> member_folders(const std::filesystem::path& r
 }
 
 Run open_member(const std::filesystem::path& path, const std::string& device, int threads,
-                const std::vector<std::string>& set) {
+                const std::vector<std::string>& set, Use use) {
   const RunFolder folder(path);
   Run run;
   run.folder = path;
@@ -40,7 +41,7 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
   run.system = &find(run.config.at("system"));
   Settings settings = run.system->settings();
   settings.restore(run.config.at("options"));
-  for (const std::string& assignment : set) settings.set(assignment);
+  for (const std::string& assignment : set) settings.set_for(use, assignment);
   use_threads(threads);
   run.setting = std::make_shared<Setting>(
       Setting{std::move(settings), run.config.at("seed"), device_of(device)});
@@ -54,7 +55,7 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
   } catch (const InvalidArgument& error) {  // it knows the entry or the file, not whose they are
     throw InvalidArgument(fmt::format("{}: {}", path.string(), error.what()));
   }
-  run.model = run.task->build();
+  run.model = train::built(*run.task);
   train::set_weights(*run.model, train::read_tensors((folder / kModelFile).string()).tensors,
                      (folder / kModelFile).string());
   run.model->to(run.setting->device);
@@ -65,12 +66,12 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
 }  // namespace
 
 Run open(const std::filesystem::path& path, const std::string& device, int threads,
-         const std::vector<std::string>& set) {
+         const std::vector<std::string>& set, Use use) {
   const auto folders = member_folders(path);
   auto best = folders.front();
   for (const auto& folder : folders)
     if (validation_rank(RunFolder(folder)) < validation_rank(RunFolder(best))) best = folder;
-  return open_member(best, device, threads, set);
+  return open_member(best, device, threads, set, use);
 }
 
 void predict(Run& run, Input input, std::ostream& out) {
@@ -91,7 +92,7 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
         "--split: --data brings items of its own, which are all test items; leave --split out");
   std::vector<Json> reports;
   for (const auto& folder : member_folders(path)) {
-    Run run = open_member(folder, device, threads, set);
+    Run run = open_member(folder, device, threads, set, Use::kEvaluate);
     const auto start = Clock::now();
     Source source = source_of(run.config);
     if (!data.empty()) source = {.path = data, .seed = source.seed, .all_test = true};

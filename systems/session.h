@@ -19,6 +19,8 @@ class Module;
 
 namespace fovea::systems {
 
+inline constexpr int64_t kMostMembers = 10'000;  // seeds times folds
+
 struct TrainRequest {
   std::string system = {};
   std::string data = {};               // a path; empty: the system's generator
@@ -57,9 +59,10 @@ struct Run {
   std::filesystem::path folder;
 };
 // A RUN of several seeds or folds opens its best member by validation.
-// `set` changes options for this use alone: a beam, a test set, a layer to show.
+// `set` changes options for this use alone: a beam, a test set, a layer to show. One that the weights
+// depend on is refused.
 Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0,
-         const std::vector<std::string>& set = {});
+         const std::vector<std::string>& set = {}, Use use = Use::kPredict);
 
 // {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}, and "notes"
 // where a figure is undefined; of several seeds or folds the means, with "spread" (standard

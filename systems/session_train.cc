@@ -14,6 +14,7 @@
 #include "train/interrupt.h"
 #include "train/task.h"
 #include "train/tensor_file.h"
+#include "train/weight_budget.h"
 
 namespace fovea::systems {
 namespace {
@@ -28,6 +29,9 @@ struct Member {
 };
 
 std::vector<Member> members_of(const TrainRequest& request) {
+  if (request.seeds > kMostMembers / std::max<int64_t>(request.folds, 1))
+    throw UsageError(fmt::format("--seeds {}, --folds {}: expected at most {} runs in all",
+                                 request.seeds, request.folds, kMostMembers));
   std::vector<Member> members;
   std::vector<std::string> names;
   for (int64_t fold = 0; fold < std::max<int64_t>(request.folds, 1); ++fold) {
@@ -54,6 +58,9 @@ Settings settings_of(const System& system, const TrainRequest& request) {
       throw UsageError(fmt::format("--epochs: {} does not learn in epochs", system.info.name));
     if (*request.epochs < 0)
       throw UsageError(fmt::format("--epochs {}: expected at least 0", *request.epochs));
+    if (settings.is_set("epochs"))
+      throw UsageError(
+          fmt::format("--epochs {}: --set epochs gives another; one is enough", *request.epochs));
     settings.set("epochs", std::to_string(*request.epochs));
   }
   return settings;
@@ -99,6 +106,7 @@ double rank_of(const Setting& setting, const System& system, Task& task) {
 
 Json train_member(const System& system, const TrainRequest& request, const Member& member,
                   const Settings& settings, train::Progress& progress) {
+  train::say_when_stopped("fovea: stopped before training began\n");
   const auto start = Clock::now();  // the report's seconds: reading, training and evaluating
   const RunFolder folder(member.name.empty() ? request.out : request.out / member.name);
   Json config = config_of(request, member, settings);
@@ -110,8 +118,10 @@ Json train_member(const System& system, const TrainRequest& request, const Membe
   torch::manual_seed(member.seed);
   const std::unique_ptr<Task> task = system.make(setting);
   task->read(source_of(config));
+  if (const std::string words = task->read_in_words(); !words.empty() && !request.data.empty())
+    progress.line("read " + words);
   task->prepare();
-  const std::shared_ptr<torch::nn::Module> model = task->build();
+  const std::shared_ptr<torch::nn::Module> model = train::built(*task);
   model->to(setting.device);
   write_assets(folder, config, task->assets());
 
@@ -124,6 +134,7 @@ Json train_member(const System& system, const TrainRequest& request, const Membe
   fit.finish();
   progress.finish();
   folder.write(kModelFile, train::tensor_bytes({train::weights_of(*model), {{"format", "pt"}}}));
+  train::say_when_stopped("fovea: stopped while judging; the weights are saved\n");
 
   const torch::NoGradGuard guard;
   model->eval();

@@ -140,8 +140,8 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
                                     100 * *seen.hit_rate);
       sections.push_back(std::move(seen.section));
       result.ran.push_back(name);
-    } catch (const train::Interrupted&) {
-      throw;
+    } catch (const train::Interrupted&) {  // whose words are of a training that can be resumed
+      throw train::Interrupted(fmt::format("stopped at {}: a tour begins anew", name));
     } catch (const std::exception& error) {
       progress.line(fmt::format("{}: {}", name, error.what()));
       result.failed.push_back(name);

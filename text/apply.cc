@@ -6,10 +6,13 @@
 #include <cmath>
 #include <istream>
 #include <numeric>
+#include <optional>
 #include <ostream>
+#include <span>
 #include <unordered_map>
 
 #include "data/file.h"
+#include "data/lines.h"
 #include "text/task.h"
 #include "train/answers.h"
 #include "train/finite.h"
@@ -49,10 +52,8 @@ Document TextTask::parse(std::string_view line, const std::string& name, size_t 
 // The words with the largest share in the answer, largest first: the mean over heads, times the
 // sentence's weight, of all places where the word stands. A word that was never seen in training is
 // named though it may carry nothing.
-std::string TextTask::carried(const std::vector<Words>& sentences, const Look& look) const {
-  const std::vector<float> of_word = to_floats(look.words.mean(0));
-  const std::vector<float> of_sentence =
-      look.sentences.defined() ? to_floats(look.sentences) : std::vector<float>();
+std::string TextTask::carried(const std::vector<Words>& sentences, std::span<const float> of_word,
+                              std::span<const float> of_sentence) const {
   Words words;  // each once, in the order of their first places
   std::vector<double> shares;
   std::unordered_map<std::string, size_t> places;
@@ -77,23 +78,89 @@ std::string TextTask::carried(const std::vector<Words>& sentences, const Look& l
     const size_t word = order[i];
     const bool unknown = vocabulary_.id(words[word]) == data::kUnk;
     if (shares[word] != 0 || unknown)
-      out += fmt::format("{}{}{}:{:.3g}", out.empty() ? "" : " ", words[word],
+      out += fmt::format("{}{}{}:{:.3g}", out.empty() ? "" : " ", data::visible(words[word]),
                          unknown ? "(unknown)" : "", shares[word]);
   }
   return out;
 }
 
+void TextTask::answer(const Input& input, std::span<const std::string> lines, size_t number,
+                      std::ostream& out) {
+  struct Read {
+    Document document;
+    Encoded encoded;
+  };
+  const auto read = [&](size_t line_number, std::string_view line) {
+    Read one;
+    data::visit_line(line, input.name, line_number, [&](size_t, std::string_view text) {
+      one.document = parse(text, input.name, line_number);
+    });
+    one.encoded = encode(one.document);
+    return one;
+  };
+  std::vector<std::optional<Read>> all;  // nothing where a line is at fault
+  std::vector<const Encoded*> asked;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    try {
+      all.emplace_back(read(number + i, lines[i]));
+    } catch (const InvalidArgument&) {
+      all.emplace_back();
+    }
+  }
+  for (const auto& one : all)
+    if (one) asked.push_back(&one->encoded);
+  std::vector<float> of_word, of_sentence, probability;
+  size_t classes = names_.size(), word = 0, sentence = 0, row = 0;
+  if (!asked.empty()) {
+    const Answer answer = model_->answer(batch(asked), Want::kLook);
+    probability = to_floats(train::finite(answer.logits, "logits").softmax(1));
+    of_word = to_floats(answer.look.words.mean(0));
+    if (answer.look.sentences.defined()) of_sentence = to_floats(answer.look.sentences);
+  }
+  for (size_t i = 0; i < lines.size(); ++i) {
+    answer_line(
+        input, number + i, lines[i], out,
+        [&](size_t line_number, std::string_view line, std::ostream& to) {
+          if (!all[i]) {
+            read(line_number, line);  // says what is wrong with it
+            return;
+          }
+          const auto& [document, encoded] = *all[i];
+          const std::span<const float> p(probability.data() + row * classes, classes);
+          const auto best = std::max_element(p.begin(), p.end());
+          to << fmt::format(
+              "{}\t{:.4f}\t{}", data::visible(names_[static_cast<size_t>(best - p.begin())]), *best,
+              carried(sentences_of(document), std::span(of_word).subspan(word, encoded.ids.size()),
+                      of_sentence.empty() ? std::span<const float>()
+                                          : std::span<const float>(of_sentence)
+                                                .subspan(sentence, encoded.lengths.size())));
+          if (encoded.aspect == data::kUnk)
+            to << "\taspect '" << data::visible(document.aspect) << "' is unknown";
+          to << '\n';
+        });
+    if (!all[i]) continue;
+    word += all[i]->encoded.ids.size();
+    sentence += all[i]->encoded.lengths.size();
+    ++row;
+  }
+}
+
 void TextTask::predict(Input input, std::ostream& out) {
-  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-    const Document document = parse(line, input.name, number);
-    const Encoded encoded = encode(document);
-    const Answer answer = model_->answer(batch({&encoded}), Want::kLook);
-    const at::Tensor p = train::finite(answer.logits, "logits").softmax(1)[0].cpu();
-    to << fmt::format("{}\t{:.4f}\t{}", names_[static_cast<size_t>(p.argmax().item<int64_t>())],
-                      p.max().item<double>(), carried(sentences_of(document), answer.look));
-    if (encoded.aspect == data::kUnk) to << "\taspect '" << document.aspect << "' is unknown";
-    to << '\n';
-  });
+  constexpr size_t kMostLines = 64, kMostBytes = 1 << 18;  // asked about at once
+  data::LineReader reader(input.stream, input.name);
+  size_t number = 1;
+  for (auto lines = reader.next_lines(kMostLines); !lines.empty();
+       lines = reader.next_lines(kMostLines)) {
+    for (size_t from = 0; from < lines.size();) {
+      size_t to = from + 1;
+      for (size_t bytes = lines[from].size();
+           to < lines.size() && (bytes += lines[to].size()) <= kMostBytes;)
+        ++to;
+      answer(input, std::span(lines).subspan(from, to - from), number, out);
+      number += to - from;
+      from = to;
+    }
+  }
 }
 
 explain::Explanation TextTask::picture(Document document, const std::string& title) {

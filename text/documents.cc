@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
+#include "data/csv.h"
 #include "data/file.h"
 #include "data/json.h"
+#include "data/text.h"
+#include "text/layout.h"
 
 namespace fovea::text {
 namespace {
@@ -100,6 +104,26 @@ Document from_columns(std::string_view line, Columns columns, const std::string&
   return out;
 }
 
+// The cells of a row as the header has them; without one, label and text.
+Document from_cells(const std::vector<std::string>& cells,
+                    const std::optional<NamedColumns>& header, const std::string& path,
+                    size_t number) {
+  const NamedColumns where = header.value_or(NamedColumns{.label = 0, .text = 1});
+  const size_t most =
+      std::max({where.label, where.text, where.id.value_or(0), where.aspect.value_or(0)});
+  if (cells.size() <= most || (!header && cells.size() != 2))
+    throw FileError(path, number,
+                    fmt::format("{} field{}, expected {}: a text with commas stands in quotes",
+                                cells.size(), cells.size() == 1 ? "" : "s",
+                                header ? "those of the header" : "2 (label,text)"));
+  Document out;
+  out.label = data::trimmed(cells[where.label]);
+  out.texts = {cells[where.text]};
+  if (where.id) out.id = cells[*where.id];
+  if (where.aspect) out.aspect = cells[*where.aspect];
+  return out;
+}
+
 Document from_spaced(std::string_view line) {
   const size_t end = std::min(line.find(' '), line.size());
   Document out;
@@ -128,26 +152,47 @@ Columns columns_named(const std::string& name) {
 std::vector<Document> read_documents(const std::string& path, const ReadRequest& request) {
   std::vector<Document> out;
   const std::string text = data::read_file(path);
-  Columns columns = request.columns;
-  enum class Form { kUnknown, kJson, kSpaced, kTabbed } form = Form::kUnknown;
-  data::each_line(std::string_view(text), path, [&](size_t number, std::string_view line) {
-    if (form == Form::kUnknown) {
-      const auto tabs = std::count(line.begin(), line.end(), '\t');
-      form = line.starts_with('{')                    ? Form::kJson
-             : tabs == 0 && columns == Columns::kAuto ? Form::kSpaced
-                                                      : Form::kTabbed;
-      if (columns == Columns::kAuto) columns = tabs > 1 ? request.of_three : Columns::kLabelText;
-    }
-    Document document = form == Form::kJson     ? from_json(line, path, number)
-                        : form == Form::kSpaced ? from_spaced(line)
-                                                : from_columns(line, columns, path, number);
+  const auto add = [&](Document document, size_t number, std::string_view line) {
     document.line = number;
     if (document.label.empty())
       throw FileError(path, number, fmt::format("expected a label, found {}", data::shown(line)));
     if (!std::isnan(request.positive_above))
       document.label = polarity(document, request.positive_above, path);
     out.push_back(std::move(document));
-  });
+  };
+  Form form = form_of(text, path);
+  if (form == Form::kSpaced && request.columns != Columns::kAuto) form = Form::kTabbed;
+  if (form == Form::kCommas) {
+    std::optional<NamedColumns> header;
+    for (const data::Record& record : data::csv_records(text, path)) {
+      if (out.empty() && !header && (header = named_columns(record.fields))) continue;
+      add(from_cells(record.fields, header, path, record.line), record.line, record.fields[0]);
+    }
+  } else {
+    Columns columns = request.columns;
+    std::optional<NamedColumns> header;
+    data::each_line(std::string_view(text), path, [&](size_t number, std::string_view line) {
+      if (form == Form::kJson) return add(from_json(line, path, number), number, line);
+      if (form == Form::kSpaced) {
+        if (number > 1 ||
+            !named_columns({std::string(line.substr(0, line.find(' '))),
+                            std::string(line.substr(std::min(line.find(' ') + 1, line.size())))}))
+          add(from_spaced(line), number, line);
+        return;
+      }
+      const std::vector<std::string> cells = columns_of(line);
+      if (number == 1) {
+        if (columns == Columns::kAuto)
+          columns = cells.size() > 2 ? request.of_three : Columns::kLabelText;
+        if ((header = named_columns(cells))) return;
+      }
+      add(header && (cells.size() == 2 || header->label != 0)
+              ? from_cells(cells, header, path, number)
+              : from_columns(line, columns, path, number),
+          number, line);
+    });
+  }
+  if (out.empty()) throw FileError(path, 0, "a header and no lines after it");
   return out;
 }
 

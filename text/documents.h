@@ -21,9 +21,10 @@ struct Document {
   bool mixed = false;  // its clauses disagree: without the aspect it has no right answer
 };
 
-// How the columns of a file are read. kAuto goes by the first line: JSON Lines ({"label", "text",
-// "aspect"?, "true_words"?, "true_sentences"?, "mixed"?}; "text" may be a list of sentences), no
-// tab: `label text`, one tab: kLabelText, more: what the request says.
+// How the columns of a file with tabs are read; text/layout.h says which files those are. kAuto goes
+// by the first line, one tab: kLabelText, more: what the request says. JSON Lines have {"label",
+// "text", "aspect"?, "true_words"?, "true_sentences"?, "mixed"?}; "text" may be a list of sentences.
+// A first line that names the columns is no document.
 enum class Columns { kAuto, kLabelText, kLabelIdSentences, kLabelAspectText };
 Columns columns_named(
     const std::string& name);  // "auto", "label,text", "label,id,sentences", "label,aspect,text"

@@ -5,18 +5,22 @@ namespace fovea::text {
 std::vector<Option> task_options(const Defaults& defaults) {
   std::vector<Option> all = {
       Option("columns", "auto", "of a file with tabs; auto goes by the first line")
-          .among({"auto", "label,text", "label,id,sentences", "label,aspect,text"}),
+          .among({"auto", "label,text", "label,id,sentences", "label,aspect,text"})
+          .during({Use::kEvaluate, Use::kExplain}),
       Option("positive_above", 0.0,
              "labels are numbers: above it positive, below negative (IMDB's stars: 5); 0: labels "
-             "are names"),
+             "are names")
+          .between(-1e9, 1e9)
+          .during({Use::kEvaluate, Use::kExplain}),
       Option("tokens", "words",
              "spaces: between blanks; words: lower case, punctuation apart; pieces: SentencePiece")
           .among({"spaces", "words", "pieces"}),
-      Option("pieces", 8000, "tokens=pieces: how many to learn").at_least(8),
+      Option("pieces", 8000, "tokens=pieces: how many to learn").between(8, 1000000),
       Option("pieces_model", "",
              "tokens=pieces: a SentencePiece model to use in place of learning one"),
-      Option("vocabulary", 0, "most words known; 0: no limit").at_least(0),
-      Option("min_count", defaults.min_count, "words seen fewer times are unknown").at_least(1),
+      Option("vocabulary", 0, "most words known; 0: no limit").between(0, 10000000),
+      Option("min_count", defaults.min_count, "words seen fewer times are unknown")
+          .between(1, 1000000000),
       Option("width", defaults.width, "of a word vector; of the file's where vectors are given")
           .between(1, 4096),
       Option("vectors", "",

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "data/file.h"
+#include "data/limits.h"
 #include "data/text.h"
 #include "text/compose.h"
 #include "train/fields.h"
@@ -71,6 +72,18 @@ Written TextTask::write() const {
   return out;
 }
 
+std::string TextTask::read_in_words() const {
+  constexpr size_t kShownClasses = 8;
+  std::vector<size_t> counts(names_.size());
+  for (const int64_t label : labels_) ++counts[static_cast<size_t>(label)];
+  std::string out =
+      fmt::format("{} line{}, {} class{}:", labels_.size(), labels_.size() == 1 ? "" : "s",
+                  names_.size(), names_.size() == 1 ? "" : "es");
+  for (size_t i = 0; i < std::min(names_.size(), kShownClasses); ++i)
+    out += fmt::format("{} {} {}", i ? "," : "", data::shown(names_[i]), counts[i]);
+  return names_.size() > kShownClasses ? out + ", …" : out;
+}
+
 void TextTask::prepare() {
   const Settings& o = setting_.options;
   if (parts_.level == Level::kSentences && o.is_set("documents") && !o.flag("hide"))
@@ -79,6 +92,12 @@ void TextTask::prepare() {
     throw data::FileError(corpus_.path, 0,
                           fmt::format("every label is '{}', expected at least two classes",
                                       names_.empty() ? "" : names_[0]));
+  if (names_.size() == labels_.size())
+    throw data::FileError(
+        corpus_.path, 0,
+        fmt::format("{} lines and as many classes ({}, {}, …): every label occurs once, expected "
+                    "labels that come again",
+                    labels_.size(), data::shown(names_[0]), data::shown(names_[1])));
   if (splits_.train.empty()) throw data::FileError(corpus_.path, 0, "no documents to learn from");
   if (o.text("tokens") != "pieces") {
     tokeniser_ = tokeniser_named(o.text("tokens"));
@@ -199,6 +218,10 @@ TextTask::Encoded TextTask::encode(const Document& document) const {
       out.ids.push_back(static_cast<int32_t>(vocabulary_.id(word)));
     out.lengths.push_back(static_cast<int32_t>(sentence.size()));
   }
+  if (out.ids.size() > data::limit(data::Limit::kDocument))
+    throw data::FileError(
+        corpus_.path.empty() ? "input" : corpus_.path, document.line,
+        fmt::format("{} tokens, {}", out.ids.size(), data::beyond(data::Limit::kDocument)));
   out.aspect = document.aspect.empty() ? data::kPad : aspects_.id(document.aspect);
   return out;
 }

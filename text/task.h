@@ -55,6 +55,7 @@ class TextTask : public ClassificationTask {
   TextTask(const Setting& setting, Parts parts);
 
   void read(const Source&) override;
+  std::string read_in_words() const override;
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;
@@ -90,7 +91,10 @@ class TextTask : public ClassificationTask {
   at::Tensor document_counts() const;  // of the training split: int64 [vocabulary]
   Batch batch(const std::vector<const Encoded*>&) const;
   Document parse(std::string_view line, const std::string& name, size_t number) const;
-  std::string carried(const std::vector<Words>&, const Look&) const;
+  std::string carried(const std::vector<Words>&, std::span<const float> of_word,
+                      std::span<const float> of_sentence) const;
+  // Answers some lines, the first of which has this number; the model is asked once for all of them.
+  void answer(const Input&, std::span<const std::string> lines, size_t number, std::ostream&);
 
   Parts parts_;
   Corpus corpus_;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "data/file.h"
+#include "data/lines.h"
 #include "train/usage_error.h"
 
 namespace fovea {
@@ -33,9 +34,8 @@ void answer_lines(const Input& input, std::ostream& out, const Answer& answer) {
     data::visit_line(line, input.name, number,
                      [&](size_t, std::string_view text) { answer(number, text, to); });
   };
-  size_t number = 0;
-  for (std::string line; std::getline(input.stream, line);)
-    answer_line(input, ++number, line, out, checked);
+  data::LineReader lines(input.stream, input.name);
+  for (std::string line; lines.next(line);) answer_line(input, lines.number(), line, out, checked);
 }
 
 }  // namespace fovea

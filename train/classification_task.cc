@@ -6,6 +6,7 @@
 #include "data/packed.h"
 #include "metrics/classification.h"
 #include "train/finite.h"
+#include "train/interrupt.h"
 #include "train/recipe.h"
 
 namespace fovea {
@@ -49,6 +50,7 @@ Evaluation ClassificationTask::evaluate(Split split) {
   for (const auto& positions :
        data::ordered_batches(static_cast<int64_t>(all.size()), lengths,
                              {.items = 4 * recipe.batch, .tokens = 4 * recipe.batch_tokens})) {
+    train::stop_if_interrupted("while judging");
     const std::vector<int64_t> items = at_positions(all, positions);
     const torch::Tensor scores = train::finite(logits(items), "logits").to(torch::kFloat64);
     const torch::Tensor labels = classes(items);

@@ -50,6 +50,7 @@ constexpr const char* kStateName = "state.safetensors";
 struct Kept {
   int64_t epoch = 0;
   double value = 0;
+  double loss = 0;  // which of two equal values is better
   TensorMap weights;
 };
 
@@ -100,6 +101,7 @@ class Descent {
         optimiser_(task.parameter_groups(fit.model()), recipe_) {}
 
   void run() {
+    check_monitor();
     // Drawing, dropout and whatever else a model takes from libtorch's generator starts from the
     // seed, and goes on from the saved state after a resume.
     torch::manual_seed(data::mix(fit_.setting().seed, 0xF17));
@@ -112,6 +114,26 @@ class Descent {
   }
 
  private:
+  // A monitor that the user chose is one that validation gives: it would otherwise be found out after
+  // the first epoch, or, where nothing is validated, never.
+  void check_monitor() {
+    if (!fit_.setting().options.is_set("monitor")) return;
+    fit_.model().eval();
+    const torch::NoGradGuard guard;
+    const Metrics metrics = task_.validate();
+    if (metrics.empty())
+      throw UsageError(fmt::format("--set monitor={}: no validation items, so nothing to monitor",
+                                   recipe_.monitor));
+    refuse_unless_given(metrics);
+  }
+
+  void refuse_unless_given(const Metrics& metrics) const {
+    if (metrics.contains(recipe_.monitor)) return;
+    std::string names;
+    for (const auto& [name, value] : metrics) names += (names.empty() ? "" : ", ") + name;
+    throw UsageError(fmt::format("--set monitor={}: expected one of {}", recipe_.monitor, names));
+  }
+
   void run_epoch() {
     task_.begin_epoch(epoch_, history_);
     const uint64_t seed = data::mix(fit_.setting().seed, 0xE90C + static_cast<uint64_t>(epoch_));
@@ -199,11 +221,7 @@ class Descent {
     if (!std::isfinite(loss)) stop_diverged(fmt::format("the loss is {}", loss), steps_);
     check_weights();
     fit_.model().eval();
-    Metrics metrics;
-    {
-      const torch::NoGradGuard guard;
-      metrics = unless_diverged([&] { return task_.validate(); });
-    }
+    const Metrics metrics = validated();
     for (const auto& [name, value] : metrics)
       if (!std::isfinite(value))
         stop_diverged(fmt::format("validation {} is {}", name, value), steps_);
@@ -223,16 +241,32 @@ class Descent {
     loss_sum_.zero_();
   }
 
+  // A signal during validation, which may be long, is answered there: the state is that of the last
+  // step, and who resumes it begins with this validation.
+  Metrics validated() {
+    const torch::NoGradGuard guard;
+    try {
+      return unless_diverged([&] { return task_.validate(); });
+    } catch (const Interrupted&) {
+      pause_point();
+      throw;
+    }
+  }
+
   // Puts the weights among the best, or the last, `average`; the last where nothing says which is
   // best. One last epoch needs no copy: the model has its weights.
   void keep(const Metrics& metrics) {
     const bool best = recipe_.keep == "best" && !metrics.empty();
     if (!best && recipe_.average == 1) return;
-    const Kept now{epoch_, best ? rank(metrics) : static_cast<double>(-epoch_), {}};
+    const auto loss = metrics.find("loss");
+    const bool tie = best && loss != metrics.end() && task_.ties_go_to_the_lower_loss();
+    const Kept now{
+        epoch_, best ? rank(metrics) : static_cast<double>(-epoch_), tie ? loss->second : 0.0, {}};
     // Equal ones stay in the order in which they came.
     const auto place =
-        std::upper_bound(kept_.begin(), kept_.end(), now,
-                         [](const Kept& a, const Kept& b) { return a.value < b.value; });
+        std::upper_bound(kept_.begin(), kept_.end(), now, [](const Kept& a, const Kept& b) {
+          return std::pair(a.value, a.loss) < std::pair(b.value, b.loss);
+        });
     if (place - kept_.begin() >= recipe_.average) return;
     kept_.insert(place, now)->weights = copies(weights_of(fit_.model()));
     if (static_cast<int64_t>(kept_.size()) > recipe_.average) kept_.pop_back();
@@ -247,12 +281,7 @@ class Descent {
   // Remembers the best epoch and stops when nothing has become better for `patience` epochs.
   void judge(const Metrics& metrics) {
     if (metrics.empty()) return;
-    const auto found = metrics.find(recipe_.monitor);
-    if (found == metrics.end()) {
-      std::string names;
-      for (const auto& [name, value] : metrics) names += (names.empty() ? "" : ", ") + name;
-      throw UsageError(fmt::format("--set monitor={}: expected one of {}", recipe_.monitor, names));
-    }
+    refuse_unless_given(metrics);
     const double value = rank(metrics);
     if (best_epoch_ < 0 || value < best_value_) {
       best_value_ = value;
@@ -304,6 +333,7 @@ State Descent::state() const {
     out.numbers["kept"].push_back(kept_[i].epoch);
     put(out.tensors, name + "weights.", kept_[i].weights);
     out.tensors[name + "value"] = torch::tensor(kept_[i].value, torch::kFloat64);
+    out.tensors[name + "loss"] = torch::tensor(kept_[i].loss, torch::kFloat64);
   }
   out.tensors["loss_sum"] = loss_sum_;
   out.tensors["best_value"] = torch::tensor(best_value_, torch::kFloat64);
@@ -344,7 +374,7 @@ void Descent::restore(const State& saved) {
   if (numbers.has("kept")) {
     for (const double epoch : numbers.numbers("kept")) {
       const std::string name = fmt::format("kept.{}.", kept_.size());
-      kept_.push_back({static_cast<int64_t>(epoch), number(name + "value"),
+      kept_.push_back({static_cast<int64_t>(epoch), number(name + "value"), number(name + "loss"),
                        take(saved.tensors, name + "weights.")});
       train::check_weights(fit_.model(), kept_.back().weights, kStateName);
       for (auto& [key, weight] : kept_.back().weights) weight = weight.to(fit_.setting().device);
@@ -363,6 +393,7 @@ void gradient_descent(Fit& fit, GradientTask& task) {
   // Weight decay takes the weights of an input that is always zero through the subnormal numbers,
   // and the moments after them: half of a step's time on such tables.
   const engine::FlushSubnormals flush;
+  const SavesWhenAsked saves;
   Descent(fit, task).run();
 }
 

@@ -1,28 +1,59 @@
 #include "train/interrupt.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
 namespace fovea::train {
 namespace {
 
-volatile std::sig_atomic_t asked = 0;
+// A handler may touch nothing but these and what is safe in one.
+std::atomic<int> asked = 0, saving = 0, exiting = 0;
+std::atomic<const char*> last_words = nullptr;
+static_assert(std::atomic<int>::is_always_lock_free &&
+              std::atomic<const char*>::is_always_lock_free);
 
-void note(int) { asked = 1; }
+void note(int signal) {
+  if (exiting > 0 && saving == 0) {
+    const char* const words = last_words;
+    const char* const text = words ? words : "fovea: stopped\n";
+    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
+    ::_exit(128 + signal);
+  }
+  asked = signal;
+}
 
 }  // namespace
+
+Interrupted::Interrupted(const std::string& what)
+    : std::runtime_error(what), signal(asked != 0 ? asked.load() : SIGINT) {}
 
 InterruptGuard::InterruptGuard() {
   asked = 0;
   struct sigaction action {};
   action.sa_handler = note;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, &before_interrupt_);
-  sigaction(SIGTERM, &action, &before_terminate_);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  sigaction(SIGINT, &before_interrupt_, nullptr);
-  sigaction(SIGTERM, &before_terminate_, nullptr);
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 
+SavesWhenAsked::SavesWhenAsked() { ++saving; }
+SavesWhenAsked::~SavesWhenAsked() { --saving; }
+ExitWhenAsked::ExitWhenAsked() { ++exiting; }
+ExitWhenAsked::~ExitWhenAsked() { --exiting; }
+void say_when_stopped(const char* words) { last_words = words; }
+
 bool interrupted() { return asked != 0; }
+
+void stop_if_interrupted(const std::string& where) {
+  if (interrupted()) throw Interrupted("stopped " + where);
+}
 
 }  // namespace fovea::train

@@ -7,11 +7,11 @@ namespace fovea::train {
 
 std::vector<Option> options_of(const Recipe& r) {
   return {
-      Option("epochs", r.epochs, "passes over the training items").at_least(0),
-      Option("batch", r.batch, "items in a batch").at_least(1),
+      Option("epochs", r.epochs, "passes over the training items").between(0, 10000000),
+      Option("batch", r.batch, "items in a batch").between(1, 10000000),
       Option("batch_tokens", r.batch_tokens,
              "total length of a batch in place of a number of items; 0: off")
-          .at_least(0),
+          .between(0, 1000000000),
       Option("optimiser", r.optimiser.c_str(), "update rule")
           .among({"sgd", "adam", "adamw", "adagrad", "rmsprop", "adadelta"}),
       Option("rate", r.rate, "learning rate").at_least(0),
@@ -22,16 +22,16 @@ std::vector<Option> options_of(const Recipe& r) {
       Option("weight_decay", r.weight_decay, "L2 (decoupled in adamw)").at_least(0),
       Option("schedule", r.schedule.c_str(), "of the rate")
           .among({"constant", "inverse_sqrt", "step", "cosine", "linear", "exponential"}),
-      Option("warmup", r.warmup, "steps of linear warm-up").at_least(0),
+      Option("warmup", r.warmup, "steps of linear warm-up").between(0, 1000000000),
       Option("decay", r.decay, "factor of the step and exponential schedules").between(0, 1),
       Option("decay_every", r.decay_every, "epochs between two factors of the step schedule")
-          .at_least(1),
+          .between(1, 10000000),
       Option("decay_from", r.decay_from,
              "epoch of the step schedule's first factor; 0: decay_every")
-          .at_least(0),
+          .between(0, 10000000),
       Option("clip", r.clip, "largest norm of the gradient; 0: no clipping").at_least(0),
       Option("patience", r.patience, "epochs without a better validation before stopping; 0: never")
-          .at_least(0),
+          .between(0, 10000000),
       Option("monitor", r.monitor.c_str(), "validation metric that decides which weights are best"),
       Option("keep", r.keep.c_str(), "which weights are the run's").among({"best", "last"}),
       Option("average", r.average, "mean of the weights after this many best (or last) epochs")

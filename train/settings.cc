@@ -85,9 +85,17 @@ Option Option::between(double low, double high) && {
   most = high;
   return std::move(*this);
 }
+Option Option::during(std::vector<Use> chosen) && {
+  uses = std::move(chosen);
+  return std::move(*this);
+}
 Option Option::among(std::vector<std::string> names) && {
   choices = std::move(names);
   return std::move(*this);
+}
+
+const char* name_of(Use use) {
+  return use == Use::kEvaluate ? "evaluate" : use == Use::kPredict ? "predict" : "explain";
 }
 
 std::string Option::describe_type() const {
@@ -102,13 +110,14 @@ std::string Option::describe_type() const {
 }
 
 Settings::Settings(std::vector<Option> declared)
-    : declared_(std::move(declared)), values_(declared_.size()) {
+    : declared_(std::move(declared)), values_(declared_.size()), given_(declared_.size()) {
   for (size_t i = declared_.size(); i-- > 0;) {
     for (size_t j = 0; j < i; ++j) {
       if (declared_[j].name != declared_[i].name) continue;
       declared_[j] = std::move(declared_[i]);
       declared_.erase(declared_.begin() + static_cast<ptrdiff_t>(i));
       values_.pop_back();
+      given_.pop_back();
       break;
     }
   }
@@ -137,7 +146,25 @@ void Settings::set(std::string_view name, std::string_view text) {
   if (!value || !in_range(option, *value))
     throw UsageError(fmt::format("--set {}={}: expected {}{}", name, text, option.describe_type(),
                                  data::did_you_mean(text, option.choices)));
+  if (given_[i]) throw UsageError(fmt::format("--set {}={}: {} is given twice", name, text, name));
+  given_[i] = true;
   values_[i] = *value;
+}
+
+void Settings::set_for(Use use, std::string_view assignment) {
+  const std::string_view name = assignment.substr(0, assignment.find('='));
+  const auto allows = [&](const Option& option) {
+    return std::find(option.uses.begin(), option.uses.end(), use) != option.uses.end();
+  };
+  if (assignment.find('=') != std::string_view::npos && !allows(declared_[index(name)])) {
+    std::vector<std::string> names;
+    for (const Option& option : declared_)
+      if (allows(option)) names.push_back(option.name);
+    throw UsageError(fmt::format(
+        "--set {}: settled when the run was trained; {} may change {}", assignment, name_of(use),
+        names.empty() ? "nothing of this system" : fmt::format("{}", fmt::join(names, ", "))));
+  }
+  set(assignment);
 }
 
 bool Settings::is_set(std::string_view name) const { return values_[index(name)].has_value(); }

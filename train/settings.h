@@ -14,6 +14,10 @@
 
 namespace fovea {
 
+// What a run is used for once it is trained.
+enum class Use { kEvaluate, kPredict, kExplain };
+const char* name_of(Use);
+
 struct Option {
   using Value = std::variant<bool, int64_t, double, std::string>;
 
@@ -22,6 +26,7 @@ struct Option {
   std::string help;
   std::optional<double> least, most;  // of a number, both allowed
   std::vector<std::string> choices;   // of a text; empty: any
+  std::vector<Use> uses;              // that may change it; training always may
 
   Option(std::string name, bool fallback, std::string help);
   Option(std::string name, int64_t fallback, std::string help);
@@ -32,6 +37,8 @@ struct Option {
   Option at_least(double low) &&;
   Option between(double low, double high) &&;
   Option among(std::vector<std::string> names) &&;
+  // Another value may be given when the run is used so: the weights do not depend on it.
+  Option during(std::vector<Use> uses) &&;
 
   // "integer, 1 to 100", "one of gaussian, box"
   std::string describe_type() const;
@@ -44,9 +51,11 @@ class Settings {
   explicit Settings(std::vector<Option> declared);
 
   // "name=value"; UsageError on an unknown name (with the nearest), a value of another type or out
-  // of range.
+  // of range, and a name that was given before.
   void set(std::string_view assignment);
   void set(std::string_view name, std::string_view value);
+  // The same for a use of a run, which may change some options and not others.
+  void set_for(Use use, std::string_view assignment);
   // Whether the user chose a value.
   bool is_set(std::string_view name) const;
 
@@ -69,6 +78,7 @@ class Settings {
 
   std::vector<Option> declared_;
   std::vector<std::optional<Option::Value>> values_;
+  std::vector<bool> given_;  // by set
 };
 
 }  // namespace fovea

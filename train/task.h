@@ -37,6 +37,9 @@ class Task {
 
   // Reads or generates the items and splits them; learns nothing from them.
   virtual void read(const Source&) = 0;
+  // What was read, in one line for the user: "72 lines, 3 classes: billing 24, …"; empty: nothing to
+  // tell.
+  virtual std::string read_in_words() const { return ""; }
   // Learns from the training split what must be known before the model can be built: vocabulary,
   // classes, scaling.
   virtual void prepare() {}
@@ -91,6 +94,9 @@ class GradientTask : public Task {
   virtual Metrics validate() {
     return items(Split::kValidation) ? evaluate(Split::kValidation).metrics : Metrics{};
   }
+  // Whether of two epochs that the monitored metric finds equal the one of lower loss is better, if
+  // validate gives a loss; otherwise the first is.
+  virtual bool ties_go_to_the_lower_loss() const { return true; }
   // Parameters with rates and weight decays of their own; one group of all that want a gradient
   // unless overridden.
   virtual std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const;

@@ -67,6 +67,8 @@ struct Input {
   // predict: hears of each line that has no answer, and the next one is read. Unset: the first such
   // line ends it with an exception.
   std::function<void(const std::string& error)> refused = {};
+  // Hears what a reader of an answer should know, though it is one: a word never seen in training.
+  std::function<void(const std::string& note)> noted = {};
 };
 
 }  // namespace fovea

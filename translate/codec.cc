@@ -1,8 +1,11 @@
 #include "translate/codec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
+#include "data/limits.h"
 #include "data/vocabulary.h"
 #include "fovea/error.h"
 #include "metrics/unicode.h"
@@ -46,6 +49,13 @@ class ListCodec : public Codec {
     }
     return out;
   }
+  std::vector<std::string> unknown(std::string_view line) const override {
+    std::vector<std::string> out;
+    for (std::string& unit : units(line, kind_))
+      if (!vocabulary_.has(unit) && std::find(out.begin(), out.end(), unit) == out.end())
+        out.push_back(std::move(unit));
+    return out;
+  }
   std::string piece(int64_t id) const override { return vocabulary_.word(id); }
   int64_t size() const override { return vocabulary_.size(); }
   std::string bytes() const override {
@@ -75,6 +85,12 @@ std::unique_ptr<Codec> list_from_bytes(std::string_view bytes, const std::string
 }
 
 }  // namespace
+
+void check_sentence(const Encoded& sentence) {
+  if (sentence.ids.size() > data::limit(data::Limit::kSentence))
+    throw InvalidArgument(
+        fmt::format("{} tokens, {}", sentence.ids.size(), data::beyond(data::Limit::kSentence)));
+}
 
 CodecKind codec_kind(std::string_view name) {
   if (name == "words") return CodecKind::kWords;

@@ -18,9 +18,9 @@ namespace fovea::translate {
 std::vector<TranslationTask::Searched> TranslationTask::searched(Input* input, size_t most) {
   std::vector<Searched> out;
   if (input != nullptr) {
-    for (std::string line; std::getline(input->stream, line);) {
-      if (!line.empty()) out.push_back({{line, "", {}}, {}, {}, ""});
-    }
+    data::each_line(input->stream, input->name, [&](size_t, std::string_view line) {
+      if (!line.empty()) out.push_back({{std::string(line), "", {}}, {}, {}, ""});
+    });
   } else {
     for (size_t i = 0; i < std::min(most, test_.pairs.size()); ++i)
       out.push_back({test_.pairs[i], {}, {}, ""});
@@ -45,9 +45,14 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
     const Pair shown{one.pair.source, one.said,
                      one.said == one.pair.target ? one.pair.links : metrics::GoldLinks{}};
     const at::NoGradGuard no_grad;
+    const size_t first = all.size();
     for (const AttentionMaps& maps : model_->maps(make_batch({&tokens}, setting_.device))) {
       all.push_back(attention_picture(context(), maps, tokens, shown));
     }
+    const std::vector<std::string> unknown = source_codec_->unknown(prepared(one.pair.source));
+    if (!unknown.empty())
+      for (size_t i = first; i < all.size(); ++i)
+        all[i].notes.push_back("Never seen in training: " + data::listed(unknown) + ".");
     if (one.result.tree.size() > 1) all.push_back(beam_picture(context(), one.result, one.said));
   }
   if (input == nullptr && !test_.pairs.empty()) all.push_back(length_curve());

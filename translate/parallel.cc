@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "data/file.h"
@@ -56,8 +57,11 @@ Corpus read_table(const ParallelRequest& request) {
     corpus.test = std::move(pairs);
     return corpus;
   }
+  // Of a small file one pair each, so that there is something to choose by and to judge.
+  const double share =
+      pairs.size() < 3 ? 0.0 : std::max(0.02, 1.0 / static_cast<double>(pairs.size()));
   data::SplitRequest split{
-      .validation = 0.02, .test = 0.02, .seed = request.seed, .keys = {}, .classes = {}};
+      .validation = share, .test = share, .seed = request.seed, .keys = {}, .classes = {}};
   for (const Pair& pair : pairs) split.keys.push_back(pair.source);
   const data::Splits parts = data::split(static_cast<int64_t>(pairs.size()), split);
   const auto take = [&](const std::vector<int64_t>& indices, std::vector<Pair>& out) {

@@ -3,6 +3,9 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
+
+#include "data/text.h"
 #include "fovea/error.h"
 #include "translate/piece_model.h"
 
@@ -45,6 +48,18 @@ class PieceCodec : public Codec {
         plain.push_back(static_cast<int>(id));
     }
     return processor_.DecodeIds(plain);
+  }
+  std::vector<std::string> unknown(std::string_view line) const override {
+    const std::vector<std::string> words = data::words(line);
+    const Encoded encoded = encode(line);
+    std::vector<std::string> out;
+    for (size_t t = 0; t < encoded.ids.size(); ++t) {
+      const auto word = static_cast<size_t>(encoded.words[t]);
+      // Normalisation may part or join words; which it was is not known then.
+      if (encoded.ids[t] != kUnknown || word >= words.size()) continue;
+      if (std::find(out.begin(), out.end(), words[word]) == out.end()) out.push_back(words[word]);
+    }
+    return out;
   }
   std::string piece(int64_t id) const override {
     return id >= 0 && id < size() ? processor_.IdToPiece(static_cast<int>(id)) : "<unk>";

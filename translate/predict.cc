@@ -7,6 +7,8 @@
 #include <optional>
 #include <sstream>
 
+#include "data/file.h"
+#include "data/lines.h"
 #include "data/text.h"
 #include "train/answers.h"
 #include "translate/links.h"
@@ -57,6 +59,7 @@ void TranslationTask::predict_forced(const Input& input, std::ostream& out) {
       throw InvalidArgument(
           "expected source<TAB>target or `source ||| target` for forced decoding");
     const Tokens tokens{read_source(pair->source), target_codec_->encode(prepared(pair->target))};
+    check_sentence(tokens.target);
     const at::NoGradGuard no_grad;
     const Batch batch = make_batch({&tokens}, setting_.device);
     const double log_probability =
@@ -66,6 +69,18 @@ void TranslationTask::predict_forced(const Input& input, std::ostream& out) {
     if (setting_.options.flag("align")) to << '\t' << pharaoh(tokens);
     to << '\n';
   });
+}
+
+// Names the words of a source that training never met: what they become is a guess.
+void TranslationTask::note_unknown(const Input& input, const std::vector<std::string>& lines,
+                                   size_t first_number) const {
+  if (!input.noted) return;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<std::string> words = source_codec_->unknown(prepared(lines[i]));
+    if (!words.empty())
+      input.noted(fmt::format("{}:{}: never seen in training: {}", input.name, first_number + i + 1,
+                              data::listed(words)));
+  }
 }
 
 // Answers to some lines, all of them or (with an exception) none.
@@ -113,22 +128,19 @@ void TranslationTask::predict(Input input, std::ostream& out) {
   };
   constexpr size_t kMostLines = 64;
   if (setting_.options.flag("forced")) return predict_forced(input, out);
-  std::string line;
-  for (size_t number = 0; std::getline(input.stream, line);) {
-    std::vector<std::string> lines = {line};
-    // As many lines as have arrived already: a pipe is translated in batches, a person's line at
-    // once.
-    while (lines.size() < kMostLines && input.stream.rdbuf()->in_avail() > 0 &&
-           std::getline(input.stream, line))
-      lines.push_back(line);
+  data::LineReader reader(input.stream, input.name);
+  std::vector<std::string> lines = reader.next_lines(kMostLines);
+  for (size_t number = 0; !lines.empty(); lines = reader.next_lines(kMostLines)) {
     if (const auto all = together(lines, number)) {
       out << *all << std::flush;
+      note_unknown(input, lines, number);
       number += lines.size();
       continue;
     }
     for (const std::string& one : lines) {
       answer_line(input, ++number, one, out, [&](size_t, std::string_view text, std::ostream& to) {
         answer({std::string(text)}, number - 1, to);
+        note_unknown(input, {std::string(text)}, number - 1);
       });
     }
   }

@@ -10,6 +10,7 @@
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
 #include "train/fields.h"
+#include "train/interrupt.h"
 #include "translate/links.h"
 #include "translate/pictures.h"
 
@@ -39,35 +40,49 @@ std::vector<Option> task_options(const Defaults& defaults) {
   return {
       Option("generator", defaults.generator.c_str(), "generated text when no --data is given")
           .among({"dates", "reordered", "copy-reverse"}),
-      Option("source", "en", "language read: the ending of its files"),
-      Option("target", "de", "language written"),
-      Option("test", "test", "name of the test files, for example test_2016_flickr"),
+      Option("source", "en", "language read: the ending of its files")
+          .during({Use::kEvaluate, Use::kExplain}),
+      Option("target", "de", "language written").during({Use::kEvaluate, Use::kExplain}),
+      Option("test", "test", "name of the test files, for example test_2016_flickr")
+          .during({Use::kEvaluate, Use::kExplain}),
       Option("tokens", "auto",
              "units: words, characters or SentencePiece pieces; auto is pieces for --data, "
              "characters for dates")
           .among({"auto", "words", "characters", "pieces"}),
       Option("vocabulary", 8000,
              "size of the vocabulary: of both languages together for pieces, of each for words")
-          .at_least(8),
-      Option("min_count", 1, "words seen fewer times are unknown").at_least(1),
+          .between(8, 10000000),
+      Option("min_count", 1, "words seen fewer times are unknown").between(1, 1000000000),
       Option("lowercase", false, "lower-case all text"),
-      Option("longest", 100, "training pairs with more tokens on a side are left out").at_least(1),
+      Option("longest", 100, "training pairs with more tokens on a side are left out")
+          .between(1, 100000),
       Option("label_smoothing", defaults.label_smoothing,
              "share of the target spread over the other tokens")
           .between(0, 0.9),
-      Option("beam", defaults.beam, "width of the beam; 1 is greedy").between(1, 1000),
-      Option("alpha", 0.6, "length normalisation of the beam").between(0, 5),
-      Option("coverage", 0.0, "weight of the coverage penalty").between(0, 10),
-      Option("align", false, "predict: print the alignment of each line after ` ||| `"),
+      Option("beam", defaults.beam, "width of the beam; 1 is greedy")
+          .between(1, 1000)
+          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
+      Option("alpha", 0.6, "length normalisation of the beam")
+          .between(0, 5)
+          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
+      Option("coverage", 0.0, "weight of the coverage penalty")
+          .between(0, 10)
+          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
+      Option("align", false, "predict: print the alignment of each line after ` ||| `")
+          .during({Use::kPredict}),
       Option("n_best", 1, "predict: so many answers a line, with log-probability and score")
-          .between(1, 1000),
+          .between(1, 1000)
+          .during({Use::kPredict}),
       Option("forced", false,
              "predict: read source<TAB>target lines, print each target's log-probability and "
-             "number of tokens"),
+             "number of tokens")
+          .during({Use::kPredict}),
       Option("control", "",
              "explain: a .json explanation of another run (seq2seq: the bottleneck) to draw in the "
-             "plot of score against length"),
-      Option("replace_unknown", false, "put the source word looked at most for an unknown one"),
+             "plot of score against length")
+          .during({Use::kExplain}),
+      Option("replace_unknown", false, "put the source word looked at most for an unknown one")
+          .during({Use::kPredict}),
   };
 }
 
@@ -109,8 +124,17 @@ Written TranslationTask::write() const {
       train_.pairs, validation_.pairs, test_.pairs);
 }
 
+std::string TranslationTask::read_in_words() const {
+  return fmt::format("{} pairs to learn from, {} to choose by, {} to judge", train_.pairs.size(),
+                     validation_.pairs.size(), test_.pairs.size());
+}
+
 void TranslationTask::prepare() {
   const Settings& o = setting_.options;
+  if (train_.pairs.empty())
+    throw InvalidArgument(
+        fmt::format("training pairs: none among {}, expected at least one; a file of pairs needs 3",
+                    validation_.pairs.size() + test_.pairs.size()));
   std::string tokens = o.text("tokens");
   const bool has_truth = !train_.pairs.empty() && !train_.pairs.front().links.possible.empty();
   if (tokens == "auto")
@@ -141,6 +165,10 @@ void TranslationTask::prepare() {
     kept.pairs.push_back(train_.pairs[i]);
     kept.tokens.push_back(t);
   }
+  if (kept.pairs.empty())
+    throw InvalidArgument(fmt::format(
+        "training pairs: {}, each empty or longer than {} tokens (--set longest), expected others",
+        train_.pairs.size(), longest));
   train_ = std::move(kept);
 }
 
@@ -154,7 +182,9 @@ std::string TranslationTask::prepared(const std::string& line) const {
   return setting_.options.flag("lowercase") ? lower_case(line) : line;
 }
 Encoded TranslationTask::read_source(const std::string& line) const {
-  return source_codec_->encode(prepared(line));
+  Encoded source = source_codec_->encode(prepared(line));
+  check_sentence(source);
+  return source;
 }
 PictureContext TranslationTask::context() const {
   return {system_, *source_codec_, *target_codec_};
@@ -205,6 +235,7 @@ TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) 
   for (const auto& rows :
        data::ordered_batches(static_cast<int64_t>(p.tokens.size()), lengths_of(p.tokens),
                              {.tokens = kEvaluateTokens})) {
+    train::stop_if_interrupted("while judging");
     std::vector<const Tokens*> items;
     for (const int64_t i : rows) items.push_back(&p.tokens[static_cast<size_t>(i)]);
     const Batch batch = make_batch(items, setting_.device);

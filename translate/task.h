@@ -32,6 +32,7 @@ class TranslationTask : public GradientTask {
   ~TranslationTask() override;
 
   void read(const Source&) override;
+  std::string read_in_words() const override;
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;
@@ -73,6 +74,7 @@ class TranslationTask : public GradientTask {
                       const std::string& line) const;
   std::string pharaoh(const Tokens&);
   void answer(const std::vector<std::string>& lines, size_t first_number, std::ostream&);
+  void note_unknown(const Input&, const std::vector<std::string>& lines, size_t first_number) const;
   void predict_forced(const Input&, std::ostream&);
   explain::Explanation length_curve();
   // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.

@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "data/batches.h"
+#include "data/file.h"
 #include "data/text.h"
 #include "systems/alignment/task.h"
 #include "systems/alignment/view.h"
@@ -128,6 +129,10 @@ void AlignmentTask::predict(Input input, std::ostream& out) {
     Part one;
     if (pair) one.pairs.push_back(*pair);
     encode(one);
+    for (const translate::Tokens& tokens : one.tokens) {
+      translate::check_sentence(tokens.source);
+      translate::check_sentence(tokens.target);
+    }
     if (one.pairs.empty() || one.tokens[0].source.ids.empty() || one.tokens[0].target.ids.empty()) {
       to << '\n';
       return;
@@ -149,9 +154,9 @@ std::vector<explain::Explanation> AlignmentTask::explain(Input* input) {
   constexpr size_t kShown = 3;
   Part shown;
   if (input != nullptr) {
-    for (std::string line; std::getline(input->stream, line);) {
+    data::each_line(input->stream, input->name, [&](size_t, std::string_view line) {
       if (const auto pair = translate::split_pair(line)) shown.pairs.push_back(*pair);
-    }
+    });
   } else {
     for (size_t i = 0; i < test_.pairs.size() && shown.pairs.size() < kShown; ++i) {
       if (data::words(test_.pairs[i].source).size() > 5) shown.pairs.push_back(test_.pairs[i]);

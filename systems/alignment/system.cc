@@ -13,29 +13,38 @@ std::vector<Option> options() {
           .among({"bahdanau", "luong", "transformer", "neural", "ibm1", "diagonal"}),
       Option("both", false, "learn both directions, for symmetrisation"),
       Option("symmetrise", "none", "how the two directions' links are joined")
-          .among({"none", "intersection", "union", "grow-diag-final-and"}),
+          .among({"none", "intersection", "union", "grow-diag-final-and"})
+          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
       Option("gold", "",
-             "NAME.src-tgt beside NAME.gold: pairs with gold alignments, as the test split"),
+             "NAME.src-tgt beside NAME.gold: pairs with gold alignments, as the test split")
+          .during({Use::kEvaluate, Use::kExplain}),
       Option("output", "pharaoh", "predict: links, or JSON with the soft matrix between words")
-          .among({"pharaoh", "soft"}),
-      Option("source", "en", "language read: the ending of its files"),
-      Option("target", "de", "language written"),
-      Option("test", "test", "name of the test files"),
+          .among({"pharaoh", "soft"})
+          .during({Use::kPredict}),
+      Option("source", "en", "language read: the ending of its files")
+          .during({Use::kEvaluate, Use::kExplain}),
+      Option("target", "de", "language written").during({Use::kEvaluate, Use::kExplain}),
+      Option("test", "test", "name of the test files").during({Use::kEvaluate, Use::kExplain}),
       Option("tokens", "words", "units that are aligned; links are between words")
           .among({"words", "pieces"}),
       Option("vocabulary", 8000,
              "size of the vocabulary: of both languages together for pieces, of each for words")
-          .at_least(8),
-      Option("min_count", 1, "words seen fewer times are unknown").at_least(1),
+          .between(8, 10000000),
+      Option("min_count", 1, "words seen fewer times are unknown").between(1, 1000000000),
       Option("lowercase", false, "lower-case all text"),
-      Option("longest", 100, "training pairs with more tokens on a side are left out").at_least(1),
-      Option("passes", 5, "of expectation maximisation (ibm1)").at_least(1),
+      Option("longest", 100, "training pairs with more tokens on a side are left out")
+          .between(1, 100000),
+      Option("passes", 5, "of expectation maximisation (ibm1)").between(1, 10000),
       Option("label_smoothing", 0.0, "of the attention models").between(0, 0.9),
-      Option("width", 64, "of words and states").at_least(4),
+      Option("width", 64, "of words and states").between(4, 8192),
       Option("dropout", 0.1, "on words").between(0, 0.9),
       Option("align_layer", -1,
-             "transformer: the decoder layer that aligns; negative counts from the last"),
-      Option("align_head", -1, "transformer: its head; -1 is the mean of all"),
+             "transformer: the decoder layer that aligns; negative counts from the last")
+          .between(-128, 127)
+          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
+      Option("align_head", -1, "transformer: its head; -1 is the mean of all")
+          .between(-1, 255)
+          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
   };
 }
 

@@ -17,9 +17,9 @@ std::shared_ptr<translate::Model> make(const Settings& o,
 
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "reordered"});
-  all.push_back(Option("width", 128, "of the model").at_least(1));
-  all.push_back(Option("kernel", 3, "positions a convolution sees; odd").at_least(1));
-  all.push_back(Option("layers", 3, "of encoder and of decoder").at_least(1));
+  all.push_back(Option("width", 128, "of the model").between(1, 8192));
+  all.push_back(Option("kernel", 3, "positions a convolution sees; odd").between(1, 1001));
+  all.push_back(Option("layers", 3, "of encoder and of decoder").between(1, 128));
   all.push_back(Option("dropout", 0.1, "before every layer").between(0, 0.9));
   return all;
 }

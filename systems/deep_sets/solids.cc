@@ -10,6 +10,7 @@
 
 #include "data/bags.h"
 #include "data/file.h"
+#include "data/lines.h"
 #include "data/random.h"
 #include "data/solids.h"
 #include "systems/deep_sets/model.h"

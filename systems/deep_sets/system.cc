@@ -53,7 +53,9 @@ const Registration registered{{
          Option("width", 32, "digits: of φ(x)").between(1, 1024),
          Option("rho", "linear", "digits: ρ; a linear one keeps adding beyond what it has seen")
              .among({"linear", "mlp"}),
-         Option("points", 100, "solids: points of a cloud").between(1, 100000),
+         Option("points", 100, "solids: points of a cloud")
+             .between(1, 100000)
+             .during({Use::kEvaluate, Use::kExplain}),
          Option("cloud_width", 64, "solids: of the equivariant layers").between(1, 1024),
          Option("pool", "max", "solids: of the equivariant layers").among({"max", "mean"}),
          Option("dropout", 0.2, "solids: before the last two layers").between(0, 0.95)},

@@ -136,6 +136,8 @@ class GraphAttention : public ClassificationTask {
       joint_ = epoch.at("joint");
     }
   }
+  // `joint` counts epochs that were best; those between two of them are none.
+  bool ties_go_to_the_lower_loss() const override { return false; }
   Metrics validate() override {
     if (splits_.validation.empty()) return {};
     const torch::Tensor scores = logits(splits_.validation), truth = classes(splits_.validation);

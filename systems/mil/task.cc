@@ -5,6 +5,7 @@
 #include "data/bags.h"
 #include "data/idx.h"
 #include "data/image.h"
+#include "data/lines.h"
 #include "systems/mil/bags.h"
 #include "systems/mil/model.h"
 #include "systems/mil/view.h"
@@ -139,7 +140,7 @@ class MultipleInstance : public ClassificationTask {
 
   std::vector<ShownBag> table(Input& input) const {
     data::Bags bags =
-        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+        data::parse_unlabelled_bags(data::read_stream(input.stream, input.name), input.name);
     data::arrange(bags, columns_, input.name);
     data::apply(scaling_, bags);
     std::vector<ShownBag> out;
@@ -225,9 +226,15 @@ const Registration registered{{
          Option("bags", 200, "digits: training bags").between(2, 1000000),
          Option("validation_bags", 0, "digits: bags kept for choosing the epoch; 0: the last one")
              .between(0, 100000),
-         Option("test_bags", 1000, "digits: test bags").between(2, 100000),
-         Option("mean_size", 10.0, "digits: mean size of a bag").between(1, 100000),
-         Option("size_deviation", 2.0, "digits: deviation of the size").between(0, 10000),
+         Option("test_bags", 1000, "digits: test bags")
+             .between(2, 100000)
+             .during({Use::kEvaluate, Use::kExplain}),
+         Option("mean_size", 10.0, "digits: mean size of a bag")
+             .between(1, 100000)
+             .during({Use::kEvaluate, Use::kExplain}),
+         Option("size_deviation", 2.0, "digits: deviation of the size")
+             .between(0, 10000)
+             .during({Use::kEvaluate, Use::kExplain}),
          Option("target", 9, "digits: what makes a bag positive").between(0, 9)},
     .recipe = train::Recipe{.epochs = 20,
                             .batch = 1,

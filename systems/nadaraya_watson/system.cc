@@ -44,7 +44,8 @@ const Registration registered{{
                 "how h is found: leave-one-out, Silverman's rule, k-th neighbour, or given by h")
              .among({"loo", "silverman", "nearest", "fixed"}),
          Option("h", 0.0, "the bandwidth when it is fixed").at_least(0),
-         Option("k", 0, "neighbours when bandwidth=nearest; 0: by leave-one-out").at_least(0),
+         Option("k", 0, "neighbours when bandwidth=nearest; 0: by leave-one-out")
+             .between(0, 10000000),
          Option(
              "learn", "none",
              "what is trained on the leave-one-out loss: one factor w, a diagonal or full metric D")
@@ -54,7 +55,7 @@ const Registration registered{{
          Option("grid_high", 20.0, "the largest").at_least(1e-6),
          Option("refine", -1,
                 "golden-section steps after the grid; -1: 24, or none above 5000 rows")
-             .at_least(-1),
+             .between(-1, 1000),
          Option("alone", 0.0,
                 "share of rows a bandwidth may leave without a neighbour in leave-one-out")
              .between(0, 1),
@@ -66,7 +67,8 @@ const Registration registered{{
          Option("x", "", "input columns, comma-separated"), Option("y", "", "target column"),
          Option("missing", "error",
                 "an empty cell: an error, drop the row, or fill in the column's mean or median")
-             .among({"error", "drop", "mean", "median"}),
+             .among({"error", "drop", "mean", "median"})
+             .during({Use::kEvaluate, Use::kExplain}),
          Option("test", 0.0, "share of rows kept for testing; 0: evaluate by leave-one-out")
              .between(0, 0.9),
          Option("sample", "motorcycle", "what is generated without --data")

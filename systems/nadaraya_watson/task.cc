@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "data/file.h"
+#include "data/lines.h"
 #include "systems/nadaraya_watson/samples.h"
 #include "train/fields.h"
 #include "train/fit.h"
@@ -32,6 +33,11 @@ torch::ScalarType precision_of(const std::string& name, int64_t rows) {
 void Regression::read(const Source& source) {
   const Settings& options = setting_.options;
   if (source.path.empty()) {
+    for (const char* name : {"x", "y"})
+      if (!options.text(name).empty())
+        throw UsageError(
+            fmt::format("--set {}={}: expected --data with it; generated data has its own columns",
+                        name, options.text(name)));
     table_ =
         options.text("sample") == "sine" ? sine(options.integer("n"), source.seed) : motorcycle();
   } else {
@@ -268,14 +274,48 @@ Evaluation Regression::evaluate(Split split) {
   return out;
 }
 
+// Rows whose answer rests on no data near them: outside of what was seen by more than a bandwidth
+// (with neighbours, a twentieth of the range), or with nothing in the kernel's reach.
+void Regression::note_far(const Input& input, const data::Table& table, const torch::Tensor& raw,
+                          const torch::Tensor& predicted) const {
+  constexpr int64_t kMostNotes = 5;
+  if (!input.noted) return;
+  const torch::Tensor seen =
+      (model_->x * model_->deviation + model_->mean).to(torch::kFloat64).cpu();
+  const torch::Tensor low = std::get<0>(seen.min(0)), high = std::get<0>(seen.max(0));
+  const torch::Tensor reach =
+      model_->neighbours.item<int64_t>() > 0
+          ? (high - low) / 20
+          : (model_->deviation * model_->bandwidth).to(torch::kFloat64).cpu().expand_as(low);
+  int64_t far = 0;
+  for (int64_t row = 0; row < raw.size(0); ++row) {
+    const std::string place =
+        fmt::format("{}:{}: ", input.name, table.lines[static_cast<size_t>(row)]);
+    for (int64_t c = 0; c < raw.size(1); ++c) {
+      const double value = raw[row][c].item<double>(), least = low[c].item<double>(),
+                   most = high[c].item<double>(), by = reach[c].item<double>();
+      if (value >= least - by && value <= most + by) continue;
+      if (far++ < kMostNotes)
+        input.noted(place + fmt::format("{} {:.6g} lies outside of the data, {:.6g} to {:.6g}: the "
+                                        "answer is its edge's",
+                                        columns_[static_cast<size_t>(c)], value, least, most));
+      break;
+    }
+    if (!std::isfinite(predicted[row].item<double>()) && far++ < kMostNotes)
+      input.noted(place + "no data within the kernel's reach, so no answer");
+  }
+  if (far > kMostNotes) input.noted(fmt::format("{} more such rows", far - kMostNotes));
+}
+
 void Regression::predict(Input input, std::ostream& out) {
-  const std::string text{std::istreambuf_iterator<char>(input.stream), {}};
+  const std::string text = data::read_stream(input.stream, input.name);
   const data::Table table = data::parse_csv(text, input.name);
   const std::vector<double> values = data::inputs(table, columns_);
   const auto rows = static_cast<int64_t>(table.rows.size()),
              width = static_cast<int64_t>(columns_.size());
   const torch::Tensor raw = torch::tensor(values, torch::kFloat64).reshape({rows, width});
   const torch::Tensor predicted = model_->predict(model_->scaled(raw)).to(torch::kFloat64);
+  note_far(input, table, raw, predicted);
   for (const std::string& column : columns_) out << column << ",";
   out << target_ << "\n";
   for (int64_t row = 0; row < rows; ++row) {

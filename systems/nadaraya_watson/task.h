@@ -34,6 +34,8 @@ class Regression : public GradientTask {
  private:
   torch::Tensor inputs_of(const std::vector<int64_t>& rows) const;  // [rows, inputs], raw
   torch::Tensor targets_of(const std::vector<int64_t>& rows) const;
+  void note_far(const Input&, const data::Table&, const torch::Tensor& raw,
+                const torch::Tensor& predicted) const;
   void find_bandwidth(train::Fit&);
   void find_neighbours(train::Fit&);
 

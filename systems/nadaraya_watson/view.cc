@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "data/lines.h"
 #include "systems/nadaraya_watson/task.h"
 
 namespace fovea::systems::nadaraya_watson {
@@ -46,7 +47,7 @@ std::string row_name(const std::vector<std::string>& columns, const torch::Tenso
 std::vector<explain::Explanation> Regression::explain(Input* input) {
   torch::Tensor raw;
   if (input) {
-    const std::string text{std::istreambuf_iterator<char>(input->stream), {}};
+    const std::string text = data::read_stream(input->stream, input->name);
     const data::Table table = data::parse_csv(text, input->name);
     raw = torch::tensor(data::inputs(table, columns_), torch::kFloat64)
               .reshape({-1, shape_.inputs})

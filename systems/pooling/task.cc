@@ -5,6 +5,7 @@
 
 #include "data/bags.h"
 #include "data/file.h"
+#include "data/lines.h"
 #include "data/packed.h"
 #include "systems/pooling/model.h"
 #include "systems/pooling/questions.h"
@@ -135,7 +136,7 @@ class Pooling : public ClassificationTask {
 
   data::Bags bags_in(Input& input) const {
     data::Bags bags =
-        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+        data::parse_unlabelled_bags(data::read_stream(input.stream, input.name), input.name);
     data::arrange(bags, {.width = inputs_, .names = columns_}, input.name);
     data::apply(scaling_, bags);
     return bags;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <torch/torch.h>
 
+#include "data/lines.h"
 #include "data/packed.h"
 #include "data/random.h"
 #include "data/vocabulary.h"
@@ -118,7 +119,7 @@ class ScaledDotProduct : public ClassificationTask {
         parsed("the animal did not cross the street because it was too tired", "example", 1);
     if (input) {
       std::string line;
-      std::getline(input->stream, line);
+      data::LineReader(input->stream, input->name).next(line);
       sentence = parsed(line, input->name, 1);
     }
     const torch::Tensor x = embedded(sentence.words);

@@ -1,9 +1,11 @@
 #include "systems/transformer/model.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <cmath>
 
+#include "train/usage_error.h"
 #include "translate/embedding.h"
 
 namespace fovea::systems {
@@ -15,6 +17,13 @@ using translate::Want;
 TransformerModel::TransformerModel(const TransformerConfig& config,
                                    const translate::Vocabularies& vocabularies)
     : config_(config) {
+  const int64_t layers = config.stacks.decoder_layers, heads = config.stacks.layer.heads;
+  if (config.align_layer < -layers || config.align_layer >= layers)
+    throw UsageError(fmt::format("--set align_layer={}: expected {} to {}, a decoder layer",
+                                 config.align_layer, -layers, layers - 1));
+  if (config.align_head >= heads)
+    throw UsageError(fmt::format("--set align_head={}: expected -1 to {}, a head",
+                                 config.align_head, heads - 1));
   const int64_t width = config.stacks.layer.width;
   scale_ = std::sqrt(static_cast<double>(width));
   transformer_ = register_module("transformer", nn::Transformer(config.stacks));

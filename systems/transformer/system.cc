@@ -27,10 +27,10 @@ std::shared_ptr<translate::Model> make(const Settings& o,
 
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "copy-reverse"});
-  all.push_back(Option("width", 128, "of the model").at_least(1));
-  all.push_back(Option("heads", 4, "of each attention; divides the width").at_least(1));
-  all.push_back(Option("hidden", 256, "of the feed-forward nets").at_least(1));
-  all.push_back(Option("layers", 2, "of encoder and of decoder").at_least(1));
+  all.push_back(Option("width", 128, "of the model").between(1, 8192));
+  all.push_back(Option("heads", 4, "of each attention; divides the width").between(1, 256));
+  all.push_back(Option("hidden", 256, "of the feed-forward nets").between(1, 65536));
+  all.push_back(Option("layers", 2, "of encoder and of decoder").between(1, 128));
   all.push_back(
       Option("dropout", 0.0,
              "on embeddings and sublayers; real text wants 0.1 to 0.3, and label_smoothing=0.1")
@@ -42,10 +42,14 @@ std::vector<Option> options() {
   all.push_back(Option(
       "tie", true,
       "share embeddings with the output, and between languages where the vocabulary is one"));
-  all.push_back(Option(
-      "align_layer", -1,
-      "decoder layer whose cross attention is the alignment; negative counts from the last"));
-  all.push_back(Option("align_head", -1, "its head; -1 is the mean of all"));
+  all.push_back(
+      Option("align_layer", -1,
+             "decoder layer whose cross attention is the alignment; negative counts from the last")
+          .between(-128, 127)
+          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}));
+  all.push_back(Option("align_head", -1, "its head; -1 is the mean of all")
+                    .between(-1, 255)
+                    .during({Use::kEvaluate, Use::kPredict, Use::kExplain}));
   return all;
 }
 

@@ -87,6 +87,21 @@ TEST(Report, OneExpectationForAllFiguresSpansThem) {
   EXPECT_NE(html_report({section}).find("<td rowspan=\"1\">≥ 2</td>"), std::string::npos);
 }
 
+TEST(Report, TurnsNoLineRoundForALabel) {
+  Section section;
+  section.title =
+      "safe \xE2\x80\xAE"
+      "gnp.exe";
+  const std::string html =
+      html_report({section}, {.title = "\xE2\x81\xA7 t", .subtitle = {}, .introduction = {}});
+  EXPECT_NE(html.find("safe [U+202E]gnp.exe"), std::string::npos);
+  EXPECT_NE(html.find("[U+2067] t"), std::string::npos);
+  for (const char* mark : {"\xE2\x80\xAA", "\xE2\x80\xAE", "\xE2\x81\xA6", "\xE2\x81\xA9"})
+    EXPECT_EQ(html.find(mark), std::string::npos);
+  EXPECT_NE(html.find("unicode-bidi: isolate"), std::string::npos);
+  EXPECT_EQ(with_visible_directions("עברית, ½ – x"), "עברית, ½ – x");
+}
+
 TEST(Markup, EmbeddedJsonCannotEndItsElement) {
   EXPECT_EQ(embed_json("{\"a\":\"</script><!--\"}"), "{\"a\":\"\\u003c/script>\\u003c!--\"}");
 }

@@ -109,6 +109,44 @@ TEST_F(Files, EveryFormatIsToldFromItsFirstLine) {
             "food");
 }
 
+TEST_F(Files, TablesWithAndWithoutAHeader) {
+  const auto read = [&](const std::string& name, const std::string& text) {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const Document& document :
+         read_documents(write(name, text), {.positive_above = std::nan("")}))
+      out.emplace_back(document.label, document.texts.at(0));
+    return out;
+  };
+  using Rows = std::vector<std::pair<std::string, std::string>>;
+  const Rows two = {{"billing", "my invoice, again"}, {"login", "no \"access\""}};
+  const std::string quoted = "billing,\"my invoice, again\"\nlogin,\"no \"\"access\"\"\"\n";
+  EXPECT_EQ(read("a.csv", "label,text\n" + quoted), two);
+  EXPECT_EQ(read("b.csv", quoted), two);
+  EXPECT_EQ(read("c.txt", quoted), two);  // a comma before the first blank of every line
+  EXPECT_EQ(read("d.csv",
+                 "\"Text\",\"Category\"\r\n\"my invoice, again\",billing\r\n"
+                 "\"no \"\"access\"\"\",login\r\n"),
+            two);
+  const Rows plain = {{"good", "fine day"}, {"bad", "wet, cold"}};
+  EXPECT_EQ(read("e.tsv", "label\ttext\ngood\tfine day\nbad\twet, cold\n"), plain);
+  EXPECT_EQ(read("f.tsv", "good\tfine day\nbad\twet, cold\n"), plain);
+  EXPECT_EQ(read("g.txt", "good fine day\nbad wet, cold\n"), plain);
+  EXPECT_EQ(read("h.txt", "good\rbad\r"), (Rows{{"good", ""}, {"bad", ""}}));
+  const auto said = [&](const std::string& name, const std::string& text) -> std::string {
+    try {
+      read(name, text);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  EXPECT_NE(said("i.csv", "label,text\na,b,c\nd\n").find("i.csv:3: 1 field, expected those of"),
+            std::string::npos);
+  EXPECT_NE(said("j.csv", "good,one, two\n").find("a text with commas stands in quotes"),
+            std::string::npos);
+  EXPECT_NE(said("k.csv", "label,text\n").find("a header and no lines"), std::string::npos);
+}
+
 TEST_F(Files, ThreeColumnsAreWhatTheSystemReads) {
   const std::string file = write("a", "1\tfood\tit was fine\n0\tbar\tno\n");
   EXPECT_EQ(read(file).documents[0].id, "food");

@@ -101,8 +101,8 @@ TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
     json += (json.size() > 1 ? "," : "") + explain::to_json(e);
   write("control.json", json + "]");
   write("other.json", "[]");
-  systems::Run run =
-      systems::open(base_ / "bahdanau", "cpu", 1, {"control=" + (base_ / "control.json").string()});
+  systems::Run run = systems::open(base_ / "bahdanau", "cpu", 1,
+                                   {"control=" + (base_ / "control.json").string()}, Use::kExplain);
   std::vector<std::string> labels;
   for (const explain::Explanation& e : systems::explain(run, nullptr)) {
     for (const explain::Plot& plot : e.plots) {
@@ -112,8 +112,8 @@ TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
   }
   EXPECT_EQ(labels, (std::vector<std::string>{"BLEU", "exact, per cent", "seq2seq: BLEU",
                                               "seq2seq: exact, per cent"}));
-  systems::Run wrong =
-      systems::open(base_ / "bahdanau", "cpu", 1, {"control=" + (base_ / "other.json").string()});
+  systems::Run wrong = systems::open(base_ / "bahdanau", "cpu", 1,
+                                     {"control=" + (base_ / "other.json").string()}, Use::kExplain);
   EXPECT_THROW(systems::explain(wrong, nullptr), InvalidArgument);
 }
 

@@ -1,0 +1,39 @@
+// How much a file, a line or a model may be before it is refused: an input without end must not take
+// the machine with it. Each limit has a name, and the environment sets another:
+// FOVEA_LIMITS=line=64MiB,items=50000000.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fovea::data {
+
+enum class Limit { kFile, kLine, kItems, kSentence, kDocument, kWeights };
+
+struct LimitInfo {
+  std::string_view name;
+  std::string_view unit;  // "bytes", "items", "tokens"
+  std::string_view what;  // it limits
+};
+const LimitInfo& info_of(Limit);
+std::span<const LimitInfo> all_limits();  // in the order of Limit
+
+uint64_t limit(Limit);
+// Sets limits from `name=number,…`, numbers with K, M or G (1024 of the next smaller, "iB" may
+// follow); those not named get their defaults. InvalidArgument names what is wrong. The environment
+// is read so before the first question.
+void set_limits(std::string_view text);
+
+// "more than 4 GiB, the limit `file` (FOVEA_LIMITS=file=8GiB sets another)": what to say of an input
+// that is too large.
+std::string beyond(Limit);
+
+// "16 MiB", "10000000": a number of a limit's unit, as set_limits reads it.
+std::string in_unit(Limit, uint64_t value);
+
+// What the process may use: the machine's memory, or less where a control group says so.
+uint64_t memory_of_machine();
+
+}  // namespace fovea::data

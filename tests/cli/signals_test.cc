@@ -1,0 +1,127 @@
+// The command told to stop: it saves where there is something to save, answers soon where there is
+// not, and leaves no child behind.
+#include <signal.h>
+
+#include <chrono>
+#include <functional>
+#include <sstream>
+#include <thread>
+
+#include "tests/cli/binary.h"
+
+namespace fovea::cli::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Signals : public InFolder {
+ protected:
+  // The command in the background; its process.
+  pid_t start(const std::string& arguments) const {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const std::string line = std::string("exec '") + std::getenv("FOVEA_COMMAND") + "' " +
+                               arguments + " >" + at("out") + " 2>" + at("err");
+      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      _exit(127);
+    }
+    return pid;
+  }
+  // Its exit code; that of a shell where a signal ended it.
+  static int wait_for(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  // Patient: beside other programs a start may take long.
+  static bool eventually(const std::function<bool()>& holds) {
+    for (int i = 0; i < 2400; ++i) {
+      if (holds()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+  }
+  static bool lives(pid_t pid) { return kill(pid, 0) == 0; }
+};
+
+TEST_F(Signals, EachOfTheThreeSavesAndSaysWhichInItsCode) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const fs::path run = base_ / std::to_string(signal);
+    const pid_t pid = start("train pooling --threads 1 --quiet --checkpoint 0 --epochs 100000 " +
+                            ("--out " + run.string()));
+    ASSERT_TRUE(eventually([&] { return fs::exists(run / "state.safetensors"); }));
+    kill(pid, signal);
+    EXPECT_EQ(wait_for(pid), 128 + signal);
+    EXPECT_NE(contents(at("err")).find("--resume"), std::string::npos) << contents(at("err"));
+    EXPECT_TRUE(fs::exists(run / "state.safetensors"));
+  }
+}
+
+TEST_F(Signals, AnIgnoredHangupStaysIgnored) {
+  const Outcome outcome =
+      shell("trap '' HUP; fovea train pooling --threads 1 --quiet --set bags=40 --epochs 1 --out " +
+            at("run") + " 2>&1 & pid=$!; kill -HUP $pid; wait $pid");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+}
+
+TEST_F(Signals, ReadingIsLeftAtOnce) {
+  // A pipe that nobody fills keeps the run reading.
+  ASSERT_EQ(shell("mkfifo " + at("pipe")).code, 0);
+  const pid_t pid =
+      start("train word-sum --threads 1 --quiet --data " + at("pipe") + " --out " + at("run"));
+  // Opening succeeds once the other end reads.
+  std::ofstream writer(at("pipe"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  kill(pid, SIGTERM);
+  EXPECT_EQ(wait_for(pid), 128 + SIGTERM);
+}
+
+TEST_F(Signals, ChildrenEndWithTheirParentHoweverItEnds) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGKILL}) {
+    const fs::path run = base_ / std::to_string(signal);
+    const pid_t pid = start(
+        "train pooling --threads 1 --quiet --checkpoint 0 --epochs 100000 --folds 2 --jobs 2 " +
+        ("--out " + run.string()));
+    ASSERT_TRUE(eventually([&] {
+      return fs::exists(run / "fold-1/state.safetensors") &&
+             fs::exists(run / "fold-2/state.safetensors");
+    }));
+    std::vector<pid_t> children;
+    std::istringstream list(
+        contents("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
+    for (pid_t child = 0; list >> child;) children.push_back(child);
+    EXPECT_EQ(children.size(), 2u);
+    kill(pid, signal);
+    EXPECT_EQ(wait_for(pid), 128 + signal);
+    for (const pid_t child : children)
+      EXPECT_TRUE(eventually([&] { return !lives(child); })) << signal;
+  }
+}
+
+TEST_F(Signals, AChildThatIsKilledIsNamed) {
+  const pid_t pid = start(
+      "train pooling --threads 1 --quiet --checkpoint 0 --epochs 100000 --folds 2 --jobs 2 "
+      "--out " +
+      at("run"));
+  ASSERT_TRUE(eventually([&] { return fs::exists(base_ / "run/fold-2/state.safetensors"); }));
+  std::istringstream list(
+      contents("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
+  pid_t child = 0;
+  ASSERT_TRUE(list >> child);
+  kill(child, SIGKILL);
+  EXPECT_EQ(wait_for(pid), 1);
+  EXPECT_NE(contents(at("err")).find(": ended by signal 9"), std::string::npos)
+      << contents(at("err"));
+}
+
+TEST_F(Signals, ATourBeginsAnew) {
+  const pid_t pid = start("tour --threads 1 --quiet --only transformer --out " + at("tour"));
+  ASSERT_TRUE(
+      eventually([&] { return fs::exists(base_ / "tour/transformer.partial/config.json"); }));
+  kill(pid, SIGINT);
+  EXPECT_EQ(wait_for(pid), 130);
+  EXPECT_EQ(contents(at("err")).find("--resume"), std::string::npos) << contents(at("err"));
+}
+
+}  // namespace
+}  // namespace fovea::cli::test

@@ -1,0 +1,112 @@
+// Inputs without end, or with more than anyone means: each is refused at its limit, which the message
+// names together with the way to set another.
+#include "data/limits.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "data/csv.h"
+#include "data/file.h"
+#include "data/lines.h"
+#include "tests/data/files.h"
+
+namespace fovea::data {
+namespace {
+
+class Limits : public Files {
+ protected:
+  void TearDown() override {
+    set_limits("");
+    Files::TearDown();
+  }
+  template <class Call>
+  static std::string said(Call&& call) {
+    try {
+      call();
+    } catch (const InvalidArgument& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      return error.what();
+    }
+    return "nothing";
+  }
+  static void expect(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+};
+
+TEST_F(Limits, AreReadFromTextAndNamed) {
+  set_limits("file=3K,line=2MiB,items=7");
+  EXPECT_EQ(limit(Limit::kFile), 3072u);
+  EXPECT_EQ(limit(Limit::kLine), 2u << 20);
+  EXPECT_EQ(limit(Limit::kItems), 7u);
+  EXPECT_EQ(beyond(Limit::kLine),
+            "more than 2 MiB, the limit `line` (FOVEA_LIMITS=line=4MiB sets another)");
+  EXPECT_EQ(beyond(Limit::kItems),
+            "more than 7 items, the limit `items` (FOVEA_LIMITS=items=14 sets another)");
+  set_limits("");
+  EXPECT_EQ(limit(Limit::kLine), 16u << 20);
+  expect(said([] { set_limits("lien=3"); }), "no limit 'lien' (did you mean 'line'?)");
+  for (const char* bad : {"line", "line=", "line=x", "line=-1", "line=0", "line=3T", "line=3Kb",
+                          "line=99999999999999999999", "line=18446744073709551615G"})
+    expect(said([&] { set_limits(bad); }), "expected line=NUMBER");
+}
+
+TEST_F(Limits, AFileWithoutEnd) {
+  set_limits("file=1M");
+  expect(said([] { read_file("/dev/zero"); }),
+         "/dev/zero: more than 1 MiB, the limit `file` (FOVEA_LIMITS=file=2MiB");
+  expect(said([&] { read_file(write("bomb.gz", gzip(std::string(4 << 20, 'a')))); }),
+         "bomb.gz: unpacked, it is more than 1 MiB");
+  EXPECT_EQ(read_file(write("fits", std::string(1 << 20, 'a'))).size(), 1u << 20);
+  std::istringstream endless(std::string(2 << 20, 'a'));
+  expect(said([&] { read_stream(endless, "input"); }), "input: more than 1 MiB");
+}
+
+TEST_F(Limits, ALineWithoutEnd) {
+  set_limits("line=10");
+  std::istringstream stream("short\n" + std::string(11, 'x') + "\nafter\n");
+  LineReader lines(stream, "input");
+  EXPECT_EQ(lines.next_lines(5), std::vector<std::string>{"short"});  // before it is refused
+  expect(said([&] { lines.next_lines(5); }), "input:2: a line of more than 10 bytes");
+  expect(said([&] {
+           each_line(std::string_view("short\nand longer ones\n"), "file",
+                     [](size_t, std::string_view) {});
+         }),
+         "file:2: a line of more than 10 bytes");
+}
+
+TEST_F(Limits, TooManyItems) {
+  set_limits("items=3");
+  expect(said([] {
+           each_line(std::string_view("1\n2\n3\n4\n"), "file", [](size_t, std::string_view) {});
+         }),
+         "file:4: more than 3 items");
+  EXPECT_EQ(parse_csv("a,y\n1,2\n3,4\n", "t").rows.size(), 2u);
+  expect(said([] { parse_csv("a,y\n1,2\n3,4\n5,6\n", "t"); }), "t:4: more than 3 items");
+}
+
+// Old text, and what some spreadsheets write: a line ends with "\r" alone.
+TEST_F(Limits, ReturnsAloneEndLines) {
+  const auto of = [](const std::string& text) {
+    std::vector<std::string> whole, streamed;
+    each_line(std::string_view(text), "t",
+              [&](size_t, std::string_view line) { whole.emplace_back(line); });
+    std::istringstream stream(text);
+    each_line(stream, "t", [&](size_t, std::string_view line) { streamed.emplace_back(line); });
+    EXPECT_EQ(whole, streamed);
+    return whole;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(of("one\rtwo\rthree"), (Lines{"one", "two", "three"}));
+  EXPECT_EQ(of("one\rtwo\r"), (Lines{"one", "two"}));
+  EXPECT_EQ(of("one\r\ntwo\r\n"), (Lines{"one", "two"}));
+  EXPECT_EQ(of("one\ntwo\rstill two\n"), (Lines{"one", "two\rstill two"}));
+  EXPECT_EQ(of("\n\nthree\n"), (Lines{"", "", "three"}));
+  const Table table = parse_csv("a,y\r1,2\r3,4\r", "t");
+  EXPECT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.lines, (std::vector<size_t>{2, 3}));
+}
+
+}  // namespace
+}  // namespace fovea::data

@@ -1,0 +1,79 @@
+// A user's own text: what was read is said, what cannot be meant is refused, and easy text is learnt.
+#include "data/file.h"
+#include "tests/systems/runs.h"
+
+namespace fovea::systems {
+namespace {
+
+class OwnText : public test::Runs {
+ protected:
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(base_ / name) << text;
+    return (base_ / name).string();
+  }
+  std::string said(const TrainRequest& request) const {
+    try {
+      train("refused", request);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "nothing";
+  }
+};
+
+// Of 72 easy lines every epoch has an accuracy of 1 soon; the first of them is not the best.
+TEST_F(OwnText, EqualAccuraciesKeepTheEpochOfLeastLoss) {
+  const char* subjects[] = {"invoice charge refund", "password login locked",
+                            "parcel late courier"};
+  std::string lines = "label,text\n";
+  for (int i = 0; i < 72; ++i)
+    lines += std::string(i % 3 == 0   ? "billing"
+                         : i % 3 == 1 ? "account"
+                                      : "delivery") +
+             ",my " + subjects[i % 3] + " number " + std::to_string(i) + "\n";
+  const TrainRequest request{.system = "word-sum",
+                             .data = write("easy.csv", lines),
+                             .set = {"epochs=30", "monitor=accuracy"}};
+  const Json report = train("easy", request);
+  EXPECT_EQ(report.at("metrics").at("accuracy"), 1.0) << report.dump();
+  std::ifstream file(base_ / "easy/config.json");
+  EXPECT_EQ(Json::parse(file).at("facts").at("classes").size(), 3u);
+}
+
+TEST_F(OwnText, WhatCannotBeMeantIsRefused) {
+  EXPECT_NE(said({.system = "word-sum", .data = write("one.csv", "label,text\ngood,fine day\n")})
+                .find("expected at least two classes"),
+            std::string::npos);
+  EXPECT_NE(said({.system = "word-sum", .data = write("own.txt", "ab c\nde f\ngh i\n")})
+                .find("3 lines and as many classes"),
+            std::string::npos);
+  EXPECT_NE(
+      said({.system = "bahdanau", .data = write("one.tsv", "a b\tc d\n")}).find("training pairs"),
+      std::string::npos)
+      << said({.system = "bahdanau", .data = write("one.tsv", "a b\tc d\n")});
+}
+
+TEST_F(OwnText, UnknownWordsAndFarRowsAreNamed) {
+  const auto notes = [&](const std::string& name, const std::string& text) {
+    systems::Run run = systems::open(base_ / name);
+    std::istringstream lines(text);
+    std::ostringstream answers;
+    std::vector<std::string> out;
+    Input input{lines, "input"};
+    input.noted = [&](const std::string& note) { out.push_back(note); };
+    systems::predict(run, input, answers);
+    EXPECT_FALSE(answers.str().empty());
+    return out;
+  };
+  train("words", {.system = "bahdanau", .set = {"epochs=0", "generator=reordered", "width=8"}});
+  EXPECT_EQ(notes("words", "xyzzy qwrt\n"),
+            std::vector<std::string>{"input:1: never seen in training: 'xyzzy', 'qwrt'"});
+  train("curve", {.system = "nadaraya-watson", .set = {"grid=3"}});
+  EXPECT_TRUE(notes("curve", "times\n20\n").empty());
+  const auto far = notes("curve", "times\n20\n5000\n");
+  ASSERT_EQ(far.size(), 1u);
+  EXPECT_TRUE(far[0].starts_with("input:3: times 5000 lies outside of the data, ")) << far[0];
+}
+
+}  // namespace
+}  // namespace fovea::systems

@@ -1,0 +1,28 @@
+// How a file of labelled text is laid out: which lines are JSON, what parts the columns, whether the
+// first line names them, and which column holds what.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea::text {
+
+enum class Form { kJson, kSpaced, kTabbed, kCommas };
+
+// JSON Lines where the first line starts with '{'; tabs where it has one; commas where the file is
+// called .csv (or .csv.gz), where the first line is a header of commas, and where in every line a
+// comma comes before the first blank; otherwise the first blank ends the label.
+Form form_of(std::string_view text, const std::string& path);
+
+// Which column holds what, as a header names them in any order: label (or class, category,
+// sentiment, …), text (or sentence, review, …), id, aspect.
+struct NamedColumns {
+  size_t label = 0, text = 0;
+  std::optional<size_t> id, aspect;
+};
+// The header that these cells are; nothing where they are data: no label or no text among them.
+std::optional<NamedColumns> named_columns(const std::vector<std::string>& cells);
+
+}  // namespace fovea::text
