@@ -163,7 +163,7 @@ class Solids : public ClassificationTask {
   }
   data::Bags bags_of(Input& input) const {
     data::Bags bags =
-        data::parse_unlabelled_bags({std::istreambuf_iterator<char>(input.stream), {}}, input.name);
+        data::parse_unlabelled_bags(data::read_stream(input.stream, input.name), input.name);
     data::arrange(bags, columns_, input.name);
     for (auto& cloud : bags.features) data::standardise_cloud(cloud);
     return bags;
