@@ -9,14 +9,14 @@ TEST(ConjunctionStructure, SeesWhatAllPartsSee) {
     const Geometry g = two_sequences(queries, keys, keys / 2);
     const auto near = [](size_t i, size_t j) { return i <= j + 5 && j <= i + 5; };
     {
-      std::vector<StructurePointer> parts;
+      Vector<StructurePointer> parts;
       parts.push_back(make_causal(g));
       parts.push_back(make_window({5, 5}, g));
       expect_pairs(*make_conjunction(std::move(parts)), g,
                    [&](size_t, size_t, size_t i, size_t j) { return j <= i && near(i, j); });
     }
     {
-      std::vector<StructurePointer> parts;
+      Vector<StructurePointer> parts;
       parts.push_back(make_window({5, 5}, g));
       parts.push_back(make_strided({3}, g));
       expect_pairs(*make_conjunction(std::move(parts)), g, [&](size_t, size_t, size_t i, size_t j) {

@@ -15,17 +15,19 @@ namespace fovea::engine::testing {
 // Two items and two heads; the second item has fewer keys than its array. `offsets`: where the
 // first query of each stands.
 inline Geometry two_sequences(size_t queries, size_t keys, size_t limit,
-                              std::vector<int64_t> offsets = {0, 0}) {
+                              const std::vector<int64_t>& offsets = {0, 0}) {
   Geometry g;
   g.batches = 2;
   g.heads = g.key_heads = 2;
   g.max_queries = queries;
   g.max_keys = keys;
-  g.query_start = g.key_start = {0, 0};
-  g.query_count = {queries, queries};
-  g.key_count = {keys, keys};
-  g.key_limit = {keys, limit};
-  g.query_offset = std::move(offsets);
+  g.query_start.assign(2, 0);
+  g.key_start.assign(2, 0);
+  g.query_count.assign(2, queries);
+  g.key_count.assign(2, keys);
+  g.key_limit.assign(2, keys);
+  g.key_limit.set(1, limit);
+  for (const int64_t offset : offsets) g.query_offset.push_back(offset);
   return g;
 }
 
