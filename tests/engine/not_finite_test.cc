@@ -60,7 +60,7 @@ Chosen choose(const Built& built) {
 }
 
 void expect_like_the_reference(Built& built, const std::string& name) {
-  for (const Agreement& a : compare(built, default_parallel())) {
+  for (const Agreement& a : compare(built, engine::default_parallel())) {
     EXPECT_TRUE(a.within) << name << ": " << a.array << " off by " << a.error << ", allowed "
                           << a.bound;
   }
