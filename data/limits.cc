@@ -33,7 +33,7 @@ using Values = std::array<uint64_t, kInfos.size()>;
 // bytes and as items.
 Values defaults() {
   const uint64_t quarter = memory_of_machine() / 4;
-  return {std::min(4 * kGiB, quarter), 16 * kMiB, 10'000'000, 1'024, 100'000,
+  return {std::min(4 * kGiB, quarter), 16 * kMiB, 10'000'000, 4'096, 1'000'000,
           std::min(2 * kGiB, quarter)};
 }
 

@@ -8,7 +8,7 @@ namespace fovea::train {
 std::vector<Option> options_of(const Recipe& r) {
   return {
       Option("epochs", r.epochs, "passes over the training items").between(0, 10000000),
-      Option("batch", r.batch, "items in a batch").between(1, 10000000),
+      Option("batch", r.batch, "items in a batch").between(1, 1000000000),
       Option("batch_tokens", r.batch_tokens,
              "total length of a batch in place of a number of items; 0: off")
           .between(0, 1000000000),

@@ -23,7 +23,7 @@ def fovea(*arguments):
 def verbs():
     """The names under Subcommands in `fovea --help`."""
     text = fovea("--help").stdout
-    return re.findall(r"^  (\w+) ", text.partition("Subcommands:")[2], re.MULTILINE)
+    return re.findall(r"^  (\w+) ", text.partition("Subcommands:")[2].partition("\n\n")[0], re.MULTILINE)
 
 
 def readme():

@@ -177,9 +177,11 @@ TEST_F(Bags, FindsTheNinesInGeneratedBags) {
 
 TEST_F(Bags, EveryPoolingLearns) {
   for (const std::string& pool : kPools) {
-    TrainRequest request{.system = "mil", .set = kSmall, .threads = 1};
-    request.set.insert(request.set.end(),
-                       {"pool=" + pool, "epochs=3", "bags=80", "mean_size=4", "size_deviation=1"});
+    const TrainRequest request{
+        .system = "mil",
+        .set = {"pool=" + pool, "epochs=3", "bags=80", "mean_size=4", "size_deviation=1",
+                "test_bags=100", "filters=8", "hidden=64", "rate=0.002", "batch=4"},
+        .threads = 1};
     EXPECT_GE(train(pool, request).at("metrics").at("auc").get<double>(), 0.7) << pool;
   }
 }

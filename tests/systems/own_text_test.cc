@@ -47,10 +47,6 @@ TEST_F(OwnText, WhatCannotBeMeantIsRefused) {
   EXPECT_NE(said({.system = "word-sum", .data = write("own.txt", "ab c\nde f\ngh i\n")})
                 .find("3 lines and as many classes"),
             std::string::npos);
-  EXPECT_NE(
-      said({.system = "bahdanau", .data = write("one.tsv", "a b\tc d\n")}).find("training pairs"),
-      std::string::npos)
-      << said({.system = "bahdanau", .data = write("one.tsv", "a b\tc d\n")});
 }
 
 TEST_F(OwnText, UnknownWordsAndFarRowsAreNamed) {

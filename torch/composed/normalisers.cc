@@ -195,7 +195,7 @@ Weighed weigh(const TopK& kind, const Row& row) {
 at::Tensor sampled(const Row& row) {
   const at::Tensor sums = row_softmax(row.scores.detach(), {}).weights.to(at::kDouble).cumsum(-1);
   const at::Tensor passed =
-      sums > row_uniform(row.block, row.scores, row.seed) * sums.narrow(-1, -1, 1);
+      sums > row_uniform(row.block, row.scores, row.seed) * sums.slice(-1, -1);
   return passed & (passed.cumsum(-1) == 1);
 }
 
