@@ -136,8 +136,9 @@ TEST(MultiHead, AStepSeesWhatItsRowsSeeInTheWhole) {
     for (int64_t at = 0, n = 1; at < 9; at += n, n = std::min<int64_t>(n + 1, 9 - at)) {
       const at::Tensor some = module->step_heads(x.narrow(1, at, n), cache, structure);
       // A prefix is seen by the rows before its end when it is there.
-      if (structure.all_of[0].index() != Structure(Prefix{}).all_of[0].index() || at >= 4)
+      if (structure.all_of[0].index() != Structure(Prefix{}).all_of[0].index() || at >= 4) {
         EXPECT_TRUE(close(some, whole.narrow(1, at, n))) << "position " << at;
+      }
     }
     EXPECT_EQ(cache.length(), 9);
   }
