@@ -17,17 +17,22 @@ TEST(Safetensors, AHundredThousandTensorsAreNoMatter) {
   for (int i = 0; i < 100'000; ++i)
     many.arrays["layer." + std::to_string(i)] = {ElementType::kUInt8, {1}, "x"};
   many.metadata["format"] = "pt";
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr double kSeconds = 60;
+#else
+  constexpr double kSeconds = 5;
+#endif
   const std::clock_t start = std::clock();
   const std::string bytes = safetensors_bytes(many);
   const Safetensors read = parse_safetensors(bytes, "many");
-  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, kSeconds);
   EXPECT_EQ(read.arrays.size(), many.arrays.size());
   EXPECT_EQ(read.metadata, many.metadata);
 }
 
 Array floats(std::vector<int64_t> shape, std::vector<float> values) {
   Array array{ElementType::kFloat32, std::move(shape), std::string(values.size() * 4, '\0')};
-  std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+  if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
 }
 
