@@ -1,4 +1,4 @@
-// Written by scripts/equations from the LaTeX of each system's registration.
+// Written by scripts/system-pages from the LaTeX of each system's registration.
 #include "systems/equations.h"
 
 #include <map>
