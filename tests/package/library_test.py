@@ -21,7 +21,7 @@ def dynamic(path, tag):
 def declared(header):
     """Names of the functions a header declares and does not define. Declarations in a namespace begin a line."""
     text = re.sub(r"//.*", "", header.read_text())
-    return set(re.findall(r"^(?!using|template|inline|struct|class|enum|#|requires)[\w:<>,&* ]+?[ &*](\w+)\([^;{]*\)(?: const)?;", text, re.MULTILINE))
+    return set(re.findall(r"^(?!using|template|inline|struct|class|enum|#|requires)[\w:<>,&* ]+?[ &*](\w+)\((?:[^;{}]|\{\})*\)(?: const)?;", text, re.MULTILINE))
 
 
 class Library(Installed):
@@ -44,10 +44,9 @@ class Library(Installed):
         self.assertEqual([name for name in ours if re.match(r"fovea::(operators|composed|choice)::|.*project_add_norm", name)], [])
         self.assertLess(len(ours), 400)
         plain = {re.sub(r"[(\[].*", "", name).split("::")[-1] for name in ours}  # without arguments and [abi:...]
-        for name in ("attend", "attend_full", "weights", "explain_dispatch", "forward", "backward", "beam_search"):
-            self.assertIn(name, plain)
         for header in ("attend.h", "engine.h", "nn/multi_head.h", "nn/beam_search.h", "nn/transformer.h"):
             names = declared(SOURCE / "include/fovea" / header)
+            self.assertTrue(names, header)
             self.assertEqual(sorted(names - plain), [], header)
         for header in (SOURCE / "include/fovea/nn").glob("*.h"):
             for name in re.findall(r"^class (\w+Impl)", header.read_text(), re.MULTILINE):
