@@ -101,7 +101,7 @@ std::string explain_dispatch(const at::Tensor& query, const at::Tensor& key,
             0,
             offset_of(options.query_offset).value_or(at::Tensor()),
             options.check_finite};
-  call = canonical(call);
+  call = canonical(std::move(call));
   check_call(call);
   return explain(call, /*return_lse=*/false);
 }

@@ -1,8 +1,8 @@
 // A choice over one kind of array as the same choice over another.
 #pragma once
 
+#include <array>
 #include <variant>
-#include <vector>
 
 #include "fovea/choices.h"
 
@@ -12,10 +12,11 @@ namespace fovea {
 template <class To, class From, template <class> class Kind, class Convert>
 Kind<To> convert_kind(const Kind<From>& from, const Convert& array) {
   Kind<From> source = from;
-  std::vector<void*> fields;
-  source.fields([&](const char*, auto& field) { fields.push_back(&field); });
-  Kind<To> to;
+  std::array<void*, 8> fields{};
   size_t n = 0;
+  source.fields([&](const char*, auto& field) { fields.at(n++) = &field; });
+  Kind<To> to;
+  n = 0;
   to.fields([&](const char*, auto& field) {
     using Field = std::decay_t<decltype(field)>;
     if constexpr (std::is_same_v<Field, To>)

@@ -139,8 +139,7 @@ engine::Problem problem_of(const Call& call) {
   return problem;
 }
 
-Call canonical(const Call& given) {
-  Call call = given;
+Call canonical(Call call) {
   for (const auto& [x, name] :
        {std::pair{&call.query, "query"}, {&call.key, "key"}, {&call.value, "value"}}) {
     check_operand(name, *x, call.query);

@@ -9,7 +9,7 @@ namespace fovea {
 // The call in the form the engine reads: integers as int32, parameters in the arithmetic type
 // (float32, or float64 for float64), rows contiguous. Throws InvalidArgument for types that would
 // need a guess.
-Call canonical(const Call& call);
+Call canonical(Call call);
 
 // Throws InvalidArgument where `x` is on another device than the query.
 void check_device(const char* name, const at::Tensor& x, const at::Tensor& query);

@@ -14,6 +14,9 @@ TORCH_LIBRARY_FRAGMENT(fovea, m) {
       "numbers=[], Tensor? key_lengths=None, float dropout_p=0.0, Tensor? seed=None, bool "
       "return_lse=False, bool strict=False, Tensor? query_offset=None, bool check_finite=False) "
       "-> (Tensor output, Tensor lse, Tensor statistics, Tensor empty_rows)");
+  // What most calls want, without what only some do: a tiny call is mostly the way to it and back.
+  m.def("attend_output(Tensor query, Tensor key, Tensor value, str choices) -> Tensor",
+        fovea::operators::output_of_attend);
   m.def(
       "attend_backward(Tensor d_output, Tensor? d_lse, Tensor query, Tensor key, Tensor value, "
       "Tensor[] arrays, str choices, SymInt[] numbers, Tensor? key_lengths, float dropout_p, "
@@ -62,6 +65,13 @@ Outputs attend(const Tensor& query, const Tensor& key, const Tensor& value,
   static const auto op = find<Attend>("fovea::attend");
   return op.call(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed,
                  return_lse, strict, query_offset, check_finite);
+}
+
+Tensor output_of_attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                        c10::string_view choices) {
+  return std::get<0>(attend(query, key, value, choices, {}, {}, {}, /*dropout_p=*/0, {},
+                            /*return_lse=*/false, /*strict=*/false, /*query_offset=*/{},
+                            /*check_finite=*/false));
 }
 
 Gradients attend_backward(const Tensor& d_output, const OptionalTensor& d_lse, const Tensor& query,
@@ -114,7 +124,7 @@ Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::s
     }
     call.seed = static_cast<uint64_t>(seed->item<int64_t>());
   }
-  return canonical(call);
+  return canonical(std::move(call));
 }
 
 Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choices,

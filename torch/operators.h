@@ -56,6 +56,9 @@ using Weights = std::tuple<Tensor, Tensor>(
     const OptionalTensor& query_offset, bool check_finite);
 
 Attend attend;
+// fovea::attend_output, which is attend's output and needs no kernel of its own.
+Tensor output_of_attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                        c10::string_view choices);
 AttendBackward attend_backward;
 AttendDoubleBackward attend_double_backward;
 Weights weights;

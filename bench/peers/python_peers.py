@@ -211,7 +211,15 @@ def kernel_rows() -> list[Row]:
     return passes("kernel-gaussian/2000x100000/dense", "KeOps", (q, k, v), g, ours, theirs, tolerance=2e-3)
 
 
-FAMILIES = (additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows)
+def tiny_rows() -> list[Row]:
+    """A call so small that it is the way to the kernel and back, beside libtorch's fused attention."""
+    q, k, v = (normal(1, 1, 4, 8, seed=s) for s in (1, 2, 3))
+    g = normal(1, 1, 4, 8, seed=4).detach()
+    return passes("tiny call/1x1x4x8/dense", "SDPA", (q, k, v), g, lambda: fovea.attend(q, k, v),
+                  lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v), at_least=(22 / 25, None))
+
+
+FAMILIES = (tiny_rows, additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows)
 
 
 def largest_error(ours, theirs) -> float:

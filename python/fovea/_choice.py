@@ -58,6 +58,11 @@ class Choice:
         set_field(self, "_text", self.kind + (":" + ",".join(words) if words else ""))
         set_field(self, "_arrays", tuple(arrays))
         set_field(self, "_numbers", tuple(numbers))
+        if not arrays and not numbers:
+            self._set_whole()
+
+    def _set_whole(self) -> None:
+        """Notes, under the name of the family, that the text is the whole choice."""
 
     def _checked(self, field: str, kind: Union[str, List[str]]) -> object:
         """A field's value for the text; the checked value takes the given one's place. Overridden where a field is not the library's."""

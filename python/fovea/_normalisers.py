@@ -13,6 +13,12 @@ from ._choice import Choice
 class Normaliser(Choice):
     """Base of every normaliser."""
 
+    #: The text, where it is all there is to the choice.
+    _whole_normaliser: Optional[str] = None
+
+    def _set_whole(self) -> None:
+        object.__setattr__(self, "_whole_normaliser", self._text)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Softmax(Normaliser, kind="softmax", optional=("sink",), numeric=("sink",)):
@@ -84,3 +90,7 @@ class Hard(Normaliser, kind="hard"):
     """
 
     sample: bool = False
+
+    def _set_whole(self) -> None:
+        if not self.sample:  # which takes a seed
+            super()._set_whole()

@@ -18,6 +18,11 @@ class Score(Choice):
     """Base of every score. ``bias``, ``alibi``, ``relative`` and ``soft_cap`` return a score with one more step."""
 
     _modifiers: Tuple["_Modifier", ...] = ()
+    #: The text, where it is all there is to the choice.
+    _whole_score: Optional[str] = None
+
+    def _set_whole(self) -> None:
+        object.__setattr__(self, "_whole_score", self._text)
 
     def bias(self, bias: torch.Tensor) -> "Score":
         r"""Adds a tensor: :math:`e_{ij} + b_{ij}`; any broadcast of ``[B, H, L, S]``, with gradient."""
@@ -44,6 +49,7 @@ class Score(Choice):
     def _with(self, modifier: "_Modifier") -> "Score":
         more = copy.copy(self)
         object.__setattr__(more, "_modifiers", (*self._modifiers, modifier))
+        object.__setattr__(more, "_whole_score", None)
         return more
 
     def _written(self) -> str:
@@ -76,6 +82,10 @@ class _Scaled(Score):
         scale = _check.scale_of(self._called() + ".scale", self.scale)
         object.__setattr__(self, "scale", scale)
         return 1.0 if isinstance(scale, torch.Tensor) else scale
+
+    def _set_whole(self) -> None:
+        if not isinstance(self.scale, torch.Tensor):  # which the query is multiplied by
+            super()._set_whole()
 
     def _written_with(self, scale: float) -> str:
         """The score with its modifiers and the scale of the call, where it has none of its own."""

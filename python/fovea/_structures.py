@@ -7,7 +7,7 @@ call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Literal, Tuple, Union
+from typing import List, Literal, Optional, Tuple, Union
 
 import torch
 
@@ -17,6 +17,12 @@ from ._choice import Choice
 
 class Structure(Choice):
     """Base of every structure."""
+
+    #: The text, where it is all there is to the choice.
+    _whole_structure: Optional[str] = None
+
+    def _set_whole(self) -> None:
+        object.__setattr__(self, "_whole_structure", self._text)
 
     def __and__(self, other: "Structure") -> "Structure":
         if not isinstance(other, Structure):
@@ -34,7 +40,9 @@ class _All(Structure):
     parts: Tuple[Structure, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_text", "&".join(part._text for part in self.parts))
+        object.__setattr__(self, "_text", "&".join([part._text for part in self.parts]))
+        if all([part._whole_structure is not None for part in self.parts]):
+            self._set_whole()
 
     def __repr__(self) -> str:
         return " & ".join(repr(part) for part in self.parts)

@@ -163,3 +163,24 @@ def test_explain_dispatch_names_the_path_and_the_reasons():
 
 def test_version_is_the_projects():
     assert fovea.__version__.count(".") == 2
+
+
+def test_every_option_of_a_call_of_the_defaults_has_its_effect():
+    query, key, value = (torch.randn(2, 2, 5, 8) for _ in range(3))
+    causal, window = fovea.Causal(), fovea.Window(1, 0)
+    plain = fovea.attend(query, key, value, structure=causal)
+    changed = {
+        "scale": fovea.attend(query, key, value, structure=causal, scale=2.0),
+        "dropout_p": fovea.attend(query, key, value, structure=causal, dropout_p=0.5, seed=1),
+        "key_lengths": fovea.attend(query, key, value, structure=causal, key_lengths=torch.tensor([1, 2])),
+        "query_offset": fovea.attend(query, key, value, structure=causal, query_offset=2),
+        "query_offset for each item": fovea.attend(query, key, value, structure=causal, query_offset=torch.tensor([2, 0])),
+        "modifier": fovea.attend(query, key, value, fovea.Dot().soft_cap(0.1), structure=causal),
+        "structure": fovea.attend(query, key, value, structure=causal & window),
+        "sample": fovea.attend(query, key, value, normaliser=fovea.Hard(sample=True), seed=1),
+    }
+    assert [name for name, output in changed.items() if torch.equal(output, plain)] == []
+    assert len(fovea.attend(query, key, value, structure=causal, return_lse=True, return_empty_rows=True)) == 3
+    query[0, 0, 0, 0] = float("nan")
+    with pytest.raises(ValueError, match="query"):
+        fovea.attend(query, key, value, structure=causal, check_finite=True)

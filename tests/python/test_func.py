@@ -112,6 +112,14 @@ def test_vmap_of_each_argument():
         assert_same(vmap(ours, in_dims=dims)(*inputs), vmap(naive, in_dims=dims)(*inputs))
 
 
+def test_a_call_of_the_defaults_is_mapped_like_any():
+    query, key, value = (torch.randn(3, *x.shape, dtype=torch.float64) for x in plain())
+    softmax = lambda q, k, v: (q @ k.transpose(-1, -2) / math.sqrt(E)).softmax(-1) @ v
+    assert_same(vmap(fovea.attend)(query, key, value), vmap(softmax)(query, key, value))
+    assert_same(vmap(grad(loss(fovea.attend)))(query, key, value), vmap(grad(loss(softmax)))(query, key, value))
+    assert_same(hessian(loss(fovea.attend))(*(x[0, :1, :1, :2] for x in (query, key, value))), hessian(loss(softmax))(*(x[0, :1, :1, :2] for x in (query, key, value))))
+
+
 def test_vmap_of_vmap():
     query, key, value = (torch.randn(3, 2, *x.shape, dtype=torch.float64) for x in plain())
     assert_same(vmap(vmap(ours))(query, key, value), vmap(vmap(naive))(query, key, value))

@@ -37,6 +37,22 @@ def test_opcheck_with_log_sum_exp_dropout_and_lengths():
     torch.library.opcheck(torch.ops.fovea.attend.default, arguments(), extra)
 
 
+def test_opcheck_of_the_output_alone():
+    query, key, value, text, *_ = arguments(structure="causal")
+    torch.library.opcheck(torch.ops.fovea.attend_output.default, (query, key, value, text))
+
+
+def test_opcheck_of_the_gradient_of_a_gradient():
+    query, key, value, text, arrays, numbers = arguments(score="bias")
+    query, key, value, *arrays = (x.detach() for x in (query, key, value, *arrays))
+    d_output = torch.randn(*query.shape[:-1], value.shape[-1])
+    given = ([torch.randn_like(query), torch.randn_like(arrays[0])], [0, 3])
+    torch.library.opcheck(
+        torch.ops.fovea.attend_double_backward.default,
+        (*given, d_output, None, query, key, value, arrays, text, numbers, None, 0.0, None, [1, 0, 1, 1, 0, 1]),
+    )
+
+
 def test_opcheck_of_the_backward_operator():
     query, key, value, text, arrays, numbers = arguments(score="bias")
     output, lse, statistics, _ = torch.ops.fovea.attend(query, key, value, text, arrays, numbers, return_lse=True)

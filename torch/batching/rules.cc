@@ -170,6 +170,7 @@ std::tuple<Tensor, Tensor> weights_batched(
 template <class Vmap>
 void register_rules(torch::Library& m) {
   m.impl("attend", attend_batched<Vmap>);
+  m.impl("attend_output", output_of_attend);  // or libtorch would call it item by item
   m.impl("attend_backward", attend_backward_batched<Vmap>);
   m.impl("attend_double_backward", attend_double_backward_batched<Vmap>);
   m.impl("weights", weights_batched<Vmap>);

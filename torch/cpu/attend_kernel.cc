@@ -37,7 +37,7 @@ Tensor result_of(const Layout& layout) {
   return tensor_of(layout, [](c10::SymIntArrayRef symbolic, at::ScalarType type) -> Tensor {
     const auto sizes = C10_AS_INTARRAYREF_SLOW(symbolic);
     const auto bytes = c10::multiply_integers(sizes) * static_cast<int64_t>(c10::elementSize(type));
-    if (bytes < kLargeResult) return at::empty(sizes, type);
+    if (bytes < kLargeResult) return at::detail::empty_cpu(sizes, type);
     return at::detail::empty_generic(sizes, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU),
                                      type, std::nullopt);
   });
@@ -54,7 +54,7 @@ Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
   const Tensor output = result_of(output_layout(query, value));
   const Tensor statistics = result_of(statistics_layout(query));
   const Tensor lse = result_of(lse_layout(query, return_lse));
-  const Tensor empty_rows = at::zeros({}, at::kLong);
+  const Tensor empty_rows = at::detail::empty_cpu({}, at::kLong);  // the engine counts into it
   engine::Result result{.output = view_of(output),
                         .lse = {},
                         .statistics = view_of(statistics),
