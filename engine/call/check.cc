@@ -149,6 +149,8 @@ struct ModifierChecks {
   }
   void operator()(const Relative& m) const {
     FOVEA_CHECK(m.clip >= 0, "score.clip: " + number(m.clip) + ", expected at least 0");
+    FOVEA_CHECK(m.clip <= INT32_MAX, "score.clip: " + number(m.clip) + ", expected at most " +
+                                         number(INT32_MAX) + " (positions have 32 bits)");
     const auto table = [&](const View& view, const ArgumentName& name, size_t width) {
       if (!view) return;
       check_parameter(view, name, g);

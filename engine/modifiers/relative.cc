@@ -110,7 +110,10 @@ class RelativeStage final : public ModifierStage<T> {
   }
 
  private:
-  size_t offsets() const { return 2 * static_cast<size_t>(clip_) + 1; }
+  // Without a table there is nothing to keep for an offset, and nothing bounds the clip.
+  size_t offsets() const {
+    return key_table_ || value_table_ ? 2 * static_cast<size_t>(clip_) + 1 : 0;
+  }
   size_t key_gradient_size() const { return key_table_.wants_gradient() ? key_table_.size() : 0; }
   template <class U>
   U* sums(U* row) const {

@@ -54,7 +54,8 @@ size_t slots(const Parallel& parallel, size_t tickets) {
 }
 
 void hand_out(const Parallel& parallel, size_t tickets,
-              const std::function<void(size_t, size_t)>& body) {
+              const std::function<void(size_t, size_t)>& body,
+              const std::function<void()>& give_up) {
   const size_t workers = slots(parallel, tickets);
   if (workers == 1 || !parallel.run) {
     for (size_t ticket = 0; ticket < tickets; ++ticket) body(0, ticket);
@@ -67,8 +68,12 @@ void hand_out(const Parallel& parallel, size_t tickets,
     try {
       for (size_t ticket; (ticket = next.fetch_add(1)) < tickets;) body(worker, ticket);
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
+      {
+        const std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
+      }
+      next.store(tickets);
+      give_up();
     }
   };
   parallel.run(workers, std::cref(take_tickets));

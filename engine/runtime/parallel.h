@@ -11,28 +11,48 @@
 namespace fovea::engine {
 
 // Calls body(worker, ticket) for every ticket; worker < workers is the caller's slot for scratch. A
-// body may wait for work of a lower ticket: whoever holds that one is running. The first exception
-// is rethrown when all have stopped.
+// body may wait for work of a lower ticket: whoever holds that one is running. After an exception
+// no further ticket is handed out, and give_up() is called, which must end every such wait. The
+// first exception is rethrown when all have stopped.
 void hand_out(const Parallel& parallel, size_t tickets,
-              const std::function<void(size_t worker, size_t ticket)>& body);
-// The same for any function object, without the memory that a copy of it would take.
+              const std::function<void(size_t worker, size_t ticket)>& body,
+              const std::function<void()>& give_up);
+// The same for any function objects, without the memory that a copy of them would take.
+template <class Body, class GiveUp>
+void run_tickets(const Parallel& parallel, size_t tickets, const Body& body,
+                 const GiveUp& give_up) {
+  hand_out(parallel, tickets, std::cref(body), std::cref(give_up));
+}
+// For bodies that wait for nothing.
 template <class Body>
 void run_tickets(const Parallel& parallel, size_t tickets, const Body& body) {
-  hand_out(parallel, tickets, std::cref(body));
+  run_tickets(parallel, tickets, body, [] {});
 }
 
 // How many slots run_tickets may use.
 size_t slots(const Parallel& parallel, size_t tickets);
 
-// Whose turn it is to add to a sum that several tickets share.
+// Whose turn it is to add to a sum that several tickets share; numbers stay below 2^31.
 class Turn {
  public:
-  void wait_for(size_t value) const {
-    next_.wait([&](uint32_t now) { return now == static_cast<uint32_t>(value); });
+  // What wait_for throws when a ticket whose turn comes before has failed. hand_out has that one's
+  // exception by then, so that nobody outside sees this.
+  struct GivenUp {};
+
+  // Before anyone waits.
+  void start_at(size_t number) { next_.reset(static_cast<uint32_t>(number)); }
+  void wait_for(size_t number) const {
+    const uint32_t got = next_.wait(
+        [&](uint32_t now) { return now >= kGivenUp || now == static_cast<uint32_t>(number); });
+    if (got >= kGivenUp) throw GivenUp();
   }
-  void pass_to(size_t value) { next_.set(static_cast<uint32_t>(value)); }
+  // By whose turn it is.
+  void pass_on() { next_.add_one(); }
+  // By anyone: there are no more turns.
+  void give_up() { next_.raise(kGivenUp); }
 
  private:
+  static constexpr uint32_t kGivenUp = uint32_t{1} << 31;
   Signal next_;
 };
 

@@ -18,10 +18,11 @@ class Signal {
   uint32_t get() const { return value_.load(std::memory_order_acquire); }
   // Without waking anyone: for when nobody can be waiting.
   void reset(uint32_t value) { value_.store(value); }
-  // Sequentially consistent, as the sleepers' own steps are: either they see the new number or we
-  // see them.
-  void set(uint32_t value) {
-    value_.store(value);
+  // What follows is sequentially consistent, as the sleepers' own steps are: either they see the
+  // new number or we see them.
+  // Sets bits and leaves the others.
+  void raise(uint32_t bits) {
+    value_.fetch_or(bits);
     wake(SIZE_MAX);
   }
   void add_one(size_t wake_at_most = SIZE_MAX) {

@@ -101,7 +101,7 @@ void BackwardState<T>::prepare(size_t batch, size_t head, size_t b) {
   const Reach reach(*pass.structure, batch, head, q0, nq, g.key_count[batch]);
   block.first_unit = reach.begin() / kUnitKeys;
   block.end_unit = (reach.end() + kUnitKeys - 1) / kUnitKeys;
-  turns[index(batch, head) * block_count + b].pass_to(block.first_unit);
+  turns[index(batch, head) * block_count + b].start_at(block.first_unit);
   if (pass.stages.normaliser->partial_size() &&
       pass.stages.normaliser->row_term() != RowTerm::kRows) {
     Tile<T> tile;

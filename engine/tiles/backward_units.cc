@@ -71,7 +71,7 @@ class Unit {
         turn.wait_for(unit);
         T* total = s_.total(batch, h);
         for (size_t i = 0; i < s_.partial_size; ++i) total[i] += partial_[i];
-        turn.pass_to(unit + 1);
+        turn.pass_on();
       }
     }
   }
@@ -147,7 +147,7 @@ class Unit {
       differentiate(tile, block, first, wait);
     }
     wait();
-    turn.pass_to(unit + 1);
+    turn.pass_on();
   }
 
   template <class Wait>
@@ -299,7 +299,7 @@ void run_units(BackwardState<T>& state, const Parallel& parallel) {
   Vector<Unit<T>> workers;
   workers.reserve(slots(parallel, tickets));
   for (size_t i = 0; i < slots(parallel, tickets); ++i) workers.emplace_back(state, schedule);
-  run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {
+  const auto body = [&](size_t worker, size_t ticket) {
     const size_t u = ticket % runs, h = ticket / runs % heads, b = ticket / runs / heads;
     for (size_t batch = b; batch < (schedule.all_batches ? g.batches : b + 1); ++batch) {
       for (size_t head = h; head < (schedule.all_heads ? g.key_heads : h + 1); ++head) {
@@ -307,6 +307,10 @@ void run_units(BackwardState<T>& state, const Parallel& parallel) {
           workers[worker].run(batch, head, unit);
       }
     }
+  };
+  run_tickets(parallel, tickets, body, [&] {
+    for (Turn& turn : state.turns) turn.give_up();
+    for (Turn& turn : state.head_turns) turn.give_up();
   });
 }
 template void run_units<float>(BackwardState<float>&, const Parallel&);

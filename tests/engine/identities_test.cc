@@ -52,6 +52,13 @@ View filled(Storage& storage, std::initializer_list<int64_t> size, DType dtype, 
   return view;
 }
 
+// However large the clip, for which there would be no memory.
+TEST(Identities, RelativePositionsWithoutTablesAreNone) {
+  expect_identity({.shape = kShape}, [](Built& b) {
+    b.problem.score.modifiers.push_back(engine::Relative{.clip = INT32_MAX});
+  });
+}
+
 TEST(Identities, StructuresThatKeepTheSamePairs) {
   expect_same_structure("dense", [](Built&) { return engine::Window{100, 100}; });
   expect_same_structure("dense", [](Built&) { return engine::Window{-1, -1}; });

@@ -286,6 +286,17 @@ std::vector<Bad> bad_inputs() {
        with_modifier("relative"),
        [](Built& b) { std::get<engine::Relative>(b.problem.score.modifiers[0]).clip = -1; },
        {"clip", "-1", "expected at least 0"}},
+      {"clip_past_32_bits",
+       with_modifier("relative"),
+       [](Built& b) { std::get<engine::Relative>(b.problem.score.modifiers[0]).clip = INT64_MAX; },
+       {"clip", "9223372036854775807", "expected at most 2147483647"}},
+      // 2 clip + 1 of it is 5 in 64 bits, as many rows as the tables have.
+      {"clip_that_wraps",
+       with_modifier("relative"),
+       [](Built& b) {
+         std::get<engine::Relative>(b.problem.score.modifiers[0]).clip = (int64_t{1} << 62) + 2;
+       },
+       {"clip", "4611686018427387906", "expected at most 2147483647"}},
       {"cap_zero",
        with_modifier("soft_cap"),
        [](Built& b) { b.problem.score.modifiers[0] = engine::SoftCap{0}; },
