@@ -2,6 +2,7 @@
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
+#include "torch/lists.h"
 #include "torch/operators.h"
 
 namespace fovea::operators {
@@ -42,12 +43,12 @@ std::tuple<Tensor, Tensor> weights_autocast(
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fovea, AutocastCPU, m) {
-  m.impl("attend", attend_autocast<at::kCPU>);
-  m.impl("weights", weights_autocast<at::kCPU>);
+  m.impl("attend", with_lists<attend_autocast<at::kCPU>>());
+  m.impl("weights", with_lists<weights_autocast<at::kCPU>>());
 }
 TORCH_LIBRARY_IMPL(fovea, AutocastCUDA, m) {
-  m.impl("attend", attend_autocast<at::kCUDA>);
-  m.impl("weights", weights_autocast<at::kCUDA>);
+  m.impl("attend", with_lists<attend_autocast<at::kCUDA>>());
+  m.impl("weights", with_lists<weights_autocast<at::kCUDA>>());
 }
 
 }  // namespace fovea::operators

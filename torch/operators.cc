@@ -6,13 +6,15 @@
 
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
+#include "torch/lists.h"
 #include "torch/spec.h"
 
 TORCH_LIBRARY_FRAGMENT(fovea, m) {
   m.def(
-      "attend(Tensor query, Tensor key, Tensor value, str choices, Tensor[] arrays, SymInt[] "
-      "numbers=[], Tensor? key_lengths=None, float dropout_p=0.0, Tensor? seed=None, bool "
-      "return_lse=False, bool strict=False, Tensor? query_offset=None, bool check_finite=False) "
+      "attend(Tensor query, Tensor key, Tensor value, str choices, Tensor[]? arrays=None, "
+      "SymInt[]? numbers=None, Tensor? key_lengths=None, float dropout_p=0.0, Tensor? seed=None, "
+      "bool return_lse=False, bool strict=False, Tensor? query_offset=None, bool "
+      "check_finite=False) "
       "-> (Tensor output, Tensor lse, Tensor statistics, Tensor empty_rows)");
   // What most calls want, without what only some do: a tiny call is mostly the way to it and back.
   m.def("attend_output(Tensor query, Tensor key, Tensor value, str choices) -> Tensor",
@@ -28,8 +30,9 @@ TORCH_LIBRARY_FRAGMENT(fovea, m) {
       "Tensor? key_lengths, float dropout_p, Tensor? seed, int[] wanted, Tensor? "
       "query_offset=None) -> Tensor[]");
   m.def(
-      "weights(Tensor query, Tensor key, str choices, Tensor[] arrays, SymInt[] numbers=[], "
-      "Tensor? key_lengths=None, Tensor? seed=None, Tensor? rows=None, Tensor? heads=None, int "
+      "weights(Tensor query, Tensor key, str choices, Tensor[]? arrays=None, SymInt[]? "
+      "numbers=None, Tensor? key_lengths=None, Tensor? seed=None, Tensor? rows=None, Tensor? "
+      "heads=None, int "
       "top_k=0, bool column_sums=False, Tensor? query_offset=None, bool check_finite=False) -> "
       "(Tensor weights, Tensor indices)");
   m.def(
@@ -62,9 +65,10 @@ Outputs attend(const Tensor& query, const Tensor& key, const Tensor& value,
                const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
                bool return_lse, bool strict, const OptionalTensor& query_offset,
                bool check_finite) {
-  static const auto op = find<Attend>("fovea::attend");
-  return op.call(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed,
-                 return_lse, strict, query_offset, check_finite);
+  static const auto op = find<WithLists<Attend>::Type>("fovea::attend");
+  return WithLists<Attend>::through(op, query, key, value, choices, arrays, numbers, key_lengths,
+                                    dropout_p, seed, return_lse, strict, query_offset,
+                                    check_finite);
 }
 
 Tensor output_of_attend(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -105,9 +109,9 @@ std::tuple<Tensor, Tensor> weights(const Tensor& query, const Tensor& key, c10::
                                    const OptionalTensor& rows, const OptionalTensor& heads,
                                    int64_t top_k, bool column_sums,
                                    const OptionalTensor& query_offset, bool check_finite) {
-  static const auto op = find<Weights>("fovea::weights");
-  return op.call(query, key, choices, arrays, numbers, key_lengths, seed, rows, heads, top_k,
-                 column_sums, query_offset, check_finite);
+  static const auto op = find<WithLists<Weights>::Type>("fovea::weights");
+  return WithLists<Weights>::through(op, query, key, choices, arrays, numbers, key_lengths, seed,
+                                     rows, heads, top_k, column_sums, query_offset, check_finite);
 }
 
 Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view choices,

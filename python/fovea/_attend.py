@@ -90,7 +90,7 @@ def attend(
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     query = _multiplied(query, score, scale)
     outputs = _attend(
-        query, key, value, text, arrays, numbers, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), bool(return_lse),
+        query, key, value, text, arrays or None, numbers or None, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), bool(return_lse),
         bool(strict), _offset(query_offset), bool(check_finite),
     )  # fmt: skip
     if not allow_empty_rows and (empty := outputs[3].item()):
@@ -147,7 +147,7 @@ def weights(
     head_places = None if heads is None else _indices("heads", heads, query.shape[1], query.device)
     count = 0 if top_k is None else _check.whole("top_k", top_k)
     chosen, indices = _weights(
-        _multiplied(query, score, scale), key, text, arrays, numbers, key_lengths, _seed(seed, normaliser, 0.0), row_places, head_places,
+        _multiplied(query, score, scale), key, text, arrays or None, numbers or None, key_lengths, _seed(seed, normaliser, 0.0), row_places, head_places,
         count, bool(column_sums), _offset(query_offset), bool(check_finite),
     )  # fmt: skip
     return (chosen, indices) if count else chosen

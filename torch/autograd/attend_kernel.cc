@@ -10,6 +10,7 @@
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
 #include "torch/layout.h"
+#include "torch/lists.h"
 #include "torch/spec.h"
 
 namespace fovea::operators {
@@ -140,7 +141,7 @@ Outputs attend_autograd(const Tensor& query, const Tensor& key, const Tensor& va
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fovea, Autograd, m) {
-  m.impl("attend", attend_autograd);
+  m.impl("attend", with_lists<attend_autograd>());
   m.impl("weights", torch::CppFunction::makeFallthrough());
 }
 

@@ -4,6 +4,7 @@
 
 #include "torch/batching/heads.h"
 #include "torch/batching/mapped.h"
+#include "torch/lists.h"
 #include "torch/operators.h"
 #include "torch/spec.h"
 
@@ -169,11 +170,11 @@ std::tuple<Tensor, Tensor> weights_batched(
 
 template <class Vmap>
 void register_rules(torch::Library& m) {
-  m.impl("attend", attend_batched<Vmap>);
+  m.impl("attend", with_lists<attend_batched<Vmap>>());
   m.impl("attend_output", output_of_attend);  // or libtorch would call it item by item
   m.impl("attend_backward", attend_backward_batched<Vmap>);
   m.impl("attend_double_backward", attend_double_backward_batched<Vmap>);
-  m.impl("weights", weights_batched<Vmap>);
+  m.impl("weights", with_lists<weights_batched<Vmap>>());
 }
 
 }  // namespace

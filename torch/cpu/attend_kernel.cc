@@ -7,6 +7,7 @@
 #include "engine/runtime/scratch.h"
 #include "torch/engine_call.h"
 #include "torch/layout.h"
+#include "torch/lists.h"
 #include "torch/operators.h"
 
 namespace fovea::operators {
@@ -147,8 +148,8 @@ std::tuple<Tensor, Tensor> weights_cpu(const Tensor& query, const Tensor& key,
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fovea, CPU, m) {
-  m.impl("weights", weights_cpu);
-  m.impl("attend", attend_cpu);
+  m.impl("weights", with_lists<weights_cpu>());
+  m.impl("attend", with_lists<attend_cpu>());
   m.impl("attend_backward", attend_backward_cpu);
 }
 

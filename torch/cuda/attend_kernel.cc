@@ -8,6 +8,7 @@
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
 #include "torch/layout.h"
+#include "torch/lists.h"
 #include "torch/operators.h"
 
 namespace fovea::operators {
@@ -104,8 +105,8 @@ std::tuple<Tensor, Tensor> weights_cuda(
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fovea, CUDA, m) {
-  m.impl("weights", weights_cuda);
-  m.impl("attend", attend_cuda);
+  m.impl("weights", with_lists<weights_cuda>());
+  m.impl("attend", with_lists<attend_cuda>());
   m.impl("attend_backward", attend_backward_cuda);
 }
 

@@ -4,6 +4,7 @@
 
 #include "torch/engine_call.h"
 #include "torch/layout.h"
+#include "torch/lists.h"
 #include "torch/operators.h"
 #include "torch/spec.h"
 
@@ -91,8 +92,8 @@ std::vector<Tensor> attend_double_backward_meta(
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fovea, Meta, m) {
-  m.impl("weights", weights_meta);
-  m.impl("attend", attend_meta);
+  m.impl("weights", with_lists<weights_meta>());
+  m.impl("attend", with_lists<attend_meta>());
   m.impl("attend_backward", attend_backward_meta);
   m.impl("attend_double_backward", attend_double_backward_meta);
 }
