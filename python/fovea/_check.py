@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 import operator
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 import torch
 
@@ -34,6 +35,39 @@ def whole(name: str, value: object) -> int:
     if hasattr(value, "__index__") and not isinstance(value, bool):
         return operator.index(value)
     raise TypeError(f"{name}: {said(value)}, expected a whole number")
+
+
+class Range(NamedTuple):
+    """What a number or a tensor may be, and how that is said."""
+
+    holds: Callable[[Any], bool]
+    expected: str
+
+
+FINITE = Range(math.isfinite, "a finite number")
+POSITIVE = Range(lambda x: 0 < x < math.inf, "a positive finite number")
+AT_LEAST_ONE = Range(lambda x: 1 <= x < math.inf, "a finite number, at least 1")
+NOT_NAN = Range(lambda x: not math.isnan(x), "a number other than NaN")
+
+
+def at_least(least: int, meaning: str = "") -> Range:
+    """Whole numbers from `least` on."""
+    return Range(lambda x: x >= least, f"at least {least}{meaning}")
+
+
+IN_64_BITS = Range(lambda x: -(2**63) <= x < 2**63, "a number of 64 bits")
+
+REAL_TENSOR = Range(lambda x: x.is_floating_point(), "a tensor of a floating-point type")
+WHOLE_TENSOR = Range(lambda x: not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool), "a tensor of whole numbers")
+MASK = Range(lambda x: x.dtype == torch.bool, "a tensor of bool")
+BIAS = Range(REAL_TENSOR.holds, REAL_TENSOR.expected + "; fovea.Keep(mask) takes a bool one")
+
+
+def within(name: str, value: Any, allowed: Optional[Range]) -> None:
+    """Checks a range. In a trace a number may be symbolic, and is left to the operator, which sees it as it comes."""
+    if allowed is None or torch.compiler.is_compiling() or allowed.holds(value):
+        return
+    raise ValueError(f"{name}: {said(value) if isinstance(value, torch.Tensor) else value}, expected {allowed.expected}")
 
 
 def truth(name: str, value: object) -> bool:
@@ -114,7 +148,9 @@ def _last(name: str) -> str:
 def scale_of(name: str, value: object) -> Union[float, torch.Tensor]:
     """A scale: a number, or a tensor, which has a gradient: one element, or one for each head."""
     if not isinstance(value, torch.Tensor):
-        return number(name, value)
+        factor = number(name, value)
+        within(name, factor, FINITE)
+        return factor
     if value.numel() != 1 and value.dim() != 1:
         raise ValueError(f"{name}: shape {list(value.shape)}, expected one number, or [H] (one for each head)")
     return value

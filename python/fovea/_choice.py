@@ -6,7 +6,7 @@ Their fields are declared in C++; the library says what they are (``torch.ops.fo
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, Dict, List, Tuple, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Tuple, Union
 
 import torch
 
@@ -27,15 +27,25 @@ class Choice:
     #: Fields that hold a tensor but may be left out, or be a number.
     optional: ClassVar[Tuple[str, ...]] = ()
     numeric: ClassVar[Tuple[str, ...]] = ()
+    #: What its tensors may be; and its numbers, where not any.
+    tensors: ClassVar[_check.Range] = _check.REAL_TENSOR
+    ranges: ClassVar[Mapping[str, _check.Range]] = {}
     __dataclass_fields__: ClassVar[Dict[str, Any]]  # every choice is a dataclass
     _text: str
     #: The fields that go into the lists, in their order.
     _arrays: Tuple[str, ...]
     _numbers: Tuple[str, ...]
 
-    def __init_subclass__(cls, kind: str = "", optional: Tuple[str, ...] = (), numeric: Tuple[str, ...] = (), **keywords: object) -> None:
+    def __init_subclass__(
+        cls,
+        kind: str = "",
+        optional: Tuple[str, ...] = (),
+        numeric: Tuple[str, ...] = (),
+        ranges: Mapping[str, _check.Range] = {},
+        **keywords: object,
+    ) -> None:
         super().__init_subclass__(**keywords)
-        cls.kind, cls.optional, cls.numeric = kind, optional, numeric
+        cls.kind, cls.optional, cls.numeric, cls.ranges = kind, optional, numeric, ranges
 
     def __post_init__(self) -> None:
         words: List[str] = []
@@ -75,17 +85,19 @@ class Choice:
         name = self._called() + "." + field
         if value is None and (kind == "number?" or field in self.optional):
             return None
-        if kind == "tensor":
-            if field in self.numeric and not isinstance(value, torch.Tensor):
-                return _check.number(name, value)
-            return _check.tensor(name, value)
-        if kind == "whole":
-            return _check.whole(name, value)
         if kind == "truth":
             return _check.truth(name, value)
         if isinstance(kind, list):
             return _check.one_of(name, value, kind)
-        return _check.number(name, value)
+        if kind == "tensor" and (field not in self.numeric or isinstance(value, torch.Tensor)):
+            _check.within(name, _check.tensor(name, value), self.tensors)
+            return value
+        if kind == "whole":
+            _check.within(name, whole := _check.whole(name, value), _check.IN_64_BITS)
+            _check.within(name, whole, self.ranges.get(field))
+            return whole
+        _check.within(name, number := _check.number(name, value), self.ranges.get(field))
+        return number
 
     def _called(self) -> str:
         return type(self).__name__

@@ -7,6 +7,7 @@ from typing import List, Optional, Union
 
 import torch
 
+from . import _check
 from ._choice import Choice
 
 
@@ -21,7 +22,7 @@ class Normaliser(Choice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Softmax(Normaliser, kind="softmax", optional=("sink",), numeric=("sink",)):
+class Softmax(Normaliser, kind="softmax", optional=("sink",), numeric=("sink",), ranges={"sink": _check.NOT_NAN}):
     r""":math:`a_j = e^{e_j} / (\sum_l e^{e_l} + e^{s})`; the sink :math:`s` is a number, ``[1]`` or ``[H]``, or None for none."""
 
     sink: Optional[Union[float, torch.Tensor]] = None
@@ -53,7 +54,7 @@ class Sparsemax(Normaliser, kind="sparsemax"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Entmax(Normaliser, kind="entmax"):
+class Entmax(Normaliser, kind="entmax", ranges={"alpha": _check.AT_LEAST_ONE}):
     r""":math:`a = \max(0, (\alpha - 1) e - \tau)^{1/(\alpha - 1)}`, :math:`\sum_j a_j = 1` (Peters et al. 2019), :math:`\alpha \ge 1`.
 
     ``alpha`` is a number, or a tensor ``[1]`` or ``[H]``, which then has a gradient. 1 is softmax, the limit. A tensor that training
@@ -66,6 +67,7 @@ class Entmax(Normaliser, kind="entmax"):
         if isinstance(self.alpha, torch.Tensor):
             if self.alpha.dim() > 1:
                 raise ValueError(f"Entmax.alpha: shape {list(self.alpha.shape)}, expected a number, [1] or [H] (one for each head)")
+            _check.within("Entmax.alpha", self.alpha, self.tensors)
             return self.alpha if field == "alpha_tensor" else None
         return super()._checked(field, kind) if field == "alpha" else None
 
@@ -75,7 +77,7 @@ class Entmax(Normaliser, kind="entmax"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopK(Normaliser, kind="top_k"):
+class TopK(Normaliser, kind="top_k", ranges={"k": _check.at_least(1)}):
     r"""Softmax over the ``k`` largest scores; ties to the lower index; all keys where fewer than ``k`` are seen."""
 
     k: int

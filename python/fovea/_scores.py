@@ -102,6 +102,7 @@ class _Modifier(Choice):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Bias(_Modifier, kind="bias"):
+    tensors = _check.BIAS
     bias: torch.Tensor
 
 
@@ -111,14 +112,14 @@ class _Alibi(_Modifier, kind="alibi"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Relative(_Modifier, kind="relative", optional=("key_table", "value_table")):
+class _Relative(_Modifier, kind="relative", optional=("key_table", "value_table"), ranges={"clip": _check.at_least(0)}):
     key_table: Optional[torch.Tensor]
     value_table: Optional[torch.Tensor]
     clip: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _SoftCap(_Modifier, kind="soft_cap"):
+class _SoftCap(_Modifier, kind="soft_cap", ranges={"cap": _check.POSITIVE}):
     cap: float
 
 
@@ -138,7 +139,7 @@ class Bilinear(_Scaled, kind="bilinear"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Additive(Score, kind="additive"):
+class Additive(Score, kind="additive", ranges={"negative_slope": _check.FINITE}):
     r""":math:`e = w^\top f(q + k)` (Bahdanau et al. 2015), query and key arriving projected.
 
     ``weight`` is ``[E]`` or ``[H, E]``; ``activation`` is ``"tanh"`` or ``"leaky_relu"``, which makes GATv2's score.
@@ -163,7 +164,7 @@ KernelName = Literal[
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Kernel(Score, kind="kernel", optional=("metric",), numeric=("bandwidth",)):
+class Kernel(Score, kind="kernel", optional=("metric",), numeric=("bandwidth",), ranges={"bandwidth": _check.POSITIVE}):
     r""":math:`K(u)`, :math:`u = \|D(q - k)\| / h`: a kernel of distance (Nadaraya 1964, Watson 1964).
 
     :class:`KernelRatio` and :class:`Unnormalised` take :math:`K(u)`, every other normaliser :math:`\log K(u)`. ``bandwidth``
@@ -176,14 +177,14 @@ class Kernel(Score, kind="kernel", optional=("metric",), numeric=("bandwidth",))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cosine(Score, kind="cosine", optional=("beta",), numeric=("beta",)):
+class Cosine(Score, kind="cosine", optional=("beta",), numeric=("beta",), ranges={"beta": _check.FINITE}):
     r""":math:`e = \beta \cos(q, k)`; ``beta`` is a number, ``[1]`` or ``[H]``, or None for 1."""
 
     beta: Optional[Number] = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankOne(Score, kind="rank_one"):
+class RankOne(Score, kind="rank_one", ranges={"negative_slope": _check.FINITE}):
     r""":math:`e = \mathrm{LeakyReLU}(q + k)`, query and key of width 1: the two halves of GAT's score (Velickovic et al. 2018)."""
 
     negative_slope: float = 0.2

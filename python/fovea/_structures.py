@@ -18,6 +18,8 @@ from ._choice import Choice
 class Structure(Choice):
     """Base of every structure."""
 
+    tensors = _check.WHOLE_TENSOR
+
     #: The text, where it is all there is to the choice.
     _whole_structure: Optional[str] = None
 
@@ -71,8 +73,11 @@ class Causal(Structure, kind="causal"):
     alignment: Literal["top_left", "bottom_right"] = "top_left"
 
 
+_UNBOUNDED = _check.at_least(-1, " (unbounded)")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Window(Structure, kind="window"):
+class Window(Structure, kind="window", ranges={"left": _UNBOUNDED, "right": _UNBOUNDED}):
     r""":math:`i - \mathrm{left} \le j \le i + \mathrm{right}`; -1 is unbounded."""
 
     left: int = -1
@@ -80,14 +85,14 @@ class Window(Structure, kind="window"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prefix(Structure, kind="prefix"):
+class Prefix(Structure, kind="prefix", ranges={"length": _check.at_least(0)}):
     r""":math:`j \le i` or :math:`j < \mathrm{length}`; ``length`` is a number, or int ``[B]``, one for each item."""
 
     length: Union[int, torch.Tensor]
 
     def _checked(self, field: str, kind: Union[str, List[str]]) -> object:
         if isinstance(self.length, torch.Tensor) and self.length.dim() > 0:
-            if self.length.dim() > 1 or self.length.is_floating_point() or self.length.dtype == torch.bool:
+            if self.length.dim() > 1 or not self.tensors.holds(self.length):
                 raise ValueError(f"Prefix.length: {_check.said(self.length)}, expected a whole number, or whole numbers [B]")
             return self.length if field == "lengths" else None
         return super()._checked(field, kind) if field == "length" else None
@@ -108,9 +113,10 @@ class Documents(Structure, kind="documents"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Blocks(Structure, kind="blocks"):
+class Blocks(Structure, kind="blocks", ranges={"size": _check.at_least(1)}):
     """Whole ``size`` x ``size`` blocks; ``mask`` bool (True: may attend), a broadcast of ``[B, H, ceil(L/size), ceil(S/size)]``."""
 
+    tensors = _check.MASK
     mask: torch.Tensor
     size: int = 64
 
@@ -119,6 +125,7 @@ class Blocks(Structure, kind="blocks"):
 class Keep(Structure, kind="keep"):
     """Where ``mask`` is True; bool, any broadcast of ``[B, H, L, S]``."""
 
+    tensors = _check.MASK
     mask: torch.Tensor
 
 
@@ -139,15 +146,20 @@ class Graph(Structure, kind="graph"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Strided(Structure, kind="strided"):
+class Strided(Structure, kind="strided", ranges={"stride": _check.at_least(1)}):
     r""":math:`j \le i` and (:math:`i - j \le l` or :math:`(i - j) \bmod l = 0`) (Child et al. 2019)."""
 
     stride: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fixed(Structure, kind="fixed"):
+class Fixed(Structure, kind="fixed", ranges={"stride": _check.at_least(1), "summary": _check.at_least(0)}):
     r""":math:`j \le i` and (:math:`\lfloor j/l \rfloor = \lfloor i/l \rfloor` or :math:`j \bmod l \ge l - c`) (Child et al. 2019)."""
 
     stride: int
     summary: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not torch.compiler.is_compiling() and self.summary > self.stride:
+            raise ValueError(f"Fixed.summary: {self.summary}, expected at most {self.stride} (the stride)")

@@ -34,13 +34,10 @@ def randn(*shape):
         ({"key_lengths": torch.tensor([3.0, 4.0])}, "key_lengths: Float, expected int32"),
         ({"dropout_p": 1.0}, "dropout_p: 1.0.*below 1"),
         ({"score": fovea.Additive(randn(5))}, r"weight: shape \[5\], expected \[4\]"),
-        ({"score": fovea.Kernel("gaussian", torch.nan)}, "bandwidth: nan, expected a positive"),
+        ({"score": fovea.Kernel("gaussian", torch.tensor([-1.0], dtype=torch.float64))}, "bandwidth: -1.0.*, expected a positive"),
         ({"score": fovea.Dot().bias(randn(3, 7))}, "bias"),
         ({"score": fovea.Dot().bias(randn(5, 7).float())}, "bias: Float, expected Double"),
-        ({"normaliser": fovea.Entmax(0.5)}, "alpha: 0.5.*at least 1"),
         ({"normaliser": fovea.Entmax(torch.tensor([torch.nan, 2], dtype=torch.float64))}, "alpha: nan, expected a finite number"),
-        ({"structure": fovea.Keep(randn(5, 7))}, "mask: float64, expected bool"),
-        ({"structure": fovea.Window(-2, 0)}, "left: -2, expected at least -1"),
         ({"scale": 1.0, "score": fovea.Cosine()}, "scale: cosine has none"),
         ({"scale": 1.0, "score": fovea.Dot(2.0)}, "scale: given twice"),
         ({"scale": torch.ones(3)}, r"scale: shape \[3\], expected one number or \[2\] \(heads\)"),
@@ -100,6 +97,80 @@ def test_of_a_wrong_type_is_named_with_what_to_do(changes, message):
 def test_a_choice_checks_itself_when_it_is_made(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+NAN, INF = float("nan"), float("inf")
+BOOLS, WHOLE, REAL = torch.ones(2, dtype=torch.bool), torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: fovea.Dot(NAN), "Dot.scale: nan, expected a finite number"),
+        (lambda: fovea.Dot(np.float32("inf")), "Dot.scale: inf, expected a finite number"),
+        (lambda: fovea.Bilinear(REAL, NAN), "Bilinear.scale: nan, expected a finite number"),
+        (lambda: fovea.Bilinear(WHOLE), r"Bilinear.weight: a tensor \[2\] of int64, expected a tensor of a floating-point type"),
+        (lambda: fovea.Additive(REAL, negative_slope=NAN), "Additive.negative_slope: nan, expected a finite number"),
+        (lambda: fovea.RankOne(INF), "RankOne.negative_slope: inf, expected a finite number"),
+        (lambda: fovea.Kernel("gaussian", -1.0), "Kernel.bandwidth: -1.0, expected a positive finite number"),
+        (lambda: fovea.Kernel("gaussian", 0), "Kernel.bandwidth: 0.0, expected a positive finite number"),
+        (lambda: fovea.Kernel("box", NAN), "Kernel.bandwidth: nan, expected a positive finite number"),
+        (lambda: fovea.Cosine(INF), "Cosine.beta: inf, expected a finite number"),
+        (lambda: fovea.Dot().soft_cap(0), "soft_cap.cap: 0.0, expected a positive finite number"),
+        (lambda: fovea.Dot().soft_cap(NAN), "soft_cap.cap: nan, expected a positive finite number"),
+        (lambda: fovea.Dot().relative(None, None, -1), "relative.clip: -1, expected at least 0"),
+        (lambda: fovea.Dot().bias(BOOLS), r"bias.bias: a tensor \[2\] of bool, expected .*; fovea.Keep\(mask\) takes a bool one"),
+        (lambda: fovea.Dot().alibi(WHOLE), r"alibi.slopes: a tensor \[2\] of int64, expected a tensor of a floating-point type"),
+        (lambda: fovea.Softmax(NAN), "Softmax.sink: nan, expected a number other than NaN"),
+        (lambda: fovea.Entmax(0.5), "Entmax.alpha: 0.5, expected a finite number, at least 1"),
+        (lambda: fovea.Entmax(NAN), "Entmax.alpha: nan, expected a finite number, at least 1"),
+        (lambda: fovea.Entmax(WHOLE), r"Entmax.alpha: a tensor \[2\] of int64, expected a tensor of a floating-point type"),
+        (lambda: fovea.TopK(0), "TopK.k: 0, expected at least 1"),
+        (lambda: fovea.TopK(2**64), "TopK.k: 18446744073709551616, expected a number of 64 bits"),
+        (lambda: fovea.Window(-2), r"Window.left: -2, expected at least -1 \(unbounded\)"),
+        (lambda: fovea.Window(0, -2), r"Window.right: -2, expected at least -1 \(unbounded\)"),
+        (lambda: fovea.Prefix(-1), "Prefix.length: -1, expected at least 0"),
+        (lambda: fovea.Prefix(REAL), r"Prefix.length: a tensor \[2\] of float64, expected a whole number, or whole numbers \[B\]"),
+        (lambda: fovea.Strided(0), "Strided.stride: 0, expected at least 1"),
+        (lambda: fovea.Fixed(0), "Fixed.stride: 0, expected at least 1"),
+        (lambda: fovea.Fixed(4, -1), "Fixed.summary: -1, expected at least 0"),
+        (lambda: fovea.Fixed(4, 5), r"Fixed.summary: 5, expected at most 4 \(the stride\)"),
+        (lambda: fovea.Blocks(BOOLS, 0), "Blocks.size: 0, expected at least 1"),
+        (lambda: fovea.Blocks(WHOLE), r"Blocks.mask: a tensor \[2\] of int64, expected a tensor of bool"),
+        (lambda: fovea.Keep(REAL), r"Keep.mask: a tensor \[2\] of float64, expected a tensor of bool"),
+        (lambda: fovea.Documents(REAL, WHOLE), r"Documents.query_ids: a tensor \[2\] of float64, expected a tensor of whole numbers"),
+        (lambda: fovea.Ragged(WHOLE, BOOLS), r"Ragged.key_offsets: a tensor \[2\] of bool, expected a tensor of whole numbers"),
+        (lambda: fovea.Graph(WHOLE, REAL), r"Graph.columns: a tensor \[2\] of float64, expected a tensor of whole numbers"),
+    ],
+)  # fmt: skip
+def test_a_choice_of_a_number_out_of_range_is_refused_when_it_is_made(make, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        make()
+
+
+def test_the_ends_of_the_ranges_are_in_them():
+    query, key, value = operands("dot")
+    for chosen in (fovea.Window(-1, 0), fovea.Window(0, -1), fovea.Prefix(0), fovea.Strided(1), fovea.Fixed(3, 0), fovea.Fixed(3, 3), fovea.Window(2**63 - 1)):
+        assert fovea.attend(query, key, value, structure=chosen).isfinite().all()
+    for chosen in (fovea.TopK(1), fovea.TopK(2**63 - 1), fovea.Entmax(1), fovea.Softmax(-INF)):
+        assert fovea.attend(query, key, value, normaliser=chosen).isfinite().all()
+
+
+def test_the_operator_refuses_the_numbers_that_the_choices_do():
+    """A number that a trace cannot judge comes to the operator as it is."""
+    query, key, value = operands("dot")
+    for text, numbers, name in (
+        ("dot;top_k:k=#;dense", [0], "k: 0"),
+        ("dot;entmax:alpha=0.5;dense", [], "alpha: 0.5"),
+        ("dot|soft_cap:cap=0;softmax;dense", [], "cap: 0"),
+        ("dot:scale=nan;softmax;dense", [], "scale: nan"),
+        ("dot;softmax;window:left=#", [-2], "left: -2"),
+        ("dot;softmax;prefix:length=#", [-1], "length: -1"),
+        ("dot;softmax;strided:stride=#", [0], "stride: 0"),
+        ("dot;softmax;fixed:stride=#,summary=#", [4, 5], "summary: 5"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            torch.ops.fovea.attend(query, key, value, text, [], numbers)
 
 
 def test_other_functions_know_their_arguments_too():
