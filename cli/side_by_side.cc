@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "cli/verbs.h"
-#include "engine/runtime/cores.h"
 #include "train/interrupt.h"
+#include "train/run_folder.h"
 
 extern char** environ;
 
@@ -127,12 +127,8 @@ std::string words_of(const std::string& name, int status, const std::string& own
 
 }  // namespace
 
-void train_side_by_side(const systems::TrainRequest& request, int jobs, train::Progress& progress) {
-  const std::vector<std::string> names = systems::member_names(request);
-  const auto cores = static_cast<int>(engine::usable_cores());
-  const int threads = request.threads > 0 ? request.threads : std::max(1, cores / jobs);
-  fs::create_directories(request.out);
-
+void train_side_by_side(const systems::TrainRequest& request, const std::vector<std::string>& names,
+                        const Processes& processes, train::Progress& progress) {
   const train::InterruptGuard guard;
   const train::SavesWhenAsked passes_it_on;
   std::map<pid_t, std::unique_ptr<Child>> running;
@@ -141,9 +137,11 @@ void train_side_by_side(const systems::TrainRequest& request, int jobs, train::P
   std::string words;
   while (true) {
     const bool stopping = exit_code != 0 || train::interrupted();
-    while (!stopping && running.size() < static_cast<size_t>(jobs) && next < names.size()) {
-      auto child = std::make_unique<Child>(names[next], arguments_of(request, names[next], threads),
-                                           request.out / (names[next] + ".log"));
+    while (!stopping && running.size() < static_cast<size_t>(processes.jobs) &&
+           next < names.size()) {
+      auto child = std::make_unique<Child>(
+          names[next], arguments_of(request, names[next], processes.threads),
+          request.out / train::kTrainingFolder / (names[next] + ".log"));
       ++next;
       const pid_t pid = child->pid();
       running.emplace(pid, std::move(child));

@@ -2,13 +2,21 @@
 // second thread, and everything from a second run beside them.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "systems/session.h"
 #include "train/progress.h"
 
 namespace fovea::cli {
 
-// Leaves every member of the RUN trained; the same request with `resume` then reads them. The first
-// failure ends the others at their next save and is thrown with what that process printed.
-void train_side_by_side(const systems::TrainRequest&, int jobs, train::Progress&);
+// Leaves the members of these names trained. The first failure ends the others at their next save
+// and is thrown with what that process printed.
+struct Processes {
+  int jobs = 1;     // at a time
+  int threads = 1;  // of each
+};
+void train_side_by_side(const systems::TrainRequest&, const std::vector<std::string>& names,
+                        const Processes&, train::Progress&);
 
 }  // namespace fovea::cli

@@ -26,8 +26,8 @@ void OutputFile::finish() {
 }
 
 void say_which(const systems::Run& opened, const std::string& asked) {
-  const std::string member = opened.folder.filename().string();
-  if (opened.folder != std::filesystem::path(asked))
+  const std::string member = opened.folder->path().filename().string();
+  if (opened.folder->path() != std::filesystem::path(asked))
     std::cerr << "fovea: " << asked << " has several runs; " << member << " answers" << std::endl;
 }
 

@@ -39,6 +39,7 @@ std::string report_text(const Json& report) {
   for (const auto& note : report.value("notes", Json::array()))
     text += fmt::format("  {}\n", note.get<std::string>());
   if (report.contains("runs")) text += fmt::format("  over {} runs\n", report.at("runs").size());
+  text += fmt::format("  {}\n", report.at("signature").get<std::string>());
   return text;
 }
 

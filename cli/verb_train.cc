@@ -8,7 +8,7 @@
 #include "cli/report_text.h"
 #include "cli/side_by_side.h"
 #include "cli/verbs.h"
-#include "systems/session.h"
+#include "systems/training.h"
 #include "train/interrupt.h"
 
 namespace fovea::cli {
@@ -30,13 +30,11 @@ int run(TrainOptions& options) {
                                          : train::Progress::style_of_stderr());
   if (options.jobs > 1 && options.request.seeds == 1 && options.request.folds == 0)
     throw UsageError(fmt::format("--jobs {}: expected --seeds or --folds with it", options.jobs));
-  if (options.jobs > 1 && options.request.only.empty() &&
-      !systems::member_names(options.request).empty()) {
-    systems::begin(options.request);
-    train_side_by_side(options.request, options.jobs, progress);
-    options.request.resume = true, options.request.overwrite = false;  // read what they left
-  }
-  const Json report = systems::train(options.request, progress);
+  systems::Training training(options.request, progress);
+  if (options.jobs > 1 && options.request.only.empty())
+    train_side_by_side(options.request, training.hand_out(),
+                       {.jobs = options.jobs, .threads = training.threads()}, progress);
+  const Json report = training.run();
   progress.finish();
   std::cout << (options.json ? report.dump(2) + "\n"
                              : report_text(report) + fmt::format("run: {}\n", options.out));

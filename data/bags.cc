@@ -9,6 +9,7 @@
 
 #include "data/csv.h"
 #include "data/file.h"
+#include "data/split.h"
 
 namespace fovea::data {
 namespace {
@@ -49,6 +50,12 @@ Bags read_bags(const std::string& path) {
           parse_float(cells[c], "column '" + table.header[c] + "'", path, table.lines[row]));
   }
   return out;
+}
+
+std::vector<uint64_t> keys_of(const Bags& bags) {
+  std::vector<uint64_t> keys;
+  for (const std::string& name : bags.names) keys.push_back(item_key(name));
+  return keys;
 }
 
 std::string bags_csv(const Bags& bags) {

@@ -22,6 +22,8 @@ struct Bags {
 // Rows of a bag need not be neighbours; a bag whose rows disagree about the label is refused. A row
 // whose features are all empty names a bag without adding to it: an empty bag has one such row.
 Bags read_bags(const std::string& path);
+// A bag is known by its name: its rows may come in any order.
+std::vector<uint64_t> keys_of(const Bags&);
 // The same table, as text.
 std::string bags_csv(const Bags&);
 

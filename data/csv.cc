@@ -11,6 +11,7 @@
 #include "data/file.h"
 #include "data/limits.h"
 #include "data/nearest.h"
+#include "data/split.h"
 
 namespace fovea::data {
 namespace {
@@ -281,6 +282,9 @@ Regression regression(const Table& table, const Columns& wanted) {
       ++out.dropped;
       continue;
     }
+    std::string whole = cells[target];
+    for (const size_t c : columns) whole += '\n' + cells[c];
+    out.keys.push_back(item_key(whole));
     for (size_t i = 0; i < columns.size(); ++i) {
       const std::string& cell = cells[columns[i]];
       const bool empty = is_missing(cell);

@@ -1,6 +1,7 @@
 // Tables with a header: comma-separated values with RFC 4180 quoting, gzip or not.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ struct Regression {
   std::vector<std::string> inputs;  // column names
   std::string target;
   std::vector<double> x, y;
+  std::vector<uint64_t> keys;      // of the rows by the text of their cells; empty: no table
   size_t dropped = 0, filled = 0;  // rows left out, cells filled in, by `missing`
   size_t rows() const { return y.size(); }
 };

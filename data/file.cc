@@ -12,11 +12,13 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "data/limits.h"
 #include "data/lines.h"
 #include "data/nearest.h"
+#include "data/sha256.h"
 
 namespace fovea::data {
 namespace {
@@ -100,6 +102,23 @@ std::string beside(const std::filesystem::path& path) {
 
 }  // namespace
 
+static thread_local ReadLog* current_log = nullptr;
+
+ReadLog::ReadLog() : outer_(std::exchange(current_log, this)) {}
+ReadLog::~ReadLog() { current_log = outer_; }
+
+void ReadLog::note(std::string_view contents) {
+  sums_.push_back(data::sha256(contents));
+  if (outer_) outer_->note(contents);
+}
+
+std::string ReadLog::sha256() const {
+  if (sums_.size() < 2) return sums_.empty() ? "" : sums_.front();
+  std::string all;
+  for (const std::string& sum : sums_) all += sum + "\n";
+  return data::sha256(all);
+}
+
 FileError::FileError(std::string_view path, size_t line, std::string_view what)
     : InvalidArgument(visible(with_place(path, line, what))) {}
 
@@ -117,6 +136,7 @@ std::string read_file(const std::string& path) {
   if (file.bad()) throw FileError(path, 0, "reading failed part-way");
   if (bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b') bytes = gunzip(bytes, path);
   if (bytes.empty()) throw FileError(path, 0, "expected data, found an empty file");
+  if (current_log) current_log->note(bytes);
   return bytes;
 }
 

@@ -24,6 +24,24 @@ struct FileError : InvalidArgument {
 // format of ours allows it.
 std::string read_file(const std::string& path);
 
+// While one lives, every file that read_file reads on its thread counts into a sum: its contents,
+// unpacked, in the order of reading; where it lies does not count. Of one file it is the file's own
+// sha256, of several the sha256 of theirs.
+class ReadLog {
+ public:
+  ReadLog();
+  ~ReadLog();
+  ReadLog(const ReadLog&) = delete;
+  ReadLog& operator=(const ReadLog&) = delete;
+
+  std::string sha256() const;  // empty: nothing was read
+  void note(std::string_view contents);
+
+ private:
+  ReadLog* outer_;
+  std::vector<std::string> sums_;
+};
+
 // Calls visit(line number from 1, line) for each line of `text`, without its end ("\n", "\r\n", or
 // "\r" where the first line ends so). Refuses lines beyond the limits of data/limits.h.
 // Refuses bytes that are not UTF-8 and NUL; `path` names the file in errors. A UTF-8 byte order

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
+#include <unordered_map>
 
 #include "data/random.h"
 #include "fovea/error.h"
@@ -16,11 +16,12 @@ namespace {
 struct Bundle {
   std::vector<int64_t> items;
   int64_t label = 0;
+  uint64_t key = 0;
 };
 
 std::vector<Bundle> bundles(int64_t items, const SplitRequest& request) {
   std::vector<Bundle> out;
-  std::map<std::string, size_t> where;
+  std::unordered_map<uint64_t, size_t> where;
   for (int64_t i = 0; i < items; ++i) {
     const auto at = static_cast<size_t>(i);
     const int64_t label = request.classes.empty() ? 0 : request.classes[at];
@@ -29,10 +30,30 @@ std::vector<Bundle> bundles(int64_t items, const SplitRequest& request) {
       continue;
     }
     const auto [place, fresh] = where.try_emplace(request.keys[at], out.size());
-    if (fresh) out.push_back({{}, label});
+    if (fresh) out.push_back({{}, label, request.keys[at]});
     out[place->second].items.push_back(i);
   }
   return out;
+}
+
+// Equal items of several classes count as the lowest of them, whichever comes first.
+void take_lowest_labels(std::vector<Bundle>& all, const std::vector<int64_t>& classes) {
+  for (Bundle& bundle : all)
+    for (const int64_t item : bundle.items)
+      if (!classes.empty())
+        bundle.label = std::min(bundle.label, classes[static_cast<size_t>(item)]);
+}
+
+// A random order: of places for folds and for items without keys, otherwise of keys.
+void shuffle(std::vector<Bundle>& all, const SplitRequest& request) {
+  const uint64_t seed = mix(request.seed, 0x5011);
+  if (request.folds > 0 || request.keys.empty()) {
+    Random(seed).shuffle(all);
+    return;
+  }
+  take_lowest_labels(all, request.classes);
+  std::sort(all.begin(), all.end(),
+            [&](const Bundle& a, const Bundle& b) { return mix(seed, a.key) < mix(seed, b.key); });
 }
 
 void check(int64_t items, const SplitRequest& request) {
@@ -41,6 +62,7 @@ void check(int64_t items, const SplitRequest& request) {
     throw InvalidArgument(fmt::format("keys: {} given, expected {}", request.keys.size(), n));
   if (!request.classes.empty() && request.classes.size() != n)
     throw InvalidArgument(fmt::format("classes: {} given, expected {}", request.classes.size(), n));
+  if (request.all_test) return;
   if (request.folds != 0 &&
       (request.folds < 2 || request.fold < 0 || request.fold >= request.folds))
     throw InvalidArgument(fmt::format("fold: {} of {}, expected 0 to {} of at least 2",
@@ -73,24 +95,37 @@ std::vector<int64_t>& Splits::of(Split split) {
   return split == Split::kTrain ? train : split == Split::kValidation ? validation : test;
 }
 
-Splits all_for_test(size_t count) {
-  Splits out;
-  out.test.resize(count);
-  std::iota(out.test.begin(), out.test.end(), 0);
+std::vector<uint64_t> Splits::keys_of(Split split) const {
+  std::vector<uint64_t> out;
+  if (!keys.empty())
+    for (const int64_t item : of(split)) out.push_back(keys[static_cast<size_t>(item)]);
   return out;
+}
+
+uint64_t item_key(std::string_view contents) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, whose low bits mix() spreads
+  for (const char c : contents) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return mix(hash, 0x1E4);
 }
 
 Splits split(int64_t items, const SplitRequest& request) {
   check(items, request);
+  if (request.all_test) {
+    Splits out;
+    out.keys = request.keys;
+    out.test.resize(static_cast<size_t>(items));
+    std::iota(out.test.begin(), out.test.end(), 0);
+    return out;
+  }
   std::vector<Bundle> all = bundles(items, request);
-  Random random(mix(request.seed, 0x5011));
-  random.shuffle(all);
+  shuffle(all, request);
   // Dealing out class after class gives every part the same mix; within a class the order stays
   // random.
   std::stable_sort(all.begin(), all.end(),
                    [](const Bundle& a, const Bundle& b) { return a.label < b.label; });
 
   Splits out;
+  out.keys = request.keys;
   const auto give = [](std::vector<int64_t>& to, const Bundle& bundle) {
     to.insert(to.end(), bundle.items.begin(), bundle.items.end());
   };

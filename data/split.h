@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fovea::data {
@@ -14,15 +15,17 @@ enum class Split : uint8_t { kTrain, kValidation, kTest };
 Split split_from_name(const std::string& name);
 const char* name_of(Split);
 
+// What an item holds in 64 bits, to know it again wherever it stands in a file.
+uint64_t item_key(std::string_view contents);
+
 struct Splits {
   std::vector<int64_t> train, validation, test;  // item indices, ascending
+  std::vector<uint64_t> keys = {};               // of all items; empty: they are not told apart
 
   const std::vector<int64_t>& of(Split) const;
   std::vector<int64_t>& of(Split);
+  std::vector<uint64_t> keys_of(Split) const;
 };
-
-// Every item is a test item: a file that is only judged.
-Splits all_for_test(size_t count);
 
 struct SplitRequest {
   double validation = 0.1,
@@ -31,9 +34,11 @@ struct SplitRequest {
   int64_t fold = 0,
           folds = 0;  // folds > 0: the test split is part `fold` of `folds`, and `test` is unused
   uint64_t seed = 1;
-  // Items of equal key (the same sentence, the same bag) go to the same side. Empty: each item is
-  // its own.
-  std::vector<std::string> keys = {};
+  bool all_test = false;  // every item is a test item: a file that is only judged
+  // Items of equal key (the same sentence, the same bag) go to the same side, and without folds the
+  // keys alone decide which: the order of the items does not matter. Folds are dealt out by the
+  // order of the items, as published ones are. Empty: each item is its own, drawn by its place.
+  std::vector<uint64_t> keys = {};
   // Classes: each split then has about the same mix of them. Empty: not stratified.
   std::vector<int64_t> classes = {};
 };

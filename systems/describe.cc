@@ -2,9 +2,9 @@
 #include <map>
 
 #include "data/json.h"
+#include "systems/provenance.h"
 #include "systems/run_config.h"
 #include "systems/session.h"
-#include "train/run_folder.h"
 #include "train/task.h"
 
 namespace fovea::systems {
@@ -45,9 +45,8 @@ History history(const std::string& lines) {
 }  // namespace
 
 std::optional<explain::Explanation> learning(const Run& run) {
-  const train::RunFolder folder(run.folder);
-  if (!folder.has("metrics.jsonl")) return std::nullopt;
-  History found = history(folder.read("metrics.jsonl"));
+  if (!run.folder->has("metrics.jsonl")) return std::nullopt;
+  History found = history(run.folder->read("metrics.jsonl"));
   if (found.loss.x.size() < 2) return std::nullopt;  // one epoch is a point, not a curve
   explain::Explanation out;
   out.system = run.system->info.name;
@@ -78,8 +77,14 @@ std::optional<explain::Explanation> learning(const Run& run) {
 std::vector<explain::Explanation> explain(Run& run, Input* input) {
   const torch::NoGradGuard guard;
   // Without an input the pictures show items of the run's own test split.
-  if (!input) run.task->read(source_of(run.config));
+  std::string note;
+  if (!input) {
+    const std::string sum = read_items(*run.task, source_of(run.config));
+    const std::string split = run.folder->has(kSplitFile) ? run.folder->read(kSplitFile) : "";
+    note = check_own_data(run.config, split, *run.task, Split::kTest, sum);
+  }
   std::vector<explain::Explanation> out = run.task->explain(input);
+  if (!note.empty() && !out.empty()) out.front().notes.push_back(note);
   for (explain::Explanation& one : out) one.system = run.system->info.name;
   return out;
 }

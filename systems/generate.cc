@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "data/write.h"
 #include "systems/system.h"
-#include "train/run_folder.h"
 #include "train/task.h"
 
 namespace fovea::systems {
@@ -19,15 +19,14 @@ Written generate(const GenerateRequest& request) {
   if (written.files.empty())
     throw UsageError(fmt::format("{} has no items to write; data: {}", request.system,
                                  system.info.formats.empty() ? "" : system.info.formats.front()));
-  const train::RunFolder folder(request.out);
   for (const auto& [name, bytes] : written.files)
-    if (!request.overwrite && folder.has(name))
-      throw UsageError(
-          fmt::format("{}: is there already: --overwrite replaces it", (folder / name).string()));
+    if (!request.overwrite && std::filesystem::exists(request.out / name))
+      throw UsageError(fmt::format("{}: is there already: --overwrite replaces it",
+                                   (request.out / name).string()));
   std::error_code failed;
   std::filesystem::create_directories(request.out, failed);
   if (failed) throw InvalidArgument(fmt::format("{}: {}", request.out.string(), failed.message()));
-  for (const auto& [name, bytes] : written.files) folder.write(name, bytes);
+  for (const auto& [name, bytes] : written.files) data::write_file(request.out / name, bytes);
   return written;
 }
 

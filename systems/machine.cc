@@ -19,9 +19,15 @@ torch::Device device_of(const std::string& name) {
   return device;
 }
 
+int all_threads() {
+  static const int all = at::get_num_threads();
+  return all;
+}
+
 void use_threads(int threads) {
   if (threads < 0) throw UsageError(fmt::format("--threads {}: expected at least 1", threads));
-  if (threads > 0) at::set_num_threads(threads);
+  const int wanted = threads > 0 ? threads : all_threads();
+  if (wanted != at::get_num_threads()) at::set_num_threads(wanted);
 }
 
 }  // namespace fovea::systems

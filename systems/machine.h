@@ -8,7 +8,9 @@
 namespace fovea::systems {
 
 torch::Device device_of(const std::string& name);
-// 0: as many as libtorch takes.
+// As many as libtorch takes by itself.
+int all_threads();
+// 0: all of them.
 void use_threads(int threads);
 
 }  // namespace fovea::systems

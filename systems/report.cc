@@ -1,11 +1,14 @@
 #include "systems/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
 
+#include "data/sha256.h"
 #include "data/split.h"
 #include "fovea/error.h"
 
@@ -45,10 +48,39 @@ Figures<std::vector<double>> gathered(const std::vector<Json>& reports, const ch
   return out;
 }
 
+std::vector<std::string> fields_of(const std::string& signature) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at <= signature.size();) {
+    const size_t end = std::min(signature.find('|', at), signature.size());
+    out.push_back(signature.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+// One for the means of several: where they differ, all values, or their number and sum.
+std::string signature_of_means(const std::vector<std::string>& signatures) {
+  constexpr size_t kListed = 5;
+  std::vector<std::string> out = fields_of(signatures.front());
+  for (size_t field = 0; field < out.size(); ++field) {
+    const std::string name = out[field].substr(0, out[field].find(':') + 1);
+    std::vector<std::string> values;
+    for (const std::string& one : signatures) {
+      const std::string value = fields_of(one).at(field).substr(name.size());
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+    const std::string all = fmt::format("{}", fmt::join(values, ","));
+    out[field] = name + (values.size() <= kListed ? all
+                                                  : fmt::format("{}-values-{}", values.size(),
+                                                                data::sha256(all).substr(0, 12)));
+  }
+  return fmt::format("{}", fmt::join(out, "|"));
+}
+
 }  // namespace
 
-Json report(const Json& config, const std::string& data, const std::string& split,
-            const Evaluation& evaluation, Clock::time_point start) {
+Json report(const Json& config, const std::string& data, Split split, const Evaluation& evaluation,
+            const std::string& signature, Clock::time_point start) {
   for (const Metrics* figures : {&evaluation.metrics, &evaluation.attention})
     for (const auto& [name, value] : *figures)
       if (!std::isfinite(value))
@@ -58,12 +90,13 @@ Json report(const Json& config, const std::string& data, const std::string& spli
               {"data", !data.empty()                 ? Json(data)
                        : config.at("data").is_null() ? Json("generated")
                                                      : config.at("data")},
-              {"split", evaluation.of ? data::name_of(*evaluation.of) : split},
+              {"split", data::name_of(evaluation.of.value_or(split))},
               {"items", evaluation.items},
               {"seed", config.at("seed")},
               {"metrics", Figures<double>(evaluation.metrics.begin(), evaluation.metrics.end())},
               {"attention", evaluation.attention},
-              {"seconds", std::chrono::duration<double>(Clock::now() - start).count()}};
+              {"seconds", std::chrono::duration<double>(Clock::now() - start).count()},
+              {"signature", signature}};
   if (!evaluation.notes.empty()) out["notes"] = evaluation.notes;
   return out;
 }
@@ -73,6 +106,9 @@ Json summary(const std::vector<Json>& reports) {
   double seconds = 0;
   for (const Json& one : reports) seconds += one.at("seconds").get<double>();
   out["seconds"] = seconds;
+  std::vector<std::string> signatures;
+  for (const Json& one : reports) signatures.push_back(one.at("signature"));
+  out["signature"] = signature_of_means(signatures);
   out.erase("notes");
   out["spread"] = {{"metrics", Json::object()}, {"attention", Json::object()}};
   for (const char* part : {"metrics", "attention"}) {

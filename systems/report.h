@@ -12,8 +12,8 @@ namespace fovea::systems {
 using Clock = std::chrono::steady_clock;
 
 // `start` is when the work began whose seconds it gives; `data` empty: the run's own.
-Json report(const Json& config, const std::string& data, const std::string& split,
-            const Evaluation& evaluation, Clock::time_point start);
+Json report(const Json& config, const std::string& data, Split split, const Evaluation& evaluation,
+            const std::string& signature, Clock::time_point start);
 // Means over members, spread as standard deviation (n - 1).
 Json summary(const std::vector<Json>& reports);
 

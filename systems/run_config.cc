@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "data/file.h"
 #include "data/json.h"
 #include "fovea/error.h"
 #include "train/fields.h"
+#include "train/usage_error.h"
 
 namespace fovea::systems {
+namespace {
 
 using train::RunFolder;
-
-namespace {
 
 // A run holds what it names: a path would lead a reader, or one who overwrites, elsewhere.
 void check_own(const std::string& name, const std::string& path) {
@@ -24,11 +25,23 @@ void check_own(const std::string& name, const std::string& path) {
         fmt::format("{}: {} is not the name of a part of the run", path, data::shown(name)));
 }
 
+[[noreturn]] void differs(const std::string& run, const std::string& what, const Json& before,
+                          const Json& now) {
+  throw UsageError(fmt::format("--resume: {} was started with {} {}, not {}", run, what,
+                               before.dump(), now.dump()));
+}
+
+// Numbers that may grow: what was done then is the beginning of what is asked for now.
+void check_not_less(const std::string& run, const std::string& what, const Json& before,
+                    const Json& now) {
+  if (before.is_number_integer() && now.is_number_integer() ? now < before : before != now)
+    differs(run, what, before, now);
+}
+
 }  // namespace
 
-Json read_config(const RunFolder& folder) {
-  const std::string path = (folder / kConfigFile).string();
-  Json config = data::parse_json(folder.read(kConfigFile), path);
+Json parse_config(const std::string& text, const std::string& path) {
+  Json config = data::parse_json(text, path);
   const bool known = config.is_object() && config.contains("system") &&
                      config.value("version", Json()) == Json(kConfigVersion);
   if (!known)
@@ -39,16 +52,21 @@ Json read_config(const RunFolder& folder) {
   fields.object("options");
   fields.seed("seed");
   fields.seed("data_seed");
+  fields.integer("threads", 1);
   const int64_t folds = fields.integer("folds", 0);
   fields.integer("fold", 0, std::max<int64_t>(folds - 1, 0));
   if (!fields.has("data")) fields.refuse("data", "a path or null");
-  if (!config.at("data").is_null()) fields.text("data");
+  for (const char* name : {"data", "data_sha256", "inputs_sha256", "split_sha256"})
+    if (!config.value(name, Json()).is_null()) fields.text(name);
   if (fields.has("rank")) fields.number("rank");
-  if (fields.has("members"))
-    for (const std::string& name : fields.texts("members")) check_own(name, path);
-  if (fields.has("files"))
-    for (const std::string& name : fields.texts("files")) check_own(name, path);
+  for (const char* list : {"members", "files"})
+    if (fields.has(list))
+      for (const std::string& name : fields.texts(list)) check_own(name, path);
   return config;
+}
+
+Json read_config(const RunFolder& folder) {
+  return parse_config(folder.read(kConfigFile), (folder / kConfigFile).string());
 }
 
 Source source_of(const Json& config) {
@@ -58,22 +76,35 @@ Source source_of(const Json& config) {
           .folds = config.at("folds")};
 }
 
-void write_assets(const RunFolder& folder, Json& config, const Assets& assets) {
-  config["facts"] = assets.facts;
-  config["files"] = Json::array();
-  for (const auto& [name, bytes] : assets.files) {
-    folder.write(name, bytes);
-    config["files"].push_back(name);
-  }
-  folder.write(kConfigFile, config.dump(2) + "\n");
-}
-
 Assets read_assets(const RunFolder& folder, const Json& config) {
   const train::Fields fields(config, (folder / kConfigFile).string() + ": ");
   Assets assets;
   assets.facts = fields.object("facts");
   for (const std::string& name : fields.texts("files")) assets.files[name] = folder.read(name);
   return assets;
+}
+
+void check_resumable(const std::string& run, const Json& before, const Json& now) {
+  for (const char* field : {"system", "seed", "data_seed", "fold", "folds"})
+    if (before.at(field) != now.at(field)) differs(run, field, before.at(field), now.at(field));
+  check_not_less(run, "seeds", before.value("seeds", Json()), now.value("seeds", Json()));
+  for (const auto& [name, value] : now.at("options").items()) {
+    const Json old = before.at("options").value(name, Json());
+    if (name == "epochs")
+      check_not_less(run, "epochs", old, value);
+    else if (old != value)
+      throw UsageError(fmt::format("--resume: {} was started with {}={}, not {}", run, name,
+                                   old.dump(), value.dump()));
+  }
+}
+
+void check_same_data(const std::string& run, const Json& before, const Json& now) {
+  for (const auto& [field, what] : {std::pair("data_sha256", "data of sha256"),
+                                    std::pair("inputs_sha256", "vectors or pieces of sha256"),
+                                    std::pair("split_sha256", "a split of sha256")}) {
+    const Json old = before.value(field, Json()), fresh = now.value(field, Json());
+    if (old != fresh) differs(run, what, old, fresh);
+  }
 }
 
 }  // namespace fovea::systems

@@ -1,5 +1,8 @@
-// What a RUN's folder says of it: config.json, and the files of its system.
+// What a RUN's configuration says: what was asked for, of which data, and what was found out before
+// the weights were learned.
 #pragma once
+
+#include <string>
 
 #include "train/run_folder.h"
 #include "train/types.h"
@@ -8,12 +11,19 @@ namespace fovea::systems {
 
 inline constexpr const char* kConfigFile = "config.json";
 inline constexpr const char* kModelFile = "model.safetensors";
-inline constexpr int kConfigVersion = 1;
+inline constexpr int kConfigVersion = 2;
 
+// InvalidArgument names `path` and what is wrong with it.
+Json parse_config(const std::string& text, const std::string& path);
 Json read_config(const train::RunFolder& folder);
 // The data it was trained on.
 Source source_of(const Json& config);
-void write_assets(const train::RunFolder& folder, Json& config, const Assets& assets);
 Assets read_assets(const train::RunFolder& folder, const Json& config);
+
+// A run goes on only as what it was; epochs and seeds may be added. UsageError names what differs,
+// with both values; `run` is the RUN.
+void check_resumable(const std::string& run, const Json& before, const Json& now);
+// The same of what its data hold.
+void check_same_data(const std::string& run, const Json& before, const Json& now);
 
 }  // namespace fovea::systems

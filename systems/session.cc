@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "systems/machine.h"
+#include "systems/provenance.h"
 #include "systems/report.h"
 #include "systems/run_config.h"
 #include "train/fit.h"
@@ -16,27 +17,20 @@ namespace {
 
 using train::RunFolder;
 
-// What validation says of a finished member, less is better; without validation, all are equal.
-double validation_rank(const RunFolder& folder) {
-  const Json rank = read_config(folder).value("rank", Json(0.0));
-  return rank.is_number() ? rank.get<double>() : 0.0;
-}
-
 // Where a RUN has members, their folders; otherwise the RUN itself.
-std::vector<std::filesystem::path> member_folders(const std::filesystem::path& run) {
-  const Json config = read_config(RunFolder(run));
-  std::vector<std::filesystem::path> folders;
-  for (const auto& name : config.value("members", Json::array()))
-    folders.push_back(run / name.get<std::string>());
+std::vector<RunFolder> member_folders(const std::filesystem::path& path) {
+  const RunFolder run(path);
+  std::vector<RunFolder> folders;
+  for (const auto& name : read_config(run).value("members", Json::array()))
+    folders.push_back(run.member(name.get<std::string>()));
   if (folders.empty()) folders.push_back(run);
   return folders;
 }
 
-Run open_member(const std::filesystem::path& path, const std::string& device, int threads,
+Run open_member(const RunFolder& folder, const std::string& device, int threads,
                 const std::vector<std::string>& set, Use use) {
-  const RunFolder folder(path);
   Run run;
-  run.folder = path;
+  run.folder = std::make_shared<RunFolder>(folder);
   run.config = read_config(folder);
   run.system = &find(run.config.at("system"));
   Settings settings = run.system->settings();
@@ -45,33 +39,40 @@ Run open_member(const std::filesystem::path& path, const std::string& device, in
   use_threads(threads);
   run.setting = std::make_shared<Setting>(
       Setting{std::move(settings), run.config.at("seed"), device_of(device)});
-  if (!folder.has(kModelFile))
-    throw InvalidArgument(fmt::format(
-        "{}: training has not finished: `fovea train … --resume` continues it", path.string()));
   run.task = run.system->make(*run.setting);
   const Assets assets = read_assets(folder, run.config);
   try {
     run.task->restore(assets);
   } catch (const InvalidArgument& error) {  // it knows the entry or the file, not whose they are
-    throw InvalidArgument(fmt::format("{}: {}", path.string(), error.what()));
+    throw InvalidArgument(fmt::format("{}: {}", folder.path().string(), error.what()));
   }
   run.model = train::built(*run.task);
-  train::set_weights(*run.model, train::read_tensors((folder / kModelFile).string()).tensors,
-                     (folder / kModelFile).string());
+  const std::string weights = (folder / kModelFile).string();
+  train::set_weights(*run.model, train::parse_tensors(folder.read(kModelFile), weights).tensors,
+                     weights);
   run.model->to(run.setting->device);
   run.model->eval();
   return run;
+}
+
+std::string split_of(const RunFolder& folder) {
+  return folder.has(kSplitFile) ? folder.read(kSplitFile) : "";
 }
 
 }  // namespace
 
 Run open(const std::filesystem::path& path, const std::string& device, int threads,
          const std::vector<std::string>& set, Use use) {
-  const auto folders = member_folders(path);
-  auto best = folders.front();
-  for (const auto& folder : folders)
-    if (validation_rank(RunFolder(folder)) < validation_rank(RunFolder(best))) best = folder;
-  return open_member(best, device, threads, set, use);
+  // What validation said of each, less is better; without validation all are equal.
+  const auto rank = [](const RunFolder& folder) {
+    const Json rank = read_config(folder).value("rank", Json(0.0));
+    return rank.is_number() ? rank.get<double>() : 0.0;
+  };
+  const std::vector<RunFolder> folders = member_folders(path);
+  const RunFolder* best = &folders.front();
+  for (const RunFolder& folder : folders)
+    if (rank(folder) < rank(*best)) best = &folder;
+  return open_member(*best, device, threads, set, use);
 }
 
 void predict(Run& run, Input input, std::ostream& out) {
@@ -91,15 +92,26 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     throw UsageError(
         "--split: --data brings items of its own, which are all test items; leave --split out");
   std::vector<Json> reports;
-  for (const auto& folder : member_folders(path)) {
+  for (const RunFolder& folder : member_folders(path)) {
     Run run = open_member(folder, device, threads, set, Use::kEvaluate);
     const auto start = Clock::now();
     Source source = source_of(run.config);
     if (!data.empty()) source = {.path = data, .seed = source.seed, .all_test = true};
-    run.task->read(source);
+    const std::string sum = read_items(*run.task, source);
+    const std::string note =
+        data.empty() ? check_own_data(run.config, split_of(folder), *run.task, wanted, sum)
+                     : check_other_data(split_of(folder), *run.task);
     const torch::NoGradGuard guard;
-    const Evaluation evaluation = run.task->evaluate(wanted);
-    reports.push_back(report(run.config, data, data::name_of(wanted), evaluation, start));
+    Evaluation evaluation = run.task->evaluate(wanted);
+    if (!note.empty()) evaluation.notes.push_back(note);
+    const Judged judged{.data = sum,
+                        .split = evaluation.of.value_or(wanted),
+                        .other_data = !data.empty(),
+                        .device = run.setting->device.str()};
+    Json used = run.config;
+    used["options"] = run.setting->options.json();  // `--set` may have changed some
+    reports.push_back(
+        report(run.config, data, wanted, evaluation, signature(used, *run.task, judged), start));
   }
   return reports.size() == 1 ? reports.front() : summary(reports);
 }

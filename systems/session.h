@@ -11,6 +11,7 @@
 #include "explain/explanation.h"
 #include "systems/system.h"
 #include "train/progress.h"
+#include "train/run_folder.h"
 #include "train/types.h"
 
 namespace torch::nn {
@@ -43,20 +44,14 @@ struct TrainRequest {
 // folds, their means.
 Json train(const TrainRequest&, train::Progress&);
 
-// Throws what train() would throw before it reads anything; with `overwrite` the old RUN is gone
-// then.
-void begin(const TrainRequest&);
-// The names of the runs that several seeds or folds ask for; none where the RUN is a single one.
-std::vector<std::string> member_names(const TrainRequest&);
-
-// A RUN opened for use.
+// A RUN opened for use; every file that is read is as it was written.
 struct Run {
   const System* system = nullptr;
   Json config;
   std::shared_ptr<Setting> setting;
   std::shared_ptr<Task> task;
   std::shared_ptr<torch::nn::Module> model;
-  std::filesystem::path folder;
+  std::shared_ptr<const train::RunFolder> folder;
 };
 // A RUN of several seeds or folds opens its best member by validation.
 // `set` changes options for this use alone: a beam, a test set, a layer to show. One that the weights
@@ -64,9 +59,10 @@ struct Run {
 Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0,
          const std::vector<std::string>& set = {}, Use use = Use::kPredict);
 
-// {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds"}, and "notes"
-// where a figure is undefined; of several seeds or folds the means, with "spread" (standard
-// deviations) and "runs" besides. `data` empty: the run's own.
+// {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds", "signature"}, and
+// "notes" where a figure is undefined or the data have changed; of several seeds or folds the
+// means, with "spread" (standard deviations) and "runs" besides. `data` empty: the run's own, and
+// InvalidArgument where they have changed so that items it learned from would be judged.
 Json evaluate(const std::filesystem::path& folder, const std::string& data,
               const std::string& split, const std::string& device = "cpu", int threads = 0,
               const std::vector<std::string>& set = {});

@@ -12,6 +12,7 @@
 #include "systems/equations.h"
 #include "systems/lecture.h"
 #include "systems/session.h"
+#include "train/draft.h"
 #include "train/interrupt.h"
 #include "train/usage_error.h"
 
@@ -40,26 +41,6 @@ constexpr const char* kCode =
     "                          .normaliser = fovea::Softmax{},\n"
     "                          .structure = fovea::Dense{}});";
 
-// A folder that goes when it is not kept.
-class Draft {
- public:
-  explicit Draft(std::filesystem::path path) : path_(std::move(path)) {
-    std::filesystem::remove_all(path_);
-  }
-  ~Draft() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-  void keep_as(const std::filesystem::path& name) const {
-    std::filesystem::remove_all(name);
-    std::filesystem::rename(path_, name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
 std::string command_of(const System& system) {
   std::string command = "fovea train " + system.info.name;
   for (const std::string& setting : system.tour) command += " --set " + setting;
@@ -72,20 +53,19 @@ struct Visit {
 };
 
 Visit visit(const System& system, const TourRequest& request, train::Progress& progress) {
-  const Draft draft(request.out / (system.info.name + ".partial"));
   TrainRequest training;
   training.system = system.info.name;
   training.set = system.tour;
   training.threads = request.threads;
-  training.out = draft.path();
+  training.out = request.out / system.info.name;
+  training.overwrite = true;
   const Json report = train(training, progress);
-  Run run = open(draft.path(), "cpu", request.threads);
+  Run run = open(training.out, "cpu", request.threads);
   std::vector<explain::Explanation> pictures = explain(run, nullptr);
   if (auto learned = learning(run)) pictures.push_back(std::move(*learned));
   Visit result{lecture(system, std::move(pictures), report, command_of(system)), std::nullopt};
   if (report.at("attention").contains("hit_rate"))
     result.hit_rate = report.at("attention").at("hit_rate").get<double>();
-  draft.keep_as(request.out / system.info.name);
   return result;
 }
 
@@ -100,7 +80,7 @@ std::vector<const System*> chosen(const std::vector<std::string>& only) {
 void check_room(const std::filesystem::path& out, const std::vector<const System*>& systems) {
   for (const System* system : systems) {
     const std::filesystem::path place = out / system->info.name;
-    if (std::filesystem::exists(place) && !std::filesystem::exists(place / "config.json"))
+    if (train::has_foreign_files(place) && !train::RunFolder::is_whole(place))
       throw UsageError(
           fmt::format("--out {}: {} is there already and is no RUN; choose another folder",
                       out.string(), place.string()));

@@ -37,10 +37,16 @@ std::string part_file(const fs::path& path, const std::string& part) {
   return found.empty() ? "" : found[0];
 }
 
-std::string key_of(const Document& document) {
+uint64_t key_of(const Document& document) {
   std::string key;
   for (const std::string& text : document.texts) key += text + '\n';
-  return key;
+  return data::item_key(key);
+}
+
+std::vector<uint64_t> keys_of(const std::vector<Document>& documents) {
+  std::vector<uint64_t> keys;
+  for (const Document& document : documents) keys.push_back(key_of(document));
+  return keys;
 }
 
 // 0 to 9 where ids are Pang & Lee's cv000 … cv999; otherwise -1.
@@ -65,31 +71,23 @@ void set_aside(data::Splits& splits, uint64_t seed) {
 
 void split_one_file(Corpus& corpus, const Source& source) {
   const auto& all = corpus.documents;
-  if (source.all_test) {
-    corpus.splits = data::all_for_test(all.size());
-    return;
-  }
-  if (source.folds == 10 && std::all_of(all.begin(), all.end(), [](const Document& d) {
-        return published_fold(d.id) >= 0;
-      })) {
+  if (!source.all_test && source.folds == 10 &&
+      std::all_of(all.begin(), all.end(),
+                  [](const Document& d) { return published_fold(d.id) >= 0; })) {
     for (size_t i = 0; i < all.size(); ++i)
       (published_fold(all[i].id) == source.fold ? corpus.splits.test : corpus.splits.train)
           .push_back(static_cast<int64_t>(i));
     set_aside(corpus.splits, source.seed);
+    corpus.splits.keys = keys_of(all);
     return;
   }
-  std::vector<std::string> labels, keys;
-  for (const Document& document : all) {
-    labels.push_back(document.label);
-    keys.push_back(key_of(document));
-  }
-  corpus.splits =
-      data::split(static_cast<int64_t>(all.size()), {.validation = kValidationShare,
-                                                     .fold = source.fold,
-                                                     .folds = source.folds,
-                                                     .seed = source.seed,
-                                                     .keys = keys,
-                                                     .classes = data::classes_of(labels).of});
+  std::vector<std::string> labels;
+  for (const Document& document : all) labels.push_back(document.label);
+  data::SplitRequest request = split_request(source);
+  request.validation = kValidationShare;
+  request.keys = keys_of(all);
+  request.classes = data::classes_of(labels).of;
+  corpus.splits = data::split(static_cast<int64_t>(all.size()), request);
 }
 
 void read_parts(Corpus& corpus, const ReadRequest& request) {
@@ -119,6 +117,7 @@ void read_parts(Corpus& corpus, const ReadRequest& request) {
       set_aside(corpus.splits, source.seed);
   }
   add(test, corpus.splits.test);
+  corpus.splits.keys = keys_of(corpus.documents);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "data/vocabulary.h"
 #include "fovea/error.h"
 #include "text/model.h"
+#include "train/run_folder.h"
 #include "train/tensor_file.h"
 
 namespace fovea::text {
@@ -56,16 +57,14 @@ int64_t EmbeddingImpl::begin_with(const Vectors& vectors, const data::Vocabulary
 }
 
 Vectors vectors_of_run(const std::string& folder) {
-  const auto file = [&](const char* name) {
-    return (std::filesystem::path(folder) / name).string();
-  };
-  const auto vocabulary =
-      data::Vocabulary::parse(data::read_file(file("vocabulary")), file("vocabulary"));
+  const train::RunFolder run(folder);
   // word2vec's run keeps its words in a file of their own.
   for (const char* name : {"vectors.txt", "vectors.bin"})
-    if (std::filesystem::is_regular_file(file(name))) return read_vectors(file(name));
-  const std::string weights = file("model.safetensors");
-  const auto tensors = train::read_tensors(weights).tensors;
+    if (run.has(name)) return parse_vectors(run.read(name), (run / name).string());
+  const std::string words = (run / "vocabulary").string(),
+                    weights = (run / "model.safetensors").string();
+  const auto vocabulary = data::Vocabulary::parse(run.read("vocabulary"), words);
+  const auto tensors = train::parse_tensors(run.read("model.safetensors"), weights).tensors;
   const auto found = tensors.find("embedding.weight");
   if (found == tensors.end() || found->second.dim() != 2 ||
       found->second.size(0) != vocabulary.size())

@@ -43,6 +43,7 @@ void TextTask::read(const Source& source) {
          .of_three = parts_.aspects ? Columns::kLabelAspectText : Columns::kLabelIdSentences,
          .positive_above =
              o.number("positive_above") != 0 ? o.number("positive_above") : std::nan("")});
+  hidden_ = hide && !source.all_test;
   splits_ = corpus_.splits;
   data::LabelledText labels;
   labels.path = corpus_.path;
@@ -54,6 +55,18 @@ void TextTask::read(const Source& source) {
   if (names_.empty()) names_ = data::classes_of(labels.labels).names;
   labels_ = data::classes_in(labels, names_);
   if (tokeniser_) encode_all();
+}
+
+std::vector<uint64_t> TextTask::item_keys(Split split) const {
+  if (!hidden_) return ClassificationTask::item_keys(split);
+  // Documents are composed anew each time; what must not be met again are the sentences that tell.
+  std::vector<uint64_t> keys;
+  for (const int64_t item : splits_.of(split)) {
+    const Document& document = corpus_.documents[static_cast<size_t>(item)];
+    for (const int32_t sentence : document.truth_sentences)
+      keys.push_back(data::item_key(document.texts[static_cast<size_t>(sentence)]));
+  }
+  return keys;
 }
 
 Written TextTask::write() const {

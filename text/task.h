@@ -61,6 +61,7 @@ class TextTask : public ClassificationTask {
   void restore(const Assets&) override;
   std::shared_ptr<torch::nn::Module> build() override;
   Evaluation evaluate(Split) override;
+  std::vector<uint64_t> item_keys(Split) const override;
   std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const override;
   // A line of text, tabs between sentences; with aspects `aspect<TAB>text`. Answers: label,
   // probability, the words that carried it, `(unknown)` beside those never seen in training.
@@ -98,6 +99,7 @@ class TextTask : public ClassificationTask {
 
   Parts parts_;
   Corpus corpus_;
+  bool hidden_ = false;  // its documents are composed: text/compose.h
   std::vector<Encoded> encoded_;
   std::vector<std::string> names_;  // of the classes
   std::shared_ptr<Tokeniser> tokeniser_;

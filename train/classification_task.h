@@ -18,6 +18,7 @@ class ClassificationTask : public GradientTask {
     return static_cast<int64_t>(splits_.of(split).size());
   }
   std::vector<int64_t> lengths() const override;
+  std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   // Cross entropy of logits().
   Loss loss(const Batch&) override;
   // loss, accuracy, f1 (macro), error, and auc where there are two classes that both occur;

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "data/json.h"
+#include "data/sha256.h"
 #include "train/fields.h"
 #include "train/finite.h"
 #include "train/interrupt.h"
@@ -17,16 +18,26 @@ constexpr const char* kMetrics = "metrics.jsonl";
 
 }  // namespace
 
-Fit::Fit(const Setting& setting, std::shared_ptr<torch::nn::Module> model, const RunFolder& folder,
-         Progress& progress)
-    : setting_(setting), model_(std::move(model)), folder_(folder), progress_(progress) {}
+Fit::Fit(const Setting& setting, std::shared_ptr<torch::nn::Module> model, Draft& draft,
+         std::string configuration, Progress& progress)
+    : setting_(setting),
+      model_(std::move(model)),
+      draft_(draft),
+      configuration_(std::move(configuration)),
+      progress_(progress) {}
 
 void Fit::record(Json line) { lines_.push_back(line.dump()); }
 
 std::optional<State> Fit::resume() {
-  if (!folder_.has(kState)) return std::nullopt;
-  TensorFile file = read_tensors((folder_ / kState).string());
-  const std::string path = (folder_ / kState).string();
+  if (!draft_.has(kState)) return std::nullopt;
+  const std::string path = (draft_ / kState).string();
+  TensorFile file = read_tensors(path);
+  if (file.metadata["sha256"] != data::sha256(file.metadata["state"] + sum_of(file.tensors)))
+    throw InvalidArgument(fmt::format("{}: damaged: what it holds is not what was written", path));
+  if (file.metadata["configuration"] != configuration_)
+    throw InvalidArgument(fmt::format(
+        "{}: the state of another configuration ({}, expected {}); --overwrite starts again", path,
+        file.metadata["configuration"].substr(0, 12), configuration_.substr(0, 12)));
   State state{data::parse_json(file.metadata["state"], path), std::move(file.tensors)};
   lines_ = Fields(state.numbers, path + ": ").texts("lines");
   return state;
@@ -40,7 +51,11 @@ bool Fit::save_due() const {
 void Fit::save(const State& state) {
   Json numbers = state.numbers;
   numbers["lines"] = lines_;
-  folder_.write(kState, tensor_bytes({state.tensors, {{"state", numbers.dump()}}}));
+  const std::string text = numbers.dump();
+  draft_.write(kState, tensor_bytes({state.tensors,
+                                     {{"state", text},
+                                      {"configuration", configuration_},
+                                      {"sha256", data::sha256(text + sum_of(state.tensors))}}}));
   write_metrics();
   saved_ = std::chrono::steady_clock::now();
 }
@@ -50,10 +65,10 @@ void Fit::stop_if_interrupted(const std::string& where) const {
     throw Interrupted(fmt::format("stopped {}: the same command with --resume continues", where));
 }
 
-void Fit::write_metrics() const {
+void Fit::write_metrics() {
   std::string text;
   for (const std::string& line : lines_) text += line + "\n";
-  folder_.write(kMetrics, text);
+  draft_.write(kMetrics, text);
 }
 
 void Fit::finish() { write_metrics(); }

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "train/draft.h"
 #include "train/progress.h"
-#include "train/run_folder.h"
 #include "train/task.h"
 
 namespace fovea::train {
@@ -27,8 +27,9 @@ struct State {
 
 class Fit {
  public:
-  Fit(const Setting& setting, std::shared_ptr<torch::nn::Module> model, const RunFolder& folder,
-      Progress& progress);
+  // `configuration` is the sum of what is trained: a state of another is not gone on with.
+  Fit(const Setting& setting, std::shared_ptr<torch::nn::Module> model, Draft& draft,
+      std::string configuration, Progress& progress);
 
   const Setting& setting() const { return setting_; }
   torch::nn::Module& model() { return *model_; }
@@ -36,8 +37,8 @@ class Fit {
 
   // A line of metrics.jsonl.
   void record(Json line);
-  // What an earlier, unfinished training of this run saved; nothing at the start. Also brings back
-  // metrics.jsonl.
+  // What an earlier training of this run saved; nothing at the start. Also brings back
+  // metrics.jsonl. InvalidArgument where the state is damaged or of another configuration.
   std::optional<State> resume();
   // Whether so much time has passed since the last save that a kill would hurt (`--checkpoint
   // SECONDS`).
@@ -47,17 +48,18 @@ class Fit {
   // Throws Interrupted after Ctrl-C. Call between steps, after save() where there is something to
   // save.
   void stop_if_interrupted(const std::string& where) const;
-  // Writes metrics.jsonl and drops the state: nothing is left to resume.
+  // Writes metrics.jsonl. The state stays: more epochs may be asked for.
   void finish();
 
   double save_every_seconds = 20;
 
  private:
-  void write_metrics() const;
+  void write_metrics();
 
   const Setting& setting_;
   std::shared_ptr<torch::nn::Module> model_;
-  const RunFolder& folder_;
+  Draft& draft_;
+  const std::string configuration_;
   Progress& progress_;
   std::vector<std::string> lines_;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();

@@ -2,43 +2,70 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
+#include "data/file.h"
 #include "fovea/error.h"
 
 namespace fovea::train {
 namespace {
 
-constexpr const char* kUnfinished = ".unfinished";
+namespace fs = std::filesystem;
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::string why_not(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path / kTrainingFolder, ignored))
+    return "training has not finished: `fovea train … --resume` continues it";
+  if (is_file(path / "config.json"))
+    return fmt::format(
+        "no {} there: not a run, or one of before runs had it, which must be trained again",
+        kManifestFile);
+  return fmt::format("no {} there, expected a folder that `fovea train` wrote", kManifestFile);
+}
 
 }  // namespace
 
-bool RunFolder::has(const std::string& name) const {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path_ / name, ignored);
+bool RunFolder::is_whole(const fs::path& path) {
+  return is_file(path / kReadyFolder / kManifestFile) || is_file(path / kManifestFile);
 }
 
-void RunFolder::create() const {
-  std::error_code error;
-  std::filesystem::create_directories(path_, error);
-  if (error)
-    throw InvalidArgument(
-        fmt::format("{}: cannot be created: {}", path_.string(), error.message()));
-  for (const auto& entry : std::filesystem::directory_iterator(path_, error))
-    if (entry.path().string().ends_with(kUnfinished)) std::filesystem::remove(entry.path(), error);
+RunFolder::RunFolder(const fs::path& path) : path_(path), places_{path} {
+  if (!is_whole(path)) throw InvalidArgument(fmt::format("{}: {}", path.string(), why_not(path)));
+  // A file is in one of the two: it is renamed from the first into the second.
+  if (is_file(path / kReadyFolder / kManifestFile))
+    places_.insert(places_.begin(), path / kReadyFolder);
+  const fs::path manifest = *this / kManifestFile;
+  manifest_ = Manifest::parse(data::read_file(manifest.string()), manifest.string());
+}
+
+RunFolder RunFolder::member(const std::string& name) const {
+  RunFolder out;
+  out.path_ = path_ / name;
+  for (const fs::path& place : places_) out.places_.push_back(place / name);
+  const std::string listed = name + "/" + kManifestFile;
+  out.manifest_ = Manifest::parse(read(listed), (*this / listed).string());
+  return out;
+}
+
+fs::path RunFolder::operator/(const std::string& name) const {
+  for (const fs::path& place : places_)
+    if (is_file(place / name)) return place / name;
+  return path_ / name;
 }
 
 std::string RunFolder::read(const std::string& name) const {
-  std::ifstream file(path_ / name, std::ios::binary);
-  if (!file)
-    throw InvalidArgument(fmt::format("{}: no {} there, expected a folder that `fovea train` wrote",
-                                      path_.string(), name));
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-void RunFolder::remove(const std::string& name) const {
-  std::error_code ignored;
-  std::filesystem::remove(path_ / name, ignored);
+  const std::string path = (*this / name).string();
+  const auto listed = manifest_.files.find(name);
+  if (!is_file(path))
+    throw InvalidArgument(fmt::format("{}: missing, a file of the run ({})", path, kManifestFile));
+  // Some files of a run may be empty, which data::read_file refuses.
+  std::string bytes =
+      listed != manifest_.files.end() && listed->second.bytes == 0 ? "" : data::read_file(path);
+  manifest_.check(name, bytes, path);
+  return bytes;
 }
 
 }  // namespace fovea::train

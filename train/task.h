@@ -54,6 +54,9 @@ class Task {
   virtual void fit(train::Fit&) = 0;
 
   virtual Evaluation evaluate(Split) = 0;
+  // Each item of a split in 64 bits (data::item_key): by these a run knows what it has learned from.
+  // Empty where items are made up, or cannot be told apart.
+  virtual std::vector<uint64_t> item_keys(Split) const { return {}; }
   // One answer for each item of the input, as soon as it is known: answer_lines of train/answers.h
   // does so where an item is a line. A table is answered whole or refused whole.
   virtual void predict(Input, std::ostream&) = 0;

@@ -6,6 +6,7 @@
 
 #include "data/file.h"
 #include "data/safetensors.h"
+#include "data/sha256.h"
 
 namespace fovea::train {
 namespace {
@@ -51,7 +52,21 @@ std::string tensor_bytes(const TensorFile& file) {
 }
 
 TensorFile read_tensors(const std::string& path) {
-  data::Safetensors content = data::parse_safetensors(data::read_file(path), path);
+  return parse_tensors(data::read_file(path), path);
+}
+
+std::string sum_of(const std::map<std::string, torch::Tensor>& tensors) {
+  data::Sha256 sum;
+  for (const auto& [name, tensor] : tensors) {
+    const torch::Tensor rows = tensor.detach().cpu().contiguous();
+    sum.add(c10::str(name, '\n', rows.scalar_type(), rows.sizes(), '\n'));
+    sum.add({static_cast<const char*>(rows.data_ptr()), rows.nbytes()});
+  }
+  return sum.hex();
+}
+
+TensorFile parse_tensors(std::string_view bytes, const std::string& path) {
+  data::Safetensors content = data::parse_safetensors(bytes, path);
   TensorFile file{{}, std::move(content.metadata)};
   for (const auto& [name, array] : content.arrays) file.tensors[name] = tensor_of(array);
   return file;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "data/array.h"
 
@@ -21,6 +22,9 @@ data::Array array_of(const torch::Tensor&);
 
 std::string tensor_bytes(const TensorFile&);
 // Every field of the file is checked; InvalidArgument names the first that is wrong.
+TensorFile parse_tensors(std::string_view bytes, const std::string& path);
 TensorFile read_tensors(const std::string& path);
+// The sha256 of names, types, shapes and numbers.
+std::string sum_of(const std::map<std::string, torch::Tensor>& tensors);
 
 }  // namespace fovea::train

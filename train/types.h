@@ -29,6 +29,16 @@ struct Source {
   bool all_test = false;  // evaluate --data: the whole file is the test split
 };
 
+// How a source's items are split, but for the shares and for what the items are.
+inline data::SplitRequest split_request(const Source& source) {
+  return {.fold = source.fold,
+          .folds = source.folds,
+          .seed = source.seed,
+          .all_test = source.all_test,
+          .keys = {},
+          .classes = {}};
+}
+
 struct Evaluation {
   int64_t items = 0;
   Metrics metrics = {};

@@ -18,6 +18,9 @@ struct Pair {
       links;  // between words (or characters, for a corpus of characters); empty where not known
 };
 
+// A pair is known by its source: what was translated once is not new.
+std::vector<uint64_t> keys_of(const std::vector<Pair>& pairs);
+
 struct Corpus {
   std::vector<Pair> train, validation, test;
 };

@@ -62,7 +62,7 @@ Corpus read_table(const ParallelRequest& request) {
       pairs.size() < 3 ? 0.0 : std::max(0.02, 1.0 / static_cast<double>(pairs.size()));
   data::SplitRequest split{
       .validation = share, .test = share, .seed = request.seed, .keys = {}, .classes = {}};
-  for (const Pair& pair : pairs) split.keys.push_back(pair.source);
+  split.keys = keys_of(pairs);
   const data::Splits parts = data::split(static_cast<int64_t>(pairs.size()), split);
   const auto take = [&](const std::vector<int64_t>& indices, std::vector<Pair>& out) {
     for (const int64_t i : indices) out.push_back(pairs[static_cast<size_t>(i)]);
@@ -84,6 +84,12 @@ std::string gold_line(const metrics::GoldLinks& links) {
 }
 
 }  // namespace
+
+std::vector<uint64_t> keys_of(const std::vector<Pair>& pairs) {
+  std::vector<uint64_t> keys;
+  for (const Pair& pair : pairs) keys.push_back(data::item_key(pair.source));
+  return keys;
+}
 
 Written write_parallel(const ParallelRequest& names, const std::vector<Pair>& train,
                        const std::vector<Pair>& validation, const std::vector<Pair>& test) {

@@ -42,6 +42,9 @@ class TranslationTask : public GradientTask {
   Loss loss(const fovea::Batch&) override;
   Metrics validate() override;
   Evaluation evaluate(Split) override;
+  std::vector<uint64_t> item_keys(Split split) const override {
+    return translate::keys_of(part(split).pairs);
+  }
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
   Written write() const override;

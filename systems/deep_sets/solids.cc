@@ -202,16 +202,11 @@ class Solids : public ClassificationTask {
     labels_ = bags.labels;
     clouds_ = std::move(bags.features);
     for (auto& cloud : clouds_) data::standardise_cloud(cloud);
-    const auto count = static_cast<int64_t>(clouds_.size());
-    if (source.all_test) {
-      splits_ = data::all_for_test(clouds_.size());
-    } else {
-      splits_ = data::split(count, {.test = 0.2,
-                                    .fold = source.fold,
-                                    .folds = source.folds,
-                                    .seed = source.seed,
-                                    .classes = labels_});
-    }
+    data::SplitRequest request = split_request(source);
+    request.test = 0.2;
+    request.keys = data::keys_of(bags);
+    request.classes = labels_;
+    splits_ = data::split(static_cast<int64_t>(clouds_.size()), request);
   }
 
   void refuse_unknown_labels(const data::Bags& bags, const std::string& path) const {

@@ -9,11 +9,19 @@ namespace {
 
 constexpr double kValidationShare = 0.2, kTestShare = 0.3;
 
+// A node is known by its name, or by its number where the edges know it by that.
+uint64_t key_of(const data::CitationGraph& graph, int64_t node) {
+  return data::item_key(graph.names.empty() ? std::to_string(node)
+                                            : graph.names[static_cast<size_t>(node)]);
+}
+
 // Nodes, not places in `nodes`; classes as evenly mixed as they can be.
 data::Splits at_random(const data::CitationGraph& graph, const std::vector<int64_t>& nodes,
                        data::SplitRequest request) {
-  for (const int64_t node : nodes)
+  for (const int64_t node : nodes) {
     request.classes.push_back(graph.labels[static_cast<size_t>(node)]);
+    request.keys.push_back(key_of(graph, node));
+  }
   data::Splits out = data::split(static_cast<int64_t>(nodes.size()), request);
   for (auto* part : {&out.train, &out.validation, &out.test})
     for (int64_t& place : *part) place = nodes[static_cast<size_t>(place)];
@@ -28,8 +36,10 @@ data::Splits completed(const data::CitationGraph& graph, const std::vector<int64
                           "split: no node is marked train, and no labelled node is without a mark; "
                           "expected at least one");
   if (out.train.empty() && out.test.empty()) {
-    data::Splits drawn =
-        at_random(graph, rest, {.validation = 0, .test = kTestShare, .seed = source.seed});
+    data::SplitRequest request = split_request(source);
+    request.validation = 0;
+    request.test = kTestShare;
+    data::Splits drawn = at_random(graph, rest, request);
     out.train = std::move(drawn.train);
     out.test = std::move(drawn.test);
   } else if (out.train.empty()) {
@@ -40,9 +50,7 @@ data::Splits completed(const data::CitationGraph& graph, const std::vector<int64
   return out;
 }
 
-}  // namespace
-
-data::Splits parts_of(const data::CitationGraph& graph, const Source& source) {
+data::Splits parts_without_keys(const data::CitationGraph& graph, const Source& source) {
   const data::Splits& given = graph.splits;
   std::vector<uint8_t> marked(static_cast<size_t>(graph.nodes));
   for (const auto* part : {&given.train, &given.validation, &given.test})
@@ -60,12 +68,19 @@ data::Splits parts_of(const data::CitationGraph& graph, const Source& source) {
   }
   if (source.all_test) return {.train = {}, .validation = {}, .test = labelled};
   if (source.folds == 0 && rest.size() < labelled.size()) return completed(graph, rest, source);
-  return at_random(graph, labelled,
-                   {.validation = kValidationShare,
-                    .test = kTestShare,
-                    .fold = source.fold,
-                    .folds = source.folds,
-                    .seed = source.seed});
+  data::SplitRequest request = split_request(source);
+  request.validation = kValidationShare;
+  request.test = kTestShare;
+  return at_random(graph, labelled, request);
+}
+
+}  // namespace
+
+data::Splits parts_of(const data::CitationGraph& graph, const Source& source) {
+  data::Splits out = parts_without_keys(graph, source);
+  out.keys.clear();
+  for (int64_t node = 0; node < graph.nodes; ++node) out.keys.push_back(key_of(graph, node));
+  return out;
 }
 
 }  // namespace fovea::systems::gat

@@ -29,13 +29,11 @@ class General : public GradientTask {
     memories_ = source.path.empty() ? generate(setting_.options.integer("memories"),
                                                setting_.options.number("noise"), source.seed)
                                     : read_memories(source.path);
-    if (source.all_test) {
-      splits_ = data::all_for_test(memories_.size());
-      return;
-    }
-    splits_ =
-        data::split(static_cast<int64_t>(memories_.size()),
-                    {.test = 0.2, .fold = source.fold, .folds = source.folds, .seed = source.seed});
+    data::SplitRequest request = split_request(source);
+    request.test = 0.2;
+    for (const Memory& memory : memories_)
+      request.keys.push_back(data::item_key(json_line(memory)));
+    splits_ = data::split(static_cast<int64_t>(memories_.size()), request);
   }
 
   Written write() const override {
@@ -48,6 +46,7 @@ class General : public GradientTask {
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<Model>(setting_.options);
   }
+  std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   int64_t items(Split split) const override {
     return static_cast<int64_t>(splits_.of(split).size());
   }

@@ -89,23 +89,19 @@ void split_bags(BagSet& set, const Source& source, const Settings& options) {
       throw data::FileError(source.path, 0,
                             fmt::format("bag '{}' has label {}, expected 0 or 1", set.bags.names[i],
                                         set.bags.labels[i]));
-  if (source.all_test) {
-    set.splits = data::all_for_test(set.bags.size());
-    return;
-  }
   const std::vector<int64_t>& labels = set.bags.labels;
-  if (!labels.empty() && std::count(labels.begin(), labels.end(), labels.front()) ==
-                             static_cast<int64_t>(labels.size()))
+  if (!source.all_test && !labels.empty() &&
+      std::count(labels.begin(), labels.end(), labels.front()) ==
+          static_cast<int64_t>(labels.size()))
     throw data::FileError(
         source.path, 0,
         fmt::format("every bag has label {}, expected bags of both labels", labels.front()));
-  set.splits = data::split(static_cast<int64_t>(set.bags.size()),
-                           {.validation = options.number("validation"),
-                            .test = 0.2,
-                            .fold = source.fold,
-                            .folds = source.folds,
-                            .seed = source.seed,
-                            .classes = set.bags.labels});
+  data::SplitRequest request = split_request(source);
+  request.validation = options.number("validation");
+  request.test = 0.2;
+  request.keys = data::keys_of(set.bags);
+  request.classes = labels;
+  set.splits = data::split(static_cast<int64_t>(set.bags.size()), request);
 }
 
 }  // namespace

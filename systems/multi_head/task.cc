@@ -66,6 +66,12 @@ class MultiHeadTask : public GradientTask {
                                             setting_.options.integer("heads"));
   }
   int64_t items(Split split) const override { return static_cast<int64_t>(part(split).size()); }
+  std::vector<uint64_t> item_keys(Split split) const override {
+    std::vector<uint64_t> keys;
+    for (const Sentence& sentence : part(split))
+      keys.push_back(data::item_key(fmt::format("{}", fmt::join(sentence.words, " "))));
+    return keys;
+  }
 
   Loss loss(const Batch& batch) override {
     const Read read = read_items(train_, batch.items);

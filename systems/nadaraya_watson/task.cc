@@ -55,16 +55,11 @@ void Regression::read(const Source& source) {
           "one row is left, expected at least 2: each is predicted from the others");
   }
   const auto rows = static_cast<int64_t>(table_.rows());
-  splits_ = {};
-  if (source.all_test) {
-    splits_ = data::all_for_test(table_.rows());
-  } else {
-    splits_ = data::split(rows, {.validation = 0,
-                                 .test = options.number("test"),
-                                 .fold = source.fold,
-                                 .folds = source.folds,
-                                 .seed = source.seed});
-  }
+  data::SplitRequest request = split_request(source);
+  request.validation = 0;
+  request.test = options.number("test");
+  request.keys = table_.keys;
+  splits_ = data::split(rows, request);
 }
 
 torch::Tensor Regression::inputs_of(const std::vector<int64_t>& rows) const {

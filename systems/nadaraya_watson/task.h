@@ -27,6 +27,7 @@ class Regression : public GradientTask {
   int64_t items(Split split) const override;
   Loss loss(const Batch&) override;  // leave-one-out, so that no row can explain itself
   Evaluation evaluate(Split) override;
+  std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
   Written write() const override;

@@ -39,17 +39,11 @@ class Pooling : public ClassificationTask {
       lengths_.push_back(static_cast<int64_t>(bags_.features[i].size()) / bags_.width);
     }
     generated_ = source.path.empty();
-    const auto count = static_cast<int64_t>(bags_.size());
-    if (source.all_test) {
-      splits_ = data::all_for_test(bags_.size());
-    } else {
-      splits_ = data::split(count, {.validation = 0.1,
-                                    .test = 0.2,
-                                    .fold = source.fold,
-                                    .folds = source.folds,
-                                    .seed = source.seed,
-                                    .classes = labels_});
-    }
+    data::SplitRequest request = split_request(source);
+    request.test = 0.2;
+    request.keys = data::keys_of(bags_);
+    request.classes = labels_;
+    splits_ = data::split(static_cast<int64_t>(bags_.size()), request);
   }
 
   void prepare() override {

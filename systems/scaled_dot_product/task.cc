@@ -33,21 +33,14 @@ class ScaledDotProduct : public ClassificationTask {
         sentences_.push_back(draw(random));
     else
       sentences_ = read_sentences(source.path);
-    std::vector<std::string> keys;
+    data::SplitRequest request = split_request(source);
+    request.test = 0.2;
     for (const Sentence& sentence : sentences_) {
       labels_.push_back(sentence.animal);
       lengths_.push_back(static_cast<int64_t>(sentence.words.size()));
-      keys.push_back(fmt::format("{}", fmt::join(sentence.words, " ")));
+      request.keys.push_back(data::item_key(fmt::format("{}", fmt::join(sentence.words, " "))));
     }
-    if (source.all_test) {
-      splits_ = data::all_for_test(sentences_.size());
-      return;
-    }
-    splits_ = data::split(static_cast<int64_t>(sentences_.size()), {.test = 0.2,
-                                                                    .fold = source.fold,
-                                                                    .folds = source.folds,
-                                                                    .seed = source.seed,
-                                                                    .keys = keys});
+    splits_ = data::split(static_cast<int64_t>(sentences_.size()), request);
   }
   void prepare() override {
     std::vector<std::vector<std::string>> known;

@@ -1,5 +1,6 @@
 // What is missing from a set: every thing ranked by how well it would fit.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -32,20 +33,18 @@ class Expansion : public GradientTask {
                             : data::read_item_sets(source.path);
     unknown_ = given_ = 0;
     given_sets_ = found.sets.size();
+    const std::vector<uint64_t> keys = keys_of(found);
     if (!known_.empty() && found.names != known_) found = renumbered(found);
     names_ = std::move(found.names);
     sets_.clear();
-    for (auto& set : found.sets)
-      if (set.size() >= 2) sets_.push_back(std::move(set));  // one to hide and one to see
-    if (source.all_test) {
-      splits_ = data::all_for_test(sets_.size());
-    } else {
-      splits_ = data::split(static_cast<int64_t>(sets_.size()), {.validation = 0.05,
-                                                                 .test = 0.1,
-                                                                 .fold = source.fold,
-                                                                 .folds = source.folds,
-                                                                 .seed = source.seed});
+    data::SplitRequest request = split_request(source);
+    request.validation = 0.05;
+    for (size_t i = 0; i < found.sets.size(); ++i) {
+      if (found.sets[i].size() < 2) continue;  // one to hide and one to see
+      sets_.push_back(std::move(found.sets[i]));
+      request.keys.push_back(keys[i]);
     }
+    splits_ = data::split(static_cast<int64_t>(sets_.size()), request);
     seed_ = source.seed;
   }
   Written write() const override {
@@ -86,6 +85,7 @@ class Expansion : public GradientTask {
     return model_ = std::make_shared<ExpansionModel>(static_cast<int64_t>(known_.size()),
                                                      setting_.options.integer("embedding"));
   }
+  std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   int64_t items(Split split) const override {
     return static_cast<int64_t>(splits_.of(split).size());
   }
@@ -234,6 +234,18 @@ class Expansion : public GradientTask {
     const torch::Tensor rank = (rivals & (scores.gt(own) | (scores.eq(own) & before))).sum(1) + 1;
     for (int64_t i = 0; i < rank.size(0); ++i)
       recall.add(rank[i].item<int64_t>(), target[i].item<int64_t>());
+  }
+
+  // A set is known by the names in it, whatever their numbers.
+  static std::vector<uint64_t> keys_of(const data::ItemSets& found) {
+    std::vector<uint64_t> keys;
+    for (const auto& set : found.sets) {
+      std::vector<std::string> names;
+      for (const int64_t thing : set) names.push_back(found.names[static_cast<size_t>(thing)]);
+      std::sort(names.begin(), names.end());
+      keys.push_back(data::item_key(fmt::format("{}", fmt::join(names, "|"))));
+    }
+    return keys;
   }
 
   data::ItemSets renumbered(const data::ItemSets& found) {

@@ -82,6 +82,20 @@ TEST(Binary, PredictNamesALineAtFaultAndGoesOn) {
   std::filesystem::remove_all(base);
 }
 
+// The number of threads can decide the last bits, and must not follow from --jobs.
+TEST(Binary, SideBySideTakesAsManyThreadsAsOneAfterAnother) {
+  const auto base = std::filesystem::temp_directory_path() /
+                    ("fovea-threads-" + std::to_string(std::random_device{}()));
+  const std::string train = "train scaled-dot-product --seeds 2 --epochs 1 --quiet --out ";
+  ASSERT_EQ(fovea(train + (base / "apart").string() + " --jobs 2").code, 0);
+  ASSERT_EQ(fovea(train + (base / "row").string()).code, 0);
+  for (const char* file : {"seed-1/model.safetensors", "seed-2/model.safetensors", "config.json"}) {
+    EXPECT_FALSE(contents(base / "row" / file).empty());
+    EXPECT_EQ(contents(base / "apart" / file), contents(base / "row" / file)) << file;
+  }
+  std::filesystem::remove_all(base);
+}
+
 TEST(Binary, RunsSideBySideAreTheRunsOneAfterAnother) {
   const auto base = std::filesystem::temp_directory_path() /
                     ("fovea-jobs-" + std::to_string(std::random_device{}()));

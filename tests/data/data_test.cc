@@ -188,12 +188,12 @@ TEST(Graphs, LoopsAndDuplicatesCountOnce) {
 TEST(SplitItems, NeverOverlapAndKeepKeysTogether) {
   SplitRequest request{.validation = 0.1, .test = 0.2, .seed = 7};
   for (int i = 0; i < 1000; ++i) {
-    request.keys.push_back(std::to_string(i / 3));
+    request.keys.push_back(item_key(std::to_string(i / 3)));
     request.classes.push_back(i / 3 % 2);
   }
   const Splits parts = split(1000, request);
   std::set<int64_t> all;
-  std::map<std::string, std::set<int>> sides;
+  std::map<uint64_t, std::set<int>> sides;
   int side = 0;
   for (const auto* part : {&parts.train, &parts.validation, &parts.test}) {
     for (const int64_t i : *part) {
@@ -211,6 +211,29 @@ TEST(SplitItems, NeverOverlapAndKeepKeysTogether) {
     ones += static_cast<double>(request.classes[static_cast<size_t>(i)]);
   EXPECT_NEAR(ones / static_cast<double>(parts.test.size()), 0.5, 0.03);
   EXPECT_EQ(split(1000, request).test, parts.test);  // the same seed
+}
+
+TEST(SplitItems, TheOrderOfItemsWithKeysDecidesNothing) {
+  SplitRequest request{.validation = 0.1, .test = 0.2, .seed = 7};
+  std::vector<int64_t> order(500);
+  std::iota(order.begin(), order.end(), 0);
+  const auto test_keys = [&] {
+    request.keys.clear();
+    request.classes.clear();
+    for (const int64_t i : order) {
+      request.keys.push_back(item_key(std::to_string(i / 2)));
+      request.classes.push_back(i % 3);  // equal items of several classes
+    }
+    std::vector<uint64_t> keys = split(500, request).keys_of(Split::kTest);
+    std::sort(keys.begin(), keys.end());
+    return keys;
+  };
+  const std::vector<uint64_t> before = test_keys();
+  EXPECT_NEAR(static_cast<double>(before.size()), 100, 8);
+  Random(3).shuffle(order);
+  EXPECT_EQ(test_keys(), before);
+  request.seed = 8;
+  EXPECT_NE(test_keys(), before);
 }
 
 TEST(SplitItems, FoldsPartitionTheItems) {

@@ -2,6 +2,7 @@
 // nothing is read outside of the run.
 #include <torch/torch.h>
 
+#include "data/sha256.h"
 #include "tests/systems/runs.h"
 #include "train/tensor_file.h"
 
@@ -16,6 +17,7 @@ class DamagedRun : public test::Runs {
   }
   void write_config(const std::string& name, const Json& config) const {
     std::ofstream(base_ / name / "config.json") << config.dump();
+    sign_again(name);
   }
   // Opens the run with one entry of its configuration changed.
   void expect_refused(const std::string& name, const std::string& pointer, const Json& value,
@@ -64,6 +66,7 @@ TEST_F(DamagedRun, WhatEveryRunHas) {
   expect_refused("pool", "/options", 3, "config.json: options: expected an object");
   expect_refused("pool", "/files", {"../pool/config.json"}, "not the name of a part of the run");
   std::ofstream(base_ / "pool/config.json") << std::string(100'000, '[');
+  sign_again("pool");
   expect_error("nested deeper", [&] { systems::open(base_ / "pool"); });
 }
 
@@ -84,7 +87,10 @@ TEST_F(DamagedRun, AStateThatCannotBe) {
     Json numbers = Json::parse(bad.metadata.at("state"));
     numbers[name] = value;
     bad.metadata["state"] = numbers.dump();
+    bad.metadata["sha256"] =
+        data::sha256(bad.metadata["state"] + fovea::train::sum_of(bad.tensors));
     std::ofstream(path, std::ios::binary) << fovea::train::tensor_bytes(bad);
+    std::filesystem::remove_all(base_ / "pool/.training");
     TrainRequest more = once;
     more.set = {"bags=40", "epochs=2", "batch=8"};
     more.resume = true;

@@ -78,10 +78,10 @@ double by_frame(const Data& data, const std::filesystem::path& folder) {
   const Setting setting{settings, 1, torch::kCPU};
   Small task(data);
   const auto model = task.build();
-  const train::RunFolder run(folder);
-  run.create();
+  train::Draft draft(folder);
+  draft.begin();
   train::Progress silent(train::Progress::Style::kSilent);
-  train::Fit fit(setting, model, run, silent);
+  train::Fit fit(setting, model, draft, "configuration", silent);
   const auto start = Clock::now();
   task.fit(fit);
   return std::chrono::duration<double>(Clock::now() - start).count();

@@ -72,7 +72,7 @@ TEST_F(Frame, LearnsAndEveryVerbWorks) {
   std::vector<std::string> fields;
   for (const auto& [name, value] : judged.items()) fields.push_back(name);
   EXPECT_EQ(fields, (std::vector<std::string>{"system", "data", "split", "items", "seed", "metrics",
-                                              "attention", "seconds"}));
+                                              "attention", "seconds", "signature"}));
 
   systems::Run opened = systems::open(base_ / "run");
   std::istringstream lines("0 1 2* 3\n4* 0\n");
@@ -275,7 +275,7 @@ TEST_F(Frame, RepeatsAndFoldsGiveMeansAndSpread) {
   one.only = "fold-3";
   EXPECT_EQ(run(one).at("metrics"), folds.at("runs")[2].at("metrics"));
   one.only = "";  // a RUN that was begun is not another's
-  expect_error<UsageError>("holds a run already", [&] { run(one); });
+  expect_error<UsageError>("holds an unfinished run already", [&] { run(one); });
   one.only = "fold-5";
   expect_error<UsageError>("expected one of fold-1, fold-2", [&] { run(one); });
 }
@@ -299,7 +299,8 @@ TEST_F(Frame, MistakesAreNamed) {
   EXPECT_FALSE(fs::exists(base_ / "wrong/model.safetensors"));
   expect_error<InvalidArgument>("training has not finished",
                                 [&] { systems::open(base_ / "wrong"); });
-  expect_error<InvalidArgument>("no config.json there", [&] { systems::open(base_ / "nothing"); });
+  expect_error<InvalidArgument>("no manifest.json there",
+                                [&] { systems::open(base_ / "nothing"); });
 
   auto done = request("done");
   done.set = {"epochs=1"};
@@ -313,7 +314,7 @@ TEST_F(Frame, MistakesAreNamed) {
   std::ofstream(base_ / "done/model.safetensors", std::ios::binary) << "garbage";
   expect_error<InvalidArgument>("model.safetensors", [&] { systems::open(base_ / "done"); });
   std::ofstream(base_ / "done/config.json") << "{";
-  expect_error<InvalidArgument>("not JSON", [&] { systems::open(base_ / "done"); });
+  expect_error<InvalidArgument>("config.json: damaged", [&] { systems::open(base_ / "done"); });
 }
 
 TEST(Docs, TheExampleIsTheOneThatRuns) {

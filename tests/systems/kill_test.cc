@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "data/random.h"
@@ -18,13 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-pid_t start(const fs::path& out) {
+pid_t start(const fs::path& out, const char* epochs = nullptr) {
   const char* program = std::getenv("FOVEA_TRAIN_EXAMPLE");
   if (program == nullptr)
     throw std::runtime_error("FOVEA_TRAIN_EXAMPLE: not set; run through ctest");
   const pid_t child = fork();
   if (child == 0) {
-    execl(program, program, out.c_str(), nullptr);
+    execl(program, program, out.c_str(), epochs, nullptr);
     _exit(127);
   }
   return child;
@@ -82,6 +83,24 @@ TEST(Kill, TwentyKillsLeaveTheSameWeights) {
   EXPECT_EQ(weights, contents(base / "killed" / "model.safetensors"));
   EXPECT_EQ(contents(base / "whole" / "metrics.jsonl"),
             contents(base / "killed" / "metrics.jsonl"));
+  fs::remove_all(base);
+}
+
+// What a training adds to a run that was finished counts when all of it is there.
+TEST(Kill, AFinishedRunThatIsExtendedAndKilledStaysAsItWas) {
+  const fs::path base = fs::path(testing::TempDir()) / ("fovea_extend_" + std::to_string(getpid()));
+  ASSERT_TRUE(finished(start(base), std::chrono::minutes(2)));
+  std::map<std::string, std::string> before;
+  for (const auto& entry : fs::directory_iterator(base))
+    before[entry.path().filename().string()] = contents(entry.path());
+  ASSERT_TRUE(before.contains("manifest.json"));
+  const fs::path state = base / ".training" / "state.safetensors";
+  const pid_t child = start(base, "1000000");
+  while (contents(state).empty() || contents(state) == before.at("state.safetensors"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  for (const auto& [name, bytes] : before) EXPECT_EQ(contents(base / name), bytes) << name;
   fs::remove_all(base);
 }
 

@@ -12,6 +12,7 @@
 
 #include "explain/explanation.h"
 #include "systems/session.h"
+#include "train/manifest.h"
 
 namespace fovea::systems::test {
 
@@ -39,6 +40,19 @@ class Runs : public testing::Test {
     std::ofstream(path / "nodes.csv") << nodes;
     std::ofstream(path / "edges.csv") << edges;
     return path.string();
+  }
+
+  // After a test has changed files of a run: a manifest for what they hold now.
+  void sign_again(const std::string& name) const {
+    const std::filesystem::path path = base_ / name / fovea::train::kManifestFile;
+    const auto contents = [](const std::filesystem::path& file) {
+      std::ifstream in(file, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    fovea::train::Manifest manifest = fovea::train::Manifest::parse(contents(path), path.string());
+    for (auto& [file, sum] : fovea::train::Manifest(manifest).files)
+      manifest.add(file, contents(base_ / name / file));
+    std::ofstream(path, std::ios::binary) << manifest.text();
   }
 
   // The run opens again, gives the same figures, answers, and draws pictures that pass their own

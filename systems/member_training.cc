@@ -1,0 +1,102 @@
+#include "systems/member_training.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "data/file.h"
+#include "data/sha256.h"
+#include "systems/provenance.h"
+#include "systems/report.h"
+#include "systems/run_config.h"
+#include "train/finite.h"
+#include "train/fit.h"
+#include "train/interrupt.h"
+#include "train/tensor_file.h"
+#include "train/weight_budget.h"
+
+namespace fovea::systems {
+namespace {
+
+Json or_null(const std::string& sum) { return sum.empty() ? Json() : Json(sum); }
+
+double rank_of(const Setting& setting, const System& system, Task& task) {
+  const auto* learner = dynamic_cast<GradientTask*>(&task);
+  if (!learner || !system.recipe || learner->items(Split::kValidation) == 0) return 0;
+  const Metrics metrics = task.evaluate(Split::kValidation).metrics;
+  const auto found = metrics.find(setting.options.text("monitor"));
+  if (found == metrics.end()) return 0;
+  return lower_is_better(found->first) ? found->second : -found->second;
+}
+
+}  // namespace
+
+MemberTraining::MemberTraining(const System& system, const Setting& setting, Json config)
+    : system_(system), setting_(setting), config_(std::move(config)) {}
+
+void MemberTraining::read(train::Progress& progress) {
+  train::say_when_stopped("fovea: stopped before training began\n");
+  torch::manual_seed(setting_.seed);
+  task_ = system_.make(setting_);
+  const Source source = source_of(config_);
+  data_sum_ = read_items(*task_, source);
+  if (const std::string words = task_->read_in_words(); !words.empty() && !source.path.empty())
+    progress.line("read " + words);
+  const data::ReadLog inputs;
+  task_->prepare();
+  // Made-up items follow from the seed and need no record.
+  split_ = data_sum_.empty() ? "" : split_bytes(*task_);
+  config_["data_sha256"] = or_null(data_sum_);
+  config_["inputs_sha256"] = or_null(inputs.sha256());
+  config_["split_sha256"] = or_null(split_.empty() ? "" : data::sha256(split_));
+}
+
+void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
+                         train::Progress& progress) {
+  model_ = train::built(*task_);
+  model_->to(setting_.device);
+  write_assets(draft);
+
+  train::Fit fit(setting_, model_, draft, configuration_sum(config_), progress);
+  fit.save_every_seconds = save_every_seconds;
+  task_->fit(fit);
+  if (const std::string name = train::not_finite(train::weights_of(*model_)); !name.empty())
+    throw InvalidArgument(fmt::format(
+        "training diverged: weight '{}' is not finite; try a lower rate (--set rate=)", name));
+  fit.finish();
+  progress.finish();
+  draft.write(kModelFile, train::tensor_bytes({train::weights_of(*model_), {{"format", "pt"}}}));
+
+  train::say_when_stopped("fovea: stopped while judging; --resume goes on from there\n");
+
+  const torch::NoGradGuard guard;
+  model_->eval();
+  config_["rank"] = rank_of(setting_, system_, *task_);
+  write_assets(draft);
+  draft.publish(program(), configuration_sum(config_));
+}
+
+Json MemberTraining::report() {
+  train::say_when_stopped("fovea: stopped while judging; the weights are saved\n");
+  const torch::NoGradGuard guard;
+  const Evaluation evaluation = task_->evaluate(Split::kTest);
+  const Judged judged{.data = data_sum_,
+                      .split = evaluation.of.value_or(Split::kTest),
+                      .device = setting_.device.str()};
+  return systems::report(config_, "", Split::kTest, evaluation, signature(config_, *task_, judged),
+                         start_);
+}
+
+// Assets first, then the configuration that names them.
+void MemberTraining::write_assets(train::Draft& draft) {
+  const Assets assets = task_->assets();
+  config_["facts"] = assets.facts;
+  config_["files"] = Json::array();
+  for (const auto& [name, bytes] : assets.files) {
+    draft.write(name, bytes);
+    config_["files"].push_back(name);
+  }
+  if (!split_.empty()) draft.write(kSplitFile, split_);
+  draft.write(kConfigFile, config_.dump(2) + "\n");
+}
+
+}  // namespace fovea::systems

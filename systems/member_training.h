@@ -1,0 +1,41 @@
+// One training: a system, its settings, one seed, one fold, from its data to a published RUN.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "systems/system.h"
+#include "train/draft.h"
+#include "train/progress.h"
+#include "train/task.h"
+#include "train/types.h"
+
+namespace fovea::systems {
+
+class MemberTraining {
+ public:
+  MemberTraining(const System& system, const Setting& setting, Json config);
+
+  // Reads the items, says what they are, and learns what must be known before the model can be
+  // built. The configuration has the sums of what was read afterwards.
+  void read(train::Progress& progress);
+  const Json& config() const { return config_; }
+  // Fits, going on from a state that the draft holds, and publishes.
+  void fit(train::Draft& draft, double save_every_seconds, train::Progress& progress);
+  // What `evaluate` says of the test split.
+  Json report();
+
+ private:
+  void write_assets(train::Draft& draft);
+
+  const System& system_;
+  const Setting setting_;
+  Json config_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::string data_sum_, split_;
+  std::unique_ptr<Task> task_;
+  std::shared_ptr<torch::nn::Module> model_;
+};
+
+}  // namespace fovea::systems

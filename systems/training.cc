@@ -1,0 +1,304 @@
+#include "systems/training.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "systems/machine.h"
+#include "systems/member_training.h"
+#include "systems/provenance.h"
+#include "systems/report.h"
+#include "systems/run_config.h"
+#include "train/interrupt.h"
+
+namespace fovea::systems {
+namespace {
+
+namespace fs = std::filesystem;
+using train::Draft;
+using train::RunFolder;
+using train::RunLock;
+
+constexpr const char* kSummaryFile = "summary.json";
+
+TrainRequest checked(const TrainRequest& request) {
+  device_of(request.device);
+  return request;
+}
+
+Settings settings_of(const System& system, const TrainRequest& request) {
+  Settings settings = system.settings();
+  for (const std::string& assignment : request.set) settings.set(assignment);
+  if (request.epochs) {
+    if (!system.recipe)
+      throw UsageError(fmt::format("--epochs: {} does not learn in epochs", system.info.name));
+    if (*request.epochs < 0)
+      throw UsageError(fmt::format("--epochs {}: expected at least 0", *request.epochs));
+    if (settings.is_set("epochs"))
+      throw UsageError(
+          fmt::format("--epochs {}: --set epochs gives another; one is enough", *request.epochs));
+    settings.set("epochs", std::to_string(*request.epochs));
+  }
+  return settings;
+}
+
+}  // namespace
+
+Training::Place::Place(const fs::path& given) : path(given) {
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_directory(path, error))
+    throw UsageError(fmt::format("--out {}: a file is there, expected a folder", path.string()));
+  made = fs::create_directories(path, error);
+  if (error)
+    throw InvalidArgument(fmt::format("{}: cannot be created: {}", path.string(), error.message()));
+}
+
+Training::Place::~Place() {
+  std::error_code ignored;
+  if (made) fs::remove(path, ignored);  // which fails where something is in it
+}
+
+std::vector<Training::Member> Training::members_of(const TrainRequest& request) {
+  if (request.seeds < 1)
+    throw UsageError(fmt::format("--seeds {}: expected at least 1", request.seeds));
+  if (request.folds == 1 || request.folds < 0)
+    throw UsageError(fmt::format("--folds {}: expected at least 2", request.folds));
+  if (request.seeds > kMostMembers / std::max<int64_t>(request.folds, 1))
+    throw UsageError(fmt::format("--seeds {}, --folds {}: expected at most {} runs in all",
+                                 request.seeds, request.folds, kMostMembers));
+  std::vector<Member> members;
+  std::vector<std::string> names;
+  for (int64_t fold = 0; fold < std::max<int64_t>(request.folds, 1); ++fold) {
+    for (int64_t repeat = 0; repeat < request.seeds; ++repeat) {
+      const uint64_t seed = request.seed + static_cast<uint64_t>(repeat);
+      std::string name;
+      if (request.folds > 0) name = fmt::format("fold-{}", fold + 1);
+      if (request.seeds > 1) name += fmt::format("{}seed-{}", name.empty() ? "" : "-", seed);
+      names.push_back(name);
+      if (request.only.empty() || request.only == name) members.push_back({name, seed, fold});
+    }
+  }
+  if (members.empty())
+    throw UsageError(
+        fmt::format("--only {}: expected one of {}", request.only, fmt::join(names, ", ")));
+  return members;
+}
+
+Training::Training(const TrainRequest& request, train::Progress& progress)
+    : request_(checked(request)),
+      progress_(progress),
+      system_(find(request.system)),
+      settings_(settings_of(system_, request)),
+      members_(members_of(request)),
+      place_(request.out),
+      draft_(request.out) {
+  use_threads(request.threads);  // which checks the number
+  lock_.emplace(request.out,
+                request.only.empty() ? RunLock::Kind::kExclusive : RunLock::Kind::kShared);
+  if (!lock_->taken_from().empty())
+    progress.line(fmt::format("{}: {} ended without finishing; going on in its place",
+                              request.out.string(), lock_->taken_from()));
+  if (request.only.empty()) train::finish_publication(request.out);
+  check_room();
+  threads_ = choose_threads();
+  use_threads(threads_);
+}
+
+// That of what the request goes on with.
+std::optional<Json> Training::config_before() const {
+  if (draft_.begun() && (!request_.overwrite || !request_.only.empty()))
+    return parse_config(draft_.read(kConfigFile), (draft_ / kConfigFile).string());
+  if (request_.resume && RunFolder::is_whole(request_.out))
+    return read_config(RunFolder(request_.out));
+  return std::nullopt;
+}
+
+int Training::choose_threads() const {
+  if (request_.threads > 0) return request_.threads;
+  if (const auto before = config_before())
+    return static_cast<int>(std::clamp<int64_t>(before->at("threads"), 1, 4096));
+  return std::max(1, all_threads() / static_cast<int>(names_of_all().size()));
+}
+
+// Whether the request may have the folder, as far as can be said before the data are read.
+void Training::check_room() const {
+  const std::string out = request_.out.string();
+  const bool whole = RunFolder::is_whole(request_.out), begun = draft_.begun();
+  if (!whole && !begun && train::has_foreign_files(request_.out))
+    throw UsageError(fmt::format(
+        "--out {}: holds files and no run of this program; choose a new or an empty folder", out));
+  const bool others_only = !request_.only.empty() && !whole;  // of its own part open_member_draft
+  if (!request_.resume && !request_.overwrite && (whole || begun) && !others_only)
+    throw UsageError(
+        fmt::format("{}: holds {} already: --resume continues it, --overwrite replaces it", out,
+                    whole ? "a run" : "an unfinished run"));
+  if (const auto before = config_before()) {
+    const Json now = config_of(members_[0]);
+    check_resumable(out, *before, several() ? config_of_all(now) : now);
+  }
+}
+
+Json Training::config_of(const Member& member) const {
+  return {{"version", kConfigVersion},
+          {"system", request_.system},
+          {"data", request_.data.empty()
+                       ? Json(nullptr)
+                       : Json(fs::absolute(request_.data).lexically_normal().string())},
+          {"seed", member.seed},
+          {"data_seed", request_.data_seed},
+          {"fold", member.fold},
+          {"folds", request_.folds},
+          {"threads", at::get_num_threads()},
+          {"device", request_.device},
+          {"options", settings_.json()}};
+}
+
+// That of the RUN, of which the members are parts; `first` is that of one of them.
+Json Training::config_of_all(const Json& first) const {
+  Json config = first;
+  for (const char* own : {"inputs_sha256", "split_sha256"}) config.erase(own);
+  config["seed"] = request_.seed;
+  config["fold"] = 0;
+  config["seeds"] = request_.seeds;
+  config["members"] = names_of_all();
+  return config;
+}
+
+// Of every seed and fold, also where only one is trained here; one without a name is the RUN.
+std::vector<std::string> Training::names_of_all() const {
+  TrainRequest all = request_;
+  all.only.clear();
+  std::vector<std::string> names;
+  for (const Member& member : members_of(all)) names.push_back(member.name);
+  return names;
+}
+
+// Whether a folder holds a whole RUN as it is asked for.
+bool Training::is_finished(const fs::path& place, const Json& config) const {
+  if (request_.overwrite && !opened_) return false;
+  if (!RunFolder::is_whole(place)) return false;
+  const Json found = read_config(RunFolder(place));
+  return found.at("options") == config.at("options") &&
+         found.value("members", Json()) == config.value("members", Json());
+}
+
+void Training::open_draft(const Json& config) {
+  if (opened_) return;
+  const fs::path& out = request_.out;
+  const auto before = config_before();
+  if (before) check_same_data(out.string(), *before, config);
+  if (before && draft_.begun())
+    draft_.go_on();
+  else if (before)
+    draft_.begin_with(RunFolder(out));
+  else if (request_.only.empty())
+    draft_.begin();
+  else
+    draft_.begin_among_others();
+  draft_.write(kConfigFile, config.dump(2) + "\n");
+  opened_ = true;
+}
+
+// The same for a seed's or a fold's own folder, which lies in the draft of all.
+void Training::open_member_draft(Draft& draft, const fs::path& place, const Json& config) const {
+  train::finish_publication(place);
+  const bool whole = RunFolder::is_whole(place);
+  if (!request_.only.empty() && !request_.resume && !request_.overwrite && (whole || draft.begun()))
+    throw UsageError(
+        fmt::format("{}: holds {} already: --resume continues it, --overwrite replaces it",
+                    request_.out.string(), request_.only));
+  const bool afresh = request_.overwrite && !request_.only.empty();
+  if (draft.begun() && !afresh) {
+    const Json before = parse_config(draft.read(kConfigFile), (draft / kConfigFile).string());
+    check_resumable(place.string(), before, config);
+    check_same_data(place.string(), before, config);
+    draft.go_on();
+  } else if (whole && !afresh) {
+    const RunFolder run(place);
+    check_resumable(place.string(), read_config(run), config);
+    check_same_data(place.string(), read_config(run), config);
+    draft.begin_with(run);
+  } else {
+    draft.begin();
+  }
+}
+
+Json Training::evaluate_place(const fs::path& place) const {
+  return evaluate(place, "", "test", request_.device, threads_);
+}
+
+Json Training::train_member(const Member& member) {
+  progress_.title(several() ? request_.system + " " + member.name : request_.system);
+  const fs::path place = several() ? draft_ / member.name : request_.out;
+  const Json config = config_of(member);
+  if (several() && is_finished(place, config)) return evaluate_place(place);
+  if (several() && !draft_.begun() && is_finished(request_.out, config_of_all(config)))
+    return evaluate_place(request_.out / member.name);
+  MemberTraining training(system_, {settings_, member.seed, device_of(request_.device)}, config);
+  training.read(progress_);
+  open_draft(several() ? config_of_all(training.config()) : training.config());
+  if (!several()) {
+    training.fit(draft_, request_.save_every_seconds, progress_);
+    return training.report();
+  }
+  if (is_finished(place, config))
+    return evaluate_place(place);  // of the whole RUN that is added to
+  const Place own(place);
+  const RunLock lock(place, RunLock::Kind::kExclusive);
+  Draft draft(place);
+  open_member_draft(draft, place, training.config());
+  training.fit(draft, request_.save_every_seconds, progress_);
+  return training.report();
+}
+
+std::vector<std::string> Training::hand_out() {
+  if (!several()) return {};
+  const Json asked = config_of_all(config_of(members_[0]));
+  if (is_finished(request_.out, asked) && !draft_.begun()) return {};
+  MemberTraining first(system_, {settings_, members_[0].seed, device_of(request_.device)},
+                       config_of(members_[0]));
+  first.read(progress_);
+  open_draft(config_of_all(first.config()));
+  lock_->become(RunLock::Kind::kShared);
+  std::vector<std::string> names;
+  for (const Member& member : members_)
+    if (!is_finished(draft_ / member.name, config_of(member))) names.push_back(member.name);
+  return names;
+}
+
+Json Training::run() {
+  const train::InterruptGuard guard;
+  if (request_.only.empty()) {
+    lock_->become(RunLock::Kind::kExclusive);
+    const Json asked = several() ? config_of_all(config_of(members_[0])) : config_of(members_[0]);
+    if (is_finished(request_.out, asked) && !draft_.begun()) return evaluate_place(request_.out);
+  }
+  std::vector<Json> reports;
+  for (const Member& member : members_) reports.push_back(train_member(member));
+  return several() && request_.only.empty() ? publish_all(reports) : reports.front();
+}
+
+Json Training::publish_all(const std::vector<Json>& reports) {
+  const Json out = summary(reports);
+  const Json config = parse_config(draft_.read(kConfigFile), (draft_ / kConfigFile).string());
+  draft_.write(kConfigFile, config.dump(2) + "\n");
+  draft_.write(kSummaryFile, out.dump(2) + "\n");
+  for (const Member& member : members_) {
+    const RunFolder run(draft_ / member.name);
+    for (const auto& [name, file] : run.manifest().files)
+      draft_.take(member.name + "/" + name, file);
+    train::Manifest own;
+    own.add(member.name + "/" + train::kManifestFile, run.manifest().text());
+    draft_.take(own.files.begin()->first, own.files.begin()->second);
+  }
+  draft_.publish(program(), configuration_sum(config));
+  return out;
+}
+
+Json train(const TrainRequest& request, train::Progress& progress) {
+  return Training(request, progress).run();
+}
+
+}  // namespace fovea::systems

@@ -1,0 +1,73 @@
+// Training a RUN: one, or several seeds and folds. Nothing that was there is touched before the
+// data are read, and nothing is replaced before all of it is trained.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "systems/session.h"
+#include "train/draft.h"
+#include "train/run_lock.h"
+
+namespace fovea::systems {
+
+class Training {
+ public:
+  // Throws what is wrong with the request. The RUN is locked from now on.
+  Training(const TrainRequest& request, train::Progress& progress);
+
+  // That each training takes: as many as were asked for or as the run began with, otherwise all,
+  // shared among seeds and folds whether or not they are trained side by side. What some of
+  // libtorch's kernels compute depends on it.
+  int threads() const { return threads_; }
+  // The names of the seeds or folds that are left to train, to be given to other processes, which
+  // are let in from now on; none where the RUN is a single one. The data are read once before.
+  std::vector<std::string> hand_out();
+  // What is left to train, and what `evaluate` says of the test split.
+  Json run();
+
+ private:
+  // One training: a system, its settings, one seed, one fold.
+  struct Member {
+    std::string name;  // its folder within the RUN; empty: the RUN itself
+    uint64_t seed = 1;
+    int64_t fold = 0;
+  };
+  // A folder that is removed with the object if it was made by it and is still empty.
+  struct Place {
+    explicit Place(const std::filesystem::path& path);
+    ~Place();
+    std::filesystem::path path;
+    bool made = false;
+  };
+
+  static std::vector<Member> members_of(const TrainRequest& request);
+  bool several() const { return !members_.front().name.empty(); }
+  void check_room() const;
+  std::optional<Json> config_before() const;
+  int choose_threads() const;
+  Json config_of(const Member& member) const;
+  Json config_of_all(const Json& first) const;
+  std::vector<std::string> names_of_all() const;
+  bool is_finished(const std::filesystem::path& place, const Json& config) const;
+  void open_draft(const Json& config);
+  void open_member_draft(train::Draft& draft, const std::filesystem::path& place,
+                         const Json& config) const;
+  Json train_member(const Member& member);
+  Json evaluate_place(const std::filesystem::path& place) const;
+  Json publish_all(const std::vector<Json>& reports);
+
+  TrainRequest request_;
+  train::Progress& progress_;
+  const System& system_;
+  const Settings settings_;
+  const std::vector<Member> members_;
+  Place place_;
+  std::optional<train::RunLock> lock_;
+  train::Draft draft_;
+  int threads_ = 0;
+  bool opened_ = false;  // the draft is this training's
+};
+
+}  // namespace fovea::systems

@@ -1,0 +1,30 @@
+// A RUN's own mark: which files it consists of and what each must hold.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace fovea::train {
+
+inline constexpr const char* kManifestFile = "manifest.json";
+
+struct Manifest {
+  struct File {
+    std::string sha256;
+    uint64_t bytes = 0;
+  };
+  std::string program;        // the version that wrote the RUN
+  std::string configuration;  // sha256 of what was asked for and of the data it was asked of
+  std::map<std::string, File> files = {};  // by path within the RUN
+
+  void add(const std::string& name, std::string_view bytes);
+  std::string text() const;
+  // InvalidArgument where it is not one, or not as it was written; `path` names it.
+  static Manifest parse(const std::string& text, const std::string& path);
+  // InvalidArgument where the bytes are not those of the file: a flipped bit, a part, another file.
+  void check(const std::string& name, std::string_view bytes, const std::string& path) const;
+};
+
+}  // namespace fovea::train

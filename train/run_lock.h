@@ -1,0 +1,35 @@
+// One training at a time in a folder. The lock dies with its process, so nothing is ever locked by
+// the dead; the file beside it says who holds it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace fovea::train {
+
+class RunLock {
+ public:
+  // kShared: one of several seeds or folds, beside others of the same RUN.
+  enum class Kind { kExclusive, kShared };
+  // UsageError names the process and the machine that hold it.
+  RunLock(std::filesystem::path folder, Kind kind);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+  void become(Kind kind);
+  // "process 1234 on HOST", where one held the lock before and ended without giving it back.
+  const std::string& taken_from() const { return taken_from_; }
+
+ private:
+  void take(Kind kind);
+  bool is_the_one_at_its_path() const;
+  std::string holder() const;
+
+  std::filesystem::path folder_, path_;
+  int descriptor_ = -1;
+  Kind kind_ = Kind::kShared;
+  std::string taken_from_;
+};
+
+}  // namespace fovea::train
