@@ -152,4 +152,12 @@ Splits split(int64_t items, const SplitRequest& request) {
   return out;
 }
 
+Splits split(const std::vector<int64_t>& items, const SplitRequest& request) {
+  Splits out = split(static_cast<int64_t>(items.size()), request);
+  out.keys.clear();  // which would be found by place
+  for (auto* part : {&out.train, &out.validation, &out.test})
+    for (int64_t& place : *part) place = items[static_cast<size_t>(place)];
+  return out;
+}
+
 }  // namespace fovea::data

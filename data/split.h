@@ -28,11 +28,10 @@ struct Splits {
 };
 
 struct SplitRequest {
-  double validation = 0.1,
-         test =
-             0.1;  // shares of the whole; with folds, `validation` is a share of what is not tested
-  int64_t fold = 0,
-          folds = 0;  // folds > 0: the test split is part `fold` of `folds`, and `test` is unused
+  // Shares of the whole; with folds, `validation` is a share of what is not tested.
+  double validation = 0.1, test = 0.1;
+  // folds > 0: the test split is part `fold` of `folds`, and `test` is unused.
+  int64_t fold = 0, folds = 0;
   uint64_t seed = 1;
   bool all_test = false;  // every item is a test item: a file that is only judged
   // Items of equal key (the same sentence, the same bag) go to the same side, and without folds the
@@ -43,5 +42,7 @@ struct SplitRequest {
   std::vector<int64_t> classes = {};
 };
 Splits split(int64_t items, const SplitRequest&);
+// Of these items alone: the parts hold them, and `keys` and `classes` are in their order.
+Splits split(const std::vector<int64_t>& items, const SplitRequest&);
 
 }  // namespace fovea::data

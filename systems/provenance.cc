@@ -11,6 +11,7 @@
 #include "data/safetensors.h"
 #include "data/sha256.h"
 #include "fovea/error.h"
+#include "fovea/version.h"
 
 namespace fovea::systems {
 namespace {

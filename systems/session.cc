@@ -98,11 +98,14 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     Source source = source_of(run.config);
     if (!data.empty()) source = {.path = data, .seed = source.seed, .all_test = true};
     const std::string sum = read_items(*run.task, source);
-    const std::string note =
-        data.empty() ? check_own_data(run.config, split_of(folder), *run.task, wanted, sum)
-                     : check_other_data(split_of(folder), *run.task);
+    const auto note_on = [&](Split judged) {
+      return data.empty() ? check_own_data(run.config, split_of(folder), *run.task, judged, sum)
+                          : check_other_data(split_of(folder), *run.task);
+    };
+    std::string note = note_on(wanted);
     const torch::NoGradGuard guard;
     Evaluation evaluation = run.task->evaluate(wanted);
+    if (evaluation.of) note = note_on(*evaluation.of);  // there was nothing in the one wanted
     if (!note.empty()) evaluation.notes.push_back(note);
     const Judged judged{.data = sum,
                         .split = evaluation.of.value_or(wanted),

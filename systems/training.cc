@@ -126,6 +126,7 @@ int Training::choose_threads() const {
 void Training::check_room() const {
   const std::string out = request_.out.string();
   const bool whole = RunFolder::is_whole(request_.out), begun = draft_.begun();
+  if (whole) RunFolder(request_.out).manifest();  // which throws where the mark is another's
   if (!whole && !begun && train::has_foreign_files(request_.out))
     throw UsageError(fmt::format(
         "--out {}: holds files and no run of this program; choose a new or an empty folder", out));

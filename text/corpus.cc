@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "data/file.h"
-#include "data/random.h"
 #include "data/text.h"
 
 namespace fovea::text {
@@ -57,16 +56,19 @@ int64_t published_fold(const std::string& id) {
   return matches ? id[2] - '0' : -1;
 }
 
-// A share of `from`, drawn by the seed, becomes the validation split.
-void set_aside(data::Splits& splits, uint64_t seed) {
-  data::Random random(data::mix(seed, 0x7A11));
-  random.shuffle(splits.train);
-  const auto count = static_cast<std::ptrdiff_t>(
-      std::lround(kValidationShare * static_cast<double>(splits.train.size())));
-  splits.validation.assign(splits.train.end() - count, splits.train.end());
-  splits.train.resize(splits.train.size() - static_cast<size_t>(count));
-  std::sort(splits.train.begin(), splits.train.end());
-  std::sort(splits.validation.begin(), splits.validation.end());
+// A share of the training items becomes the validation split.
+void set_aside(Corpus& corpus, uint64_t seed) {
+  std::vector<std::string> labels;
+  data::SplitRequest request{.validation = kValidationShare, .test = 0, .seed = seed};
+  for (const int64_t item : corpus.splits.train) {
+    const Document& document = corpus.documents[static_cast<size_t>(item)];
+    request.keys.push_back(key_of(document));
+    labels.push_back(document.label);
+  }
+  request.classes = data::classes_of(labels).of;
+  data::Splits parts = data::split(corpus.splits.train, request);
+  corpus.splits.train = std::move(parts.train);
+  corpus.splits.validation = std::move(parts.validation);
 }
 
 void split_one_file(Corpus& corpus, const Source& source) {
@@ -77,7 +79,7 @@ void split_one_file(Corpus& corpus, const Source& source) {
     for (size_t i = 0; i < all.size(); ++i)
       (published_fold(all[i].id) == source.fold ? corpus.splits.test : corpus.splits.train)
           .push_back(static_cast<int64_t>(i));
-    set_aside(corpus.splits, source.seed);
+    set_aside(corpus, source.seed);
     corpus.splits.keys = keys_of(all);
     return;
   }
@@ -114,7 +116,7 @@ void read_parts(Corpus& corpus, const ReadRequest& request) {
     if (!validation.empty())
       add(validation, corpus.splits.validation);
     else
-      set_aside(corpus.splits, source.seed);
+      set_aside(corpus, source.seed);
   }
   add(test, corpus.splits.test);
   corpus.splits.keys = keys_of(corpus.documents);

@@ -33,7 +33,8 @@ std::optional<State> Fit::resume() {
   const std::string path = (draft_ / kState).string();
   TensorFile file = read_tensors(path);
   if (file.metadata["sha256"] != data::sha256(file.metadata["state"] + sum_of(file.tensors)))
-    throw InvalidArgument(fmt::format("{}: damaged: what it holds is not what was written", path));
+    throw InvalidArgument(fmt::format(
+        "{}: damaged: what it holds is not what was written; --overwrite starts again", path));
   if (file.metadata["configuration"] != configuration_)
     throw InvalidArgument(fmt::format(
         "{}: the state of another configuration ({}, expected {}); --overwrite starts again", path,

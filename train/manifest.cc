@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "data/file.h"
+#include "data/json.h"
 #include "data/sha256.h"
 #include "fovea/error.h"
 #include "train/types.h"
@@ -46,21 +48,19 @@ std::string Manifest::text() const {
 }
 
 Manifest Manifest::parse(const std::string& text, const std::string& path) {
-  const auto wrong = [&](const std::string& what) {
-    return InvalidArgument(fmt::format("{}: {}", path, what));
-  };
-  const Json given = Json::parse(text, nullptr, false);
+  const auto wrong = [&](const std::string& what) { return data::FileError(path, 0, what); };
+  const Json given = data::json_in(text);
   if (!given.is_object() || given.value("fovea", Json()) != "run")
     throw wrong("expected the manifest of a run");
   if (given.value("version", Json()) != kManifestVersion)
     throw wrong(fmt::format("expected a run of version {}, found {}", kManifestVersion,
-                            given.value("version", Json()).dump()));
+                            data::shown(given.value("version", Json()).dump())));
   Manifest out;
   try {
     out.program = given.at("program").get<std::string>();
     out.configuration = given.at("configuration").get<std::string>();
     for (const auto& [name, file] : given.at("files").items()) {
-      if (!stays_inside(name)) throw wrong(fmt::format("'{}' is not a file of the run", name));
+      if (!stays_inside(name)) throw wrong(data::shown(name) + " is not a file of the run");
       out.files[name] = {file.at("sha256").get<std::string>(), file.at("bytes").get<uint64_t>()};
     }
     if (given.at("sha256") != data::sha256(fields(out).dump()))

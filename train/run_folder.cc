@@ -21,7 +21,7 @@ std::string why_not(const fs::path& path) {
     return "training has not finished: `fovea train … --resume` continues it";
   if (is_file(path / "config.json"))
     return fmt::format(
-        "no {} there: not a run, or one of before runs had it, which must be trained again",
+        "no {} there: no run, or one of a version that wrote none, which must be trained again",
         kManifestFile);
   return fmt::format("no {} there, expected a folder that `fovea train` wrote", kManifestFile);
 }

@@ -43,7 +43,7 @@ RunLock::RunLock(std::filesystem::path folder, Kind kind)
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (descriptor_ < 0)
       throw InvalidArgument(
-          fmt::format("{}: cannot be locked: {}", folder_.string(), std::strerror(errno)));
+          fmt::format("{}: cannot be locked: {}", path_.string(), std::strerror(errno)));
     take(kind);
   } while (!is_the_one_at_its_path());
 }
@@ -63,10 +63,14 @@ void RunLock::take(Kind kind) {
   const int wanted = kind == Kind::kExclusive ? LOCK_EX : LOCK_SH;
   const int error = ::flock(descriptor_, wanted | LOCK_NB) == 0 ? 0 : errno;
   const std::string before = holder();
-  const bool held = error == EWOULDBLOCK || (error != 0 && lives(before));
-  if (held)
-    throw UsageError(fmt::format("{}: {} is training into it", folder_.string(),
-                                 before.empty() ? "another process" : before));
+  const std::string who = before.empty() ? "another process" : before;
+  if (error == EWOULDBLOCK)
+    throw UsageError(fmt::format("{}: {} is training into it", folder_.string(), who));
+  if (error != 0 && lives(before))
+    throw UsageError(fmt::format(
+        "{}: {} is training into it; where that has ended, remove {} (this file system has no "
+        "locks: {})",
+        folder_.string(), who, path_.string(), std::strerror(error)));
   kind_ = kind;
   if (::ftruncate(descriptor_, 0) != 0 || kind == Kind::kShared) return;
   if (before != own_name()) taken_from_ = before;

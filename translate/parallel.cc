@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "data/file.h"
 #include "data/split.h"
@@ -57,12 +60,16 @@ Corpus read_table(const ParallelRequest& request) {
     corpus.test = std::move(pairs);
     return corpus;
   }
-  // Of a small file one pair each, so that there is something to choose by and to judge.
-  const double share =
-      pairs.size() < 3 ? 0.0 : std::max(0.02, 1.0 / static_cast<double>(pairs.size()));
-  data::SplitRequest split{
-      .validation = share, .test = share, .seed = request.seed, .keys = {}, .classes = {}};
-  split.keys = keys_of(pairs);
+  data::SplitRequest split{.seed = request.seed, .keys = keys_of(pairs)};
+  const size_t different = std::set<uint64_t>(split.keys.begin(), split.keys.end()).size();
+  if (different < 3)
+    throw data::FileError(
+        request.path, 0,
+        fmt::format("{} different source sentence{}, expected at least 3 lines of "
+                    "source<TAB>target: to learn from, to choose by and to judge",
+                    different, different == 1 ? "" : "s"));
+  // Of a small file one each, so that there is something to choose by and to judge.
+  split.validation = split.test = std::max(0.02, 1.0 / static_cast<double>(different));
   const data::Splits parts = data::split(static_cast<int64_t>(pairs.size()), split);
   const auto take = [&](const std::vector<int64_t>& indices, std::vector<Pair>& out) {
     for (const int64_t i : indices) out.push_back(pairs[static_cast<size_t>(i)]);

@@ -132,9 +132,8 @@ std::string TranslationTask::read_in_words() const {
 void TranslationTask::prepare() {
   const Settings& o = setting_.options;
   if (train_.pairs.empty())
-    throw InvalidArgument(
-        fmt::format("training pairs: none among {}, expected at least one; a file of pairs needs 3",
-                    validation_.pairs.size() + test_.pairs.size()));
+    throw InvalidArgument(fmt::format("training pairs: none among {}, expected at least one",
+                                      validation_.pairs.size() + test_.pairs.size()));
   std::string tokens = o.text("tokens");
   const bool has_truth = !train_.pairs.empty() && !train_.pairs.front().links.possible.empty();
   if (tokens == "auto")

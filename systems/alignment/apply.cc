@@ -21,10 +21,25 @@ namespace fovea::systems {
 namespace {
 
 constexpr int64_t kAlignedTokens = 4096;  // of a batch
+constexpr const char* kExpectedPair = "expected `source ||| target` or source<TAB>target";
 
 metrics::Links turned(const metrics::Links& links) {
   metrics::Links out;
   for (const metrics::Link& link : links) out.insert({link.target, link.source});
+  return out;
+}
+
+// Some to draw: the first that are long enough to show an order, or else the longest there are.
+std::vector<translate::Pair> worth_drawing(const std::vector<translate::Pair>& pairs) {
+  constexpr size_t kShown = 3, kLongEnough = 6;
+  std::vector<std::pair<size_t, const translate::Pair*>> ranked;
+  for (const translate::Pair& pair : pairs)
+    ranked.emplace_back(std::min(kLongEnough, data::words(pair.source).size()), &pair);
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<translate::Pair> out;
+  for (const auto& [words, pair] : ranked)
+    if (words > 0 && out.size() < kShown) out.push_back(*pair);
   return out;
 }
 
@@ -124,8 +139,7 @@ void AlignmentTask::predict(Input input, std::ostream& out) {
   const bool soft = setting_.options.text("output") == "soft";
   answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
     const auto pair = translate::split_pair(line);
-    if (!pair && !line.empty())
-      throw InvalidArgument("expected `source ||| target` or source<TAB>target");
+    if (!pair && !line.empty()) throw InvalidArgument(kExpectedPair);
     Part one;
     if (pair) one.pairs.push_back(*pair);
     encode(one);
@@ -151,18 +165,22 @@ void AlignmentTask::predict(Input input, std::ostream& out) {
 }
 
 std::vector<explain::Explanation> AlignmentTask::explain(Input* input) {
-  constexpr size_t kShown = 3;
   Part shown;
   if (input != nullptr) {
-    data::each_line(input->stream, input->name, [&](size_t, std::string_view line) {
-      if (const auto pair = translate::split_pair(line)) shown.pairs.push_back(*pair);
+    data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
+      if (line.empty()) return;
+      const auto pair = translate::split_pair(line);
+      if (!pair) throw data::FileError(input->name, number, kExpectedPair);
+      shown.pairs.push_back(*pair);
     });
   } else {
-    for (size_t i = 0; i < test_.pairs.size() && shown.pairs.size() < kShown; ++i) {
-      if (data::words(test_.pairs[i].source).size() > 5) shown.pairs.push_back(test_.pairs[i]);
-    }
+    shown.pairs = worth_drawing(test_.pairs);
   }
   encode(shown);
+  for (const translate::Tokens& tokens : shown.tokens) {
+    translate::check_sentence(tokens.source);
+    translate::check_sentence(tokens.target);
+  }
   std::vector<explain::Explanation> all;
   const std::vector<Aligned> aligned = align(shown);
   for (size_t i = 0; i < aligned.size(); ++i) {

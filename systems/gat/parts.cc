@@ -15,17 +15,14 @@ uint64_t key_of(const data::CitationGraph& graph, int64_t node) {
                                             : graph.names[static_cast<size_t>(node)]);
 }
 
-// Nodes, not places in `nodes`; classes as evenly mixed as they can be.
+// Classes as evenly mixed as they can be.
 data::Splits at_random(const data::CitationGraph& graph, const std::vector<int64_t>& nodes,
                        data::SplitRequest request) {
   for (const int64_t node : nodes) {
     request.classes.push_back(graph.labels[static_cast<size_t>(node)]);
     request.keys.push_back(key_of(graph, node));
   }
-  data::Splits out = data::split(static_cast<int64_t>(nodes.size()), request);
-  for (auto* part : {&out.train, &out.validation, &out.test})
-    for (int64_t& place : *part) place = nodes[static_cast<size_t>(place)];
-  return out;
+  return data::split(nodes, request);
 }
 
 data::Splits completed(const data::CitationGraph& graph, const std::vector<int64_t>& rest,
@@ -78,7 +75,6 @@ data::Splits parts_without_keys(const data::CitationGraph& graph, const Source& 
 
 data::Splits parts_of(const data::CitationGraph& graph, const Source& source) {
   data::Splits out = parts_without_keys(graph, source);
-  out.keys.clear();
   for (int64_t node = 0; node < graph.nodes; ++node) out.keys.push_back(key_of(graph, node));
   return out;
 }

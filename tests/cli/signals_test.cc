@@ -41,6 +41,10 @@ class Signals : public InFolder {
     }
     return false;
   }
+  // That of a fold whose training is under way.
+  static fs::path state_of(const fs::path& run, const std::string& fold) {
+    return run / ".training" / fold / ".training/state.safetensors";
+  }
   static bool lives(pid_t pid) { return kill(pid, 0) == 0; }
 };
 
@@ -49,11 +53,12 @@ TEST_F(Signals, EachOfTheThreeSavesAndSaysWhichInItsCode) {
     const fs::path run = base_ / std::to_string(signal);
     const pid_t pid = start("train pooling --threads 1 --quiet --checkpoint 0 --epochs 100000 " +
                             ("--out " + run.string()));
-    ASSERT_TRUE(eventually([&] { return fs::exists(run / "state.safetensors"); }));
+    const fs::path state = run / ".training/state.safetensors";
+    ASSERT_TRUE(eventually([&] { return fs::exists(state); }));
     kill(pid, signal);
     EXPECT_EQ(wait_for(pid), 128 + signal);
     EXPECT_NE(contents(at("err")).find("--resume"), std::string::npos) << contents(at("err"));
-    EXPECT_TRUE(fs::exists(run / "state.safetensors"));
+    EXPECT_TRUE(fs::exists(state));
   }
 }
 
@@ -83,8 +88,7 @@ TEST_F(Signals, ChildrenEndWithTheirParentHoweverItEnds) {
         "train pooling --threads 1 --quiet --checkpoint 0 --epochs 100000 --folds 2 --jobs 2 " +
         ("--out " + run.string()));
     ASSERT_TRUE(eventually([&] {
-      return fs::exists(run / "fold-1/state.safetensors") &&
-             fs::exists(run / "fold-2/state.safetensors");
+      return fs::exists(state_of(run, "fold-1")) && fs::exists(state_of(run, "fold-2"));
     }));
     std::vector<pid_t> children;
     std::istringstream list(
@@ -103,7 +107,7 @@ TEST_F(Signals, AChildThatIsKilledIsNamed) {
       "train pooling --threads 1 --quiet --checkpoint 0 --epochs 100000 --folds 2 --jobs 2 "
       "--out " +
       at("run"));
-  ASSERT_TRUE(eventually([&] { return fs::exists(base_ / "run/fold-2/state.safetensors"); }));
+  ASSERT_TRUE(eventually([&] { return fs::exists(state_of(base_ / "run", "fold-2")); }));
   std::istringstream list(
       contents("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children"));
   pid_t child = 0;
@@ -116,8 +120,8 @@ TEST_F(Signals, AChildThatIsKilledIsNamed) {
 
 TEST_F(Signals, ATourBeginsAnew) {
   const pid_t pid = start("tour --threads 1 --quiet --only transformer --out " + at("tour"));
-  ASSERT_TRUE(
-      eventually([&] { return fs::exists(base_ / "tour/transformer.partial/config.json"); }));
+  ASSERT_TRUE(eventually(
+      [&] { return fs::exists(base_ / "tour/transformer/.training/config.json"); }));
   kill(pid, SIGINT);
   EXPECT_EQ(wait_for(pid), 130);
   EXPECT_EQ(contents(at("err")).find("--resume"), std::string::npos) << contents(at("err"));

@@ -236,6 +236,18 @@ TEST(SplitItems, TheOrderOfItemsWithKeysDecidesNothing) {
   EXPECT_NE(test_keys(), before);
 }
 
+TEST(SplitItems, OfSomeItemsThePartsHoldThem) {
+  const std::vector<int64_t> some = {3, 7, 11, 20, 21, 30, 41, 50, 60, 90};
+  const Splits parts = split(some, {.validation = 0.2, .test = 0.3, .seed = 2});
+  EXPECT_EQ(parts.test.size(), 3u);
+  EXPECT_EQ(parts.validation.size(), 2u);
+  std::vector<int64_t> all;
+  for (const auto* part : {&parts.train, &parts.validation, &parts.test})
+    all.insert(all.end(), part->begin(), part->end());
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, some);
+}
+
 TEST(SplitItems, FoldsPartitionTheItems) {
   std::vector<int> seen(103, 0);
   for (int64_t fold = 0; fold < 10; ++fold) {

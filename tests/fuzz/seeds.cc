@@ -24,6 +24,7 @@
 #include "systems/general/memories.h"
 #include "text/documents.h"
 #include "text/vectors.h"
+#include "train/manifest.h"
 #include "train/recipe.h"
 #include "translate/codec.h"
 
@@ -240,9 +241,14 @@ void add_models(Files& files) {
   files["settings/typed"] = joined({"epochs=3", "rate=1e-3", "optimiser=adamw", "columns=a,b"});
   files["settings/restored"] = "{\"epochs\": 2, \"shared\": false}";
   files["run_config/run"] =
-      "{\"version\": 1, \"system\": \"mil\", \"data\": null, \"data_seed\": 1, \"fold\": 0, "
-      "\"folds\": 0, \"options\": {\"epochs\": 2}, \"seed\": 1, \"facts\": {\"width\": 3}, "
+      "{\"version\": 2, \"system\": \"mil\", \"data\": null, \"data_seed\": 1, \"fold\": 0, "
+      "\"folds\": 0, \"threads\": 1, \"options\": {\"epochs\": 2}, \"seed\": 1, \"facts\": "
+      "{\"width\": 3}, "
       "\"files\": [\"vocabulary.txt\"]}";
+  train::Manifest manifest{"0.1.0", "sum"};
+  manifest.add("config.json", "{}");
+  manifest.add("seed-1/model.safetensors", "weights");
+  files["manifest/run"] = manifest.text();
   files["choices/cap"] = joined({"additive:weight=w.npy,activation=tanh|soft_cap:cap=30",
                                  "entmax:alpha=1.5", "causal&window:left=8"});
   files["choices/kernel"] = joined({"kernel:name=box,bandwidth=h.npy|relative:key_table=k,clip=2",

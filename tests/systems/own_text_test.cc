@@ -47,6 +47,37 @@ TEST_F(OwnText, WhatCannotBeMeantIsRefused) {
   EXPECT_NE(said({.system = "word-sum", .data = write("own.txt", "ab c\nde f\ngh i\n")})
                 .find("3 lines and as many classes"),
             std::string::npos);
+  // Of pairs some are to learn from, some to choose by, some to judge; equal sources are one.
+  for (const char* pairs : {"a cat\teine Katze\n", "a\tb\na\tc\na\td\nb\te\n"})
+    for (const char* system : {"seq2seq", "alignment"}) {
+      const std::string path = write("pairs.tsv", pairs),
+                        words = said({.system = system, .data = path});
+      EXPECT_TRUE(words.starts_with(path + ": ")) << words;
+      EXPECT_NE(words.find("expected at least 3 lines of source<TAB>target"), std::string::npos)
+          << words;
+      EXPECT_FALSE(std::filesystem::exists(base_ / "refused"));
+    }
+}
+
+TEST_F(OwnText, PairsOfAFewWordsAreAlignedAndDrawn) {
+  std::string lines;
+  for (const char* colour : {"red", "blue", "old"})
+    for (const char* thing : {"house", "car"})
+      lines += std::string("the ") + colour + " " + thing + "\t" + thing + " le " + colour + "\n";
+  // Two lines with one source: one side of the split has both, the others have a pair each.
+  lines += "the red house\tla maison\n";
+  train("words",
+        {.system = "alignment", .data = write("pairs.tsv", lines), .set = {"method=ibm1"}});
+  check_every_verb("words", "the red car\tcar le red\n");
+  systems::Run run = systems::open(base_ / "words");
+  std::istringstream wrong("the red car ||| car le red\n\nno pair\n");
+  Input input{wrong, "input"};
+  try {
+    systems::explain(run, &input);
+    ADD_FAILURE() << "a line that is no pair was passed over";
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(), "input:3: expected `source ||| target` or source<TAB>target");
+  }
 }
 
 TEST_F(OwnText, UnknownWordsAndFarRowsAreNamed) {

@@ -226,6 +226,22 @@ TEST_F(Provenance, ATestPartThatChangesIsSaidAndJudged) {
             std::string::npos);
 }
 
+// Without a test split the learned items are judged, each by the others: the note is of those.
+TEST_F(Provenance, TheNoteIsOfTheItemsThatWereJudged) {
+  std::vector<std::string> rows = {"x,y"};
+  for (int i = 0; i < 20; ++i) rows.push_back(std::to_string(i) + "," + std::to_string(i * i));
+  write("rows.csv", rows);
+  train("run", {.system = "nadaraya-watson",
+                .data = file("rows.csv"),
+                .set = {"x=x", "y=y", "grid=3"},
+                .threads = 1});
+  rows.push_back("5.5,30");
+  write("rows.csv", rows);
+  const Json report = evaluate(base_ / "run", "", "test");
+  EXPECT_EQ(report.at("split"), "train");
+  EXPECT_NE(notes(report).find("1 of 21 train items are new"), std::string::npos) << notes(report);
+}
+
 TEST_F(Provenance, ARunIsNotResumedOnOtherData) {
   write("bags.csv", bags(40));
   TrainRequest request{.system = "pooling", .data = file("bags.csv"), .epochs = 1, .threads = 1};

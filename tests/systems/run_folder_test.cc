@@ -139,6 +139,16 @@ TEST_F(RunFolderTest, FoldersOfOthersAreLeftAlone) {
   }
   EXPECT_NE(said([&] { open(base_ / "theirs"); }).find("no manifest.json there"),
             std::string::npos);
+  // A page's manifest.json is no run's mark.
+  fs::create_directories(base_ / "page");
+  std::ofstream(base_ / "page/manifest.json") << "{\"name\": \"a page\"}";
+  const auto page = snapshot("page");
+  TrainRequest over = request();
+  over.overwrite = true;
+  EXPECT_NE(train_says("page", over).find("manifest.json: expected the manifest of a run"),
+            std::string::npos);
+  EXPECT_EQ(snapshot("page"), page);
+
   std::ofstream(base_ / "file") << "text";
   EXPECT_NE(train_says("file", request()).find("a file is there"), std::string::npos);
 
@@ -186,6 +196,18 @@ TEST_F(RunFolderTest, AStateIsNotGoneOnWithUnasked) {
   }());
   EXPECT_EQ(contents(base_ / "half/model.safetensors"),
             contents(base_ / "fresh/model.safetensors"));
+}
+
+TEST_F(RunFolderTest, ACopyElsewhereIsTheSameRun) {
+  TrainRequest two = request();
+  two.seeds = 2;
+  const Json report = train("run", two);
+  fs::copy(base_ / "run", base_ / "copy", fs::copy_options::recursive);
+  fs::remove_all(base_ / "run");
+  EXPECT_EQ(evaluate(base_ / "copy", "", "test").at("metrics"), report.at("metrics"));
+  two.resume = true;
+  two.set = {"epochs=2"};
+  EXPECT_EQ(train("copy", two).at("runs").size(), 2u);
 }
 
 TEST_F(RunFolderTest, FewerEpochsThanWereTrainedAreRefused) {

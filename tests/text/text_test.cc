@@ -191,6 +191,27 @@ TEST_F(Files, PartsOfAFolderAndOfAStem) {
   EXPECT_THROW(read((folder_ / "x").string(), Columns::kAuto, {.folds = 10}), InvalidArgument);
 }
 
+TEST_F(Files, WhatIsSetAsideForValidationFollowsTheTextsNotTheirOrder) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 100; ++i)
+    lines.push_back(std::to_string(i % 2) + " text " + std::to_string(i) + "\n");
+  const auto chosen = [&](const std::string& name) {
+    std::string text;
+    for (const std::string& line : lines) text += line;
+    write(name + ".train.txt", text);
+    write(name + ".test.txt", "0 never\n1 seen\n");
+    const Corpus corpus = read((folder_ / name).string());
+    std::set<std::string> texts;
+    for (const int64_t i : corpus.splits.validation)
+      texts.insert(corpus.documents[static_cast<size_t>(i)].texts[0]);
+    return texts;
+  };
+  const std::set<std::string> before = chosen("before");
+  EXPECT_EQ(before.size(), 10u);
+  std::reverse(lines.begin(), lines.end());
+  EXPECT_EQ(chosen("after"), before);
+}
+
 TEST_F(Files, EqualTextsStayOnOneSideAndPublishedFoldsAreKept) {
   std::string twice, ids;
   for (int i = 0; i < 400; ++i)

@@ -7,8 +7,13 @@ namespace fovea::fuzz {
 namespace {
 
 void fuzz_run_config(std::string_view bytes) {
-  const std::string path = folder().write(systems::kConfigFile, bytes);
-  folder().write("vocabulary.txt", "<pad>\n");
+  const std::string_view vocabulary = "<pad>\n";
+  folder().write(systems::kConfigFile, bytes);
+  folder().write("vocabulary.txt", vocabulary);
+  train::Manifest manifest{"fuzz", ""};
+  manifest.add(systems::kConfigFile, bytes);
+  manifest.add("vocabulary.txt", vocabulary);
+  folder().write(train::kManifestFile, manifest.text());
   const train::RunFolder run(folder().path());
   reads(folder().path(), [&] {
     const Json config = systems::read_config(run);
