@@ -1,11 +1,15 @@
-// Lists that a schema lets be absent. libtorch's ahead-of-time runtime (AOTInductor) hands over an
-// empty list as nothing, so no list of ours that may be empty is required.
+// Lists of the operators' schemas that may be empty. libtorch's ahead-of-time runtime (AOTInductor)
+// hands over an empty list as nothing, so we make none: whole numbers may be absent, and no tensors
+// are a list of one that is absent. An absent list of tensors would not do: the dispatcher does not
+// look for tensors in it, so that vmap over a tensor of the choices would go unseen.
 #pragma once
 
+#include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/SymIntArrayRef.h>
 
 #include <optional>
+#include <vector>
 
 namespace fovea::operators {
 
@@ -17,9 +21,24 @@ struct Absentable {
 };
 template <>
 struct Absentable<at::TensorList> {
-  using Type = std::optional<at::TensorList>;
-  static at::TensorList given(const Type& list) { return list.value_or(at::TensorList()); }
-  static Type taken(at::TensorList list) { return list.empty() ? Type() : Type(list); }
+  using List = c10::List<std::optional<at::Tensor>>;
+  using Type = const List&;
+  static std::vector<at::Tensor> given(const List& list) {
+    std::vector<at::Tensor> tensors;
+    tensors.reserve(list.size());
+    for (const std::optional<at::Tensor>& tensor : list) {
+      if (tensor && tensor->defined()) tensors.push_back(*tensor);
+    }
+    return tensors;
+  }
+  static List taken(at::TensorList tensors) {
+    static const List* const none = new List({std::nullopt});  // outlives every call
+    if (tensors.empty()) return *none;
+    List list;
+    list.reserve(tensors.size());
+    for (const at::Tensor& tensor : tensors) list.push_back(tensor);
+    return list;
+  }
 };
 template <>
 struct Absentable<c10::SymIntArrayRef> {

@@ -11,10 +11,9 @@
 
 TORCH_LIBRARY_FRAGMENT(fovea, m) {
   m.def(
-      "attend(Tensor query, Tensor key, Tensor value, str choices, Tensor[]? arrays=None, "
-      "SymInt[]? numbers=None, Tensor? key_lengths=None, float dropout_p=0.0, Tensor? seed=None, "
-      "bool return_lse=False, bool strict=False, Tensor? query_offset=None, bool "
-      "check_finite=False) "
+      "attend(Tensor query, Tensor key, Tensor value, str choices, Tensor?[] arrays, SymInt[]? "
+      "numbers=None, Tensor? key_lengths=None, float dropout_p=0.0, Tensor? seed=None, bool "
+      "return_lse=False, bool strict=False, Tensor? query_offset=None, bool check_finite=False) "
       "-> (Tensor output, Tensor lse, Tensor statistics, Tensor empty_rows)");
   // What most calls want, without what only some do: a tiny call is mostly the way to it and back.
   m.def("attend_output(Tensor query, Tensor key, Tensor value, str choices) -> Tensor",
@@ -30,9 +29,8 @@ TORCH_LIBRARY_FRAGMENT(fovea, m) {
       "Tensor? key_lengths, float dropout_p, Tensor? seed, int[] wanted, Tensor? "
       "query_offset=None) -> Tensor[]");
   m.def(
-      "weights(Tensor query, Tensor key, str choices, Tensor[]? arrays=None, SymInt[]? "
-      "numbers=None, Tensor? key_lengths=None, Tensor? seed=None, Tensor? rows=None, Tensor? "
-      "heads=None, int "
+      "weights(Tensor query, Tensor key, str choices, Tensor?[] arrays, SymInt[]? numbers=None, "
+      "Tensor? key_lengths=None, Tensor? seed=None, Tensor? rows=None, Tensor? heads=None, int "
       "top_k=0, bool column_sums=False, Tensor? query_offset=None, bool check_finite=False) -> "
       "(Tensor weights, Tensor indices)");
   m.def(
@@ -155,8 +153,10 @@ Selection selection_of(const Call& call, const OptionalTensor& rows, const Optio
       throw InvalidArgument(std::string(name) + ": rank " + std::to_string(given->dim()) + " of " +
                             c10::toString(given->scalar_type()) + ", expected a list of integers");
     }
-    if (given->numel() > 0 && !((*given >= 0) & (*given < count)).all().item<bool>()) {
-      throw InvalidArgument(std::string(name) + ": outside 0 .. " + std::to_string(count - 1));
+    const Tensor outside = given->masked_select((*given < 0) | (*given >= count));
+    if (outside.numel() > 0) {
+      throw InvalidArgument(std::string(name) + ": " + std::to_string(outside[0].item<int64_t>()) +
+                            ", expected 0 .. " + std::to_string(count - 1));
     }
     return given->to(call.query.device(), at::kInt).contiguous();
   };

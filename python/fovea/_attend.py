@@ -90,7 +90,7 @@ def attend(
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     query = _multiplied(query, score, scale)
     outputs = _attend(
-        query, key, value, text, arrays or None, numbers or None, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), bool(return_lse),
+        query, key, value, text, arrays or [None], numbers or None, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), bool(return_lse),
         bool(strict), _offset(query_offset), bool(check_finite),
     )  # fmt: skip
     if not allow_empty_rows and (empty := outputs[3].item()):
@@ -147,7 +147,7 @@ def weights(
     head_places = None if heads is None else _indices("heads", heads, query.shape[1], query.device)
     count = 0 if top_k is None else _check.whole("top_k", top_k)
     chosen, indices = _weights(
-        _multiplied(query, score, scale), key, text, arrays or None, numbers or None, key_lengths, _seed(seed, normaliser, 0.0), row_places, head_places,
+        _multiplied(query, score, scale), key, text, arrays or [None], numbers or None, key_lengths, _seed(seed, normaliser, 0.0), row_places, head_places,
         count, bool(column_sums), _offset(query_offset), bool(check_finite),
     )  # fmt: skip
     return (chosen, indices) if count else chosen
@@ -172,11 +172,14 @@ def explain_dispatch(
     if unknown:
         raise _check.unknown_argument("explain_dispatch", unknown, _EXPLAIN)
     _operands(("query", "key", "value"), query, key, value)
+    if key_lengths is not None:
+        _check.tensor("key_lengths", key_lengths)
+    dropout_p = _check.number("dropout_p", dropout_p)
     if scale is not None:
         scale = _check.scale_of("scale", scale)
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     said: str = torch.ops.fovea.explain_dispatch(
-        query, key, value, text, arrays, numbers, key_lengths, dropout_p, return_lse, _offset(query_offset)
+        query, key, value, text, arrays, numbers, key_lengths, dropout_p, bool(return_lse), _offset(query_offset)
     )
     return said
 
@@ -243,6 +246,8 @@ def _offset(offset: Union[int, torch.Tensor]) -> Optional[torch.Tensor]:
     """As the operators take it: a tensor, so that a number that varies makes one graph; None for 0."""
     if isinstance(offset, torch.Tensor):
         return offset
+    if isinstance(offset, (list, tuple)):
+        _check.tensor("query_offset", offset)  # which says how to make one
     if type(offset) is int and offset == 0:
         return None
     return torch.tensor([_check.whole("query_offset", offset)], dtype=torch.int64)
@@ -253,8 +258,9 @@ def _indices(name: str, indices: Optional[Indices], size: int, device: torch.dev
     if indices is None:
         return None
     if isinstance(indices, torch.Tensor):
-        if indices.dtype == torch.bool or indices.is_floating_point() or indices.dim() != 1:
+        if indices.dim() > 1 or not _check.WHOLE_TENSOR.holds(indices):
             raise ValueError(f"{name}: {_check.said(indices)}, expected a list of whole numbers")
+        indices = indices.reshape(-1)
         return torch.where(indices < 0, indices + size, indices)
     if isinstance(indices, slice):
         chosen = list(range(*indices.indices(size)))

@@ -108,11 +108,12 @@ def unknown_argument(function: str, unknown: Mapping[str, object], known: Sequen
     return TypeError(f"{function}: no argument {name!r}; {hint}")
 
 
+_MASK = "structure=fovea.Keep(mask) where a bool mask is True, score=fovea.Dot().bias(mask) adds a float one"
 _ELSEWHERE = {
     "is_causal": "structure=fovea.Causal() is what it does",
     "causal": "structure=fovea.Causal() is what it does",
-    "attn_mask": "structure=fovea.Keep(mask) where a bool mask is True, score=fovea.Dot().bias(mask) adds a float one",
-    "mask": "structure=fovea.Keep(mask) where a bool mask is True, score=fovea.Dot().bias(mask) adds a float one",
+    "attn_mask": _MASK,
+    "mask": _MASK,
     "key_padding_mask": "key_lengths says how many keys each item has, structure=fovea.Keep(mask) takes any bool mask",
     "enable_gqa": "key and value may have fewer heads than the query without it",
     "need_weights": "fovea.weights returns weights",
@@ -167,4 +168,5 @@ def instance(name: str, value: object, base: type, example: str) -> Any:
         return value
     if isinstance(value, type) and issubclass(value, base):
         raise TypeError(f"{name}: the class {value.__name__}, expected a {base.__name__} such as {value.__name__}()")
-    raise TypeError(f"{name}: {said(value)}, expected a {base.__name__} such as fovea.{example}")
+    hint = f"; {_MASK}" if isinstance(value, torch.Tensor) else ""
+    raise TypeError(f"{name}: {said(value)}, expected a {base.__name__} such as fovea.{example}{hint}")

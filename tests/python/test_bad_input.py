@@ -62,6 +62,8 @@ def test_is_named(changes, message):
         ({"seed": 1.5}, "seed: 1.5, expected a whole number"),
         ({"score": "dot"}, r"score: str 'dot', expected a Score such as fovea.Dot\(\)"),
         ({"score": fovea.Softmax()}, r"score: fovea.Softmax, expected a Score such as fovea.Dot\(\)"),
+        ({"score": torch.ones(5, 7, dtype=torch.bool)}, r"score: a tensor \[5, 7\] of bool, expected a Score such as .*structure=fovea.Keep\(mask\)"),
+        ({"query_offset": [1, 2]}, r"query_offset: list, expected a torch.Tensor; torch.tensor\(query_offset\) makes one"),
         ({"structure": fovea.Causal}, r"structure: the class Causal, expected a Structure such as Causal\(\)"),
         ({"is_causal": True}, r"attend: no argument 'is_causal'; structure=fovea.Causal\(\) is what it does"),
         ({"attn_mask": None}, r"attend: no argument 'attn_mask'; structure=fovea.Keep\(mask\) .*score=fovea.Dot\(\).bias\(mask\)"),
@@ -181,6 +183,10 @@ def test_other_functions_know_their_arguments_too():
         fovea.weights(query, key, is_causal=True)
     with pytest.raises(TypeError, match="explain_dispatch: no argument 'attn_mask'"):
         fovea.explain_dispatch(query, key, value, attn_mask=None)
+    with pytest.raises(TypeError, match="dropout_p: str 'x', expected a number"):
+        fovea.explain_dispatch(query, key, value, dropout_p="x")
+    with pytest.raises(TypeError, match="key_lengths: list, expected a torch.Tensor"):
+        fovea.explain_dispatch(query, key, value, key_lengths=[1, 2])
 
 
 @pytest.mark.parametrize(
@@ -221,7 +227,7 @@ def test_a_selection_out_of_range_is_named():
     for rows in (5, [0, 5], -6):
         with pytest.raises(ValueError, match=r"rows: (5|-6), expected -5 \.\. 4"):
             fovea.weights(query, key, rows=rows)
-    with pytest.raises(ValueError, match=r"heads: outside 0 \.\. 1"):
+    with pytest.raises(ValueError, match=r"heads: 2, expected 0 \.\. 1"):
         fovea.weights(query, key, heads=torch.tensor([2]))
     with pytest.raises(TypeError, match="rows: 1.5, expected a whole number"):
         fovea.weights(query, key, rows=[1.5])

@@ -189,6 +189,7 @@ def test_choices_under_vmap_of_grad(score, normaliser, structure):
         (many, (0,) * len(many)),
         ([many[0], *inputs[1:]], (0, *(None,) * (len(inputs) - 1))),  # shared parameters, a gradient for each item
         ([inputs[0], *many[1:3], *inputs[3:]], (None, 0, 0, *(None,) * len(arrays))),
+        *([([*inputs[:3], *many[3:]], (None, None, None, *(0,) * len(arrays)))] if arrays else []),  # the choices' own alone
     ):
         assert_same(vmap(function, in_dims=dims)(*given), one_by_one(function, dims, *given))
         assert_same(vmap(derivative, in_dims=dims)(*given), one_by_one(derivative, dims, *given))
