@@ -147,6 +147,26 @@ def test_dot_product_softmax_is_libtorchs_fused_attention(structure, dtype):
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("place", ["offset", "rows", "heads", "lengths"])
+def test_rows_that_do_not_start_at_whole_loads_serve_the_fused_kernels(place, dtype):
+    """Memory-efficient attention of libtorch looks at the strides of heads and then refuses those of rows."""
+    cut = {
+        "offset": lambda x: x.flatten()[1 : 1 + 2 * 4 * 16 * 64].view(2, 4, 16, 64),
+        "rows": lambda x: x[:, :, :16, 1:65],
+        "heads": lambda x: x.flatten()[: 2 * 4 * 1025].view(2, 4, 1025)[..., :1024].view(2, 4, 16, 64),
+        "lengths": lambda x: x[:, :, 1:17, :64],
+    }[place]
+    inputs = [cut(torch.randn(2, 4, 18, 66, device="cuda", dtype=dtype)).detach().requires_grad_() for _ in range(3)]
+    plain = [x.detach().contiguous().requires_grad_() for x in inputs]
+    lengths = torch.tensor([5, 16], device="cuda") if place == "lengths" else None
+    for structure in (fovea.Dense(), fovea.Causal()):
+        got, expected = (fovea.attend(*x, structure=structure, key_lengths=lengths, strict=True) for x in (inputs, plain))
+        torch.testing.assert_close(got, expected)
+        for a, b in zip(torch.autograd.grad(got.float().square().sum(), inputs), torch.autograd.grad(expected.float().square().sum(), plain)):
+            torch.testing.assert_close(a, b)
+
+
 def test_what_no_fused_kernel_takes_is_not_called_fused():
     inputs = [torch.randn(1, 2, 64, 64, device="cuda", dtype=torch.float64) for _ in range(3)]
     said = fovea.explain_dispatch(*inputs)

@@ -13,14 +13,27 @@
 
 namespace fovea::operators {
 
+Tensor with_whole_loads(const Tensor& x) {
+  constexpr int64_t kLoad = 16;
+  const auto bytes = static_cast<int64_t>(x.element_size());
+  const auto whole = [&](const c10::SymInt& elements) {
+    return (elements * bytes % kLoad).sym_eq(0).guard_bool(__FILE__, __LINE__);
+  };
+  if (!whole(x.sym_size(-1))) return x;  // a copy's rows would start no better
+  bool right = whole(x.sym_storage_offset());
+  for (int64_t d = 0; d < x.dim() - 1; ++d) right = right && whole(x.sym_stride(d));
+  return right ? x : x.clone(at::MemoryFormat::Contiguous);
+}
+
 Fused sdpa(const Call& call) {
   const auto scale = std::get<Dot>(call.choices.score.kind).scale;
   const bool causal = find_structure<Causal>(call.choices.structure) != nullptr;
   const bool grouped = call.query.sym_size(1) != call.key.sym_size(1);
   const auto integers = call.query.options().dtype(at::kLong).requires_grad(false);
   if (!call.key_lengths.defined()) {
-    const Tensor output = at::scaled_dot_product_attention(call.query, call.key, call.value, {},
-                                                           0.0, causal, scale, grouped);
+    const Tensor output = at::scaled_dot_product_attention(
+        with_whole_loads(call.query), with_whole_loads(call.key), with_whole_loads(call.value), {},
+        0.0, causal, scale, grouped);
     return {laid_out(output, output_layout(call.query, call.value)), at::zeros({}, integers)};
   }
   // Keys and values past the end become zeros, so that nothing they hold, not even a NaN, is seen
