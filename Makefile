@@ -47,13 +47,17 @@ fuzz: setup-fuzz ## every fuzz target for SECONDS=10 each, under the sanitisers;
 	@cmake --build build-fuzz -j $(JOBS) --target fuzz_parsers fuzz_engine
 	@scripts/fuzz --seconds $(SECONDS) --jobs $(JOBS)
 
-faults: setup-tests build/build.ninja ## every file operation and many allocations of every verb made to fail, one at a time (hours)
+faults: setup-tests build/build.ninja ## every file operation and many allocations of every verb made to fail, one at a time (minutes on many cores)
 	@cmake --build build -j $(JOBS) --target fovea_command faults
 	@scripts/faults --all --jobs $(JOBS)
 
 kills: setup-tests build/build.ninja ## N=1000 kills over every system that trains, seeds and folds, each resumed and compared
 	@cmake --build build -j $(JOBS) --target fovea_command faults
 	@FOVEA_FAULTS=$(CURDIR)/build/lib/libfaults.so scripts/kills --kills $(N) --jobs $(JOBS)
+
+# Sizes and the patience: scripts/growth --help.
+growth: build ## peak memory and time of every system against the number of its items, slopes, and ten times the epochs
+	@scripts/growth --sizes 1000,10000,100000,1000000 --jobs $(JOBS)
 
 # After a change of what the formats are; the files are part of the repository.
 seeds: setup-fuzz
@@ -114,4 +118,4 @@ build-arm/build.ninja: | setup-arm
 build-lint/build.ninja: | setup
 	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: help demo test sanitise races arm fuzz seeds faults kills slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz
+.PHONY: help demo test sanitise races arm fuzz seeds faults kills growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz

@@ -54,6 +54,15 @@ def write_npy(path, *shape):
 
 
 class Examples(unittest.TestCase):
+    def test_the_limits_of_the_help_are_those_of_the_page(self):
+        page = (Path(os.environ["FOVEA_SOURCE_DIR"]) / "docs" / "data.md").read_text()
+        told = dict(re.findall(r"^\| `(\w+)` \| ([\d,]+(?: [KMG]iB)?)", page.partition("## Limits")[2], re.MULTILINE))
+        text = fovea("--help").stdout.partition("FOVEA_LIMITS")[2]
+        kept = dict(re.findall(r"^  (\w+) +(\d+(?: [KMG]iB)?),", text, re.MULTILINE))
+        self.assertEqual(set(told), set(kept))
+        for name in set(told) - {"file", "weights"}:  # which follow the machine's memory too
+            self.assertEqual(told[name].replace(",", ""), kept[name], name)
+
     def test_there_are_verbs(self):
         self.assertIn("train", verbs())
         self.assertEqual(fovea("tarin").stderr, "fovea: unknown verb 'tarin': did you mean 'train'?\n")

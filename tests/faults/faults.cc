@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -110,13 +111,34 @@ const char* name_of(int fd, char* buffer, size_t size) {
   return buffer;
 }
 
-// Our own code: the command and its two libraries.
-bool is_ours(void* address) {
-  Dl_info info;
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* file = strrchr(info.dli_fname, '/');
-  return strncmp(file == nullptr ? info.dli_fname : file + 1, "fovea", 5) == 0 ||
-         strstr(info.dli_fname, "libfovea") != nullptr;
+// Our own code, the command and its libraries: where it lies, found once, because every allocation
+// asks.
+struct Place {
+  const char *begin, *end;
+};
+Place ours[64];
+size_t ours_count = 0;
+
+int note_ours(dl_phdr_info* info, size_t, void*) {
+  const char* slash = strrchr(info->dlpi_name, '/');
+  const char* name = slash == nullptr ? info->dlpi_name : slash + 1;
+  // The first has no name: it is the command.
+  if (info->dlpi_name[0] != '\0' && strncmp(name, "libfovea", 8) != 0) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& part = info->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || ours_count == std::size(ours))
+      continue;
+    const char* begin = reinterpret_cast<const char*>(info->dlpi_addr + part.p_vaddr);
+    ours[ours_count++] = {begin, begin + part.p_memsz};
+  }
+  return 0;
+}
+
+bool is_ours(const void* address) {
+  const char* at = static_cast<const char*>(address);
+  for (size_t i = 0; i < ours_count; ++i)
+    if (at >= ours[i].begin && at < ours[i].end) return true;
+  return false;
 }
 // The first caller that is not the C++ library's.
 bool is_ours_asking() {
@@ -161,6 +183,7 @@ void read_wish() {
 void arm() {
   void* frame;
   backtrace(&frame, 1);  // loads what it needs
+  dl_iterate_phdr(note_ours, nullptr);
   read_wish();
   armed = true;
 }

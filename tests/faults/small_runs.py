@@ -4,6 +4,7 @@ Kills, faults and growth all train these. `ITEMS` scales the data; the same numb
 """
 
 import random
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,14 +88,22 @@ def free_order(folder, items, draw):
 WRITERS = {"labelled": labelled, "aspects": aspects, "parallel": parallel, "bags": bags, "table": table, "free_order": free_order}
 
 
+WRITING = threading.Lock()
+
+
 def write(kind, folder, items):
-    """The file or the folder that --data takes."""
-    files = WRITERS[kind](folder, items, random.Random(f"{kind} {items}"))
+    """The file or the folder that --data takes, written once."""
     place = folder / f"{kind}-{items}"
-    place.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (place / name).write_text(text)
-    return place / next(iter(files)) if len(files) == 1 else place
+    with WRITING:
+        if not place.exists():
+            files = WRITERS[kind](folder, items, random.Random(f"{kind} {items}"))
+            unfinished = folder / f"{kind}-{items}.part"
+            unfinished.mkdir(parents=True)
+            for name, text in files.items():
+                (unfinished / name).write_text(text)
+            unfinished.rename(place)
+    names = sorted(path.name for path in place.iterdir())
+    return place / names[0] if len(names) == 1 else place
 
 
 TRANSLATION = {"embedding": 8, "width": 16, "batch": 16, "vocabulary": 60, "beam": 2}
