@@ -190,15 +190,18 @@ void Training::open_draft(const Json& config) {
   const fs::path& out = request_.out;
   const auto before = config_before();
   if (before) check_same_data(out.string(), *before, config);
-  if (before && draft_.begun())
-    draft_.go_on();
-  else if (before)
+  const bool alone = request_.only.empty();  // otherwise other parts may be writing just now
+  if (before && draft_.begun()) {
+    if (alone) draft_.go_on();
+  } else if (before) {
     draft_.begin_with(RunFolder(out));
-  else if (request_.only.empty())
+  } else if (alone) {
     draft_.begin();
-  else
+  } else {
     draft_.begin_among_others();
-  draft_.write(kConfigFile, config.dump(2) + "\n");
+  }
+  const std::string text = config.dump(2) + "\n";
+  if (!draft_.begun() || draft_.read(kConfigFile) != text) draft_.write(kConfigFile, text);
   opened_ = true;
 }
 

@@ -269,6 +269,25 @@ TEST_F(RunFolderTest, APublicationThatWasKilledIsFinished) {
   }
 }
 
+// Parts are trained at the same time: one must not clear away what another is writing.
+TEST_F(RunFolderTest, APartLeavesAloneWhatOthersAreWriting) {
+  TrainRequest part = request();
+  part.seeds = 2;
+  part.only = "seed-1";
+  train("run", part);
+  const fs::path others = base_ / "run/.training/.fovea-999999-0.unfinished";
+  std::ofstream(others) << "half a file";
+  const auto written = fs::last_write_time(base_ / "run/.training/config.json");
+  part.only = "seed-2";
+  train("run", part);
+  EXPECT_TRUE(fs::exists(others));
+  EXPECT_EQ(fs::last_write_time(base_ / "run/.training/config.json"), written);
+  part.only.clear();
+  part.resume = true;
+  EXPECT_EQ(train("run", part).at("runs").size(), 2u);
+  EXPECT_FALSE(fs::exists(base_ / "run/.training"));
+}
+
 TEST_F(RunFolderTest, SeveralRunsAreReplacedTogether) {
   TrainRequest three = request();
   three.seeds = 3;
