@@ -7,7 +7,9 @@
 #include "engine/call/overlap.h"
 #include "engine/call/view.h"
 #include "engine/call/wanted.h"
+#include "engine/call/work.h"
 #include "engine/dispatch.h"
+#include "engine/runtime/parallel.h"
 
 namespace fovea::engine {
 namespace {
@@ -54,8 +56,9 @@ Problem with_some_value(Problem problem) {
 
 }  // namespace
 
-void forward(const Problem& problem, const Result& result, const Parallel& parallel) {
+void forward(const Problem& problem, const Result& result, const Parallel& given) {
   const Geometry geometry = resolve(problem);
+  const Parallel parallel = worth(given, forward_work(problem, geometry));
   check_result(problem, geometry, result);
   check_places(problem, result);
   const Path& path = choose_path({Task::kForward, problem, geometry, parallel, &result});
@@ -66,8 +69,9 @@ void forward(const Problem& problem, const Result& result, const Parallel& paral
 }
 
 void backward(const Problem& problem, const Result& saved, const Gradients& given,
-              const Parallel& parallel) {
+              const Parallel& workers) {
   const Geometry geometry = resolve(problem);
+  const Parallel parallel = worth(workers, backward_work(problem, geometry));
   check_result(problem, geometry, saved);
   FOVEA_CHECK(saved.statistics || geometry.max_queries * geometry.heads == 0,
               "statistics: missing, expected what forward wrote");
@@ -84,9 +88,10 @@ void backward(const Problem& problem, const Result& saved, const Gradients& give
 }
 
 void weights(const Problem& asked, const Selection& selection, const SelectedWeights& out,
-             const Parallel& parallel) {
+             const Parallel& given) {
   const Problem problem = with_some_value(asked);
   const Geometry geometry = resolve(problem);
+  const Parallel parallel = worth(given, forward_work(problem, geometry));
   check_places(problem, selection, out);
   const Path& path = choose_path({Task::kWeights, problem, geometry, parallel});
   visit_arithmetic(geometry.storage, [&]<class T>() {

@@ -31,8 +31,8 @@ constinit const Path kTilesPath{
 
 namespace {
 
-constexpr std::array kPaths = {&kDecodePath,     &kRankOneGraphPath, &kGraphPath, &kStridedPath,
-                               &kKernelMeanPath, &kSupportPath,      &kTilesPath};
+constexpr std::array kPaths = {&kShortPath,   &kDecodePath,     &kRankOneGraphPath, &kGraphPath,
+                               &kStridedPath, &kKernelMeanPath, &kSupportPath,      &kTilesPath};
 
 // How explain_dispatch calls a task, and what a path without it says.
 struct TaskNames {
@@ -66,17 +66,22 @@ bool can(const Drivers<T>& drivers, Task task) {
 Reason reason_against(const Path& path, const Request& request) {
   const bool has = visit_arithmetic(
       request.geometry.storage, [&]<class T>() { return can(path.drivers<T>(), request.task); });
-  return has ? path.declines(request) : Reason{names_of(request.task).missing};
+  if (!has) return {names_of(request.task).missing};
+  if (!path.saves && request.result && request.result->statistics)
+    return {"what backward needs is wanted"};
+  return path.declines(request);
 }
 
-// One line for each path up to the one taken.
+// One line for each path up to the one that is taken whatever is asked for.
 std::string explain(const Request& request) {
   std::string text = std::string(names_of(request.task).name) + "\n";
   for (const Path* path : kPaths) {
     const Reason reason = reason_against(*path, request);
+    const std::string taken =
+        path->saves ? "taken, " : "taken where nothing is saved for backward, ";
     text += std::string("  ") + path->id + ": " +
-            (reason ? reason.words() : std::string("taken, ") + path->summary) + "\n";
-    if (!reason) break;
+            (reason ? reason.words() : taken + path->summary) + "\n";
+    if (!reason && path->saves) break;
   }
   return text;
 }

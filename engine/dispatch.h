@@ -54,6 +54,9 @@ struct Path {
   Reason (*declines)(const Request& request);
   Drivers<float> f32{};
   Drivers<double> f64{};
+  // Whether forward writes the statistics from which backward makes weights again. A path that does
+  // not serves only calls that ask for none.
+  bool saves = true;
 
   template <class T>
   const Drivers<T>& drivers() const {
@@ -65,8 +68,8 @@ struct Path {
 };
 
 // Each is defined in the file of its name under paths/; graph and tiles in dispatch.cc.
-extern const Path kDecodePath, kRankOneGraphPath, kGraphPath, kStridedPath, kKernelMeanPath,
-    kSupportPath, kTilesPath;
+extern const Path kShortPath, kDecodePath, kRankOneGraphPath, kGraphPath, kStridedPath,
+    kKernelMeanPath, kSupportPath, kTilesPath;
 
 // In the order in which they are asked. For every request one of the last two serves.
 std::span<const Path* const> paths();

@@ -240,19 +240,16 @@ struct StructureChecks {
 
 }  // namespace
 
-void check_rank(const View& view, const ArgumentName& name, int rank) {
-  FOVEA_CHECK(view.rank == rank,
-              name + ": rank " + number(view.rank) + ", expected " + number(rank));
+void refuse_rank(const View& view, const ArgumentName& name, int rank) {
+  throw InvalidArgument(name + ": rank " + number(view.rank) + ", expected " + number(rank));
 }
-void check_dtype(const View& view, const ArgumentName& name, DType dtype) {
-  FOVEA_CHECK(view.dtype == dtype,
-              name + ": " + name_of(view.dtype) + ", expected " + name_of(dtype));
+void refuse_dtype(const View& view, const ArgumentName& name, DType dtype) {
+  throw InvalidArgument(name + ": " + name_of(view.dtype) + ", expected " + name_of(dtype));
 }
-void check_size(const View& view, const ArgumentName& name, int dimension, int64_t size,
-                const char* whose) {
-  FOVEA_CHECK(view.size[dimension] == size, name + ": size " + number(view.size[dimension]) +
-                                                " in dimension " + number(dimension) +
-                                                ", expected " + number(size) + " (" + whose + ")");
+void refuse_size(const View& view, const ArgumentName& name, int dimension, int64_t size,
+                 const char* whose) {
+  throw InvalidArgument(name + ": size " + number(view.size[dimension]) + " in dimension " +
+                        number(dimension) + ", expected " + number(size) + " (" + whose + ")");
 }
 void check_rows(const View& view, const ArgumentName& name) {
   for (int d = 0; d < view.rank; ++d) {

@@ -13,8 +13,7 @@
 #define HWY_TARGET_INCLUDE "engine/normalisers/softmax.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "engine/simd/math-inl.h"
-#include "engine/simd/table-inl.h"
+#include "engine/simd/weight-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fovea::engine {
@@ -26,7 +25,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 class SoftmaxStage final : public NormaliserStage<T> {
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
-  static constexpr T kLog2E = T(1.44269504088896340736);
   static constexpr size_t kN = HWY_LANES(T);
   using D = hn::ScalableTag<T>;
   using V = hn::Vec<D>;
@@ -65,7 +63,7 @@ class SoftmaxStage final : public NormaliserStage<T> {
       const V safe = hn::IfThenZeroElse(hn::Eq(now, hn::Set(d, -kInfinity)), now);
       hn::StoreU(now, d, tile.rows.maximum + r);
       hn::StoreU(safe, d, base + r);
-      hn::StoreU(weight_of(hn::Sub(before, safe)), d, tile.rows.carry + r);
+      hn::StoreU(weight_of(d, hn::Sub(before, safe)), d, tile.rows.carry + r);
     }
     for (size_t r = 0; r < tile.nq; ++r)
       sum[r] = exponentials(tile, r, base[r], [](V x) HWY_ATTR { return x; });
@@ -157,19 +155,6 @@ class SoftmaxStage final : public NormaliserStage<T> {
     return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
   }
 
-  // e^x for x <= 0 (or a little more): exactly 1 at 0, exactly 0 for -infinity.
-  static HWY_INLINE V weight_of(V x) {
-    const D d;
-#if FOVEA_HAS_TABLES
-    if constexpr (sizeof(T) == 4) {
-      static constexpr Table kPowers = table_of(
-          [](size_t i) { return static_cast<float>(power_of_two(static_cast<double>(i) / 32)); });
-      return power_by_table(d, kPowers, x, hn::Set(d, kLog2E), -125);
-    }
-#endif
-    return exp2_bounded(d, hn::Mul(x, hn::Set(d, kLog2E)));
-  }
-
   // s = last(exp(s - base)) in row r, zero before its first vector and past its last; returns the
   // sum of the exponentials. Four vectors at a time keep dependent operations apart.
   template <class Last>
@@ -184,13 +169,13 @@ class SoftmaxStage final : public NormaliserStage<T> {
     for (; c + 4 * kN <= columns; c += 4 * kN) {
 #pragma GCC unroll 4
       for (size_t i = 0; i < 4; ++i) {
-        const V x = weight_of(hn::Sub(hn::LoadU(d, s + c + i * kN), b));
+        const V x = weight_of(d, hn::Sub(hn::LoadU(d, s + c + i * kN), b));
         sum[i % 2] = hn::Add(sum[i % 2], x);
         hn::StoreU(last(x), d, s + c + i * kN);
       }
     }
     for (; c < columns; c += kN) {
-      const V x = weight_of(hn::Sub(hn::LoadU(d, s + c), b));
+      const V x = weight_of(d, hn::Sub(hn::LoadU(d, s + c), b));
       sum[0] = hn::Add(sum[0], x);
       hn::StoreU(last(x), d, s + c);
     }

@@ -171,7 +171,7 @@ HWY_INLINE void edge_gradient(const RankOneGraph& g, size_t at, size_t i, size_t
     const auto above = hn::Sub(leaky(sum, slope), hn::LoadU(d, record + padded + h));
     const auto a = hn::Mul(exp2_bounded(d, hn::Mul(above, hn::Set(d, kLog2E))),
                            hn::LoadU(d, record + 2 * padded + h));
-    auto kept = a, da = load_sums(dw + h);
+    auto kept = a, da = load_sums(d, dw + h);
     if (g.dropout) {
       const auto factor =
           survival(g.dropout, drawn + h, drawn + padded + h, static_cast<uint32_t>(j));

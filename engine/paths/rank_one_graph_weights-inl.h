@@ -46,17 +46,6 @@ HWY_INLINE void store_heads(HeadVector v, float* p, size_t left) {
   hn::Store(v, d, buffer);
   for (size_t i = 0; i < left; ++i) p[i] = buffer[i];
 }
-// What sum_four has just stored: loads of the size of its stores, which a core takes from them
-// before they reach the cache.
-HWY_INLINE HeadVector load_sums(const float* p) {
-  const Heads d;
-  if constexpr (hn::MaxLanes(Heads()) == 8) {
-    const hn::Half<Heads> half;
-    return hn::Combine(d, hn::LoadU(half, p + 4), hn::LoadU(half, p));
-  } else {
-    return hn::LoadU(d, p);
-  }
-}
 // [maximum, 1 / sum, 0, 0] of each head.
 HWY_INLINE void store_statistics(HeadVector maximum, HeadVector inverse, float* p, size_t left) {
   const Heads d;

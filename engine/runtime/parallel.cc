@@ -49,6 +49,16 @@ void forget_threads_in_children() {
 
 }  // namespace
 
+Parallel worth(const Parallel& given, double work) {
+  if (given.workers <= 1 || work < 2.0 * kGrain) return {};
+  const double most = work / kGrain;
+  const size_t workers =
+      most < static_cast<double>(given.workers) ? static_cast<size_t>(most) : given.workers;
+  Parallel parallel{.workers = workers, .run = {}};
+  if (given.run) parallel.run = std::cref(given.run);
+  return parallel;
+}
+
 size_t slots(const Parallel& parallel, size_t tickets) {
   return std::max<size_t>(1, std::min(parallel.workers, tickets));
 }

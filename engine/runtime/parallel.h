@@ -29,6 +29,16 @@ void run_tickets(const Parallel& parallel, size_t tickets, const Body& body) {
   run_tickets(parallel, tickets, body, [] {});
 }
 
+// Multiply-adds that are worth a worker. Handing a part of a call to a thread that looks for work
+// costs some ten microseconds, to one that sleeps several times that; these take twenty or so, and
+// two workers begin to be faster at twice as many (bench/short_calls, table grain: 0.80 of one
+// worker's time at 2^20, 0.64 at 2^21).
+inline constexpr size_t kGrain = size_t{1} << 19;
+
+// At most a worker for each kGrain of `work`: a small call runs on its caller alone, and waits for
+// nobody. `given` outlives what is returned.
+Parallel worth(const Parallel& given, double work);
+
 // How many slots run_tickets may use.
 size_t slots(const Parallel& parallel, size_t tickets);
 

@@ -24,6 +24,10 @@ HWY_INLINE void sum_four(D, const hwy::HWY_NAMESPACE::Vec<D>* v,
                          hwy::HWY_NAMESPACE::TFromD<D>* out) {
   for (size_t i = 0; i < 4; ++i) out[i] = hwy::HWY_NAMESPACE::GetLane(v[i]);
 }
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_sums(D d, const hwy::HWY_NAMESPACE::TFromD<D>* p) {
+  return hwy::HWY_NAMESPACE::LoadU(d, p);
+}
 #else
 namespace reduce_detail {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -45,6 +49,19 @@ HWY_INLINE hn::Vec<D> fold(D d, hn::Vec<D> a, hn::Vec<D> b) {
   return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
 }
 }  // namespace reduce_detail
+
+// A vector of scores that sum_four has just stored: the processor hands what is stored to a load of
+// the same size, and makes a larger one wait until all before it is done.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_sums(D d, const hwy::HWY_NAMESPACE::TFromD<D>* p) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) <= 16) {
+    return hn::LoadU(d, p);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, load_sums(half, p + hn::Lanes(half)), load_sums(half, p));
+  }
+}
 
 // out[i] = sum of the lanes of v[i], i < 4.
 template <class D>

@@ -153,22 +153,24 @@ std::vector<double> sensitivity(cases::Built& built, const Run<Truth>& truth, do
   return moved;
 }
 
+// Runs forward; the number of rows that saw no key.
+int64_t forward_empty_rows(cases::Built& built, const engine::Result& result,
+                           const engine::Parallel& parallel) {
+  int64_t empty_rows = -1;
+  engine::Result counting = result;
+  counting.empty_rows = &empty_rows;
+  engine::forward(built.problem, counting, parallel);
+  return empty_rows;
+}
+
+// What was written, in the order of a Run's arrays, of which there may be more.
 template <class Truth, class Naive>
-std::vector<Agreement> compare_as(cases::Built& built, const engine::Parallel& parallel) {
+std::vector<Agreement> judge(cases::Built& built, const std::vector<NamedView>& got,
+                             int64_t empty_rows) {
   const engine::Problem& p = built.problem;
   const Rounding rounding(p.query.dtype);
-  int64_t empty_rows = -1;
-  built.result.empty_rows = &empty_rows;
-  engine::forward(p, built.result, parallel);
-  built.result.empty_rows = nullptr;
-  engine::backward(p, built.result, built.gradients, parallel);
   const Run<Truth> truth(built);
   const Run<Naive> naive(built);
-
-  std::vector<NamedView> got = {{"output", built.result.output}, {"lse", built.result.lse}};
-  for (const NamedView& gradient : arrays_of(built.gradients)) {
-    got.push_back({"d " + gradient.name, gradient.view});
-  }
   // Gradients are products of the others' elements.
   double operands = std::max(1.0, largest(p.query) * largest(p.key));
   for (const NamedView& array : arrays_of(p)) operands = std::max(operands, largest(array.view));
@@ -197,6 +199,13 @@ std::vector<Agreement> compare_as(cases::Built& built, const engine::Parallel& p
   return all;
 }
 
+std::vector<Agreement> judge(cases::Built& built, const std::vector<NamedView>& got,
+                             int64_t empty_rows) {
+  return built.problem.query.dtype == DType::kFloat64
+             ? judge<long double, double>(built, got, empty_rows)
+             : judge<double, float>(built, got, empty_rows);
+}
+
 double loss(const cases::Built& built) {
   engine::forward(built.problem, built.result, serial());
   double sum = 0;
@@ -219,16 +228,41 @@ double loss(const cases::Built& built) {
 }  // namespace
 
 std::vector<Agreement> compare(cases::Built& built, const engine::Parallel& parallel) {
-  if (built.problem.query.dtype == DType::kFloat64)
-    return compare_as<long double, double>(built, parallel);
-  return compare_as<double, float>(built, parallel);
+  const int64_t empty_rows = forward_empty_rows(built, built.result, parallel);
+  engine::backward(built.problem, built.result, built.gradients, parallel);
+  std::vector<NamedView> got = {{"output", built.result.output}, {"lse", built.result.lse}};
+  for (const NamedView& gradient : arrays_of(built.gradients)) {
+    got.push_back({"d " + gradient.name, gradient.view});
+  }
+  return judge(built, got, empty_rows);
 }
 
-void expect_agreement(cases::Built& built, const engine::Parallel& parallel) {
-  for (const Agreement& a : compare(built, parallel)) {
+std::vector<Agreement> compare_forward(cases::Built& built, const engine::Parallel& parallel) {
+  engine::Result result = built.result;
+  result.statistics = {};
+  const int64_t empty_rows = forward_empty_rows(built, result, parallel);
+  return judge(built, {{"output", result.output}, {"lse", result.lse}}, empty_rows);
+}
+
+namespace {
+
+void expect_within(const std::vector<Agreement>& all) {
+  for (const Agreement& a : all) {
     EXPECT_TRUE(a.within) << a.array << " off by " << a.error << ", allowed " << a.bound
                           << " (naive " << a.naive << ")";
   }
+}
+
+}  // namespace
+
+void expect_agreement(cases::Built& built, const engine::Parallel& parallel) {
+  expect_within(compare(built, parallel));
+}
+
+void expect_forward_agreement(const cases::Case& c) {
+  SCOPED_TRACE(c.name());
+  cases::Built built = cases::build(c);
+  expect_within(compare_forward(built, threads(2)));
 }
 
 void expect_agreement(const cases::Case& c) {

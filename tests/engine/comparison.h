@@ -26,10 +26,13 @@ struct Agreement {
 
 // Runs the problem of `built` (results and gradients are written there).
 std::vector<Agreement> compare(cases::Built& built, const engine::Parallel& parallel);
+// Forward alone, without the statistics that backward needs: as inference calls it.
+std::vector<Agreement> compare_forward(cases::Built& built, const engine::Parallel& parallel);
 
 // Fails the running test for every array that is out of bounds.
 void expect_agreement(cases::Built& built, const engine::Parallel& parallel);
 void expect_agreement(const cases::Case&);
+void expect_forward_agreement(const cases::Case&);
 
 // Along a random direction for each array: the difference of the engine's outputs in double against
 // its gradients. `kinks` counts the arrays left out because the loss has a kink within the step.

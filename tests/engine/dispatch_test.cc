@@ -57,7 +57,7 @@ TEST(Dispatch, EveryProblemHasAPath) {
 
 TEST(Dispatch, ExplanationNamesThePathsTaken) {
   for (const Case& c :
-       {Case{.shape = {.queries = 1, .keys = 300}}, Case{.shape = {.queries = 70, .keys = 300}},
+       {Case{.shape = {.queries = 1, .keys = 3000}}, Case{.shape = {.queries = 70, .keys = 300}},
         Case{.normaliser = "sparsemax", .shape = kManyWeights},
         Case{.score = "rank_one",
         .structure = {"graph"},
@@ -87,8 +87,19 @@ TEST(Dispatch, ExplanationSaysWhyFasterPathsDecline) {
   EXPECT_NE(text.find("  support: it has no forward in this type\n"), std::string::npos) << text;
 }
 
+// A call that wants what backward needs goes on to the next path, which is named too.
+TEST(Dispatch, ExplanationNamesThePathOfInferenceAndThatOfTraining) {
+  const cases::Built built = cases::build({.shape = {.queries = 9, .keys = 9}});
+  const std::string text = engine::explain_dispatch(built.problem);
+  EXPECT_NE(text.find("  short: taken where nothing is saved for backward, "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  tiles: taken, "), std::string::npos) << text;
+  EXPECT_EQ(path_of(built.problem, Task::kForward), "short");
+  EXPECT_EQ(forward_path(built), "tiles");
+}
+
 TEST(Dispatch, DecodingHasNoBackwardOfItsOwn) {
-  const Case c{.shape = {.queries = 1, .keys = 300}};
+  const Case c{.shape = {.queries = 1, .keys = 3000}};
   EXPECT_EQ(forward_path(cases::build(c)), "decode");
   EXPECT_EQ(backward_path(c), "tiles");
 }

@@ -58,9 +58,13 @@ long allocations_of(const Call& call) {
 
 void expect_none_forward(const Case& c) {
   cases::Built built = cases::build(c);
+  engine::Result inference = built.result;
+  inference.statistics = {};
   for (const engine::Parallel* parallel : {&kAlone, &kInTurn}) {
-    EXPECT_EQ(allocations_of([&] { engine::forward(built.problem, built.result, *parallel); }), 0)
-        << c.name() << ", " << parallel->workers << " workers";
+    for (const engine::Result* result : {&built.result, &inference}) {
+      EXPECT_EQ(allocations_of([&] { engine::forward(built.problem, *result, *parallel); }), 0)
+          << c.name() << ", " << parallel->workers << " workers";
+    }
   }
 }
 

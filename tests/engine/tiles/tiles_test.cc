@@ -168,7 +168,7 @@ TEST(Tiles, FewQueriesAndManyKeys) {
                       .key_lengths = true});
   }
   const auto built = cases::build({.shape = {.queries = 1, .keys = 300}});
-  EXPECT_EQ(path_of(built.problem, engine::Task::kForward), "decode");
+  EXPECT_EQ(path_of(built.problem, engine::Task::kForward, &built.result), "decode");
 }
 
 TEST(Tiles, Sink) {

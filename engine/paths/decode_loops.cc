@@ -1,0 +1,129 @@
+#include "engine/paths/decode_loops.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/simd/subnormals.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/paths/decode_loops.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "engine/paths/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fovea::engine {
+namespace HWY_NAMESPACE {
+namespace decode_rows {
+
+using namespace rows;
+
+// Rows of values summed together: each value is loaded once for all of them.
+constexpr size_t kSummed = 4;
+
+// Rows [from, to) on their way to a cache.
+template <class S>
+HWY_INLINE void ask_for(const S* rows, int64_t stride, size_t from, size_t to, size_t width) {
+  for (size_t j = from; j < to; ++j) {
+    const S* row = rows + static_cast<int64_t>(j) * stride;
+    for (size_t e = 0; e < width; e += 64 / sizeof(S)) __builtin_prefetch(row + e, 0, 2);
+  }
+}
+
+// Every row's scores of keys [from, to), a few keys at a time: the first row brings them, the others
+// find them in the nearest cache.
+template <class S, class T>
+HWY_INLINE void scores(const DecodePart<T>& x, size_t from, size_t to) {
+  const S* key = static_cast<const S*>(x.key);
+  const S* value = static_cast<const S*>(x.value);
+  for (size_t j = from; j < to; j += kTogether) {
+    const size_t n = std::min(kTogether, to - j);
+    if (x.values_ahead) ask_for(value, x.value_stride, j, j + n, x.value_width);
+    const size_t next = kDecodePart + j;
+    ask_for(key, x.key_stride, next, std::min(next + n, kDecodePart + x.keys_ahead), x.width);
+    for (size_t r = 0; r < x.rows; ++r) {
+      scores_of(x.query + r * x.width, key + static_cast<int64_t>(j) * x.key_stride, x.key_stride,
+                x.width, n, x.scores + r * kDecodeScores + (j - from));
+    }
+  }
+}
+
+template <class T>
+HWY_INLINE void weigh_row(const DecodePart<T>& x, size_t r, T* state) {
+  const size_t n = x.end[r] - x.begin[r];
+  state[0] = -std::numeric_limits<T>::infinity();
+  state[1] = 0;
+  state[2] = n > 0;
+  if (n > 0) weigh(T(1), n, x.scores + r * kDecodeScores, &state[0], &state[1]);
+}
+
+// Rows that see the same keys, as all do but for a step of several queries.
+template <class S, class T>
+void run_together(const DecodePart<T>& x) {
+  const size_t from = x.begin[0], to = x.end[0], size = kDecodeState + x.value_width;
+  const S* value = static_cast<const S*>(x.value) + static_cast<int64_t>(from) * x.value_stride;
+  scores<S>(x, from, to);
+  for (size_t r = 0; r < x.rows; ++r) weigh_row(x, r, x.states + r * size);
+  for (size_t r = 0; r < x.rows;) {
+    const Sums<T, T> sums{x.scores + r * kDecodeScores, kDecodeScores,
+                          x.states + r * size + kDecodeState, size};
+    if (r + kSummed <= x.rows) {
+      sum_values<kSummed>(sums, value, x.value_stride, to - from, x.value_width);
+      r += kSummed;
+    } else {
+      sum_values<1>(sums, value, x.value_stride, to - from, x.value_width);
+      ++r;
+    }
+  }
+}
+
+template <class S, class T>
+void run(const DecodePart<T>& x) {
+  const FlushSubnormals flush;
+  bool same = true;
+  for (size_t r = 1; r < x.rows; ++r)
+    same = same && x.begin[r] == x.begin[0] && x.end[r] == x.end[0];
+  if (same) return run_together<S>(x);
+  const size_t size = kDecodeState + x.value_width;
+  for (size_t r = 0; r < x.rows; ++r) {
+    DecodePart<T> one = x;
+    one.rows = 1;
+    one.query += r * x.width;
+    one.begin += r;
+    one.end += r;
+    one.states += r * size;
+    one.keys_ahead = 0;
+    run_together<S>(one);
+  }
+}
+
+}  // namespace decode_rows
+
+void decode_f32(const DecodePart<float>& part) { decode_rows::run<float>(part); }
+void decode_bf16(const DecodePart<float>& part) { decode_rows::run<hwy::bfloat16_t>(part); }
+void decode_f16(const DecodePart<float>& part) { decode_rows::run<hwy::float16_t>(part); }
+void decode_f64(const DecodePart<double>& part) { decode_rows::run<double>(part); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fovea::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fovea::engine {
+HWY_EXPORT(decode_f32);
+HWY_EXPORT(decode_bf16);
+HWY_EXPORT(decode_f16);
+HWY_EXPORT(decode_f64);
+
+template <>
+void decode_part<float>(DType stored, const DecodePart<float>& part) {
+  if (stored == DType::kBFloat16) return HWY_DYNAMIC_DISPATCH(decode_bf16)(part);
+  if (stored == DType::kFloat16) return HWY_DYNAMIC_DISPATCH(decode_f16)(part);
+  HWY_DYNAMIC_DISPATCH(decode_f32)(part);
+}
+template <>
+void decode_part<double>(DType, const DecodePart<double>& part) {
+  HWY_DYNAMIC_DISPATCH(decode_f64)(part);
+}
+}  // namespace fovea::engine
+#endif

@@ -1,0 +1,41 @@
+// A few query rows that share a key head against a part of its keys, read once where they lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fovea/engine.h"
+
+namespace fovea::engine {
+
+// Keys of a part: so many scores of a row, and with several rows keys and values in the second-level
+// cache from the first row to the last.
+inline constexpr size_t kDecodePart = 256;
+
+// A row's state after a part: largest score, sum of weights, whether it saw a key, output before
+// division; states of rows follow each other.
+inline constexpr size_t kDecodeState = 3;
+
+template <class T>
+struct DecodePart {
+  const T* query = nullptr;  // [rows, width], scaled
+  size_t rows = 0, width = 0, value_width = 0;
+  // Of the stored type; strides in elements.
+  const void *key = nullptr, *value = nullptr;
+  int64_t key_stride = 0, value_stride = 0;
+  // Row r sees keys [begin[r], end[r]) of the part, at most kDecodePart of them.
+  const uint32_t *begin = nullptr, *end = nullptr;
+  // Keys after these that are to be asked for meanwhile, and whether values are: from a memory
+  // further away than the second-level cache.
+  size_t keys_ahead = 0;
+  bool values_ahead = false;
+  T* scores = nullptr;  // [rows, kDecodeScores]
+  T* states = nullptr;  // [rows, kDecodeState + value_width]
+};
+inline constexpr size_t kDecodeScores = kDecodePart + 64;  // with room for whole vectors
+
+// Of a type whose arithmetic is T's.
+template <class T>
+void decode_part(DType stored, const DecodePart<T>& part);
+
+}  // namespace fovea::engine

@@ -1,0 +1,46 @@
+// Attention of a few queries over a few keys, rows read where they lie: nothing is packed, and no
+// scores are held but one query's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fovea/engine.h"
+
+namespace fovea::engine {
+
+// Keys of a query, and numbers of a row: what the scores and a converted row take on the stack.
+inline constexpr size_t kShortKeys = 1024, kShortWidth = 512;
+
+// Heads of one item of the batch. Strides count elements; query, key, value and output are of the
+// stored type.
+template <class T>
+struct ShortHeads {
+  struct Rows {
+    const void* data = nullptr;
+    int64_t head = 0, row = 0;  // strides
+  };
+  Rows query, key, value;
+  void* output = nullptr;
+  int64_t output_head = 0, output_row = 0;
+  T* lse = nullptr;  // or nothing
+  int64_t lse_head = 0, lse_row = 0;
+  size_t group = 1;  // query heads of a key head
+  size_t width = 0, value_width = 0;
+  T scale = 1;
+  // Query row i sees keys [begin[i], end[i]), at most kShortKeys of them.
+  const uint32_t *begin = nullptr, *end = nullptr;
+  size_t rows = 0;
+};
+
+// Rows that saw no key, and the first head * rows + row that saw a score of NaN or +infinity.
+struct ShortOutcome {
+  int64_t empty = 0;
+  size_t spoiled = SIZE_MAX;
+};
+
+// Heads [from, to), of a type whose arithmetic is T's.
+template <class T>
+ShortOutcome short_heads(DType stored, const ShortHeads<T>& heads, size_t from, size_t to);
+
+}  // namespace fovea::engine
