@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from installed import CONSUMERS, LIBTORCH, SOURCE, Installed, run
+from installed import BUILD, CONSUMERS, LIBTORCH, SOURCE, Installed, run
 
 
 def dynamic(path, tag):
@@ -105,6 +105,20 @@ class Library(Installed):
         code, said = self.find(self.prefix, "", LIBTORCH_DIR="/nowhere")
         self.assertEqual(code, 0, said)
         self.assertIn("Fovea::fovea is left out: component fovea needs libtorch", said)
+
+
+class Programs(unittest.TestCase):
+    def test_none_holds_a_part_of_the_library_that_it_links(self):
+        """Twice in a process, operators would register twice, and what a static object holds would be freed twice."""
+        plan = (BUILD / "build.ninja").read_text()
+        links = {name: (set(objects.split()), libraries.split()) for name, objects, libraries in re.findall(
+            r"^build (\S+): CXX_(?:EXECUTABLE|SHARED_LIBRARY)_LINKER\S* ([^|\n]*)\|([^|\n]*)", plan, re.MULTILINE)}
+        library, = (name for name in links if re.fullmatch(r"lib/libfovea\.so[.\d]*", name))
+        inside, _ = links.pop(library)
+        self.assertTrue(inside)
+        programs = {name: objects for name, (objects, libraries) in links.items() if library in libraries}
+        self.assertIn("bin/library_test", programs)
+        self.assertEqual([name for name, objects in programs.items() if objects & inside], [])
 
 
 class PartOfAnotherProject(unittest.TestCase):
