@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import List, Literal, Optional, Tuple, Union
 
@@ -47,7 +46,7 @@ class Score(Choice):
         return self._with(_SoftCap(cap))
 
     def _with(self, modifier: "_Modifier") -> "Score":
-        more = copy.copy(self)
+        more = type(self)(*Choice._values(self))  # not copy.copy: older versions of torch.compile do not trace it
         object.__setattr__(more, "_modifiers", (*self._modifiers, modifier))
         object.__setattr__(more, "_whole_score", None)
         return more
