@@ -3,8 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "engine/call/facts.h"
 #include "fovea/error.h"
 
 namespace fovea::explain {
@@ -46,7 +45,7 @@ std::string scale_name(const Score& score, const Options& options, int64_t width
   if (const auto* dot = std::get_if<Dot>(&score.kind)) {
     const auto scale = dot->scale ? dot->scale : options.scale;
     return scale ? fmt::format("{:.4g}", *scale)
-                 : fmt::format("1/√{} = {:.4g}", width, 1 / std::sqrt(double(width)));
+                 : fmt::format("1/√{} = {:.4g}", width, engine::dot_scale(*dot, width));
   }
   if (const auto* bilinear = std::get_if<Bilinear>(&score.kind)) {
     const auto scale = bilinear->scale ? bilinear->scale : options.scale;

@@ -1,7 +1,6 @@
 // The loops of kernel means, backward: lanes over keys, four queries at a time; a block of keys
 // keeps its gradients in the first-level cache.
 #include "engine/paths/kernel_mean.h"
-#include "engine/simd/subnormals.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/paths/kernel_mean_backward_loops.cc"
@@ -16,7 +15,7 @@ namespace HWY_NAMESPACE {
 namespace kernel_mean {
 
 template <class Weight>
-struct Loops {
+struct MeanGradients {
   struct Pair {
     V t[kWidth], square, started;
     Pair() = default;
@@ -29,7 +28,7 @@ struct Loops {
 
   // With c = (dA - row term) fall b^2 / sum: dq -= c (q - k), dk += c (q - k), dv += weight g.
   template <size_t kRows>
-  static HWY_INLINE void backward_rows(const MeanBlock& m, size_t row, size_t begin, size_t end) {
+  static HWY_INLINE void rows(const MeanBlock& m, size_t row, size_t begin, size_t end) {
     const D d;
     V dq[kRows][kWidth], dz[kRows];
 #pragma GCC unroll 4
@@ -44,8 +43,7 @@ struct Loops {
     Pair ahead[2][kRows];  // of this vector of keys and of the next, in turns
     const auto pair_of = [&](size_t g, size_t r) HWY_ATTR {
       V key[kWidth];
-#pragma GCC unroll 4
-      for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(d, m.panel + g * stride(m) + e * N);
+      load_key(m, g, key);
       return Pair(query[r], key, base_of(m, row + r));
     };
     const auto start_ahead = [&](size_t g) HWY_ATTR {
@@ -97,32 +95,16 @@ struct Loops {
       to[kWidth] += b * b * sum_of_lanes(d, dz[r]);
     }
   }
-
-  static void backward(const MeanBlock& m) {
-    const FlushSubnormals flush;  // products with a far key's weight
-    const size_t whole = m.keys / N, all = (m.keys + N - 1) / N;
-    size_t row = 0;
-    for (; row + kQueries <= m.rows; row += kQueries) {
-      backward_rows<kQueries>(m, row, 0, whole);
-      for (size_t r = row; r < row + kQueries && whole < all; ++r)
-        backward_rows<1>(m, r, whole, all);
-    }
-    for (; row < m.rows; ++row) backward_rows<1>(m, row, 0, all);
-  }
-  // Row after row: for few of them.
-  static void backward_each(const MeanBlock& m) {
-    for (size_t row = 0; row < m.rows; ++row) backward_rows<1>(m, row, 0, (m.keys + N - 1) / N);
-  }
 };
 
 template <template <class> class Kernel>
 struct Backward {
   static constexpr MeanBackwardLoops loops() {
-    using Value = Loops<ByValue<Kernel>>;
+    using Value = MeanGradients<ByValue<Kernel>>;
     if constexpr (Positive<Kernel>)
-      return {Value::backward, Loops<ByLog<Kernel>>::backward_each};
+      return {all_rows<Value>, each_row<MeanGradients<ByLog<Kernel>>>};
     else
-      return {Value::backward, nullptr};
+      return {all_rows<Value>, nullptr};
   }
 };
 

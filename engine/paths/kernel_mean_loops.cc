@@ -1,7 +1,6 @@
 // The loops of kernel means: lanes over keys, four queries at a time, weights never stored.
 // kernel.cc has the equations.
 #include "engine/paths/kernel_mean.h"
-#include "engine/simd/subnormals.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/paths/kernel_mean_loops.cc"
@@ -16,11 +15,9 @@ namespace HWY_NAMESPACE {
 namespace kernel_mean {
 
 template <class Weight>
-struct Loops {
-  // kRows queries from `row` on against groups [begin, end); one query at a time minds the padding
-  // of the last group.
+struct MeanSums {
   template <size_t kRows>
-  static HWY_INLINE void forward_rows(const MeanBlock& m, size_t row, size_t begin, size_t end) {
+  static HWY_INLINE void rows(const MeanBlock& m, size_t row, size_t begin, size_t end) {
     const D d;
     V sum[kRows], first[kRows], more[kMeanValues][kRows];  // the first value's sums in registers
 #pragma GCC unroll 4
@@ -32,8 +29,7 @@ struct Loops {
     for (size_t r = 0; r < kRows; ++r) spread<Weight>(q + r * kMeanQuery, query[r]);
     const auto start = [&](size_t g, V* to) HWY_ATTR {
       V key[kWidth];
-#pragma GCC unroll 4
-      for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(d, m.panel + g * stride(m) + e * N);
+      load_key(m, g, key);
 #pragma GCC unroll 4
       for (size_t r = 0; r < kRows; ++r)
         to[r] = Weight::start(distance(query[r], key), base_of(m, row + r));
@@ -69,22 +65,6 @@ struct Loops {
       for (size_t c = 1; c < m.values; ++c) sums[1 + c] += sum_of_lanes(d, more[c][r]);
     }
   }
-
-  static void forward(const MeanBlock& m) {
-    const FlushSubnormals flush;  // products with a far key's weight
-    const size_t whole = m.keys / N, all = (m.keys + N - 1) / N;
-    size_t row = 0;
-    for (; row + kQueries <= m.rows; row += kQueries) {
-      forward_rows<kQueries>(m, row, 0, whole);
-      for (size_t r = row; r < row + kQueries && whole < all; ++r)
-        forward_rows<1>(m, r, whole, all);
-    }
-    for (; row < m.rows; ++row) forward_rows<1>(m, row, 0, all);
-  }
-  // Row after row: for few of them.
-  static void forward_each(const MeanBlock& m) {
-    for (size_t row = 0; row < m.rows; ++row) forward_rows<1>(m, row, 0, (m.keys + N - 1) / N);
-  }
 };
 
 template <template <class> class Kernel>
@@ -95,7 +75,7 @@ void nearest(const MeanBlock& m, float* base) {
     spread<ByLog<Kernel>>(m.query + row * kMeanQuery, query);
     for (size_t g = 0; g * N < m.keys; ++g) {
       V key[kWidth];
-      for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(d, m.panel + g * stride(m) + e * N);
+      load_key(m, g, key);
       const V z = distance(query, key).z();
       least = hn::Min(least, hn::IfThenElse(hn::FirstN(d, m.keys - g * N), z, hn::Inf(d)));
     }
@@ -107,11 +87,11 @@ void nearest(const MeanBlock& m, float* base) {
 template <template <class> class Kernel>
 struct Forward {
   static constexpr MeanLoops loops() {
-    using Value = Loops<ByValue<Kernel>>;
+    using Value = MeanSums<ByValue<Kernel>>;
     if constexpr (Positive<Kernel>)
-      return {N, Value::forward, Loops<ByLog<Kernel>>::forward_each, nearest<Kernel>};
+      return {N, all_rows<Value>, each_row<MeanSums<ByLog<Kernel>>>, nearest<Kernel>};
     else
-      return {N, Value::forward, nullptr, nullptr};
+      return {N, all_rows<Value>, nullptr, nullptr};
   }
 };
 

@@ -11,6 +11,7 @@
 
 #include "engine/paths/kernel_mean.h"
 #include "engine/scores/kernel_functions-inl.h"
+#include "engine/simd/subnormals.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -118,8 +119,35 @@ HWY_INLINE Distance distance(const V* query, const V* key) {
   differences(query, key, t);
   return {square_of(t), query[kWidth]};
 }
+// The keys of vector g.
+HWY_INLINE void load_key(const MeanBlock& m, size_t g, V* key) {
+#pragma GCC unroll 4
+  for (size_t e = 0; e < kWidth; ++e) key[e] = hn::Load(D(), m.panel + g * stride(m) + e * N);
+}
 HWY_INLINE V base_of(const MeanBlock& m, size_t row) {
   return m.base ? hn::Set(D(), m.base[row]) : hn::Zero(D());
+}
+
+// Loops::rows<kRows>(m, row, begin, end) takes kRows queries from `row` on through vectors
+// [begin, end) of keys; with one query it minds the padding of the last vector. All queries of a
+// block, kQueries at a time where vectors of keys are whole:
+template <class Loops>
+void all_rows(const MeanBlock& m) {
+  const FlushSubnormals flush;  // products with a far key's weight
+  const size_t whole = m.keys / N, all = (m.keys + N - 1) / N;
+  size_t row = 0;
+  for (; row + kQueries <= m.rows; row += kQueries) {
+    Loops::template rows<kQueries>(m, row, 0, whole);
+    for (size_t r = row; r < row + kQueries && whole < all; ++r)
+      Loops::template rows<1>(m, r, whole, all);
+  }
+  for (; row < m.rows; ++row) Loops::template rows<1>(m, row, 0, all);
+}
+// Row after row: for few of them.
+template <class Loops>
+void each_row(const MeanBlock& m) {
+  for (size_t row = 0; row < m.rows; ++row)
+    Loops::template rows<1>(m, row, 0, (m.keys + N - 1) / N);
 }
 
 // Of<Kernel>::loops() for every kernel, in the order of KernelName.
