@@ -9,6 +9,7 @@ string(REGEX REPLACE "/$" "" prefix_from_pkgconfig "${prefix_from_pkgconfig}")
 
 set(engine_headers include/fovea/choices.h include/fovea/elementwise.h include/fovea/engine.h include/fovea/error.h include/fovea/version.h)
 install(FILES ${engine_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT engine)
+install(DIRECTORY include/fovea/choices DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT engine)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT engine)
 install(TARGETS fovea_engine EXPORT FoveaEngine ARCHIVE COMPONENT engine)
 install(EXPORT FoveaEngine NAMESPACE Fovea:: DESTINATION ${package_dir} COMPONENT engine)

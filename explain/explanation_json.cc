@@ -27,8 +27,7 @@ constexpr size_t kMostBytes = size_t{256} << 20;
 // parsing numbers.
 constexpr size_t kMostNumbersAsText = 4096;
 
-// ---- writing
-// ------------------------------------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------------------
 
 // The shortest decimal that reads back as this float; a float as double would print 17 digits.
 double shortest(float value) {
@@ -101,8 +100,7 @@ json encode(const std::vector<T>& values) {
   return out;
 }
 
-// ---- reading
-// ------------------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 struct Node {
   const json& value;

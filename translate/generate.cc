@@ -24,8 +24,7 @@ Corpus make_corpus(uint64_t seed, uint64_t purpose, Make make, int64_t train = k
   return corpus;
 }
 
-// ---- dates
-// --------------------------------------------------------------------------------------------------------
+// ---- dates --------------------------------------------------------------------------------------
 
 constexpr std::array<const char*, 12> kMonths = {"january",   "february", "march",    "april",
                                                  "may",       "june",     "july",     "august",
@@ -122,8 +121,7 @@ Pair make_date(Random& random) {
   return pair;
 }
 
-// ---- the reordered language
-// ---------------------------------------------------------------------------------------
+// ---- the reordered language ---------------------------------------------------------------------
 
 const std::vector<std::string> kNouns = {
     "dog",   "cat",  "house",  "tree",   "river", "bird",  "child", "king",   "song",   "book",
@@ -203,8 +201,7 @@ Pair make_reordered(Random& random) {
   return builder.done();
 }
 
-// ---- copy and reverse
-// ---------------------------------------------------------------------------------------------
+// ---- copy and reverse ---------------------------------------------------------------------------
 
 Pair make_copy_reverse(Random& random) {
   Builder builder;

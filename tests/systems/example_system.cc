@@ -15,7 +15,7 @@
 namespace fovea::systems::marked_item {
 namespace {
 
-// ---- the model: short enough to read beside its paper ------------------------------------------
+// ---- the model: short enough to read beside its paper -------------------------------------------
 
 struct Model : torch::nn::Module {
   explicit Model(int64_t classes) {
@@ -43,7 +43,7 @@ struct Model : torch::nn::Module {
   torch::nn::Linear lin{nullptr}, out{nullptr};
 };
 
-// ---- the task: data → batches → loss → metric --------------------------------------------------
+// ---- the task: data → batches → loss → metric ---------------------------------------------------
 
 class MarkedItem : public ClassificationTask {
  public:
@@ -150,7 +150,7 @@ class MarkedItem : public ClassificationTask {
   std::shared_ptr<Model> model_;
 };
 
-// ---- the registration --------------------------------------------------------------------------
+// ---- the registration ---------------------------------------------------------------------------
 
 const Registration registered{{
     .info =

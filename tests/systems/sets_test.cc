@@ -31,7 +31,7 @@ data::Packed sets_of(const torch::Tensor& values, std::vector<int64_t> offsets) 
   return {values, torch::tensor(at::ArrayRef<int64_t>(offsets)).to(torch::kInt32)};
 }
 
-// ---- deep-sets -----------------------------------------------------------------------------------------
+// ---- deep-sets ----------------------------------------------------------------------------------
 
 TEST(DeepSets, TheEquivariantLayerIsItsFormula) {
   torch::manual_seed(1);
@@ -156,7 +156,7 @@ TEST(Solids, AreStandardisedAndAConstantCloudIsGuarded) {
   for (const float x : constant) EXPECT_EQ(x, 0.0f);
 }
 
-// ---- set-outlier -----------------------------------------------------------------------------------------
+// ---- set-outlier --------------------------------------------------------------------------------
 
 TEST(SetOutlier, TheHingeIsFlatWhereSatisfiedAndTheTargetIsNoRival) {
   const torch::Tensor scores = torch::tensor({{3.0, 2.0, 1.0, 9.0}}).requires_grad_();

@@ -20,7 +20,7 @@ namespace {
 using test::Runs;
 using torch::indexing::Slice;
 
-// ---- pooling -----------------------------------------------------------------------------------------
+// ---- pooling ------------------------------------------------------------------------------------
 
 TEST(Pooling, EqualsPlainLoopsAndEmptyBagsGiveZero) {
   torch::manual_seed(1);
@@ -143,7 +143,7 @@ TEST_F(Teaching, AnInputThatCannotBeDrawnIsRefused) {
   }
 }
 
-// ---- general -----------------------------------------------------------------------------------------
+// ---- general ------------------------------------------------------------------------------------
 
 TEST_F(Teaching, AnyScoreAndNormaliserLooksUpTheRightPair) {
   for (const std::string score : {"dot", "additive", "bilinear", "cosine", "kernel"}) {
@@ -158,7 +158,7 @@ TEST_F(Teaching, AnyScoreAndNormaliserLooksUpTheRightPair) {
   check_every_verb("score-dot", "1 2 3 4 5 6 7 8\n");
 }
 
-// ---- gradient-masking ----------------------------------------------------------------------------------------
+// ---- gradient-masking ---------------------------------------------------------------------------
 
 TEST(GradientMasking, FormulasAreExact) {
   torch::manual_seed(2);
@@ -200,7 +200,7 @@ TEST_F(Teaching, WhatIsNeverAttendedToNeverMoves) {
   check_every_verb("sgd", "0\n3\n");
 }
 
-// ---- scaled-dot-product ----------------------------------------------------------------------------------------
+// ---- scaled-dot-product -------------------------------------------------------------------------
 
 TEST(ScaledDotProduct, TheWorkedExample) {
   // d_k = 64, q·k = 112 and 96.
@@ -233,7 +233,7 @@ TEST_F(Teaching, ItMeansTheAnimal) {
   check_every_verb("it", "the fox did not enter the yard because it was too late\n");
 }
 
-// ---- cost ----------------------------------------------------------------------------------------
+// ---- cost ---------------------------------------------------------------------------------------
 
 TEST(Cost, FormulasAtAThousand) {
   EXPECT_EQ(cost::attention_operations(1000, 1000), 4e9);

@@ -198,8 +198,7 @@ TEST(PackedWeights, ALongBagPadsNoOther) {
   EXPECT_LT(difference(found[0].to(torch::kDouble), shares / sums), 1e-5);
 }
 
-// ---- word-sum
-// ------------------------------------------------------------------------------------------
+// ---- word-sum -----------------------------------------------------------------------------------
 
 TEST(WordSum, TheAnswerIsTheSumOfPolarities) {
   torch::manual_seed(1);
@@ -215,8 +214,7 @@ TEST(WordSum, TheAnswerIsTheSumOfPolarities) {
   EXPECT_EQ(answer.look.words[0][4].item<float>(), 0) << "PAD";
 }
 
-// ---- fixed-attention
-// ------------------------------------------------------------------------------------------
+// ---- fixed-attention ----------------------------------------------------------------------------
 
 TEST(FixedAttention, ScoresDependOnTheWordAlone) {
   for (const FixedScore score : {FixedScore::kDot, FixedScore::kMlp}) {
@@ -261,8 +259,7 @@ TEST(FixedAttention, QueriesBeginApartAndAreNormalisedEachOnItsOwn) {
   for (int64_t r = 1; r < 4; ++r) EXPECT_GT(difference(model.theta[0], model.theta[r]), 1e-3);
 }
 
-// ---- encoders
-// ------------------------------------------------------------------------------------
+// ---- encoders -----------------------------------------------------------------------------------
 
 TEST(Walk, EqualsThePaddedEncoderOnEveryRealWord) {
   for (const nn::Cell cell : {nn::Cell::kGru, nn::Cell::kLstm}) {
@@ -318,8 +315,7 @@ TEST(Walk, ForgettingReadsAfreshInTrainingOnly) {
   }
 }
 
-// ---- document-attention
-// -----------------------------------------------------------------------------------------
+// ---- document-attention -------------------------------------------------------------------------
 
 TEST(DocumentAttention, TheAspectTurnsTheWeightsWhereItCan) {
   const auto moved = [](AspectUse use, AspectScore score) {
@@ -343,8 +339,7 @@ TEST(DocumentAttention, TheAspectTurnsTheWeightsWhereItCan) {
   EXPECT_EQ(moved(AspectUse::kBlind, AspectScore::kSum), 0);
 }
 
-// ---- hierarchical
-// -----------------------------------------------------------------------------------------
+// ---- hierarchical -------------------------------------------------------------------------------
 
 TEST(Hierarchical, EmptySentencesChangeNothingAndWeighNothing) {
   torch::manual_seed(5);

@@ -180,8 +180,7 @@ TEST_F(WordRuns, VectorsBeginAndStay) {
       InvalidArgument);
 }
 
-// ---- word2vec
-// ------------------------------------------------------------------------------------------
+// ---- word2vec -----------------------------------------------------------------------------------
 
 TEST(NegativeSampling, AStepFollowsTheGradient) {
   const word2vec::Plan plan{

@@ -20,8 +20,7 @@
 namespace fovea::text {
 namespace {
 
-// ---- tokens
-// --------------------------------------------------------------------------------------
+// ---- tokens -------------------------------------------------------------------------------------
 
 TEST(Tokens, WordsPartFromTheirPunctuation) {
   const auto words = tokeniser_named("words");
@@ -61,8 +60,7 @@ TEST(Tokens, PiecesOfAModelLearnedHere) {
   EXPECT_THROW(piece_tokeniser("no model", "bad.model"), InvalidArgument);
 }
 
-// ---- corpora
-// -------------------------------------------------------------------------------------
+// ---- corpora ------------------------------------------------------------------------------------
 
 class Files : public testing::Test {
  protected:
@@ -231,8 +229,7 @@ TEST_F(Files, EqualTextsStayOnOneSideAndPublishedFoldsAreKept) {
     EXPECT_TRUE(folds.documents[static_cast<size_t>(i)].id.starts_with("cv3"));
 }
 
-// ---- generators
-// ----------------------------------------------------------------------------------
+// ---- generators ---------------------------------------------------------------------------------
 
 TEST_F(Files, TrueWordsAreReadBackAndPlacesThatAreNoneAreRefused) {
   const Corpus corpus = read(write("truth", R"({"label": "a", "text": "x y", "true_words": [1]}
@@ -303,8 +300,7 @@ TEST(Generate, HiddenSentencesAreOneToThree) {
   }
 }
 
-// ---- word vectors
-// --------------------------------------------------------------------------------
+// ---- word vectors -------------------------------------------------------------------------------
 
 const Vectors kVectors{.width = 3,
                        .words = {"the", "größe", "42"},

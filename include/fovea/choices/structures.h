@@ -1,0 +1,176 @@
+// Which pairs there are: query i may see key j.
+// Causal, Window, Prefix, Strided and Fixed count positions: i is the row of the query plus the
+// call's query_offset, so that a step under a cache sees what the same rows of the whole see.
+// Documents, Blocks and Keep index arrays by the row of the query and know no offset: give them the
+// arrays of the rows that are there.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace fovea::choice {
+
+enum class Alignment : uint8_t { kTopLeft, kBottomRight };
+
+// A whole number for every item of the batch, or one for each of them: int [B], or [1] for all.
+template <class Array>
+struct PerItem {
+  int64_t number = 0;
+  Array each{};  // where there, in place of the number
+
+  PerItem() = default;
+  PerItem(int64_t all) : number(all) {}                 // NOLINT: a number is one for all
+  PerItem(Array numbers) : each(std::move(numbers)) {}  // NOLINT: so is an array
+};
+
+template <class Array>
+struct Dense {
+  static constexpr const char* kName = "dense";
+  template <class Visit>
+  void fields(Visit&&) {}
+};
+// j <= i. Top left: i counts from the call's query_offset, 0 where none is given. Bottom right: the
+// last query stands at the last key, which is a query_offset of S - L (S the item's key length where
+// lengths are given) for everything that counts positions in the call; another is refused.
+template <class Array>
+struct Causal {
+  static constexpr const char* kName = "causal";
+  Alignment alignment = Alignment::kTopLeft;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("alignment", alignment);
+  }
+};
+// i - left <= j <= i + right; -1 is unbounded.
+template <class Array>
+struct Window {
+  static constexpr const char* kName = "window";
+  int64_t left = -1, right = -1;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("left", left);
+    visit("right", right);
+  }
+};
+// j <= i or j < length; lengths [B] (int32), where there, has one length for each item instead.
+template <class Array>
+struct Prefix {
+  static constexpr const char* kName = "prefix";
+  int64_t length = 0;
+  Array lengths{};
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("length", length);
+    visit("lengths", lengths);
+  }
+};
+// Equal ids; int32 [L] or [B, L], and [S] or [B, S], by row.
+template <class Array>
+struct Documents {
+  static constexpr const char* kName = "documents";
+  Array query_ids, key_ids;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("query_ids", query_ids);
+    visit("key_ids", key_ids);
+  }
+};
+// Whole size x size blocks; mask bool, any broadcast of [B, H, ceil(L/size), ceil(S/size)], by row.
+template <class Array>
+struct Blocks {
+  static constexpr const char* kName = "blocks";
+  Array mask;
+  int64_t size = 64;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("mask", mask);
+    visit("size", size);
+  }
+};
+// Where mask is true; bool, any broadcast of [B, H, L, S], by row.
+template <class Array>
+struct Keep {
+  static constexpr const char* kName = "keep";
+  Array mask;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("mask", mask);
+  }
+};
+// Packed tensors (total, H, E); int32 offsets [B + 1].
+template <class Array>
+struct Ragged {
+  static constexpr const char* kName = "ragged";
+  Array query_offsets, key_offsets;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("query_offsets", query_offsets);
+    visit("key_offsets", key_offsets);
+  }
+};
+// Packed tensors (total, H, E); a row of the CSR lists the keys its query sees, in the order given.
+// int32. One item: beside other structures and for modifiers row r has position r + query_offset.
+template <class Array>
+struct Graph {
+  static constexpr const char* kName = "graph";
+  Array row_offsets, columns;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("row_offsets", row_offsets);
+    visit("columns", columns);
+  }
+};
+// j <= i and (i - j <= stride or (i - j) mod stride = 0).
+template <class Array>
+struct Strided {
+  static constexpr const char* kName = "strided";
+  int64_t stride = 1;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("stride", stride);
+  }
+};
+// j <= i and (floor(j / stride) = floor(i / stride) or j mod stride >= stride - summary).
+template <class Array>
+struct Fixed {
+  static constexpr const char* kName = "fixed";
+  int64_t stride = 1, summary = 1;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("stride", stride);
+    visit("summary", summary);
+  }
+};
+
+template <class Array>
+using StructureKind = std::variant<Dense<Array>, Causal<Array>, Window<Array>, Prefix<Array>,
+                                   Documents<Array>, Blocks<Array>, Keep<Array>, Ragged<Array>,
+                                   Graph<Array>, Strided<Array>, Fixed<Array>>;
+
+// One structure, or several that must all allow a pair.
+template <class Array>
+struct Structure {
+  std::vector<StructureKind<Array>> all_of;
+
+  Structure() = default;
+  template <class T>
+  requires std::is_constructible_v<StructureKind<Array>, T> Structure(T value) {
+    all_of.emplace_back(std::move(value));
+  }  // NOLINT: a structure type is a structure
+};
+
+// Causal{} & Window{.left = 8}: pairs that both allow. Kinds and structures in any mixture.
+template <template <class> class A, template <class> class B, class Array>
+requires(std::is_constructible_v<Structure<Array>, A<Array>>&&
+             std::is_constructible_v<Structure<Array>, B<Array>>) Structure<Array>
+operator&(const A<Array>& a, const B<Array>& b) {
+  Structure<Array> both = a;
+  const Structure<Array> other = b;
+  both.all_of.insert(both.all_of.end(), other.all_of.begin(), other.all_of.end());
+  return both;
+}
+
+}  // namespace fovea::choice
