@@ -24,10 +24,11 @@ struct Absentable<at::TensorList> {
   using List = c10::List<std::optional<at::Tensor>>;
   using Type = const List&;
   static std::vector<at::Tensor> given(const List& list) {
-    std::vector<at::Tensor> tensors;
-    tensors.reserve(list.size());
-    for (const std::optional<at::Tensor>& tensor : list) {
-      if (tensor && tensor->defined()) tensors.push_back(*tensor);
+    std::vector<at::Tensor> tensors;  // without a place for none: a tiny call would feel that
+    for (size_t n = 0; n < list.size(); ++n) {
+      if (auto tensor = list.get(n); tensor && tensor->defined()) {
+        tensors.push_back(*std::move(tensor));
+      }
     }
     return tensors;
   }
