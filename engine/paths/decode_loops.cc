@@ -16,7 +16,41 @@ namespace fovea::engine {
 namespace HWY_NAMESPACE {
 namespace decode_rows {
 
+namespace hn = hwy::HWY_NAMESPACE;
 using namespace rows;
+
+// Rows that meet a key together, which is loaded and converted once for all of them: as many as
+// leave their sums in registers.
+constexpr size_t kScored = HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM ? 4 : 2;
+
+// Scores of kScored rows and kTogether keys.
+template <class S, class T>
+HWY_INLINE void block_of_scores(const DecodePart<T>& x, size_t row, const S* key, T* s) {
+  const hn::ScalableTag<T> d;
+  const size_t N = hn::Lanes(d);
+  const T* HWY_RESTRICT q = x.query + row * x.width;
+  hn::Vec<decltype(d)> sum[kScored][kTogether];
+#pragma GCC unroll 4
+  for (size_t r = 0; r < kScored; ++r)
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kTogether; ++i) sum[r][i] = hn::Zero(d);
+  const auto step = [&](auto load, size_t e) HWY_ATTR {
+    hn::Vec<decltype(d)> left[kScored];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kScored; ++r) left[r] = load(q + r * x.width + e);
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kTogether; ++i) {
+      const auto right = load(key + static_cast<int64_t>(i) * x.key_stride + e);
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kScored; ++r) sum[r][i] = hn::MulAdd(left[r], right, sum[r][i]);
+    }
+  };
+  size_t e = 0;
+  for (; e + N <= x.width; e += N) step([&](auto* p) HWY_ATTR { return load_stored(d, p); }, e);
+  if (e < x.width) step([&](auto* p) HWY_ATTR { return load_stored_first(d, p, x.width - e); }, e);
+#pragma GCC unroll 4
+  for (size_t r = 0; r < kScored; ++r) sum_four(d, sum[r], s + r * kDecodeScores);
+}
 
 // Rows of values summed together: each value is loaded once for all of them.
 constexpr size_t kSummed = 4;
@@ -41,10 +75,13 @@ HWY_INLINE void scores(const DecodePart<T>& x, size_t from, size_t to) {
     if (x.values_ahead) ask_for(value, x.value_stride, j, j + n, x.value_width);
     const size_t next = kDecodePart + j;
     ask_for(key, x.key_stride, next, std::min(next + n, kDecodePart + x.keys_ahead), x.width);
-    for (size_t r = 0; r < x.rows; ++r) {
-      scores_of(x.query + r * x.width, key + static_cast<int64_t>(j) * x.key_stride, x.key_stride,
-                x.width, n, x.scores + r * kDecodeScores + (j - from));
-    }
+    const S* keys = key + static_cast<int64_t>(j) * x.key_stride;
+    T* s = x.scores + (j - from);
+    size_t r = 0;
+    for (; n == kTogether && r + kScored <= x.rows; r += kScored)
+      block_of_scores(x, r, keys, s + r * kDecodeScores);
+    for (; r < x.rows; ++r)
+      scores_of(x.query + r * x.width, keys, x.key_stride, x.width, n, s + r * kDecodeScores);
   }
 }
 
