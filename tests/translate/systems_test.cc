@@ -8,9 +8,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "data/file.h"
+#include "data/write.h"
 #include "explain/explanation.h"
 #include "fovea/error.h"
 #include "systems/session.h"
+#include "train/manifest.h"
 #include "translate/codec.h"
 #include "translate/corpus.h"
 #include "translate/links.h"
@@ -180,15 +183,24 @@ TEST_F(Systems, AVocabularyOfAnotherRunIsRefused) {
   for (int i = 0; i < 200; ++i)
     text.push_back("other words " + std::to_string(i * 7919) + " entirely");
   const std::string other = learn_codec(text, {.kind = CodecKind::kPieces, .size = 60})->bytes();
-  std::ofstream(base_ / "transformer" / "source.vocabulary", std::ios::binary) << other;
-  try {
-    systems::open(base_ / "transformer", "cpu", 1);
-    ADD_FAILURE() << "expected an error";
-  } catch (const std::exception& error) {
-    EXPECT_NE(std::string(error.what()).find("target_embedding"), std::string::npos)
-        << error.what();
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-  }
+  const std::filesystem::path run = base_ / "transformer";
+  const auto refused_by = [&](const std::string& words) {
+    try {
+      systems::open(run, "cpu", 1);
+      ADD_FAILURE() << "expected an error";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+  };
+  data::write_file(run / "source.vocabulary", other);
+  refused_by("source.vocabulary: damaged");
+  // Even where the manifest says that it belongs there.
+  const std::filesystem::path path = run / train::kManifestFile;
+  train::Manifest manifest = train::Manifest::parse(data::read_file(path.string()), path.string());
+  manifest.add("source.vocabulary", other);
+  data::write_file(path, manifest.text());
+  refused_by("target_embedding");
 }
 
 TEST_F(Systems, NBestForcedDecodingAndAlignmentsAgree) {
