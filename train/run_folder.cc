@@ -57,6 +57,24 @@ fs::path RunFolder::operator/(const std::string& name) const {
 }
 
 std::string RunFolder::read(const std::string& name) const {
+  try {
+    return read_listed(name);
+  } catch (const InvalidArgument&) {
+    if (!replaced()) throw;
+    throw InvalidArgument(fmt::format(
+        "{}: another training has replaced the run while it was read; try again", path_.string()));
+  }
+}
+
+bool RunFolder::replaced() const {
+  try {
+    return RunFolder(path_).manifest_.text() != manifest_.text();
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
+std::string RunFolder::read_listed(const std::string& name) const {
   const std::string path = (*this / name).string();
   const auto listed = manifest_.files.find(name);
   if (!is_file(path))

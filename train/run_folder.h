@@ -31,11 +31,14 @@ class RunFolder {
   bool has(const std::string& name) const { return manifest_.files.contains(name); }
   // Where the file is now.
   std::filesystem::path operator/(const std::string& name) const;
-  // The whole file; InvalidArgument where it is missing or not as it was written.
+  // The whole file; InvalidArgument where it is missing or not as it was written, or where the run
+  // has been replaced since the folder was opened.
   std::string read(const std::string& name) const;
 
  private:
   RunFolder() = default;
+  std::string read_listed(const std::string& name) const;
+  bool replaced() const;
 
   std::filesystem::path path_;
   std::vector<std::filesystem::path> places_;  // where files are looked for, in this order

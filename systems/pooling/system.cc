@@ -37,7 +37,7 @@ const Registration registered{{
                     .structure = "all"},
          .formats = {"generated: bags of points and a question (question=many, right or far)",
                      "CSV bag,label,f0,f1,… with labels 0 and 1"},
-         .expect = "measured: the pooling that fits the question 99.3 to 100 %: sum for many, mean "
+         .expect = "measured: the pooling that fits the question 98 to 100 %: sum for many, mean "
                    "for right, max for far"},
     .options =
         {Option("pool", "sum", "how a bag becomes one vector")

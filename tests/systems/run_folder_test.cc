@@ -158,6 +158,17 @@ TEST_F(RunFolderTest, FoldersOfOthersAreLeftAlone) {
   EXPECT_FALSE(fs::exists(base_ / "new")) << "a request that was refused leaves nothing";
 }
 
+TEST_F(RunFolderTest, AReaderOfARunThatIsReplacedIsToldSo) {
+  train("run", request());
+  const train::RunFolder reader(base_ / "run");
+  TrainRequest again = request({"epochs=2"});
+  again.overwrite = true;
+  train("run", again);
+  EXPECT_EQ(said([&] { reader.read("model.safetensors"); }),
+            (base_ / "run").string() +
+                ": another training has replaced the run while it was read; try again");
+}
+
 TEST_F(RunFolderTest, AFileInTheWayIsKept) {
   train("run", request());
   fs::create_directories(base_ / "run/.training");  // what a killed overwriting leaves
