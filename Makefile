@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 SECONDS ?= 10
+RUNS ?=
 N ?= 1000
 TOUR ?= out/tour
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
@@ -22,13 +23,13 @@ help: ## what there is
 demo: build ## install, build, and a short run of every system: pictures in out/tour/index.html
 	@build/bin/fovea tour --out $(TOUR)
 
-# The engine's tests run a second time under the sanitisers; its sweep takes every thirteenth case there.
+# What needs no libtorch is tested a second time under the sanitisers; the engine's sweep takes every thirteenth case there.
 test: setup-tests build/build.ninja build-asan-ubsan/build.ninja ## install, build, and every test that is not slow
 	@cmake --build build -j $(JOBS)
 	@ctest --test-dir build -j $(JOBS) -LE slow --output-on-failure --no-tests=error
 	@$(MAKE) sanitise
 
-sanitise: setup-tests build-asan-ubsan/build.ninja ## the engine's tests under address and undefined-behaviour sanitisers
+sanitise: setup-tests build-asan-ubsan/build.ninja ## what needs no libtorch, under the address and undefined-behaviour sanitisers
 	@cmake --build build-asan-ubsan -j $(JOBS)
 	@FOVEA_SWEEP_EVERY=13 ctest --test-dir build-asan-ubsan -j $(JOBS) -LE slow --output-on-failure --no-tests=error
 
@@ -42,10 +43,10 @@ arm: build-arm/build.ninja ## the engine's tests for 64-bit Arm, cross-compiled,
 	@cmake --build build-arm -j $(JOBS)
 	@FOVEA_SWEEP_EVERY=13 ctest --test-dir build-arm -j $(JOBS) -LE slow --output-on-failure --no-tests=error
 
-fuzz: setup-fuzz ## every fuzz target for SECONDS=10 each, under the sanitisers; scripts/fuzz --help has more
+fuzz: setup-fuzz ## every fuzz target for SECONDS=10, or RUNS=10000000 executions, under the sanitisers: a table of counts and finds
 	@[ -e build-fuzz/build.ninja ] || cmake --preset fuzz $(CMAKE_FLAGS)
 	@cmake --build build-fuzz -j $(JOBS) --target fuzz_parsers fuzz_engine
-	@scripts/fuzz --seconds $(SECONDS) --jobs $(JOBS)
+	@scripts/fuzz $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) --jobs $(JOBS)
 
 faults: setup-tests build/build.ninja ## every file operation and many allocations of every verb made to fail, one at a time (minutes on many cores)
 	@cmake --build build -j $(JOBS) --target fovea_command faults

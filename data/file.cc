@@ -5,19 +5,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "data/limits.h"
 #include "data/lines.h"
-#include "data/nearest.h"
 #include "data/sha256.h"
 
 namespace fovea::data {
@@ -89,17 +84,6 @@ size_t utf8_length(std::string_view bytes, size_t at) {
   return 0;
 }
 
-// " (did you mean 'data.csv'?)" where a file of nearly that name lies beside it.
-std::string beside(const std::filesystem::path& path) {
-  std::vector<std::string> names;
-  std::error_code failed;
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
-       entry.increment(failed))
-    names.push_back(entry->path().filename().string());
-  return did_you_mean(path.filename().string(), names);
-}
-
 }  // namespace
 
 static thread_local ReadLog* current_log = nullptr;
@@ -122,19 +106,8 @@ std::string ReadLog::sha256() const {
 FileError::FileError(std::string_view path, size_t line, std::string_view what)
     : InvalidArgument(visible(with_place(path, line, what))) {}
 
-std::string read_file(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw FileError(path, 0, "expected a file, found a folder");
-  std::ifstream file(path, std::ios::binary);
-  const std::string reason = std::strerror(errno);  // of opening it, where that failed
-  if (!file)
-    throw FileError(path, 0,
-                    std::filesystem::exists(path, ignored) ? "cannot be read: " + reason
-                                                           : "no such file" + beside(path));
-  std::string bytes = read_stream(file, path);
-  if (file.bad()) throw FileError(path, 0, "reading failed part-way");
-  if (bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b') bytes = gunzip(bytes, path);
+std::string unpacked(std::string bytes, const std::string& path) {
+  if (bytes.starts_with("\x1f\x8b")) bytes = gunzip(bytes, path);
   if (bytes.empty()) throw FileError(path, 0, "expected data, found an empty file");
   if (current_log) current_log->note(bytes);
   return bytes;

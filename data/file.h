@@ -23,6 +23,8 @@ struct FileError : InvalidArgument {
 // or unreadable file, a truncated or damaged gzip stream and more than the limit `file`; an empty file is an error, for no
 // format of ours allows it.
 std::string read_file(const std::string& path);
+// The same for bytes that were read; `path` names them in errors.
+std::string unpacked(std::string bytes, const std::string& path);
 
 // While one lives, every file that read_file reads on its thread counts into a sum: its contents,
 // unpacked, in the order of reading; where it lies does not count. Of one file it is the file's own

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,36 +31,38 @@ struct Registration {
 struct BrokenPromise : std::logic_error {
   using std::logic_error::logic_error;
 };
-void require(bool kept, const std::string& promise);
+// Costs nothing where the promise is kept: some are asked for every pixel.
+inline void require(bool kept, std::string_view promise) {
+  if (!kept) throw BrokenPromise(std::string(promise));
+}
 
+// A refusal says why.
+void check_reason(const char* message);
 // A refusal of a file is one printable line in our own words that names the file.
-void check_message(const std::string& message, const std::string& file);
+void check_message(std::string_view message, std::string_view file);
 
-// Whether `body` takes its input. It may refuse by InvalidArgument or Unsupported; any other
-// exception is the caller's, and a find.
-template <class Body>
-bool accepts(const Body& body) {
+// Whether `body` takes its input. It may refuse by InvalidArgument, with a message that passes `check`,
+// or by Unsupported; any other exception is the caller's, and a find.
+template <class Body, class Check>
+bool accepts(const Body& body, const Check& check) {
   try {
     body();
     return true;
   } catch (const InvalidArgument& error) {
-    require(*error.what() != '\0', "a refusal says why");
+    check(error.what());
   } catch (const Unsupported& error) {
-    require(*error.what() != '\0', "a refusal says why");
+    check_reason(error.what());
   }
   return false;
+}
+template <class Body>
+bool accepts(const Body& body) {
+  return accepts(body, check_reason);
 }
 // The same for a file, or a folder, whose name the refusal must have.
 template <class Body>
 bool reads(const std::string& file, const Body& body) {
-  return accepts([&] {
-    try {
-      body();
-    } catch (const InvalidArgument& error) {
-      check_message(error.what(), file);
-      throw;
-    }
-  });
+  return accepts(body, [&](const char* message) { check_message(message, file); });
 }
 
 // An input taken apart. Numbers come from its end, so that what a file begins with stays first; an
@@ -80,7 +83,8 @@ class Bytes {
   std::string_view bytes_;
 };
 
-// A folder whose files are in memory: writing one costs no disk, and any reader can open it.
+// A folder whose files are in memory: data::read_file of these programs looks here. On the disk are
+// empty files of their names, for those who ask whether one is there.
 class MemoryFolder {
  public:
   MemoryFolder();
@@ -90,15 +94,17 @@ class MemoryFolder {
 
   const std::string& path() const { return path_; }
   // The file's path.
-  std::string write(const std::string& name, std::string_view bytes);
+  const std::string& write(const std::string& name, std::string_view bytes);
+  // Nothing where `path` is none of the files.
+  const std::string* find(const std::string& path) const;
 
  private:
   struct File {
-    std::string name, path;
-    int descriptor;
+    std::string name, path, bytes;
   };
+
   std::string path_;
-  std::vector<File> files_;
+  std::deque<File> files_;  // which keeps the paths it has handed out in their places
 };
 // One for the whole program.
 MemoryFolder& folder();

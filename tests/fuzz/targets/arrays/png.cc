@@ -1,4 +1,4 @@
-#include "tests/fuzz/targets/image_checks.h"
+#include "tests/fuzz/targets/arrays/image_checks.h"
 
 namespace fovea::fuzz {
 namespace {

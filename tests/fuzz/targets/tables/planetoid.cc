@@ -1,4 +1,4 @@
-#include "tests/fuzz/targets/graph_checks.h"
+#include "tests/fuzz/targets/tables/graph_checks.h"
 
 namespace fovea::fuzz {
 namespace {
