@@ -67,9 +67,10 @@ Reason reason_against(const Path& path, const Request& request) {
   const bool has = visit_arithmetic(
       request.geometry.storage, [&]<class T>() { return can(path.drivers<T>(), request.task); });
   if (!has) return {names_of(request.task).missing};
-  if (!path.saves && request.result && request.result->statistics)
-    return {"what backward needs is wanted"};
-  return path.declines(request);
+  const Reason reason = path.declines(request);
+  const bool saves =
+      request.task == Task::kBackward || (request.result && request.result->statistics);
+  return reason || !saves || !path.declines_to_save ? reason : path.declines_to_save(request);
 }
 
 // One line for each path up to the one that is taken whatever is asked for.
@@ -77,11 +78,18 @@ std::string explain(const Request& request) {
   std::string text = std::string(names_of(request.task).name) + "\n";
   for (const Path* path : kPaths) {
     const Reason reason = reason_against(*path, request);
-    const std::string taken =
-        path->saves ? "taken, " : "taken where nothing is saved for backward, ";
-    text += std::string("  ") + path->id + ": " +
-            (reason ? reason.words() : taken + path->summary) + "\n";
-    if (!reason && path->saves) break;
+    const Reason to_save =
+        reason || !path->declines_to_save ? Reason{} : path->declines_to_save(request);
+    text += std::string("  ") + path->id + ": ";
+    if (reason)
+      text += reason.words();
+    else if (to_save)
+      text += std::string("taken where nothing is saved for backward, ") + path->summary +
+              "; otherwise: " + to_save.words();
+    else
+      text += std::string("taken, ") + path->summary;
+    text += "\n";
+    if (!reason && !to_save) break;
   }
   return text;
 }

@@ -52,11 +52,12 @@ struct Path {
   const char* summary;  // how it goes about it
   // Why it does not serve the request, or nothing. Asked only for what its drivers can do.
   Reason (*declines)(const Request& request);
+  // Why, besides, it does not serve a forward that saves for backward, nor that backward; null:
+  // nothing. Such a path makes scores in an order of its own, from which no other path's backward
+  // may start: a weight would come out as e^(what rounding makes of its score) times itself.
+  Reason (*declines_to_save)(const Request& request) = nullptr;
   Drivers<float> f32{};
   Drivers<double> f64{};
-  // Whether forward writes the statistics from which backward makes weights again. A path that does
-  // not serves only calls that ask for none.
-  bool saves = true;
 
   template <class T>
   const Drivers<T>& drivers() const {

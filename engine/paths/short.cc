@@ -16,21 +16,67 @@ namespace {
 // Pairs of a head up to which rows one by one are faster than tiles: those are as fast from 49
 // queries on when dense, and from 65 on when causal (bench/short_calls, on a core that splits 512
 // bits in two).
-constexpr size_t kMostQueries = 64, kMostPairs = 2400;
+constexpr size_t kMostQueries = kShortRows, kMostPairs = 2400;
+// The same for backward, and so for a forward that saves for it: both make the scores the same way.
+constexpr size_t kMostSaved = 800;
 
 template <class T>
 typename ShortHeads<T>::Rows rows_of(const Rows& rows, const View& view) {
   return {rows.data, view.stride[1], rows.stride};
 }
 
+// The keys each query of an item sees.
+struct Ranges {
+  uint32_t begin[kMostQueries], end[kMostQueries];
+  Ranges(const StructureStage& structure, size_t batch, size_t rows) {
+    for (size_t i = 0; i < rows; ++i) {
+      size_t b, e;
+      structure.range(batch, 0, i, &b, &e);
+      begin[i] = static_cast<uint32_t>(std::min(b, e));
+      end[i] = static_cast<uint32_t>(e);
+    }
+  }
+};
+
+// A place for one number, or kStatistics, a row.
+template <class T>
+void set_place(const Geometry& g, const View& view, size_t batch, T** data, int64_t* head,
+               int64_t* row) {
+  if (!view) return;
+  const Rows rows = g.query_rows(view, batch, 0);
+  *data = reinterpret_cast<T*>(rows.data);
+  *head = view.stride[1];
+  *row = rows.stride;
+}
+
+template <class T>
+ShortHeads<T> heads_of(const Problem& p, const Geometry& g, const Result& result, size_t batch,
+                       const Ranges& ranges) {
+  const Rows out = g.query_rows(result.output, batch, 0);
+  const auto& dot = std::get<Dot>(p.score.kind);
+  ShortHeads<T> x{.query = rows_of<T>(g.query_rows(p.query, batch, 0), p.query),
+                  .key = rows_of<T>(g.key_rows(p.key, batch, 0), p.key),
+                  .value = rows_of<T>(g.key_rows(p.value, batch, 0), p.value),
+                  .output = out.data,
+                  .output_head = result.output.stride[1],
+                  .output_row = out.stride,
+                  .group = g.group,
+                  .width = g.query_width,
+                  .value_width = g.value_width,
+                  .scale = static_cast<T>(dot_scale(dot, static_cast<int64_t>(g.query_width))),
+                  .begin = ranges.begin,
+                  .end = ranges.end,
+                  .rows = g.query_count[batch]};
+  set_place(g, result.lse, batch, &x.lse, &x.lse_head, &x.lse_row);
+  set_place(g, result.statistics, batch, &x.statistics, &x.statistics_head, &x.statistics_row);
+  return x;
+}
+
 template <class T>
 class Short {
  public:
   Short(const Problem& problem, const Geometry& g, const Result& result)
-      : problem_(problem), g_(g), result_(result), structure_(make_structure(problem, g)) {
-    const auto& dot = std::get<Dot>(problem.score.kind);
-    scale_ = static_cast<T>(dot_scale(dot, static_cast<int64_t>(g.query_width)));
-  }
+      : problem_(problem), g_(g), result_(result), structure_(make_structure(problem, g)) {}
 
   int64_t run(const Parallel& parallel) {
     if (parallel.workers == 1) {
@@ -61,34 +107,9 @@ class Short {
   void item(size_t batch, size_t from, size_t to) {
     const size_t rows = g_.query_count[batch];
     if (rows == 0) return;
-    uint32_t begin[kMostQueries], end[kMostQueries];
-    for (size_t i = 0; i < rows; ++i) {
-      size_t b, e;
-      structure_->range(batch, 0, i, &b, &e);
-      begin[i] = static_cast<uint32_t>(std::min(b, e));
-      end[i] = static_cast<uint32_t>(e);
-    }
-    const Rows out = g_.query_rows(result_.output, batch, 0);
-    ShortHeads<T> x{.query = rows_of<T>(g_.query_rows(problem_.query, batch, 0), problem_.query),
-                    .key = rows_of<T>(g_.key_rows(problem_.key, batch, 0), problem_.key),
-                    .value = rows_of<T>(g_.key_rows(problem_.value, batch, 0), problem_.value),
-                    .output = out.data,
-                    .output_head = result_.output.stride[1],
-                    .output_row = out.stride,
-                    .group = g_.group,
-                    .width = g_.query_width,
-                    .value_width = g_.value_width,
-                    .scale = scale_,
-                    .begin = begin,
-                    .end = end,
-                    .rows = rows};
-    if (result_.lse) {
-      const Rows lse = g_.query_rows(result_.lse, batch, 0);
-      x.lse = reinterpret_cast<T*>(lse.data);
-      x.lse_head = result_.lse.stride[1];
-      x.lse_row = lse.stride;
-    }
-    const ShortOutcome outcome = short_heads<T>(g_.storage, x, from, to);
+    const Ranges ranges(*structure_, batch, rows);
+    const ShortOutcome outcome =
+        short_heads<T>(g_.storage, heads_of<T>(problem_, g_, result_, batch, ranges), from, to);
     if (outcome.empty) report_.empty(outcome.empty);
     if (outcome.spoiled != SIZE_MAX) {
       report_.spoiled((batch * g_.heads + outcome.spoiled / rows) * g_.max_queries +
@@ -100,7 +121,6 @@ class Short {
   const Geometry& g_;
   const Result& result_;
   const std::unique_ptr<StructureStage> structure_;
-  T scale_;
   Report report_;
 };
 
@@ -137,10 +157,20 @@ Reason short_declines(const Request& request) {
   const auto* softmax = std::get_if<Softmax>(&problem.normaliser);
   if (!softmax || softmax->sink) return {"the normaliser is not softmax without a sink"};
   if (problem.dropout_p > 0) return {"weights are dropped"};
-  if (g.query_width > kShortWidth) return {"rows of %zu, at most %zu", g.query_width, kShortWidth};
+  if (const size_t width = std::max(g.query_width, g.value_width); width > kShortWidth)
+    return {"rows of %zu, at most %zu", width, kShortWidth};
   if (g.value_width == 0) return {"there are no values"};
   if (g.max_keys == 0) return {"there are no keys"};
   if (!is_range(problem.structure)) return {"the structure is not dense, causal, window or prefix"};
+  return {};
+}
+
+Reason short_declines_to_save(const Request& request) {
+  const Geometry& g = request.geometry;
+  if (const size_t pairs = pairs_of(request.problem, g); pairs > kMostSaved)
+    return {"%zu pairs a head, at most %zu", pairs, kMostSaved};
+  if (const size_t kept = g.max_queries * short_stride(g.max_keys); kept > kShortPairs)
+    return {"%zu pairs with padding, at most %zu", kept, kShortPairs};
   return {};
 }
 
@@ -150,18 +180,49 @@ int64_t short_forward(const Problem& problem, const Geometry& geometry, const Re
   return Short<T>(problem, geometry, result).run(parallel);
 }
 
+template <class T>
+void short_backward(const Problem& p, const Geometry& g, const Result& saved,
+                    const Gradients& wanted, const Parallel& parallel) {
+  const auto structure = make_structure(p, g);
+  const size_t tickets = g.batches * g.key_heads, size = g.max_keys * (g.key_width + g.value_width);
+  Vector<ScratchArray<T>> scratch(slots(parallel, tickets));
+  for (auto& s : scratch) s = ScratchArray<T>(size);
+  run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {
+    const size_t batch = ticket / g.key_heads, key_head = ticket % g.key_heads;
+    const size_t keys = g.key_count[batch];
+    const Ranges ranges(*structure, batch, g.query_count[batch]);
+    ShortGradients<T> x{
+        .forward = heads_of<T>(p, g, saved, batch, ranges),
+        .d_output = rows_of<T>(g.query_rows(wanted.output, batch, 0), wanted.output),
+        .keys = keys,
+        .d_key = scratch[worker].data(),
+        .d_value = scratch[worker].data() + g.max_keys * g.key_width};
+    T* d_lse = nullptr;
+    set_place(g, wanted.lse, batch, &d_lse, &x.d_lse_head, &x.d_lse_row);
+    x.d_lse = d_lse;
+    char* d_query = nullptr;
+    set_place(g, wanted.query, batch, &d_query, &x.d_query_head, &x.d_query_row);
+    x.d_query = d_query;
+    short_gradients<T>(g.storage, x, key_head);
+    if (wanted.key) {
+      store_rows(x.d_key, g.key_width, keys, g.key_width, g.storage,
+                 g.key_rows(wanted.key, batch, key_head), 0);
+    }
+    if (wanted.value) {
+      store_rows(x.d_value, g.value_width, keys, g.value_width, g.storage,
+                 g.key_rows(wanted.value, batch, key_head), 0);
+    }
+  });
+}
+
 }  // namespace
 
 constinit const Path kShortPath{
     .id = "short",
     .summary = "few queries and keys, rows where they lie",
     .declines = short_declines,
-    .f32 = {.forward = short_forward<float>},
-    .f64 = {.forward = short_forward<double>},
-    // Backward computes scores again, in the tiles' order of a product's
-    // terms. From statistics of another order a weight comes out as
-    // e^(what rounding makes of its score) times itself, which counts
-    // where scores are in the thousands.
-    .saves = false};
+    .declines_to_save = short_declines_to_save,
+    .f32 = {.forward = short_forward<float>, .backward = short_backward<float>},
+    .f64 = {.forward = short_forward<double>, .backward = short_backward<double>}};
 
 }  // namespace fovea::engine

@@ -73,6 +73,12 @@ ShortOutcome run(const ShortHeads<T>& x, size_t from, size_t to) {
         sum_values<1>(Sums<T, S>{s, 0, out, 0, 1 / sum}, values, x.value.row, n, x.value_width);
       }
       const auto row = static_cast<int64_t>(i);
+      if (x.statistics) {
+        T* stats = x.statistics + head * x.statistics_head + row * x.statistics_row;
+        stats[0] = largest;
+        stats[1] = sum == 0 ? T(0) : 1 / sum;
+        stats[2] = stats[3] = 0;
+      }
       if (x.lse)
         x.lse[head * x.lse_head + row * x.lse_row] =
             sum == 0 ? -kInfinity : largest + std::log(sum);

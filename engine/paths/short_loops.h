@@ -23,8 +23,9 @@ struct ShortHeads {
   Rows query, key, value;
   void* output = nullptr;
   int64_t output_head = 0, output_row = 0;
-  T* lse = nullptr;  // or nothing
-  int64_t lse_head = 0, lse_row = 0;
+  T* lse = nullptr;         // or nothing
+  T* statistics = nullptr;  // or nothing; kStatistics a row
+  int64_t lse_head = 0, lse_row = 0, statistics_head = 0, statistics_row = 0;
   size_t group = 1;  // query heads of a key head
   size_t width = 0, value_width = 0;
   T scale = 1;
@@ -38,6 +39,26 @@ struct ShortOutcome {
   int64_t empty = 0;
   size_t spoiled = SIZE_MAX;
 };
+
+// Backward keeps all pairs of a head: rows of short_stride(keys) of them, whole vectors.
+inline constexpr size_t kShortRows = 64, kShortPairs = 4096;
+inline constexpr size_t short_stride(size_t keys) { return keys + 32; }
+
+// The query heads of one key head, backward. Scores are made again as forward made them, term by term
+// in the same order: what is saved is the largest of these very scores.
+template <class T>
+struct ShortGradients {
+  ShortHeads<T> forward;  // with statistics
+  typename ShortHeads<T>::Rows d_output;
+  const T* d_lse = nullptr;  // or nothing
+  int64_t d_lse_head = 0, d_lse_row = 0;
+  void* d_query = nullptr;  // of the stored type, or nothing
+  int64_t d_query_head = 0, d_query_row = 0;
+  size_t keys = 0;
+  T *d_key = nullptr, *d_value = nullptr;  // [keys, width], [keys, value_width], overwritten
+};
+template <class T>
+void short_gradients(DType stored, const ShortGradients<T>& gradients, size_t key_head);
 
 // Heads [from, to), of a type whose arithmetic is T's.
 template <class T>

@@ -89,13 +89,30 @@ TEST(Dispatch, ExplanationSaysWhyFasterPathsDecline) {
 
 // A call that wants what backward needs goes on to the next path, which is named too.
 TEST(Dispatch, ExplanationNamesThePathOfInferenceAndThatOfTraining) {
-  const cases::Built built = cases::build({.shape = {.queries = 9, .keys = 9}});
+  cases::Built built = cases::build({.shape = {.queries = 40, .keys = 40}});
   const std::string text = engine::explain_dispatch(built.problem);
   EXPECT_NE(text.find("  short: taken where nothing is saved for backward, "), std::string::npos)
       << text;
+  EXPECT_NE(text.find("; otherwise: 1600 pairs a head, at most 800\n"), std::string::npos) << text;
   EXPECT_NE(text.find("  tiles: taken, "), std::string::npos) << text;
   EXPECT_EQ(path_of(built.problem, Task::kForward), "short");
   EXPECT_EQ(forward_path(built), "tiles");
+  run_forward(built);
+  EXPECT_EQ(backward_path(built), "tiles");
+}
+
+// Forward and backward of a call: what one saves the other reads.
+TEST(Dispatch, ShortCallsTakeOnePathBothWays) {
+  for (int64_t length = 1; length <= 70; ++length) {
+    for (const char* structure : {"dense", "causal"}) {
+      cases::Built built =
+          cases::build({.structure = {structure}, .shape = {.queries = length, .keys = length}});
+      run_forward(built);
+      EXPECT_EQ(forward_path(built) == "short", backward_path(built) == "short") << length;
+      EXPECT_EQ(forward_path(built) == "short", length <= (structure[0] == 'd' ? 28 : 39))
+          << structure << " " << length;
+    }
+  }
 }
 
 TEST(Dispatch, DecodingHasNoBackwardOfItsOwn) {

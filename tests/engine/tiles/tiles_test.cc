@@ -167,7 +167,7 @@ TEST(Tiles, FewQueriesAndManyKeys) {
                       .shape = {.heads = 4, .key_heads = 2, .queries = 1, .keys = 33333},
                       .key_lengths = true});
   }
-  const auto built = cases::build({.shape = {.queries = 1, .keys = 300}});
+  const auto built = cases::build({.shape = {.queries = 1, .keys = 3000}});
   EXPECT_EQ(path_of(built.problem, engine::Task::kForward, &built.result), "decode");
 }
 
