@@ -75,8 +75,8 @@ const Registration registered{System{
          .formats = {"generated: two aspects, asked about one", "label<TAB>aspect<TAB>text",
                      "label<TAB>text without aspects, JSON Lines",
                      "predict: text, or aspect<TAB>text"},
-         .expect = "measured: generated aspects 99.9 %, the largest weight in the clause asked "
-                   "about 97.8 ± 3.0 %; blind to the aspect 52 % on mixed sentences"},
+         .expect = "measured: generated aspects 100.0 %, the largest weight in the clause asked "
+                   "about 97.5 ± 4.0 %; blind to the aspect 52 % on mixed sentences"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 16,
                             .batch = 50,
