@@ -45,12 +45,12 @@ class ReadLog {
 };
 
 // Calls visit(line number from 1, line) for each line of `text`, without its end ("\n", "\r\n", or
-// "\r" where the first line ends so). Refuses lines beyond the limits of data/limits.h.
+// "\r" where the first line ends so). Of "\r\r\n" the first "\r" is the line's own. Refuses lines beyond the limits of data/limits.h.
 // Refuses bytes that are not UTF-8 and NUL; `path` names the file in errors. A UTF-8 byte order
 // mark at the start is dropped.
 using LineVisitor = std::function<void(size_t, std::string_view)>;
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit);
-// The same for one line.
+// The same for one line that has lost its end.
 void visit_line(std::string_view line, const std::string& path, size_t number,
                 const LineVisitor& visit);
 

@@ -7,12 +7,18 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "data/bags.h"
 #include "data/file.h"
 #include "data/text.h"
 
 namespace fovea::data {
 namespace {
+
+// The numbers meta.txt must have, and the most of each: nodes are numbered in 32 bits.
+constexpr std::pair<const char*, int64_t> kSizes[] = {
+    {"nodes", INT32_MAX}, {"features", kMostFeatures}, {"classes", kMostFeatures}};
 
 int64_t index_below(std::string_view text, std::string_view what, int64_t limit,
                     const std::string& path, size_t line) {
@@ -54,9 +60,12 @@ std::map<std::string, int64_t> read_meta(const std::string& path) {
     for (size_t i = 0; i + 1 < parts.size(); i += 2)
       out[parts[i]] = parse_integer(parts[i + 1], parts[i], path, line);
   });
-  for (const char* name : {"nodes", "features", "classes"})
+  for (const auto& [name, most] : kSizes) {
     if (!out.contains(name) || out[name] < 1)
       throw FileError(path, 0, fmt::format("expected a line '{} N'", name));
+    if (out[name] > most)
+      throw FileError(path, 0, fmt::format("{} {}, expected 1 to {}", name, out[name], most));
+  }
   return out;
 }
 
@@ -74,9 +83,12 @@ std::vector<int64_t> read_nodes(const std::string& path, int64_t nodes) {
 }
 
 void read_features(CitationGraph& graph, const std::string& path) {
-  graph.words.resize(static_cast<size_t>(graph.nodes));
-  std::vector<bool> seen(graph.words.size());
   const std::string text = read_lines(path);
+  // Nodes that meta.txt only claims take no memory: each that is there has a line.
+  const auto lines =
+      std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; });
+  graph.words.resize(static_cast<size_t>(std::min<int64_t>(graph.nodes, lines)));
+  std::vector<bool> seen(graph.words.size());
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     if (content.empty()) return;
     const size_t colon = content.find(':');
@@ -84,17 +96,20 @@ void read_features(CitationGraph& graph, const std::string& path) {
       throw FileError(path, line,
                       fmt::format("expected 'node: index index …', found {}", shown(content)));
     const int64_t node = index_below(content.substr(0, colon), "node", graph.nodes, path, line);
-    if (seen[static_cast<size_t>(node)])
+    const auto place = static_cast<size_t>(node);
+    if (place < seen.size() && seen[place])
       throw FileError(path, line, fmt::format("node {} is here a second time", node));
-    seen[static_cast<size_t>(node)] = true;
-    auto& own = graph.words[static_cast<size_t>(node)];
+    std::vector<int32_t> own;
     for (const std::string& word : words(content.substr(colon + 1)))
       own.push_back(static_cast<int32_t>(index_below(word, "feature", graph.features, path, line)));
     std::sort(own.begin(), own.end());
     own.erase(std::unique(own.begin(), own.end()), own.end());
+    if (place >= seen.size()) return;  // then another has no line
+    seen[place] = true;
+    graph.words[place] = std::move(own);
   });
   const auto missing = std::find(seen.begin(), seen.end(), false);
-  if (missing != seen.end())
+  if (missing != seen.end() || static_cast<int64_t>(seen.size()) < graph.nodes)
     throw FileError(path, 0,
                     fmt::format("no line of node {}, expected one for each of {} nodes",
                                 missing - seen.begin(), graph.nodes));

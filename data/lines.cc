@@ -25,21 +25,28 @@ bool LineReader::ends_line(int c, std::string& line) {
   return true;
 }
 
+bool LineReader::too_long(std::string_view line) const {
+  const uint64_t most = limit(Limit::kLine);
+  if (line.size() <= most) return false;
+  if (number_ == 0 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line.size() > most;
+}
+
 bool LineReader::next(std::string& line) {
   line.clear();
   if (!stream_.good()) return false;
-  const uint64_t most = limit(Limit::kLine);
   std::streambuf& buffer = *stream_.rdbuf();
   for (int c = buffer.sbumpc();; c = buffer.sbumpc()) {
     if (c == std::char_traits<char>::eof()) {
       stream_.setstate(std::ios::eofbit);
       if (line.empty()) return false;
+      if (line.ends_with('\r')) line.pop_back();  // of an end that was cut
       break;
     }
     if (ends_line(c, line)) break;
     line += static_cast<char>(c);
-    if (line.size() > most)
-      throw FileError(name_, number_ + 1, "a line of " + beyond(Limit::kLine));
+    if (too_long(line)) throw FileError(name_, number_ + 1, "a line of " + beyond(Limit::kLine));
   }
   if (++number_ > limit(Limit::kItems)) throw FileError(name_, number_, beyond(Limit::kItems));
   return true;

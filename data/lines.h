@@ -5,9 +5,12 @@
 #include <exception>
 #include <istream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fovea::data {
+
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // A line ends with "\n", "\r\n" or, where the first line does so, with "\r" alone. FileError where a
 // line passes the limit `line`, or there are more than `items`: what follows cannot be told apart
@@ -26,6 +29,9 @@ class LineReader {
  private:
   // Whether `c` ends a line; takes the rest of the end.
   bool ends_line(int c, std::string& line);
+  // Whether it passes the limit without what is no part of it: the mark, or a "\r" that may be of its
+  // end.
+  bool too_long(std::string_view line) const;
 
   std::istream& stream_;
   std::string name_;

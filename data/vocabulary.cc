@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "data/file.h"
@@ -11,7 +12,14 @@
 namespace fovea::data {
 namespace {
 
+using namespace std::string_view_literals;
+
 constexpr const char* kSpecial[] = {"<pad>", "<unk>", "<s>", "</s>"};
+
+// Whether it comes back from a line of its own.
+bool is_word(std::string_view text) {
+  return !text.empty() && text.find_first_of("\n\r\0"sv) == std::string_view::npos && is_utf8(text);
+}
 
 }  // namespace
 
@@ -32,7 +40,8 @@ Vocabulary Vocabulary::of(const std::vector<std::vector<std::string>>& sentences
   Vocabulary vocabulary;
   std::vector<std::pair<int64_t, std::string>> order;
   for (const auto& [word, count] : counts)
-    if (count >= limits.least_count && !vocabulary.has(word)) order.emplace_back(-count, word);
+    if (count >= limits.least_count && is_word(word) && !vocabulary.has(word))
+      order.emplace_back(-count, word);
   std::sort(order.begin(), order.end());
   if (limits.most_words > 0 && order.size() > static_cast<size_t>(limits.most_words))
     order.resize(static_cast<size_t>(limits.most_words));
@@ -68,18 +77,24 @@ std::string Vocabulary::text() const {
 
 Vocabulary Vocabulary::parse(const std::string& text, const std::string& path) {
   Vocabulary out;
+  size_t lines = 0;
   each_line(std::string_view(text), path, [&](size_t line, std::string_view word) {
-    if (line <= 4) {
+    lines = line;
+    if (line <= std::size(kSpecial)) {
       if (word != kSpecial[line - 1])
         throw FileError(path, line,
                         fmt::format("expected {}, found {}", kSpecial[line - 1], shown(word)));
       return;
     }
-    if (word.empty() || out.has(word))
+    if (!is_word(word))
+      throw FileError(
+          path, line,
+          fmt::format("expected a word without an end of a line in it, found {}", shown(word)));
+    if (out.has(word))
       throw FileError(path, line, fmt::format("expected a new word, found {}", shown(word)));
     out.add(std::string(word));
   });
-  if (std::count(text.begin(), text.end(), '\n') < 4)
+  if (lines < std::size(kSpecial))
     throw FileError(path, 0, "expected the four special words first");
   return out;
 }

@@ -1,5 +1,6 @@
 // Words and their numbers. PAD 0, UNK 1, BOS 2, EOS 3, then words by falling frequency, ties in
-// byte order.
+// byte order. A word is UTF-8, not empty, and holds no line feed, return or NUL: it has a line of its
+// file to itself.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ class Vocabulary {
     int64_t least_count = 1;  // rarer words are UNK
     int64_t most_words = 0;   // besides the four; 0: no limit
   };
+  // What is no word (a stray return among characters) is UNK.
   static Vocabulary of(const std::vector<std::vector<std::string>>& sentences,
                        const Limits& limits);
 

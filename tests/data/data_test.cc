@@ -115,6 +115,25 @@ TEST(Vocabularies, StartWithTheFourSpecialWords) {
   EXPECT_EQ(Vocabulary::of({{"b", "a", "b"}}, {.most_words = 1}).size(), 5);
 }
 
+TEST(Vocabularies, WhatHasNoLineOfItsOwnIsUnknown) {
+  const std::vector<std::string> none = {"",    "\r", "a\r", "a\rb", "\n", std::string(1, '\0'),
+                                         "\xff"};
+  std::vector<std::string> all = none;
+  all.insert(all.end(), {"\t", "\x0b", "\xC2\x85", "a b"});
+  const Vocabulary v = Vocabulary::of({all}, {});
+  EXPECT_EQ(v.size(), 8);
+  for (const std::string& text : none) EXPECT_EQ(v.id(text), kUnk);
+  EXPECT_EQ(Vocabulary::parse(v.text(), "v").text(), v.text());
+}
+
+TEST(Vocabularies, MayComeFromAnotherSystem) {
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    const std::string text =
+        "<pad>" + end + "<unk>" + end + "<s>" + end + "</s>" + end + "the" + end;
+    EXPECT_EQ(Vocabulary::parse(text, "v").text(), "<pad>\n<unk>\n<s>\n</s>\nthe\n");
+  }
+}
+
 TEST_F(Files, IdxIsReadAndWritten) {
   Idx idx{{2, 1, 3}, {1, 2, 3, 4, 5, 6}};
   const Idx back = read_idx(write("i", gzip(idx_bytes(idx))));

@@ -187,6 +187,9 @@ TEST_F(Hostile, BagsAndVocabularies) {
   expect("v:2", "expected <unk>", [&] { Vocabulary::parse("<pad>\nthe\n", "v"); });
   expect("v:6", "expected a new word",
          [&] { Vocabulary::parse("<pad>\n<unk>\n<s>\n</s>\nthe\nthe\n", "v"); });
+  for (const std::string word : {"", "the\r", "\r", "a\rb"})
+    expect("v:5", "expected a word without an end of a line in it",
+           [&] { Vocabulary::parse("<pad>\n<unk>\n<s>\n</s>\n" + word + "\r\n", "v"); });
   expect("v", "four special words", [&] { Vocabulary::parse("<pad>\n", "v"); });
 }
 
@@ -209,12 +212,24 @@ TEST_F(Hostile, Graphs) {
   expect("features.txt:1", "feature 9", [&] { read_planetoid(folder("features.txt", "0: 9\n")); });
   expect("features.txt", "no line of node 1",
          [&] { read_planetoid(folder("features.txt", "0: 0 1\n2:\n")); });
+  expect("features.txt", "no line of node 0",
+         [&] { read_planetoid(folder("features.txt", "2:\n1:\n")); });
   expect("features.txt:2", "a second time",
          [&] { read_planetoid(folder("features.txt", "0: 0 1\n0: 1\n")); });
   expect("labels.txt", "2 lines, expected 3",
          [&] { read_planetoid(folder("labels.txt", "0\n1\n")); });
   expect("labels.txt:2", "class 5", [&] { read_planetoid(folder("labels.txt", "0\n5\n1\n")); });
   expect("", "in two splits", [&] { read_planetoid(folder("split_test.txt", "1\n")); });
+  // What is only claimed takes no memory.
+  expect("features.txt", "no line of node 3, expected one for each of 2147483647 nodes",
+         [&] { read_planetoid(folder("meta.txt", "nodes 2147483647\nfeatures 2\nclasses 2\n")); });
+  expect("meta.txt", "nodes 2147483648, expected 1 to 2147483647",
+         [&] { read_planetoid(folder("meta.txt", "nodes 2147483648\nfeatures 2\nclasses 2\n")); });
+  for (const std::string name : {"features", "classes"})
+    expect("meta.txt", name + " 4294967296, expected 1 to 10000000", [&] {
+      read_planetoid(
+          folder("meta.txt", "nodes 3\nfeatures 2\nclasses 2\n" + name + " 4294967296\n"));
+    });
   expect("meta.txt", "expected a line 'nodes N'",
          [&] { read_planetoid(folder("meta.txt", "features 2\n")); });
 }

@@ -86,18 +86,31 @@ TEST_F(Limits, TooManyItems) {
   expect(said([] { parse_csv("a,y\n1,2\n3,4\n5,6\n", "t"); }), "t:4: more than 3 items");
 }
 
+using Lines = std::vector<std::string>;
+
+// The lines of a file, which must be those of a stream.
+Lines of(const std::string& text) {
+  Lines whole, streamed;
+  each_line(std::string_view(text), "t",
+            [&](size_t, std::string_view line) { whole.emplace_back(line); });
+  std::istringstream stream(text);
+  each_line(stream, "t", [&](size_t, std::string_view line) { streamed.emplace_back(line); });
+  EXPECT_EQ(whole, streamed);
+  return whole;
+}
+
+TEST_F(Limits, AStreamHasTheLinesOfTheFile) {
+  EXPECT_EQ(of("one\r\ntwo\r\r\nthree\r"), (Lines{"one", "two\r", "three"}));
+  EXPECT_EQ(of("one\n\r"), (Lines{"one", ""}));
+  set_limits("line=3");  // which neither a byte order mark nor an end counts into
+  EXPECT_EQ(of("\xEF\xBB\xBFone\r\ntwo\r\n"), (Lines{"one", "two"}));
+  std::istringstream longer("a\none\r\r\n");
+  expect(said([&] { each_line(longer, "t", [](size_t, std::string_view) {}); }),
+         "t:2: a line of more than 3 bytes");
+}
+
 // Old text, and what some spreadsheets write: a line ends with "\r" alone.
 TEST_F(Limits, ReturnsAloneEndLines) {
-  const auto of = [](const std::string& text) {
-    std::vector<std::string> whole, streamed;
-    each_line(std::string_view(text), "t",
-              [&](size_t, std::string_view line) { whole.emplace_back(line); });
-    std::istringstream stream(text);
-    each_line(stream, "t", [&](size_t, std::string_view line) { streamed.emplace_back(line); });
-    EXPECT_EQ(whole, streamed);
-    return whole;
-  };
-  using Lines = std::vector<std::string>;
   EXPECT_EQ(of("one\rtwo\rthree"), (Lines{"one", "two", "three"}));
   EXPECT_EQ(of("one\rtwo\r"), (Lines{"one", "two"}));
   EXPECT_EQ(of("one\r\ntwo\r\n"), (Lines{"one", "two"}));
