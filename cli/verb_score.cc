@@ -138,8 +138,7 @@ Scored score_aer(const ScoreOptions& o) {
     }
   };
   if (is_naacl(gold_lines)) {
-    gold = at(o.references[0], 0, [&] { return metrics::parse_naacl(gold_lines); });
-    gold.resize(std::max(gold.size(), links.size()));
+    gold = at(o.references[0], 0, [&] { return metrics::parse_naacl(gold_lines, links.size()); });
   } else {
     for (size_t i = 0; i < gold_lines.size(); ++i)
       gold.push_back(

@@ -113,8 +113,8 @@ GoldLinks parse_gold(std::string_view line, IndexBase base) {
   return gold;
 }
 
-std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines) {
-  std::vector<GoldLinks> sentences;
+std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines, size_t sentences) {
+  std::vector<GoldLinks> gold(sentences);
   for (const std::string& line : lines) {
     std::istringstream fields(line);
     std::string sentence, source, target, sureness = "S";
@@ -122,13 +122,14 @@ std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines) {
     if (!(fields >> source >> target)) bad_link(line, "sentence source target [S|P]");
     fields >> sureness;
     const auto index = static_cast<size_t>(parse_position(sentence, IndexBase::kOne, line));
-    if (index >= sentences.size()) sentences.resize(index + 1);
+    if (index >= sentences)
+      bad_link(line, "a sentence of the " + std::to_string(sentences) + " there are");
     const Link link{parse_position(source, IndexBase::kOne, line),
                     parse_position(target, IndexBase::kOne, line)};
-    if (sureness != "P") sentences[index].sure.insert(link);
-    sentences[index].possible.insert(link);
+    if (sureness != "P") gold[index].sure.insert(link);
+    gold[index].possible.insert(link);
   }
-  return sentences;
+  return gold;
 }
 
 void AlignmentErrorRate::add(const Links& links, const GoldLinks& gold) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -31,8 +32,9 @@ std::string format_pharaoh(const Links& links);
 // `1-1 2p3 4?5`: sure with '-', only possible with 'p' or '?'.
 GoldLinks parse_gold(std::string_view line, IndexBase base);
 // Lines `sentence source target [S|P] [probability]`, sentences and positions from 1, as in the
-// shared task of NAACL 2003.
-std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines);
+// shared task of NAACL 2003. `sentences` is how many there are: the file says it nowhere, and one
+// that goes beyond is refused.
+std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines, size_t sentences);
 
 // AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|), counts summed over the corpus.
 class AlignmentErrorRate {

@@ -125,11 +125,20 @@ TEST(Alignment, NoLinksAndNoGoldIsSkippedAndCounted) {
 }
 
 TEST(Alignment, ReadsTheSharedTasksFormat) {
-  const auto gold = parse_naacl({"0001 1 1 S", "0001 2 3 P", "", "2 4 4"});
+  const auto gold = parse_naacl({"0001 1 1 S", "0001 2 3 P", "", "2 4 4"}, 2);
   ASSERT_EQ(gold.size(), 2u);
   EXPECT_EQ(gold[0].sure, (Links{{0, 0}}));
   EXPECT_EQ(gold[0].possible, (Links{{0, 0}, {1, 2}}));
   EXPECT_EQ(gold[1].sure, (Links{{3, 3}}));
+}
+
+TEST(Alignment, ASentenceBeyondTheLastIsRefused) {
+  try {
+    parse_naacl({"1 1 1", "10000000 1 1"}, 2);
+    FAIL() << "expected an error";
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(), "alignment: '10000000 1 1', expected a sentence of the 2 there are");
+  }
 }
 
 TEST(Alignment, RefusesWhatIsNotALink) {

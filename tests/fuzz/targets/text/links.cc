@@ -35,7 +35,7 @@ void fuzz_links(std::string_view bytes) {
   }
   const double error = rate.error_rate();
   require(std::isnan(error) || (error >= 0 && error <= 1), "an error rate is between 0 and 1");
-  accepts([&] { metrics::parse_naacl(all); });
+  accepts([&] { metrics::parse_naacl(all, all.size()); });
 }
 const Registration links{"links", fuzz_links};
 
