@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <memory>
 #include <utility>
 
 #include "data/text.h"
@@ -105,20 +106,16 @@ class WordTokeniser : public Tokeniser {
 
 class PieceTokeniser : public Tokeniser {
  public:
-  PieceTokeniser(std::string_view model, const std::string& name) : model_(model) {
-    translate::check_piece_model(model_, name);
-    const auto status = processor_.LoadFromSerializedProto(model_);
-    if (!status.ok())
-      throw InvalidArgument(name + ": not a SentencePiece model (" + status.ToString() + ")");
-  }
+  PieceTokeniser(std::string_view model, const std::string& name)
+      : model_(model), processor_(translate::open_piece_model(model_, name)) {}
   Words split(std::string_view text) const override {
-    return processor_.EncodeAsPieces({text.data(), text.size()});
+    return processor_->EncodeAsPieces({text.data(), text.size()});
   }
   std::string bytes() const override { return model_; }
 
  private:
   std::string model_;
-  sentencepiece::SentencePieceProcessor processor_;
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
 };
 
 bool ends_sentence(const Words& words, size_t at) {

@@ -1,10 +1,14 @@
 #include "translate/piece_model.h"
 
+#include <sentencepiece_processor.h>
+
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <string_view>
 #include <vector>
 
-#include "fovea/error.h"
+#include "data/file.h"
 
 namespace fovea::translate {
 namespace {
@@ -45,7 +49,7 @@ class Message {
 
  private:
   [[noreturn]] void refuse() const {
-    throw InvalidArgument(name_ + ": not a SentencePiece model, or a damaged one");
+    throw data::FileError(name_, 0, "not a SentencePiece model, or a damaged one");
   }
   uint64_t number() {
     uint64_t value = 0;
@@ -114,18 +118,34 @@ bool rules_are_closed(std::string_view rules) {
   return trie_is_closed(rules.substr(4, trie), rules.size() - 4 - trie);
 }
 
-}  // namespace
-
-void check_piece_model(std::string_view model, const std::string& name) {
+void check_rules(std::string_view model, const std::string& name) {
   Message(model, name).each_text([&](uint64_t part, std::string_view bytes) {
     if (part != kNormaliser && part != kDenormaliser) return;
     Message(bytes, name).each_text([&](uint64_t field, std::string_view rules) {
       if (field == kCompiledRules && !rules_are_closed(rules))
-        throw InvalidArgument(name +
-                              ": a damaged SentencePiece model: its rules of normalisation "
-                              "lead outside of themselves");
+        throw data::FileError(name, 0,
+                              "a damaged SentencePiece model: its rules of normalisation lead "
+                              "outside of themselves");
     });
   });
+}
+
+}  // namespace
+
+std::unique_ptr<sentencepiece::SentencePieceProcessor> open_piece_model(const std::string& model,
+                                                                        const std::string& name) {
+  check_rules(model, name);
+  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
+  std::string reason;
+  try {
+    if (const auto status = processor->LoadFromSerializedProto(model); !status.ok())
+      reason = status.ToString();
+  } catch (const std::exception& error) {
+    // Of the library's tries, which take a piece for text that ends at the first zero byte.
+    reason = error.what();
+  }
+  if (!reason.empty()) throw data::FileError(name, 0, "not a SentencePiece model (" + reason + ")");
+  return processor;
 }
 
 }  // namespace fovea::translate

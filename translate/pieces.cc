@@ -4,7 +4,9 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "data/file.h"
 #include "data/text.h"
 #include "fovea/error.h"
 #include "translate/piece_model.h"
@@ -18,23 +20,20 @@ constexpr std::string_view kSpace = "\xe2\x96\x81";  // ▁, which SentencePiece
 
 class PieceCodec : public Codec {
  public:
-  PieceCodec(std::string_view model, const std::string& name) : model_(model) {
-    check_piece_model(model_, name);
-    const sp::util::Status status = processor_.LoadFromSerializedProto(model_);
-    if (!status.ok())
-      throw InvalidArgument(name + ": not a SentencePiece model (" + status.ToString() + ")");
-    if (processor_.pad_id() != kPad || processor_.unk_id() != kUnknown ||
-        processor_.bos_id() != kBegin || processor_.eos_id() != kEnd) {
-      throw InvalidArgument(name +
-                            ": special tokens <pad> <unk> <s> </s> at other ids, expected 0 1 2 3");
+  PieceCodec(std::string_view model, const std::string& name)
+      : model_(model), processor_(open_piece_model(model_, name)) {
+    if (processor_->pad_id() != kPad || processor_->unk_id() != kUnknown ||
+        processor_->bos_id() != kBegin || processor_->eos_id() != kEnd) {
+      throw data::FileError(name, 0,
+                            "special tokens <pad> <unk> <s> </s> at other ids, expected 0 1 2 3");
     }
   }
 
   Encoded encode(std::string_view line) const override {
     Encoded out;
     int32_t word = -1;
-    for (const int id : processor_.EncodeAsIds({line.data(), line.size()})) {
-      const std::string& text = processor_.IdToPiece(id);
+    for (const int id : processor_->EncodeAsIds({line.data(), line.size()})) {
+      const std::string& text = processor_->IdToPiece(id);
       if (word < 0 || std::string_view(text).starts_with(kSpace)) ++word;
       out.ids.push_back(id);
       out.words.push_back(word);
@@ -47,7 +46,7 @@ class PieceCodec : public Codec {
       if (id != kPad && id != kBegin && id != kEnd && id < size())
         plain.push_back(static_cast<int>(id));
     }
-    return processor_.DecodeIds(plain);
+    return processor_->DecodeIds(plain);
   }
   std::vector<std::string> unknown(std::string_view line) const override {
     const std::vector<std::string> words = data::words(line);
@@ -62,14 +61,14 @@ class PieceCodec : public Codec {
     return out;
   }
   std::string piece(int64_t id) const override {
-    return id >= 0 && id < size() ? processor_.IdToPiece(static_cast<int>(id)) : "<unk>";
+    return id >= 0 && id < size() ? processor_->IdToPiece(static_cast<int>(id)) : "<unk>";
   }
-  int64_t size() const override { return processor_.GetPieceSize(); }
+  int64_t size() const override { return processor_->GetPieceSize(); }
   std::string bytes() const override { return model_; }
 
  private:
   std::string model_;
-  sp::SentencePieceProcessor processor_;
+  std::unique_ptr<sp::SentencePieceProcessor> processor_;
 };
 
 class Lines : public sp::SentenceIterator {

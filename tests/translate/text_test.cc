@@ -54,6 +54,40 @@ TEST(Codec, RefusesWhatIsNoModel) {
   EXPECT_THROW(codec_kind("syllables"), InvalidArgument);
 }
 
+// Among characters it would be a word that no line of the vocabulary can hold.
+TEST(Codec, AStrayReturnAmongCharactersIsUnknown) {
+  const auto codec = learn_codec({"ab\rc"}, {.kind = CodecKind::kCharacters, .size = 60});
+  EXPECT_EQ(codec->unknown("a\rb"), std::vector<std::string>{"\r"});
+  EXPECT_EQ(codec_from_bytes(codec->bytes(), "again")->bytes(), codec->bytes());
+}
+
+// Four special pieces and one more, as a protocol buffer.
+std::string model_with(const std::string& piece) {
+  constexpr char kNormal = 1, kUnknownPiece = 2, kControl = 3;
+  std::string model;
+  const auto add = [&](const std::string& text, char type) {
+    std::string one = {'\x0a', static_cast<char>(text.size())};
+    one += text;
+    one += {'\x18', type};
+    model += {'\x0a', static_cast<char>(one.size())};
+    model += one;
+  };
+  add("<pad>", kControl), add("<unk>", kUnknownPiece), add("<s>", kControl), add("</s>", kControl);
+  add(piece, kNormal);
+  return model;
+}
+
+TEST(Codec, WhatThePieceLibraryThrowsIsARefusal) {
+  EXPECT_EQ(codec_from_bytes(model_with("a"), "good.model")->size(), 5);
+  try {
+    codec_from_bytes(model_with(std::string("\0a", 2)), "bad.model");
+    FAIL() << "expected an error";
+  } catch (const InvalidArgument& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("bad.model: not a SentencePiece model ("))
+        << error.what();
+  }
+}
+
 // The library follows the numbers of a model's rules blindly: each change is refused or harmless.
 TEST(Codec, ADamagedModelIsRefusedBeforeTheLibraryFollowsIt) {
   std::vector<std::string> lines(50, "the cat sees the river and the river sees the cat");
