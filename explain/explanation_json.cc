@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "data/file.h"
 #include "data/json.h"
 #include "explain/base64.h"
 #include "explain/explanation.h"
@@ -106,9 +107,7 @@ struct Node {
   const json& value;
   std::string path;
 
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw InvalidArgument(path + ": " + what);
-  }
+  [[noreturn]] void refuse(const std::string& what) const { throw data::FileError(path, 0, what); }
   void expect(bool is, const char* kind) const {
     if (!is) refuse(fmt::format("{}, expected {}", value.type_name(), kind));
   }
@@ -186,8 +185,8 @@ void decode(const Node& node, Enum& out) {
   const auto& text = node.value.get_ref<const std::string&>();
   for (size_t i = 0; i < std::size(Names<Enum>::kAll); ++i)
     if (text == Names<Enum>::kAll[i]) return void(out = static_cast<Enum>(i));
-  node.refuse(fmt::format("'{}', expected one of {}", text.substr(0, 40),
-                          fmt::join(Names<Enum>::kAll, ", ")));
+  node.refuse(
+      fmt::format("{}, expected one of {}", data::shown(text), fmt::join(Names<Enum>::kAll, ", ")));
 }
 template <class T>
 void decode(const Node& node, std::optional<T>& out) {
@@ -213,7 +212,7 @@ struct Reader {
   }
   void refuse_unknown() const {
     for (const auto& [name, value] : node.value.items())
-      if (!known.contains(name)) node.refuse(fmt::format("unknown field '{}'", name.substr(0, 40)));
+      if (!known.contains(name)) node.refuse("unknown field " + data::shown(name));
   }
 };
 
@@ -257,7 +256,7 @@ Explanation from_json(std::string_view text, std::string_view name) {
   try {
     check(e);
   } catch (const InvalidArgument& error) {
-    throw InvalidArgument(path + ": " + error.what());
+    throw data::FileError(path, 0, error.what());
   }
   return e;
 }
@@ -265,15 +264,15 @@ Explanation from_json(std::string_view text, std::string_view name) {
 Explanation read_explanation(const std::filesystem::path& path) {
   const std::string name = path.string();
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) throw InvalidArgument(name + ": not a file");
+  if (!std::filesystem::is_regular_file(path, error)) throw data::FileError(name, 0, "not a file");
   const auto size = std::filesystem::file_size(path, error);
-  if (error) throw InvalidArgument(name + ": cannot be read");
+  if (error) throw data::FileError(name, 0, "cannot be read");
   if (size > kMostBytes)
-    throw InvalidArgument(fmt::format("{}: {} bytes, at most {} allowed", name, size, kMostBytes));
+    throw data::FileError(name, 0, fmt::format("{} bytes, at most {} allowed", size, kMostBytes));
   std::string text(size, '\0');
   std::ifstream file(path, std::ios::binary);
   if (!file.read(text.data(), static_cast<std::streamsize>(size)))
-    throw InvalidArgument(name + ": cannot be read");
+    throw data::FileError(name, 0, "cannot be read");
   return from_json(text, name);
 }
 

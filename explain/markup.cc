@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "data/file.h"
 #include "fovea/error.h"
 
 namespace fovea::explain {
@@ -34,7 +35,7 @@ bool among(const List& list, std::string_view word) {
 }
 
 [[noreturn]] void refuse(std::string_view what, std::string_view got) {
-  throw InvalidArgument(fmt::format("equation: {} '{}', expected MathML", what, got.substr(0, 40)));
+  throw InvalidArgument(fmt::format("equation: {} {}, expected MathML", what, data::shown(got)));
 }
 
 // The attributes of one tag: name="value" and spaces.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "data/file.h"
 #include "explain/markup.h"
 #include "fovea/error.h"
 
@@ -105,9 +106,9 @@ std::string still_svg(const std::vector<Explanation>& panels) {
   std::string drawn;
   for (const Explanation& panel : panels) {
     if (!is_still(panel))
-      throw InvalidArgument(fmt::format(
-          "panels: '{}' cannot be a still picture, expected few words and a known truth",
-          panel.title));
+      throw InvalidArgument(
+          fmt::format("panels: {} cannot be a still picture, expected few words and a known truth",
+                      data::shown(panel.title)));
     const Size size = size_of(panel);
     drawn += panel_svg(panel, size, width);
     width += size.width + kGap;

@@ -156,6 +156,22 @@ TEST(Explanation, NamesTheFieldThatIsWrong) {
             "file.json: tree[1].parent: 1, expected -1 or an earlier node");
 }
 
+TEST(Explanation, WhatAMessageQuotesIsPrintable) {
+  const std::string json = to_json(full());
+  EXPECT_EQ(error_of(replaced(json, "\"outcome\"", "\"out\\u001b[31m\"")),
+            "file.json: unknown field 'out\\x1b[31m'");
+  EXPECT_EQ(error_of(replaced(json, "\"matrix\"", "\"\\u009b31m\"")).substr(0, 32),
+            "file.json.view: '\\xc2\\x9b31m', e");
+  EXPECT_EQ(error_of(replaced(json, "\"version\":1", "\"version\":\"\x7f\"")),
+            "file.json: version \"\\x7f\", expected 1");
+  try {
+    read_explanation("no\x1b.json");
+    FAIL() << "expected an error";
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(), "no\\x1b.json: not a file");
+  }
+}
+
 TEST(Explanation, AViewNeedsWhatItDraws) {
   const auto refused = [](auto change) {
     Explanation e = full();
