@@ -46,8 +46,8 @@ class Task {
   // What prepare learned, and getting it back.
   virtual Assets assets() const { return {}; }
   virtual void restore(const Assets&) {}
-  // The model; its parameters and buffers are the run's weights. Called once. A system without any
-  // returns an empty module.
+  // The model; its parameters and buffers are the run's weights. A large one is first built to be
+  // counted, so that it may be called again. A system without any returns an empty module.
   virtual std::shared_ptr<torch::nn::Module> build() = 0;
   // Learns. GradientTask runs the loop; others search, solve or measure here, and report through
   // Fit.

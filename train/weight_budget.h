@@ -1,4 +1,4 @@
-// How much memory a model may take, kept to while it is made: a width or a number of layers that no
+// How much memory a model may take, counted before it is taken: a width or a number of layers that no
 // machine has room for ends with a sentence instead of with the machine.
 #pragma once
 
@@ -10,8 +10,9 @@
 
 namespace fovea::train {
 
-// The task's model; InvalidArgument as soon as its weights would pass the limit `weights`, before
-// the memory for them is taken.
+// The task's model. Where it is not small, `build` is first gone through without memory for its
+// weights. InvalidArgument says how many bytes there would be at least, and names the limit
+// `weights`, which they pass.
 std::shared_ptr<torch::nn::Module> built(Task& task);
 
 }  // namespace fovea::train

@@ -123,6 +123,7 @@ std::shared_ptr<torch::nn::Module> AlignmentTask::build() {
   const bool shared = source_codec_ == target_codec_;
   const std::string& method = setting_.options.text("method");
   auto all = std::make_shared<torch::nn::Module>();
+  aligners_.clear();
   const auto add = [&](const char* name, const translate::Vocabularies& sizes) {
     aligners_.push_back(all->register_module(name, make_aligner(method, setting_.options, sizes)));
     const auto kept = counted_.find(kDirections[aligners_.size() - 1]);
