@@ -36,9 +36,13 @@ bool lives(const std::string& holder) {
 
 }  // namespace
 
-RunLock::RunLock(std::filesystem::path folder, Kind kind)
-    : folder_(std::move(folder)), path_(folder_ / kLockFile) {
+RunLock::RunLock(std::filesystem::path folder)
+    : folder_(std::move(folder)), path_(folder_ / kLockFile) {}
+
+// The other constructor is done when this one fails, so that the destructor clears away.
+RunLock::RunLock(std::filesystem::path folder, Kind kind) : RunLock(std::move(folder)) {
   do {  // a holder that ends removes the file, perhaps between our opening and our locking it
+    kind_.reset();
     if (descriptor_ >= 0) ::close(descriptor_);
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (descriptor_ < 0)
@@ -49,8 +53,9 @@ RunLock::RunLock(std::filesystem::path folder, Kind kind)
 }
 
 RunLock::~RunLock() {
+  if (descriptor_ < 0) return;
   // Of several that share it the last one removes the file.
-  if (kind_ == Kind::kExclusive || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0)
+  if (kind_ && (*kind_ == Kind::kExclusive || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0))
     ::unlink(path_.c_str());
   ::close(descriptor_);
 }

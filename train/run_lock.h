@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace fovea::train {
@@ -22,13 +23,14 @@ class RunLock {
   const std::string& taken_from() const { return taken_from_; }
 
  private:
+  explicit RunLock(std::filesystem::path folder);  // of nothing yet
   void take(Kind kind);
   bool is_the_one_at_its_path() const;
   std::string holder() const;
 
   std::filesystem::path folder_, path_;
   int descriptor_ = -1;
-  Kind kind_ = Kind::kShared;
+  std::optional<Kind> kind_;  // as it is held
   std::string taken_from_;
 };
 
