@@ -91,6 +91,11 @@ void set_generator(torch::Device device, const torch::Tensor& state) {
   generator.set_state(state);
 }
 
+// "nan", whatever its sign, which says nothing.
+double unsigned_nan(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
 class Descent {
  public:
   Descent(Fit& fit, GradientTask& task)
@@ -183,7 +188,7 @@ class Descent {
     constexpr int64_t kSteps = 32;
     if (!fit_.setting().device.is_cpu() && steps_ % kSteps != 0) return;
     if (const double value = loss.mean.item<double>(); !std::isfinite(value))
-      stop_diverged(fmt::format("the loss is {}", value), steps_ + 1);
+      stop_diverged(fmt::format("the loss is {}", unsigned_nan(value)), steps_ + 1);
   }
 
   // The last step of an epoch can ruin the weights and leave no loss to tell.
@@ -218,13 +223,14 @@ class Descent {
 
   void end_epoch() {
     const double loss = mean_loss();
-    if (!std::isfinite(loss)) stop_diverged(fmt::format("the loss is {}", loss), steps_);
+    if (!std::isfinite(loss))
+      stop_diverged(fmt::format("the loss is {}", unsigned_nan(loss)), steps_);
     check_weights();
     fit_.model().eval();
     const Metrics metrics = validated();
     for (const auto& [name, value] : metrics)
       if (!std::isfinite(value))
-        stop_diverged(fmt::format("validation {} is {}", name, value), steps_);
+        stop_diverged(fmt::format("validation {} is {}", name, unsigned_nan(value)), steps_);
     Json line = {{"epoch", epoch_ + 1},
                  {"step", steps_},
                  {"loss", loss},

@@ -1,6 +1,7 @@
 #include "systems/alignment/aligner.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include "systems/bahdanau/model.h"
 #include "systems/luong/model.h"
@@ -48,6 +49,10 @@ class Diagonal : public Aligner {
 
 std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings& o,
                                       const translate::Vocabularies& vocabularies) {
+  for (const char* name : {"align_layer", "align_head"})
+    if (method != "transformer" && o.integer(name) != -1)
+      throw UsageError(fmt::format("--set {}={}: of method=transformer, not of method={}", name,
+                                   o.integer(name), method));
   const int64_t width = o.integer("width");
   const double dropout = o.number("dropout");
   if (method == "neural") return make_neural(o, vocabularies);
