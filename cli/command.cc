@@ -12,6 +12,7 @@
 #include "cli/suggest.h"
 #include "data/file.h"
 #include "data/limits.h"
+#include "train/failure.h"
 #include "train/interrupt.h"
 
 namespace fovea::cli {
@@ -113,12 +114,6 @@ int parse_and_run(const Command& command, int argc, const char* const* argv) {
   return actions.at(app.get_subcommands().front()->get_name())();
 }
 
-// One line, whatever an exception says: libtorch's errors bring a stack trace along, and a file's
-// name may hold what a terminal obeys.
-std::string in_one_line(std::string_view text) {
-  return data::visible(text.substr(0, text.find('\n')));
-}
-
 // What was said before a failure still counts; that it cannot be said is no news then.
 void flush_what_is_left(std::ostream& out) {
   try {
@@ -127,9 +122,10 @@ void flush_what_is_left(std::ostream& out) {
   }
 }
 
-int fail(const Command& command, std::string_view words, int code) {
+int fail(const Command& command, const std::exception& error, int code) {
   flush_what_is_left(command.out);
-  command.err << "fovea: " << in_one_line(words) << '\n';
+  // A file's name may hold what a terminal obeys.
+  command.err << "fovea: " << data::visible(train::words_of(error)) << '\n';
   return code;
 }
 
@@ -141,13 +137,11 @@ int run(const Command& command, int argc, const char* const* argv) {
     command.out.flush();  // which throws where standard output cannot be written
     return code;
   } catch (const train::Interrupted& stop) {
-    return fail(command, stop.what(), 128 + stop.signal);  // as a shell has it
+    return fail(command, stop, 128 + stop.signal);  // as a shell has it
   } catch (const UsageError& error) {
-    return fail(command, error.what(), kWrongUsage);
-  } catch (const std::bad_alloc&) {
-    return fail(command, "not enough memory", kFailed);
+    return fail(command, error, kWrongUsage);
   } catch (const std::exception& error) {
-    return fail(command, error.what(), kFailed);
+    return fail(command, error, kFailed);
   }
 }
 

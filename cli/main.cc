@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
 
 #include "cli/program.h"
 
@@ -15,6 +17,22 @@ namespace {
 // What the user has chosen stays.
 void let_idle_threads_sleep() {
   if (!std::getenv("GOMP_SPINCOUNT")) setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+}
+
+// What a library throws while it is loaded passes nobody who could catch it, and is nearly always
+// that there is no memory.
+[[noreturn]] void end_loading() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+    std::cerr << "fovea: libtorch could not be loaded\n";
+  } catch (const std::bad_alloc&) {
+    std::cerr << "fovea: not enough memory to load libtorch\n";
+  } catch (const std::exception& error) {
+    std::cerr << "fovea: libtorch could not be loaded: " << error.what() << '\n';
+  } catch (...) {
+    std::cerr << "fovea: libtorch could not be loaded\n";
+  }
+  std::_Exit(1);
 }
 
 }  // namespace
@@ -28,7 +46,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   let_idle_threads_sleep();
+  const std::terminate_handler before = std::set_terminate(end_loading);
   void* const library = dlopen(FOVEA_PROGRAM, RTLD_NOW | RTLD_GLOBAL);
+  std::set_terminate(before);
   void* const entry = library ? dlsym(library, "fovea_program") : nullptr;
   if (!entry) {
     std::cerr << "fovea: " << dlerror() << '\n';

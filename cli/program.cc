@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -11,6 +12,7 @@
 #include "cli/standard_streams.h"
 #include "cli/version.h"
 #include "engine/runtime/cores.h"
+#include "train/failure.h"
 
 namespace {
 
@@ -27,13 +29,15 @@ void count_quotas() {
 int fovea_program(int argc, char** argv) {
   using namespace fovea::cli;
   std::ios::sync_with_stdio(false);
+  // A file beyond the limit of the shell (ulimit -f) is then an error of its write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     const StandardStreams streams;
     count_quotas();
     return run({.verbs = verbs(), .version = version, .out = std::cout, .err = std::cerr}, argc,
                argv);
   } catch (const std::exception& error) {  // before there is a command: no memory
-    std::cerr << "fovea: " << error.what() << '\n';
+    std::cerr << "fovea: " << fovea::train::words_of(error) << '\n';
     return kFailed;
   }
 }

@@ -3,30 +3,26 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "cli/verbs.h"
 #include "train/interrupt.h"
-#include "train/run_folder.h"
 
 extern char** environ;
 
 namespace fovea::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 // The command line that trains one member.
 std::vector<std::string> arguments_of(const systems::TrainRequest& request,
@@ -50,20 +46,24 @@ std::vector<std::string> arguments_of(const systems::TrainRequest& request,
   return out;
 }
 
-// A child whose words go to `log`, removed with the object. One that is still at work then is asked
-// to save and stop, and waited for.
+// A child whose words are kept in memory. One that is still at work at its end is asked to save and
+// stop, and waited for.
 class Child {
  public:
-  Child(std::string name, std::vector<std::string> arguments, fs::path log)
-      : name_(std::move(name)), log_(std::move(log)) {
+  Child(std::string name, std::vector<std::string> arguments)
+      : name_(std::move(name)), words_(memfd_create("fovea-words", MFD_CLOEXEC)) {
+    if (words_ < 0) fail();
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
     const pid_t parent = getpid();
     pid_ = fork();
-    if (pid_ < 0)
-      throw std::runtime_error(fmt::format("--jobs: no process could be started: {}",
-                                           std::generic_category().message(errno)));
+    if (pid_ < 0) {
+      const int error = errno;
+      close(words_);
+      errno = error;
+      fail();
+    }
     if (pid_ == 0) become(parent, pointers.data());
   }
   ~Child() {
@@ -71,8 +71,7 @@ class Child {
       ask_to_stop();
       waitpid(pid_, nullptr, 0);
     }
-    std::error_code ignored;
-    fs::remove(log_, ignored);
+    close(words_);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -85,14 +84,19 @@ class Child {
   void has_ended() { pid_ = -1; }
   // What it said of its failure, without the command's own prefix.
   std::string words() const {
-    std::ifstream in(log_);
-    std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::string text(1 << 16, '\0');  // a message is a line
+    text.resize(
+        static_cast<size_t>(std::max<ssize_t>(pread(words_, text.data(), text.size(), 0), 0)));
     while (text.ends_with('\n')) text.pop_back();
     constexpr std::string_view kPrefix = "fovea: ";
     return text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
   }
 
  private:
+  [[noreturn]] static void fail() {
+    throw std::runtime_error(
+        fmt::format("--jobs: no process could be started: {}", std::strerror(errno)));
+  }
   // In the child, where only what is safe in a signal's handler may be called: the parent has
   // threads.
   [[noreturn]] void become(pid_t parent, char** arguments) const {
@@ -102,16 +106,15 @@ class Child {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(128 + SIGTERM);  // it ended before the kernel knew
-    const int nothing = open("/dev/null", O_RDWR),
-              log = open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (nothing >= 0 && log >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
-        dup2(nothing, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0)
+    const int nothing = open("/dev/null", O_RDWR);
+    if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
+        dup2(words_, STDERR_FILENO) >= 0)
       execve("/proc/self/exe", arguments, environ);
     _exit(127);
   }
 
   std::string name_;
-  fs::path log_;
+  int words_;
   pid_t pid_ = -1;
   bool asked_ = false;
 };
@@ -139,9 +142,8 @@ void train_side_by_side(const systems::TrainRequest& request, const std::vector<
     const bool stopping = exit_code != 0 || train::interrupted();
     while (!stopping && running.size() < static_cast<size_t>(processes.jobs) &&
            next < names.size()) {
-      auto child = std::make_unique<Child>(
-          names[next], arguments_of(request, names[next], processes.threads),
-          request.out / train::kTrainingFolder / (names[next] + ".log"));
+      auto child = std::make_unique<Child>(names[next],
+                                           arguments_of(request, names[next], processes.threads));
       ++next;
       const pid_t pid = child->pid();
       running.emplace(pid, std::move(child));

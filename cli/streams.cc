@@ -8,8 +8,9 @@ namespace fovea::cli {
 
 InputFile::InputFile(const std::string& path) : name_(path == "-" ? "standard input" : path) {
   // A folder is the line that names it: where items are folders, `--input FOLDER` is one.
+  std::error_code ignored;
   if (path != "-")
-    text_.str(std::filesystem::is_directory(path) ? path + "\n" : data::read_file(path));
+    text_.str(std::filesystem::is_directory(path, ignored) ? path + "\n" : data::read_file(path));
 }
 
 OutputFile::OutputFile(const std::string& path) {

@@ -26,6 +26,11 @@ int run(TourOptions& options) {
                                          : train::Progress::style_of_stderr());
   const systems::TourResult result = systems::tour(options.request, progress);
   progress.finish();
+  const auto check = [&] {
+    if (!result.failed.empty())
+      throw std::runtime_error(fmt::format("did not run: {}", fmt::join(result.failed, ", ")));
+  };
+  if (result.ran.empty()) check();
   std::cout << fmt::format(
       "ran {} on generated data in {}: {}\n",
       result.ran.size() == 1 ? "one system" : fmt::format("{} systems", result.ran.size()),
@@ -34,8 +39,8 @@ int run(TourOptions& options) {
       "attention on the right item: {}\n",
       result.found.empty() ? "no system here has a known answer" : result.found);
   std::cout << fmt::format("open {}\n", result.page.string());
-  if (result.failed.empty()) return kDone;
-  throw std::runtime_error(fmt::format("did not run: {}", fmt::join(result.failed, ", ")));
+  check();
+  return kDone;
 }
 
 }  // namespace

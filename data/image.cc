@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "data/file.h"
+#include "data/read.h"
 #include "data/text.h"
 
 namespace fovea::data {
@@ -98,12 +99,8 @@ GreyImage read_jpeg(const std::string& path, const std::string& bytes) {
 }
 
 std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> out;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.is_directory()) out.push_back(entry.path());
-  if (error) throw FileError(folder.string(), 0, "expected a folder: " + error.message());
-  std::sort(out.begin(), out.end());
+  std::vector<std::filesystem::path> out = entries_of(folder);
+  std::erase_if(out, [](const auto& path) { return !std::filesystem::is_directory(path); });
   return out;
 }
 
@@ -141,14 +138,10 @@ std::string folder_named(const std::string& input, size_t number, std::string_vi
 
 std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> out;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string ending = lower_ascii(entry.path().extension().string());
-    if (ending == ".png" || ending == ".jpg" || ending == ".jpeg")
-      out.push_back(entry.path().string());
+  for (const std::filesystem::path& path : entries_of(folder)) {
+    const std::string ending = lower_ascii(path.extension().string());
+    if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") out.push_back(path.string());
   }
-  if (error) throw FileError(folder, 0, "expected a folder of images: " + error.message());
-  std::sort(out.begin(), out.end());
   return out;
 }
 

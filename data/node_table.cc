@@ -10,6 +10,7 @@
 #include "data/csv.h"
 #include "data/file.h"
 #include "data/graph.h"
+#include "data/read.h"
 #include "data/text.h"
 
 namespace fovea::data {
@@ -221,9 +222,9 @@ CitationGraph read_graph(const std::string& folder) {
                     std::filesystem::exists(path, ignored) ? "" : "does not exist, "));
   if (std::filesystem::exists(path / "meta.txt", ignored)) return read_planetoid(folder);
   if (!with_or_without_gzip(path / "nodes.csv").empty()) return read_node_table(folder);
-  for (const auto& entry : std::filesystem::directory_iterator(path, ignored))
-    if (entry.path().filename().string().starts_with("ind."))
-      return read_graph(entry.path().string());  // says why not
+  for (const Path& entry : entries_of(path))
+    if (entry.filename().string().starts_with("ind."))
+      return read_graph(entry.string());  // says why not
   throw FileError(folder, 0,
                   "expected Planetoid's text files (meta.txt, …), or nodes.csv with edges.csv");
 }

@@ -58,6 +58,18 @@ bool flushed(int descriptor) {
   return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS;
 }
 
+// Flushes a folder's list of names; `name` is what a failure is told of.
+void sync(const fs::path& folder, const std::string& name) {
+  const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // A folder one may write into but not list cannot be flushed.
+  if (handle < 0 && errno == EACCES) return;
+  if (handle < 0) fail(name, "cannot be flushed to the disk");
+  const bool good = flushed(handle);
+  const int error = errno;
+  ::close(handle);
+  if (!good) fail(name, "cannot be flushed to the disk", error);
+}
+
 }  // namespace
 
 void write_all(int descriptor, std::string_view bytes, const std::string& name) {
@@ -115,7 +127,7 @@ void FileWriter::finish() {
   if (beside_.empty()) return;
   if (::rename(beside_.c_str(), target_.c_str()) != 0) fail(name_, "cannot be renamed into place");
   beside_.clear();
-  sync_folder(folder_of(target_));
+  sync(folder_of(target_), name_);
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {
@@ -124,13 +136,6 @@ void write_file(const fs::path& path, std::string_view bytes) {
   file.finish();
 }
 
-void sync_folder(const fs::path& folder) {
-  const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle < 0) return;  // a folder one may write into but not list cannot be flushed
-  const bool good = flushed(handle);
-  const int error = errno;
-  ::close(handle);
-  if (!good) fail(folder.string(), "cannot be flushed to the disk", error);
-}
+void sync_folder(const fs::path& folder) { sync(folder, folder.string()); }
 
 }  // namespace fovea::data

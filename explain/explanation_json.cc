@@ -6,13 +6,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "data/file.h"
 #include "data/json.h"
+#include "data/read.h"
 #include "explain/base64.h"
 #include "explain/explanation.h"
 #include "explain/explanation_fields.h"
@@ -262,17 +262,10 @@ Explanation from_json(std::string_view text, std::string_view name) {
 }
 
 Explanation read_explanation(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) throw data::FileError(name, 0, "not a file");
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) throw data::FileError(name, 0, "cannot be read");
-  if (size > kMostBytes)
-    throw data::FileError(name, 0, fmt::format("{} bytes, at most {} allowed", size, kMostBytes));
-  std::string text(size, '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(text.data(), static_cast<std::streamsize>(size)))
-    throw data::FileError(name, 0, "cannot be read");
+  const std::string name = path.string(), text = data::read_bytes(name);
+  if (text.size() > kMostBytes)
+    throw data::FileError(name, 0,
+                          fmt::format("{} bytes, at most {} allowed", text.size(), kMostBytes));
   return from_json(text, name);
 }
 

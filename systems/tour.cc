@@ -13,6 +13,7 @@
 #include "systems/lecture.h"
 #include "systems/session.h"
 #include "train/draft.h"
+#include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/usage_error.h"
 
@@ -105,7 +106,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<const System*> systems = chosen(request.only);
   check_room(request.out, systems);
-  std::filesystem::create_directories(request.out);
+  std::filesystem::create_directories(request.out);  // filesystem_error names it
   TourResult result{
       .ran = {}, .failed = {}, .found = {}, .seconds = 0, .page = request.out / "index.html"};
   std::vector<explain::Section> sections;
@@ -123,10 +124,11 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
     } catch (const train::Interrupted&) {  // whose words are of a training that can be resumed
       throw train::Interrupted(fmt::format("stopped at {}: a tour begins anew", name));
     } catch (const std::exception& error) {
-      progress.line(fmt::format("{}: {}", name, error.what()));
-      result.failed.push_back(name);
+      result.failed.push_back(fmt::format("{} ({})", name, train::words_of(error)));
+      progress.line(result.failed.back());
     }
   }
+  if (sections.empty()) return result;  // a page of nothing would replace one of something
   explain::ReportOptions options{
       .title = kTitle, .subtitle = kSubtitle, .introduction = {}, .demonstration = true};
   options.introduction.prose = kOpening;

@@ -17,14 +17,16 @@ struct TourRequest {
 };
 
 struct TourResult {
-  std::vector<std::string> ran, failed;  // names; a failure is also told through progress
-  std::string found;                     // what the attention found, in a line
+  std::vector<std::string> ran;     // names
+  std::vector<std::string> failed;  // each with its reason, also told through progress
+  std::string found;                // what the attention found, in a line
   double seconds = 0;
   std::filesystem::path page;
 };
 
 // Leaves a RUN for each system in `out` and index.html, each under its name only when complete. A
-// system that fails is named and the others go on; Interrupted ends the tour.
+// system that fails is named and the others go on; where none is left there is no page. Interrupted
+// ends the tour.
 TourResult tour(const TourRequest& request, train::Progress& progress);
 
 }  // namespace fovea::systems

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "data/file.h"
+#include "data/read.h"
 #include "data/text.h"
 
 namespace fovea::text {
@@ -25,10 +26,9 @@ std::string part_file(const fs::path& path, const std::string& part) {
                          : path.has_parent_path() ? path.parent_path()
                                                   : fs::path(".");
   if (fs::is_directory(where))
-    for (const auto& entry : fs::directory_iterator(where))
-      if (entry.path().filename().string().starts_with(start) && entry.is_regular_file())
-        found.push_back(entry.path().string());
-  std::sort(found.begin(), found.end());
+    for (const fs::path& entry : data::entries_of(where))
+      if (entry.filename().string().starts_with(start) && fs::is_regular_file(entry))
+        found.push_back(entry.string());
   if (found.size() > 1)
     throw FileError(
         path.string(), 0,

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "data/random.h"
@@ -225,13 +228,27 @@ class Part {
 template <class Work>
 void each(size_t count, int threads, const Work& work) {
   std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;  // of any thread: thrown by this one
   const auto run = [&] {
-    for (size_t i = next++; i < count; i = next++) work(i);
+    try {
+      for (size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+      next = count;
+    }
   };
-  std::vector<std::jthread> others;
-  for (int t = 1; t < std::min<int>(threads, static_cast<int>(count)); ++t)
-    others.emplace_back(run);
-  run();
+  {
+    std::vector<std::jthread> others;
+    try {
+      for (int t = 1; t < std::min<int>(threads, static_cast<int>(count)); ++t)
+        others.emplace_back(run);
+    } catch (const std::system_error&) {  // the system gives no more: those there are do the work
+    }
+    run();
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 // Rows become the mean over the parts that changed them, in every part.

@@ -63,6 +63,26 @@ TEST_F(Output, AClosedStandardOutputIsAnErrorAndNoFileTakesItsPlace) {
   EXPECT_EQ(shell("fovea evaluate " + at("run")).code, 0) << "the run itself is whole";
 }
 
+// The system ends a program by a signal here unless it asks not to.
+TEST_F(Output, AFileBeyondTheShellsLimitIsAnErrorOfItsWrite) {
+  const Outcome outcome =
+      shell("ulimit -f 1; fovea generate gat --set nodes=60 --out " + at("graph") + " 2>&1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.output.find(": cannot be written: File too large\n"), std::string::npos)
+      << outcome.output;
+  EXPECT_TRUE(outcome.output.starts_with("fovea: " + at("graph/"))) << outcome.output;
+}
+
+// From too little to load libtorch to enough: the command says so, and is not ended by it.
+TEST_F(Output, TooLittleMemoryIsSaid) {
+  for (int megabytes = 320; megabytes <= 440; megabytes += 20) {
+    const Outcome outcome =
+        shell("ulimit -v " + std::to_string(megabytes * 1024) + "; fovea list 2>&1");
+    EXPECT_TRUE(outcome.code == 0 || outcome.code == 1) << megabytes << ": " << outcome.code;
+    EXPECT_EQ(outcome.code == 1, outcome.output.starts_with("fovea: ")) << outcome.output;
+  }
+}
+
 TEST_F(Output, AReadErrorIsNotTheEndOfTheInput) {
   const Outcome outcome = shell("fovea predict " + trained() + " 2>&1 </");
   EXPECT_EQ(outcome.code, 1);

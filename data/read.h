@@ -1,0 +1,18 @@
+// Reading files and folders whole. No failure is taken for an end: what cannot be read to its end is
+// a FileError with the system's reason.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace fovea::data {
+
+// The bytes of a file as they are. Refuses a folder, a missing or unreadable file, and more than the
+// limit `file`.
+std::string read_bytes(const std::string& path);
+
+// What a folder holds, in the order of names.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
+
+}  // namespace fovea::data

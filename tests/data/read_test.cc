@@ -1,0 +1,70 @@
+// What cannot be read is never taken for its end: the message has the file and the system's reason.
+#include "data/read.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <set>
+
+#include "data/file.h"
+#include "tests/data/files.h"
+
+namespace fovea::data {
+namespace {
+
+class Read : public Files {
+ protected:
+  template <class Call>
+  static std::string said(const Call& call) {
+    try {
+      call();
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return "nothing";
+  }
+};
+
+// No more files than are open.
+class NoHandleLeft {
+ public:
+  NoHandleLeft() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoHandleLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST_F(Read, AFailureHasItsReason) {
+  // The first page of a process is nobody's: reading it fails half-way, as a broken disk does.
+  EXPECT_EQ(said([] { read_file("/proc/self/mem"); }),
+            "/proc/self/mem: cannot be read: Input/output error");
+  EXPECT_EQ(said([] { read_bytes("/dev/null/x"); }),
+            "/dev/null/x: cannot be read: Not a directory");
+}
+
+TEST_F(Read, WithoutHandlesSaysSo) {
+  const std::string path = write("there", "text"), folder = base_.string();
+  const NoHandleLeft none;
+  EXPECT_EQ(said([&] { read_bytes(path); }), path + ": cannot be read: Too many open files");
+  EXPECT_EQ(said([&] { entries_of(folder); }), folder + ": cannot be read: Too many open files");
+}
+
+TEST_F(Read, GivesBytesAsTheyAreAndNamesInOrder) {
+  const std::string packed = gzip("text");
+  EXPECT_EQ(read_bytes(write("b.gz", packed)), packed);
+  EXPECT_EQ(read_bytes(write("a", "")), "");
+  EXPECT_FALSE(read_bytes("/proc/self/stat").empty()) << "of no size until it is read";
+  const auto entries = entries_of(base_);
+  EXPECT_TRUE(std::is_sorted(entries.begin(), entries.end()));
+  EXPECT_EQ(std::set(entries.begin(), entries.end()),
+            (std::set<std::filesystem::path>{base_ / "a", base_ / "b.gz"}));
+}
+
+}  // namespace
+}  // namespace fovea::data
