@@ -50,10 +50,13 @@ void MemberTraining::read(train::Progress& progress) {
   config_["split_sha256"] = or_null(split_.empty() ? "" : data::sha256(split_));
 }
 
-void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
-                         train::Progress& progress) {
+void MemberTraining::build() {
   model_ = train::built(*task_);
   model_->to(setting_.device);
+}
+
+void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
+                         train::Progress& progress) {
   write_assets(draft);
 
   train::Fit fit(setting_, model_, draft, configuration_sum(config_), progress);

@@ -21,6 +21,8 @@ class MemberTraining {
   // built. The configuration has the sums of what was read afterwards.
   void read(train::Progress& progress);
   const Json& config() const { return config_; }
+  // The model; one that is too large is refused before there is a draft.
+  void build();
   // Fits, going on from a state that the draft holds, and publishes.
   void fit(train::Draft& draft, double save_every_seconds, train::Progress& progress);
   // What `evaluate` says of the test split.

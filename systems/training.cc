@@ -242,6 +242,7 @@ Json Training::train_member(const Member& member) {
     return evaluate_place(request_.out / member.name);
   MemberTraining training(system_, {settings_, member.seed, device_of(request_.device)}, config);
   training.read(progress_);
+  training.build();
   open_draft(several() ? config_of_all(training.config()) : training.config());
   if (!several()) {
     training.fit(draft_, request_.save_every_seconds, progress_);
@@ -264,6 +265,7 @@ std::vector<std::string> Training::hand_out() {
   MemberTraining first(system_, {settings_, members_[0].seed, device_of(request_.device)},
                        config_of(members_[0]));
   first.read(progress_);
+  first.build();
   open_draft(config_of_all(first.config()));
   lock_->become(RunLock::Kind::kShared);
   std::vector<std::string> names;

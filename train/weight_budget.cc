@@ -24,9 +24,11 @@ constexpr uint64_t kSmall = uint64_t{64} << 20;
 uint64_t most() { return data::limit(data::Limit::kWeights); }
 
 [[noreturn]] void refuse(uint64_t needed) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  const uint64_t round = needed < 10 * kMiB ? needed : needed / kMiB * kMiB;
   throw InvalidArgument(fmt::format(
       "the model: at least {} of weights, {}; lower its widths, layers or vocabulary",
-      data::in_unit(data::Limit::kWeights, needed), data::beyond(data::Limit::kWeights)));
+      data::in_unit(data::Limit::kWeights, round), data::beyond(data::Limit::kWeights)));
 }
 
 struct LargerThanSmall {};
