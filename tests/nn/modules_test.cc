@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "fovea/nn/mixture_of_experts.h"
 #include "fovea/nn/recurrent.h"
+#include "fovea/nn/squeeze_excite.h"
 #include "fovea/nn/transformer.h"
 
 namespace fovea::nn {
@@ -34,9 +36,12 @@ TEST(Modules, ServeInASequential) {
   torch::nn::LayerNorm norm(torch::nn::LayerNormOptions({12}));
   EncoderLayer layer(kLayer);
   Encoder encoder(kLayer, 2, true);
-  torch::nn::Sequential all(attention, norm, layer, encoder);
+  MixtureOfExperts experts(MixtureOfExpertsOptions{.width = 12, .noise = false});
+  SqueezeExcite gates(SqueezeExciteOptions{.channels = 5});
+  torch::nn::Sequential all(attention, norm, layer, encoder, experts, gates);
   const at::Tensor x = torch::randn({2, 5, 12});
-  const at::Tensor expected = encoder->forward(layer->forward(norm(attention->forward(x))));
+  const at::Tensor expected =
+      gates(experts(encoder->forward(layer->forward(norm(attention->forward(x))))));
   EXPECT_TRUE(at::equal(all->forward(x), expected));
 
   Transformer transformer(
@@ -86,6 +91,12 @@ TEST(Modules, CloneIntoModulesOfTheirOwn) {
     check_clone(
         Recurrent(RecurrentOptions{.cell = cell, .input = 12, .width = 4, .layers = 2}).ptr(),
         [&](RecurrentImpl& m) { return m.forward(x, lengths).states; });
+  check_clone(SqueezeExcite(SqueezeExciteOptions{.channels = 5, .reduction = 2}).ptr(),
+              [&](SqueezeExciteImpl& m) { return m.forward(x); });
+  check_clone(MixtureOfExperts(
+                  MixtureOfExpertsOptions{.width = 12, .hidden = 4, .experts = 3, .noise = false})
+                  .ptr(),
+              [&](MixtureOfExpertsImpl& m) { return m.forward(x); });
 }
 
 }  // namespace

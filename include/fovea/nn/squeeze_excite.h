@@ -1,0 +1,38 @@
+// Squeeze-and-excitation (Hu, Shen & Sun 2018): a gate for each channel, from the means of all.
+//
+//   z_c = mean_ij u_c,   s = σ(W2 ReLU(W1 z)),   x_c = s_c u_c
+//
+// Gates do not sum to one, and nothing is summed: a channel is a head that reads its own map alone. In
+// a residual block the gate belongs before the addition: x + gate(f(x)).
+#pragma once
+
+#include <torch/nn.h>
+
+namespace fovea::nn {
+
+struct SqueezeExciteOptions {
+  int64_t channels = 0;
+  int64_t reduction = 16;  // r: the layer between has channels / r units, at least one
+};
+
+class SqueezeExciteImpl : public torch::nn::Cloneable<SqueezeExciteImpl> {
+ public:
+  explicit SqueezeExciteImpl(const SqueezeExciteOptions& options);
+  void reset() override;
+
+  // u [B, channels, ...] -> the same shape: maps of two dimensions, of one, of three.
+  at::Tensor forward(const at::Tensor& u);
+  // What the gates are made of, W2 ReLU(W1 z), and the gates themselves: [B, channels].
+  at::Tensor scores(const at::Tensor& u);
+  at::Tensor gates(const at::Tensor& u) { return scores(u).sigmoid(); }
+
+  const SqueezeExciteOptions& options() const { return options_; }
+
+  torch::nn::Linear fc1{nullptr}, fc2{nullptr};  // W1, W2, without biases
+
+ private:
+  SqueezeExciteOptions options_;
+};
+TORCH_MODULE(SqueezeExcite);
+
+}  // namespace fovea::nn

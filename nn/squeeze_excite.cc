@@ -1,0 +1,48 @@
+#include "fovea/nn/squeeze_excite.h"
+
+#include <ATen/ATen.h>
+
+#include "fovea/attend.h"
+
+namespace fovea::nn {
+
+SqueezeExciteImpl::SqueezeExciteImpl(const SqueezeExciteOptions& options) : options_(options) {
+  if (options.channels < 1)
+    throw InvalidArgument("channels: " + std::to_string(options.channels) +
+                          ", expected at least 1");
+  if (options.reduction < 1)
+    throw InvalidArgument("reduction: " + std::to_string(options.reduction) +
+                          ", expected at least 1");
+  reset();
+}
+
+void SqueezeExciteImpl::reset() {
+  const int64_t between = std::max<int64_t>(1, options_.channels / options_.reduction);
+  using torch::nn::LinearOptions;
+  fc1 = register_module("fc1",
+                        torch::nn::Linear(LinearOptions(options_.channels, between).bias(false)));
+  fc2 = register_module("fc2",
+                        torch::nn::Linear(LinearOptions(between, options_.channels).bias(false)));
+  // Gates begin near one half: a saturated one has no gradient and stays where it is.
+  const at::NoGradGuard no_grad;
+  fc2->weight.mul_(0.1);
+}
+
+at::Tensor SqueezeExciteImpl::scores(const at::Tensor& u) {
+  if (u.dim() < 3 || u.size(1) != options_.channels)
+    throw InvalidArgument(
+        "u: " + std::to_string(u.dim()) + " dimensions" +
+        (u.dim() > 1 ? ", " + std::to_string(u.size(1)) + " channels" : std::string()) +
+        ", expected [batch, " + std::to_string(options_.channels) + ", ...]");
+  return fc2(fc1(u.flatten(2).mean(2)).relu());
+}
+
+at::Tensor SqueezeExciteImpl::forward(const at::Tensor& u) {
+  const at::Tensor score = scores(u).unsqueeze(2).unsqueeze(3);  // [B, C, 1, 1]
+  // A head for each channel, one query and one key in each, whose value is the whole map.
+  return attend(score, at::zeros_like(score), u.flatten(2).unsqueeze(2),
+                {.score = Location{}, .normaliser = Sigmoid{}})
+      .reshape(u.sizes());
+}
+
+}  // namespace fovea::nn
