@@ -14,9 +14,9 @@
 #include <cstdio>
 
 #include "bench/memory.h"
-#include "data/generated_graph.h"
+#include "data/generated/graph.h"
 #include "systems/gat/model.h"
-#include "train/optimiser.h"
+#include "train/descent/optimiser.h"
 
 namespace fovea::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "cli/verbs.h"
+#include "cli/verbs/verbs.h"
 
 namespace fovea::cli {
 namespace {

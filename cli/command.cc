@@ -10,8 +10,8 @@
 #include <ostream>
 
 #include "cli/suggest.h"
-#include "data/file.h"
-#include "data/limits.h"
+#include "data/files/file.h"
+#include "data/files/limits.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/verbs.h"
+#include "cli/verbs/verbs.h"
 
 namespace fovea::cli {
 

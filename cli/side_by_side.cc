@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "cli/verbs.h"
+#include "cli/verbs/verbs.h"
 #include "train/interrupt.h"
 
 extern char** environ;

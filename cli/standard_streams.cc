@@ -9,7 +9,7 @@
 #include <iostream>
 #include <utility>
 
-#include "data/write.h"
+#include "data/files/write.h"
 #include "fovea/error.h"
 
 namespace fovea::cli {

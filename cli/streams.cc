@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "data/file.h"
+#include "data/files/file.h"
 
 namespace fovea::cli {
 

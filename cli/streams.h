@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/standard_streams.h"
-#include "data/write.h"
+#include "data/files/write.h"
 #include "systems/session.h"
 #include "train/types.h"
 

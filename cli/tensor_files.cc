@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 
 #include "cli/suggest.h"
-#include "data/file.h"
-#include "data/npy.h"
-#include "data/write.h"
-#include "train/tensor_file.h"
+#include "data/files/file.h"
+#include "data/formats/npy.h"
+#include "data/files/write.h"
+#include "train/run/tensor_file.h"
 
 namespace fovea::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "data/random.h"
 
 namespace fovea::data {

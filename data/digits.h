@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "data/idx.h"
+#include "data/pictures/idx.h"
 
 namespace fovea::data {
 

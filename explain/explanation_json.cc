@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "data/file.h"
-#include "data/json.h"
-#include "data/read.h"
+#include "data/files/file.h"
+#include "data/files/json.h"
+#include "data/files/read.h"
 #include "explain/base64.h"
 #include "explain/explanation.h"
 #include "explain/explanation_fields.h"

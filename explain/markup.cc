@@ -6,7 +6,7 @@
 #include <array>
 #include <cctype>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "fovea/error.h"
 
 namespace fovea::explain {

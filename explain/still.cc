@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "explain/markup.h"
 #include "fovea/error.h"
 

@@ -1,7 +1,7 @@
 // What there is to tell about a system and a run: its description, how it learned by its log, its pictures.
 #include <map>
 
-#include "data/json.h"
+#include "data/files/json.h"
 #include "systems/provenance.h"
 #include "systems/run_config.h"
 #include "systems/session.h"
@@ -61,7 +61,7 @@ std::optional<explain::Explanation> learning(const Run& run) {
   if (loss != found.validation.end()) losses.curves.push_back(loss->second);
   // Accuracy says more than what may have chosen the weights: a loss, a count of gat's.
   const std::string metric = found.validation.contains("accuracy") ? "accuracy"
-                             : run.system->recipe ? run.setting->options.text("monitor")
+                             : run.system->recipe ? run.run_options->options.text("monitor")
                                                   : "";
   const auto monitored = found.validation.find(metric);
   if (monitored != loss && monitored != found.validation.end()) {
@@ -92,9 +92,9 @@ std::vector<explain::Explanation> explain(Run& run, Input* input) {
 Json describe(const System& system) {
   const Info& info = system.info;
   Json options = Json::array();
-  const Settings settings = system.settings();
-  const Json defaults = settings.json();
-  for (const Option& option : settings.declared())
+  const OptionValues option_values = system.option_values();
+  const Json defaults = option_values.json();
+  for (const Option& option : option_values.declared())
     options.push_back({{"name", option.name},
                        {"default", defaults.at(option.name)},
                        {"type", option.describe_type()},

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "data/write.h"
+#include "data/files/write.h"
 #include "systems/system.h"
 #include "train/task.h"
 
@@ -11,9 +11,9 @@ namespace fovea::systems {
 
 Written generate(const GenerateRequest& request) {
   const System& system = find(request.system);
-  Settings settings = system.settings();
-  for (const std::string& assignment : request.set) settings.set(assignment);
-  const std::unique_ptr<Task> task = system.make({std::move(settings)});
+  OptionValues option_values = system.option_values();
+  for (const std::string& assignment : request.set) option_values.set(assignment);
+  const std::unique_ptr<Task> task = system.make({std::move(option_values)});
   task->read({.seed = request.seed});
   Written written = task->write();
   if (written.files.empty())

@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "data/file.h"
-#include "data/sha256.h"
+#include "data/files/file.h"
+#include "data/files/sha256.h"
 #include "systems/provenance.h"
 #include "systems/report.h"
 #include "systems/run_config.h"
-#include "train/finite.h"
-#include "train/fit.h"
+#include "train/descent/finite.h"
+#include "train/descent/fit.h"
 #include "train/interrupt.h"
-#include "train/tensor_file.h"
+#include "train/run/tensor_file.h"
 #include "train/weight_budget.h"
 
 namespace fovea::systems {
@@ -19,24 +19,24 @@ namespace {
 
 Json or_null(const std::string& sum) { return sum.empty() ? Json() : Json(sum); }
 
-double rank_of(const Setting& setting, const System& system, Task& task) {
+double rank_of(const RunOptions& run_options, const System& system, Task& task) {
   const auto* learner = dynamic_cast<GradientTask*>(&task);
   if (!learner || !system.recipe || learner->items(Split::kValidation) == 0) return 0;
   const Metrics metrics = task.evaluate(Split::kValidation).metrics;
-  const auto found = metrics.find(setting.options.text("monitor"));
+  const auto found = metrics.find(run_options.options.text("monitor"));
   if (found == metrics.end()) return 0;
   return lower_is_better(found->first) ? found->second : -found->second;
 }
 
 }  // namespace
 
-MemberTraining::MemberTraining(const System& system, const Setting& setting, Json config)
-    : system_(system), setting_(setting), config_(std::move(config)) {}
+MemberTraining::MemberTraining(const System& system, const RunOptions& run_options, Json config)
+    : system_(system), run_options_(run_options), config_(std::move(config)) {}
 
 void MemberTraining::read(train::Progress& progress) {
   train::say_when_stopped("fovea: stopped before training began\n");
-  torch::manual_seed(setting_.seed);
-  task_ = system_.make(setting_);
+  torch::manual_seed(run_options_.seed);
+  task_ = system_.make(run_options_);
   const Source source = source_of(config_);
   data_sum_ = read_items(*task_, source);
   if (const std::string words = task_->read_in_words(); !words.empty() && !source.path.empty())
@@ -52,14 +52,14 @@ void MemberTraining::read(train::Progress& progress) {
 
 void MemberTraining::build() {
   model_ = train::built(*task_);
-  model_->to(setting_.device);
+  model_->to(run_options_.device);
 }
 
 void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
                          train::Progress& progress) {
   write_assets(draft);
 
-  train::Fit fit(setting_, model_, draft, configuration_sum(config_), progress);
+  train::Fit fit(run_options_, model_, draft, configuration_sum(config_), progress);
   fit.save_every_seconds = save_every_seconds;
   task_->fit(fit);
   if (const std::string name = train::not_finite(train::weights_of(*model_)); !name.empty())
@@ -73,7 +73,7 @@ void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
 
   const torch::NoGradGuard guard;
   model_->eval();
-  config_["rank"] = rank_of(setting_, system_, *task_);
+  config_["rank"] = rank_of(run_options_, system_, *task_);
   write_assets(draft);
   draft.publish(program(), configuration_sum(config_));
 }
@@ -84,7 +84,7 @@ Json MemberTraining::report() {
   const Evaluation evaluation = task_->evaluate(Split::kTest);
   const Judged judged{.data = data_sum_,
                       .split = evaluation.of.value_or(Split::kTest),
-                      .device = setting_.device.str()};
+                      .device = run_options_.device.str()};
   return systems::report(config_, "", Split::kTest, evaluation, signature(config_, *task_, judged),
                          start_);
 }

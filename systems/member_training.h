@@ -6,7 +6,7 @@
 #include <string>
 
 #include "systems/system.h"
-#include "train/draft.h"
+#include "train/run/draft.h"
 #include "train/progress.h"
 #include "train/task.h"
 #include "train/types.h"
@@ -15,7 +15,7 @@ namespace fovea::systems {
 
 class MemberTraining {
  public:
-  MemberTraining(const System& system, const Setting& setting, Json config);
+  MemberTraining(const System& system, const RunOptions& run_options, Json config);
 
   // Reads the items, says what they are, and learns what must be known before the model can be
   // built. The configuration has the sums of what was read afterwards.
@@ -32,7 +32,7 @@ class MemberTraining {
   void write_assets(train::Draft& draft);
 
   const System& system_;
-  const Setting setting_;
+  const RunOptions run_options_;
   Json config_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string data_sum_, split_;

@@ -6,7 +6,7 @@
 
 #include "fovea/attend.h"
 #include "torch/spec.h"
-#include "train/settings.h"
+#include "train/option_values.h"
 
 namespace fovea::systems {
 

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <iterator>
 
-#include "data/file.h"
-#include "data/safetensors.h"
-#include "data/sha256.h"
+#include "data/files/file.h"
+#include "data/formats/safetensors.h"
+#include "data/files/sha256.h"
 #include "fovea/error.h"
 #include "fovea/version.h"
 
@@ -130,13 +130,13 @@ std::string signature(const Json& config, const Task& task, const Judged& judged
   if (const Keys keys = sorted_keys(task, judged.split); !judged.data.empty() && !keys.empty())
     part += "-" + shown(data::sha256({reinterpret_cast<const char*>(keys.data()),
                                       keys.size() * sizeof(uint64_t)}));
-  const Json settings = {{"system", config.at("system")}, {"options", config.at("options")}};
+  const Json option_values = {{"system", config.at("system")}, {"options", config.at("options")}};
   std::string out = fmt::format(
       "fovea:{}|data:{}|split:{}|seed:{}|threads:{}|settings:{}", program(),
       judged.data.empty() ? fmt::format("generated-{}", config.at("data_seed").get<uint64_t>())
                           : shown(judged.data),
       part, config.at("seed").get<uint64_t>(), at::get_num_threads(),
-      shown(data::sha256(settings.dump())));
+      shown(data::sha256(option_values.dump())));
   return judged.device == "cpu" ? out : out + "|device:" + judged.device;
 }
 

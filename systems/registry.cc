@@ -40,13 +40,13 @@ const System& find(const std::string& name) {
                                data::did_you_mean(name, names)));
 }
 
-Settings System::settings() const {
+OptionValues System::option_values() const {
   std::vector<Option> declared = options;
   if (recipe) {
     std::vector<Option> learning = train::options_of(*recipe);
     declared.insert(declared.end(), learning.begin(), learning.end());
   }
-  return Settings(std::move(declared));
+  return OptionValues(std::move(declared));
 }
 
 }  // namespace fovea::systems

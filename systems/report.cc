@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <map>
 
-#include "data/sha256.h"
+#include "data/files/sha256.h"
 #include "data/split.h"
 #include "fovea/error.h"
 

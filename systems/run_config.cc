@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "data/file.h"
-#include "data/json.h"
+#include "data/files/file.h"
+#include "data/files/json.h"
 #include "fovea/error.h"
 #include "train/fields.h"
 #include "train/usage_error.h"

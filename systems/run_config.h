@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 #include "train/types.h"
 
 namespace fovea::systems {

@@ -7,9 +7,9 @@
 #include "systems/provenance.h"
 #include "systems/report.h"
 #include "systems/run_config.h"
-#include "train/fit.h"
+#include "train/descent/fit.h"
 #include "train/task.h"
-#include "train/tensor_file.h"
+#include "train/run/tensor_file.h"
 #include "train/weight_budget.h"
 
 namespace fovea::systems {
@@ -33,13 +33,13 @@ Run open_member(const RunFolder& folder, const std::string& device, int threads,
   run.folder = std::make_shared<RunFolder>(folder);
   run.config = read_config(folder);
   run.system = &find(run.config.at("system"));
-  Settings settings = run.system->settings();
-  settings.restore(run.config.at("options"));
-  for (const std::string& assignment : set) settings.set_for(use, assignment);
+  OptionValues option_values = run.system->option_values();
+  option_values.restore(run.config.at("options"));
+  for (const std::string& assignment : set) option_values.set_for(use, assignment);
   use_threads(threads);
-  run.setting = std::make_shared<Setting>(
-      Setting{std::move(settings), run.config.at("seed"), device_of(device)});
-  run.task = run.system->make(*run.setting);
+  run.run_options = std::make_shared<RunOptions>(
+      RunOptions{std::move(option_values), run.config.at("seed"), device_of(device)});
+  run.task = run.system->make(*run.run_options);
   const Assets assets = read_assets(folder, run.config);
   try {
     run.task->restore(assets);
@@ -50,7 +50,7 @@ Run open_member(const RunFolder& folder, const std::string& device, int threads,
   const std::string weights = (folder / kModelFile).string();
   train::set_weights(*run.model, train::parse_tensors(folder.read(kModelFile), weights).tensors,
                      weights);
-  run.model->to(run.setting->device);
+  run.model->to(run.run_options->device);
   run.model->eval();
   return run;
 }
@@ -110,9 +110,9 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     const Judged judged{.data = sum,
                         .split = evaluation.of.value_or(wanted),
                         .other_data = !data.empty(),
-                        .device = run.setting->device.str()};
+                        .device = run.run_options->device.str()};
     Json used = run.config;
-    used["options"] = run.setting->options.json();  // `--set` may have changed some
+    used["options"] = run.run_options->options.json();  // `--set` may have changed some
     reports.push_back(
         report(run.config, data, wanted, evaluation, signature(used, *run.task, judged), start));
   }

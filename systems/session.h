@@ -11,7 +11,7 @@
 #include "explain/explanation.h"
 #include "systems/system.h"
 #include "train/progress.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 #include "train/types.h"
 
 namespace torch::nn {
@@ -48,7 +48,7 @@ Json train(const TrainRequest&, train::Progress&);
 struct Run {
   const System* system = nullptr;
   Json config;
-  std::shared_ptr<Setting> setting;
+  std::shared_ptr<RunOptions> run_options;
   std::shared_ptr<Task> task;
   std::shared_ptr<torch::nn::Module> model;
   std::shared_ptr<const train::RunFolder> folder;

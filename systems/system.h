@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "train/recipe.h"
-#include "train/settings.h"
+#include "train/descent/recipe.h"
+#include "train/option_values.h"
 
 namespace fovea {
 class Task;
-struct Setting;
+struct RunOptions;
 }  // namespace fovea
 
 namespace fovea::systems {
@@ -46,10 +46,10 @@ struct System {
   std::vector<Option> options = {};          // its own; the frame adds the recipe's
   std::optional<train::Recipe> recipe = {};  // how it learns by gradient; none: it does not
   std::vector<std::string> tour = {};        // settings ("epochs=3") of the tour's short run
-  std::function<std::unique_ptr<Task>(const Setting&)> make = {};
+  std::function<std::unique_ptr<Task>(const RunOptions&)> make = {};
 
   // Every option a user may set.
-  Settings settings() const;
+  OptionValues option_values() const;
 };
 
 // In order of number.

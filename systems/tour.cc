@@ -6,13 +6,13 @@
 #include <chrono>
 #include <optional>
 
-#include "data/write.h"
+#include "data/files/write.h"
 #include "explain/report.h"
 #include "explain/still.h"
 #include "systems/equations.h"
 #include "systems/lecture.h"
 #include "systems/session.h"
-#include "train/draft.h"
+#include "train/run/draft.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/usage_error.h"
@@ -44,7 +44,7 @@ constexpr const char* kCode =
 
 std::string command_of(const System& system) {
   std::string command = "fovea train " + system.info.name;
-  for (const std::string& setting : system.tour) command += " --set " + setting;
+  for (const std::string& run_options : system.tour) command += " --set " + run_options;
   return command + " --out RUN && fovea explain RUN --out report.html";
 }
 

@@ -28,20 +28,20 @@ TrainRequest checked(const TrainRequest& request) {
   return request;
 }
 
-Settings settings_of(const System& system, const TrainRequest& request) {
-  Settings settings = system.settings();
-  for (const std::string& assignment : request.set) settings.set(assignment);
+OptionValues option_values_of(const System& system, const TrainRequest& request) {
+  OptionValues option_values = system.option_values();
+  for (const std::string& assignment : request.set) option_values.set(assignment);
   if (request.epochs) {
     if (!system.recipe)
       throw UsageError(fmt::format("--epochs: {} does not learn in epochs", system.info.name));
     if (*request.epochs < 0)
       throw UsageError(fmt::format("--epochs {}: expected at least 0", *request.epochs));
-    if (settings.is_set("epochs"))
+    if (option_values.is_set("epochs"))
       throw UsageError(
           fmt::format("--epochs {}: --set epochs gives another; one is enough", *request.epochs));
-    settings.set("epochs", std::to_string(*request.epochs));
+    option_values.set("epochs", std::to_string(*request.epochs));
   }
-  return settings;
+  return option_values;
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ Training::Training(const TrainRequest& request, train::Progress& progress)
     : request_(checked(request)),
       progress_(progress),
       system_(find(request.system)),
-      settings_(settings_of(system_, request)),
+      option_values_(option_values_of(system_, request)),
       members_(members_of(request)),
       place_(request.out),
       draft_(request.out) {
@@ -153,7 +153,7 @@ Json Training::config_of(const Member& member) const {
           {"folds", request_.folds},
           {"threads", at::get_num_threads()},
           {"device", request_.device},
-          {"options", settings_.json()}};
+          {"options", option_values_.json()}};
 }
 
 // That of the RUN, of which the members are parts; `first` is that of one of them.
@@ -240,7 +240,8 @@ Json Training::train_member(const Member& member) {
   if (several() && is_finished(place, config)) return evaluate_place(place);
   if (several() && !draft_.begun() && is_finished(request_.out, config_of_all(config)))
     return evaluate_place(request_.out / member.name);
-  MemberTraining training(system_, {settings_, member.seed, device_of(request_.device)}, config);
+  MemberTraining training(system_, {option_values_, member.seed, device_of(request_.device)},
+                          config);
   training.read(progress_);
   training.build();
   open_draft(several() ? config_of_all(training.config()) : training.config());
@@ -262,7 +263,7 @@ std::vector<std::string> Training::hand_out() {
   if (!several()) return {};
   const Json asked = config_of_all(config_of(members_[0]));
   if (is_finished(request_.out, asked) && !draft_.begun()) return {};
-  MemberTraining first(system_, {settings_, members_[0].seed, device_of(request_.device)},
+  MemberTraining first(system_, {option_values_, members_[0].seed, device_of(request_.device)},
                        config_of(members_[0]));
   first.read(progress_);
   first.build();

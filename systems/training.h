@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "systems/session.h"
-#include "train/draft.h"
-#include "train/run_lock.h"
+#include "train/run/draft.h"
+#include "train/run/run_lock.h"
 
 namespace fovea::systems {
 
@@ -61,7 +61,7 @@ class Training {
   TrainRequest request_;
   train::Progress& progress_;
   const System& system_;
-  const Settings settings_;
+  const OptionValues option_values_;
   const std::vector<Member> members_;
   Place place_;
   std::optional<train::RunLock> lock_;

@@ -11,11 +11,11 @@
 #include <span>
 #include <unordered_map>
 
-#include "data/file.h"
-#include "data/lines.h"
+#include "data/files/file.h"
+#include "data/files/lines.h"
 #include "text/task.h"
 #include "train/answers.h"
-#include "train/finite.h"
+#include "train/descent/finite.h"
 
 namespace fovea::text {
 namespace {

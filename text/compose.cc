@@ -5,7 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "data/random.h"
 
 namespace fovea::text {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "data/file.h"
-#include "data/read.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/files/read.h"
+#include "data/formats/text.h"
 
 namespace fovea::text {
 namespace {

@@ -7,10 +7,10 @@
 #include <limits>
 #include <optional>
 
-#include "data/csv.h"
-#include "data/file.h"
-#include "data/json.h"
-#include "data/text.h"
+#include "data/formats/csv.h"
+#include "data/files/file.h"
+#include "data/files/json.h"
+#include "data/formats/text.h"
 #include "text/layout.h"
 
 namespace fovea::text {

@@ -4,13 +4,13 @@
 
 #include <filesystem>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "data/packed.h"
-#include "data/vocabulary.h"
+#include "data/formats/vocabulary.h"
 #include "fovea/error.h"
 #include "text/model.h"
-#include "train/run_folder.h"
-#include "train/tensor_file.h"
+#include "train/run/run_folder.h"
+#include "train/run/tensor_file.h"
 
 namespace fovea::text {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "data/text.h"
+#include "data/formats/text.h"
 
 namespace fovea::text {
 namespace {

@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <iterator>
 
-#include "data/file.h"
-#include "data/limits.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/files/limits.h"
+#include "data/formats/text.h"
 #include "text/compose.h"
 #include "train/fields.h"
-#include "train/optimiser.h"
+#include "train/descent/optimiser.h"
 
 namespace fovea::text {
 namespace {
@@ -24,11 +24,11 @@ constexpr const char* kPiecesFile = "pieces.model";
 
 }  // namespace
 
-TextTask::TextTask(const Setting& setting, Parts parts)
-    : ClassificationTask(setting), parts_(std::move(parts)) {}
+TextTask::TextTask(const RunOptions& run_options, Parts parts)
+    : ClassificationTask(run_options), parts_(std::move(parts)) {}
 
 void TextTask::read(const Source& source) {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   const bool hide = parts_.level == Level::kSentences && o.flag("hide");
   if (hide && source.path.empty())
     throw UsageError("--set hide=true: expected --data FOLDER with it, that of MR and SUBJ");
@@ -98,7 +98,7 @@ std::string TextTask::read_in_words() const {
 }
 
 void TextTask::prepare() {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   if (parts_.level == Level::kSentences && o.is_set("documents") && !o.flag("hide"))
     throw UsageError("--set documents: expected hide=true with it, which composes them");
   if (names_.size() < 2)
@@ -164,13 +164,13 @@ void TextTask::restore(const Assets& assets) {
   vocabulary_ = data::Vocabulary::parse(file_of(assets, kVocabularyFile), kVocabularyFile);
   if (parts_.aspects)
     aspects_ = data::Vocabulary::parse(file_of(assets, kAspectsFile), kAspectsFile);
-  const std::string& tokens = setting_.options.text("tokens");
+  const std::string& tokens = run_options_.options.text("tokens");
   tokeniser_ = tokens == "pieces" ? piece_tokeniser(file_of(assets, kPiecesFile), kPiecesFile)
                                   : tokeniser_named(tokens);
 }
 
 std::shared_ptr<torch::nn::Module> TextTask::build() {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   Known known{.embedding = {.words = vocabulary_.size(),
                             .width = width_,
                             .learning = learning_named(o.text("embedding")),
@@ -188,7 +188,7 @@ std::shared_ptr<torch::nn::Module> TextTask::build() {
 std::vector<train::ParameterGroup> TextTask::parameter_groups(torch::nn::Module&) const {
   train::ParameterGroup rest, table;
   table.parameters = {parts_.embedding(*model_)->weight};
-  if (setting_.options.text("embedding") == "frozen")
+  if (run_options_.options.text("embedding") == "frozen")
     table.weight_decay = 0;  // it would move what is to stay
   for (const torch::Tensor& p : model_->parameters())
     if (p.requires_grad() && !p.is_same(table.parameters[0])) rest.parameters.push_back(p);
@@ -203,7 +203,7 @@ std::vector<Words> TextTask::sentences_of(const Document& document) const {
       for (std::string& word : tokeniser_->split(text)) all.push_back(std::move(word));
     return out;
   }
-  const auto longest = static_cast<size_t>(setting_.options.integer("longest"));
+  const auto longest = static_cast<size_t>(run_options_.options.integer("longest"));
   for (const std::string& text : document.texts) {
     std::vector<Words> some = sentences(*tokeniser_, text, longest);
     // Sentences the file parts are kept as they are, the empty ones too; a single text is parted
@@ -268,10 +268,10 @@ Batch TextTask::batch(const std::vector<const Encoded*>& items) const {
     documents.push_back(documents.back() + static_cast<int32_t>(one->lengths.size()));
     aspects.push_back(one->aspect);
   }
-  return {at::tensor(words, at::kLong).to(setting_.device),
-          at::tensor(sentences, at::kInt).to(setting_.device),
-          at::tensor(documents, at::kInt).to(setting_.device),
-          at::tensor(aspects, at::kLong).to(setting_.device)};
+  return {at::tensor(words, at::kLong).to(run_options_.device),
+          at::tensor(sentences, at::kInt).to(run_options_.device),
+          at::tensor(documents, at::kInt).to(run_options_.device),
+          at::tensor(aspects, at::kLong).to(run_options_.device)};
 }
 
 torch::Tensor TextTask::logits(std::span<const int64_t> items) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "data/vocabulary.h"
+#include "data/formats/vocabulary.h"
 #include "text/corpus.h"
 #include "text/embedding.h"
 #include "text/model.h"
@@ -40,7 +40,7 @@ struct Parts {
   bool aspects = false;  // a document is asked about one aspect of it
   std::map<std::string, std::function<Corpus(uint64_t seed)>> generators =
       {};  // option "generator" chooses
-  std::function<std::shared_ptr<Model>(const Settings&, const Known&)> model = {};
+  std::function<std::shared_ptr<Model>(const OptionValues&, const Known&)> model = {};
   // The table of word vectors in the model.
   std::function<Embedding(Model&)> embedding = {};
   // Called once before training with the number of training documents each word occurs in, and of
@@ -52,7 +52,7 @@ struct Parts {
 
 class TextTask : public ClassificationTask {
  public:
-  TextTask(const Setting& setting, Parts parts);
+  TextTask(const RunOptions& run_options, Parts parts);
 
   void read(const Source&) override;
   std::string read_in_words() const override;
@@ -74,7 +74,7 @@ class TextTask : public ClassificationTask {
   Embedding embedding() { return parts_.embedding(*model_); }
   const data::Vocabulary& vocabulary() const { return vocabulary_; }
   const std::vector<std::string>& class_names() const { return names_; }
-  const Settings& options() const { return setting_.options; }
+  const OptionValues& options() const { return run_options_.options; }
   explain::Explanation picture(Document document, const std::string& title);
 
  protected:

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "data/text.h"
+#include "data/formats/text.h"
 #include "fovea/error.h"
 #include "translate/codec.h"
 #include "translate/piece_model.h"

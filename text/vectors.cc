@@ -9,7 +9,7 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "fovea/error.h"
 
 namespace fovea::text {

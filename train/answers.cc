@@ -6,8 +6,8 @@
 #include <sstream>
 #include <string>
 
-#include "data/file.h"
-#include "data/lines.h"
+#include "data/files/file.h"
+#include "data/files/lines.h"
 #include "train/usage_error.h"
 
 namespace fovea {

@@ -5,9 +5,9 @@
 #include "data/batches.h"
 #include "data/packed.h"
 #include "metrics/classification.h"
-#include "train/finite.h"
+#include "train/descent/finite.h"
 #include "train/interrupt.h"
-#include "train/recipe.h"
+#include "train/descent/recipe.h"
 
 namespace fovea {
 
@@ -27,7 +27,7 @@ std::vector<int64_t> ClassificationTask::lengths() const {
 }
 
 torch::Tensor ClassificationTask::classes(std::span<const int64_t> items) const {
-  return data::gather(labels_, items).to(setting_.device);
+  return data::gather(labels_, items).to(run_options_.device);
 }
 
 Loss ClassificationTask::loss(const Batch& batch) {
@@ -46,7 +46,7 @@ Evaluation ClassificationTask::evaluate(Split split) {
   double loss = 0, hit = 0, known = 0;
   int64_t class_count = 0;
   // Evaluation keeps nothing for a backward pass, so it takes four batches at once.
-  const train::Recipe recipe = train::recipe_of(setting_.options);
+  const train::Recipe recipe = train::recipe_of(run_options_.options);
   for (const auto& positions :
        data::ordered_batches(static_cast<int64_t>(all.size()), lengths,
                              {.items = 4 * recipe.batch, .tokens = 4 * recipe.batch_tokens})) {

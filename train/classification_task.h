@@ -12,7 +12,7 @@ namespace fovea {
 
 class ClassificationTask : public GradientTask {
  public:
-  explicit ClassificationTask(const Setting& setting) : setting_(setting) {}
+  explicit ClassificationTask(const RunOptions& run_options) : run_options_(run_options) {}
 
   int64_t items(Split split) const override {
     return static_cast<int64_t>(splits_.of(split).size());
@@ -37,7 +37,7 @@ class ClassificationTask : public GradientTask {
 
   // What a derived task fills in read(): one entry of labels_ (and of lengths_, where lengths
   // matter) for each item.
-  const Setting setting_;
+  const RunOptions run_options_;
   data::Splits splits_;
   std::vector<int64_t> labels_, lengths_;
 };

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "fovea/error.h"
 
 namespace fovea::train {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "explain/explanation.h"
-#include "train/settings.h"
+#include "train/option_values.h"
 #include "train/types.h"
 
 namespace fovea {
@@ -23,8 +23,8 @@ struct ParameterGroup;
 }  // namespace train
 
 // What a run chose; a task keeps a copy.
-struct Setting {
-  Settings options;
+struct RunOptions {
+  OptionValues options;
   uint64_t seed = 1;  // of initial weights, order and dropout
   torch::Device device = torch::kCPU;
 };

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/limits.h"
+#include "data/files/limits.h"
 #include "fovea/error.h"
 
 namespace fovea::train {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "data/limits.h"
-#include "data/vocabulary.h"
+#include "data/files/limits.h"
+#include "data/formats/vocabulary.h"
 #include "fovea/error.h"
 #include "metrics/unicode.h"
 #include "translate/pieces.h"

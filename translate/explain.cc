@@ -7,8 +7,8 @@
 #include <istream>
 #include <numeric>
 
-#include "data/file.h"
-#include "data/json.h"
+#include "data/files/file.h"
+#include "data/files/json.h"
 #include "metrics/bleu.h"
 #include "translate/pictures.h"
 #include "translate/task.h"
@@ -46,7 +46,7 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
                      one.said == one.pair.target ? one.pair.links : metrics::GoldLinks{}};
     const at::NoGradGuard no_grad;
     const size_t first = all.size();
-    for (const AttentionMaps& maps : model_->maps(make_batch({&tokens}, setting_.device))) {
+    for (const AttentionMaps& maps : model_->maps(make_batch({&tokens}, run_options_.device))) {
       all.push_back(attention_picture(context(), maps, tokens, shown));
     }
     const std::vector<std::string> unknown = source_codec_->unknown(prepared(one.pair.source));
@@ -57,7 +57,8 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
   }
   if (input == nullptr && !test_.pairs.empty()) all.push_back(length_curve());
   if (more_ && !all.empty()) {
-    for (explain::Explanation& e : more_(*model_, setting_.options)) all.push_back(std::move(e));
+    for (explain::Explanation& e : more_(*model_, run_options_.options))
+      all.push_back(std::move(e));
   }
   return all;
 }
@@ -131,7 +132,7 @@ explain::Explanation TranslationTask::length_curve() {
                      .x_label = "source tokens",
                      .y_label = "score",
                      .curves = {bleu, exact}});
-  const std::string control = setting_.options.text("control");
+  const std::string control = run_options_.options.text("control");
   e.notes.push_back(fmt::format("{} sentences.", order.size()));
   if (control.empty()) {
     e.notes.push_back(

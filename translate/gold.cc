@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "data/file.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/formats/text.h"
 #include "translate/corpus.h"
 
 namespace fovea::translate {

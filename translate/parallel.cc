@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <set>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "data/split.h"
-#include "data/text.h"
+#include "data/formats/text.h"
 #include "translate/corpus.h"
 
 namespace fovea::translate {

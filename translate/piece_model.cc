@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/file.h"
+#include "data/files/file.h"
 
 namespace fovea::translate {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "data/file.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/formats/text.h"
 #include "fovea/error.h"
 #include "translate/piece_model.h"
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <sstream>
 
-#include "data/file.h"
-#include "data/lines.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/files/lines.h"
+#include "data/formats/text.h"
 #include "train/answers.h"
 #include "translate/links.h"
 #include "translate/task.h"
@@ -20,7 +20,7 @@ namespace fovea::translate {
 // looked at most while it was said (Luong et al. 2015).
 std::string TranslationTask::text_of(const nn::Hypothesis& said, const Encoded& source,
                                      const std::string& line) const {
-  if (!setting_.options.flag("replace_unknown") || !said.attention.defined())
+  if (!run_options_.options.flag("replace_unknown") || !said.attention.defined())
     return target_codec_->decode(said.tokens);
   const std::vector<std::string> words = data::words(line);
   const int64_t real = static_cast<int64_t>(source.ids.size());  // EOS is no word
@@ -47,7 +47,7 @@ std::string TranslationTask::text_of(const nn::Hypothesis& said, const Encoded& 
 std::string TranslationTask::pharaoh(const Tokens& tokens) {
   const at::NoGradGuard no_grad;
   if (tokens.source.ids.empty() || tokens.target.ids.empty()) return "";
-  const at::Tensor soft = model_->alignment(make_batch({&tokens}, setting_.device));
+  const at::Tensor soft = model_->alignment(make_batch({&tokens}, run_options_.device));
   return soft.defined() ? metrics::format_pharaoh(best_links(word_weights(soft[0], tokens))) : "";
 }
 
@@ -61,12 +61,12 @@ void TranslationTask::predict_forced(const Input& input, std::ostream& out) {
     const Tokens tokens{read_source(pair->source), target_codec_->encode(prepared(pair->target))};
     check_sentence(tokens.target);
     const at::NoGradGuard no_grad;
-    const Batch batch = make_batch({&tokens}, setting_.device);
+    const Batch batch = make_batch({&tokens}, run_options_.device);
     const double log_probability =
         -token_loss(model_->logits(batch), batch, 0).plain.item<double>() *
         static_cast<double>(batch.target_tokens);
     to << fmt::format("{:.6f}\t{}", log_probability, batch.target_tokens);
-    if (setting_.options.flag("align")) to << '\t' << pharaoh(tokens);
+    if (run_options_.options.flag("align")) to << '\t' << pharaoh(tokens);
     to << '\n';
   });
 }
@@ -86,7 +86,7 @@ void TranslationTask::note_unknown(const Input& input, const std::vector<std::st
 // Answers to some lines, all of them or (with an exception) none.
 void TranslationTask::answer(const std::vector<std::string>& lines, size_t first_number,
                              std::ostream& out) {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   nn::BeamOptions options = beam_options();
   options.n_best = o.integer("n_best");
   options.beam = std::max(options.beam, options.n_best);
@@ -127,7 +127,7 @@ void TranslationTask::predict(Input input, std::ostream& out) {
     }
   };
   constexpr size_t kMostLines = 64;
-  if (setting_.options.flag("forced")) return predict_forced(input, out);
+  if (run_options_.options.flag("forced")) return predict_forced(input, out);
   data::LineReader reader(input.stream, input.name);
   std::vector<std::string> lines = reader.next_lines(kMostLines);
   for (size_t number = 0; !lines.empty(); lines = reader.next_lines(kMostLines)) {

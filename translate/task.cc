@@ -86,16 +86,16 @@ std::vector<Option> task_options(const Defaults& defaults) {
   };
 }
 
-TranslationTask::TranslationTask(std::string system, const Setting& setting, MakeModel make_model,
-                                 MorePictures more)
+TranslationTask::TranslationTask(std::string system, const RunOptions& run_options,
+                                 MakeModel make_model, MorePictures more)
     : system_(std::move(system)),
-      setting_(setting),
+      run_options_(run_options),
       make_model_(std::move(make_model)),
       more_(std::move(more)) {}
 TranslationTask::~TranslationTask() = default;
 
 void TranslationTask::read(const Source& source) {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   Corpus corpus = source.path.empty() ? generate(o.text("generator"), source.seed)
                                       : read_parallel({.path = source.path,
                                                        .source = o.text("source"),
@@ -118,7 +118,7 @@ void TranslationTask::read(const Source& source) {
 }
 
 Written TranslationTask::write() const {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   return write_parallel(
       {.path = "", .source = o.text("source"), .target = o.text("target"), .test = o.text("test")},
       train_.pairs, validation_.pairs, test_.pairs);
@@ -130,7 +130,7 @@ std::string TranslationTask::read_in_words() const {
 }
 
 void TranslationTask::prepare() {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   if (train_.pairs.empty())
     throw InvalidArgument(fmt::format("training pairs: none among {}, expected at least one",
                                       validation_.pairs.size() + test_.pairs.size()));
@@ -178,7 +178,7 @@ void TranslationTask::encode(Part& p) const {
 }
 
 std::string TranslationTask::prepared(const std::string& line) const {
-  return setting_.options.flag("lowercase") ? lower_case(line) : line;
+  return run_options_.options.flag("lowercase") ? lower_case(line) : line;
 }
 Encoded TranslationTask::read_source(const std::string& line) const {
   Encoded source = source_codec_->encode(prepared(line));
@@ -205,7 +205,8 @@ void TranslationTask::restore(const Assets& assets) {
 
 std::shared_ptr<torch::nn::Module> TranslationTask::build() {
   const bool shared = source_codec_ == target_codec_;
-  model_ = make_model_(setting_.options, {source_codec_->size(), target_codec_->size(), shared});
+  model_ =
+      make_model_(run_options_.options, {source_codec_->size(), target_codec_->size(), shared});
   return model_;
 }
 
@@ -220,9 +221,9 @@ std::vector<int64_t> TranslationTask::lengths() const { return lengths_of(train_
 Loss TranslationTask::loss(const fovea::Batch& chosen) {
   std::vector<const Tokens*> items;
   for (const int64_t i : chosen.items) items.push_back(&train_.tokens[static_cast<size_t>(i)]);
-  const Batch batch = make_batch(items, setting_.device);
+  const Batch batch = make_batch(items, run_options_.device);
   const TokenLoss loss =
-      token_loss(model_->logits(batch), batch, setting_.options.number("label_smoothing"));
+      token_loss(model_->logits(batch), batch, run_options_.options.number("label_smoothing"));
   return {loss.smoothed, batch.target_tokens};
 }
 
@@ -237,7 +238,7 @@ TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) 
     train::stop_if_interrupted("while judging");
     std::vector<const Tokens*> items;
     for (const int64_t i : rows) items.push_back(&p.tokens[static_cast<size_t>(i)]);
-    const Batch batch = make_batch(items, setting_.device);
+    const Batch batch = make_batch(items, run_options_.device);
     const TokenLoss loss = token_loss(model_->logits(batch), batch, 0);
     losses.push_back(loss.plain.to(at::kDouble) * static_cast<double>(batch.target_tokens));
     result.tokens += batch.target_tokens;
@@ -258,7 +259,7 @@ Metrics TranslationTask::validate() {
 }
 
 nn::BeamOptions TranslationTask::beam_options() const {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   return {.beam = o.integer("beam"),
           .length_alpha = o.number("alpha"),
           .coverage_beta = o.number("coverage"),
@@ -288,9 +289,10 @@ std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const
       items.push_back(sources[static_cast<size_t>(full[static_cast<size_t>(r)])]);
       caps.push_back(static_cast<int64_t>(items.back()->ids.size()) + kExtraLength);
     }
-    parts.push_back(
-        {[this, items, want] { return model_->start(make_sources(items, setting_.device), want); },
-         caps});
+    parts.push_back({[this, items, want] {
+                       return model_->start(make_sources(items, run_options_.device), want);
+                     },
+                     caps});
   }
   auto found = nn::beam_search(parts, options);
   for (size_t p = 0; p < parts.size(); ++p)

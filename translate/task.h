@@ -21,13 +21,13 @@ std::vector<Option> task_options(const Defaults& defaults);
 // What it reads, for a registration: what is generated, in words, then the files.
 std::vector<std::string> formats(const std::string& generated);
 
-using MakeModel = std::function<std::shared_ptr<Model>(const Settings&, const Vocabularies&)>;
+using MakeModel = std::function<std::shared_ptr<Model>(const OptionValues&, const Vocabularies&)>;
 // Pictures beside the attention: a schedule, a table of positions. May be empty.
-using MorePictures = std::function<std::vector<explain::Explanation>(Model&, const Settings&)>;
+using MorePictures = std::function<std::vector<explain::Explanation>(Model&, const OptionValues&)>;
 
 class TranslationTask : public GradientTask {
  public:
-  TranslationTask(std::string system, const Setting& setting, MakeModel make_model,
+  TranslationTask(std::string system, const RunOptions& run_options, MakeModel make_model,
                   MorePictures more = {});
   ~TranslationTask() override;
 
@@ -89,7 +89,7 @@ class TranslationTask : public GradientTask {
   Forced forced(const Part&, bool want_links);
 
   std::string system_;
-  Setting setting_;
+  RunOptions run_options_;
   MakeModel make_model_;
   MorePictures more_;
   Part train_, validation_, test_;

@@ -47,7 +47,7 @@ class Diagonal : public Aligner {
 
 }  // namespace
 
-std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings& o,
+std::shared_ptr<Aligner> make_aligner(const std::string& method, const OptionValues& o,
                                       const translate::Vocabularies& vocabularies) {
   for (const char* name : {"align_layer", "align_head"})
     if (method != "transformer" && o.integer(name) != -1)

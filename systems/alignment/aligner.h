@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "train/settings.h"
+#include "train/option_values.h"
 #include "translate/model.h"
 
 namespace fovea::systems {
@@ -33,9 +33,9 @@ class Aligner : public torch::nn::Module {
 
 // "bahdanau", "luong", "transformer": forced decoding with that system's model; "neural", "ibm1",
 // "diagonal".
-std::shared_ptr<Aligner> make_aligner(const std::string& method, const Settings&,
+std::shared_ptr<Aligner> make_aligner(const std::string& method, const OptionValues&,
                                       const translate::Vocabularies&);
-std::shared_ptr<Aligner> make_neural(const Settings&, const translate::Vocabularies&);
+std::shared_ptr<Aligner> make_neural(const OptionValues&, const translate::Vocabularies&);
 std::shared_ptr<Aligner> make_ibm1(const translate::Vocabularies&);
 
 }  // namespace fovea::systems

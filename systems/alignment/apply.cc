@@ -9,8 +9,8 @@
 #include <ostream>
 
 #include "data/batches.h"
-#include "data/file.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/formats/text.h"
 #include "systems/alignment/task.h"
 #include "systems/alignment/view.h"
 #include "train/answers.h"
@@ -50,7 +50,7 @@ std::optional<double> AlignmentTask::forced_loss(const Part& p) const {
   double sum = 0, tokens = 0;
   for (const auto& rows : data::ordered_batches(static_cast<int64_t>(p.tokens.size()),
                                                 lengths_of(p.tokens), {.tokens = kAlignedTokens})) {
-    const translate::Batch batch = make_batch(chosen_of(p.tokens, rows), setting_.device);
+    const translate::Batch batch = make_batch(chosen_of(p.tokens, rows), run_options_.device);
     const at::Tensor loss = aligners_[0]->loss(batch, 0);
     if (!loss.defined()) return std::nullopt;
     sum += loss.item<double>() * static_cast<double>(batch.target_tokens);
@@ -74,7 +74,7 @@ std::vector<AlignmentTask::Aligned> AlignmentTask::align(const Part& p) const {
       const std::vector<const translate::Tokens*> items =
           chosen_of(d == 0 ? p.tokens : p.swapped, rows);
       const at::Tensor soft =
-          aligners_[d]->weights(make_batch(items, setting_.device)).to(at::kCPU);
+          aligners_[d]->weights(make_batch(items, run_options_.device)).to(at::kCPU);
       for (size_t k = 0; k < items.size(); ++k) {
         Aligned& pair = out[static_cast<size_t>(rows[k])];
         pair.weights.push_back(translate::word_weights(soft[static_cast<int64_t>(k)], *items[k]));
@@ -85,7 +85,7 @@ std::vector<AlignmentTask::Aligned> AlignmentTask::align(const Part& p) const {
       }
     }
   }
-  const std::string& how = setting_.options.text("symmetrise");
+  const std::string& how = run_options_.options.text("symmetrise");
   for (Aligned& pair : out) {
     if (how == "none" || pair.links.size() < 2)
       pair.links.push_back(metrics::Links(pair.links[0]));
@@ -136,7 +136,7 @@ Evaluation AlignmentTask::evaluate(Split split) {
 }
 
 void AlignmentTask::predict(Input input, std::ostream& out) {
-  const bool soft = setting_.options.text("output") == "soft";
+  const bool soft = run_options_.options.text("output") == "soft";
   answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
     const auto pair = translate::split_pair(line);
     if (!pair && !line.empty()) throw InvalidArgument(kExpectedPair);
@@ -186,7 +186,8 @@ std::vector<explain::Explanation> AlignmentTask::explain(Input* input) {
   for (size_t i = 0; i < aligned.size(); ++i) {
     if (aligned[i].weights[0].numel() == 0) continue;
     const AlignedPair pair{shown.pairs[i], aligned[i].weights[0], aligned[i].chosen(),
-                           setting_.options.text("method"), setting_.options.text("symmetrise")};
+                           run_options_.options.text("method"),
+                           run_options_.options.text("symmetrise")};
     for (explain::Explanation& e : alignment_pictures(pair)) all.push_back(std::move(e));
   }
   return all;

@@ -109,7 +109,7 @@ class Neural : public Aligner {
 
 }  // namespace
 
-std::shared_ptr<Aligner> make_neural(const Settings& o,
+std::shared_ptr<Aligner> make_neural(const OptionValues& o,
                                      const translate::Vocabularies& vocabularies) {
   return std::make_shared<Neural>(o.integer("width"), o.number("dropout"), vocabularies);
 }

@@ -77,7 +77,8 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 10, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=5"},
-    .make = [](const Setting& setting) { return std::make_unique<AlignmentTask>(setting); },
+    .make =
+        [](const RunOptions& run_options) { return std::make_unique<AlignmentTask>(run_options); },
 }};
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "train/fields.h"
-#include "train/fit.h"
+#include "train/descent/fit.h"
 #include "translate/batch.h"
 
 namespace fovea::systems {
@@ -22,7 +22,7 @@ constexpr const char* kDirections[] = {"forward.lexicon", "backward.lexicon"};
 }  // namespace
 
 void AlignmentTask::read(const Source& source) {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   translate::Corpus corpus;
   if (source.path.empty()) {
     corpus = translate::generate_reordered(source.seed);
@@ -51,18 +51,18 @@ void AlignmentTask::read(const Source& source) {
 }
 
 std::string AlignmentTask::prepared(const std::string& line) const {
-  return setting_.options.flag("lowercase") ? translate::lower_case(line) : line;
+  return run_options_.options.flag("lowercase") ? translate::lower_case(line) : line;
 }
 
 Written AlignmentTask::write() const {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   return translate::write_parallel(
       {.path = "", .source = o.text("source"), .target = o.text("target"), .test = o.text("test")},
       train_.pairs, validation_.pairs, test_.pairs);
 }
 
 void AlignmentTask::prepare() {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   const translate::CodecRequest request{.kind = translate::codec_kind(o.text("tokens")),
                                         .size = o.integer("vocabulary"),
                                         .min_count = o.integer("min_count")};
@@ -121,11 +121,12 @@ void AlignmentTask::restore(const Assets& assets) {
 
 std::shared_ptr<torch::nn::Module> AlignmentTask::build() {
   const bool shared = source_codec_ == target_codec_;
-  const std::string& method = setting_.options.text("method");
+  const std::string& method = run_options_.options.text("method");
   auto all = std::make_shared<torch::nn::Module>();
   aligners_.clear();
   const auto add = [&](const char* name, const translate::Vocabularies& sizes) {
-    aligners_.push_back(all->register_module(name, make_aligner(method, setting_.options, sizes)));
+    aligners_.push_back(
+        all->register_module(name, make_aligner(method, run_options_.options, sizes)));
     const auto kept = counted_.find(kDirections[aligners_.size() - 1]);
     if (kept != counted_.end()) aligners_.back()->restore(kept->second, kept->first);
   };
@@ -144,7 +145,7 @@ void AlignmentTask::fit(train::Fit& fit) {
     if (!fit.model().parameters().empty()) GradientTask::fit(fit);
     return;
   }
-  const int64_t passes = setting_.options.integer("passes");
+  const int64_t passes = run_options_.options.integer("passes");
   for (int64_t pass = 0; pass < passes; ++pass) {
     double loss = 0;
     for (size_t d = 0; d < aligners_.size(); ++d) {
@@ -160,14 +161,14 @@ void AlignmentTask::fit(train::Fit& fit) {
 }
 
 Loss AlignmentTask::loss(const Batch& chosen) {
-  const double smoothing = setting_.options.number("label_smoothing");
+  const double smoothing = run_options_.options.number("label_smoothing");
   const translate::Batch forward =
-      make_batch(chosen_of(train_.tokens, chosen.items), setting_.device);
+      make_batch(chosen_of(train_.tokens, chosen.items), run_options_.device);
   at::Tensor sum = aligners_[0]->loss(forward, smoothing);
   if (both())
-    sum =
-        sum + aligners_[1]->loss(
-                  make_batch(chosen_of(train_.swapped, chosen.items), setting_.device), smoothing);
+    sum = sum +
+          aligners_[1]->loss(
+              make_batch(chosen_of(train_.swapped, chosen.items), run_options_.device), smoothing);
   return {sum, forward.target_tokens};
 }
 

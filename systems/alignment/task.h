@@ -10,7 +10,7 @@ namespace fovea::systems {
 
 class AlignmentTask : public GradientTask {
  public:
-  explicit AlignmentTask(const Setting& setting) : setting_(setting) {}
+  explicit AlignmentTask(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source&) override;
   void prepare() override;
@@ -48,11 +48,11 @@ class AlignmentTask : public GradientTask {
   const Part& part(Split split) const { return const_cast<AlignmentTask*>(this)->part(split); }
   std::string prepared(const std::string& line) const;
   void encode(Part&) const;
-  bool both() const { return setting_.options.flag("both"); }
+  bool both() const { return run_options_.options.flag("both"); }
   std::optional<double> forced_loss(const Part&) const;  // none: the method has no loss
   std::vector<Aligned> align(const Part&) const;
 
-  Setting setting_;
+  RunOptions run_options_;
   Part train_, validation_, test_;
   std::shared_ptr<translate::Codec> source_codec_, target_codec_;
   std::vector<std::shared_ptr<Aligner>> aligners_;  // source to target; then the other way round

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "data/text.h"
+#include "data/formats/text.h"
 
 namespace fovea::systems {
 namespace {

@@ -6,7 +6,7 @@
 namespace fovea::systems::bahdanau {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o,
+std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
   BahdanauConfig config{.embedding = o.integer("embedding"),
                         .width = o.integer("width"),
@@ -58,8 +58,8 @@ const Registration registered{System{
         train::Recipe{.epochs = 12, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=5", "width=64", "embedding=32", "rate=0.006"},
     .make =
-        [](const Setting& setting) {
-          return std::make_unique<translate::TranslationTask>("bahdanau", setting, make);
+        [](const RunOptions& run_options) {
+          return std::make_unique<translate::TranslationTask>("bahdanau", run_options, make);
         },
 }};
 

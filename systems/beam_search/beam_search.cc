@@ -12,7 +12,7 @@
 namespace fovea::systems::beam_search {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o,
+std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
   if (o.text("model") == "bahdanau") {
     return std::make_shared<BahdanauModel>(BahdanauConfig{.embedding = o.integer("embedding"),
@@ -29,7 +29,8 @@ std::shared_ptr<translate::Model> make(const Settings& o,
 
 class BeamSearchTask : public translate::TranslationTask {
  public:
-  explicit BeamSearchTask(const Setting& setting) : TranslationTask("beam-search", setting, make) {}
+  explicit BeamSearchTask(const RunOptions& run_options)
+      : TranslationTask("beam-search", run_options, make) {}
 
   Evaluation evaluate(Split split) override {
     Evaluation result = TranslationTask::evaluate(split);
@@ -162,7 +163,8 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 8, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=4"},
-    .make = [](const Setting& setting) { return std::make_unique<BeamSearchTask>(setting); },
+    .make =
+        [](const RunOptions& run_options) { return std::make_unique<BeamSearchTask>(run_options); },
 }};
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace fovea::systems::convs2s {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o,
+std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
   return std::make_shared<ConvS2SModel>(ConvS2SConfig{.width = o.integer("width"),
                                                       .kernel = o.integer("kernel"),
@@ -47,8 +47,8 @@ const Registration registered{System{
         train::Recipe{.epochs = 12, .batch = 64, .rate = 1e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=3"},
     .make =
-        [](const Setting& setting) {
-          return std::make_unique<translate::TranslationTask>("convs2s", setting, make);
+        [](const RunOptions& run_options) {
+          return std::make_unique<translate::TranslationTask>("convs2s", run_options, make);
         },
 }};
 

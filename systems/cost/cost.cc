@@ -10,11 +10,11 @@
 #include <chrono>
 #include <cmath>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
 #include "train/answers.h"
-#include "train/fit.h"
+#include "train/descent/fit.h"
 #include "train/task.h"
 
 namespace fovea::systems::cost {
@@ -66,9 +66,9 @@ double crossing(const torch::Tensor& n, const torch::Tensor& first, const torch:
 
 class Cost : public Task {
  public:
-  explicit Cost(const Setting& setting) : setting_(setting) {
-    for (int64_t n = setting.options.integer("smallest"); n <= setting.options.integer("largest");
-         n *= 2)
+  explicit Cost(const RunOptions& run_options) : run_options_(run_options) {
+    for (int64_t n = run_options.options.integer("smallest");
+         n <= run_options.options.integer("largest"); n *= 2)
       sizes_.push_back(n);
     if (sizes_.size() < 2) throw UsageError("--set largest: expected at least twice smallest");
   }
@@ -83,18 +83,18 @@ class Cost : public Task {
 
   void fit(train::Fit& fit) override {
     const torch::NoGradGuard guard;
-    const int64_t d = setting_.options.integer("d"), k = setting_.options.integer("k");
-    const auto real = torch::dtype(torch::kFloat32).device(setting_.device);
+    const int64_t d = run_options_.options.integer("d"), k = run_options_.options.integer("k");
+    const auto real = torch::dtype(torch::kFloat32).device(run_options_.device);
     torch::nn::LSTM lstm(torch::nn::LSTMOptions(d, d).batch_first(true));
     torch::nn::Conv1d convolution(torch::nn::Conv1dOptions(d, d, k).padding(k / 2));
-    lstm->to(setting_.device);
-    convolution->to(setting_.device);
+    lstm->to(run_options_.device);
+    convolution->to(run_options_.device);
     for (size_t i = 0; i < sizes_.size(); ++i) {
       const int64_t n = sizes_[i], at = static_cast<int64_t>(i);
       const torch::Tensor sequence = torch::randn({1, n, d}, real);
       const torch::Tensor heads = sequence.reshape({1, 1, n, d}),
                           channels = sequence.transpose(1, 2).contiguous();
-      const double budget = setting_.options.number("seconds");
+      const double budget = run_options_.options.number("seconds");
       model_->sizes[at] = n;
       model_->seconds[0][at] = fastest_seconds([&] { attend(heads, heads, heads); }, budget);
       model_->seconds[1][at] = fastest_seconds([&] { lstm(sequence); }, budget);
@@ -114,7 +114,7 @@ class Cost : public Task {
 
   Evaluation evaluate(Split) override {
     Evaluation out;
-    const auto d = static_cast<double>(setting_.options.integer("d"));
+    const auto d = static_cast<double>(run_options_.options.integer("d"));
     out.items = static_cast<int64_t>(sizes_.size());
     const int64_t last = out.items - 1;
     out.metrics = {{"predicted_crossing", predicted_crossing(d)},
@@ -149,9 +149,9 @@ class Cost : public Task {
 
   std::vector<explain::Explanation> explain(Input* input) override {
     if (input) throw UsageError("--input: cost draws what it measured");
-    const auto d = static_cast<double>(setting_.options.integer("d"));
+    const auto d = static_cast<double>(run_options_.options.integer("d"));
     explain::Explanation out;
-    out.title = fmt::format("Time of one layer, width {}", setting_.options.integer("d"));
+    out.title = fmt::format("Time of one layer, width {}", run_options_.options.integer("d"));
     out.view = explain::View::kCurve;
     out.score = "q·k / √d";
     out.normaliser = "softmax";
@@ -220,11 +220,11 @@ class Cost : public Task {
  private:
   double operations(size_t layer, int64_t length) const {
     const auto n = static_cast<double>(length),
-               d = static_cast<double>(setting_.options.integer("d"));
-    return layer == 0 ? attention_operations(n, d)
-           : layer == 1
-               ? lstm_operations(n, d)
-               : convolution_operations(n, d, static_cast<double>(setting_.options.integer("k")));
+               d = static_cast<double>(run_options_.options.integer("d"));
+    return layer == 0   ? attention_operations(n, d)
+           : layer == 1 ? lstm_operations(n, d)
+                        : convolution_operations(
+                              n, d, static_cast<double>(run_options_.options.integer("k")));
   }
   // The exponent of n between the two largest lengths: 2 for attention, 1 for the others.
   double growth(int64_t layer) const {
@@ -233,7 +233,7 @@ class Cost : public Task {
                      model_->seconds[layer][last - 1].item<double>());
   }
 
-  const Setting setting_;
+  const RunOptions run_options_;
   std::vector<int64_t> sizes_;
   std::shared_ptr<Model> model_;
 };
@@ -268,8 +268,8 @@ const Registration registered{{
                 Option("largest", 4096, "length n to end with, by doubling").between(2, 65536),
                 Option("seconds", 0.2, "spent on each measurement").between(0, 60)},
     .tour = {"largest=2048", "seconds=0.05"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return std::make_unique<Cost>(setting);
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
+      return std::make_unique<Cost>(run_options);
     },
 }};
 

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "data/digits.h"
-#include "data/file.h"
-#include "data/image.h"
+#include "data/files/file.h"
+#include "data/pictures/image.h"
 #include "data/packed.h"
 #include "data/random.h"
 #include "systems/deep_sets/digits.h"
@@ -77,7 +77,7 @@ double share_exact(const torch::Tensor& answers, const torch::Tensor& truth) {
 
 class DigitSums : public GradientTask {
  public:
-  explicit DigitSums(const Setting& setting) : setting_(setting) {}
+  explicit DigitSums(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source& source) override {
     data::DigitSets digits =
@@ -88,9 +88,9 @@ class DigitSums : public GradientTask {
       throw data::FileError(source.path, 0, "expected square pictures");
     if (side_ != 0 && side_ != train_.height) throw other_size(source.path, train_.height, side_);
     side_ = train_.height;
-    const int64_t most = setting_.options.integer("largest");
-    sets_ =
-        draw_sets(train_, setting_.options.integer("sets"), 1, most, data::mix(source.seed, 21));
+    const int64_t most = run_options_.options.integer("largest");
+    sets_ = draw_sets(train_, run_options_.options.integer("sets"), 1, most,
+                      data::mix(source.seed, 21));
     validation_ = draw_sets(train_, 200, most, most, data::mix(source.seed, 22));
     seed_ = source.seed;
   }
@@ -102,9 +102,9 @@ class DigitSums : public GradientTask {
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<DigitSum>(
                DigitSum::Shape{.side = side_,
-                               .filters = setting_.options.integer("filters"),
-                               .width = setting_.options.integer("width"),
-                               .rho = setting_.options.text("rho")});
+                               .filters = run_options_.options.integer("filters"),
+                               .width = run_options_.options.integer("width"),
+                               .rho = run_options_.options.text("rho")});
   }
   int64_t items(Split split) const override {
     return static_cast<int64_t>(split == Split::kTrain        ? sets_.members.size()
@@ -117,10 +117,10 @@ class DigitSums : public GradientTask {
   Loss loss(const Batch& batch) override {
     const data::Packed sets = data::pack_tokens(sets_.members, batch.items);
     const torch::Tensor pictures =
-        pictures_of(train_, sets.values, setting_.options.integer("shift"));
-    const torch::Tensor phi = model_->features(pictures.to(setting_.device)),
-                        offsets = sets.offsets.to(setting_.device);
-    const torch::Tensor truth = data::gather(sets_.sums, batch.items).to(setting_.device);
+        pictures_of(train_, sets.values, run_options_.options.integer("shift"));
+    const torch::Tensor phi = model_->features(pictures.to(run_options_.device)),
+                        offsets = sets.offsets.to(run_options_.device);
+    const torch::Tensor truth = data::gather(sets_.sums, batch.items).to(run_options_.device);
     // A large set says little about each of its elements: it counts by the inverse of its size.
     const torch::Tensor share = 1.0 / offsets.diff().clamp_min(1).to(torch::kFloat32);
     const auto miss = [&](const torch::Tensor& answers) {
@@ -163,7 +163,7 @@ class DigitSums : public GradientTask {
       to << fmt::format("{}\t{}\t{}\t", line, fixed(std::round(sum), 0), fixed(sum, 3));
       const std::vector<float> parts = to_floats(model_->contributions(phi));
       // They add up to the answer only where ρ is linear.
-      const char* between = setting_.options.text("rho") == "linear" ? " + " : " ";
+      const char* between = run_options_.options.text("rho") == "linear" ? " + " : " ";
       for (size_t i = 0; i < parts.size(); ++i) to << (i ? between : "") << fixed(parts[i], 2);
       to << "\n";
     });
@@ -229,7 +229,7 @@ class DigitSums : public GradientTask {
     for (int64_t from = 0; from < digits.count; from += 500)
       parts.push_back(model_->features(
           pictures_of(digits, torch::arange(from, std::min(digits.count, from + 500)))
-              .to(setting_.device)));
+              .to(run_options_.device)));
     return torch::cat(parts);
   }
 
@@ -238,7 +238,7 @@ class DigitSums : public GradientTask {
     std::vector<torch::Tensor> parts;
     for (const auto& set : sets.members)
       parts.push_back(torch::tensor(at::ArrayRef<int64_t>(set), torch::kInt64));
-    return model_->features(pictures_of(digits, torch::cat(parts)).to(setting_.device));
+    return model_->features(pictures_of(digits, torch::cat(parts)).to(run_options_.device));
   }
   static Sets relabelled(Sets sets) {
     int64_t next = 0;
@@ -265,7 +265,7 @@ class DigitSums : public GradientTask {
     }
     plot.curves = {own, gru};
     plot.markers.push_back({.label = "largest set learned from",
-                            .x = static_cast<double>(setting_.options.integer("largest"))});
+                            .x = static_cast<double>(run_options_.options.integer("largest"))});
     out.plots.push_back(plot);
     out.outcome =
         fmt::format("exact at 10: {:.1f} %, at 50: {:.1f} %; GRU {:.1f} %, {:.1f} %",
@@ -297,7 +297,7 @@ class DigitSums : public GradientTask {
                                      : int64_t{digits.labels[static_cast<size_t>(member)]});
       item.picture = picture_of(digits, member);
     }
-    if (setting_.options.text("rho") == "linear")
+    if (run_options_.options.text("rho") == "linear")
       out.notes.push_back("ρ is linear: the numbers beneath the digits add up to the answer.");
     return out;
   }
@@ -318,7 +318,7 @@ class DigitSums : public GradientTask {
     out.scale = "1";
   }
 
-  const Setting setting_;
+  const RunOptions run_options_;
   data::Digits train_, test_;
   Sets sets_, validation_;
   int64_t side_ = 28;
@@ -328,8 +328,8 @@ class DigitSums : public GradientTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_digit_sums(const Setting& setting) {
-  return std::make_unique<DigitSums>(setting);
+std::unique_ptr<Task> make_digit_sums(const RunOptions& run_options) {
+  return std::make_unique<DigitSums>(run_options);
 }
 
 }  // namespace fovea::systems::deep_sets

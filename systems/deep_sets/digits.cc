@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "data/file.h"
+#include "data/files/file.h"
 
 namespace fovea::systems::deep_sets {
 

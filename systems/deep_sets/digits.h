@@ -5,7 +5,7 @@
 #include <string>
 
 #include "data/digits.h"
-#include "data/file.h"
+#include "data/files/file.h"
 
 namespace fovea::systems::deep_sets {
 

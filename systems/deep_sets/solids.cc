@@ -8,11 +8,11 @@
 #include <optional>
 #include <span>
 
-#include "data/bags.h"
-#include "data/file.h"
-#include "data/lines.h"
+#include "data/formats/bags.h"
+#include "data/files/file.h"
+#include "data/files/lines.h"
 #include "data/random.h"
-#include "data/solids.h"
+#include "data/generated/solids.h"
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/shuffle.h"
 #include "systems/deep_sets/tasks.h"
@@ -63,13 +63,13 @@ class Solids : public ClassificationTask {
       columns_.names = data::kept_features(columns_.width, facts.texts("columns")).names;
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    const Settings& options = setting_.options;
+    const OptionValues& options = run_options_.options;
     return model_ = std::make_shared<CloudClassifier>(
                options.integer("cloud_width"), static_cast<int64_t>(known_.size()),
                options.text("pool"), options.number("dropout"));
   }
   torch::Tensor logits(std::span<const int64_t> items) override {
-    return model_->forward(data::pack_features(clouds_, 3, items).to(setting_.device));
+    return model_->forward(data::pack_features(clouds_, 3, items).to(run_options_.device));
   }
 
   // CSV bag,x,y,z: a cloud each bag.
@@ -79,8 +79,8 @@ class Solids : public ClassificationTask {
       const auto item = static_cast<int64_t>(i);
       const torch::Tensor p =
           model_
-              ->forward(
-                  data::pack_features(bags.features, 3, std::span(&item, 1)).to(setting_.device))
+              ->forward(data::pack_features(bags.features, 3, std::span(&item, 1))
+                            .to(run_options_.device))
               .softmax(1)[0];
       out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i],
                          known_[static_cast<size_t>(p.argmax().item<int64_t>())],
@@ -145,7 +145,7 @@ class Solids : public ClassificationTask {
       if (seen[label]) continue;
       seen[label] = true;
       out.push_back({known_[label], label,
-                     data::pack_features(clouds_, 3, std::span(&item, 1)).to(setting_.device)});
+                     data::pack_features(clouds_, 3, std::span(&item, 1)).to(run_options_.device)});
     }
     return out;
   }
@@ -157,7 +157,7 @@ class Solids : public ClassificationTask {
       const auto item = static_cast<int64_t>(i);
       out.push_back(
           {bags.names[i], std::nullopt,
-           data::pack_features(bags.features, 3, std::span(&item, 1)).to(setting_.device)});
+           data::pack_features(bags.features, 3, std::span(&item, 1)).to(run_options_.device)});
     }
     return out;
   }
@@ -172,7 +172,7 @@ class Solids : public ClassificationTask {
   void generate(uint64_t seed) {
     found_ = kSpace;
     for (int64_t i = 0; i < data::kSolids; ++i) names_.push_back(data::solid_name(i));
-    const int64_t points = setting_.options.integer("points");
+    const int64_t points = run_options_.options.integer("points");
     for (int64_t i = 0; i < kTrain + kValidation + kTest; ++i) {
       labels_.push_back(i % data::kSolids);
       clouds_.push_back(data::solid_cloud(labels_.back(), points,
@@ -280,8 +280,8 @@ class Solids : public ClassificationTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_solids(const Setting& setting) {
-  return std::make_unique<Solids>(setting);
+std::unique_ptr<Task> make_solids(const RunOptions& run_options) {
+  return std::make_unique<Solids>(run_options);
 }
 
 }  // namespace fovea::systems::deep_sets

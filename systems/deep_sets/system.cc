@@ -67,9 +67,9 @@ const Registration registered{{
                             .warmup = 500,  // without it φ saturates before it has learned
                             .monitor = "loss"},
     .tour = {"epochs=3", "sets=3500", "filters=8", "batch=8", "rate=0.002"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return setting.options.text("task") == "solids" ? make_solids(setting)
-                                                      : make_digit_sums(setting);
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
+      return run_options.options.text("task") == "solids" ? make_solids(run_options)
+                                                          : make_digit_sums(run_options);
     },
 }};
 

@@ -7,7 +7,7 @@
 
 namespace fovea::systems::deep_sets {
 
-std::unique_ptr<Task> make_digit_sums(const Setting& setting);
-std::unique_ptr<Task> make_solids(const Setting& setting);
+std::unique_ptr<Task> make_digit_sums(const RunOptions& run_options);
+std::unique_ptr<Task> make_solids(const RunOptions& run_options);
 
 }  // namespace fovea::systems::deep_sets

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "data/packed.h"
-#include "data/vocabulary.h"
+#include "data/formats/vocabulary.h"
 #include "text/recurrent.h"
 
 namespace fovea::systems {

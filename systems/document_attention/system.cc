@@ -8,7 +8,7 @@
 namespace fovea::systems::document_attention {
 namespace {
 
-std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
+std::shared_ptr<text::Model> make(const OptionValues& o, const text::Known& known) {
   const std::string& use = o.text("aspect");
   DocumentAttentionModel::Config config{
       .embedding = known.embedding,
@@ -86,16 +86,17 @@ const Registration registered{System{
                             .patience = 4,
                             .monitor = "loss"},
     .tour = {},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(
-          setting, text::Parts{.aspects = true,
-                               .generators = {{"aspects", text::generate_aspects}},
-                               .model = make,
-                               .embedding =
-                                   [](text::Model& model) {
-                                     return dynamic_cast<DocumentAttentionModel&>(model).embedding;
-                                   },
-                               .more = pictures});
+          run_options,
+          text::Parts{.aspects = true,
+                      .generators = {{"aspects", text::generate_aspects}},
+                      .model = make,
+                      .embedding =
+                          [](text::Model& model) {
+                            return dynamic_cast<DocumentAttentionModel&>(model).embedding;
+                          },
+                      .more = pictures});
     },
 }};
 

@@ -8,7 +8,7 @@
 namespace fovea::systems::fixed_attention {
 namespace {
 
-std::shared_ptr<Context> context_of(const Settings& o, int64_t width) {
+std::shared_ptr<Context> context_of(const OptionValues& o, int64_t width) {
   if (o.text("context") == "self-attention")
     return std::make_shared<SelfAttentionContext>(width, o.integer("heads"));
   if (o.text("context") == "recurrent")
@@ -16,7 +16,7 @@ std::shared_ptr<Context> context_of(const Settings& o, int64_t width) {
   return nullptr;
 }
 
-std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
+std::shared_ptr<text::Model> make(const OptionValues& o, const text::Known& known) {
   FixedAttentionModel::Config config{
       .embedding = known.embedding,
       .classes = known.classes,
@@ -80,16 +80,16 @@ const Registration registered{System{
         train::Recipe{
             .epochs = 40, .batch = 32, .rate = 5e-3, .patience = 15, .monitor = "accuracy"},
     .tour = {"epochs=12"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(
-          setting, text::Parts{.generators = {{"negation", text::generate_negation},
-                                              {"reviews", text::generate_reviews}},
-                               .model = make,
-                               .embedding =
-                                   [](text::Model& model) {
-                                     return dynamic_cast<FixedAttentionModel&>(model).embedding;
-                                   },
-                               .more = pictures});
+          run_options, text::Parts{.generators = {{"negation", text::generate_negation},
+                                                  {"reviews", text::generate_reviews}},
+                                   .model = make,
+                                   .embedding =
+                                       [](text::Model& model) {
+                                         return dynamic_cast<FixedAttentionModel&>(model).embedding;
+                                       },
+                                   .more = pictures});
     },
 }};
 

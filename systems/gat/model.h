@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "data/bags.h"
-#include "data/graph.h"
+#include "data/formats/bags.h"
+#include "data/formats/graph.h"
 #include "fovea/attend.h"
 
 namespace fovea::systems::gat {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "data/file.h"
+#include "data/files/file.h"
 
 namespace fovea::systems::gat {
 namespace {

@@ -1,7 +1,7 @@
 // Which nodes are learnt from, and which are judged.
 #pragma once
 
-#include "data/graph.h"
+#include "data/formats/graph.h"
 #include "train/types.h"
 
 namespace fovea::systems::gat {

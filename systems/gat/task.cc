@@ -12,11 +12,11 @@
 #include <optional>
 #include <utility>
 
-#include "data/bags.h"
-#include "data/file.h"
-#include "data/generated_graph.h"
+#include "data/formats/bags.h"
+#include "data/files/file.h"
+#include "data/generated/graph.h"
 #include "data/packed.h"
-#include "data/text.h"
+#include "data/formats/text.h"
 #include "systems/gat/model.h"
 #include "systems/gat/parts.h"
 #include "systems/gat/view.h"
@@ -41,24 +41,24 @@ class GraphAttention : public ClassificationTask {
     survey_.clear();
     if (source.path.empty()) {
       data::GeneratedGraph made =
-          data::generate_graph({.nodes = setting_.options.integer("nodes"),
-                                .edges = setting_.options.integer("edges"),
-                                .features = setting_.options.integer("words"),
-                                .classes = setting_.options.integer("classes"),
+          data::generate_graph({.nodes = run_options_.options.integer("nodes"),
+                                .edges = run_options_.options.integer("edges"),
+                                .features = run_options_.options.integer("words"),
+                                .classes = run_options_.options.integer("classes"),
                                 .seed = source.seed});
       graph_ = std::move(made.graph);
       survey_ = std::move(made.survey);
     } else {
       graph_ = data::read_graph(source.path);
     }
-    sees_ = setting_.options.flag("directed")
+    sees_ = run_options_.options.flag("directed")
                 ? data::directed_with_loops(graph_.nodes, graph_.edges)
                 : data::symmetric_with_loops(graph_.nodes, graph_.edges);
     labels_ = graph_.labels;
     splits_ = parts_of(graph_, source);
     if (!model_) return;  // the scaling is learnt after reading
     check_fits();
-    input_ = input_of(graph_, sees_, scaling_).to(setting_.device);
+    input_ = input_of(graph_, sees_, scaling_).to(run_options_.device);
   }
 
   void prepare() override {
@@ -70,12 +70,12 @@ class GraphAttention : public ClassificationTask {
       throw data::FileError(
           source_.path, 0,
           fmt::format("{} classes among the labels, expected at least 2", classes_));
-    const std::string& features = setting_.options.text("features");
+    const std::string& features = run_options_.options.text("features");
     if (words_ && features == "columns")
       throw data::FileError(source_.path, 0,
                             "features=columns: the features are words, expected rows or auto");
     if (!words_ && features != "rows") scaling_ = scaling_of(graph_, splits_.train);
-    input_ = input_of(graph_, sees_, scaling_).to(setting_.device);
+    input_ = input_of(graph_, sees_, scaling_).to(run_options_.device);
   }
   Assets assets() const override {
     return {.facts = {{"features", features_},
@@ -102,7 +102,7 @@ class GraphAttention : public ClassificationTask {
   }
 
   std::shared_ptr<torch::nn::Module> build() override {
-    const Settings& options = setting_.options;
+    const OptionValues& options = run_options_.options;
     return model_ = std::make_shared<Model>(
                Shape{.features = features_,
                      .classes = classes_,
@@ -119,7 +119,7 @@ class GraphAttention : public ClassificationTask {
   torch::Tensor logits(std::span<const int64_t> items) override {
     const torch::Tensor rows =
         torch::tensor(at::ArrayRef<int64_t>(items.data(), items.size()), torch::kInt64);
-    return model_->forward(input_).index_select(0, rows.to(setting_.device));
+    return model_->forward(input_).index_select(0, rows.to(run_options_.device));
   }
 
   // The authors keep the last weights whose loss and accuracy on the validation nodes were both at
@@ -158,7 +158,7 @@ class GraphAttention : public ClassificationTask {
     for (const int64_t node : items) widest = std::max(widest, degree(node));
     const torch::Tensor rows =
         torch::tensor(at::ArrayRef<int64_t>(items.data(), items.size()), torch::kInt64)
-            .to(setting_.device);
+            .to(run_options_.device);
     const SelectedWeights found =
         weights(first.query, first.key, first.choices, {.rows = rows, .top_k = widest});
     const auto count = static_cast<int64_t>(items.size());
@@ -249,7 +249,7 @@ class GraphAttention : public ClassificationTask {
         distinct.push_back(node);
     if (distinct.empty()) return {};
     return pictures({*model_, input_, graph_, sees_, distinct, survey_,
-                     setting_.options.text("version") == "gatv2"});
+                     run_options_.options.text("version") == "gatv2"});
   }
 
  private:
@@ -385,8 +385,8 @@ class GraphAttention : public ClassificationTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_graph_attention(const Setting& setting) {
-  return std::make_unique<GraphAttention>(setting);
+std::unique_ptr<Task> make_graph_attention(const RunOptions& run_options) {
+  return std::make_unique<GraphAttention>(run_options);
 }
 
 }  // namespace fovea::systems::gat

@@ -7,6 +7,6 @@
 
 namespace fovea::systems::gat {
 
-std::unique_ptr<Task> make_graph_attention(const Setting& setting);
+std::unique_ptr<Task> make_graph_attention(const RunOptions& run_options);
 
 }  // namespace fovea::systems::gat

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/graph.h"
+#include "data/formats/graph.h"
 #include "explain/explanation.h"
 #include "systems/gat/model.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/file.h"
-#include "data/json.h"
+#include "data/files/file.h"
+#include "data/files/json.h"
 #include "data/random.h"
 #include "train/types.h"
 

@@ -8,14 +8,14 @@
 #include "fovea/attend.h"
 #include "systems/normaliser_option.h"
 #include "systems/general/memories.h"
-#include "train/settings.h"
+#include "train/option_values.h"
 
 namespace fovea::systems::general {
 
 inline constexpr int64_t kInner = 32;  // width of the projected query and key
 
 struct Model : torch::nn::Module {
-  explicit Model(const Settings& options)
+  explicit Model(const OptionValues& options)
       : score(options.text("score")), normaliser(options.text("normaliser")) {
     q_proj = register_module("q_proj",
                              torch::nn::Linear(torch::nn::LinearOptions(kKey, kInner).bias(false)));

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "data/batches.h"
-#include "data/file.h"
+#include "data/files/file.h"
 #include "data/packed.h"
 #include "data/split.h"
 #include "fovea/attend.h"
@@ -23,11 +23,11 @@ namespace {
 
 class General : public GradientTask {
  public:
-  explicit General(const Setting& setting) : setting_(setting) {}
+  explicit General(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source& source) override {
-    memories_ = source.path.empty() ? generate(setting_.options.integer("memories"),
-                                               setting_.options.number("noise"), source.seed)
+    memories_ = source.path.empty() ? generate(run_options_.options.integer("memories"),
+                                               run_options_.options.number("noise"), source.seed)
                                     : read_memories(source.path);
     data::SplitRequest request = split_request(source);
     request.test = 0.2;
@@ -44,7 +44,7 @@ class General : public GradientTask {
   }
 
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<Model>(setting_.options);
+    return model_ = std::make_shared<Model>(run_options_.options);
   }
   std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   int64_t items(Split split) const override {
@@ -179,7 +179,7 @@ class General : public GradientTask {
                k = data::pack_features(keys, kKey, all);
     const auto v = data::pack_features(values, kValue, all),
                w = data::pack_features(wanted, kValue, all);
-    const torch::Device device = setting_.device;
+    const torch::Device device = run_options_.device;
     return {q.values.to(device),  k.values.to(device),
             v.values.to(device),  q.offsets.to(device),
             k.offsets.to(device), torch::tensor(asked, torch::kInt64).to(device),
@@ -191,7 +191,7 @@ class General : public GradientTask {
         .squeeze(1);
   }
 
-  const Setting setting_;
+  const RunOptions run_options_;
   std::vector<Memory> memories_;
   data::Splits splits_;
   std::shared_ptr<Model> model_;
@@ -199,8 +199,8 @@ class General : public GradientTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_general(const Setting& setting) {
-  return std::make_unique<General>(setting);
+std::unique_ptr<Task> make_general(const RunOptions& run_options) {
+  return std::make_unique<General>(run_options);
 }
 
 }  // namespace fovea::systems::general

@@ -12,6 +12,6 @@
 
 namespace fovea::systems::general {
 
-std::unique_ptr<Task> make_general(const Setting& setting);
+std::unique_ptr<Task> make_general(const RunOptions& run_options);
 
 }  // namespace fovea::systems::general

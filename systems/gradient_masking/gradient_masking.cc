@@ -10,11 +10,11 @@
 
 #include <cmath>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
 #include "train/answers.h"
-#include "train/fit.h"
+#include "train/descent/fit.h"
 #include "train/task.h"
 
 namespace fovea::systems::gradient_masking {
@@ -57,7 +57,7 @@ struct Model : torch::nn::Module {
 // attended to.
 class Masking : public GradientTask {
  public:
-  explicit Masking(const Setting& setting) : setting_(setting) {}
+  explicit Masking(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source& source) override {
     if (!source.path.empty())
@@ -66,7 +66,7 @@ class Masking : public GradientTask {
   std::shared_ptr<torch::nn::Module> build() override {
     model_ = std::make_shared<Model>();
     const torch::NoGradGuard guard;
-    model_->e.copy_(torch::tensor({setting_.options.number("gap"), 0.0}, torch::kFloat64));
+    model_->e.copy_(torch::tensor({run_options_.options.number("gap"), 0.0}, torch::kFloat64));
     model_->start.copy_(model_->x);
     return model_;
   }
@@ -172,7 +172,7 @@ class Masking : public GradientTask {
   }
 
  private:
-  const Setting setting_;
+  const RunOptions run_options_;
   std::shared_ptr<Model> model_;
 };
 
@@ -208,8 +208,8 @@ const Registration registered{{
                     .between(-1e6, 1e6)},
     .recipe =
         train::Recipe{.epochs = 200, .batch = 1, .optimiser = "sgd", .rate = 0.1, .keep = "last"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return std::make_unique<Masking>(setting);
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
+      return std::make_unique<Masking>(run_options);
     },
 }};
 

@@ -7,7 +7,7 @@
 namespace fovea::systems::hierarchical {
 namespace {
 
-std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
+std::shared_ptr<text::Model> make(const OptionValues& o, const text::Known& known) {
   HierarchicalModel::Config config{.embedding = known.embedding,
                                    .classes = known.classes,
                                    .width = o.integer("hidden"),
@@ -70,14 +70,14 @@ const Registration registered{System{
                             .patience = 3,
                             .monitor = "accuracy"},
     .tour = {"epochs=1", "rate=0.005", "normaliser=sparsemax"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(
-          setting, text::Parts{.level = text::Level::kSentences,
-                               .generators = {{"hidden", text::generate_hidden}},
-                               .model = make,
-                               .embedding = [](text::Model& model) {
-                                 return dynamic_cast<HierarchicalModel&>(model).embedding;
-                               }});
+          run_options, text::Parts{.level = text::Level::kSentences,
+                                   .generators = {{"hidden", text::generate_hidden}},
+                                   .model = make,
+                                   .embedding = [](text::Model& model) {
+                                     return dynamic_cast<HierarchicalModel&>(model).embedding;
+                                   }});
     },
 }};
 

@@ -18,7 +18,7 @@ LuongWindow window_named(const std::string& name) {
   return LuongWindow::kGlobal;
 }
 
-std::shared_ptr<translate::Model> make(const Settings& o,
+std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
   const LuongConfig config{.embedding = o.integer("embedding"),
                            .width = o.integer("width"),
@@ -84,8 +84,8 @@ const Registration registered{System{
         train::Recipe{.epochs = 22, .batch = 64, .rate = 0.01, .schedule = "cosine", .clip = 5.0},
     .tour = {"epochs=7", "width=64", "rate=0.008"},
     .make =
-        [](const Setting& setting) {
-          return std::make_unique<translate::TranslationTask>("luong", setting, make);
+        [](const RunOptions& run_options) {
+          return std::make_unique<translate::TranslationTask>("luong", run_options, make);
         },
 }};
 

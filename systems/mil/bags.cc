@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "data/digits.h"
-#include "data/file.h"
-#include "data/image.h"
+#include "data/files/file.h"
+#include "data/pictures/image.h"
 #include "data/random.h"
 
 namespace fovea::systems::mil {
@@ -18,7 +18,7 @@ namespace {
 // Bags of digits as in the paper: sizes N(mean, deviation²), positive where one of them or more is
 // the target. Half are positive by construction: of large bags drawn freely nearly all would be.
 void add_digit_bags(BagSet& set, const data::Digits& digits, int64_t count, uint64_t seed,
-                    const Settings& options) {
+                    const OptionValues& options) {
   const int64_t target = options.integer("target"), width = digits.height * digits.width;
   const double mean = options.number("mean_size"), deviation = options.number("size_deviation");
   std::vector<int64_t> wanted, others, all(static_cast<size_t>(digits.count));
@@ -52,7 +52,7 @@ data::DigitSets digits_from(const std::string& folder, uint64_t seed) {
   return data::digits_of(folder, 6000, 3000, seed);
 }
 
-BagSet digit_bags(const Source& source, const Settings& options) {
+BagSet digit_bags(const Source& source, const OptionValues& options) {
   const data::DigitSets digits = digits_from(source.path, source.seed);
   if (digits.train.height != digits.train.width)
     throw data::FileError(source.path, 0, "expected square pictures");
@@ -83,7 +83,7 @@ std::vector<float> as_numbers(const std::vector<data::GreyImage>& images, int64_
   return out;
 }
 
-void split_bags(BagSet& set, const Source& source, const Settings& options) {
+void split_bags(BagSet& set, const Source& source, const OptionValues& options) {
   for (size_t i = 0; i < set.bags.size(); ++i)
     if (set.bags.labels[i] != 0 && set.bags.labels[i] != 1)
       throw data::FileError(source.path, 0,
@@ -131,7 +131,7 @@ std::vector<float> picture_bag(const std::string& folder, int64_t side) {
   return as_numbers(data::read_image_bag(folder, side), side);
 }
 
-BagSet read_bag_set(const Source& source, const Settings& options) {
+BagSet read_bag_set(const Source& source, const OptionValues& options) {
   std::error_code ignored;
   if (source.path.empty() || data::is_mnist(source.path)) return digit_bags(source, options);
   BagSet out;

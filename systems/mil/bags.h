@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "data/bags.h"
+#include "data/formats/bags.h"
 #include "data/split.h"
-#include "train/settings.h"
+#include "train/option_values.h"
 #include "train/types.h"
 
 namespace fovea::systems::mil {
@@ -25,7 +25,7 @@ Written write_digits(const BagSet&, uint64_t seed);
 
 // No path: generated digits. A folder of MNIST's files: its digits. Another folder:
 // LABEL/BAG/pictures. A file: a CSV table.
-BagSet read_bag_set(const Source& source, const Settings& options);
+BagSet read_bag_set(const Source& source, const OptionValues& options);
 
 // A folder of pictures as one bag of `side` x `side` instances.
 std::vector<float> picture_bag(const std::string& folder, int64_t side);

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "data/bags.h"
-#include "data/idx.h"
-#include "data/image.h"
-#include "data/lines.h"
+#include "data/formats/bags.h"
+#include "data/pictures/idx.h"
+#include "data/pictures/image.h"
+#include "data/files/lines.h"
 #include "systems/mil/bags.h"
 #include "systems/mil/model.h"
 #include "systems/mil/view.h"
@@ -23,7 +23,7 @@ class MultipleInstance : public ClassificationTask {
   using ClassificationTask::ClassificationTask;
 
   void read(const Source& source) override {
-    set_ = read_bag_set(source, setting_.options);
+    set_ = read_bag_set(source, run_options_.options);
     seed_ = source.seed;
     splits_ = set_.splits;
     labels_ = set_.bags.labels;
@@ -61,7 +61,7 @@ class MultipleInstance : public ClassificationTask {
                                   side_ == 0 ? columns_.width : 0);
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    const Settings& options = setting_.options;
+    const OptionValues& options = run_options_.options;
     Shape shape{.side = side_,
                 .inputs = columns_.width,
                 .filters = options.integer("filters"),
@@ -129,13 +129,13 @@ class MultipleInstance : public ClassificationTask {
       }
     }
     if (shown.empty()) return {};
-    return pictures(*model_, shown, columns_.width, side_, setting_.options.text("pool"),
-                    setting_.device);
+    return pictures(*model_, shown, columns_.width, side_, run_options_.options.text("pool"),
+                    run_options_.device);
   }
 
  private:
   data::Packed packed(std::span<const int64_t> items) const {
-    return data::pack_features(set_.bags.features, set_.bags.width, items).to(setting_.device);
+    return data::pack_features(set_.bags.features, set_.bags.width, items).to(run_options_.device);
   }
 
   std::vector<ShownBag> table(Input& input) const {
@@ -158,7 +158,7 @@ class MultipleInstance : public ClassificationTask {
   std::string answer(const ShownBag& bag) const {
     const std::vector<std::vector<float>> one{bag.features};
     const data::Packed packed =
-        data::pack_features(one, columns_.width, std::vector<int64_t>{0}).to(setting_.device);
+        data::pack_features(one, columns_.width, std::vector<int64_t>{0}).to(run_options_.device);
     const double p = model_->forward(packed).softmax(1)[0][1].item<double>();
     const torch::Tensor weights = model_->weights_of(packed);
     std::string heaviest = "no instance";
@@ -244,8 +244,8 @@ const Registration registered{{
                             .monitor = "loss"},
     .tour = {"epochs=6", "bags=150", "validation_bags=50", "test_bags=200", "filters=8",
              "hidden=64", "rate=0.002", "batch=4"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return std::make_unique<MultipleInstance>(setting);
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
+      return std::make_unique<MultipleInstance>(run_options);
     },
 }};
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "data/file.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/formats/text.h"
 
 namespace fovea::systems::multi_head {
 namespace {

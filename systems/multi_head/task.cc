@@ -9,14 +9,14 @@
 #include <istream>
 #include <ostream>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "data/random.h"
-#include "data/text.h"
+#include "data/formats/text.h"
 #include "systems/multi_head/model.h"
 #include "systems/multi_head/sentences.h"
 #include "systems/multi_head/view.h"
 #include "train/answers.h"
-#include "train/finite.h"
+#include "train/descent/finite.h"
 
 namespace fovea::systems::multi_head {
 namespace {
@@ -25,7 +25,7 @@ constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
 
 class MultiHeadTask : public GradientTask {
  public:
-  explicit MultiHeadTask(const Setting& setting) : setting_(setting) {}
+  explicit MultiHeadTask(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source& source) override {
     for (Part* part : {&train_, &validation_, &test_}) part->clear();
@@ -62,8 +62,8 @@ class MultiHeadTask : public GradientTask {
     return out;
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<Model>(setting_.options.integer("width"),
-                                            setting_.options.integer("heads"));
+    return model_ = std::make_shared<Model>(run_options_.options.integer("width"),
+                                            run_options_.options.integer("heads"));
   }
   int64_t items(Split split) const override { return static_cast<int64_t>(part(split).size()); }
   std::vector<uint64_t> item_keys(Split split) const override {
@@ -98,7 +98,7 @@ class MultiHeadTask : public GradientTask {
   torch::Tensor looks(const Read&);    // [B, heads, S]
   std::array<int64_t, 3> heads_of_slots(const Part&);
 
-  const Setting setting_;
+  const RunOptions run_options_;
   Part train_, validation_, test_;
   std::shared_ptr<Model> model_;
 };
@@ -119,8 +119,9 @@ MultiHeadTask::Read MultiHeadTask::read_items(const Part& from, std::span<const 
     std::copy(s.answers.begin(), s.answers.end(), answers.data_ptr<int64_t>() + b * 3);
     lengths.data_ptr<int32_t>()[b] = static_cast<int32_t>(s.words.size());
   }
-  return {model_->stem(stems.to(setting_.device)) + model_->suffix(suffixes.to(setting_.device)),
-          lengths, answers.to(setting_.device)};
+  return {model_->stem(stems.to(run_options_.device)) +
+              model_->suffix(suffixes.to(run_options_.device)),
+          lengths, answers.to(run_options_.device)};
 }
 
 torch::Tensor MultiHeadTask::answers(const Read& read) {
@@ -222,7 +223,7 @@ std::vector<explain::Explanation> MultiHeadTask::explain(Input* input) {
     for (size_t i = 0; i < test_.size() && shown.size() < 3; ++i)
       if (test_[i].words.size() >= 5) shown.push_back(test_[i]);
   }
-  data::Random random(data::mix(setting_.seed, 0x5107));
+  data::Random random(data::mix(run_options_.seed, 0x5107));
   Part judged;  // fresh sentences say which head answers what
   for (int i = 0; i < 200; ++i) judged.push_back(draw(random));
   const std::array<int64_t, 3> heads = heads_of_slots(judged);
@@ -233,8 +234,8 @@ std::vector<explain::Explanation> MultiHeadTask::explain(Input* input) {
                     .weights = looks(read)[0],
                     .heads = heads,
                     .outcome = said(answers(read)[0]),
-                    .scale = fmt::format("1/√{}", setting_.options.integer("width") /
-                                                      setting_.options.integer("heads"))};
+                    .scale = fmt::format("1/√{}", run_options_.options.integer("width") /
+                                                      run_options_.options.integer("heads"))};
     for (explain::Explanation& picture : pictures(one)) all.push_back(std::move(picture));
   }
   return all;
@@ -242,8 +243,8 @@ std::vector<explain::Explanation> MultiHeadTask::explain(Input* input) {
 
 }  // namespace
 
-std::unique_ptr<Task> make_multi_head(const Setting& setting) {
-  return std::make_unique<MultiHeadTask>(setting);
+std::unique_ptr<Task> make_multi_head(const RunOptions& run_options) {
+  return std::make_unique<MultiHeadTask>(run_options);
 }
 
 }  // namespace fovea::systems::multi_head

@@ -7,6 +7,6 @@
 
 namespace fovea::systems::multi_head {
 
-std::unique_ptr<Task> make_multi_head(const Setting& setting);
+std::unique_ptr<Task> make_multi_head(const RunOptions& run_options);
 
 }  // namespace fovea::systems::multi_head

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "data/csv.h"
+#include "data/formats/csv.h"
 
 namespace fovea::systems::nadaraya_watson {
 

@@ -80,8 +80,8 @@ const Registration registered{{
                             .rate = 0.03,
                             .schedule = "cosine",
                             .keep = "last"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return std::make_unique<Regression>(setting);
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
+      return std::make_unique<Regression>(run_options);
     },
 }};
 

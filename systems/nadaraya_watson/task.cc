@@ -7,11 +7,11 @@
 #include <cmath>
 #include <ostream>
 
-#include "data/file.h"
-#include "data/lines.h"
+#include "data/files/file.h"
+#include "data/files/lines.h"
 #include "systems/nadaraya_watson/samples.h"
 #include "train/fields.h"
-#include "train/fit.h"
+#include "train/descent/fit.h"
 
 namespace fovea::systems::nadaraya_watson {
 namespace {
@@ -31,7 +31,7 @@ torch::ScalarType precision_of(const std::string& name, int64_t rows) {
 }  // namespace
 
 void Regression::read(const Source& source) {
-  const Settings& options = setting_.options;
+  const OptionValues& options = run_options_.options;
   if (source.path.empty()) {
     for (const char* name : {"x", "y"})
       if (!options.text(name).empty())
@@ -85,8 +85,8 @@ void Regression::prepare() {
   target_ = table_.target;
   shape_ = {.rows = static_cast<int64_t>(splits_.train.size()),
             .inputs = static_cast<int64_t>(columns_.size()),
-            .metric = setting_.options.text("learn"),
-            .type = precision_of(setting_.options.text("precision"),
+            .metric = run_options_.options.text("learn"),
+            .type = precision_of(run_options_.options.text("precision"),
                                  static_cast<int64_t>(splits_.train.size()))};
 }
 
@@ -114,7 +114,7 @@ void Regression::restore(const Assets& assets) {
   target_ = facts.text("target");
   shape_ = {.rows = facts.integer("rows", 1),
             .inputs = static_cast<int64_t>(columns_.size()),
-            .metric = setting_.options.text("learn"),
+            .metric = run_options_.options.text("learn"),
             .type = facts.flag("float32") ? torch::kFloat32 : torch::kFloat64};
   for (const Json& point : facts.list("grid")) {
     const auto number = [](const Json& value) { return value.is_number() || value.is_null(); };
@@ -130,11 +130,11 @@ void Regression::restore(const Assets& assets) {
 }
 
 std::shared_ptr<torch::nn::Module> Regression::build() {
-  model_ = std::make_shared<Model>(shape_, kernel_of(setting_.options.text("kernel")));
+  model_ = std::make_shared<Model>(shape_, kernel_of(run_options_.options.text("kernel")));
   if (splits_.train.empty()) return model_;  // opened for use: the weights bring everything
   const torch::NoGradGuard guard;
   const torch::Tensor raw = inputs_of(splits_.train);
-  const std::string& choice = setting_.options.text("standardise");
+  const std::string& choice = run_options_.options.text("standardise");
   if (choice == "yes" || (choice == "auto" && shape_.inputs > 1)) {
     model_->mean.copy_(raw.mean(0));
     const torch::Tensor deviation = raw.std(0, /*unbiased=*/false);
@@ -146,7 +146,7 @@ std::shared_ptr<torch::nn::Module> Regression::build() {
 }
 
 void Regression::fit(train::Fit& fit) {
-  const std::string& rule = setting_.options.text("bandwidth");
+  const std::string& rule = run_options_.options.text("bandwidth");
   const double start = silverman_start(model_->x);
   const torch::NoGradGuard guard;
   if (model_->kernel == KernelName::kSilverman)
@@ -154,7 +154,7 @@ void Regression::fit(train::Fit& fit) {
         "kernel=silverman goes below zero: weights may be negative and their sum may vanish; they "
         "are no probabilities");
   if (rule == "fixed") {
-    const double h = setting_.options.number("h");
+    const double h = run_options_.options.number("h");
     if (h <= 0) throw UsageError("--set h: a fixed bandwidth needs --set h=NUMBER above 0");
     model_->bandwidth.fill_(h);
   } else if (rule == "silverman") {
@@ -176,14 +176,14 @@ void Regression::fit(train::Fit& fit) {
 
 void Regression::find_bandwidth(train::Fit& fit) {
   const double start = silverman_start(model_->x);
-  const int64_t points = setting_.options.integer("grid");
-  int64_t refine = setting_.options.integer("refine");
+  const int64_t points = run_options_.options.integer("grid");
+  int64_t refine = run_options_.options.integer("refine");
   if (refine < 0) refine = shape_.rows > 5000 ? 0 : 24;
-  const SearchPlan plan{.low = start * setting_.options.number("grid_low"),
-                        .high = start * setting_.options.number("grid_high"),
+  const SearchPlan plan{.low = start * run_options_.options.number("grid_low"),
+                        .high = start * run_options_.options.number("grid_high"),
                         .points = points,
                         .refine = refine,
-                        .alone = static_cast<int64_t>(setting_.options.number("alone") *
+                        .alone = static_cast<int64_t>(run_options_.options.number("alone") *
                                                       static_cast<double>(shape_.rows))};
   search_ = search_bandwidth(*model_, plan, [&](int64_t done) {
     fit.progress().step(done, points + refine, "bandwidth by leave-one-out");
@@ -194,7 +194,7 @@ void Regression::find_bandwidth(train::Fit& fit) {
 // The number of neighbours by leave-one-out, over 1, 2, 3, 5, 8, … up to half the rows, unless k is
 // given.
 void Regression::find_neighbours(train::Fit& fit) {
-  const int64_t given = setting_.options.integer("k");
+  const int64_t given = run_options_.options.integer("k");
   if (given >= shape_.rows)
     throw UsageError(
         fmt::format("--set k={}: expected fewer than the rows, {}", given, shape_.rows));
@@ -331,7 +331,7 @@ Written Regression::write() const {
     table += fmt::format("{},{}\n", x, table_.y[row]);
     truth += Json{{"row", row}, {"x", x}, {"curve", std::sin(x)}}.dump() + "\n";
   }
-  if (setting_.options.text("sample") == "sine") {
+  if (run_options_.options.text("sample") == "sine") {
     out.files["truth.jsonl"] = truth;
     out.truth = "truth.jsonl, the curve under the noise";
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/csv.h"
+#include "data/formats/csv.h"
 #include "data/split.h"
 #include "systems/nadaraya_watson/model.h"
 #include "train/task.h"
@@ -14,7 +14,7 @@ namespace fovea::systems::nadaraya_watson {
 
 class Regression : public GradientTask {
  public:
-  explicit Regression(const Setting& setting) : setting_(setting) {}
+  explicit Regression(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source&) override;
   void prepare() override;
@@ -43,7 +43,7 @@ class Regression : public GradientTask {
   explain::Explanation picture(const torch::Tensor& raw_queries) const;
   void add_curves(explain::Explanation&, const torch::Tensor& raw_queries) const;
 
-  const Setting setting_;
+  const RunOptions run_options_;
   data::Regression table_;
   data::Splits splits_;
   Shape shape_;

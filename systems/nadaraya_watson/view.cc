@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "data/lines.h"
+#include "data/files/lines.h"
 #include "systems/nadaraya_watson/task.h"
 
 namespace fovea::systems::nadaraya_watson {
@@ -73,7 +73,7 @@ explain::Explanation Regression::picture(const torch::Tensor& raw) const {
                   columns_.size() == 1 ? columns_[0] : fmt::format("{} inputs", columns_.size()));
   out.view = explain::View::kMatrix;
   out.score =
-      fmt::format("log K(u), {} kernel, u = |D(x − xᵢ)|/h", setting_.options.text("kernel"));
+      fmt::format("log K(u), {} kernel, u = |D(x − xᵢ)|/h", run_options_.options.text("kernel"));
   out.normaliser = model_->kernel == KernelName::kSilverman
                        ? "kernel ratio (signed: weights may be negative)"
                        : "kernel ratio, in log space";

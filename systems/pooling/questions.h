@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "data/bags.h"
+#include "data/formats/bags.h"
 
 namespace fovea::systems::pooling {
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "data/bags.h"
-#include "data/file.h"
-#include "data/lines.h"
+#include "data/formats/bags.h"
+#include "data/files/file.h"
+#include "data/files/lines.h"
 #include "data/packed.h"
 #include "systems/pooling/model.h"
 #include "systems/pooling/questions.h"
@@ -23,8 +23,8 @@ class Pooling : public ClassificationTask {
   void read(const Source& source) override {
     splits_ = {};
     lengths_.clear();
-    bags_ = source.path.empty() ? generate(setting_.options.text("question"),
-                                           setting_.options.integer("bags"), source.seed)
+    bags_ = source.path.empty() ? generate(run_options_.options.text("question"),
+                                           run_options_.options.integer("bags"), source.seed)
                                 : data::read_bags(source.path);
     if (!scaling_.mean.empty()) {
       data::arrange(bags_, {.width = inputs_, .names = columns_}, source.path);
@@ -71,12 +71,12 @@ class Pooling : public ClassificationTask {
     scaling_ = data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"), inputs_);
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<Model>(inputs_, setting_.options.integer("width"),
-                                            setting_.options.text("pool"));
+    return model_ = std::make_shared<Model>(inputs_, run_options_.options.integer("width"),
+                                            run_options_.options.text("pool"));
   }
   torch::Tensor logits(std::span<const int64_t> items) override {
     return model_->forward(
-        data::pack_features(bags_.features, bags_.width, items).to(setting_.device));
+        data::pack_features(bags_.features, bags_.width, items).to(run_options_.device));
   }
 
   // A CSV of bags; the label column may be there and is not read.
@@ -87,7 +87,7 @@ class Pooling : public ClassificationTask {
       const double p =
           model_
               ->forward(data::pack_features(bags.features, bags.width, std::span(&item, 1))
-                            .to(setting_.device))
+                            .to(run_options_.device))
               .softmax(1)[0][1]
               .item<double>();
       out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], p > 0.5 ? 1 : 0, p);
@@ -96,7 +96,7 @@ class Pooling : public ClassificationTask {
 
   Written write() const override {
     Written out{.files = {{"bags.csv", data::bags_csv(bags_)}}, .data = "bags.csv"};
-    if (setting_.options.text("question") != "far") return out;
+    if (run_options_.options.text("question") != "far") return out;
     out.truth = "truth.jsonl, the items that are far out";
     std::string& truth = out.files["truth.jsonl"];
     for (size_t bag = 0; bag < bags_.size(); ++bag) {
@@ -138,7 +138,7 @@ class Pooling : public ClassificationTask {
 
   data::Packed packed(const std::vector<float>& features) const {
     const int64_t item = 0;
-    return data::pack_features({features}, inputs_, std::span(&item, 1)).to(setting_.device);
+    return data::pack_features({features}, inputs_, std::span(&item, 1)).to(run_options_.device);
   }
 
   data::Bags bags_;
@@ -151,8 +151,8 @@ class Pooling : public ClassificationTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_pooling(const Setting& setting) {
-  return std::make_unique<Pooling>(setting);
+std::unique_ptr<Task> make_pooling(const RunOptions& run_options) {
+  return std::make_unique<Pooling>(run_options);
 }
 
 }  // namespace fovea::systems::pooling

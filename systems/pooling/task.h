@@ -7,6 +7,6 @@
 
 namespace fovea::systems::pooling {
 
-std::unique_ptr<Task> make_pooling(const Setting& setting);
+std::unique_ptr<Task> make_pooling(const RunOptions& run_options);
 
 }  // namespace fovea::systems::pooling

@@ -3,7 +3,7 @@
 
 #include <torch/torch.h>
 
-#include "data/vocabulary.h"
+#include "data/formats/vocabulary.h"
 #include "fovea/attend.h"
 #include "systems/scaled_dot_product/sentences.h"
 

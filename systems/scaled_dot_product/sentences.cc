@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "data/file.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/formats/text.h"
 
 namespace fovea::systems::scaled_dot_product {
 namespace {

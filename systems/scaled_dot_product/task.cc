@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 #include <torch/torch.h>
 
-#include "data/lines.h"
+#include "data/files/lines.h"
 #include "data/packed.h"
 #include "data/random.h"
-#include "data/vocabulary.h"
+#include "data/formats/vocabulary.h"
 #include "fovea/attend.h"
 #include "systems/scaled_dot_product/model.h"
 #include "systems/scaled_dot_product/sentences.h"
@@ -29,7 +29,7 @@ class ScaledDotProduct : public ClassificationTask {
     labels_.clear();
     lengths_.clear();
     if (source.path.empty())
-      for (int64_t i = 0; i < setting_.options.integer("sentences"); ++i)
+      for (int64_t i = 0; i < run_options_.options.integer("sentences"); ++i)
         sentences_.push_back(draw(random));
     else
       sentences_ = read_sentences(source.path);
@@ -55,8 +55,9 @@ class ScaledDotProduct : public ClassificationTask {
     vocabulary_ = data::Vocabulary::parse(train::file_of(assets, "vocabulary"), "vocabulary");
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<Model>(vocabulary_.size(), setting_.options.integer("width"),
-                                            setting_.options.integer("key_width"));
+    return model_ =
+               std::make_shared<Model>(vocabulary_.size(), run_options_.options.integer("width"),
+                                       run_options_.options.integer("key_width"));
   }
 
   torch::Tensor logits(std::span<const int64_t> items) override {
@@ -167,7 +168,7 @@ class ScaledDotProduct : public ClassificationTask {
   }
   torch::Tensor embedded(const std::vector<std::string>& words) const {
     return model_->embedding(
-        torch::tensor(vocabulary_.ids(words), torch::kInt64).to(setting_.device));
+        torch::tensor(vocabulary_.ids(words), torch::kInt64).to(run_options_.device));
   }
   data::Packed packed(std::span<const int64_t> items) const {
     std::vector<std::vector<int64_t>> rows;
@@ -176,7 +177,7 @@ class ScaledDotProduct : public ClassificationTask {
       all.push_back(static_cast<int64_t>(rows.size()));
       rows.push_back(vocabulary_.ids(sentences_[static_cast<size_t>(item)].words));
     }
-    return data::pack_tokens(rows, all).to(setting_.device);
+    return data::pack_tokens(rows, all).to(run_options_.device);
   }
   // The positions of "it" in the packed batch.
   torch::Tensor askers(const torch::Tensor& offsets, std::span<const int64_t> items) const {
@@ -192,8 +193,8 @@ class ScaledDotProduct : public ClassificationTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_scaled_dot_product(const Setting& setting) {
-  return std::make_unique<ScaledDotProduct>(setting);
+std::unique_ptr<Task> make_scaled_dot_product(const RunOptions& run_options) {
+  return std::make_unique<ScaledDotProduct>(run_options);
 }
 
 }  // namespace fovea::systems::scaled_dot_product

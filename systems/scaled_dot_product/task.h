@@ -10,6 +10,6 @@
 
 namespace fovea::systems::scaled_dot_product {
 
-std::unique_ptr<Task> make_scaled_dot_product(const Setting& setting);
+std::unique_ptr<Task> make_scaled_dot_product(const RunOptions& run_options);
 
 }  // namespace fovea::systems::scaled_dot_product

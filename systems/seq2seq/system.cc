@@ -5,7 +5,7 @@
 namespace fovea::systems::seq2seq {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o,
+std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
   return std::make_shared<Seq2SeqModel>(Seq2SeqConfig{.embedding = o.integer("embedding"),
                                                       .width = o.integer("width"),
@@ -46,8 +46,8 @@ const Registration registered{System{
         train::Recipe{.epochs = 12, .batch = 64, .rate = 2e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=6"},
     .make =
-        [](const Setting& setting) {
-          return std::make_unique<translate::TranslationTask>("seq2seq", setting, make);
+        [](const RunOptions& run_options) {
+          return std::make_unique<translate::TranslationTask>("seq2seq", run_options, make);
         },
 }};
 

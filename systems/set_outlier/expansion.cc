@@ -7,8 +7,8 @@
 #include <iostream>
 #include <numeric>
 
-#include "data/file.h"
-#include "data/item_sets.h"
+#include "data/files/file.h"
+#include "data/formats/item_sets.h"
 #include "data/packed.h"
 #include "data/random.h"
 #include "systems/set_outlier/model.h"
@@ -17,20 +17,21 @@
 #include "systems/set_outlier/things.h"
 #include "train/answers.h"
 #include "train/fields.h"
-#include "train/finite.h"
+#include "train/descent/finite.h"
 
 namespace fovea::systems::set_outlier {
 namespace {
 
 class Expansion : public GradientTask {
  public:
-  explicit Expansion(const Setting& setting) : setting_(setting) {}
+  explicit Expansion(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source& source) override {
     data::ItemSets found =
-        source.path.empty() ? data::generate_topics(setting_.options.integer("sets"),
-                                                    setting_.options.integer("topics"), source.seed)
-                            : data::read_item_sets(source.path);
+        source.path.empty()
+            ? data::generate_topics(run_options_.options.integer("sets"),
+                                    run_options_.options.integer("topics"), source.seed)
+            : data::read_item_sets(source.path);
     unknown_ = given_ = 0;
     given_sets_ = found.sets.size();
     const std::vector<uint64_t> keys = keys_of(found);
@@ -83,7 +84,7 @@ class Expansion : public GradientTask {
   }
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<ExpansionModel>(static_cast<int64_t>(known_.size()),
-                                                     setting_.options.integer("embedding"));
+                                                     run_options_.options.integer("embedding"));
   }
   std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   int64_t items(Split split) const override {
@@ -96,13 +97,13 @@ class Expansion : public GradientTask {
       chosen.push_back(splits_.train[static_cast<size_t>(position)]);
     const Hidden hidden = hide(chosen, batch.seed);
     const torch::Tensor scores = model_->gains(hidden.seen.values, hidden.seen.offsets);
-    if (setting_.options.text("loss") == "softmax")
+    if (run_options_.options.text("loss") == "softmax")
       return {torch::nn::functional::cross_entropy(scores.masked_fill(hidden.excluded, -1e30),
                                                    hidden.target),
               static_cast<int64_t>(chosen.size())};
-    return {
-        margin_loss(scores, hidden.target, hidden.excluded, setting_.options.integer("hard"), 1.0),
-        static_cast<int64_t>(chosen.size())};
+    return {margin_loss(scores, hidden.target, hidden.excluded,
+                        run_options_.options.integer("hard"), 1.0),
+            static_cast<int64_t>(chosen.size())};
   }
 
   Evaluation evaluate(Split split) override {
@@ -202,8 +203,8 @@ class Expansion : public GradientTask {
         torch::zeros({static_cast<int64_t>(chosen.size()), static_cast<int64_t>(known_.size())},
                      torch::kBool)};
     out.excluded.index_put_({data::owners(out.seen.offsets), out.seen.values}, true);
-    return {out.seen.to(setting_.device), out.target.to(setting_.device),
-            out.excluded.to(setting_.device)};
+    return {out.seen.to(run_options_.device), out.target.to(run_options_.device),
+            out.excluded.to(run_options_.device)};
   }
 
   // What a split's sets from `from` on are asked, kAsked at a time: the page shows the questions of
@@ -270,7 +271,7 @@ class Expansion : public GradientTask {
     if (known.sets[0].empty())
       throw data::FileError(name, number, fmt::format("nothing known in {}", data::shown(line)));
     const data::Packed set =
-        data::pack_tokens(known.sets, std::vector<int64_t>{0}).to(setting_.device);
+        data::pack_tokens(known.sets, std::vector<int64_t>{0}).to(run_options_.device);
     torch::Tensor scores = model_->gains(set.values, set.offsets)[0].cpu();
     for (const int64_t thing : known.sets[0])
       scores[thing] = -std::numeric_limits<float>::infinity();
@@ -310,7 +311,7 @@ class Expansion : public GradientTask {
     return out;
   }
 
-  const Setting setting_;
+  const RunOptions run_options_;
   std::vector<std::string> names_, known_;
   std::vector<int64_t> counts_;
   std::vector<std::vector<int64_t>> sets_;
@@ -324,8 +325,8 @@ class Expansion : public GradientTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_expansion(const Setting& setting) {
-  return std::make_unique<Expansion>(setting);
+std::unique_ptr<Task> make_expansion(const RunOptions& run_options) {
+  return std::make_unique<Expansion>(run_options);
 }
 
 }  // namespace fovea::systems::set_outlier

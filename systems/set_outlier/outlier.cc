@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "data/digits.h"
-#include "data/file.h"
-#include "data/image.h"
+#include "data/files/file.h"
+#include "data/pictures/image.h"
 #include "data/random.h"
 #include "systems/deep_sets/digits.h"
 #include "systems/set_outlier/model.h"
@@ -25,8 +25,8 @@ namespace {
 // softmax over the members.
 class Outlier : public ClassificationTask {
  public:
-  explicit Outlier(const Setting& setting)
-      : ClassificationTask(setting), members_(setting.options.integer("members")) {}
+  explicit Outlier(const RunOptions& run_options)
+      : ClassificationTask(run_options), members_(run_options.options.integer("members")) {}
 
   void read(const Source& source) override {
     const data::DigitSets digits = digits_from(source.path, source.seed);
@@ -40,7 +40,8 @@ class Outlier : public ClassificationTask {
     labels_.clear();
     sets_.clear();
     kinds_.clear();
-    add(splits_.train, digits.train, setting_.options.integer("sets"), data::mix(source.seed, 31));
+    add(splits_.train, digits.train, run_options_.options.integer("sets"),
+        data::mix(source.seed, 31));
     add(splits_.validation, digits.train, 300, data::mix(source.seed, 32));
     add(splits_.test, digits.test, 1000, data::mix(source.seed, 33));
   }
@@ -49,7 +50,7 @@ class Outlier : public ClassificationTask {
     side_ = train::Fields(assets.facts, "facts.").integer("side", 1, data::kWidestPicture);
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    const Settings& options = setting_.options;
+    const OptionValues& options = run_options_.options;
     return model_ = std::make_shared<OutlierModel>(
                OutlierModel::Shape{.side = side_,
                                    .filters = options.integer("filters"),
@@ -150,7 +151,7 @@ class Outlier : public ClassificationTask {
   std::vector<float> shares_of(const ShownSet& shown) {
     const data::Packed set =
         data::pack_features({shown.values}, side_ * side_, std::vector<int64_t>{0})
-            .to(setting_.device);
+            .to(run_options_.device);
     return to_floats(OutlierModel::weights_of(model_->forward(set), set.offsets));
   }
 
@@ -235,7 +236,7 @@ class Outlier : public ClassificationTask {
     return out;
   }
   data::Packed packed(std::span<const int64_t> items) const {
-    return data::pack_features(sets_, side_ * side_, items).to(setting_.device);
+    return data::pack_features(sets_, side_ * side_, items).to(run_options_.device);
   }
 
   const int64_t members_;
@@ -248,8 +249,8 @@ class Outlier : public ClassificationTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_outlier(const Setting& setting) {
-  return std::make_unique<Outlier>(setting);
+std::unique_ptr<Task> make_outlier(const RunOptions& run_options) {
+  return std::make_unique<Outlier>(run_options);
 }
 
 }  // namespace fovea::systems::set_outlier

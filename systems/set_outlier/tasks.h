@@ -7,7 +7,7 @@
 
 namespace fovea::systems::set_outlier {
 
-std::unique_ptr<Task> make_outlier(const Setting& setting);
-std::unique_ptr<Task> make_expansion(const Setting& setting);
+std::unique_ptr<Task> make_outlier(const RunOptions& run_options);
+std::unique_ptr<Task> make_expansion(const RunOptions& run_options);
 
 }  // namespace fovea::systems::set_outlier

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/item_sets.h"
+#include "data/formats/item_sets.h"
 
 namespace fovea::systems::set_outlier {
 

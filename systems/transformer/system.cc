@@ -6,7 +6,7 @@
 namespace fovea::systems::transformer {
 namespace {
 
-std::shared_ptr<translate::Model> make(const Settings& o,
+std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
   TransformerConfig config;
   config.stacks.layer = {
@@ -83,8 +83,8 @@ const Registration registered{System{
                             .clip = 1.0},
     .tour = {"epochs=2", "width=64", "hidden=128", "rate=0.004", "warmup=300"},
     .make =
-        [](const Setting& setting) {
-          return std::make_unique<translate::TranslationTask>("transformer", setting, make,
+        [](const RunOptions& run_options) {
+          return std::make_unique<translate::TranslationTask>("transformer", run_options, make,
                                                               more_pictures);
         },
 }};

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "fovea/nn/transformer.h"
-#include "train/recipe.h"
+#include "train/descent/recipe.h"
 
 namespace fovea::systems {
 namespace {
@@ -79,9 +79,10 @@ explain::Explanation rate_curve(const train::Recipe& recipe) {
 
 }  // namespace
 
-std::vector<explain::Explanation> more_pictures(translate::Model&, const Settings& settings) {
-  std::vector<explain::Explanation> out = {positions(settings.integer("width"))};
-  const train::Recipe recipe = train::recipe_of(settings);
+std::vector<explain::Explanation> more_pictures(translate::Model&,
+                                                const OptionValues& option_values) {
+  std::vector<explain::Explanation> out = {positions(option_values.integer("width"))};
+  const train::Recipe recipe = train::recipe_of(option_values);
   if (!after_warm_up(recipe).empty()) out.push_back(rate_curve(recipe));
   return out;
 }

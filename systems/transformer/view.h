@@ -3,11 +3,12 @@
 #pragma once
 
 #include "explain/explanation.h"
-#include "train/settings.h"
+#include "train/option_values.h"
 #include "translate/model.h"
 
 namespace fovea::systems {
 
-std::vector<explain::Explanation> more_pictures(translate::Model& model, const Settings& settings);
+std::vector<explain::Explanation> more_pictures(translate::Model& model,
+                                                const OptionValues& option_values);
 
 }  // namespace fovea::systems

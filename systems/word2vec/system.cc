@@ -12,13 +12,13 @@
 namespace fovea::systems::word2vec {
 namespace {
 
-std::unique_ptr<Task> make(const Setting& setting) {
-  const std::string& model = setting.options.text("model");
-  if (model == "skip-gram" || model == "cbow") return std::make_unique<Word2vecTask>(setting);
+std::unique_ptr<Task> make(const RunOptions& run_options) {
+  const std::string& model = run_options.options.text("model");
+  if (model == "skip-gram" || model == "cbow") return std::make_unique<Word2vecTask>(run_options);
   text::Parts parts{
       .generators = {{"hidden", text::generate_reviews}},
       .model =
-          [](const Settings&, const text::Known& known) {
+          [](const OptionValues&, const text::Known& known) {
             return std::make_shared<BagModel>(known.embedding, known.classes);
           },
       .embedding = [](text::Model& one) { return dynamic_cast<BagModel&>(one).embedding; }};
@@ -30,7 +30,7 @@ std::unique_ptr<Task> make(const Setting& setting) {
               .to(at::kFloat));
     };
   }
-  return std::make_unique<text::TextTask>(setting, std::move(parts));
+  return std::make_unique<text::TextTask>(run_options, std::move(parts));
 }
 
 std::vector<Option> options() {

@@ -10,15 +10,15 @@
 #include <map>
 #include <ostream>
 
-#include "data/file.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/formats/text.h"
 #include "systems/word2vec/analogies.h"
 #include "text/generate.h"
 #include "text/pictures.h"
 #include "text/vectors.h"
 #include "train/answers.h"
 #include "train/fields.h"
-#include "train/fit.h"
+#include "train/descent/fit.h"
 
 namespace fovea::systems::word2vec {
 namespace {
@@ -69,8 +69,8 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 }  // namespace
 
-Word2vecTask::Word2vecTask(const Setting& setting)
-    : setting_(setting), tokeniser_(text::tokeniser_named("words")) {}
+Word2vecTask::Word2vecTask(const RunOptions& run_options)
+    : run_options_(run_options), tokeniser_(text::tokeniser_named("words")) {}
 
 void Word2vecTask::read(const Source& source) {
   path_ = source.path.empty() ? "generated text" : source.path;
@@ -83,7 +83,7 @@ void Word2vecTask::read(const Source& source) {
     slots_ = text::hidden_slots();
   } else {
     lines = lines_of(source.path);
-    for (const std::string& path : setting_.options.list("more")) {
+    for (const std::string& path : run_options_.options.list("more")) {
       const std::vector<std::string> others = lines_of(path);
       lines.insert(lines.end(), others.begin(), others.end());
     }
@@ -103,7 +103,7 @@ Written Word2vecTask::write() const {
 
 void Word2vecTask::prepare() {
   vocabulary_ =
-      data::Vocabulary::of(sentences_, {.least_count = setting_.options.integer("min_count")});
+      data::Vocabulary::of(sentences_, {.least_count = run_options_.options.integer("min_count")});
   counts_.assign(static_cast<size_t>(vocabulary_.size()), 0);
   for (const text::Words& sentence : sentences_)
     for (const std::string& word : sentence) ++counts_[static_cast<size_t>(vocabulary_.id(word))];
@@ -112,7 +112,7 @@ void Word2vecTask::prepare() {
   if (vocabulary_.size() <= data::kEos + 1)
     throw data::FileError(path_, 0,
                           fmt::format("no word occurs {} times, expected some (min_count)",
-                                      setting_.options.integer("min_count")));
+                                      run_options_.options.integer("min_count")));
 }
 
 Assets Word2vecTask::assets() const {
@@ -127,7 +127,7 @@ Assets Word2vecTask::assets() const {
     vectors.values.insert(vectors.values.end(), rows[id].data_ptr<float>(),
                           rows[id].data_ptr<float>() + vectors.width);
   }
-  const std::string& format = setting_.options.text("format");
+  const std::string& format = run_options_.options.text("format");
   out.files[format == "binary" ? "vectors.bin" : "vectors.txt"] =
       text::vector_bytes(vectors, text::vector_format_named(format));
   return out;
@@ -142,7 +142,7 @@ void Word2vecTask::restore(const Assets& assets) {
 
 std::shared_ptr<torch::nn::Module> Word2vecTask::build() {
   const auto tables =
-      std::make_shared<Tables>(vocabulary_.size(), setting_.options.integer("width"));
+      std::make_shared<Tables>(vocabulary_.size(), run_options_.options.integer("width"));
   input_ = tables->input;
   output_ = tables->output;
   return model_ = tables;
@@ -156,7 +156,7 @@ void Word2vecTask::refresh() {
 }
 
 void Word2vecTask::fit(train::Fit& fit) {
-  const Settings& o = setting_.options;
+  const OptionValues& o = run_options_.options;
   Text text;
   text.sentences = {0};
   for (const text::Words& sentence : sentences_) {
@@ -174,7 +174,7 @@ void Word2vecTask::fit(train::Fit& fit) {
       .epochs = o.integer("epochs"),
       .sample = o.number("sample"),
       .rate = o.number("rate"),
-      .seed = setting_.seed,
+      .seed = run_options_.seed,
       .threads = at::get_num_threads()};
   const Learned learned = learn(text, counts, plan, [&](double done) {
     fit.stop_if_interrupted("while reading the text");

@@ -2,7 +2,7 @@
 // reads.
 #pragma once
 
-#include "data/vocabulary.h"
+#include "data/formats/vocabulary.h"
 #include "systems/word2vec/negative_sampling.h"
 #include "text/tokens.h"
 #include "train/task.h"
@@ -11,7 +11,7 @@ namespace fovea::systems::word2vec {
 
 class Word2vecTask : public Task {
  public:
-  explicit Word2vecTask(const Setting& setting);
+  explicit Word2vecTask(const RunOptions& run_options);
 
   void read(const Source&) override;
   void prepare() override;
@@ -39,7 +39,7 @@ class Word2vecTask : public Task {
   int64_t known(const std::string& word, const std::string& name, size_t line) const;
   void refresh();
 
-  const Setting setting_;
+  const RunOptions run_options_;
   std::unique_ptr<text::Tokeniser> tokeniser_;
   std::string path_;  // of the text, for messages
   std::vector<text::Words> sentences_;

@@ -7,7 +7,7 @@
 namespace fovea::systems::word_sum {
 namespace {
 
-std::shared_ptr<text::Model> make(const Settings& o, const text::Known& known) {
+std::shared_ptr<text::Model> make(const OptionValues& o, const text::Known& known) {
   Normaliser pooling = Unnormalised{};
   if (o.text("pool") == "mean") pooling = Uniform{};
   return std::make_shared<WordSumModel>(
@@ -50,16 +50,16 @@ const Registration registered{System{
         train::Recipe{
             .epochs = 12, .batch = 32, .rate = 2e-3, .patience = 3, .monitor = "accuracy"},
     .tour = {"epochs=6"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(
-          setting, text::Parts{.generators = {{"reviews", text::generate_reviews},
-                                              {"negation", text::generate_negation}},
-                               .model = make,
-                               .embedding =
-                                   [](text::Model& model) {
-                                     return dynamic_cast<WordSumModel&>(model).embedding;
-                                   },
-                               .more = pictures});
+          run_options, text::Parts{.generators = {{"reviews", text::generate_reviews},
+                                                  {"negation", text::generate_negation}},
+                                   .model = make,
+                                   .embedding =
+                                       [](text::Model& model) {
+                                         return dynamic_cast<WordSumModel&>(model).embedding;
+                                       },
+                                   .more = pictures});
     },
 }};
 

@@ -4,9 +4,9 @@
 #include <ctime>
 #include <random>
 
-#include "data/file.h"
-#include "data/npy.h"
-#include "data/safetensors.h"
+#include "data/files/file.h"
+#include "data/formats/npy.h"
+#include "data/formats/safetensors.h"
 
 namespace fovea::data {
 namespace {

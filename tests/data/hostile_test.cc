@@ -4,17 +4,17 @@
 
 #include <functional>
 
-#include "data/bags.h"
-#include "data/csv.h"
+#include "data/formats/bags.h"
+#include "data/formats/csv.h"
 #include "data/digits.h"
-#include "data/file.h"
-#include "data/generated_graph.h"
-#include "data/graph.h"
-#include "data/idx.h"
-#include "data/json.h"
+#include "data/files/file.h"
+#include "data/generated/graph.h"
+#include "data/formats/graph.h"
+#include "data/pictures/idx.h"
+#include "data/files/json.h"
 #include "data/random.h"
-#include "data/text.h"
-#include "data/vocabulary.h"
+#include "data/formats/text.h"
+#include "data/formats/vocabulary.h"
 #include "tests/data/files.h"
 
 namespace fovea::data {

@@ -1,14 +1,14 @@
 // Inputs without end, or with more than anyone means: each is refused at its limit, which the message
 // names together with the way to set another.
-#include "data/limits.h"
+#include "data/files/limits.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "data/csv.h"
-#include "data/file.h"
-#include "data/lines.h"
+#include "data/formats/csv.h"
+#include "data/files/file.h"
+#include "data/files/lines.h"
 #include "tests/data/files.h"
 
 namespace fovea::data {

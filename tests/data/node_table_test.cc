@@ -1,8 +1,8 @@
 // Edge lists of the user's own, as spreadsheets and people write them.
 #include <gtest/gtest.h>
 
-#include "data/file.h"
-#include "data/graph.h"
+#include "data/files/file.h"
+#include "data/formats/graph.h"
 #include "tests/data/files.h"
 
 namespace fovea::data {

@@ -1,12 +1,12 @@
 // What cannot be read is never taken for its end: the message has the file and the system's reason.
-#include "data/read.h"
+#include "data/files/read.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <set>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "tests/data/files.h"
 
 namespace fovea::data {

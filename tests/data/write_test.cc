@@ -1,5 +1,5 @@
 // Files are written whole or not at all, and where the path leads.
-#include "data/write.h"
+#include "data/files/write.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "data/sha256.h"
+#include "data/files/sha256.h"
 #include "fovea/error.h"
 
 namespace fovea::data {

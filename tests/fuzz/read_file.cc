@@ -1,5 +1,5 @@
-// In place of data/read_file.cc: the files of the targets, which are in memory.
-#include "data/file.h"
+// In place of data/files/read_file.cc: the files of the targets, which are in memory.
+#include "data/files/file.h"
 #include "tests/fuzz/target.h"
 
 namespace fovea::data {

@@ -12,20 +12,20 @@
 #include <fstream>
 #include <map>
 
-#include "data/bags.h"
-#include "data/graph.h"
-#include "data/idx.h"
-#include "data/item_sets.h"
-#include "data/npy.h"
+#include "data/formats/bags.h"
+#include "data/formats/graph.h"
+#include "data/pictures/idx.h"
+#include "data/formats/item_sets.h"
+#include "data/formats/npy.h"
 #include "data/random.h"
-#include "data/safetensors.h"
-#include "data/vocabulary.h"
+#include "data/formats/safetensors.h"
+#include "data/formats/vocabulary.h"
 #include "explain/explanation.h"
 #include "systems/general/memories.h"
 #include "text/documents.h"
 #include "text/vectors.h"
-#include "train/manifest.h"
-#include "train/recipe.h"
+#include "train/run/manifest.h"
+#include "train/descent/recipe.h"
 #include "translate/codec.h"
 
 namespace fovea::fuzz {

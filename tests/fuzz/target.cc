@@ -7,7 +7,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "data/file.h"
+#include "data/files/file.h"
 
 namespace fovea::fuzz {
 namespace {

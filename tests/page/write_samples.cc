@@ -4,7 +4,7 @@
 #include <exception>
 #include <filesystem>
 
-#include "data/write.h"
+#include "data/files/write.h"
 #include "explain/report.h"
 #include "tests/page/samples.h"
 

@@ -2,9 +2,9 @@
 // nothing is read outside of the run.
 #include <torch/torch.h>
 
-#include "data/sha256.h"
+#include "data/files/sha256.h"
 #include "tests/systems/runs.h"
-#include "train/tensor_file.h"
+#include "train/run/tensor_file.h"
 
 namespace fovea::systems {
 namespace {

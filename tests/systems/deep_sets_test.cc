@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "data/solids.h"
+#include "data/generated/solids.h"
 #include "systems/deep_sets/digits.h"
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/shuffle.h"

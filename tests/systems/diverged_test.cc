@@ -5,8 +5,8 @@
 
 #include "systems/system.h"
 #include "tests/systems/runs.h"
-#include "train/finite.h"
-#include "train/fit.h"
+#include "train/descent/finite.h"
+#include "train/descent/fit.h"
 #include "train/task.h"
 
 namespace fovea::systems {

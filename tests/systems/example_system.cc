@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "data/packed.h"
 #include "data/random.h"
-#include "data/text.h"
+#include "data/formats/text.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
 #include "train/answers.h"
@@ -47,8 +47,8 @@ struct Model : torch::nn::Module {
 
 class MarkedItem : public ClassificationTask {
  public:
-  explicit MarkedItem(const Setting& setting)
-      : ClassificationTask(setting), kinds_(setting.options.integer("classes")) {}
+  explicit MarkedItem(const RunOptions& run_options)
+      : ClassificationTask(run_options), kinds_(run_options.options.integer("classes")) {}
 
   void read(const Source& source) override {
     if (!source.path.empty())
@@ -128,7 +128,7 @@ class MarkedItem : public ClassificationTask {
     bag.push_back(marked ? 1.0f : 0.0f);
   }
   data::Packed packed(std::span<const int64_t> items) const {
-    return data::pack_features(bags_, kinds_ + 1, items).to(setting_.device);
+    return data::pack_features(bags_, kinds_ + 1, items).to(run_options_.device);
   }
   data::Packed parsed(std::string_view line, const std::string& name, size_t number) const {
     std::vector<std::vector<float>> bag(1);
@@ -141,7 +141,7 @@ class MarkedItem : public ClassificationTask {
                               fmt::format("class {}, expected 0 to {}", label, kinds_ - 1));
       add_item(bag[0], label, marked);
     }
-    return data::pack_features(bag, kinds_ + 1, std::vector<int64_t>{0}).to(setting_.device);
+    return data::pack_features(bag, kinds_ + 1, std::vector<int64_t>{0}).to(run_options_.device);
   }
 
   const int64_t kinds_;
@@ -176,8 +176,8 @@ const Registration registered{{
         train::Recipe{
             .epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.03, .monitor = "loss"},
     .tour = {"epochs=4"},
-    .make = [](const Setting& setting) -> std::unique_ptr<Task> {
-      return std::make_unique<MarkedItem>(setting);
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
+      return std::make_unique<MarkedItem>(run_options);
     },
 }};
 

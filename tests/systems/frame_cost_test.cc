@@ -7,8 +7,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "train/fit.h"
-#include "train/optimiser.h"
+#include "train/descent/fit.h"
+#include "train/descent/optimiser.h"
 #include "train/task.h"
 
 namespace fovea {
@@ -73,15 +73,15 @@ double by_hand(const Data& data) {
 }
 
 double by_frame(const Data& data, const std::filesystem::path& folder) {
-  Settings settings(
+  OptionValues option_values(
       train::options_of({.epochs = kEpochs, .batch = kBatch, .optimiser = "adam", .rate = 1e-3}));
-  const Setting setting{settings, 1, torch::kCPU};
+  const RunOptions run_options{option_values, 1, torch::kCPU};
   Small task(data);
   const auto model = task.build();
   train::Draft draft(folder);
   draft.begin();
   train::Progress silent(train::Progress::Style::kSilent);
-  train::Fit fit(setting, model, draft, "configuration", silent);
+  train::Fit fit(run_options, model, draft, "configuration", silent);
   const auto start = Clock::now();
   task.fit(fit);
   return std::chrono::duration<double>(Clock::now() - start).count();

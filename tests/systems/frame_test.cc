@@ -14,10 +14,10 @@
 #include "explain/explanation.h"
 #include "systems/lecture.h"
 #include "systems/session.h"
-#include "train/fit.h"
+#include "train/descent/fit.h"
 #include "train/interrupt.h"
-#include "train/optimiser.h"
-#include "train/tensor_file.h"
+#include "train/descent/optimiser.h"
+#include "train/run/tensor_file.h"
 
 namespace fovea {
 namespace {

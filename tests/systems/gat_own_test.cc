@@ -8,7 +8,7 @@
 #include <numeric>
 #include <regex>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "systems/equations.h"
 #include "systems/gat/model.h"
 #include "systems/gat/parts.h"

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "data/file.h"
-#include "data/generated_graph.h"
+#include "data/files/file.h"
+#include "data/generated/graph.h"
 #include "data/random.h"
 #include "systems/gat/model.h"
 #include "tests/systems/runs.h"

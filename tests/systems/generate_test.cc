@@ -24,9 +24,9 @@ class Generate : public test::Runs {
   // What the system writes after it has read its own files.
   Written read_back(const std::string& system, const std::vector<std::string>& set,
                     const std::string& path, uint64_t seed = 3) const {
-    Settings settings = find(system).settings();
-    for (const std::string& assignment : set) settings.set(assignment);
-    const auto task = find(system).make({std::move(settings)});
+    OptionValues option_values = find(system).option_values();
+    for (const std::string& assignment : set) option_values.set(assignment);
+    const auto task = find(system).make({std::move(option_values)});
     task->read({.path = path, .seed = seed});
     return task->write();
   }

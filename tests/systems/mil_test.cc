@@ -14,7 +14,7 @@
 #include <regex>
 
 #include "data/digits.h"
-#include "data/image.h"
+#include "data/pictures/image.h"
 #include "data/random.h"
 #include "systems/mil/model.h"
 #include "tests/systems/runs.h"

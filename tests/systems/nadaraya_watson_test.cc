@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "data/csv.h"
+#include "data/formats/csv.h"
 #include "data/random.h"
 #include "explain/explanation.h"
 #include "systems/nadaraya_watson/model.h"

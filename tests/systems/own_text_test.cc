@@ -1,5 +1,5 @@
 // A user's own text: what was read is said, what cannot be meant is refused, and easy text is learnt.
-#include "data/file.h"
+#include "data/files/file.h"
 #include "tests/systems/runs.h"
 
 namespace fovea::systems {

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "data/random.h"
-#include "data/sha256.h"
+#include "data/files/sha256.h"
 #include "systems/generate.h"
 #include "tests/systems/runs.h"
 

@@ -6,9 +6,9 @@
 #include "systems/provenance.h"
 #include "systems/training.h"
 #include "tests/systems/runs.h"
-#include "train/draft.h"
-#include "train/manifest.h"
-#include "train/run_lock.h"
+#include "train/run/draft.h"
+#include "train/run/manifest.h"
+#include "train/run/run_lock.h"
 
 namespace fovea::systems {
 namespace {

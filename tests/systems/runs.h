@@ -12,7 +12,7 @@
 
 #include "explain/explanation.h"
 #include "systems/session.h"
-#include "train/manifest.h"
+#include "train/run/manifest.h"
 
 namespace fovea::systems::test {
 

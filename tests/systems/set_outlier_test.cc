@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "data/item_sets.h"
+#include "data/formats/item_sets.h"
 #include "systems/set_outlier/model.h"
 #include "systems/set_outlier/things.h"
 #include "tests/systems/sets.h"

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <torch/torch.h>
 
-#include "data/limits.h"
+#include "data/files/limits.h"
 #include "fovea/error.h"
 
 namespace fovea::train {

@@ -6,7 +6,7 @@
 
 #include "systems/word2vec/negative_sampling.h"
 #include "tests/systems/runs.h"
-#include "train/tensor_file.h"
+#include "train/run/tensor_file.h"
 
 namespace fovea::systems {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <set>
 
-#include "data/text.h"
+#include "data/formats/text.h"
 #include "fovea/error.h"
 #include "text/compose.h"
 #include "text/corpus.h"

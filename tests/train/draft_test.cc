@@ -1,6 +1,6 @@
 // A run's folder from within: drafts, manifests and the lock, without a training, so that the
 // sanitisers see them.
-#include "train/draft.h"
+#include "train/run/draft.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "data/file.h"
-#include "data/write.h"
+#include "data/files/file.h"
+#include "data/files/write.h"
 #include "explain/explanation.h"
 #include "fovea/error.h"
 #include "systems/session.h"
-#include "train/manifest.h"
+#include "train/run/manifest.h"
 #include "translate/codec.h"
 #include "translate/corpus.h"
 #include "translate/links.h"

@@ -1,5 +1,5 @@
 // The one door of files: packed or not.
-#include "data/file.h"
+#include "data/files/file.h"
 #include "tests/fuzz/target.h"
 
 namespace fovea::fuzz {

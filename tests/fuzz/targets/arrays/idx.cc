@@ -1,4 +1,4 @@
-#include "data/idx.h"
+#include "data/pictures/idx.h"
 
 #include "tests/fuzz/target.h"
 

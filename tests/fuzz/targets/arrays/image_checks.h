@@ -1,7 +1,7 @@
 // What every picture that was read must be.
 #pragma once
 
-#include "data/image.h"
+#include "data/pictures/image.h"
 #include "tests/fuzz/target.h"
 
 namespace fovea::fuzz {

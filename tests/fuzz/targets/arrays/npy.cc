@@ -1,4 +1,4 @@
-#include "data/npy.h"
+#include "data/formats/npy.h"
 
 #include "tests/fuzz/target.h"
 

@@ -1,4 +1,4 @@
-#include "data/safetensors.h"
+#include "data/formats/safetensors.h"
 
 #include "tests/fuzz/target.h"
 

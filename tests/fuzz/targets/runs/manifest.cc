@@ -1,5 +1,5 @@
 // The list of a run's files.
-#include "train/manifest.h"
+#include "train/run/manifest.h"
 
 #include "tests/fuzz/target.h"
 

@@ -1,11 +1,11 @@
 // `--set name=value`, and the options that a run's configuration holds.
-#include "train/settings.h"
+#include "train/option_values.h"
 
 #include <cmath>
 
-#include "data/json.h"
+#include "data/files/json.h"
 #include "tests/fuzz/target.h"
-#include "train/recipe.h"
+#include "train/descent/recipe.h"
 #include "train/types.h"
 
 namespace fovea::fuzz {
@@ -13,13 +13,13 @@ namespace {
 
 void fuzz_settings(std::string_view input) {
   Bytes bytes(input);
-  static const Settings fresh = [] {
+  static const OptionValues fresh = [] {
     std::vector<Option> declared = train::options_of(train::Recipe{});
     declared.emplace_back("shared", true, "a flag");
     declared.emplace_back("columns", "", "a list");
-    return Settings(declared);
+    return OptionValues(declared);
   }();
-  Settings given = fresh;
+  OptionValues given = fresh;
   if (input.starts_with('{')) {
     const Json json = data::json_in(input);
     if (!json.is_discarded()) accepts([&] { given.restore(json); });
@@ -32,7 +32,7 @@ void fuzz_settings(std::string_view input) {
   given.list("columns");
   train::recipe_of(given);
 }
-const Registration settings{"settings", fuzz_settings};
+const Registration option_values{"settings", fuzz_settings};
 
 }  // namespace
 }  // namespace fovea::fuzz

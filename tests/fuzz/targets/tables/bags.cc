@@ -1,4 +1,4 @@
-#include "data/bags.h"
+#include "data/formats/bags.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // Tables, and what regression makes of them.
-#include "data/csv.h"
+#include "data/formats/csv.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "data/graph.h"
+#include "data/formats/graph.h"
 #include "tests/fuzz/target.h"
 
 namespace fovea::fuzz {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "data/graph.h"
+#include "data/formats/graph.h"
 #include "tests/fuzz/target.h"
 
 namespace fovea::fuzz {

@@ -1,4 +1,4 @@
-#include "data/item_sets.h"
+#include "data/formats/item_sets.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "data/text.h"
+#include "data/formats/text.h"
 
 #include "tests/fuzz/target.h"
 

@@ -1,8 +1,8 @@
 // Lines of text, from memory and from a stream, and the words messages quote them in.
 #include <sstream>
 
-#include "data/file.h"
-#include "data/text.h"
+#include "data/files/file.h"
+#include "data/formats/text.h"
 #include "tests/fuzz/target.h"
 
 namespace fovea::fuzz {

@@ -1,7 +1,7 @@
 // Text to words and sentences, as the systems of words take it.
 #include "text/tokens.h"
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "tests/fuzz/target.h"
 
 namespace fovea::fuzz {

@@ -1,6 +1,6 @@
 #include "metrics/unicode.h"
 
-#include "data/file.h"
+#include "data/files/file.h"
 #include "tests/fuzz/target.h"
 #include "translate/codec.h"
 

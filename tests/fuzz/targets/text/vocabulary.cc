@@ -1,4 +1,4 @@
-#include "data/vocabulary.h"
+#include "data/formats/vocabulary.h"
 
 #include "tests/fuzz/target.h"
 

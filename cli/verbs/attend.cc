@@ -1,0 +1,141 @@
+// fovea attend: attention applied to arrays in files.
+#include <ATen/ATen.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/suggest.h"
+#include "cli/tensor_files.h"
+#include "cli/verbs/verbs.h"
+#include "fovea/attend.h"
+#include "torch/spec.h"
+
+namespace fovea::cli {
+namespace {
+
+struct AttendOptions {
+  std::string query, key, value, out;
+  std::string score = "dot", normaliser = "softmax", structure = "dense";
+  std::string key_lengths, query_offset, weights;
+  std::optional<double> scale;
+  double dropout_p = 0;
+  std::optional<uint64_t> seed;
+  bool strict = false, explain = false, json = false, check_finite = false;
+};
+
+std::optional<double> number_in(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// A choice's text with files for tensors, or a number where one is enough (a bandwidth); what is
+// misspelt is named with its option and the nearest there is.
+template <class Parse>
+auto parse_choice(const char* option, const std::string& text, const Parse& parse,
+                  at::ScalarType type) {
+  const Resolve resolve = [&](std::string_view field, std::string_view given) {
+    if (given.empty())
+      throw UsageError(std::string(option) + ": " + std::string(field) + " has no file");
+    if (const auto number = number_in(given)) return at::full({1}, *number, type);
+    return read_tensor(std::string(given));
+  };
+  try {
+    return parse(text, resolve);
+  } catch (const UnknownName& error) {
+    throw UsageError(std::string(option) + ": " + unknown(error.kind, error.typed, error.names));
+  } catch (const InvalidArgument& error) {
+    throw UsageError(std::string(option) + ": " + error.what());
+  }
+}
+
+// A whole number, or a file of them.
+PerItem offset_in(const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  if (number_in(text))
+    throw UsageError("--query-offset: '" + text + "', expected a whole number or a file");
+  return read_tensor(text);
+}
+
+int run(const AttendOptions& given) {
+  const at::Tensor query = read_tensor(given.query), key = read_tensor(given.key),
+                   value = read_tensor(given.value);
+  const auto type = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const Choices choices{parse_choice("--score", given.score, parse_score, type),
+                        parse_choice("--normaliser", given.normaliser, parse_normaliser, type),
+                        parse_choice("--structure", given.structure, parse_structure, type)};
+  Options options{.scale = given.scale,
+                  .dropout_p = given.dropout_p,
+                  .key_lengths = {},
+                  .seed = given.seed,
+                  .strict = given.strict};
+  if (!given.key_lengths.empty()) options.key_lengths = read_tensor(given.key_lengths);
+  if (!given.query_offset.empty()) options.query_offset = offset_in(given.query_offset);
+  options.check_finite = given.check_finite;
+  if (given.explain) std::cerr << explain_dispatch(query, key, value, choices, options) << '\n';
+
+  const Attended result = attend_full(query, key, value, choices, options);
+  write_tensor(given.out, "output", result.output);
+  if (!given.weights.empty())
+    write_tensor(given.weights, "weights", weights(query, key, choices, {}, options).weights);
+  if (given.json) {
+    const nlohmann::ordered_json said = {{"out", given.out},
+                                         {"shape", result.output.sizes().vec()},
+                                         {"empty_rows", result.empty_rows}};
+    std::cout << said.dump() << '\n';
+  } else if (result.empty_rows > 0) {
+    std::cerr << "fovea attend: " << result.empty_rows
+              << " queries saw no key; their output is zero\n";
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Verb attend_verb() {
+  return {
+      "attend", "attention on arrays in .npy or .safetensors files",
+      "fovea attend --query q.npy --key k.npy --value v.npy --out o.npy\n"
+      "fovea attend --query q.npy --key k.npy --value v.npy --score "
+      "additive:weight=w.npy,activation=tanh "
+      "--normaliser entmax:alpha=1.5 --structure 'causal&window:left=8' --out o.npy",
+      [](CLI::App& app) {
+        auto options = std::make_shared<AttendOptions>();
+        app.add_option("--query", options->query,
+                       "[B, H, L, E]; FILE.npy, or FILE.safetensors:NAME")
+            ->required();
+        app.add_option("--key", options->key, "[B, Hkv, S, E]")->required();
+        app.add_option("--value", options->value, "[B, Hkv, S, Ev]")->required();
+        app.add_option("--out", options->out, "where the result goes: .npy or .safetensors")
+            ->required();
+        app.add_option("--score", options->score,
+                       "NAME[:FIELD=VALUE,...], a modifier after each |");
+        app.add_option("--normaliser", options->normaliser, "NAME[:FIELD=VALUE,...]");
+        app.add_option("--structure", options->structure,
+                       "NAME[:FIELD=VALUE,...], several joined by &");
+        app.add_option("--scale", options->scale,
+                       "of a dot or bilinear score; 1/sqrt(E) by default");
+        app.add_option("--key-lengths", options->key_lengths, "integers [B]: keys each item has");
+        app.add_option("--query-offset", options->query_offset,
+                       "keys before the first query: a number, or a file of integers [B]");
+        app.add_option("--dropout", options->dropout_p, "share of the weights dropped");
+        app.add_option("--seed", options->seed, "of dropout and sampling");
+        app.add_option("--weights", options->weights,
+                       "also write every weight, [B, H, L, S], here");
+        app.add_flag("--check-finite", options->check_finite,
+                     "fail where a score is NaN or infinite, rather than write a row of NaN");
+        app.add_flag("--strict", options->strict, "fail rather than take a path that is not fused");
+        app.add_flag("--explain", options->explain,
+                     "say on standard error which path is taken, and why");
+        app.add_flag("--json", options->json, "print one JSON object");
+        return [options] { return run(*options); };
+      }};
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,57 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/arguments.h"
+#include "cli/streams.h"
+#include "cli/verbs/verbs.h"
+#include "systems/session.h"
+
+namespace fovea::cli {
+namespace {
+
+struct PredictOptions {
+  std::string run, input = "-", output = "-", device = "cpu";
+  int threads = 0;
+  std::vector<std::string> set;
+};
+
+int run(const PredictOptions& options) {
+  systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
+  say_which(run, options.run);
+  InputFile input(options.input);
+  OutputFile output(options.output);
+  ExitCode code = kDone;
+  Input lines = input.input();
+  lines.refused = [&](const std::string& error) {
+    std::cerr << "fovea: " << error << std::endl;
+    code = kFailed;
+  };
+  lines.noted = [](const std::string& note) { std::cerr << "fovea: " << note << std::endl; };
+  systems::predict(run, lines, output.stream());
+  output.finish();
+  return code;
+}
+
+}  // namespace
+
+Verb predict_verb() {
+  return {"predict", "answers for new items: a line, or a row of a table, each",
+          "printf 'times\\n10\\n20\\n' | fovea predict out/curve", [](CLI::App& app) {
+            auto options = std::make_shared<PredictOptions>();
+            add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
+            add_path(app, "--input", options->input, "a file, or - for standard input");
+            add_path(app, "--output", options->output, "a file, or - for standard output");
+            add_settings(app, options->set,
+                         "an option of the system to change for this use, name=value");
+            add_threads(app, options->threads);
+            add_device(app, options->device);
+            app.add_flag_callback(
+                "--align", [options] { options->set.push_back("align=true"); },
+                "translation: the alignment of each line after ` ||| `, source-target in Pharaoh "
+                "format");
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/arguments.h"
+#include "cli/report_text.h"
+#include "cli/side_by_side.h"
+#include "cli/verbs/verbs.h"
+#include "systems/training.h"
+#include "train/interrupt.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr int64_t kMostEpochs = 10'000'000, kMostJobs = 256;
+
+struct TrainOptions {
+  systems::TrainRequest request;
+  std::string out;
+  int jobs = 1;
+  bool json = false, quiet = false;
+};
+
+int run(TrainOptions& options) {
+  const train::ExitWhenAsked exits;
+  options.request.out = options.out;
+  train::Progress progress(options.quiet ? train::Progress::Style::kSilent
+                                         : train::Progress::style_of_stderr());
+  if (options.jobs > 1 && options.request.seeds == 1 && options.request.folds == 0)
+    throw UsageError(fmt::format("--jobs {}: expected --seeds or --folds with it", options.jobs));
+  systems::Training training(options.request, progress);
+  if (options.jobs > 1 && options.request.only.empty())
+    train_side_by_side(options.request, training.hand_out(),
+                       {.jobs = options.jobs, .threads = training.threads()}, progress);
+  const Json report = training.run();
+  progress.finish();
+  std::cout << (options.json ? report.dump(2) + "\n"
+                             : report_text(report) + fmt::format("run: {}\n", options.out));
+  return kDone;
+}
+
+}  // namespace
+
+Verb train_verb() {
+  return {
+      "train", "train a system on its generator or on your data",
+      "fovea train nadaraya-watson --out out/curve --overwrite", [](CLI::App& app) {
+        auto options = std::make_shared<TrainOptions>();
+        systems::TrainRequest& request = options->request;
+        app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
+        add_path(app, "--data", request.data, "file or folder; without it, generated data");
+        add_settings(app, request.set,
+                     "an option of the system, name=value; `fovea list SYSTEM` shows them");
+        add_integer(
+            app, "--epochs", [&request](int64_t n) { request.epochs = n; }, 0, kMostEpochs,
+            "passes over the training items");
+        add_seed(app, "--seed", request.seed, "of initial weights, order and dropout");
+        add_seed(app, "--data-seed", request.data_seed, "of generated items and of splits");
+        add_integer(
+            app, "--seeds", [&request](int64_t n) { request.seeds = n; }, 1, systems::kMostMembers,
+            "repeat with this many seeds: means and spread");
+        add_integer(
+            app, "--folds", [&request](int64_t n) { request.folds = n; }, 2, systems::kMostMembers,
+            "cross-validate: one run for each fold");
+        add_integer(
+            app, "--jobs", [options](int64_t n) { options->jobs = static_cast<int>(n); }, 1,
+            kMostJobs, "seeds or folds trained side by side, each in a process of its own");
+        app.add_option("--only", request.only, "of several seeds or folds this one: fold-3");
+        add_threads(app, request.threads);
+        add_device(app, request.device);
+        add_number(app, "--checkpoint", request.save_every_seconds, 0, 1e6,
+                   "seconds between two saves");
+        add_path(app, "--out", options->out, "the RUN folder")->required();
+        auto* resume = app.add_flag("--resume", request.resume,
+                                    "go on with an unfinished RUN; start where there is none");
+        app.add_flag("--overwrite", request.overwrite, "replace the RUN that is there")
+            ->excludes(resume);
+        app.add_flag("--json", options->json, "print one JSON object");
+        app.add_flag("--quiet", options->quiet, "no progress");
+        return [options] { return run(*options); };
+      }};
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,16 @@
+#include "cli/verbs/verbs.h"
+
+namespace fovea::cli {
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> table = {
+      list_verb(),    generate_verb(), train_verb(),  evaluate_verb(), predict_verb(),
+      explain_verb(), tour_verb(),     attend_verb(), score_verb(),
+#ifdef FOVEA_BENCH
+      bench_verb(),
+#endif
+  };
+  return table;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,191 @@
+#include "data/formats/bags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "data/formats/csv.h"
+#include "data/files/file.h"
+#include "data/split.h"
+
+namespace fovea::data {
+namespace {
+
+bool all_empty(const std::vector<std::string>& cells, const std::vector<size_t>& columns) {
+  return std::all_of(columns.begin(), columns.end(), [&](size_t c) { return cells[c].empty(); });
+}
+
+}  // namespace
+
+Bags read_bags(const std::string& path) {
+  const Table table = read_csv(path);
+  if (table.header.size() < 3 || table.header[0] != "bag" || table.header[1] != "label")
+    throw FileError(path, 1,
+                    "expected a header that starts bag,label and names at least one feature");
+  Bags out;
+  out.width = static_cast<int64_t>(table.header.size()) - 2;
+  out.columns.assign(table.header.begin() + 2, table.header.end());
+  std::vector<size_t> columns(static_cast<size_t>(out.width));
+  std::iota(columns.begin(), columns.end(), 2);
+  std::map<std::string, size_t> where;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const auto& cells = table.rows[row];
+    const int64_t label = parse_integer(cells[1], "column 'label'", path, table.lines[row]);
+    const auto [place, fresh] = where.try_emplace(cells[0], out.size());
+    if (fresh) {
+      out.names.push_back(cells[0]);
+      out.labels.push_back(label);
+      out.features.emplace_back();
+    } else if (out.labels[place->second] != label) {
+      throw FileError(path, table.lines[row],
+                      fmt::format("bag {} has label {} here and {} before", shown(cells[0]), label,
+                                  out.labels[place->second]));
+    }
+    if (all_empty(cells, columns)) continue;
+    for (const size_t c : columns)
+      out.features[place->second].push_back(
+          parse_float(cells[c], "column '" + table.header[c] + "'", path, table.lines[row]));
+  }
+  return out;
+}
+
+std::vector<uint64_t> keys_of(const Bags& bags) {
+  std::vector<uint64_t> keys;
+  for (const std::string& name : bags.names) keys.push_back(item_key(name));
+  return keys;
+}
+
+std::string bags_csv(const Bags& bags) {
+  const auto width = static_cast<size_t>(bags.width);
+  std::string text = "bag,label";
+  for (size_t f = 0; f < width; ++f) text += fmt::format(",f{}", f);
+  text += "\n";
+  for (size_t bag = 0; bag < bags.size(); ++bag) {
+    const std::string start = fmt::format("{},{}", bags.names[bag], bags.labels[bag]);
+    const std::vector<float>& values = bags.features[bag];
+    if (values.empty()) text += start + std::string(width, ',') + "\n";
+    for (size_t at = 0; at < values.size(); at += width) {
+      text += start;
+      for (size_t f = 0; f < width; ++f) text += fmt::format(",{}", values[at + f]);
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+Bags parse_unlabelled_bags(const std::string& text, const std::string& name) {
+  const Table table = parse_csv(text, name);
+  const size_t bag_column = table.column("bag");
+  std::vector<size_t> columns;
+  for (size_t c = 0; c < table.header.size(); ++c)
+    if (c != bag_column && table.header[c] != "label") columns.push_back(c);
+  Bags out;
+  out.width = static_cast<int64_t>(columns.size());
+  for (const size_t c : columns) out.columns.push_back(table.header[c]);
+  std::map<std::string, size_t> where;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const auto [place, fresh] = where.try_emplace(table.rows[row][bag_column], out.size());
+    if (fresh) {
+      out.names.push_back(place->first);
+      out.labels.push_back(0);
+      out.features.emplace_back();
+    }
+    if (all_empty(table.rows[row], columns)) continue;
+    for (const size_t c : columns)
+      out.features[place->second].push_back(parse_float(
+          table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row]));
+  }
+  return out;
+}
+
+void arrange(Bags& bags, const Features& wanted, const std::string& path) {
+  const auto width = static_cast<size_t>(wanted.width);
+  const auto place_of = [](const std::vector<std::string>& names, const std::string& name) {
+    return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  if (!wanted.names.empty() && !bags.columns.empty()) {
+    for (const std::string& name : wanted.names)
+      if (place_of(bags.columns, name) == bags.columns.size())
+        throw FileError(path, 1, fmt::format("no column {}, a feature in training", shown(name)));
+    for (const std::string& name : bags.columns)
+      if (place_of(wanted.names, name) == width)
+        throw FileError(path, 1,
+                        fmt::format("column {} was not a feature in training", shown(name)));
+  }
+  if (bags.width != wanted.width)
+    throw FileError(path, 1,
+                    fmt::format("{} features, expected {} as in training", bags.width, width));
+  if (wanted.names.empty() || bags.columns == wanted.names || bags.columns.empty()) return;
+  std::vector<size_t> from;
+  for (const std::string& name : wanted.names) from.push_back(place_of(bags.columns, name));
+  std::vector<float> row(width);
+  for (auto& values : bags.features)
+    for (size_t at = 0; at < values.size(); at += width) {
+      for (size_t f = 0; f < width; ++f) row[f] = values[at + from[f]];
+      std::copy(row.begin(), row.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  bags.columns = wanted.names;
+}
+
+Features kept_features(int64_t width, std::vector<std::string> names) {
+  if (!names.empty() && static_cast<int64_t>(names.size()) != width)
+    throw InvalidArgument(
+        fmt::format("columns: {} names, expected {}, one for each feature", names.size(), width));
+  return {.width = width, .names = std::move(names)};
+}
+
+Scaling kept_scaling(const std::vector<double>& mean, const std::vector<double>& deviation,
+                     int64_t width) {
+  const auto check = [&](const char* name, size_t count) {
+    if (static_cast<int64_t>(count) != width)
+      throw InvalidArgument(
+          fmt::format("{}: {} numbers, expected {}, one for each feature", name, count, width));
+  };
+  check("mean", mean.size());
+  check("deviation", deviation.size());
+  Scaling out;
+  for (const double m : mean) out.mean.push_back(static_cast<float>(m));
+  for (const double d : deviation) out.deviation.push_back(static_cast<float>(d));
+  return out;
+}
+
+Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
+  const auto width = static_cast<size_t>(bags.width);
+  const auto for_each = [&](const auto& body) {
+    for (const int64_t bag : chosen) {
+      const auto& values = bags.features[static_cast<size_t>(bag)];
+      for (size_t i = 0; i < values.size(); ++i) body(i % width, values[i]);
+    }
+  };
+  double count = 0;
+  for (const int64_t bag : chosen)
+    count += static_cast<double>(bags.features[static_cast<size_t>(bag)].size() / width);
+  std::vector<double> mean(width), variance(width);
+  for_each([&](size_t f, float x) { mean[f] += x / count; });
+  // About the float that is subtracted later: of equal values nothing is left, as there.
+  Scaling out;
+  for (const double m : mean) out.mean.push_back(static_cast<float>(m));
+  for_each([&](size_t f, float x) {
+    const double off = x - out.mean[f];
+    variance[f] += off * off / count;
+  });
+  for (const double v : variance) out.deviation.push_back(static_cast<float>(std::sqrt(v)));
+  return out;
+}
+
+void apply(const Scaling& scaling, Bags& bags) {
+  const auto width = static_cast<size_t>(bags.width);
+  for (const size_t kept : {scaling.mean.size(), scaling.deviation.size()})
+    if (kept != width)
+      throw InvalidArgument(fmt::format("features: {} in a row, expected {}", width, kept));
+  for (auto& values : bags.features)
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float deviation = scaling.deviation[i % width];
+      values[i] = deviation > 1e-12f ? (values[i] - scaling.mean[i % width]) / deviation : 0.0f;
+    }
+}
+
+}  // namespace fovea::data

@@ -1,0 +1,31 @@
+// A citation graph made up so that it is known whom to read: papers cite papers of their own field,
+// and surveys, which cite everything.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/formats/graph.h"
+
+namespace fovea::data {
+
+struct GraphPlan {
+  int64_t nodes = 1500;
+  int64_t edges = 0;       // about; 0: seven for each node
+  int64_t features = 240;  // words
+  int64_t classes = 5;
+  int64_t labelled = 20;  // training nodes of each class
+  uint64_t seed = 1;
+};
+
+struct GeneratedGraph {
+  CitationGraph graph;
+  std::vector<uint8_t>
+      survey;  // of each node: it tells nothing about a field and is best looked past; unlabelled
+};
+
+// A paper has few words of its field among many common ones, so that its neighbours must help; half
+// of its edges go to surveys, whose words are of all fields.
+GeneratedGraph generate_graph(const GraphPlan&);
+
+}  // namespace fovea::data

@@ -1,0 +1,178 @@
+#include "data/pictures/image.h"
+
+#include <fmt/format.h>
+#include <png.h>
+
+#include <csetjmp>
+#include <cstdio>
+// After <cstdio>: its header uses FILE without including it.
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "data/files/file.h"
+#include "data/files/read.h"
+#include "data/formats/text.h"
+
+namespace fovea::data {
+namespace {
+
+constexpr int64_t kMostPixels = int64_t{64} << 20;
+
+void check_size(const std::string& path, int64_t width, int64_t height) {
+  if (width < 1 || height < 1 || width > kMostPixels / height)
+    throw FileError(path, 0,
+                    fmt::format("{} x {} pixels, expected 1 to {}", width, height, kMostPixels));
+}
+
+GreyImage read_png(const std::string& path, const std::string& bytes) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  const auto refuse = [&] {
+    const std::string why = image.message;
+    png_image_free(&image);
+    throw FileError(path, 0, "a damaged PNG file: " + why);
+  };
+  if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) refuse();
+  GreyImage out{image.width, image.height, {}};
+  if (out.width < 1 || out.height < 1 || out.width > kMostPixels / out.height)
+    png_image_free(&image);
+  check_size(path, out.width, out.height);
+  image.format = PNG_FORMAT_GRAY;
+  out.pixels.resize(PNG_IMAGE_SIZE(image));
+  png_color white{255, 255, 255};  // behind what is transparent
+  if (!png_image_finish_read(&image, &white, out.pixels.data(), 0, nullptr)) refuse();
+  return out;
+}
+
+struct JpegErrors {
+  jpeg_error_mgr manager;
+  std::jmp_buf back;
+  char message[JMSG_LENGTH_MAX];
+};
+
+[[noreturn]] void jpeg_stops(j_common_ptr info) {
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  info->err->format_message(info, errors->message);
+  std::longjmp(errors->back, 1);
+}
+// A warning is what a file cut short brings; a picture half grey must not pass for one.
+void jpeg_warns(j_common_ptr info, int level) {
+  if (level < 0) jpeg_stops(info);
+}
+
+// Nothing with a destructor lives in here: an error jumps out of it.
+bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::string& bytes,
+                 GreyImage& out) {
+  if (setjmp(errors.back)) return false;
+  jpeg_create_decompress(&info);
+  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  jpeg_read_header(&info, TRUE);
+  out.width = info.image_width;
+  out.height = info.image_height;
+  if (out.width > kMostPixels / std::max<int64_t>(1, out.height)) return true;
+  info.out_color_space = JCS_GRAYSCALE;
+  jpeg_start_decompress(&info);
+  out.pixels.resize(static_cast<size_t>(out.width * out.height));
+  while (info.output_scanline < info.output_height) {
+    JSAMPROW row = out.pixels.data() +
+                   static_cast<size_t>(info.output_scanline) * static_cast<size_t>(out.width);
+    jpeg_read_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_decompress(&info);
+  return true;
+}
+
+GreyImage read_jpeg(const std::string& path, const std::string& bytes) {
+  jpeg_decompress_struct info{};
+  JpegErrors errors{};
+  info.err = jpeg_std_error(&errors.manager);
+  errors.manager.error_exit = jpeg_stops;
+  errors.manager.emit_message = jpeg_warns;
+  GreyImage out;
+  const bool good = decode_jpeg(info, errors, bytes, out);
+  jpeg_destroy_decompress(&info);
+  if (!good) throw FileError(path, 0, fmt::format("a damaged JPEG file: {}", errors.message));
+  check_size(path, out.width, out.height);
+  return out;
+}
+
+std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> out = entries_of(folder);
+  std::erase_if(out, [](const auto& path) { return !std::filesystem::is_directory(path); });
+  return out;
+}
+
+}  // namespace
+
+GreyImage read_image(const std::string& path) {
+  const std::string bytes = read_file(path);
+  if (bytes.starts_with("\x89PNG")) return read_png(path, bytes);
+  if (bytes.starts_with("\xFF\xD8")) return read_jpeg(path, bytes);
+  throw FileError(path, 0, "neither PNG nor JPEG");
+}
+
+GreyImage scaled(const GreyImage& image, int64_t side) {
+  GreyImage out{side, side, std::vector<uint8_t>(static_cast<size_t>(side * side))};
+  for (int64_t y = 0; y < side; ++y)
+    for (int64_t x = 0; x < side; ++x) {
+      const int64_t y0 = y * image.height / side,
+                    y1 = std::max(y0 + 1, (y + 1) * image.height / side);
+      const int64_t x0 = x * image.width / side,
+                    x1 = std::max(x0 + 1, (x + 1) * image.width / side);
+      int64_t sum = 0;
+      for (int64_t v = y0; v < y1; ++v)
+        for (int64_t u = x0; u < x1; ++u)
+          sum += image.pixels[static_cast<size_t>(v * image.width + u)];
+      out.pixels[static_cast<size_t>(y * side + x)] =
+          static_cast<uint8_t>(sum / ((y1 - y0) * (x1 - x0)));
+    }
+  return out;
+}
+
+std::string folder_named(const std::string& input, size_t number, std::string_view line) {
+  if (line.empty()) throw FileError(input, number, "a blank line, expected a folder of pictures");
+  return std::string(line);
+}
+
+std::vector<std::string> image_files(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const std::filesystem::path& path : entries_of(folder)) {
+    const std::string ending = lower_ascii(path.extension().string());
+    if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") out.push_back(path.string());
+  }
+  return out;
+}
+
+std::vector<GreyImage> read_image_bag(const std::string& folder, int64_t side) {
+  std::vector<GreyImage> out;
+  const std::vector<std::string> files = image_files(folder);
+  // Nothing at all is an empty bag; things of another kind are a mistake.
+  if (files.empty() && !std::filesystem::is_empty(folder))
+    throw FileError(folder, 0, "no PNG or JPEG in it");
+  for (const std::string& file : files) out.push_back(scaled(read_image(file), side));
+  return out;
+}
+
+ImageBags read_image_bags(const std::string& folder, int64_t side) {
+  ImageBags out;
+  for (const auto& label : folders_in(folder)) {
+    const std::string value = label.filename().string();
+    if (value != "0" && value != "1")
+      throw FileError(label.string(), 0, "expected 0 or 1, a label, as the folder's name");
+    if (const auto loose = image_files(label.string()); !loose.empty())
+      throw FileError(loose.front(), 0,
+                      "a picture outside a bag, expected LABEL/BAG/ and pictures in it");
+    for (const auto& bag : folders_in(label)) {
+      out.names.push_back(label.filename().string() + "/" + bag.filename().string());
+      out.labels.push_back(value == "1");
+      out.images.push_back(read_image_bag(bag.string(), side));
+    }
+  }
+  if (out.names.empty())
+    throw FileError(folder, 0, "expected folders LABEL/BAG with PNG or JPEG files in them");
+  return out;
+}
+
+}  // namespace fovea::data

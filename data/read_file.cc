@@ -1,9 +1,0 @@
-// The door of files alone, so that the fuzz targets can put memory in its place.
-#include "data/file.h"
-#include "data/read.h"
-
-namespace fovea::data {
-
-std::string read_file(const std::string& path) { return unpacked(read_bytes(path), path); }
-
-}  // namespace fovea::data

@@ -1,0 +1,409 @@
+// The loop of gradient descent: batches, loss, step, schedule, clipping, validation, early
+// stopping, checkpoints.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <type_traits>
+
+#include "data/batches.h"
+#include "data/random.h"
+#include "engine/simd/subnormals.h"
+#include "train/fields.h"
+#include "train/descent/finite.h"
+#include "train/descent/fit.h"
+#include "train/interrupt.h"
+#include "train/descent/optimiser.h"
+#include "train/descent/recipe.h"
+
+namespace fovea {
+
+void GradientTask::fit(train::Fit& fit) { train::gradient_descent(fit, *this); }
+
+std::vector<train::ParameterGroup> GradientTask::parameter_groups(torch::nn::Module& model) const {
+  train::ParameterGroup group;
+  for (const torch::Tensor& p : model.parameters())
+    if (p.requires_grad()) group.parameters.push_back(p);
+  return {group};
+}
+
+std::vector<float> to_floats(const torch::Tensor& tensor) {
+  const torch::Tensor flat = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
+  return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
+}
+
+bool lower_is_better(const std::string& metric) {
+  for (const char* name : {"loss", "error", "perplexity", "rmse", "mse", "aer"})
+    if (metric.find(name) != std::string::npos) return true;
+  return false;
+}
+
+namespace train {
+namespace {
+
+constexpr const char* kStateName = "state.safetensors";
+
+// The weights after one epoch, and what validation said of them, less is better.
+struct Kept {
+  int64_t epoch = 0;
+  double value = 0;
+  double loss = 0;  // which of two equal values is better
+  TensorMap weights;
+};
+
+// Floating-point tensors averaged in double; others are those of the first.
+TensorMap mean_of(const std::vector<Kept>& all) {
+  TensorMap out;
+  for (const auto& [name, first] : all.front().weights) {
+    if (!first.is_floating_point() || all.size() == 1) {
+      out[name] = first;
+      continue;
+    }
+    torch::Tensor sum = torch::zeros_like(first, torch::kFloat64);
+    for (const Kept& one : all) sum += one.weights.at(name);
+    out[name] = (sum / static_cast<double>(all.size())).to(first.scalar_type());
+  }
+  return out;
+}
+
+TensorMap copies(const TensorMap& tensors) {
+  TensorMap out;
+  for (const auto& [name, tensor] : tensors) out[name] = tensor.detach().clone();
+  return out;
+}
+
+void put(TensorMap& into, const std::string& prefix, const TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) into[prefix + name] = tensor;
+}
+
+TensorMap take(const TensorMap& from, const std::string& prefix) {
+  TensorMap out;
+  for (const auto& [name, tensor] : from)
+    if (name.starts_with(prefix)) out[name.substr(prefix.size())] = tensor;
+  return out;
+}
+
+void set_generator(torch::Device device, const torch::Tensor& state) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_state(state);
+}
+
+// "nan", whatever its sign, which says nothing.
+double unsigned_nan(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
+class Descent {
+ public:
+  Descent(Fit& fit, GradientTask& task)
+      : fit_(fit),
+        task_(task),
+        recipe_(recipe_of(fit.run_options().options)),
+        lengths_(task.lengths()),
+        optimiser_(task.parameter_groups(fit.model()), recipe_) {}
+
+  void run() {
+    check_monitor();
+    // Drawing, dropout and whatever else a model takes from libtorch's generator starts from the
+    // seed, and goes on from the saved state after a resume.
+    torch::manual_seed(data::mix(fit_.run_options().seed, 0xF17));
+    loss_sum_ = torch::zeros({}, torch::dtype(torch::kFloat64).device(loss_device()));
+    if (const auto state = fit_.resume()) restore(*state);
+    while (epoch_ < recipe_.epochs && !stopped_) run_epoch();
+    fit_.save(state());  // more epochs may be asked for later
+    if (!kept_.empty()) set_weights(fit_.model(), mean_of(kept_), "the epochs kept");
+    fit_.model().eval();
+  }
+
+ private:
+  // A monitor that the user chose is one that validation gives: it would otherwise be found out after
+  // the first epoch, or, where nothing is validated, never.
+  void check_monitor() {
+    if (!fit_.run_options().options.is_set("monitor")) return;
+    fit_.model().eval();
+    const torch::NoGradGuard guard;
+    const Metrics metrics = task_.validate();
+    if (metrics.empty())
+      throw UsageError(fmt::format("--set monitor={}: no validation items, so nothing to monitor",
+                                   recipe_.monitor));
+    refuse_unless_given(metrics);
+  }
+
+  void refuse_unless_given(const Metrics& metrics) const {
+    if (metrics.contains(recipe_.monitor)) return;
+    std::string names;
+    for (const auto& [name, value] : metrics) names += (names.empty() ? "" : ", ") + name;
+    throw UsageError(fmt::format("--set monitor={}: expected one of {}", recipe_.monitor, names));
+  }
+
+  void run_epoch() {
+    task_.begin_epoch(epoch_, history_);
+    const uint64_t seed =
+        data::mix(fit_.run_options().seed, 0xE90C + static_cast<uint64_t>(epoch_));
+    const auto plan =
+        data::batches(task_.items(Split::kTrain), lengths_,
+                      {.items = recipe_.batch, .tokens = recipe_.batch_tokens, .seed = seed});
+    if (plan.empty()) throw InvalidArgument("training split: no items, expected at least one");
+    batches_ = static_cast<int64_t>(plan.size());
+    if (batch_ > batches_)
+      throw InvalidArgument(
+          fmt::format("{}: batch {} of an epoch of {}", kStateName, batch_, batches_));
+    fit_.model().train();
+    for (; batch_ < batches_; ++batch_) {
+      pause_point();
+      step({plan[static_cast<size_t>(batch_)], data::mix(seed, static_cast<uint64_t>(batch_)),
+            epoch_});
+    }
+    end_epoch();
+  }
+
+  // Libtorch's MPS has no float64; sums stay where the loss is elsewhere, so that a step does not
+  // wait for the device.
+  torch::Device loss_device() const {
+    return fit_.run_options().device.is_mps() ? torch::kCPU : fit_.run_options().device;
+  }
+
+  void step(const Batch& batch) {
+    optimiser_.zero_grad();
+    const Loss loss = unless_diverged([&] { return task_.loss(batch); });
+    check_loss(loss);
+    if (loss.mean.requires_grad()) loss.mean.backward();
+    if (recipe_.clip > 0) optimiser_.clip(recipe_.clip);
+    ++steps_;
+    optimiser_.step(rate_factor(recipe_, steps_, epoch_, recipe_.epochs * batches_));
+    loss_sum_ += loss.mean.detach().to(loss_sum_.device(), torch::kFloat64) *
+                 static_cast<double>(loss.count);
+    count_ += loss.count;
+    Progress& progress = fit_.progress();
+    if (progress.due())
+      progress.step(
+          epoch_ * batches_ + batch_ + 1, recipe_.epochs * batches_,
+          fmt::format("epoch {}/{}  loss {:.4g}", epoch_ + 1, recipe_.epochs, mean_loss()));
+  }
+
+  // Looking at the loss makes a step wait for the device; on the CPU it costs nothing.
+  void check_loss(const Loss& loss) const {
+    constexpr int64_t kSteps = 32;
+    if (!fit_.run_options().device.is_cpu() && steps_ % kSteps != 0) return;
+    if (const double value = loss.mean.item<double>(); !std::isfinite(value))
+      stop_diverged(fmt::format("the loss is {}", unsigned_nan(value)), steps_ + 1);
+  }
+
+  // The last step of an epoch can ruin the weights and leave no loss to tell.
+  void check_weights() const {
+    if (const std::string name = not_finite(weights_of(fit_.model())); !name.empty())
+      stop_diverged(fmt::format("weight '{}' is not finite", name), steps_);
+  }
+
+  // Attention refuses scores that are not finite before there is a loss to look at.
+  template <class Call>
+  std::invoke_result_t<const Call&> unless_diverged(const Call& call) const {
+    try {
+      return call();
+    } catch (const InvalidArgument& error) {
+      if (steps_ > 0 && std::string_view(error.what()).find("finite") != std::string_view::npos)
+        stop_diverged(error.what(), steps_ + 1);
+      throw;
+    }
+  }
+
+  // What was saved before stays as it is.
+  [[noreturn]] void stop_diverged(const std::string& what, int64_t step) const {
+    throw InvalidArgument(fmt::format(
+        "{} at step {}, in epoch {}: training diverged; try a lower rate (--set rate=, now {}){}",
+        what, step, epoch_ + 1, recipe_.rate,
+        recipe_.clip > 0 ? "" : " or clipping (--set clip=1)"));
+  }
+
+  double mean_loss() const {
+    return count_ ? loss_sum_.item<double>() / static_cast<double>(count_) : 0;
+  }
+
+  void end_epoch() {
+    const double loss = mean_loss();
+    if (!std::isfinite(loss))
+      stop_diverged(fmt::format("the loss is {}", unsigned_nan(loss)), steps_);
+    check_weights();
+    fit_.model().eval();
+    const Metrics metrics = validated();
+    for (const auto& [name, value] : metrics)
+      if (!std::isfinite(value))
+        stop_diverged(fmt::format("validation {} is {}", name, unsigned_nan(value)), steps_);
+    Json line = {{"epoch", epoch_ + 1},
+                 {"step", steps_},
+                 {"loss", loss},
+                 {"rate", recipe_.rate * rate_factor(recipe_, std::max<int64_t>(steps_, 1), epoch_,
+                                                     recipe_.epochs * batches_)}};
+    if (!metrics.empty()) line["validation"] = metrics;
+    fit_.record(std::move(line));
+    history_.push_back(metrics);
+    judge(metrics);
+    keep(metrics);
+    ++epoch_;
+    batch_ = 0;
+    count_ = 0;
+    loss_sum_.zero_();
+  }
+
+  // A signal during validation, which may be long, is answered there: the state is that of the last
+  // step, and who resumes it begins with this validation.
+  Metrics validated() {
+    const torch::NoGradGuard guard;
+    try {
+      return unless_diverged([&] { return task_.validate(); });
+    } catch (const Interrupted&) {
+      pause_point();
+      throw;
+    }
+  }
+
+  // Puts the weights among the best, or the last, `average`; the last where nothing says which is
+  // best. One last epoch needs no copy: the model has its weights.
+  void keep(const Metrics& metrics) {
+    const bool best = recipe_.keep == "best" && !metrics.empty();
+    if (!best && recipe_.average == 1) return;
+    const auto loss = metrics.find("loss");
+    const bool tie = best && loss != metrics.end() && task_.ties_go_to_the_lower_loss();
+    const Kept now{
+        epoch_, best ? rank(metrics) : static_cast<double>(-epoch_), tie ? loss->second : 0.0, {}};
+    // Equal ones stay in the order in which they came.
+    const auto place =
+        std::upper_bound(kept_.begin(), kept_.end(), now, [](const Kept& a, const Kept& b) {
+          return std::pair(a.value, a.loss) < std::pair(b.value, b.loss);
+        });
+    if (place - kept_.begin() >= recipe_.average) return;
+    kept_.insert(place, now)->weights = copies(weights_of(fit_.model()));
+    if (static_cast<int64_t>(kept_.size()) > recipe_.average) kept_.pop_back();
+  }
+
+  // The monitored metric, turned so that less is better.
+  double rank(const Metrics& metrics) const {
+    const double value = metrics.at(recipe_.monitor);
+    return lower_is_better(recipe_.monitor) ? value : -value;
+  }
+
+  // Remembers the best epoch and stops when nothing has become better for `patience` epochs.
+  void judge(const Metrics& metrics) {
+    if (metrics.empty()) return;
+    refuse_unless_given(metrics);
+    const double value = rank(metrics);
+    if (best_epoch_ < 0 || value < best_value_) {
+      best_value_ = value;
+      best_epoch_ = epoch_;
+    } else if (recipe_.patience > 0 && epoch_ - best_epoch_ >= recipe_.patience) {
+      stopped_ = true;
+      fit_.progress().line(fmt::format("stopped after epoch {}: no better {} since epoch {}",
+                                       epoch_ + 1, recipe_.monitor, best_epoch_ + 1));
+    }
+  }
+
+  void pause_point();
+  State state() const;
+  void restore(const State&);
+
+  Fit& fit_;
+  GradientTask& task_;
+  const Recipe recipe_;
+  const std::vector<int64_t> lengths_;
+  Optimiser optimiser_;
+  int64_t epoch_ = 0, batch_ = 0, batches_ = 0, steps_ = 0;
+  int64_t count_ = 0;       // of the losses summed so far in this epoch
+  torch::Tensor loss_sum_;  // on the device: reading it would make each step wait
+  std::vector<Metrics> history_;
+  std::vector<Kept> kept_;  // best, or newest, first
+  double best_value_ = std::numeric_limits<double>::infinity();
+  int64_t best_epoch_ = -1;
+  bool stopped_ = false;
+};
+
+void Descent::pause_point() {
+  const bool stop = interrupted();
+  if (stop || fit_.save_due()) {
+    check_weights();
+    fit_.save(state());
+  }
+  fit_.stop_if_interrupted(fmt::format("in epoch {}, after {} steps", epoch_ + 1, steps_));
+}
+
+State Descent::state() const {
+  State out;
+  out.numbers = {{"epoch", epoch_},    {"batch", batch_},           {"steps", steps_},
+                 {"count", count_},    {"best_epoch", best_epoch_}, {"stopped", stopped_},
+                 {"history", history_}};
+  put(out.tensors, "model.", copies(weights_of(fit_.model())));
+  put(out.tensors, "optimiser.", optimiser_.state());
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const std::string name = fmt::format("kept.{}.", i);
+    out.numbers["kept"].push_back(kept_[i].epoch);
+    put(out.tensors, name + "weights.", kept_[i].weights);
+    out.tensors[name + "value"] = torch::tensor(kept_[i].value, torch::kFloat64);
+    out.tensors[name + "loss"] = torch::tensor(kept_[i].loss, torch::kFloat64);
+  }
+  out.tensors["loss_sum"] = loss_sum_;
+  out.tensors["best_value"] = torch::tensor(best_value_, torch::kFloat64);
+  out.tensors["generator"] = at::globalContext().defaultGenerator(torch::kCPU).get_state();
+  if (fit_.run_options().device.is_cuda())
+    out.tensors["generator_device"] =
+        at::globalContext().defaultGenerator(fit_.run_options().device).get_state();
+  return out;
+}
+
+void Descent::restore(const State& saved) {
+  const Fields numbers(saved.numbers, std::string(kStateName) + ": ");
+  epoch_ = numbers.integer("epoch", 0);
+  batch_ = numbers.integer("batch", 0);
+  steps_ = numbers.integer("steps", 0);
+  count_ = numbers.integer("count", 0);
+  best_epoch_ = numbers.integer("best_epoch", -1, std::max<int64_t>(epoch_ - 1, -1));
+  stopped_ = numbers.flag("stopped");
+  for (const Json& epoch : numbers.list("history")) {
+    if (!epoch.is_object()) numbers.refuse("history", "a list of an epoch's metrics");
+    Metrics& metrics = history_.emplace_back();
+    const Fields fields(epoch, std::string(kStateName) + ": history.");
+    for (const auto& [name, value] : epoch.items()) metrics[name] = fields.number(name);
+  }
+  set_weights(fit_.model(), take(saved.tensors, "model."), kStateName);
+  optimiser_.restore(take(saved.tensors, "optimiser."));
+  const auto tensor = [&](const std::string& name, torch::ScalarType type, int64_t rank) {
+    const auto found = saved.tensors.find(name);
+    if (found == saved.tensors.end() || found->second.scalar_type() != type ||
+        found->second.dim() != rank)
+      throw InvalidArgument(
+          fmt::format("{}: tensor '{}' is missing or of another kind", kStateName, name));
+    return found->second;
+  };
+  const auto number = [&](const std::string& name) {
+    return tensor(name, torch::kFloat64, 0).item<double>();
+  };
+  if (numbers.has("kept")) {
+    for (const double epoch : numbers.numbers("kept")) {
+      const std::string name = fmt::format("kept.{}.", kept_.size());
+      kept_.push_back({static_cast<int64_t>(epoch), number(name + "value"), number(name + "loss"),
+                       take(saved.tensors, name + "weights.")});
+      train::check_weights(fit_.model(), kept_.back().weights, kStateName);
+      for (auto& [key, weight] : kept_.back().weights)
+        weight = weight.to(fit_.run_options().device);
+    }
+  }
+  loss_sum_ = tensor("loss_sum", torch::kFloat64, 0).to(loss_device());
+  best_value_ = number("best_value");
+  set_generator(torch::kCPU, tensor("generator", torch::kUInt8, 1));
+  if (saved.tensors.contains("generator_device"))
+    set_generator(fit_.run_options().device, saved.tensors.at("generator_device"));
+}
+
+}  // namespace
+
+void gradient_descent(Fit& fit, GradientTask& task) {
+  // Weight decay takes the weights of an input that is always zero through the subnormal numbers,
+  // and the moments after them: half of a step's time on such tables.
+  const engine::FlushSubnormals flush;
+  const SavesWhenAsked saves;
+  Descent(fit, task).run();
+}
+
+}  // namespace train
+}  // namespace fovea

@@ -1,0 +1,80 @@
+// One training: the place a task reports to, and the loop of gradient descent. What it needs to go
+// on after a kill is one file, state.safetensors, replaced whole; a resumed run ends with the
+// weights of an undisturbed one, bit for bit.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "train/run/draft.h"
+#include "train/progress.h"
+#include "train/task.h"
+
+namespace fovea::train {
+
+using TensorMap = std::map<std::string, torch::Tensor>;
+
+// Everything a loop needs to go on: numbers, and tensors by name.
+struct State {
+  Json numbers = Json::object();
+  TensorMap tensors = {};
+};
+
+class Fit {
+ public:
+  // `configuration` is the sum of what is trained: a state of another is not gone on with.
+  Fit(const RunOptions& run_options, std::shared_ptr<torch::nn::Module> model, Draft& draft,
+      std::string configuration, Progress& progress);
+
+  const RunOptions& run_options() const { return run_options_; }
+  torch::nn::Module& model() { return *model_; }
+  Progress& progress() { return progress_; }
+
+  // A line of metrics.jsonl.
+  void record(Json line);
+  // What an earlier training of this run saved; nothing at the start. Also brings back
+  // metrics.jsonl. InvalidArgument where the state is damaged or of another configuration.
+  std::optional<State> resume();
+  // Whether so much time has passed since the last save that a kill would hurt (`--checkpoint
+  // SECONDS`).
+  bool save_due() const;
+  // state.safetensors, then metrics.jsonl.
+  void save(const State&);
+  // Throws Interrupted after Ctrl-C. Call between steps, after save() where there is something to
+  // save.
+  void stop_if_interrupted(const std::string& where) const;
+  // Writes metrics.jsonl. The state stays: more epochs may be asked for.
+  void finish();
+
+  double save_every_seconds = 20;
+
+ private:
+  void write_metrics();
+
+  const RunOptions& run_options_;
+  std::shared_ptr<torch::nn::Module> model_;
+  Draft& draft_;
+  const std::string configuration_;
+  Progress& progress_;
+  std::vector<std::string> lines_;
+  std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
+};
+
+// A module's parameters and buffers by their dotted names, as PyTorch's state_dict names them.
+// Shared, not copied.
+TensorMap weights_of(const torch::nn::Module&);
+// InvalidArgument names a weight that is missing, unknown, of another shape than the module's or not
+// finite. `origin` is the file.
+void check_weights(const torch::nn::Module&, const TensorMap&, const std::string& origin);
+// Copies values into a module, once they are checked.
+void set_weights(torch::nn::Module&, const TensorMap&, const std::string& origin);
+
+// The loop.
+void gradient_descent(Fit&, GradientTask&);
+
+}  // namespace fovea::train

@@ -1,0 +1,153 @@
+#include "train/run/draft.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <system_error>
+
+#include "data/files/file.h"
+#include "data/files/write.h"
+#include "fovea/error.h"
+
+namespace fovea::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfig = "config.json";  // written first: a draft without it holds nothing
+constexpr std::string_view kUnfinished = ".unfinished";
+
+[[noreturn]] void fail(const fs::path& path, const char* what, const std::error_code& error) {
+  throw InvalidArgument(fmt::format("{}: {}: {}", path.string(), what, error.message()));
+}
+
+void move_to(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) fail(to, "cannot be renamed into place", error);
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(path, "cannot be created", error);
+}
+
+void remove_tree(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) fail(path, "cannot be removed", error);
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+// Files are only ever replaced, never changed, so that a second name for one is as good as a copy.
+void link_or_copy(const fs::path& from, const fs::path& to) {
+  make_folder(to.parent_path());
+  std::error_code error;
+  fs::create_hard_link(from, to, error);
+  if (error) fs::copy_file(from, to, error);
+  if (error) fail(to, "cannot be copied", error);
+}
+
+Manifest manifest_in(const fs::path& folder) {
+  const fs::path path = folder / kManifestFile;
+  if (!is_there(path)) return {};
+  return Manifest::parse(data::read_file(path.string()), path.string());
+}
+
+// Everything into place but the manifest, which says that the rest is there.
+void move_files(const fs::path& from, const fs::path& to) {
+  const Manifest now = manifest_in(from), before = manifest_in(to);
+  std::set<fs::path> touched = {to};
+  for (const auto& [name, file] : now.files) {
+    if (!is_there(from / name)) continue;  // moved before the kill
+    make_folder((to / name).parent_path());
+    if (is_there(to / name) && !before.files.contains(name))
+      move_to(to / name, to / (name + ".before"));
+    move_to(from / name, to / name);
+    touched.insert((to / name).parent_path());
+  }
+  for (const auto& [name, file] : before.files) {
+    if (now.files.contains(name)) continue;
+    std::error_code ignored;
+    fs::remove(to / name, ignored);
+    const fs::path folder = (to / name).parent_path();
+    if (folder != to) fs::remove(folder, ignored);  // which fails until it is empty
+    if (is_there(folder)) touched.insert(folder);
+  }
+  for (const fs::path& folder : touched) data::sync_folder(folder);
+}
+
+}  // namespace
+
+bool Draft::begun() const { return has(kConfig); }
+
+bool Draft::has(const std::string& name) const {
+  std::error_code ignored;
+  return fs::is_regular_file(path_ / name, ignored);
+}
+
+std::string Draft::read(const std::string& name) const {
+  return data::read_file((path_ / name).string());
+}
+
+void Draft::begin() {
+  remove_tree(path_);
+  make_folder(path_);
+}
+
+void Draft::begin_among_others() { make_folder(path_); }
+
+void Draft::begin_with(const RunFolder& whole) {
+  begin();
+  // The configuration last: before it the draft does not count.
+  for (const auto& [name, file] : whole.manifest().files)
+    if (name != kConfig) link_or_copy(whole / name, path_ / name);
+  link_or_copy(whole / kConfig, path_ / kConfig);
+}
+
+void Draft::go_on() const {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(path_, ignored))
+    if (entry.path().string().ends_with(kUnfinished)) fs::remove(entry.path(), ignored);
+}
+
+void Draft::write(const std::string& name, std::string_view bytes) {
+  data::write_file(path_ / name, bytes);
+  Manifest one;
+  one.add(name, bytes);
+  files_[name] = one.files.at(name);
+}
+
+void Draft::publish(const std::string& program, const std::string& configuration) {
+  const Manifest manifest{program, configuration, files_};
+  data::write_file(path_ / kManifestFile, manifest.text());
+  move_to(path_, run_ / kReadyFolder);
+  data::sync_folder(run_);
+  finish_publication(run_);
+}
+
+void finish_publication(const fs::path& run) {
+  const fs::path ready = run / kReadyFolder;
+  if (!is_there(ready)) return;
+  if (is_there(ready / kManifestFile)) {
+    move_files(ready, run);
+    move_to(ready / kManifestFile, run / kManifestFile);
+    data::sync_folder(run);
+  }
+  remove_tree(ready);
+}
+
+bool has_foreign_files(const fs::path& folder) {
+  static const std::set<std::string> own = {kTrainingFolder, kReadyFolder, ".lock"};
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (!own.contains(entry.path().filename().string())) return true;
+  return false;
+}
+
+}  // namespace fovea::train

@@ -1,0 +1,48 @@
+// A whole RUN, for reading: what its manifest lists, each file as it was written.
+//
+//   RUN/manifest.json   the mark of a RUN, and what each of its files must hold
+//   RUN/.training/      a training under way, or what is left of one: train/run/draft.h
+//   RUN/.ready/         a whole RUN on its way into place; it counts already
+//   RUN/.lock           who is training: train/run/run_lock.h
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/run/manifest.h"
+
+namespace fovea::train {
+
+inline constexpr const char* kTrainingFolder = ".training";
+inline constexpr const char* kReadyFolder = ".ready";
+
+class RunFolder {
+ public:
+  // Whether a manifest says so.
+  static bool is_whole(const std::filesystem::path& path);
+  // InvalidArgument where it is not, saying what is there instead.
+  explicit RunFolder(const std::filesystem::path& path);
+  // One of the seeds or folds a RUN consists of.
+  RunFolder member(const std::string& name) const;
+
+  const std::filesystem::path& path() const { return path_; }
+  const Manifest& manifest() const { return manifest_; }
+  bool has(const std::string& name) const { return manifest_.files.contains(name); }
+  // Where the file is now.
+  std::filesystem::path operator/(const std::string& name) const;
+  // The whole file; InvalidArgument where it is missing or not as it was written, or where the run
+  // has been replaced since the folder was opened.
+  std::string read(const std::string& name) const;
+
+ private:
+  RunFolder() = default;
+  std::string read_listed(const std::string& name) const;
+  bool replaced() const;
+
+  std::filesystem::path path_;
+  std::vector<std::filesystem::path> places_;  // where files are looked for, in this order
+  Manifest manifest_;
+};
+
+}  // namespace fovea::train

@@ -1,0 +1,98 @@
+#include "train/run/run_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "data/files/write.h"
+#include "train/usage_error.h"
+
+namespace fovea::train {
+namespace {
+
+constexpr const char* kLockFile = ".lock";
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this machine";
+}
+
+std::string own_name() { return fmt::format("process {} on {}", ::getpid(), host_name()); }
+
+// Where a file system has no locks: whether the holder named lives, as far as can be known here.
+bool lives(const std::string& holder) {
+  int pid = 0;
+  std::array<char, 256> host{};
+  if (std::sscanf(holder.c_str(), "process %d on %255s", &pid, host.data()) != 2) return false;
+  return host_name() != host.data() || ::kill(pid, 0) == 0 || errno == EPERM;
+}
+
+}  // namespace
+
+RunLock::RunLock(std::filesystem::path folder)
+    : folder_(std::move(folder)), path_(folder_ / kLockFile) {}
+
+// The other constructor is done when this one fails, so that the destructor clears away.
+RunLock::RunLock(std::filesystem::path folder, Kind kind) : RunLock(std::move(folder)) {
+  do {  // a holder that ends removes the file, perhaps between our opening and our locking it
+    kind_.reset();
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (descriptor_ < 0)
+      throw InvalidArgument(
+          fmt::format("{}: cannot be locked: {}", path_.string(), std::strerror(errno)));
+    take(kind);
+  } while (!is_the_one_at_its_path());
+}
+
+RunLock::~RunLock() {
+  if (descriptor_ < 0) return;
+  // Of several that share it the last one removes the file.
+  if (kind_ && (*kind_ == Kind::kExclusive || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0))
+    ::unlink(path_.c_str());
+  ::close(descriptor_);
+}
+
+void RunLock::become(Kind kind) {
+  if (kind != kind_) take(kind);
+}
+
+void RunLock::take(Kind kind) {
+  const int wanted = kind == Kind::kExclusive ? LOCK_EX : LOCK_SH;
+  const int error = ::flock(descriptor_, wanted | LOCK_NB) == 0 ? 0 : errno;
+  const std::string before = holder();
+  const std::string who = before.empty() ? "another process" : before;
+  if (error == EWOULDBLOCK)
+    throw UsageError(fmt::format("{}: {} is training into it", folder_.string(), who));
+  if (error != 0 && lives(before))
+    throw UsageError(fmt::format(
+        "{}: {} is training into it; where that has ended, remove {} (this file system has no "
+        "locks: {})",
+        folder_.string(), who, path_.string(), std::strerror(error)));
+  kind_ = kind;
+  if (::ftruncate(descriptor_, 0) != 0 || kind == Kind::kShared) return;
+  if (before != own_name()) taken_from_ = before;
+  data::write_all(descriptor_, own_name(), path_.string());
+}
+
+bool RunLock::is_the_one_at_its_path() const {
+  struct stat own {
+  }, there{};
+  return ::fstat(descriptor_, &own) == 0 && ::stat(path_.c_str(), &there) == 0 &&
+         own.st_ino == there.st_ino && own.st_dev == there.st_dev;
+}
+
+std::string RunLock::holder() const {
+  std::array<char, 512> text{};
+  const ssize_t size = ::pread(descriptor_, text.data(), text.size(), 0);
+  return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : "";
+}
+
+}  // namespace fovea::train
