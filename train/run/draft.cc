@@ -77,9 +77,10 @@ void move_files(const fs::path& from, const fs::path& to) {
     fs::remove(to / name, ignored);
     const fs::path folder = (to / name).parent_path();
     if (folder != to) fs::remove(folder, ignored);  // which fails until it is empty
-    if (is_there(folder)) touched.insert(folder);
+    touched.insert(folder);
   }
-  for (const fs::path& folder : touched) data::sync_folder(folder);
+  for (const fs::path& folder : touched)
+    if (is_there(folder)) data::sync_folder(folder);
 }
 
 }  // namespace
