@@ -4,8 +4,8 @@
 
 #include "cli/suggest.h"
 #include "data/files/file.h"
-#include "data/formats/npy.h"
 #include "data/files/write.h"
+#include "data/formats/npy.h"
 #include "train/run/tensor_file.h"
 
 namespace fovea::cli {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "systems/system.h"
-#include "train/run/draft.h"
 #include "train/progress.h"
+#include "train/run/draft.h"
 #include "train/task.h"
 #include "train/types.h"
 

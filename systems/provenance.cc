@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "data/files/file.h"
-#include "data/formats/safetensors.h"
 #include "data/files/sha256.h"
+#include "data/formats/safetensors.h"
 #include "fovea/error.h"
 #include "fovea/version.h"
 

@@ -8,8 +8,8 @@
 #include "systems/report.h"
 #include "systems/run_config.h"
 #include "train/descent/fit.h"
-#include "train/task.h"
 #include "train/run/tensor_file.h"
+#include "train/task.h"
 #include "train/weight_budget.h"
 
 namespace fovea::systems {

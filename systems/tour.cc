@@ -12,9 +12,9 @@
 #include "systems/equations.h"
 #include "systems/lecture.h"
 #include "systems/session.h"
-#include "train/run/draft.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
+#include "train/run/draft.h"
 #include "train/usage_error.h"
 
 namespace fovea::systems {
@@ -44,7 +44,7 @@ constexpr const char* kCode =
 
 std::string command_of(const System& system) {
   std::string command = "fovea train " + system.info.name;
-  for (const std::string& run_options : system.tour) command += " --set " + run_options;
+  for (const std::string& assignment : system.tour) command += " --set " + assignment;
   return command + " --out RUN && fovea explain RUN --out report.html";
 }
 

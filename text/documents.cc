@@ -7,9 +7,9 @@
 #include <limits>
 #include <optional>
 
-#include "data/formats/csv.h"
 #include "data/files/file.h"
 #include "data/files/json.h"
+#include "data/formats/csv.h"
 #include "data/formats/text.h"
 #include "text/layout.h"
 

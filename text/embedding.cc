@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "data/files/file.h"
-#include "data/packed.h"
 #include "data/formats/vocabulary.h"
+#include "data/packed.h"
 #include "fovea/error.h"
 #include "text/model.h"
 #include "train/run/run_folder.h"

@@ -12,8 +12,8 @@
 #include "data/files/limits.h"
 #include "data/formats/text.h"
 #include "text/compose.h"
-#include "train/fields.h"
 #include "train/descent/optimiser.h"
+#include "train/fields.h"
 
 namespace fovea::text {
 namespace {

@@ -6,8 +6,8 @@
 #include "data/packed.h"
 #include "metrics/classification.h"
 #include "train/descent/finite.h"
-#include "train/interrupt.h"
 #include "train/descent/recipe.h"
+#include "train/interrupt.h"
 
 namespace fovea {
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "data/files/file.h"
-#include "data/split.h"
 #include "data/formats/text.h"
+#include "data/split.h"
 #include "translate/corpus.h"
 
 namespace fovea::translate {

@@ -7,8 +7,8 @@
 #include <map>
 #include <numeric>
 
-#include "data/formats/csv.h"
 #include "data/files/file.h"
+#include "data/formats/csv.h"
 #include "data/split.h"
 
 namespace fovea::data {

@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "data/formats/bags.h"
 #include "data/files/file.h"
+#include "data/formats/bags.h"
 #include "data/formats/text.h"
 
 namespace fovea::data {

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "data/files/file.h"
-#include "data/random.h"
 #include "data/formats/text.h"
+#include "data/random.h"
 
 namespace fovea::data {
 namespace {

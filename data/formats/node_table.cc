@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "data/formats/csv.h"
 #include "data/files/file.h"
-#include "data/formats/graph.h"
 #include "data/files/read.h"
+#include "data/formats/csv.h"
+#include "data/formats/graph.h"
 #include "data/formats/text.h"
 
 namespace fovea::data {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "train/fields.h"
 #include "train/descent/fit.h"
+#include "train/fields.h"
 #include "translate/batch.h"
 
 namespace fovea::systems {

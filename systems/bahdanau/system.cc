@@ -1,6 +1,6 @@
 #include "systems/bahdanau/model.h"
-#include "systems/system.h"
 #include "systems/normaliser_option.h"
+#include "systems/system.h"
 #include "translate/task.h"
 
 namespace fovea::systems::bahdanau {

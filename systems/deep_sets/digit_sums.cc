@@ -7,8 +7,8 @@
 
 #include "data/digits.h"
 #include "data/files/file.h"
-#include "data/pictures/image.h"
 #include "data/packed.h"
+#include "data/pictures/image.h"
 #include "data/random.h"
 #include "systems/deep_sets/digits.h"
 #include "systems/deep_sets/model.h"

@@ -8,11 +8,11 @@
 #include <optional>
 #include <span>
 
-#include "data/formats/bags.h"
 #include "data/files/file.h"
 #include "data/files/lines.h"
-#include "data/random.h"
+#include "data/formats/bags.h"
 #include "data/generated/solids.h"
+#include "data/random.h"
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/shuffle.h"
 #include "systems/deep_sets/tasks.h"

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "data/packed.h"
 #include "data/formats/vocabulary.h"
+#include "data/packed.h"
 #include "text/recurrent.h"
 
 namespace fovea::systems {

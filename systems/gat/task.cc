@@ -12,11 +12,11 @@
 #include <optional>
 #include <utility>
 
-#include "data/formats/bags.h"
 #include "data/files/file.h"
+#include "data/formats/bags.h"
+#include "data/formats/text.h"
 #include "data/generated/graph.h"
 #include "data/packed.h"
-#include "data/formats/text.h"
 #include "systems/gat/model.h"
 #include "systems/gat/parts.h"
 #include "systems/gat/view.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "fovea/attend.h"
-#include "systems/normaliser_option.h"
 #include "systems/general/memories.h"
+#include "systems/normaliser_option.h"
 #include "train/option_values.h"
 
 namespace fovea::systems::general {

@@ -1,8 +1,8 @@
 #include "systems/hierarchical/model.h"
+#include "systems/normaliser_option.h"
 #include "systems/system.h"
 #include "text/generate.h"
 #include "text/task.h"
-#include "systems/normaliser_option.h"
 
 namespace fovea::systems::hierarchical {
 namespace {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "data/files/lines.h"
 #include "data/formats/bags.h"
 #include "data/pictures/idx.h"
 #include "data/pictures/image.h"
-#include "data/files/lines.h"
 #include "systems/mil/bags.h"
 #include "systems/mil/model.h"
 #include "systems/mil/view.h"

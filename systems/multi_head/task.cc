@@ -10,8 +10,8 @@
 #include <ostream>
 
 #include "data/files/file.h"
-#include "data/random.h"
 #include "data/formats/text.h"
+#include "data/random.h"
 #include "systems/multi_head/model.h"
 #include "systems/multi_head/sentences.h"
 #include "systems/multi_head/view.h"

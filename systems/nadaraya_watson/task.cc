@@ -10,8 +10,8 @@
 #include "data/files/file.h"
 #include "data/files/lines.h"
 #include "systems/nadaraya_watson/samples.h"
-#include "train/fields.h"
 #include "train/descent/fit.h"
+#include "train/fields.h"
 
 namespace fovea::systems::nadaraya_watson {
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "data/formats/bags.h"
 #include "data/files/file.h"
 #include "data/files/lines.h"
+#include "data/formats/bags.h"
 #include "data/packed.h"
 #include "systems/pooling/model.h"
 #include "systems/pooling/questions.h"

@@ -5,9 +5,9 @@
 #include <torch/torch.h>
 
 #include "data/files/lines.h"
+#include "data/formats/vocabulary.h"
 #include "data/packed.h"
 #include "data/random.h"
-#include "data/formats/vocabulary.h"
 #include "fovea/attend.h"
 #include "systems/scaled_dot_product/model.h"
 #include "systems/scaled_dot_product/sentences.h"

@@ -16,8 +16,8 @@
 #include "systems/set_outlier/tasks.h"
 #include "systems/set_outlier/things.h"
 #include "train/answers.h"
-#include "train/fields.h"
 #include "train/descent/finite.h"
+#include "train/fields.h"
 
 namespace fovea::systems::set_outlier {
 namespace {

@@ -17,8 +17,8 @@
 #include "text/pictures.h"
 #include "text/vectors.h"
 #include "train/answers.h"
-#include "train/fields.h"
 #include "train/descent/fit.h"
+#include "train/fields.h"
 
 namespace fovea::systems::word2vec {
 namespace {

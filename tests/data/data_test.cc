@@ -5,18 +5,18 @@
 #include <numeric>
 #include <set>
 
-#include "data/formats/bags.h"
 #include "data/batches.h"
-#include "data/formats/csv.h"
 #include "data/digits.h"
 #include "data/files/file.h"
+#include "data/formats/bags.h"
+#include "data/formats/csv.h"
 #include "data/formats/graph.h"
-#include "data/pictures/idx.h"
-#include "data/nearest.h"
-#include "data/random.h"
-#include "data/split.h"
 #include "data/formats/text.h"
 #include "data/formats/vocabulary.h"
+#include "data/nearest.h"
+#include "data/pictures/idx.h"
+#include "data/random.h"
+#include "data/split.h"
 #include "metrics/classification.h"
 #include "tests/data/files.h"
 

@@ -4,17 +4,17 @@
 
 #include <functional>
 
-#include "data/formats/bags.h"
-#include "data/formats/csv.h"
 #include "data/digits.h"
 #include "data/files/file.h"
-#include "data/generated/graph.h"
-#include "data/formats/graph.h"
-#include "data/pictures/idx.h"
 #include "data/files/json.h"
-#include "data/random.h"
+#include "data/formats/bags.h"
+#include "data/formats/csv.h"
+#include "data/formats/graph.h"
 #include "data/formats/text.h"
 #include "data/formats/vocabulary.h"
+#include "data/generated/graph.h"
+#include "data/pictures/idx.h"
+#include "data/random.h"
 #include "tests/data/files.h"
 
 namespace fovea::data {

@@ -6,9 +6,9 @@
 
 #include <sstream>
 
-#include "data/formats/csv.h"
 #include "data/files/file.h"
 #include "data/files/lines.h"
+#include "data/formats/csv.h"
 #include "tests/data/files.h"
 
 namespace fovea::data {

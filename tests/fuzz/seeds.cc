@@ -14,18 +14,18 @@
 
 #include "data/formats/bags.h"
 #include "data/formats/graph.h"
-#include "data/pictures/idx.h"
 #include "data/formats/item_sets.h"
 #include "data/formats/npy.h"
-#include "data/random.h"
 #include "data/formats/safetensors.h"
 #include "data/formats/vocabulary.h"
+#include "data/pictures/idx.h"
+#include "data/random.h"
 #include "explain/explanation.h"
 #include "systems/general/memories.h"
 #include "text/documents.h"
 #include "text/vectors.h"
-#include "train/run/manifest.h"
 #include "train/descent/recipe.h"
+#include "train/run/manifest.h"
 #include "translate/codec.h"
 
 namespace fovea::fuzz {

@@ -78,10 +78,13 @@ class Tour(page_test.Page):
 
     def test_a_folder_that_is_no_run_is_left_alone(self):
         os.makedirs(os.path.join(FOLDER + "-mine", "pooling"), exist_ok=True)
+        notes = os.path.join(FOLDER + "-mine", "pooling", "notes.txt")
+        with open(notes, "w", encoding="utf-8") as file:
+            file.write("mine")
         refused = subprocess.run([FOVEA, "tour", "--out", FOLDER + "-mine", "--only", "pooling"], capture_output=True, text=True, check=False)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("is no RUN", refused.stderr)
-        self.assertTrue(os.path.isdir(os.path.join(FOLDER + "-mine", "pooling")))
+        self.assertEqual(os.listdir(os.path.dirname(notes)), ["notes.txt"])
 
 
 if __name__ == "__main__":

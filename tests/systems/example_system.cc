@@ -4,9 +4,9 @@
 #include <torch/torch.h>
 
 #include "data/files/file.h"
+#include "data/formats/text.h"
 #include "data/packed.h"
 #include "data/random.h"
-#include "data/formats/text.h"
 #include "fovea/attend.h"
 #include "systems/system.h"
 #include "train/answers.h"

@@ -15,8 +15,8 @@
 #include "systems/lecture.h"
 #include "systems/session.h"
 #include "train/descent/fit.h"
-#include "train/interrupt.h"
 #include "train/descent/optimiser.h"
+#include "train/interrupt.h"
 #include "train/run/tensor_file.h"
 
 namespace fovea {

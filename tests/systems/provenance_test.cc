@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "data/files/file.h"
-#include "data/random.h"
 #include "data/files/sha256.h"
+#include "data/random.h"
 #include "systems/generate.h"
 #include "tests/systems/runs.h"
 

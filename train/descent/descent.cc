@@ -12,12 +12,12 @@
 #include "data/batches.h"
 #include "data/random.h"
 #include "engine/simd/subnormals.h"
-#include "train/fields.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
-#include "train/interrupt.h"
 #include "train/descent/optimiser.h"
 #include "train/descent/recipe.h"
+#include "train/fields.h"
+#include "train/interrupt.h"
 
 namespace fovea {
 

@@ -5,8 +5,8 @@
 
 #include "data/files/json.h"
 #include "data/files/sha256.h"
-#include "train/fields.h"
 #include "train/descent/finite.h"
+#include "train/fields.h"
 #include "train/interrupt.h"
 #include "train/run/tensor_file.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "train/run/draft.h"
 #include "train/progress.h"
+#include "train/run/draft.h"
 #include "train/task.h"
 
 namespace fovea::train {

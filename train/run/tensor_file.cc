@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "data/files/file.h"
-#include "data/formats/safetensors.h"
 #include "data/files/sha256.h"
+#include "data/formats/safetensors.h"
 
 namespace fovea::train {
 namespace {
