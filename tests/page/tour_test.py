@@ -5,6 +5,7 @@ Exits 77 (skipped) without Chromium.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -77,7 +78,8 @@ class Tour(page_test.Page):
         self.assertFalse(os.path.exists(FOLDER + "-wrong"))
 
     def test_a_folder_that_is_no_run_is_left_alone(self):
-        os.makedirs(os.path.join(FOLDER + "-mine", "pooling"), exist_ok=True)
+        shutil.rmtree(FOLDER + "-mine", ignore_errors=True)
+        os.makedirs(os.path.join(FOLDER + "-mine", "pooling"))
         notes = os.path.join(FOLDER + "-mine", "pooling", "notes.txt")
         with open(notes, "w", encoding="utf-8") as file:
             file.write("mine")
