@@ -32,13 +32,6 @@ HWY_INLINE void weights_again(T scale, T largest, T inverse, size_t n, T* HWY_RE
   }
 }
 
-template <class T>
-HWY_INLINE T dot(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, size_t width) {
-  T score, weight;
-  weigh_one(a, b, width, T(1), &score, &weight);
-  return score;
-}
-
 // What a head's rows and keys come to, pair by pair, and which rows see a key: with ranges that only
 // move on, rows one after another.
 template <class T>
@@ -53,7 +46,7 @@ template <class S, class T>
 void rows_of_head(const ShortGradients<T>& g, size_t head, const S* key, const S* value,
                   size_t stride, Pairs<T>* pairs) {
   const ShortHeads<T>& x = g.forward;
-  HWY_ALIGN T q[kShortWidth], d_out[kShortWidth], out[kShortWidth];
+  HWY_ALIGN T q[kShortWidth], d_out[kShortWidth], out[kShortWidth], whole[kTogether];
   const auto h = static_cast<int64_t>(head);
   for (size_t j = 0; j < g.keys; ++j) pairs->first_row[j] = pairs->end_row[j] = 0;
   for (size_t r = 0; r < x.rows; ++r) {
@@ -80,8 +73,9 @@ void rows_of_head(const ShortGradients<T>& g, size_t head, const S* key, const S
         weights_again(x.scale, stats[0], stats[1], n, p);
       }
       scores_of(d_out, values, x.value.row, x.value_width, n, ds);
-      const T term = dot(d_out, out, x.value_width) -
-                     (g.d_lse ? g.d_lse[h * g.d_lse_head + row * g.d_lse_row] : T(0));
+      // dO.o as dO.v is summed: with one key both are the same number, and its gradient is 0.
+      scores_of(d_out, out, 0, x.value_width, 1, whole);
+      const T term = whole[0] - (g.d_lse ? g.d_lse[h * g.d_lse_head + row * g.d_lse_row] : T(0));
       for (size_t j = 0; j < n; ++j) ds[j] = p[j] * (ds[j] - term);
       if (dq) sum_values<1>(Sums<T, S>{ds, 0, dq, 0, x.scale}, keys, x.key.row, n, x.width);
     } else {
