@@ -31,7 +31,7 @@ void check_own(const std::string& name, const std::string& path) {
                                before.dump(), now.dump()));
 }
 
-// Numbers that may grow: what was done then is the beginning of what is asked for now.
+// For epochs and seeds: a resumed run may ask for more of them, never for fewer.
 void check_not_less(const std::string& run, const std::string& what, const Json& before,
                     const Json& now) {
   if (before.is_number_integer() && now.is_number_integer() ? now < before : before != now)
