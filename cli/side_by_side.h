@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "systems/session.h"
+#include "systems/run/session.h"
 #include "train/progress.h"
 
 namespace fovea::cli {

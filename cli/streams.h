@@ -8,7 +8,7 @@
 
 #include "cli/standard_streams.h"
 #include "data/files/write.h"
-#include "systems/session.h"
+#include "systems/run/session.h"
 #include "train/types.h"
 
 namespace fovea::cli {

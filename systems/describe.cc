@@ -2,9 +2,9 @@
 #include <map>
 
 #include "data/files/json.h"
-#include "systems/provenance.h"
-#include "systems/run_config.h"
-#include "systems/session.h"
+#include "systems/run/provenance.h"
+#include "systems/run/run_config.h"
+#include "systems/run/session.h"
 #include "train/task.h"
 
 namespace fovea::systems {

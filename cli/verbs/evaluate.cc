@@ -7,7 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/report_text.h"
 #include "cli/verbs/verbs.h"
-#include "systems/session.h"
+#include "systems/run/session.h"
 
 namespace fovea::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "cli/verbs/verbs.h"
 #include "data/files/write.h"
 #include "explain/report.h"
-#include "systems/lecture.h"
-#include "systems/session.h"
+#include "systems/pages/lecture.h"
+#include "systems/run/session.h"
 
 namespace fovea::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/verbs/verbs.h"
-#include "systems/session.h"
+#include "systems/run/session.h"
 
 namespace fovea::cli {
 namespace {

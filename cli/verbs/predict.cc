@@ -5,7 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/streams.h"
 #include "cli/verbs/verbs.h"
-#include "systems/session.h"
+#include "systems/run/session.h"
 
 namespace fovea::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/verbs/verbs.h"
-#include "systems/tour.h"
+#include "systems/pages/tour.h"
 #include "train/interrupt.h"
 
 namespace fovea::cli {

@@ -8,7 +8,7 @@
 #include "cli/report_text.h"
 #include "cli/side_by_side.h"
 #include "cli/verbs/verbs.h"
-#include "systems/training.h"
+#include "systems/run/training.h"
 #include "train/interrupt.h"
 
 namespace fovea::cli {

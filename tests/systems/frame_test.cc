@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "explain/explanation.h"
-#include "systems/lecture.h"
-#include "systems/session.h"
+#include "systems/pages/lecture.h"
+#include "systems/run/session.h"
 #include "train/descent/fit.h"
 #include "train/descent/optimiser.h"
 #include "train/interrupt.h"

@@ -9,7 +9,7 @@
 #include <regex>
 
 #include "data/files/file.h"
-#include "systems/equations.h"
+#include "systems/pages/equations.h"
 #include "systems/gat/model.h"
 #include "systems/gat/parts.h"
 #include "systems/system.h"

@@ -1,6 +1,6 @@
 // A figure says which data, split and settings it comes from; data that change under a run are
 // noticed, and items it learned from are never judged as if they were new.
-#include "systems/provenance.h"
+#include "systems/run/provenance.h"
 
 #include <torch/torch.h>
 

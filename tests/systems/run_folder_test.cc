@@ -3,8 +3,8 @@
 #include <torch/torch.h>
 #include <unistd.h>
 
-#include "systems/provenance.h"
-#include "systems/training.h"
+#include "systems/run/provenance.h"
+#include "systems/run/training.h"
 #include "tests/systems/runs.h"
 #include "train/run/draft.h"
 #include "train/run/manifest.h"

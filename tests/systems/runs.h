@@ -11,7 +11,7 @@
 #include <string>
 
 #include "explain/explanation.h"
-#include "systems/session.h"
+#include "systems/run/session.h"
 #include "train/run/manifest.h"
 
 namespace fovea::systems::test {

@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-#include "systems/session.h"
+#include "systems/run/session.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;

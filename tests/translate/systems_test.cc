@@ -12,7 +12,7 @@
 #include "data/files/write.h"
 #include "explain/explanation.h"
 #include "fovea/error.h"
-#include "systems/session.h"
+#include "systems/run/session.h"
 #include "train/run/manifest.h"
 #include "translate/codec.h"
 #include "translate/corpus.h"

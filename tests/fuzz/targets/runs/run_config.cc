@@ -1,5 +1,5 @@
 // A run's config.json, and the files it names.
-#include "systems/run_config.h"
+#include "systems/run/run_config.h"
 
 #include "tests/fuzz/target.h"
 

@@ -1,4 +1,4 @@
-#include "systems/training.h"
+#include "systems/run/training.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "systems/machine.h"
-#include "systems/member_training.h"
-#include "systems/provenance.h"
-#include "systems/report.h"
-#include "systems/run_config.h"
+#include "systems/run/machine.h"
+#include "systems/run/member_training.h"
+#include "systems/run/provenance.h"
+#include "systems/pages/report.h"
+#include "systems/run/run_config.h"
 #include "train/interrupt.h"
 
 namespace fovea::systems {

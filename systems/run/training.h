@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "systems/session.h"
+#include "systems/run/session.h"
 #include "train/run/draft.h"
 #include "train/run/run_lock.h"
 

@@ -1,4 +1,4 @@
-#include "systems/tour.h"
+#include "systems/pages/tour.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "data/files/write.h"
 #include "explain/report.h"
 #include "explain/still.h"
-#include "systems/equations.h"
-#include "systems/lecture.h"
-#include "systems/session.h"
+#include "systems/pages/equations.h"
+#include "systems/pages/lecture.h"
+#include "systems/run/session.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
 #include "train/run/draft.h"

@@ -1,4 +1,4 @@
-#include "systems/run_config.h"
+#include "systems/run/run_config.h"
 
 #include <fmt/format.h>
 

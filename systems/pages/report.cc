@@ -1,4 +1,4 @@
-#include "systems/report.h"
+#include "systems/pages/report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,13 +1,13 @@
-#include "systems/member_training.h"
+#include "systems/run/member_training.h"
 
 #include <fmt/format.h>
 #include <torch/torch.h>
 
 #include "data/files/file.h"
 #include "data/files/sha256.h"
-#include "systems/provenance.h"
-#include "systems/report.h"
-#include "systems/run_config.h"
+#include "systems/run/provenance.h"
+#include "systems/pages/report.h"
+#include "systems/run/run_config.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/interrupt.h"

@@ -1,4 +1,4 @@
-#include "systems/machine.h"
+#include "systems/run/machine.h"
 
 #include <fmt/format.h>
 #include <torch/torch.h>

@@ -1,12 +1,12 @@
-#include "systems/session.h"
+#include "systems/run/session.h"
 
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "systems/machine.h"
-#include "systems/provenance.h"
-#include "systems/report.h"
-#include "systems/run_config.h"
+#include "systems/run/machine.h"
+#include "systems/run/provenance.h"
+#include "systems/pages/report.h"
+#include "systems/run/run_config.h"
 #include "train/descent/fit.h"
 #include "train/run/tensor_file.h"
 #include "train/task.h"

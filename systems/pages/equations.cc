@@ -1,5 +1,5 @@
 // Written by scripts/system-pages from the LaTeX of each system's registration.
-#include "systems/equations.h"
+#include "systems/pages/equations.h"
 
 #include <map>
 

@@ -1,4 +1,4 @@
-#include "systems/provenance.h"
+#include "systems/run/provenance.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>

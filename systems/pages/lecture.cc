@@ -1,4 +1,4 @@
-#include "systems/lecture.h"
+#include "systems/pages/lecture.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <sstream>
 
-#include "systems/equations.h"
+#include "systems/pages/equations.h"
 
 namespace fovea::systems {
 namespace {
