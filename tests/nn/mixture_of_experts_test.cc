@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "tests/nn/differences.h"
+
 namespace fovea::nn {
 namespace {
 
@@ -91,23 +93,9 @@ void check_gradients(MixtureOfExperts& module, const at::Tensor& input) {
     const Mixed mixed = module->mix(x);
     return (mixed.output * weigh).sum() + 0.7 * mixed.importance_loss + 0.3 * mixed.load_loss;
   };
-  loss().backward();
   std::vector<at::Tensor> all = module->parameters();
   all.push_back(x);
-  const at::NoGradGuard no_grad;
-  for (at::Tensor& p : all) {
-    const at::Tensor flat = p.view({-1});
-    for (int64_t i = 0; i < flat.numel(); ++i) {
-      const double at = flat[i].item<double>(), step = 1e-6;
-      flat[i] = at + step;
-      const double up = loss().item<double>();
-      flat[i] = at - step;
-      const double down = loss().item<double>();
-      flat[i] = at;
-      const double got = p.grad().defined() ? p.grad().reshape({-1})[i].item<double>() : 0;
-      EXPECT_NEAR(got, (up - down) / (2 * step), 1e-6 * std::max(1.0, std::abs(got)));
-    }
-  }
+  test::expect_gradients_of_differences(loss, all);
 }
 
 TEST(MixtureOfExperts, GradientsAreThoseOfDifferences) {

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "fovea/error.h"
+#include "tests/nn/differences.h"
 
 namespace fovea::nn {
 namespace {
@@ -49,20 +50,7 @@ TEST(SqueezeExcite, GradientsAreThoseOfDifferences) {
   at::Tensor u = torch::randn({2, 4, 3, 2}, torch::kFloat64).requires_grad_();
   const at::Tensor weigh = torch::randn({2, 4, 3, 2}, torch::kFloat64);
   const auto loss = [&] { return (module(u) * weigh).sum(); };
-  loss().backward();
-  for (at::Tensor& p : std::vector<at::Tensor>{u, module->fc1->weight, module->fc2->weight}) {
-    const at::NoGradGuard no_grad;
-    const at::Tensor flat = p.view({-1}), grad = p.grad().reshape({-1});
-    for (int64_t i = 0; i < flat.numel(); ++i) {
-      const double at = flat[i].item<double>(), step = 1e-6;
-      flat[i] = at + step;
-      const double up = loss().item<double>();
-      flat[i] = at - step;
-      const double down = loss().item<double>();
-      flat[i] = at;
-      EXPECT_NEAR(grad[i].item<double>(), (up - down) / (2 * step), 1e-7);
-    }
-  }
+  test::expect_gradients_of_differences(loss, {u, module->fc1->weight, module->fc2->weight}, 1e-7);
 }
 
 TEST(SqueezeExcite, RefusesOtherShapes) {

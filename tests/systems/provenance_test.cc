@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 class Provenance : public test::Runs {
  protected:
   std::string file(const std::string& name) const { return (base_ / name).string(); }
-  static std::string contents(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   static std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> out;
     std::istringstream stream(text);
@@ -52,15 +48,6 @@ class Provenance : public test::Runs {
                         std::to_string(random.normal() + static_cast<double>(bag % 2)) + "," +
                         std::to_string(random.normal()));
     return lines;
-  }
-  template <class Call>
-  static std::string said(Call&& call) {
-    try {
-      call();
-    } catch (const std::exception& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
   }
   static std::string notes(const Json& report) { return report.value("notes", Json()).dump(); }
   static std::string field(const Json& report, const std::string& name) {

@@ -20,10 +20,6 @@ class RunFolderTest : public test::Runs {
   TrainRequest request(std::vector<std::string> set = {"epochs=1"}) const {
     return {.system = "marked-item", .set = std::move(set), .threads = 1};
   }
-  static std::string contents(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
   // Every file with what it holds.
   std::map<std::string, std::string> snapshot(const std::string& name) const {
     std::map<std::string, std::string> out;
@@ -31,15 +27,6 @@ class RunFolderTest : public test::Runs {
       if (entry.is_regular_file())
         out[fs::relative(entry.path(), base_ / name).string()] = contents(entry.path());
     return out;
-  }
-  template <class Call>
-  static std::string said(Call&& call) {
-    try {
-      call();
-    } catch (const std::exception& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
   }
   std::string train_says(const std::string& name, const TrainRequest& request) const {
     return said([&] { train(name, request); });

@@ -33,6 +33,22 @@ class Runs : public testing::Test {
     return systems::train(request, silent);
   }
 
+  static std::string contents(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  // What the call throws, in words.
+  template <class Call>
+  static std::string said(Call&& call) {
+    try {
+      call();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+
   // A graph of the user's own.
   std::string graph_folder(const std::string& nodes, const std::string& edges) const {
     const auto path = base_ / "own";
@@ -45,10 +61,6 @@ class Runs : public testing::Test {
   // After a test has changed files of a run: a manifest for what they hold now.
   void sign_again(const std::string& name) const {
     const std::filesystem::path path = base_ / name / fovea::train::kManifestFile;
-    const auto contents = [](const std::filesystem::path& file) {
-      std::ifstream in(file, std::ios::binary);
-      return std::string(std::istreambuf_iterator<char>(in), {});
-    };
     fovea::train::Manifest manifest = fovea::train::Manifest::parse(contents(path), path.string());
     for (auto& [file, sum] : fovea::train::Manifest(manifest).files)
       manifest.add(file, contents(base_ / name / file));
