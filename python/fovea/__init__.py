@@ -18,6 +18,7 @@ _load()
 from ._attend import attend, explain_dispatch, weights  # noqa: E402
 from ._normalisers import Entmax, Hard, KernelRatio, Normaliser, Sigmoid, Softmax, Sparsemax, TopK, Uniform, Unnormalised
 from ._scores import Additive, Bilinear, Constant, Cosine, Dot, GatedAdditive, Kernel, Location, RankOne, Score
+from ._sdpa import scaled_dot_product_attention
 from ._structures import (
     Blocks,
     Causal,
@@ -46,5 +47,5 @@ __all__ = [
     "Additive", "Bilinear", "Blocks", "Causal", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
     "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
     "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "Uniform", "Unnormalised", "Window",
-    "attend", "explain_dispatch", "simd_target", "weights",
+    "attend", "explain_dispatch", "scaled_dot_product_attention", "simd_target", "weights",
 ]  # fmt: skip

@@ -69,6 +69,14 @@ def attend(
         ``[B, H, L, Ev]`` (packed: ``(total, H, Ev)``) in the query's type, or a tuple of it and what else was asked for.
 
     Second derivatives and forward mode work, through a composed formula that holds ``O(B H L S)`` numbers; ``torch.func`` too.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(2, 4, 128, 64, requires_grad=True) for _ in range(3))
+        >>> out = fovea.attend(query, key, value)  # dot product, softmax, every pair
+        >>> out = fovea.attend(query, key, value, normaliser=fovea.Entmax(1.5), structure=fovea.Causal() & fovea.Window(left=32))
+        >>> out, lse = fovea.attend(query, key, value, fovea.Dot().soft_cap(30.0), return_lse=True)
+        >>> out.sum().backward()
     """
     if scale is None and key_lengths is None and seed is None and type(dropout_p) is float and dropout_p == 0.0:
         if type(query_offset) is int and query_offset == 0 and allow_empty_rows:
