@@ -4,20 +4,9 @@
 #include <torch/nn/utils/rnn.h>
 
 #include "fovea/error.h"
+#include "nn/forget_gate.h"
 
 namespace fovea::nn {
-namespace {
-
-// Gates are stacked i, f, g, o; two biases add up, so one of them takes the 1.
-void open_forget_gate(torch::nn::LSTM& lstm, int64_t width) {
-  const torch::NoGradGuard no_grad;
-  for (auto& p : lstm->named_parameters()) {
-    if (p.key().starts_with("bias_ih")) p.value().slice(0, width, 2 * width).fill_(1);
-    if (p.key().starts_with("bias_hh")) p.value().slice(0, width, 2 * width).zero_();
-  }
-}
-
-}  // namespace
 
 RecurrentImpl::RecurrentImpl(const RecurrentOptions& options) : options_(options) {
   if (options.input <= 0 || options.width <= 0 || options.layers <= 0) {
@@ -44,7 +33,7 @@ void RecurrentImpl::reset() {
                                                 .bidirectional(options_.bidirectional)
                                                 .dropout(dropout)
                                                 .batch_first(true)));
-    open_forget_gate(lstm_, options_.width);
+    open_forget_gate(*lstm_, options_.width);
   }
 }
 
