@@ -144,6 +144,30 @@ class Graph(Structure, kind="graph"):
     row_offsets: torch.Tensor
     columns: torch.Tensor
 
+    @classmethod
+    def from_edge_index(cls, edge_index: torch.Tensor, num_nodes: Optional[int] = None) -> "Graph":
+        """A graph of edges ``[2, E]``, sources (keys) above targets (queries), in any order, repeated ones counted again.
+
+        ``num_nodes`` is the number of targets; one more than the largest number in the edges when None.
+        """
+        edges = _check.tensor("edge_index", edge_index)
+        if edges.dim() != 2 or edges.shape[0] != 2 or not cls.tensors.holds(edges):
+            raise ValueError(f"edge_index: {_check.said(edges)}, expected whole numbers [2, E]")
+        if num_nodes is None:
+            num_nodes = int(edges.max()) + 1 if edges.numel() else 0
+        offsets, columns, _ = sorted_edges(edges, _check.whole("num_nodes", num_nodes))
+        return cls(offsets, columns)
+
+
+def sorted_edges(edges: torch.Tensor, targets: int) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Edges ``[2, E]`` by their targets: where each target's begin, their sources, and where each of them was."""
+    target, order = edges[1].sort(stable=True)
+    places = torch.arange(targets + 1, device=edges.device, dtype=edges.dtype)
+    offsets = torch.searchsorted(target, places)
+    if not torch.compiler.is_compiling() and target.numel() and (int(target[0]) < 0 or int(target[-1]) >= targets):
+        raise ValueError(f"edge_index: a target of {int(target[0] if target[0] < 0 else target[-1])}, expected 0 to {targets - 1}")
+    return offsets, edges[0, order], order
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Strided(Structure, kind="strided", ranges={"stride": _check.at_least(1)}):

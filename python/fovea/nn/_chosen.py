@@ -1,0 +1,108 @@
+"""Choices whose tensors belong to a module: they move, are saved and are learned with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, Optional, TypeVar
+
+import torch
+from torch import Tensor
+
+from .._attend import attend, weights
+from .._choice import Choice
+from .._normalisers import Normaliser
+from .._scores import Score
+from .._structures import Structure
+
+Kind = TypeVar("Kind", bound=Choice)
+
+
+class Chosen(torch.nn.Module):
+    """A choice as a part of a module. Parameters among its tensors become the module's, other tensors its buffers, which are not saved."""
+
+    def __init__(self, choice: Choice) -> None:
+        super().__init__()
+        self.choice = choice
+        self._register(choice, "")
+
+    def forward(self) -> Any:
+        """The choice, with the module's tensors."""
+        return self._rebuilt(self.choice, "") if self._parameters or self._buffers else self.choice
+
+    def extra_repr(self) -> str:
+        """The choice as it was given."""
+        return repr(self.choice)
+
+    def _register(self, choice: Choice, prefix: str) -> None:
+        for name, value in _fields(choice).items():
+            if isinstance(value, torch.nn.Parameter):
+                self.register_parameter(prefix + name, value)
+            elif isinstance(value, Tensor):
+                self.register_buffer(prefix + name, value, persistent=False)
+            elif isinstance(value, tuple):
+                for place, part in enumerate(value):
+                    self._register(part, f"{prefix}{part.kind}{place}_")
+
+    def _rebuilt(self, choice: Kind, prefix: str) -> Kind:
+        fields = _fields(choice)
+        for name, value in fields.items():
+            if isinstance(value, Tensor):
+                fields[name] = getattr(self, prefix + name)
+            elif isinstance(value, tuple):
+                fields[name] = tuple(self._rebuilt(part, f"{prefix}{part.kind}{place}_") for place, part in enumerate(value))
+        modifiers = fields.pop("_modifiers", ())
+        made = dataclasses.replace(choice, **fields)
+        for modifier in modifiers:
+            made = made._with(modifier)  # type: ignore[attr-defined]
+        return made
+
+
+def _fields(choice: Choice) -> Dict[str, Any]:
+    """What a choice is made of; a score's modifiers under their own name."""
+    fields = {name: getattr(choice, name) for name in choice.__dataclass_fields__}
+    if isinstance(choice, Score) and choice._modifiers:
+        fields["_modifiers"] = choice._modifiers
+    return fields
+
+
+def chosen(choice: Optional[Choice]) -> Optional[Chosen]:
+    """A module of a choice that was given."""
+    return None if choice is None else Chosen(choice)
+
+
+def weights_with_gradient(query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure) -> Tensor:
+    """:func:`fovea.weights`, all of them, with a gradient; it costs something only where one flows."""
+    if torch.compiler.is_compiling():
+        return _by_values(query, key, score, normaliser, structure)
+    arrays: "list[Tensor]" = []
+    for choice in (score, normaliser, structure):
+        choice._collect(arrays, [], query)
+    learned = [x for x in arrays if x.requires_grad]
+    made: Tensor = _Weights.apply(query, key, (score, normaliser, structure), *learned)  # type: ignore[no-untyped-call]
+    return made
+
+
+def _by_values(query: Tensor, key: Tensor, *choices: Any) -> Tensor:
+    """The weights as the outputs of values that are the rows of an identity."""
+    keys = key.shape[-2]
+    identity = torch.eye(keys, dtype=query.dtype, device=query.device).expand(*key.shape[:-2], keys, keys)
+    out = attend(query, key, identity, *choices)
+    assert isinstance(out, Tensor)
+    return out
+
+
+class _Weights(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, choices: Any, *learned: Tensor) -> Tensor:
+        ctx.save_for_backward(query, key, *learned)
+        ctx.choices = choices
+        return weights(query, key, *choices)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        query, key, *learned = ctx.saved_tensors
+        leaves = [query.detach().requires_grad_(), key.detach().requires_grad_(), *learned]
+        with torch.enable_grad():
+            made = _by_values(leaves[0], leaves[1], *ctx.choices)
+        d_query, d_key, *rest = torch.autograd.grad(made, leaves, gradients, allow_unused=True)
+        return d_query, d_key, None, *rest

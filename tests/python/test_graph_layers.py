@@ -1,0 +1,130 @@
+"""`fovea.nn.GATConv` and `GATv2Conv` are torch_geometric's: the same numbers and gradients, and states that move both ways."""
+
+import pytest
+import torch
+
+import fovea
+
+geometric = pytest.importorskip("torch_geometric.nn")
+NAMES = ["GATConv", "GATv2Conv"]
+
+
+def randn(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed + sum(shape))).requires_grad_()
+
+
+def edges(sources, targets, count, seed=0):
+    """Random edges: repeated ones, loops, and nodes without any."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.stack([torch.randint(n, (count,), generator=generator) for n in (max(1, sources - 2), max(1, targets - 2))])
+
+
+def pair(name, *arguments, **options):
+    torch.manual_seed(4)
+    theirs = getattr(geometric, name)(*arguments, **options).double()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    ours = getattr(fovea.nn, name)(*arguments, **options).double()
+    ours.load_state_dict(theirs.state_dict())
+    theirs.load_state_dict(ours.state_dict())
+    return ours, theirs
+
+
+def assert_same(name, arguments, options, *call, **keywords):
+    ours, theirs = pair(name, *arguments, **options)
+    a, b = ours(*call, **keywords), theirs(*call, **keywords)
+    torch.testing.assert_close(a, b)
+    parameters = [dict(layer.named_parameters()) for layer in (ours, theirs)]
+    assert list(parameters[0]) == list(parameters[1]) or set(parameters[0]) == set(parameters[1])
+    inputs = [x for c in call for x in (c if isinstance(c, tuple) else (c,)) if isinstance(x, torch.Tensor) and x.requires_grad]
+    leaves = [[*(p[n] for n in sorted(p)), *inputs] for p in parameters]
+    for x, y in zip(*(torch.autograd.grad(out.square().sum(), leaf, allow_unused=True) for out, leaf in zip((a, b), leaves))):
+        if y is not None:
+            torch.testing.assert_close(torch.zeros_like(y) if x is None else x, y)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("options", [
+    {}, {"heads": 3}, {"heads": 3, "concat": False}, {"add_self_loops": False, "heads": 2}, {"bias": False, "negative_slope": 0.1},
+    {"residual": True, "heads": 2},
+])  # fmt: skip
+def test_a_graph(name, options):
+    assert_same(name, (5, 4), options, randn(9, 5), edges(9, 9, 40))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("fill_value", ["mean", "add", "max", "min", "mul", 0.5])
+def test_edge_features(name, fill_value):
+    options = {"heads": 2, "edge_dim": 3, "fill_value": fill_value}
+    assert_same(name, (5, 4), options, randn(9, 5), edges(9, 9, 30), randn(30, 3))
+    assert_same(name, (5, 4), {"edge_dim": 1, "add_self_loops": False}, randn(9, 5), edges(9, 9, 30), randn(30))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_kinds_of_nodes(name):
+    assert_same(name, ((5, 3), 4), {"heads": 2, "add_self_loops": False, "residual": True}, (randn(9, 5), randn(6, 3)), edges(9, 6, 30))
+    assert_same(name, ((5, 3), 4), {"heads": 2}, (randn(9, 5), randn(6, 3)), edges(9, 6, 30))
+    if name == "GATConv":
+        assert_same(name, (5, 4), {"add_self_loops": False}, (randn(9, 5), None), edges(9, 6, 30), None, (9, 6))
+        assert_same(name, (5, 4), {}, (randn(9, 5), None), edges(9, 6, 30))
+    else:
+        assert_same(name, (5, 4), {"share_weights": True, "heads": 2}, randn(9, 5), edges(9, 9, 30))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("loops", [True, False])
+def test_no_edges_and_isolated_nodes(name, loops):
+    assert_same(name, (5, 4), {"add_self_loops": loops}, randn(6, 5), torch.zeros(2, 0, dtype=torch.long))
+    assert_same(name, (5, 4), {"add_self_loops": loops}, randn(6, 5), torch.tensor([[0, 0, 5], [5, 5, 5]]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("edge_dim", [None, 3])
+def test_the_weights_of_the_edges(name, edge_dim):
+    ours, theirs = pair(name, 5, 4, heads=2, edge_dim=edge_dim)
+    x, index = randn(9, 5), edges(9, 9, 30)
+    features = None if edge_dim is None else randn(30, 3)
+    (a, (a_edges, a_weights)), (b, (b_edges, b_weights)) = (f(x, index, features, return_attention_weights=True) for f in (ours, theirs))
+    assert torch.equal(a_edges, b_edges)
+    torch.testing.assert_close((a, a_weights), (b, b_weights))
+    for p, q in zip(*(torch.autograd.grad(w.square().sum(), x) for w in (a_weights, b_weights))):
+        torch.testing.assert_close(p, q)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_graph_made_once_serves_again(name):
+    layer = getattr(fovea.nn, name)(5, 4, heads=2, add_self_loops=False).double()
+    x, index = randn(9, 5), edges(9, 9, 40)
+    graph = fovea.Graph.from_edge_index(index, 9)
+    torch.testing.assert_close(layer(x, graph), layer(x, index))
+    torch.testing.assert_close(torch.compile(layer, backend="aot_eager")(x, index), layer(x, index))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dropout_drops_in_training_alone(name):
+    layer = getattr(fovea.nn, name)(5, 4, dropout=0.6).double()
+    x, index = randn(9, 5), edges(9, 9, 40)
+    assert not torch.equal(layer(x, index), layer(x, index))
+    assert torch.equal(layer.eval()(x, index), layer(x, index))
+
+
+def test_edges_in_any_order_are_a_graph():
+    graph = fovea.Graph.from_edge_index(torch.tensor([[4, 0, 2, 0], [1, 3, 1, 1]]), 5)
+    assert graph.row_offsets.tolist() == [0, 0, 3, 3, 4, 4] and graph.columns.tolist() == [4, 2, 0, 0]
+    assert fovea.Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.long)).row_offsets.tolist() == [0]
+    assert fovea.Graph.from_edge_index(torch.tensor([[0], [3]])).row_offsets.tolist() == [0, 0, 0, 0, 1]
+    for wrong, said in ((torch.zeros(3, 2), r"edge_index: a tensor \[3, 2\]"), (torch.tensor([[0], [7]]), "edge_index: a target of 7, expected 0 to 4")):
+        with pytest.raises(ValueError, match=said):
+            fovea.Graph.from_edge_index(wrong, 5)
+
+
+def test_wrong_edges_are_named():
+    layer, x = fovea.nn.GATv2Conv(5, 4), torch.randn(3, 5)
+    for call, said in (
+        ((x, torch.zeros(3, 2, dtype=torch.long)), r"edge_index: \[3, 2\], expected whole numbers \[2, E\]"),
+        ((x, torch.tensor([[0], [9]])), "edge_index: a target of 9, expected 0 to 2"),
+        ((x, torch.tensor([[0], [1]]), torch.randn(2, 3)), r"edge_attr: 2 rows, expected 1 \(edges\)"),
+        ((x, torch.tensor([[0], [1]]), torch.randn(1, 3)), r"edge_attr: given, expected none"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            layer(*call)
