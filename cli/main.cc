@@ -35,19 +35,6 @@ void let_idle_threads_sleep() {
   std::_Exit(1);
 }
 
-// A destructor of the JSON library takes memory, and what it throws where there is none cannot be
-// caught.
-[[noreturn]] void end_without_memory() {
-  try {
-    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
-  } catch (const std::bad_alloc&) {
-    std::cerr << "fovea: not enough memory\n";
-    std::_Exit(1);
-  } catch (...) {
-  }
-  std::abort();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,9 +46,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   let_idle_threads_sleep();
-  std::set_terminate(end_loading);
+  const std::terminate_handler before = std::set_terminate(end_loading);
   void* const library = dlopen(FOVEA_PROGRAM, RTLD_NOW | RTLD_GLOBAL);
-  std::set_terminate(end_without_memory);
+  std::set_terminate(before);
   void* const entry = library ? dlsym(library, "fovea_program") : nullptr;
   if (!entry) {
     std::cerr << "fovea: " << dlerror() << '\n';

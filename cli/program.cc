@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <new>
 
 #include "cli/command.h"
 #include "cli/standard_streams.h"
 #include "cli/version.h"
 #include "engine/runtime/cores.h"
 #include "train/failure.h"
+#include "train/run/run_lock.h"
 
 namespace {
 
@@ -24,13 +26,31 @@ void count_quotas() {
   if (cores < at::get_num_threads()) at::set_num_threads(cores);
 }
 
-}  // namespace
+// A destructor of the JSON library takes memory, and what it throws where there is none cannot be
+// caught.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    std::cerr << "fovea: not enough memory\n";
+    fovea::train::remove_lock_files();
+    std::_Exit(fovea::cli::kFailed);
+  } catch (...) {
+  }
+  std::abort();
+}
 
-int fovea_program(int argc, char** argv) {
+// libgomp, which libtorch computes with, ends the process itself where it gets no thread, and says
+// so in its own words.
+bool at_work = true;
+void say_who_ended_it() {
+  if (!at_work) return;
+  std::cerr << "fovea: ended by a library, for the reason above; --threads 1 needs less memory\n";
+  fovea::train::remove_lock_files();
+}
+
+int run_command(int argc, char** argv) {
   using namespace fovea::cli;
-  std::ios::sync_with_stdio(false);
-  // A file beyond the limit of the shell (ulimit -f) is then an error of its write, as a full disk is.
-  std::signal(SIGXFSZ, SIG_IGN);
   try {
     const StandardStreams streams;
     count_quotas();
@@ -40,4 +60,17 @@ int fovea_program(int argc, char** argv) {
     std::cerr << "fovea: " << fovea::train::words_of(error) << '\n';
     return kFailed;
   }
+}
+
+}  // namespace
+
+int fovea_program(int argc, char** argv) {
+  std::set_terminate(end_without_memory);
+  std::atexit(say_who_ended_it);
+  std::ios::sync_with_stdio(false);
+  // A file beyond the limit of the shell (ulimit -f) is then an error of its write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
+  const int code = run_command(argc, argv);
+  at_work = false;
+  return code;
 }

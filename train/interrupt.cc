@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "train/run/run_lock.h"
+
 namespace fovea::train {
 namespace {
 
@@ -19,6 +21,7 @@ void note(int signal) {
     const char* const words = last_words;
     const char* const text = words ? words : "fovea: stopped\n";
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
+    remove_lock_files();
     ::_exit(128 + signal);
   }
   asked = signal;

@@ -20,6 +20,7 @@ struct TourOptions {
 };
 
 int run(TourOptions& options) {
+  const train::InterruptGuard guard;
   const train::ExitWhenAsked exits;
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent

@@ -24,6 +24,7 @@ struct TrainOptions {
 };
 
 int run(TrainOptions& options) {
+  const train::InterruptGuard guard;
   const train::ExitWhenAsked exits;
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent

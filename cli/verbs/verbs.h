@@ -1,6 +1,6 @@
 // The verbs of the command line: `fovea NAME [options]`.
 //
-// To add one: write cli/verb_NAME.cc that defines `Verb NAME_verb()`, declare it below, add it to
+// To add one: write cli/verbs/NAME.cc that defines `Verb NAME_verb()`, declare it below, add it to
 // the table in verbs.cc (its place there is its place in --help) and to the sources in
 // CMakeLists.txt. A verb parses, calls and prints; what it does lives in a library.
 //

@@ -52,6 +52,20 @@ TEST_F(Usage, OptionsThatContradictOrDoNothing) {
                  "--set align_layer=99: expected -2 to 1");
 }
 
+TEST_F(Usage, ALayerOrHeadToAlignByIsOneOfTheModels) {
+  const std::string transformer = "--epochs 0 --set method=transformer ";
+  expect_refused(train("alignment", transformer + "--set align_layer=99"),
+                 "--set align_layer=99: expected -2 to 1, a decoder layer");
+  expect_refused(train("alignment", transformer + "--set align_head=99"),
+                 "--set align_head=99: expected -1 to 3, a head");
+  expect_refused(train("alignment", "--epochs 0 --set method=neural --set align_layer=1"),
+                 "--set align_layer=1: of method=transformer, not of method=neural");
+  ASSERT_EQ(fovea(train("alignment", transformer)).code, 0);
+  expect_refused("evaluate " + at("run") + " --set align_layer=99",
+                 "--set align_layer=99: expected -2 to 1, a decoder layer");
+  EXPECT_EQ(fovea("evaluate " + at("run") + " --set align_layer=0").code, 0);
+}
+
 TEST_F(Usage, WhatTrainingSettledIsNotChangedByAUse) {
   train_small();
   expect_refused("evaluate " + at("run") + " --set rate=5", "settled when the run was trained");

@@ -3,7 +3,10 @@
 Kills, faults and growth all train these. `ITEMS` scales the data; the same number gives the same files.
 """
 
+import json
 import random
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,6 +138,14 @@ SMALL = [
 ]
 
 
-def named(names=()):
+def named(names):
     known = {small.system: small for small in SMALL}
-    return [known[name] for name in names] if names else SMALL
+    return [known[name] for name in names]
+
+
+def every(command):
+    """One of every system the command has; exits where one is missing here."""
+    listed = json.loads(subprocess.run([command, "list", "--json"], capture_output=True, check=True).stdout)["systems"]
+    if missing := {system["name"] for system in listed} - {small.system for small in SMALL}:
+        sys.exit(f"{__file__}: no small training of {', '.join(sorted(missing))}")
+    return SMALL

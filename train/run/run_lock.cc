@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -34,6 +36,16 @@ bool lives(const std::string& holder) {
   return host_name() != host.data() || ::kill(pid, 0) == 0 || errno == EPERM;
 }
 
+// The locks of this process, where a signal's handler finds them. A training has two at most; one
+// that finds no room here leaves a file that the next training takes over.
+std::array<std::atomic<const RunLock*>, 8> held;
+static_assert(std::atomic<const RunLock*>::is_always_lock_free);
+
+void replace_held(const RunLock* from, const RunLock* to) {
+  for (auto& one : held)
+    if (const RunLock* expected = from; one.compare_exchange_strong(expected, to)) return;
+}
+
 }  // namespace
 
 RunLock::RunLock(std::filesystem::path folder)
@@ -50,14 +62,25 @@ RunLock::RunLock(std::filesystem::path folder, Kind kind) : RunLock(std::move(fo
           fmt::format("{}: cannot be locked: {}", path_.string(), std::strerror(errno)));
     take(kind);
   } while (!is_the_one_at_its_path());
+  replace_held(nullptr, this);
 }
 
 RunLock::~RunLock() {
   if (descriptor_ < 0) return;
+  replace_held(this, nullptr);
+  remove_file();
+  ::close(descriptor_);
+}
+
+void RunLock::remove_file() const {
   // Of several that share it the last one removes the file.
   if (kind_ && (*kind_ == Kind::kExclusive || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0))
     ::unlink(path_.c_str());
-  ::close(descriptor_);
+}
+
+void remove_lock_files() {
+  for (const auto& one : held)
+    if (const RunLock* lock = one) lock->remove_file();
 }
 
 void RunLock::become(Kind kind) {
@@ -67,6 +90,7 @@ void RunLock::become(Kind kind) {
 void RunLock::take(Kind kind) {
   const int wanted = kind == Kind::kExclusive ? LOCK_EX : LOCK_SH;
   const int error = ::flock(descriptor_, wanted | LOCK_NB) == 0 ? 0 : errno;
+  if (error == 0) kind_ = kind;  // from here on the file goes with us, whatever fails
   const std::string before = holder();
   const std::string who = before.empty() ? "another process" : before;
   if (error == EWOULDBLOCK)

@@ -21,6 +21,8 @@ class RunLock {
   void become(Kind kind);
   // "process 1234 on HOST", where one held the lock before and ended without giving it back.
   const std::string& taken_from() const { return taken_from_; }
+  // Not the lock, which goes with the process.
+  void remove_file() const;
 
  private:
   explicit RunLock(std::filesystem::path folder);  // of nothing yet
@@ -33,5 +35,9 @@ class RunLock {
   std::optional<Kind> kind_;  // as it is held
   std::string taken_from_;
 };
+
+// Removes the files of the locks this process holds: for one that ends without its destructors. Safe
+// in a signal's handler.
+void remove_lock_files();
 
 }  // namespace fovea::train
