@@ -33,7 +33,7 @@ from ._structures import (
     Structure,
     Window,
 )
-from . import nn
+from . import hf, nn
 
 __version__: str = torch.ops.fovea.version()
 
@@ -48,5 +48,5 @@ __all__ = [
     "Additive", "Bilinear", "Blocks", "Causal", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
     "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
     "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "Uniform", "Unnormalised", "Window",
-    "attend", "explain_dispatch", "nn", "scaled_dot_product_attention", "simd_target", "weights",
+    "attend", "explain_dispatch", "hf", "nn", "scaled_dot_product_attention", "simd_target", "weights",
 ]  # fmt: skip

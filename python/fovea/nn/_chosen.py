@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, Optional, TypeVar
+from typing import Any, Dict, Optional, TypeVar, Union
 
 import torch
 from torch import Tensor
@@ -70,39 +70,42 @@ def chosen(choice: Optional[Choice]) -> Optional[Chosen]:
     return None if choice is None else Chosen(choice)
 
 
-def weights_with_gradient(query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure) -> Tensor:
+def weights_with_gradient(
+    query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure, query_offset: Union[int, Tensor] = 0
+) -> Tensor:
     """:func:`fovea.weights`, all of them, with a gradient; it costs something only where one flows."""
     if torch.compiler.is_compiling():
-        return _by_values(query, key, score, normaliser, structure)
+        return _by_values(query, key, (score, normaliser, structure), query_offset)
     arrays: "list[Tensor]" = []
     for choice in (score, normaliser, structure):
         choice._collect(arrays, [], query)
     learned = [x for x in arrays if x.requires_grad]
-    made: Tensor = _Weights.apply(query, key, (score, normaliser, structure), *learned)  # type: ignore[no-untyped-call]
+    made: Tensor = _Weights.apply(query, key, (score, normaliser, structure), query_offset, *learned)  # type: ignore[no-untyped-call]
     return made
 
 
-def _by_values(query: Tensor, key: Tensor, *choices: Any) -> Tensor:
+def _by_values(query: Tensor, key: Tensor, choices: Any, query_offset: Union[int, Tensor]) -> Tensor:
     """The weights as the outputs of values that are the rows of an identity."""
     keys = key.shape[-2]
     identity = torch.eye(keys, dtype=query.dtype, device=query.device).expand(*key.shape[:-2], keys, keys)
-    out = attend(query, key, identity, *choices)
+    out = attend(query, key, identity, *choices, query_offset=query_offset)
     assert isinstance(out, Tensor)
     return out
 
 
 class _Weights(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, choices: Any, *learned: Tensor) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, choices: Any, query_offset: Union[int, Tensor], *learned: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, *learned)
-        ctx.choices = choices
-        return weights(query, key, *choices)
+        ctx.choices, ctx.query_offset = choices, query_offset
+        score, normaliser, structure = choices
+        return weights(query, key, score, normaliser, structure, query_offset=query_offset)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         query, key, *learned = ctx.saved_tensors
         leaves = [query.detach().requires_grad_(), key.detach().requires_grad_(), *learned]
         with torch.enable_grad():
-            made = _by_values(leaves[0], leaves[1], *ctx.choices)
+            made = _by_values(leaves[0], leaves[1], ctx.choices, ctx.query_offset)
         d_query, d_key, *rest = torch.autograd.grad(made, leaves, gradients, allow_unused=True)
-        return d_query, d_key, None, *rest
+        return d_query, d_key, None, None, *rest
