@@ -44,6 +44,14 @@ def simd_target() -> str:
     return name
 
 
+def __getattr__(name: str) -> object:
+    if name == "sklearn":  # which needs scikit-learn, and is loaded when it is asked for
+        import importlib
+
+        return importlib.import_module("fovea.sklearn")
+    raise AttributeError(f"module 'fovea' has no attribute {name!r}")
+
+
 __all__ = [
     "Additive", "Bilinear", "Blocks", "Causal", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
     "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",

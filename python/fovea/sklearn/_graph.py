@@ -1,0 +1,145 @@
+"""Graph attention (Velickovic et al. 2018) as a classifier of nodes, or of the rows of a table by their nearest neighbours."""
+
+# mypy: disable-error-code="import-untyped,import-not-found"
+from __future__ import annotations
+
+from typing import Any, Tuple
+
+import numpy as np
+import torch
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._picture import Answer, Explanation
+from ..nn import GATConv
+from ._learned import LearnedClassifier, classes_of
+
+
+class _Network(torch.nn.Module):
+    def __init__(self, features: int, hidden: int, heads: int, classes: int, dropout: float) -> None:
+        super().__init__()
+        self.first = GATConv(features, hidden, heads, dropout=dropout)
+        self.second = GATConv(hidden * heads, classes, dropout=dropout)
+
+    def forward(self, rows: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        made: torch.Tensor = self.second(torch.nn.functional.elu(self.first(rows, edges)), edges)
+        return made
+
+
+class GATClassifier(LearnedClassifier):
+    """Two layers of graph attention.
+
+    With edges it classifies the nodes of a graph, of which some may have no label; without, the rows of a table, each joined to its nearest
+    rows of the training data.
+
+    Args:
+        hidden, heads: width and number of the first layer's heads.
+        dropout: share of the weights dropped in training.
+        n_neighbors: rows that a row is joined to, without edges.
+        unlabelled: the value of ``y`` that says that a node has no label, for example -1; None where all have one.
+        epochs, learning_rate, weight_decay: of Adam on the whole graph.
+        random_state: of the weights at the beginning and of dropout.
+
+    Example::
+
+        >>> X, edges = np.eye(6), [[0, 1, 2, 3, 4, 5], [1, 2, 0, 4, 5, 3]]
+        >>> model = fovea.sklearn.GATClassifier(unlabelled=-1, random_state=0).fit(X, [0, -1, -1, 1, -1, -1], edges)
+        >>> model.predict(X, edges)
+    """
+
+    def __init__(
+        self,
+        hidden: int = 8,
+        heads: int = 4,
+        dropout: float = 0.0,
+        n_neighbors: int = 10,
+        unlabelled: Any = None,
+        epochs: int = 100,
+        learning_rate: float = 0.01,
+        weight_decay: float = 5e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.hidden = hidden
+        self.heads = heads
+        self.dropout = dropout
+        self.n_neighbors = n_neighbors
+        self.unlabelled = unlabelled
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, edge_index: Any = None) -> "GATClassifier":
+        """Learns from rows and labels; ``edge_index`` is ``[2, edges]``, sources above targets."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = classes_of(y, self.unlabelled)
+        if not len(self.classes_):
+            raise ValueError("y: no label, expected at least one")
+        self._measure(X)
+        self.X_fit_ = None if edge_index is not None else X
+        rows = self._scaled(X)
+        edges = self._neighbours(rows, rows) if edge_index is None else _checked(edge_index, len(X))
+        labelled, wanted = torch.from_numpy(codes >= 0), torch.from_numpy(codes[codes >= 0])
+        self._learn(
+            lambda: _Network(X.shape[1], self.hidden, self.heads, len(self.classes_), self.dropout),
+            lambda module: torch.nn.functional.cross_entropy(module(rows, edges)[labelled], wanted),
+        )
+        return self
+
+    def explain(self, X: Any, edge_index: Any = None, top: int = 8) -> Explanation:
+        """The nodes that each node looked at in the first layer, a mean over its heads; draws itself in a notebook."""
+        check_is_fitted(self)
+        rows, edges, skipped = self._graph(X, edge_index)
+        with torch.no_grad():
+            _, (every, weights) = self.module_.first(rows, edges, return_attention_weights=True)  # type: ignore[operator]
+            said = self.classes_[self.module_(rows, edges).argmax(-1).numpy()]
+        mean, answers = weights.mean(1).numpy(), []
+        source, target = every.numpy()
+        for n in range(skipped, len(rows)):
+            into = np.flatnonzero(target == n)
+            into = into[np.argsort(-mean[into], kind="stable")]
+            answers.append(Answer(f"node {n - skipped}", str(said[n]), [(_named(int(source[e]), n, skipped), float(mean[e])) for e in into]))
+        return Explanation("GATClassifier", answers, top)
+
+    def _logits(self, X: Any, *arguments: Any) -> torch.Tensor:
+        rows, edges, skipped = self._graph(X, *arguments)
+        made: torch.Tensor = self.module_(rows, edges)
+        return made[skipped:]
+
+    def _graph(self, X: Any, edge_index: Any = None) -> Tuple[torch.Tensor, torch.Tensor, int]:
+        """Rows and edges to compute on, and how many of the rows before those asked for are training data."""
+        rows = self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
+        if edge_index is not None:
+            return rows, _checked(edge_index, len(rows)), 0
+        if self.X_fit_ is None:
+            raise ValueError("edge_index: none, expected [2, edges]: the model was fitted on a graph")
+        known = self._scaled(self.X_fit_)
+        count = len(known)
+        into = self._neighbours(known, rows)
+        into[1] += count
+        return torch.cat([known, rows]), torch.cat([self._neighbours(known, known), into], 1), count
+
+    def _neighbours(self, known: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """Edges into each row from its nearest known ones."""
+        count = min(self.n_neighbors, len(known))
+        found = NearestNeighbors(n_neighbors=count).fit(known.numpy()).kneighbors(rows.numpy(), return_distance=False)
+        target = np.repeat(np.arange(len(rows)), count)
+        return torch.from_numpy(np.stack([found.reshape(-1), target]))
+
+
+def _checked(edge_index: Any, nodes: int) -> torch.Tensor:
+    given = np.asarray(edge_index.detach().cpu() if isinstance(edge_index, torch.Tensor) else edge_index)
+    if given.ndim != 2 or given.shape[0] != 2 or (given.size and given.dtype.kind not in "iu"):
+        raise ValueError(f"edge_index: shape {list(given.shape)} of {given.dtype}, expected whole numbers [2, edges]")
+    edges = torch.from_numpy(np.array(given, dtype=np.int64))
+    if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= nodes):
+        raise ValueError(f"edge_index: from {int(edges.min())} to {int(edges.max())}, expected 0 to {nodes - 1}")
+    return edges
+
+
+def _named(source: int, target: int, skipped: int) -> str:
+    if source == target:
+        return "itself"
+    return f"training row {source}" if source < skipped else f"node {source - skipped}"
