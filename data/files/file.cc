@@ -124,7 +124,6 @@ bool is_utf8(std::string_view bytes) {
 
 void visit_line(std::string_view line, const std::string& name, size_t number,
                 const LineVisitor& visit) {
-  if (number == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   if (line.size() > limit(Limit::kLine))
     throw FileError(name, number, "a line of " + beyond(Limit::kLine));
   if (number > limit(Limit::kItems)) throw FileError(name, number, beyond(Limit::kItems));
@@ -145,6 +144,7 @@ void each_line(std::string_view text, const std::string& path, const LineVisitor
     const size_t end = feeds ? text.find('\n') : text.find_first_of("\r\n");
     std::string_view line = text.substr(0, end);
     if (feeds && line.ends_with('\r')) line.remove_suffix(1);
+    if (number == 0) line = without_byte_order_mark(line);
     visit_line(line, path, ++number, visit);
     if (end == std::string_view::npos) return;
     text.remove_prefix(!feeds && text.substr(end).starts_with("\r\n") ? end + 2 : end + 1);

@@ -28,7 +28,7 @@ bool LineReader::ends_line(int c, std::string& line) {
 bool LineReader::too_long(std::string_view line) const {
   const uint64_t most = limit(Limit::kLine);
   if (line.size() <= most) return false;
-  if (number_ == 0 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  if (number_ == 0) line = without_byte_order_mark(line);
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line.size() > most;
 }
@@ -49,6 +49,7 @@ bool LineReader::next(std::string& line) {
     if (too_long(line)) throw FileError(name_, number_ + 1, "a line of " + beyond(Limit::kLine));
   }
   if (++number_ > limit(Limit::kItems)) throw FileError(name_, number_, beyond(Limit::kItems));
+  if (number_ == 1) line.erase(0, line.size() - without_byte_order_mark(line).size());
   return true;
 }
 

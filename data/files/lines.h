@@ -10,11 +10,16 @@
 
 namespace fovea::data {
 
-inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+// A text, or its first line, without the UTF-8 byte order mark that some editors put before it.
+inline std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
 
 // A line ends with "\n", "\r\n" or, where the first line does so, with "\r" alone. FileError where a
 // line passes the limit `line`, or there are more than `items`: what follows cannot be told apart
-// then.
+// then. A byte order mark at the start is dropped.
 class LineReader {
  public:
   LineReader(std::istream& stream, std::string name) : stream_(stream), name_(std::move(name)) {}

@@ -10,6 +10,7 @@
 
 #include "data/files/file.h"
 #include "data/files/limits.h"
+#include "data/files/lines.h"
 #include "data/nearest.h"
 #include "data/split.h"
 
@@ -64,9 +65,8 @@ void check_header(const std::vector<std::string>& header, const std::string& nam
 // Reads one record at a time; a quoted field may run over several lines.
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& name) : text_(text), name_(name) {
-    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
-  }
+  Reader(std::string_view text, const std::string& name)
+      : text_(without_byte_order_mark(text)), name_(name) {}
 
   // The next record's fields, or nothing at the end; blank lines are passed over.
   std::optional<std::vector<std::string>> next() {

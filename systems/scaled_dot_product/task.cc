@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <torch/torch.h>
 
+#include "data/files/file.h"
 #include "data/files/lines.h"
 #include "data/formats/vocabulary.h"
 #include "data/packed.h"
@@ -114,7 +115,9 @@ class ScaledDotProduct : public ClassificationTask {
     if (input) {
       std::string line;
       data::LineReader(input->stream, input->name).next(line);
-      sentence = parsed(line, input->name, 1);
+      data::visit_line(line, input->name, 1, [&](size_t number, std::string_view text) {
+        sentence = parsed(text, input->name, number);
+      });
     }
     const torch::Tensor x = embedded(sentence.words);
     const torch::Tensor q = model_->q_proj(x), k = model_->k_proj(x), v = model_->v_proj(x);

@@ -109,6 +109,13 @@ TEST_F(Limits, AStreamHasTheLinesOfTheFile) {
          "t:2: a line of more than 3 bytes");
 }
 
+TEST_F(Limits, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  std::istringstream stream("\xEF\xBB\xBFone\n\xEF\xBB\xBFtwo\n");
+  LineReader lines(stream, "t");
+  EXPECT_EQ(lines.next_lines(9), (Lines{"one", "\xEF\xBB\xBFtwo"}));
+  EXPECT_EQ(of("\xEF\xBB\xBF"), Lines{""});
+}
+
 // Old text, and what some spreadsheets write: a line ends with "\r" alone.
 TEST_F(Limits, ReturnsAloneEndLines) {
   EXPECT_EQ(of("one\rtwo\rthree"), (Lines{"one", "two", "three"}));

@@ -231,6 +231,10 @@ TEST_F(Teaching, ItMeansTheAnimal) {
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.99);
   EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.99);
   check_every_verb("it", "the fox did not enter the yard because it was too late\n");
+  systems::Run run = open(base_ / "it");
+  std::istringstream marked("\xEF\xBB\xBFthe fox was late because it was tired\n");
+  Input input{marked, "input"};
+  EXPECT_EQ(explain(run, &input)[0].queries[0].text, "the") << "without the byte order mark";
 }
 
 // ---- cost ---------------------------------------------------------------------------------------

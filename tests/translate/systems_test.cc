@@ -92,6 +92,13 @@ TEST_F(Systems, HostileLinesGetASensibleAnswer) {
   EXPECT_EQ(said[0],
             lines(predict("transformer", "a h\n", {"beam=2"}))[0]);  // company changes nothing
   EXPECT_EQ(predict("transformer", "\n"), "\n");                     // nor does solitude
+  systems::Run run = systems::open(base_ / "transformer", "cpu", 1);
+  std::istringstream marked("\xEF\xBB\xBFh a\n");  // as some editors begin a file
+  std::ostringstream answer;
+  std::vector<std::string> noted;
+  systems::predict(
+      run, {marked, "input", {}, [&](const std::string& note) { noted.push_back(note); }}, answer);
+  EXPECT_EQ(noted, std::vector<std::string>{}) << "the mark is no part of a word";
 }
 
 TEST_F(Systems, AControlIsDrawnInTheSamePlot) {
