@@ -78,7 +78,8 @@ if(Libtorch_FOUND AND NOT TARGET Libtorch::torch)
          ${LIBTORCH_DIR}/lib/libc10_cuda.so -Wl,--pop-state)
   endif()
   # at::parallel_for is a template that runs serially unless compiled with OpenMP. It must find libtorch's own libgomp,
-  # not a second one with threads of its own.
+  # not a second one with threads of its own: only GCC compiles for libgomp. Another compiler would need a library of its own
+  # (and clang its header, which Debian has in another package); attend then runs on the engine's threads.
   file(GLOB libtorch_gomp ${LIBTORCH_DIR}/lib/libgomp*.so* ${LIBTORCH_DIR}/../torch.libs/libgomp*.so*)
   if(libtorch_gomp)
     list(GET libtorch_gomp 0 libtorch_gomp)
@@ -89,8 +90,8 @@ if(Libtorch_FOUND AND NOT TARGET Libtorch::torch)
   add_library(Libtorch::torch INTERFACE IMPORTED GLOBAL)
   target_include_directories(Libtorch::torch SYSTEM INTERFACE ${LIBTORCH_DIR}/include
                                                               ${LIBTORCH_DIR}/include/torch/csrc/api/include)
-  target_compile_options(Libtorch::torch INTERFACE -fopenmp)
-  target_link_libraries(Libtorch::torch INTERFACE ${libtorch_libraries} ${libtorch_gomp})
+  target_compile_options(Libtorch::torch INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fopenmp>)
+  target_link_libraries(Libtorch::torch INTERFACE ${libtorch_libraries} $<$<CXX_COMPILER_ID:GNU>:${libtorch_gomp}>)
   # libtorch_cpu.so of the CUDA wheel needs libraries (NVIDIA's) that only the loader finds. Where libtorch itself is, CMake tells programs
   # in a build tree, and takes it out of what is installed.
   target_link_options(Libtorch::torch INTERFACE -Wl,--allow-shlib-undefined)

@@ -185,6 +185,10 @@ const engine::Parallel& torch_parallel() {
   // share the threads well.
   thread_local engine::Parallel parallel;
   parallel.workers = static_cast<size_t>(at::get_num_threads());
+#ifndef INTRA_OP_PARALLEL  // compiled without OpenMP: at::parallel_for would run it all here
+  parallel.workers = std::min(parallel.workers, engine::default_parallel().workers);
+  parallel.run = engine::default_parallel().run;
+#else
   if (!parallel.run) {
     parallel.run = [](size_t n, const std::function<void(size_t)>& body) {
       const auto threads = std::min(n, static_cast<size_t>(at::get_num_threads()));
@@ -194,6 +198,7 @@ const engine::Parallel& torch_parallel() {
       });
     };
   }
+#endif
   return parallel;
 }
 
