@@ -84,11 +84,11 @@ CLI::Option* add_path(CLI::App& app, const std::string& name, std::string& value
       help, "PATH");
 }
 
-void add_threads(CLI::App& app, int& threads) {
+void add_threads(CLI::App& app, int& threads, const std::string& help) {
   constexpr int64_t kMostThreads = 4096;
   add_integer(
       app, "--threads", [&threads](int64_t n) { threads = static_cast<int>(n); }, 0, kMostThreads,
-      "0: as many as there are");
+      help);
 }
 
 void add_device(CLI::App& app, std::string& device) {

@@ -6,7 +6,9 @@
 //   }
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,11 +48,22 @@ struct System {
   std::vector<Option> options = {};          // its own; the frame adds the recipe's
   std::optional<train::Recipe> recipe = {};  // how it learns by gradient; none: it does not
   std::vector<std::string> tour = {};        // settings ("epochs=3") of the tour's short run
+  // Multiply-adds of the product that training repeats most, on `data` (empty: generated), where it
+  // may be too small for threads. Unset: it is not.
+  std::function<double(const OptionValues&, const std::string& data)> step_work = {};
   std::function<std::unique_ptr<Task>(const RunOptions&)> make = {};
 
   // Every option a user may set.
   OptionValues option_values() const;
 };
+
+// That of a recurrent layer: of each row a state of `width` numbers, times the weights of `gates` such
+// states.
+inline double recurrent_step(int64_t rows, int64_t width, int64_t gates) {
+  return static_cast<double>(rows * gates) * static_cast<double>(width * width);
+}
+// With a vocabulary of real text, words and not steps are most of the work.
+inline constexpr double kLargeStep = std::numeric_limits<double>::infinity();
 
 // In order of number.
 std::vector<const System*> all();

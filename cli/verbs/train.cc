@@ -69,7 +69,8 @@ Verb train_verb() {
             app, "--jobs", [options](int64_t n) { options->jobs = static_cast<int>(n); }, 1,
             kMostJobs, "seeds or folds trained side by side, each in a process of its own");
         app.add_option("--only", request.only, "of several seeds or folds this one: fold-3");
-        add_threads(app, request.threads);
+        add_threads(app, request.threads,
+                    "0: as many as there are, or one where training is made of small steps");
         add_device(app, request.device);
         add_number(app, "--checkpoint", request.save_every_seconds, 0, 1e6,
                    "seconds between two saves");

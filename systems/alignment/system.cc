@@ -77,6 +77,13 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 10, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=5"},
+    .step_work =
+        [](const OptionValues& o, const std::string& data) {
+          const std::string& method = o.text("method");
+          const bool attends = method == "bahdanau" || method == "luong" || method == "transformer";
+          return attends && data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 4)
+                                         : kLargeStep;
+        },
     .make =
         [](const RunOptions& run_options) { return std::make_unique<AlignmentTask>(run_options); },
 }};

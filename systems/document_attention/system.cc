@@ -86,6 +86,10 @@ const Registration registered{System{
                             .patience = 4,
                             .monitor = "loss"},
     .tour = {},
+    .step_work =
+        [](const OptionValues& o, const std::string&) {
+          return recurrent_step(o.integer("batch"), o.integer("hidden"), 4);
+        },
     .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(
           run_options,

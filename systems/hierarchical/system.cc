@@ -70,6 +70,11 @@ const Registration registered{System{
                             .patience = 3,
                             .monitor = "accuracy"},
     .tour = {"epochs=1", "rate=0.005", "normaliser=sparsemax"},
+    .step_work =
+        [](const OptionValues& o, const std::string&) {
+          constexpr int64_t kSentences = 10;  // of a document, about
+          return recurrent_step(kSentences * o.integer("batch"), o.integer("hidden"), 3);
+        },
     .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return std::make_unique<text::TextTask>(
           run_options, text::Parts{.level = text::Level::kSentences,

@@ -12,5 +12,7 @@ torch::Device device_of(const std::string& name);
 int all_threads();
 // 0: all of them.
 void use_threads(int threads);
+// Whether threads gain where training repeats products of so many multiply-adds.
+bool worth_threads(double multiply_adds);
 
 }  // namespace fovea::systems

@@ -135,7 +135,7 @@ std::string signature(const Json& config, const Task& task, const Judged& judged
       "fovea:{}|data:{}|split:{}|seed:{}|threads:{}|settings:{}", program(),
       judged.data.empty() ? fmt::format("generated-{}", config.at("data_seed").get<uint64_t>())
                           : shown(judged.data),
-      part, config.at("seed").get<uint64_t>(), at::get_num_threads(),
+      part, config.at("seed").get<uint64_t>(), config.at("threads").get<int64_t>(),
       shown(data::sha256(option_values.dump())));
   return judged.device == "cpu" ? out : out + "|device:" + judged.device;
 }

@@ -119,7 +119,10 @@ int Training::choose_threads() const {
   if (request_.threads > 0) return request_.threads;
   if (const auto before = config_before())
     return static_cast<int>(std::clamp<int64_t>(before->at("threads"), 1, 4096));
-  return std::max(1, all_threads() / static_cast<int>(names_of_all().size()));
+  const int share = std::max(1, all_threads() / static_cast<int>(names_of_all().size()));
+  const bool worth =
+      !system_.step_work || worth_threads(system_.step_work(option_values_, request_.data));
+  return worth ? share : 1;
 }
 
 // Whether the request may have the folder, as far as can be said before the data are read.

@@ -18,8 +18,8 @@ class Training {
   Training(const TrainRequest& request, train::Progress& progress);
 
   // That each training takes: as many as were asked for or as the run began with, otherwise all,
-  // shared among seeds and folds whether or not they are trained side by side. What some of
-  // libtorch's kernels compute depends on it.
+  // shared among seeds and folds whether or not they are trained side by side, or one where
+  // training is made of small steps. What some of libtorch's kernels compute depends on it.
   int threads() const { return threads_; }
   // The names of the seeds or folds that are left to train, to be given to other processes, which
   // are let in from now on; none where the RUN is a single one. The data are read once before.

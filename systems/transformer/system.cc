@@ -82,6 +82,13 @@ const Registration registered{System{
                             .warmup = 500,
                             .clip = 1.0},
     .tour = {"epochs=2", "width=64", "hidden=128", "rate=0.004", "warmup=300"},
+    .step_work =
+        [](const OptionValues& o, const std::string& data) {
+          constexpr int64_t kTokens = 10;  // of a generated sentence, about
+          return data.empty() ? static_cast<double>(kTokens * o.integer("batch") *
+                                                    o.integer("width") * o.integer("hidden"))
+                              : kLargeStep;
+        },
     .make =
         [](const RunOptions& run_options) {
           return std::make_unique<translate::TranslationTask>("transformer", run_options, make,

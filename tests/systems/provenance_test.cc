@@ -10,6 +10,7 @@
 #include "data/files/sha256.h"
 #include "data/random.h"
 #include "systems/generate.h"
+#include "systems/run/machine.h"
 #include "tests/systems/runs.h"
 
 namespace fovea::systems {
@@ -77,12 +78,40 @@ TEST_F(Provenance, EveryFigureIsSigned) {
   EXPECT_EQ(field(read, "settings"), field(trained, "settings"));
   const Json judged = evaluate(base_ / "file", "", "test", "cpu", 1);
   EXPECT_EQ(judged.at("signature"), read.at("signature"));
+  EXPECT_EQ(evaluate(base_ / "file", "", "test", "cpu", 2).at("signature"), read.at("signature"))
+      << "the threads are those that trained";
   EXPECT_NE(field(evaluate(base_ / "file", "", "train", "cpu", 1), "split"), field(read, "split"));
   EXPECT_EQ(
       field(evaluate(base_ / "file", file("bags.csv"), "test", "cpu", 1), "split").substr(0, 4),
       "all-");
   EXPECT_NE(field(train("other", {.system = "pooling", .epochs = 2, .threads = 1}), "settings"),
             field(trained, "settings"));
+}
+
+// Threads would meet after every step, and wait for each other.
+TEST_F(Provenance, SmallStepsAreTrainedOnOneThread) {
+  const auto worth = [](const std::string& name, const std::string& set = "",
+                        const std::string& data = "") {
+    OptionValues option_values = find(name).option_values();
+    if (!set.empty()) option_values.set(set);
+    return worth_threads(find(name).step_work(option_values, data));
+  };
+  for (const char* name : {"alignment", "bahdanau", "beam-search", "document-attention",
+                           "hierarchical", "luong", "seq2seq"})
+    EXPECT_FALSE(worth(name)) << name;
+  EXPECT_FALSE(worth("transformer", "width=64"));
+  EXPECT_TRUE(worth("transformer"));
+  EXPECT_TRUE(worth("seq2seq", "width=512"));
+  EXPECT_TRUE(worth("alignment", "method=neural"));
+  EXPECT_TRUE(worth("seq2seq", "", "/text")) << "with thousands of words to choose from";
+
+  const TrainRequest small{.system = "document-attention", .epochs = 0};
+  TrainRequest two = small, large = small;
+  two.threads = 2;
+  large.set = {"hidden=300"};
+  EXPECT_EQ(field(train("small", small), "threads"), "1");
+  EXPECT_EQ(field(train("two", two), "threads"), "2") << "what is asked for is done";
+  EXPECT_EQ(field(train("large", large), "threads"), std::to_string(all_threads()));
 }
 
 TEST_F(Provenance, TheSignatureOfMeansNamesEverySeed) {
