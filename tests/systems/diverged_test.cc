@@ -46,11 +46,23 @@ TEST_F(Diverged, TheLastStepOfAllIsNotForgotten) {
   EXPECT_NE(words.find("' is not finite at step 1, in epoch 1: "), std::string::npos) << words;
 }
 
+// Every rule takes a rate beyond the weights' numbers, and says what came of it.
+TEST_F(Diverged, ARateBeyondTheNumbersIsTheSameByEveryRule) {
+  for (const char* rule : {"sgd", "adam", "adamw", "adagrad", "rmsprop", "adadelta"}) {
+    const std::string words =
+        said({.system = "marked-item",
+              .set = {"rate=1e300", "batch=100000", "epochs=1", std::string("optimiser=") + rule}});
+    EXPECT_TRUE(words.starts_with("weight '")) << rule << ": " << words;
+    std::filesystem::remove_all(base_ / "run");
+  }
+}
+
 // At such a rate the first step takes every weight out of the numbers.
 TEST_F(Diverged, EverySystemThatLearnsStops) {
   const std::map<std::string, std::vector<std::string>> small = {
       {"set-outlier", {"task=expansion"}},
       {"mil", {"bags=20"}},
+      {"squeeze-excitation", {"pictures=100"}},
       {"nadaraya-watson", {"learn=diagonal"}}};
   for (const System* system : all()) {
     const std::string& name = system->info.name;

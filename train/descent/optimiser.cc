@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <limits>
+
 #include "fovea/error.h"
 
 namespace fovea::train {
@@ -34,6 +36,14 @@ void adadelta_step(at::Tensor& p, const at::Tensor& g, at::Tensor& square, at::T
   const at::Tensor delta = moved.add(r.epsilon).sqrt_().div_(square.add(r.epsilon).sqrt_()).mul_(g);
   moved.mul_(r.beta1).addcmul_(delta, delta, 1 - r.beta1);
   p.add_(delta, -rate);
+}
+
+// ATen refuses a rate beyond the weights' type. An infinite one makes weights that are none, which
+// training reports.
+double in_type_of(const at::Tensor& weight, double rate) {
+  const bool beyond =
+      weight.scalar_type() == at::kFloat && rate > std::numeric_limits<float>::max();
+  return beyond ? std::numeric_limits<double>::infinity() : rate;
 }
 
 }  // namespace
@@ -111,7 +121,8 @@ void Optimiser::step(double rate_factor) {
     if (a.parameters.empty()) continue;
     const double weight_decay =
         group.given.weight_decay < 0 ? recipe_.weight_decay : group.given.weight_decay;
-    update(a, recipe_.rate * rate_factor * group.given.rate_factor, weight_decay);
+    const double rate = recipe_.rate * rate_factor * group.given.rate_factor;
+    update(a, in_type_of(a.parameters.front(), rate), weight_decay);
   }
 }
 
