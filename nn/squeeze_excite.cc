@@ -17,7 +17,9 @@ SqueezeExciteImpl::SqueezeExciteImpl(const SqueezeExciteOptions& options) : opti
 }
 
 void SqueezeExciteImpl::reset() {
-  const int64_t between = std::max<int64_t>(1, options_.channels / options_.reduction);
+  const int64_t between = options_.units > 0
+                              ? options_.units
+                              : std::max<int64_t>(1, options_.channels / options_.reduction);
   using torch::nn::LinearOptions;
   fc1 = register_module("fc1",
                         torch::nn::Linear(LinearOptions(options_.channels, between).bias(false)));

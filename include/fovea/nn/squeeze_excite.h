@@ -13,6 +13,7 @@ namespace fovea::nn {
 struct SqueezeExciteOptions {
   int64_t channels = 0;
   int64_t reduction = 16;  // r: the layer between has channels / r units, at least one
+  int64_t units = 0;       // of the layer between, where that is not channels / r
 };
 
 class SqueezeExciteImpl : public torch::nn::Cloneable<SqueezeExciteImpl> {

@@ -1,0 +1,234 @@
+// nn::Memory: hops, tying, encodings, and what a story may be.
+#include "fovea/nn/memory.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+namespace fovea::nn {
+namespace {
+
+at::Tensor ints(const std::vector<int32_t>& values) { return torch::tensor(values, torch::kInt32); }
+at::Tensor longs(const std::vector<int64_t>& values) {
+  return torch::tensor(values, torch::kInt64);
+}
+
+// Three stories of 3, 0 and 2 lines; the second line of the first has no words.
+Stories three() {
+  return {.words = longs({1, 2, 3, 4, 5, 2, 6, 1}),
+          .lines = ints({0, 3, 3, 5, 7, 8}),
+          .stories = ints({0, 3, 3, 5}),
+          .question_words = longs({2, 3, 4, 5, 6, 1}),
+          .question_bounds = ints({0, 2, 3, 6})};
+}
+
+MemoryOptions small(Tying tying, int64_t hops) {
+  return {.words = 7, .width = 4, .hops = hops, .slots = 3, .tying = tying, .deviation = 0.5};
+}
+
+at::Tensor parameter(Memory& memory, const std::string& name) {
+  return memory->named_parameters()[name];
+}
+
+// The equations as they stand, one story at a time, in loops.
+at::Tensor by_hand(Memory& memory, const std::vector<std::vector<int64_t>>& lines,
+                   const std::vector<int64_t>& question) {
+  const MemoryOptions& o = memory->options();
+  const bool adjacent = o.tying == Tying::kAdjacent;
+  const at::Tensor all = parameter(memory, "line_weight"), time = parameter(memory, "time_weight");
+  const auto encode = [&](const std::vector<int64_t>& words, const at::Tensor& weight) {
+    at::Tensor sum = torch::zeros({o.width}, weight.options());
+    const auto count = static_cast<double>(words.size());
+    for (size_t j = 1; j <= words.size(); ++j)
+      for (int64_t c = 1; c <= o.width; ++c) {
+        const double place = static_cast<double>(j) / count,
+                     column = static_cast<double>(c) / static_cast<double>(o.width);
+        sum[c - 1] += ((1 - place) - column * (1 - 2 * place)) * weight[words[j - 1]][c - 1];
+      }
+    return sum;
+  };
+  const auto block = [&](const at::Tensor& weight, int64_t k) {
+    return weight.narrow(1, k * o.width, o.width);
+  };
+  at::Tensor u = encode(question, adjacent ? block(all, 0) : parameter(memory, "question_weight"));
+  for (int64_t hop = 0; hop < o.hops; ++hop) {
+    std::vector<at::Tensor> m, c;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const auto age = static_cast<int64_t>(lines.size() - 1 - i);
+      const int64_t a = adjacent ? hop : 0;
+      m.push_back(encode(lines[i], block(all, a)) + block(time, a)[age]);
+      c.push_back(encode(lines[i], block(all, a + 1)) + block(time, a + 1)[age]);
+    }
+    at::Tensor o_k = torch::zeros_like(u);
+    if (!lines.empty()) o_k = torch::stack(m).mv(u).softmax(0).matmul(torch::stack(c));
+    u = (adjacent ? u : parameter(memory, "hop.weight").mv(u)) + o_k;
+  }
+  return (adjacent ? block(all, o.hops) : parameter(memory, "answer_weight")).mv(u);
+}
+
+TEST(Memory, FollowsTheEquationsForBothTyings) {
+  for (const Tying tying : {Tying::kAdjacent, Tying::kLayerWise}) {
+    torch::manual_seed(1);
+    Memory memory(small(tying, 3));
+    memory->to(torch::kFloat64);
+    const at::Tensor out = memory->forward(three());
+    const at::Tensor expected =
+        torch::stack({by_hand(memory, {{1, 2, 3}, {}, {4, 5}}, {2, 3}), by_hand(memory, {}, {4}),
+                      by_hand(memory, {{2, 6}, {1}}, {5, 6, 1})});
+    EXPECT_TRUE(torch::allclose(out, expected, 1e-12, 1e-12)) << out - expected;
+  }
+}
+
+TEST(Memory, OneHopIsUnscaledDotProductAttentionWithOneQuery) {
+  torch::manual_seed(2);
+  Memory memory(small(Tying::kAdjacent, 1));
+  const Recall recall = memory->recall(three());
+  const Hop& hop = recall.hops.at(0);
+  const auto dense = [&](int64_t story, int64_t from, int64_t to) {
+    const auto batch = [&](const at::Tensor& rows) { return rows.transpose(0, 1).unsqueeze(0); };
+    return at::scaled_dot_product_attention(
+               batch(hop.query.narrow(0, story, 1)), batch(hop.key.slice(0, from, to)),
+               batch(hop.value.slice(0, from, to)), {}, 0, false, /*scale=*/1.0)
+        .flatten();
+  };
+  const at::Tensor u = hop.query.squeeze(1);
+  EXPECT_TRUE(torch::allclose(recall.state[0], u[0] + dense(0, 0, 3), 1e-5, 1e-6));
+  EXPECT_TRUE(torch::allclose(recall.state[2], u[2] + dense(2, 3, 5), 1e-5, 1e-6));
+  EXPECT_TRUE(torch::equal(recall.state[1], u[1])) << "an empty story adds nothing";
+}
+
+TEST(Memory, GradientsAgreeWithFiniteDifferences) {
+  for (const Tying tying : {Tying::kAdjacent, Tying::kLayerWise}) {
+    torch::manual_seed(3);
+    Memory memory(small(tying, 3));
+    memory->to(torch::kFloat64);
+    const at::Tensor cotangent = torch::randn({3, 7}, torch::kFloat64);
+    const auto value = [&] { return (memory->forward(three()) * cotangent).sum(); };
+    value().backward();
+    for (auto& named : memory->named_parameters()) {
+      at::Tensor parameter = named.value();
+      const at::Tensor gradient = parameter.grad().flatten();
+      const torch::NoGradGuard guard;
+      at::Tensor flat = parameter.view({-1});
+      for (int64_t i = 0; i < flat.size(0); i += 5) {
+        // Row 0 is no word: it is not read from lines, and is not to be learnt.
+        const double old = flat[i].item<double>(), step = 1e-5;
+        flat[i] = old + step;
+        const double above = value().item<double>();
+        flat[i] = old - step;
+        const double below = value().item<double>();
+        flat[i] = old;
+        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * step), 1e-7)
+            << named.key() << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Memory, NoWordAddsNothingAndKeepsItsPlace) {
+  torch::manual_seed(4);
+  Memory memory(small(Tying::kAdjacent, 2));
+  Stories with = three();
+  with.words[1] = 0;
+  const at::Tensor key = memory->recall(with).hops[0].key[0].flatten();
+  const at::Tensor weight = parameter(memory, "line_weight").narrow(1, 0, 4);
+  const auto l = [](int64_t j, int64_t c) {
+    return (1 - static_cast<double>(j) / 3) -
+           (static_cast<double>(c) / 4) * (1 - 2.0 * static_cast<double>(j) / 3);
+  };
+  for (int64_t c = 1; c <= 4; ++c)
+    EXPECT_NEAR(key[c - 1].item<double>(),
+                l(1, c) * weight[1][c - 1].item<double>() +
+                    l(3, c) * weight[3][c - 1].item<double>() +
+                    parameter(memory, "time_weight")[2][c - 1].item<double>(),
+                1e-6);
+  EXPECT_EQ(weight[0].abs().sum().item<double>(), 0);
+}
+
+TEST(Memory, ABagOfWordsForgetsTheirOrder) {
+  torch::manual_seed(5);
+  MemoryOptions options = small(Tying::kAdjacent, 1);
+  options.slots = 0;
+  const auto key = [&](LineEncoding encoding, const std::vector<int64_t>& words) {
+    torch::manual_seed(6);
+    options.encoding = encoding;
+    Memory memory(options);
+    return memory->recall({longs(words), ints({0, 2}), ints({0, 1}), longs({1}), ints({0, 1})})
+        .hops[0]
+        .key;
+  };
+  EXPECT_TRUE(torch::equal(key(LineEncoding::kBag, {1, 2}), key(LineEncoding::kBag, {2, 1})));
+  EXPECT_FALSE(
+      torch::allclose(key(LineEncoding::kPosition, {1, 2}), key(LineEncoding::kPosition, {2, 1})));
+}
+
+TEST(Memory, MistakesAreNamed) {
+  Memory memory(small(Tying::kAdjacent, 1));
+  const auto said = [&](const Stories& stories) -> std::string {
+    try {
+      memory->forward(stories);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  Stories stories = three();
+  stories.lines = ints({0, 1, 2, 3, 4, 8});
+  stories.stories = ints({0, 4, 5, 5});
+  EXPECT_EQ(said(stories), "stories: 4 lines, expected at most 3 (slots)");
+  stories = three();
+  stories.lines = ints({0, 3, 3, 5, 7, 9});
+  EXPECT_EQ(said(stories), "lines: the last bound is 9, expected 8");
+  stories = three();
+  stories.question_bounds = ints({0, 6});
+  EXPECT_EQ(said(stories), "question_bounds: 1 questions, expected 3, one for each story");
+  EXPECT_THROW(Memory(MemoryOptions{.words = 3}), InvalidArgument);
+}
+
+TEST(PackStories, TheNewestLinesStayAndSupportMovesWithThem) {
+  const std::vector<std::vector<int64_t>> lines = {{1}, {2, 3}, {4}, {5}};
+  const std::vector<int64_t> support = {0, 2};
+  const std::vector<Asked> asked = {{lines, {6}, support}, {{}, {1, 2}, {}}};
+  const Remembered kept = pack_stories(asked, {.slots = 3});
+  EXPECT_TRUE(torch::equal(kept.stories.words, longs({2, 3, 4, 5})));
+  EXPECT_TRUE(torch::equal(kept.stories.lines, ints({0, 2, 3, 4})));
+  EXPECT_TRUE(torch::equal(kept.stories.stories, ints({0, 3, 3})));
+  EXPECT_EQ(kept.support[0], std::vector<int64_t>{1});
+  EXPECT_EQ(kept.forgotten, (std::vector<int64_t>{1, 0}));
+}
+
+// An empty line takes a slot and a time: what is older than it is one step older.
+TEST(PackStories, NoiseShiftsTimesAndSupportAlike) {
+  const std::vector<std::vector<int64_t>> lines(20, {1, 2});
+  const std::vector<int64_t> support = {3, 19};
+  const std::vector<Asked> asked = {{lines, {3}, support}};
+  int64_t longest = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Remembered noisy = pack_stories(asked, {.slots = 40, .noise = 0.2, .seed = seed});
+    const int64_t slots = noisy.stories.lines.size(0) - 1;
+    longest = std::max(longest, slots);
+    EXPECT_EQ(noisy.stories.words.size(0), 40) << "empty lines have no words";
+    EXPECT_EQ(noisy.support[0].back(), slots - 1);
+    const auto at = noisy.support[0].front();
+    EXPECT_EQ((noisy.stories.lines[at + 1] - noisy.stories.lines[at]).item<int>(), 2);
+    EXPECT_EQ(noisy.stories.lines[at].item<int>(), 2 * 3) << "three lines of words come before";
+    const Remembered again = pack_stories(asked, {.slots = 40, .noise = 0.2, .seed = seed});
+    EXPECT_TRUE(torch::equal(again.stories.lines, noisy.stories.lines));
+    EXPECT_LE(pack_stories(asked, {.slots = 10, .noise = 0.2, .seed = seed}).stories.lines.size(0),
+              11);
+  }
+  EXPECT_GT(longest, 20);
+}
+
+TEST(Memory, ACloneIsItsOwn) {
+  Memory memory(small(Tying::kLayerWise, 2));
+  const auto copy = std::dynamic_pointer_cast<MemoryImpl>(memory->clone());
+  EXPECT_TRUE(torch::equal(memory->forward(three()), copy->forward(three())));
+  const torch::NoGradGuard guard;
+  parameter(memory, "answer_weight").add_(1);
+  EXPECT_FALSE(torch::allclose(memory->forward(three()), copy->forward(three())));
+}
+
+}  // namespace
+}  // namespace fovea::nn
