@@ -119,35 +119,56 @@ std::string found(const std::filesystem::path& folder, const std::string& name) 
   return "";
 }
 
-}  // namespace
+constexpr const char* kPlain = "idx3-ubyte";
+constexpr const char* kChannels = "idx4-ubyte";
 
-bool is_mnist(const std::string& folder) {
-  return !found(folder, "train-images-idx3-ubyte").empty();
-}
-
-DigitSets read_mnist(const std::string& folder) {
-  const auto file = [&](const char* name) {
+// The four files, their pictures read by `read`.
+DigitSets read_sets(const std::string& folder, const std::string& ending,
+                    Digits (*read)(const std::string&, const std::string&)) {
+  const auto file = [&](const std::string& name) {
     const std::string path = found(folder, name);
     if (path.empty())
       throw FileError(folder, 0,
                       fmt::format("no {}, expected MNIST's four IDX files (gzip or not)", name));
     return path;
   };
-  DigitSets out{read_digits(file("train-images-idx3-ubyte"), file("train-labels-idx1-ubyte")),
-                read_digits(file("t10k-images-idx3-ubyte"), file("t10k-labels-idx1-ubyte"))};
-  if (out.test.height != out.train.height || out.test.width != out.train.width)
-    throw FileError(
-        file("t10k-images-idx3-ubyte"), 0,
-        fmt::format("pictures of {} x {} pixels, expected {} x {} as in training", out.test.height,
-                    out.test.width, out.train.height, out.train.width));
+  const std::string test = "t10k-images-" + ending;
+  DigitSets out{read(file("train-images-" + ending), file("train-labels-idx1-ubyte")),
+                read(file(test), file("t10k-labels-idx1-ubyte"))};
+  if (out.test.height != out.train.height || out.test.width != out.train.width ||
+      out.test.channels != out.train.channels)
+    throw FileError(file(test), 0,
+                    fmt::format("pictures of {}, expected {} as in training", size_of(out.test),
+                                size_of(out.train)));
   return out;
+}
+
+}  // namespace
+
+std::string size_of(const Digits& pictures) {
+  return fmt::format("{} x {} pixels{}", pictures.height, pictures.width,
+                     pictures.channels > 1 ? fmt::format(", {} channels", pictures.channels) : "");
+}
+
+bool is_mnist(const std::string& folder) {
+  return !found(folder, std::string("train-images-") + kPlain).empty();
+}
+bool is_mnist_channels(const std::string& folder) {
+  return !found(folder, std::string("train-images-") + kChannels).empty();
+}
+
+DigitSets read_mnist(const std::string& folder) { return read_sets(folder, kPlain, read_digits); }
+DigitSets read_mnist_channels(const std::string& folder) {
+  return read_sets(folder, kChannels, read_channels);
 }
 
 std::map<std::string, std::string> mnist_files(const DigitSets& digits) {
   std::map<std::string, std::string> files;
   const auto add = [&](const std::string& part, const Digits& from) {
-    files[part + "-images-idx3-ubyte"] =
-        idx_bytes({{from.count, from.height, from.width}, from.pixels});
+    std::vector<int64_t> shape = {from.count, from.height, from.width};
+    if (from.channels > 1) shape.insert(shape.begin() + 1, from.channels);
+    files[part + "-images-" + (from.channels > 1 ? kChannels : kPlain)] =
+        idx_bytes({shape, from.pixels});
     files[part + "-labels-idx1-ubyte"] =
         idx_bytes({{from.count}, {from.labels.begin(), from.labels.end()}});
   };
@@ -158,8 +179,11 @@ std::map<std::string, std::string> mnist_files(const DigitSets& digits) {
 
 Digits generate_digits(int64_t count, uint64_t seed) {
   Random random(mix(seed, 0xD161));
-  Digits out{
-      count, kSide, kSide, std::vector<uint8_t>(static_cast<size_t>(count * kSide * kSide)), {}};
+  Digits out{.count = count,
+             .height = kSide,
+             .width = kSide,
+             .pixels = std::vector<uint8_t>(static_cast<size_t>(count * kSide * kSide)),
+             .labels = {}};
   for (int64_t i = 0; i < count; ++i) {
     out.labels.push_back(i % 10);
     draw(random, i % 10, out.pixels.data() + i * kSide * kSide);

@@ -13,9 +13,15 @@ struct DigitSets {
   Digits train, test;
 };
 
+// "28 x 28 pixels, 8 channels"
+std::string size_of(const Digits& pictures);
+
 // The folder of MNIST's four IDX files, gzip or not (`train-images-idx3-ubyte.gz`, …).
 DigitSets read_mnist(const std::string& folder);
 bool is_mnist(const std::string& folder);
+// The same of pictures with channels: `train-images-idx4-ubyte`, …
+DigitSets read_mnist_channels(const std::string& folder);
+bool is_mnist_channels(const std::string& folder);
 // Those four files: name -> bytes.
 std::map<std::string, std::string> mnist_files(const DigitSets&);
 

@@ -44,13 +44,17 @@ std::string idx_bytes(const Idx& idx) {
   return out;
 }
 
-Digits read_digits(const std::string& images_path, const std::string& labels_path) {
+namespace {
+
+// `sizes` says what the images' dimensions are; the last two are height and width.
+Digits labelled(const std::string& images_path, const std::string& labels_path, size_t rank,
+                const char* sizes) {
   Idx images = read_idx(images_path);
   const Idx labels = read_idx(labels_path);
-  if (images.shape.size() != 3)
+  if (images.shape.size() != rank)
     throw FileError(
         images_path, 0,
-        fmt::format("{} dimensions, expected 3: images, height, width", images.shape.size()));
+        fmt::format("{} dimensions, expected {}: {}", images.shape.size(), rank, sizes));
   if (labels.shape.size() != 1)
     throw FileError(labels_path, 0, fmt::format("{} dimensions, expected 1", labels.shape.size()));
   if (images.shape[0] != labels.shape[0])
@@ -58,12 +62,17 @@ Digits read_digits(const std::string& images_path, const std::string& labels_pat
                     fmt::format("{} labels, expected {} as in {}", labels.shape[0], images.shape[0],
                                 images_path));
   if (images.shape[0] == 0) throw FileError(images_path, 0, "0 pictures, expected at least one");
-  for (const int64_t side : {images.shape[1], images.shape[2]})
+  const int64_t height = images.shape[rank - 2], width = images.shape[rank - 1],
+                channels = rank == 4 ? images.shape[1] : 1;
+  for (const int64_t side : {height, width})
     if (side < 1 || side > kWidestPicture)
       throw FileError(images_path, 0,
-                      fmt::format("pictures of {} x {} pixels, expected 1 to {} each way",
-                                  images.shape[1], images.shape[2], kWidestPicture));
-  Digits out{images.shape[0], images.shape[1], images.shape[2], std::move(images.values), {}};
+                      fmt::format("pictures of {} x {} pixels, expected 1 to {} each way", height,
+                                  width, kWidestPicture));
+  if (channels < 1 || channels > kMostChannels)
+    throw FileError(images_path, 0,
+                    fmt::format("{} channels, expected 1 to {}", channels, kMostChannels));
+  Digits out{images.shape[0], height, width, std::move(images.values), {}, channels};
   for (size_t i = 0; i < labels.values.size(); ++i) {
     if (labels.values[i] > 9)
       throw FileError(labels_path, 0,
@@ -71,6 +80,16 @@ Digits read_digits(const std::string& images_path, const std::string& labels_pat
     out.labels.push_back(labels.values[i]);
   }
   return out;
+}
+
+}  // namespace
+
+Digits read_digits(const std::string& images_path, const std::string& labels_path) {
+  return labelled(images_path, labels_path, 3, "images, height, width");
+}
+
+Digits read_channels(const std::string& images_path, const std::string& labels_path) {
+  return labelled(images_path, labels_path, 4, "images, channels, height, width");
 }
 
 }  // namespace fovea::data

@@ -26,7 +26,7 @@ void check_size(const std::string& path, int64_t width, int64_t height) {
                     fmt::format("{} x {} pixels, expected 1 to {}", width, height, kMostPixels));
 }
 
-GreyImage read_png(const std::string& path, const std::string& bytes) {
+Image read_png(const std::string& path, const std::string& bytes, int64_t channels) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   const auto refuse = [&] {
@@ -35,11 +35,11 @@ GreyImage read_png(const std::string& path, const std::string& bytes) {
     throw FileError(path, 0, "a damaged PNG file: " + why);
   };
   if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) refuse();
-  GreyImage out{image.width, image.height, {}};
+  Image out{image.width, image.height, channels, {}};
   if (out.width < 1 || out.height < 1 || out.width > kMostPixels / out.height)
     png_image_free(&image);
   check_size(path, out.width, out.height);
-  image.format = PNG_FORMAT_GRAY;
+  image.format = channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   out.pixels.resize(PNG_IMAGE_SIZE(image));
   png_color white{255, 255, 255};  // behind what is transparent
   if (!png_image_finish_read(&image, &white, out.pixels.data(), 0, nullptr)) refuse();
@@ -64,7 +64,7 @@ void jpeg_warns(j_common_ptr info, int level) {
 
 // Nothing with a destructor lives in here: an error jumps out of it.
 bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::string& bytes,
-                 GreyImage& out) {
+                 Image& out) {
   if (setjmp(errors.back)) return false;
   jpeg_create_decompress(&info);
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
@@ -72,25 +72,25 @@ bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::st
   out.width = info.image_width;
   out.height = info.image_height;
   if (out.width > kMostPixels / std::max<int64_t>(1, out.height)) return true;
-  info.out_color_space = JCS_GRAYSCALE;
+  info.out_color_space = out.channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
   jpeg_start_decompress(&info);
-  out.pixels.resize(static_cast<size_t>(out.width * out.height));
+  out.pixels.resize(static_cast<size_t>(out.width * out.height * out.channels));
   while (info.output_scanline < info.output_height) {
-    JSAMPROW row = out.pixels.data() +
-                   static_cast<size_t>(info.output_scanline) * static_cast<size_t>(out.width);
+    JSAMPROW row = out.pixels.data() + static_cast<size_t>(info.output_scanline) *
+                                           static_cast<size_t>(out.width * out.channels);
     jpeg_read_scanlines(&info, &row, 1);
   }
   jpeg_finish_decompress(&info);
   return true;
 }
 
-GreyImage read_jpeg(const std::string& path, const std::string& bytes) {
+Image read_jpeg(const std::string& path, const std::string& bytes, int64_t channels) {
   jpeg_decompress_struct info{};
   JpegErrors errors{};
   info.err = jpeg_std_error(&errors.manager);
   errors.manager.error_exit = jpeg_stops;
   errors.manager.emit_message = jpeg_warns;
-  GreyImage out;
+  Image out{.channels = channels, .pixels = {}};
   const bool good = decode_jpeg(info, errors, bytes, out);
   jpeg_destroy_decompress(&info);
   if (!good) throw FileError(path, 0, fmt::format("a damaged JPEG file: {}", errors.message));
@@ -104,29 +104,36 @@ std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folde
   return out;
 }
 
-}  // namespace
-
-GreyImage read_image(const std::string& path) {
+Image read_picture(const std::string& path, int64_t channels) {
   const std::string bytes = read_file(path);
-  if (bytes.starts_with("\x89PNG")) return read_png(path, bytes);
-  if (bytes.starts_with("\xFF\xD8")) return read_jpeg(path, bytes);
+  if (bytes.starts_with("\x89PNG")) return read_png(path, bytes, channels);
+  if (bytes.starts_with("\xFF\xD8")) return read_jpeg(path, bytes, channels);
   throw FileError(path, 0, "neither PNG nor JPEG");
 }
 
-GreyImage scaled(const GreyImage& image, int64_t side) {
-  GreyImage out{side, side, std::vector<uint8_t>(static_cast<size_t>(side * side))};
+}  // namespace
+
+Image read_image(const std::string& path) { return read_picture(path, 1); }
+Image read_colour_image(const std::string& path) { return read_picture(path, 3); }
+
+Image scaled(const Image& image, int64_t side) {
+  const int64_t channels = image.channels;
+  Image out{side, side, channels,
+            std::vector<uint8_t>(static_cast<size_t>(side * side * channels))};
   for (int64_t y = 0; y < side; ++y)
     for (int64_t x = 0; x < side; ++x) {
       const int64_t y0 = y * image.height / side,
                     y1 = std::max(y0 + 1, (y + 1) * image.height / side);
       const int64_t x0 = x * image.width / side,
                     x1 = std::max(x0 + 1, (x + 1) * image.width / side);
-      int64_t sum = 0;
-      for (int64_t v = y0; v < y1; ++v)
-        for (int64_t u = x0; u < x1; ++u)
-          sum += image.pixels[static_cast<size_t>(v * image.width + u)];
-      out.pixels[static_cast<size_t>(y * side + x)] =
-          static_cast<uint8_t>(sum / ((y1 - y0) * (x1 - x0)));
+      for (int64_t c = 0; c < channels; ++c) {
+        int64_t sum = 0;
+        for (int64_t v = y0; v < y1; ++v)
+          for (int64_t u = x0; u < x1; ++u)
+            sum += image.pixels[static_cast<size_t>((v * image.width + u) * channels + c)];
+        out.pixels[static_cast<size_t>((y * side + x) * channels + c)] =
+            static_cast<uint8_t>(sum / ((y1 - y0) * (x1 - x0)));
+      }
     }
   return out;
 }
@@ -145,8 +152,8 @@ std::vector<std::string> image_files(const std::string& folder) {
   return out;
 }
 
-std::vector<GreyImage> read_image_bag(const std::string& folder, int64_t side) {
-  std::vector<GreyImage> out;
+std::vector<Image> read_image_bag(const std::string& folder, int64_t side) {
+  std::vector<Image> out;
   const std::vector<std::string> files = image_files(folder);
   // Nothing at all is an empty bag; things of another kind are a mistake.
   if (files.empty() && !std::filesystem::is_empty(folder))

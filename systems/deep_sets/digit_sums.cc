@@ -213,7 +213,7 @@ class DigitSums : public GradientTask {
   }
 
   data::Digits digits_in(const std::string& folder) const {
-    const std::vector<data::GreyImage> images = data::read_image_bag(folder, side_);
+    const std::vector<data::Image> images = data::read_image_bag(folder, side_);
     data::Digits digits{static_cast<int64_t>(images.size()), side_, side_, {}, {}};
     for (const auto& image : images)
       digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());

@@ -74,10 +74,10 @@ BagSet digit_bags(const Source& source, const OptionValues& options) {
   return out;
 }
 
-std::vector<float> as_numbers(const std::vector<data::GreyImage>& images, int64_t side) {
+std::vector<float> as_numbers(const std::vector<data::Image>& images, int64_t side) {
   std::vector<float> out;
   out.reserve(images.size() * static_cast<size_t>(side * side));
-  for (const data::GreyImage& image : images)
+  for (const data::Image& image : images)
     for (const uint8_t pixel : image.pixels)
       out.push_back((static_cast<float>(pixel) / 255.0f - 0.1307f) / 0.3081f);
   return out;

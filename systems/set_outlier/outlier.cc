@@ -132,7 +132,7 @@ class Outlier : public ClassificationTask {
       throw data::FileError(path, 0, "no PNG or JPEG in it");
     data::Digits digits{static_cast<int64_t>(out.members.size()), side_, side_, {}, {}};
     for (const std::string& file : out.members) {
-      const data::GreyImage image = data::scaled(data::read_image(file), side_);
+      const data::Image image = data::scaled(data::read_image(file), side_);
       digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
     }
     out.values.resize(digits.pixels.size());

@@ -194,6 +194,18 @@ void add_texts(Files& files) {
   files["score/two"] = with_choices(
       joined({"the cat sat on the mat .", "the cat sat on a mat .", "a cat sat on the mat ."}),
       {0, 0, 0, 0, 2, 0});
+  files["stories/babi"] =
+      "1 Mary took the milk.\n2 Mary went to the kitchen.\n3 Where is the milk?\tkitchen\t1 2\n"
+      "4 John slept.\n5 Who slept?\tJohn\t4\n1 A.\n2 What?\ta,b\n";
+  files["stories/json"] =
+      "{\"story\": [\"Mary slept.\"], \"question\": \"Who?\", \"answer\": \"Mary\", "
+      "\"supporting_lines\": [1]}\n{\"story\": [], \"question\": \"Who?\", \"answer\": \"no\"}\n";
+  files["stories/plain"] = "Mary slept.\nWho slept?\tMary\t1\n\nJohn ran.\nWho ran?\tJohn\n";
+  files["picture_questions/two"] =
+      "{\"picture\": \"pictures.idx#3\", \"question\": \"what\", \"answer\": \"red\", "
+      "\"cells\": [2, 1]}\n{\"picture\": \"a.png\", \"question\": \"what\", \"answers\": "
+      "[\"a\", \"b\", \"a\"]}\n";
+  files["picture_questions/tab"] = "a.png\twhat is it\n";
   files["sentences/both"] = "dog-a sees cat-o today\n";
   files["sentences/it"] = "dog\tthe dog ate because it was hungry\n";
   files["markup/mathml"] =

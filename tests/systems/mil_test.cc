@@ -290,10 +290,10 @@ TEST_F(Bags, PngAndJpegShowTheSamePicture) {
   for (size_t i = 0; i < pixels.size(); ++i)
     pixels[i] = static_cast<uint8_t>((i / 56 / 14 + i % 56 / 14) % 2 ? 220 : 30);
   write_jpeg(base_ / "board.jpg", pixels.data(), 56, 56);
-  const data::GreyImage image = data::read_image((base_ / "board.jpg").string());
+  const data::Image image = data::read_image((base_ / "board.jpg").string());
   ASSERT_EQ(image.pixels.size(), pixels.size());
   for (size_t i = 0; i < pixels.size(); ++i) ASSERT_NEAR(image.pixels[i], pixels[i], 12) << i;
-  const data::GreyImage small = data::scaled(image, 4);
+  const data::Image small = data::scaled(image, 4);
   for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(small.pixels[i], (i / 4 + i % 4) % 2 ? 220 : 30, 6);
   write_png(base_ / "digit.png", data::generate_digits(1, 3).pixels.data());
   EXPECT_EQ(data::read_image((base_ / "digit.png").string()).pixels,

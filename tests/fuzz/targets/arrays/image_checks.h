@@ -18,13 +18,17 @@ inline unsigned big_endian(std::string_view bytes) {
 
 inline void check_image(std::string_view bytes) {
   const std::string path = folder().write("picture", bytes);
-  data::GreyImage image;
-  if (!reads(path, [&] { image = data::read_image(path); })) return;
-  require(image.pixels.size() == static_cast<size_t>(image.width * image.height),
-          "a picture has all of its pixels");
-  for (const int64_t side : {1, 28})
-    require(data::scaled(image, side).pixels.size() == static_cast<size_t>(side * side),
-            "a square has all of its pixels");
+  for (const auto read : {data::read_image, data::read_colour_image}) {
+    data::Image image;
+    if (!reads(path, [&] { image = read(path); })) continue;
+    require(image.channels == (read == data::read_image ? 1 : 3), "grey, or three colours");
+    require(image.pixels.size() == static_cast<size_t>(image.width * image.height * image.channels),
+            "a picture has all of its pixels");
+    for (const int64_t side : {1, 28})
+      require(data::scaled(image, side).pixels.size() ==
+                  static_cast<size_t>(side * side * image.channels),
+              "a square has all of its pixels");
+  }
 }
 
 }  // namespace fovea::fuzz

@@ -1,0 +1,51 @@
+// Stories, questions and answers as numbers of words, with a vocabulary learnt from the training part.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/story_set.h"
+#include "data/formats/vocabulary.h"
+
+namespace fovea::data {
+
+struct EncodedStories {
+  std::vector<std::vector<std::vector<int64_t>>> lines;  // of each story
+  std::vector<std::vector<int64_t>> questions;           // of each item
+  std::vector<int64_t> answers;                          // of each item; -1: never seen in training
+};
+
+class StoryCodec {
+ public:
+  using Ids = std::vector<int64_t>;
+
+  StoryCodec() = default;
+  // An answer is one word, whatever stands in it: "milk,football".
+  explicit StoryCodec(const StorySet& set);
+  StoryCodec(const std::string& text, const std::string& path)
+      : vocabulary_(Vocabulary::parse(text, path)) {}
+  std::string text() const { return vocabulary_.text(); }
+
+  int64_t words() const { return vocabulary_.size(); }
+  // Numbers of a text's words; 0, no word, for one never seen in training.
+  Ids ids(std::string_view text) const;
+  std::vector<Ids> ids(const std::vector<std::string>& lines) const;
+  // An answer's place among the words that are not special; -1: never seen in training.
+  int64_t answer(std::string_view text) const;
+  const std::string& answer_text(int64_t answer) const {
+    return vocabulary_.word(answer + kFirstAnswer);
+  }
+  static constexpr int64_t kFirstAnswer = kEos + 1;
+
+  EncodedStories encoded(const StorySet& set) const;
+
+  // What of a question and the lines before it was never seen in training, each word once.
+  std::vector<std::string> unknown(const Story& story, const StoryQuestion& question) const;
+
+ private:
+  Vocabulary vocabulary_;
+};
+
+}  // namespace fovea::data

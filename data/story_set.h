@@ -1,0 +1,52 @@
+// The stories of one or more tasks, and which of them are for learning, for choosing and for judging.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/split.h"
+#include "data/formats/stories.h"
+
+namespace fovea::data {
+
+struct FiledStory {
+  Story story;
+  size_t task = 0;
+  Split split = Split::kTrain;
+};
+
+// An item is a question.
+struct StoryItem {
+  size_t story = 0, question = 0;
+};
+
+struct StorySet {
+  std::vector<std::string> tasks;     // "qa1" of qa1_single-supporting-fact_train.txt
+  std::vector<std::string> left_out;  // tasks with a test file, but none to learn from
+  std::vector<FiledStory> stories;
+  std::vector<StoryItem> items;
+  Splits splits;  // of the items
+};
+// The items and their splits, from the stories.
+void list_questions(StorySet& set);
+
+struct StoryRequest {
+  std::vector<std::string> tasks = {};  // of a folder; empty: all
+  // Of what the files do not part. `all_test`: everything is judged, of a folder its test files.
+  SplitRequest split = {};
+};
+// A file, parted as `split` says; or a folder of NAME_train, NAME_test and perhaps NAME_valid
+// (.txt or .jsonl, gzip or not), where a missing valid is a share of train. Equal stories stay
+// together.
+StorySet read_story_set(const std::string& path, const StoryRequest& request);
+// The files of such a folder, by name.
+std::map<std::string, std::string> story_files(const StorySet& set);
+
+// Persons move between places and take things; each story ends with a question. Of `stories` to
+// learn from half ask where a person is, which one line tells, and half where a thing is that
+// somebody took, which two lines tell. An eighth as many are for choosing, a quarter for judging.
+StorySet generate_stories(int64_t stories, uint64_t seed);
+
+}  // namespace fovea::data
