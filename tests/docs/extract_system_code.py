@@ -50,7 +50,17 @@ NAMES = {
   const at::Tensor u_w = torch::randn({2, 1, 8}), u_s = torch::randn({2, 1, 8}), h = torch::randn({5, 1, 8}), g = torch::randn({2, 1, 8});
 """,
     "luong": SENTENCES + "  const at::Tensor state = torch::randn({2, 1, 1, 8}), states = torch::randn({2, 1, 5, 8}), W = torch::randn({8, 8});\n",
+    "memory-network": """\
+  const std::vector<std::vector<int64_t>> lines = {{5, 6, 7}, {8, 6, 9}};
+  const std::vector<fovea::nn::Asked> asked = {{lines, {4, 5}, {}}, {{}, {4, 8}, {}}};
+  const at::Tensor one_each = torch::tensor({0, 1, 2}, torch::kInt32), offsets = torch::tensor({0, 2, 2}, torch::kInt32);
+  const at::Tensor u = torch::randn({2, 1, 8}), m = torch::randn({2, 1, 8}), c = torch::randn({2, 1, 8});
+""",
     "mil": BAGS + "  const at::Tensor zero = torch::zeros({2, 1, 8}), key = torch::randn({5, 1, 8}), h = torch::randn({5, 1, 8}), w = torch::randn({4});\n",
+    "mixture-of-experts": """\
+  const at::Tensor row_offsets = torch::tensor({0, 2, 4, 6}, torch::kInt32), columns = torch::tensor({0, 3, 1, 4, 2, 5}, torch::kInt32);
+  const at::Tensor one = torch::ones({3, 1, 1}), score = torch::randn({6, 1, 1}), answers = torch::randn({6, 1, 8});
+""",
     "multi-head": SENTENCES + "  const at::Tensor query = torch::randn({2, 1, 24}), words = torch::randn({2, 5, 24});\n",
     "nadaraya-watson": """\
   const at::Tensor x = torch::randn({1, 1, 5, 2}), x_query = x, y = torch::randn({1, 1, 5, 1}), h = torch::ones({1});
@@ -63,6 +73,17 @@ NAMES = {
     + "  fovea::nn::Recurrent encoder(fovea::nn::RecurrentOptions{.input = 8, .width = 8, .bidirectional = false});\n  const at::Tensor words = torch::randn({2, 5, 8});\n",
     "set-outlier": BAGS
     + "  const fovea::Structure set = fovea::Ragged{one_each, offsets};\n  const at::Tensor blank = torch::zeros({2, 1, 8}), x = torch::randn({5, 1, 8}), one = torch::ones({2, 1, 1}), score = torch::randn({5, 1, 1});\n",
+    "squeeze-excitation": """\
+  const int64_t channels = 6;
+  const at::Tensor u = torch::randn({2, channels, 5, 4});
+  torch::nn::Linear W1(channels, 2), W2(2, channels);
+""",
+    "stacked-attention": """\
+  const at::Tensor v = torch::randn({2, 1, 16, 8});
+  std::vector<torch::nn::Linear> W_Q = {torch::nn::Linear(8, 4), torch::nn::Linear(8, 4)}, W_I = W_Q;
+  const std::vector<at::Tensor> w = {torch::randn({4}), torch::randn({4})};
+  const at::Tensor v_Q = torch::randn({2, 1, 1, 8});
+""",
     "transformer": "  const at::Tensor query = torch::randn({1, 2, 5, 8}), key = torch::randn({1, 2, 5, 8}), value = torch::randn({1, 2, 5, 8});\n",
     "word2vec": BAGS + "  const at::Tensor blank = torch::zeros({2, 1, 1}), none = torch::zeros({5, 1, 1}), phi = torch::randn({5, 1, 8});\n",
     "word-sum": BAGS + "  const at::Tensor blank = torch::zeros({2, 1, 8}), x = torch::randn({5, 1, 8});\n",

@@ -7,12 +7,14 @@
 
 #include "fovea/attend.h"
 #include "fovea/nn/beam_search.h"
+#include "fovea/nn/memory.h"
 #include "fovea/nn/multi_head.h"
 #include "fovea/nn/recurrent.h"
 
 namespace {
 
 bool all_finite(const at::Tensor& x) { return x.isfinite().all().item<bool>(); }
+bool all_finite(const fovea::nn::Stories& stories) { return stories.items() > 0; }
 bool all_finite(const fovea::SelectedWeights& found) { return all_finite(found.weights); }
 bool all_finite(const std::vector<fovea::nn::SearchResult>& found) {
   return !found.empty() && std::isfinite(found.front().n_best.at(0).score);

@@ -1,0 +1,22 @@
+// Story lines × hops: which line each hop of a memory network read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "explain/explanation.h"
+#include "fovea/nn/memory.h"
+
+namespace fovea::systems::memory_network {
+
+struct Shown {
+  std::string question, answer, expected;  // expected: empty where nobody knows
+  double probability = 0;
+  std::vector<std::string> lines;  // those in the memory
+  int64_t forgotten = 0;           // older lines, which are not
+  std::vector<int64_t> support;    // of the lines in the memory
+};
+
+explain::Explanation picture(const Shown& shown, const nn::Recall& recall);
+
+}  // namespace fovea::systems::memory_network

@@ -1,0 +1,65 @@
+// Mixtures of experts, Jacobs, Jordan, Nowlan & Hinton 1991; Shazeer et al. 2017: nn::MixtureOfExperts
+// on a curve, and between the layers of a small network for pictures.
+//
+//   y = Σ_i g_i E_i(x);   dense: g = softmax(x W_g);   sparse: g = softmax over the k largest of
+//   H_i = (x W_g)_i + N(0, 1) softplus((x W_n)_i)
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
+
+#include "fovea/nn/mixture_of_experts.h"
+#include "train/option_values.h"
+
+namespace fovea::systems::mixture_of_experts {
+
+// What the two models share: the experts, and how many tokens chose each while they learned.
+class Experts : public torch::nn::Module {
+ public:
+  static constexpr int64_t kEpochs = 64;  // the first so many are remembered
+
+  explicit Experts(const nn::MixtureOfExpertsOptions& options);
+
+  // Balance losses of the last batch, which is then a part of the epoch's load.
+  torch::Tensor balance(int64_t epoch);
+
+  nn::MixtureOfExperts experts{nullptr};
+  torch::Tensor loads;  // [kEpochs, experts]
+};
+
+// [items, experts]: the gates, 0 for experts not asked.
+torch::Tensor dense_gates(const nn::Mixed& mixed, int64_t experts);
+// The busiest expert's load over the mean.
+double largest_over_mean(const torch::Tensor& load);
+
+// From the options of the system; UsageError where there are fewer experts than are to be asked.
+nn::MixtureOfExpertsOptions mixture_options(const OptionValues& options);
+
+// Numbers to a number. Experts see x between -1 and 1; the gate sees it beside a constant, or bumps
+// along each input, which let it treat each place on its own.
+class CurveModel : public Experts {
+ public:
+  CurveModel(int64_t inputs, const OptionValues& options);
+  nn::Mixed mix(const torch::Tensor& x);
+
+  torch::Tensor first_error;  // []: of what was learned first, before the rest was; see `order`
+
+ private:
+  torch::Tensor gate_input(const torch::Tensor& x) const;
+  const int64_t bumps_;
+};
+
+// Two convolutions and a layer make a token of a picture; a layer makes a class of the mixture.
+class PictureModel : public Experts {
+ public:
+  PictureModel(int64_t channels, int64_t side, int64_t classes, const OptionValues& options);
+  torch::Tensor forward(const torch::Tensor& pictures);  // [B, channels, H, W] -> [B, classes]
+
+ private:
+  torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
+  torch::nn::Linear embed_{nullptr}, classifier_{nullptr};
+};
+
+}  // namespace fovea::systems::mixture_of_experts

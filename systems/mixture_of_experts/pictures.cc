@@ -1,0 +1,102 @@
+// Pictures of classes, by experts of which each picture asks a few.
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "systems/mixture_of_experts/model.h"
+#include "systems/mixture_of_experts/tasks.h"
+#include "systems/mixture_of_experts/view.h"
+#include "systems/picture_task.h"
+
+namespace fovea::systems::mixture_of_experts {
+namespace {
+
+class PictureExperts : public PictureTask {
+ public:
+  using PictureTask::PictureTask;
+
+  std::shared_ptr<torch::nn::Module> build() override {
+    return model_ = std::make_shared<PictureModel>(pictures_.channels, pictures_.side,
+                                                   static_cast<int64_t>(pictures_.classes.size()),
+                                                   run_options_.options);
+  }
+
+  Loss loss(const Batch& batch) override {
+    Loss out = PictureTask::loss(batch);
+    out.mean = out.mean + run_options_.options.number("balance") * model_->balance(batch.epoch);
+    return out;
+  }
+
+  Evaluation evaluate(Split split) override {
+    load_ = torch::zeros({model_->experts->options().experts});
+    overflow_ = 0;
+    Evaluation out = PictureTask::evaluate(split);
+    if (out.metrics.empty()) return out;
+    out.metrics["load_max_mean"] = largest_over_mean(load_);
+    out.metrics["overflow"] =
+        static_cast<double>(overflow_) / std::max(1.0, load_.sum().item<double>());
+    return out;
+  }
+
+ protected:
+  data::DigitSets generated(uint64_t seed) const override {
+    return data::digits_of("", run_options_.options.integer("pictures"), 1000, seed);
+  }
+  torch::Tensor judged(const torch::Tensor& pixels) override {
+    const torch::Tensor out = model_->forward(pixels);
+    if (load_.defined() && !model_->is_training()) {
+      load_ += model_->experts->last().load.cpu();
+      overflow_ += model_->experts->last().overflow;
+    }
+    return out;
+  }
+
+  std::string remark(const torch::Tensor&) override {
+    const nn::Mixed& mixed = model_->experts->last();
+    std::string out;
+    for (int64_t i = 0; i < mixed.chosen.size(1); ++i)
+      out += fmt::format("{}expert {} {:.3f}", i ? ", " : "",
+                         mixed.chosen[0][i].item<int64_t>() + 1, mixed.gates[0][i].item<double>());
+    return out;
+  }
+
+  std::vector<explain::Explanation> drawn(const std::vector<ShownPicture>& shown) override {
+    constexpr size_t kMostItems = 1000;
+    const nn::MixtureOfExpertsOptions& options = model_->experts->options();
+    Routing routing{.loads = model_->loads};
+    torch::Tensor pictures;
+    if (splits_.test.empty()) {
+      std::vector<torch::Tensor> all;
+      for (const ShownPicture& one : shown) {
+        routing.kind_of.push_back(static_cast<int64_t>(all.size()));
+        routing.kinds.push_back(one.name);
+        all.push_back(one.pixels);
+      }
+      pictures = torch::stack(all);
+    } else {
+      const std::span<const int64_t> items(splits_.test.data(),
+                                           std::min(splits_.test.size(), kMostItems));
+      for (const int64_t item : items)
+        routing.kind_of.push_back(labels_[static_cast<size_t>(item)]);
+      for (const std::string& name : pictures_.classes) routing.kinds.push_back("class " + name);
+      pictures = pixels(items);
+    }
+    model_->forward(pictures);
+    routing.gates = dense_gates(model_->experts->last(), options.experts);
+    return {who_does_what(
+        routing, options,
+        splits_.test.empty() ? "Whom each picture asks" : "Which expert is asked for which class")};
+  }
+
+ private:
+  torch::Tensor load_;  // of what is judged
+  int64_t overflow_ = 0;
+  std::shared_ptr<PictureModel> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_pictures(const RunOptions& run_options) {
+  return std::make_unique<PictureExperts>(run_options);
+}
+
+}  // namespace fovea::systems::mixture_of_experts

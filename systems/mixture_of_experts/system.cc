@@ -1,0 +1,91 @@
+#include "systems/system.h"
+
+#include "systems/mixture_of_experts/tasks.h"
+#include "systems/picture_task.h"
+
+namespace fovea::systems::mixture_of_experts {
+namespace {
+
+std::vector<Option> options() {
+  std::vector<Option> out = {
+      Option("task", "curve", "a number from numbers, or the class of a picture")
+          .among({"curve", "pictures"}),
+      Option("experts", 4, "how many there are").between(1, 4096),
+      Option("k", 4, "how many an item asks; all: the dense mixture").between(1, 4096),
+      Option("hidden", 0, "units of an expert's layer between; 0: a linear expert")
+          .between(0, 65536),
+      Option("noise", true, "on the gate's scores while learning, where not all experts are asked"),
+      Option(
+          "capacity", -1.0,
+          "c: an expert takes ⌈c k items / experts⌉ of a batch, the rest passes; below 0: no limit")
+          .between(-1, 1e6),
+      Option("balance", 2.0, "w of both balance losses").between(0, 1e6),
+      Option("loss", "mixture",
+             "curve: −log Σ g exp(−½ error²) of the experts, or the squared error of the mixture")
+          .among({"mixture", "mean"}),
+      Option("deviation", 0.1, "curve: of the errors in loss=mixture, in deviations of the target")
+          .between(1e-3, 1),
+      Option("bumps", 0, "curve: what the gate sees of each input; 0: the number itself")
+          .between(0, 1000),
+      Option("order", "together",
+             "curve: in_turn learns the lower half of the first input, then the upper one")
+          .among({"together", "in_turn"}),
+      Option("x", "", "curve: columns of the inputs, by commas; none: every other numeric column"),
+      Option("y", "", "curve: the target's column; none: the last"),
+      Option("width", 64, "pictures: of what the experts see").between(1, 4096),
+      Option("filters", 16, "pictures: of the first convolution; the second has twice as many")
+          .between(1, 512)};
+  for (Option& one : picture_options()) {
+    one.help = "pictures: " + one.help;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+const Registration registered{{
+    .info =
+        {.name = "mixture-of-experts",
+         .number = 18,
+         .title = "Mixture of experts",
+         .idea = "Many small networks instead of one, and a gate that decides for each item which "
+                 "of them to ask: attention whose keys are experts. Only those asked compute, so "
+                 "that a model may know far more than an answer costs.\n\nThe lecture's reason is "
+                 "another: experts isolate parts of the network from change. An expert that was "
+                 "not asked has a gradient of exactly zero, and a mixture that learns one piece "
+                 "after another forgets less of the first. Without data of yours, a curve has "
+                 "four straight pieces, and each comes to be owned by one expert.",
+         .paper = "Jacobs, Jordan, Nowlan & Hinton 1991; Shazeer et al. 2017",
+         .equation =
+             R"(y = \sum_i g_i E_i(x), \quad g = \operatorname{softmax}(\operatorname{KeepTopK}(H, k)), \quad H_i = (x W_g)_i + \varepsilon_i \operatorname{softplus}((x W_n)_i))",
+         .code = "// Answers of the experts asked, side by side; a row lists those of a token.\n"
+                 "auto y = fovea::attend(one, score, answers,\n"
+                 "                       {.score = fovea::Dot{1.0},\n"
+                 "                        .structure = fovea::Graph{row_offsets, columns}});",
+         .triple = {.query = "item x",
+                    .key = "expert's column of W_g",
+                    .value = "E_i(x)",
+                    .score = "x·W_g, with noise",
+                    .normaliser = "top-k softmax",
+                    .structure = "all experts"},
+         .formats =
+             {"generated: a curve of four straight pieces; task=pictures: drawn digits",
+              "task=curve: CSV with numeric columns, inputs and target (x=, y=)",
+              "task=pictures: MNIST's or Fashion-MNIST's folder of IDX files, or CLASS/*.png, "
+              "*.jpg"},
+         .expect = "generated: each of the four pieces owned by one expert"},
+    .options = options(),
+    .recipe = train::Recipe{.epochs = 30,
+                            .batch = 64,
+                            .optimiser = "adam",
+                            .rate = 0.02,
+                            .schedule = "cosine",
+                            .monitor = "loss"},
+    .tour = {"epochs=20"},
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
+      return run_options.options.text("task") == "pictures" ? make_pictures(run_options)
+                                                            : make_curve(run_options);
+    },
+}};
+
+}  // namespace
+}  // namespace fovea::systems::mixture_of_experts

@@ -1,0 +1,70 @@
+// A task on pictures that have classes: reading, scaling and splitting them, answers and what is
+// shown. A system adds its model and its view.
+#pragma once
+
+#include <torch/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/pictures/pictures.h"
+#include "train/classification_task.h"
+
+namespace fovea::systems {
+
+// The options every such system has.
+std::vector<Option> picture_options();
+
+struct ShownPicture {
+  std::string name;
+  torch::Tensor pixels;               // [channels, side, side], as the model sees it
+  std::optional<int64_t> label = {};  // its class, where it is known
+  std::optional<int64_t> item = {};   // of the task's own
+};
+
+// A map [height, width] as pixels; `black` and `white` are the numbers drawn so.
+explain::Picture grey(const torch::Tensor& map, double black, double white);
+
+class PictureTask : public ClassificationTask {
+ public:
+  using ClassificationTask::ClassificationTask;
+
+  void read(const Source&) override;
+  std::string read_in_words() const override;
+  void prepare() override;
+  Assets assets() const override;
+  void restore(const Assets&) override;
+  Written write() const override {
+    return {.files = data::mnist_files(data::digit_sets_of(pictures_))};
+  }
+  // A line is a picture's path; of pictures with channels a folder's. The answer: path, class,
+  // probability, and the system's remark.
+  void predict(Input, std::ostream&) override;
+  std::vector<explain::Explanation> explain(Input*) override;
+
+ protected:
+  // What there is without data of the user's.
+  virtual data::DigitSets generated(uint64_t seed) const = 0;
+  // [items, classes] for pictures [items, channels, side, side].
+  virtual torch::Tensor judged(const torch::Tensor& pixels) = 0;
+  virtual std::string remark(const torch::Tensor& /*pixels*/) { return ""; }
+  virtual std::vector<explain::Explanation> drawn(const std::vector<ShownPicture>&) = 0;
+
+  torch::Tensor logits(std::span<const int64_t> items) override { return judged(pixels(items)); }
+  torch::Tensor pixels(std::span<const int64_t> items) const;
+  // What black and white are to the model.
+  double black() const { return -mean_ / deviation_; }
+  double white() const { return (1 - mean_) / deviation_; }
+
+  data::Pictures pictures_;  // restored: their size and classes alone
+
+ private:
+  torch::Tensor scaled(const torch::Tensor& bytes) const;
+  ShownPicture shown(const std::string& path) const;
+
+  double mean_ = 0, deviation_ = 1;  // of the training pictures' pixels, from 0 to 1
+  bool restored_ = false;
+};
+
+}  // namespace fovea::systems

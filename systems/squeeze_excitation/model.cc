@@ -1,0 +1,91 @@
+#include "systems/squeeze_excitation/model.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+namespace fovea::systems::squeeze_excitation {
+namespace {
+
+// The maximum over 2 x 2 after every second layer, where there is something to halve.
+bool halved_after(int64_t layer, int64_t side) { return layer % 2 == 1 && side > 1; }
+
+}  // namespace
+
+Model::Model(const Shape& shape) : shape_(shape) {
+  // The picture's own channels are few and each may be the one that counts: with as many units as
+  // channels, a unit that starts below zero for every picture would lose a channel for good.
+  if (has_input_gate())
+    gates_.push_back(
+        register_module("input_gate", nn::SqueezeExcite(nn::SqueezeExciteOptions{
+                                          .channels = shape.inputs, .units = 4 * shape.inputs})));
+  int64_t from = 1, side = shape.side;
+  for (int64_t layer = 0; layer < shape.layers; ++layer) {
+    convolutions_.push_back(register_module(
+        fmt::format("conv{}", layer + 1),
+        torch::nn::Conv2d(
+            torch::nn::Conv2dOptions(from, shape.channels, 3).padding(1).bias(false))));
+    norms_.push_back(
+        register_module(fmt::format("norm{}", layer + 1), torch::nn::BatchNorm2d(shape.channels)));
+    if (shape.gated)
+      gates_.push_back(
+          register_module(fmt::format("gate{}", layer + 1),
+                          nn::SqueezeExcite(nn::SqueezeExciteOptions{
+                              .channels = shape.channels, .reduction = shape.reduction})));
+    from = shape.channels;
+    if (halved_after(layer, side)) side /= 2;
+  }
+  classifier_ = register_module("classifier", torch::nn::Linear(from * side * side, shape.classes));
+}
+
+torch::Tensor Model::gate(size_t place, const std::string& name, const torch::Tensor& u,
+                          std::vector<Gated>* seen) {
+  if (!shape_.gated) return u;
+  if (seen) seen->push_back({.name = name, .before = u, .gates = gates_[place]->gates(u)});
+  return gates_[place](u);
+}
+
+torch::Tensor Model::run(const torch::Tensor& pictures, std::vector<Gated>* seen) {
+  torch::Tensor x = pictures;
+  if (shape_.inputs > 1) x = gate(0, "picture", x, seen).mean(1, /*keepdim=*/true);
+  for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
+    const size_t place = layer + (has_input_gate() ? 1 : 0);
+    const std::string name = fmt::format("layer {}", layer + 1);
+    torch::Tensor u = norms_[layer](convolutions_[layer](x));
+    if (shape_.residual && layer > 0)
+      x = torch::relu(x + gate(place, name, u, seen));
+    else
+      x = gate(place, name, torch::relu(u), seen);
+    if (halved_after(static_cast<int64_t>(layer), x.size(2))) x = torch::max_pool2d(x, 2);
+  }
+  return classifier_(x.flatten(1));
+}
+
+torch::Tensor Model::forward(const torch::Tensor& pictures) { return run(pictures, nullptr); }
+
+std::vector<Gated> Model::look(const torch::Tensor& pictures) {
+  std::vector<Gated> seen;
+  run(pictures, &seen);
+  return seen;
+}
+
+Cost Model::cost() const {
+  Cost out;
+  int64_t side = shape_.side;
+  for (const torch::Tensor& p : parameters()) out.parameters += p.numel();
+  const auto add_gate = [&](const nn::SqueezeExcite& gate, int64_t pixels) {
+    const int64_t channels = gate->options().channels,
+                  weights = gate->fc1->weight.numel() + gate->fc2->weight.numel();
+    out.gate_parameters += weights;
+    out.gate_flops += 2 * channels * pixels + weights;  // the mean, the product, two small layers
+  };
+  if (has_input_gate()) add_gate(gates_[0], side * side);
+  for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
+    out.flops += convolutions_[layer]->weight.numel() * side * side;
+    if (shape_.gated) add_gate(gates_[layer + (has_input_gate() ? 1 : 0)], side * side);
+    if (halved_after(static_cast<int64_t>(layer), side)) side /= 2;
+  }
+  out.flops += classifier_->weight.numel() + out.gate_flops;
+  return out;
+}
+
+}  // namespace fovea::systems::squeeze_excitation

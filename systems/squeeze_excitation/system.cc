@@ -1,0 +1,67 @@
+#include "systems/system.h"
+
+#include "systems/picture_task.h"
+#include "systems/squeeze_excitation/task.h"
+
+namespace fovea::systems::squeeze_excitation {
+namespace {
+
+std::vector<Option> options() {
+  std::vector<Option> out = {
+      Option("gate", "on", "off: the same network without gates, to compare with")
+          .among({"on", "off"}),
+      Option("channels", 32, "C, of each layer").between(1, 1024),
+      Option("layers", 4, "convolutions").between(1, 16),
+      Option("reduction", 4, "r: C/r units between, at least one").between(1, 1024),
+      Option("residual", false, "x + gate(f(x)) from the second layer on"),
+      Option("inputs", 8, "generated: channels of a picture").between(2, 64)};
+  for (Option& one : picture_options()) out.push_back(std::move(one));
+  return out;
+}
+
+const Registration registered{{
+    .info =
+        {.name = "squeeze-excitation",
+         .number = 13,
+         .title = "Squeeze-and-excitation",
+         .idea = "A layer of a convolutional network has channels: one answers to edges, one to "
+                 "corners. Which of them matter depends on the picture. Squeeze each channel to "
+                 "its mean, let a small net look at all the means, and turn every channel up or "
+                 "down by a gate between 0 and 1.\n\nIt is attention over channels that bends the "
+                 "common form: gates do not sum to 1 and nothing is summed, each channel reads "
+                 "itself alone. Without data of yours, a picture has eight channels with a digit "
+                 "in each, and only the one on a brighter ground counts: the gates must find it.",
+         .paper = "Hu, Shen & Sun 2018",
+         .equation =
+             R"(z_c = \frac{1}{HW} \sum_{ij} u_{cij}, \quad s = \sigma(W_2 \operatorname{ReLU}(W_1 z)), \quad x_c = s_c\, u_c)",
+         .code =
+             "// A head for each channel: one query, its score; one key, whose value is the map.\n"
+             "auto score = W2(torch::relu(W1(u.flatten(2).mean(2)))).view({-1, channels, 1, 1});\n"
+             "auto x = fovea::attend(score, torch::zeros_like(score), u.flatten(2).unsqueeze(2),\n"
+             "                       {.score = fovea::Location{},\n"
+             "                        .normaliser = fovea::Sigmoid{}});",
+         .triple = {.query = "all channels' means z",
+                    .key = "channel",
+                    .value = "channel's map u_c",
+                    .score = "two-layer net",
+                    .normaliser = "sigmoid",
+                    .structure = "each channel its own (a gate, no sum)"},
+         .formats = {"generated: pictures of several channels, one of which counts (inputs=)",
+                     "MNIST's or Fashion-MNIST's folder of IDX files",
+                     "a folder CLASS/*.png, *.jpg"},
+         .expect =
+             "generated: the largest gate is that of the channel that counts in at least 90 % of "
+             "the pictures"},
+    .options = options(),
+    .recipe = train::Recipe{.epochs = 5,
+                            .batch = 64,
+                            .optimiser = "adam",
+                            .rate = 2e-3,
+                            .schedule = "cosine",
+                            .monitor = "loss"},
+    .tour = {"epochs=3", "channels=16", "layers=3"},
+    .make = make_squeeze_excitation,
+}};
+
+}  // namespace
+}  // namespace fovea::systems::squeeze_excitation

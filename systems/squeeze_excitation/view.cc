@@ -1,0 +1,137 @@
+#include "systems/squeeze_excitation/view.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+
+namespace fovea::systems::squeeze_excitation {
+namespace {
+
+constexpr int64_t kMostChannels = 16;  // drawn as maps
+
+explain::Explanation framed(const std::string& title) {
+  explain::Explanation out;
+  out.title = title;
+  out.score = "two-layer net of all channels' means";
+  out.normaliser = "sigmoid";
+  out.structure = "each channel its own";
+  out.scale = "1";
+  out.key_label = "channel";
+  out.notes.push_back("Each gate is between 0 and 1 on its own: they do not sum to 1.");
+  return out;
+}
+
+// A panel of bars for each depth; the slider chooses the kind.
+explain::Plot bars(const std::string& depth, const std::vector<Kind>& kinds,
+                   const std::vector<std::vector<float>>& gates) {
+  explain::Plot plot{.title = "Gates, " + depth, .x_label = "channel", .y_label = "gate"};
+  explain::Slider slider{.label = "row"};
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    explain::Curve curve{.kind = explain::Curve::Kind::kBars,
+                         .label = kinds[kind].name,
+                         .step = static_cast<int>(kind)};
+    for (size_t c = 0; c < gates[kind].size(); ++c) {
+      curve.x.push_back(static_cast<double>(c + 1));
+      curve.y.push_back(gates[kind][c]);
+    }
+    plot.curves.push_back(std::move(curve));
+    slider.values.push_back(static_cast<double>(kind + 1));
+  }
+  if (kinds.size() > 1)
+    plot.slider = slider;
+  else
+    plot.curves.front().step = -1;
+  return plot;
+}
+
+}  // namespace
+
+std::vector<explain::Explanation> gates_by_kind(Model& model, const std::vector<Kind>& kinds) {
+  // [place][kind][channel]
+  std::vector<std::string> names;
+  std::vector<std::vector<std::vector<float>>> mean;
+  for (const Kind& kind : kinds) {
+    const std::vector<Gated> places = model.look(kind.pictures);
+    names.resize(places.size());
+    mean.resize(places.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      names[i] = places[i].name;
+      mean[i].push_back(to_floats(places[i].gates.mean(0)));
+    }
+  }
+  // Depths of as many channels share a picture: a map for each.
+  std::vector<explain::Explanation> out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const size_t channels = mean[i].front().size();
+    const bool picture = names[i] == "picture";
+    if (out.empty() || out.back().keys.size() != channels || (i > 0 && names[i - 1] == "picture")) {
+      explain::Explanation& made = out.emplace_back(
+          framed(picture ? "Gates of a picture's own channels" : "Gates by class and depth"));
+      made.view = explain::View::kMatrix;
+      made.query_label = "mean of";
+      made.layers = {"depth", {}};
+      for (const Kind& kind : kinds) made.queries.emplace_back().text = kind.name;
+      for (size_t c = 0; c < channels; ++c) made.keys.emplace_back().text = std::to_string(c + 1);
+    }
+    explain::Map& map = out.back().maps.emplace_back();
+    map.layer = static_cast<int>(out.back().layers.names.size());
+    out.back().layers.names.push_back(names[i]);
+    for (const auto& row : mean[i]) map.dense.insert(map.dense.end(), row.begin(), row.end());
+    out.back().plots.push_back(bars(names[i], kinds, mean[i]));
+  }
+  return out;
+}
+
+explain::Explanation before_and_after(const Gated& place, const std::string& name,
+                                      const std::string& outcome, int64_t useful) {
+  explain::Explanation out =
+      framed(fmt::format("Channels before and after their gates, {}: {}", place.name, name));
+  out.view = explain::View::kBag;
+  out.outcome = outcome;
+  out.query_label = "maps";
+  const torch::Tensor gates = place.gates[0].cpu(), maps = place.before[0].cpu();
+  const int64_t channels = gates.size(0), drawn = std::min(channels, kMostChannels);
+  torch::Tensor order = gates.argsort(/*dim=*/0, /*descending=*/true).narrow(0, 0, drawn);
+  order = std::get<0>(order.sort());
+  if (drawn < channels)
+    out.notes.push_back(
+        fmt::format("{} of {} channels: those with the largest gates.", drawn, channels));
+  const double low = maps.min().item<double>(), high = maps.max().item<double>();
+  out.maps.emplace_back().dense.assign(static_cast<size_t>(4 * drawn), 0);
+  if (useful >= 0) out.truth = explain::Truth{.label = "the channel that counts"};
+  for (int64_t row = 0; row < 2; ++row) {
+    out.groups.push_back({.name = row ? "after" : "before"});
+    explain::Item& query = out.queries.emplace_back();
+    query.text = row ? "after: times the gate" : "before";
+    query.group = static_cast<int>(row);
+    for (int64_t i = 0; i < drawn; ++i) {
+      const auto channel = order[i].item<int64_t>();
+      const double gate = gates[channel].item<double>();
+      explain::Item& item = out.keys.emplace_back();
+      item.group = static_cast<int>(row);
+      item.text = std::to_string(channel + 1);
+      // Nothing is the darkest there is: a gate takes a map towards it.
+      item.picture = grey(low + (maps[channel] - low) * (row ? gate : 1.0), low, high);
+      out.maps[0].dense[static_cast<size_t>(row * 2 * drawn + row * drawn + i)] =
+          static_cast<float>(gate);
+      if (channel == useful)
+        out.truth->sure.push_back(
+            {static_cast<int32_t>(row), static_cast<int32_t>(row * drawn + i)});
+    }
+  }
+  return out;
+}
+
+explain::Explanation without_gates(const std::string& outcome) {
+  explain::Explanation out;
+  out.title = "A network without gates";
+  out.view = explain::View::kCurve;
+  out.score = out.normaliser = out.structure = "none";
+  out.scale = "1";
+  out.outcome = outcome;
+  out.notes.push_back("gate=off: nothing to look at; it is there to compare with.");
+  return out;
+}
+
+}  // namespace fovea::systems::squeeze_excitation

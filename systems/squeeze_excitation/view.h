@@ -1,0 +1,31 @@
+// Gates by class and depth, and channels before and after them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "explain/explanation.h"
+#include "systems/picture_task.h"
+#include "systems/squeeze_excitation/model.h"
+
+namespace fovea::systems::squeeze_excitation {
+
+// The mean gates of some pictures that have something in common.
+struct Kind {
+  std::string name;
+  torch::Tensor pictures;  // [B, inputs, H, W]
+};
+
+// Rows are kinds of pictures, a map for each depth; the channels of a picture itself, where it has
+// several, make a picture of their own.
+std::vector<explain::Explanation> gates_by_kind(Model& model, const std::vector<Kind>& kinds);
+
+// The channels at one place, before and after: those with the largest gates where there are many.
+// `useful`: the channel that counts, -1 where nobody knows.
+explain::Explanation before_and_after(const Gated& place, const std::string& name,
+                                      const std::string& outcome, int64_t useful);
+
+// What there is to see of a network that has no gates.
+explain::Explanation without_gates(const std::string& outcome);
+
+}  // namespace fovea::systems::squeeze_excitation

@@ -1,0 +1,109 @@
+#include "systems/stacked_attention/model.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "fovea/error.h"
+
+namespace fovea::systems::stacked_attention {
+namespace {
+
+using torch::nn::Conv1d;
+using torch::nn::Conv1dOptions;
+using torch::nn::Conv2d;
+using torch::nn::Conv2dOptions;
+using torch::nn::Linear;
+
+constexpr int64_t kFirst = 32, kSecond = 64;  // channels
+
+// The row and the column of each region, from -1 to 1: [regions, 2]. As numbers, not as ones and
+// zeros: then "left of" is one step whatever the column, and is learnt from all of them.
+torch::Tensor places(int64_t grid, const torch::TensorOptions& options) {
+  const torch::Tensor step = torch::linspace(-1, 1, grid, options);
+  return torch::stack({step.repeat_interleave(grid), step.repeat({grid})}, 1);
+}
+
+}  // namespace
+
+Model::Model(const Shape& shape) : shape_(shape) {
+  const int64_t cell = shape.side / shape.grid;
+  if (shape.side % shape.grid != 0 || cell % 2 != 0)
+    throw InvalidArgument(fmt::format("side: {}, expected a multiple of {} (twice the grid)",
+                                      shape.side, 2 * shape.grid));
+  // Together they see a cell and nothing else.
+  conv1_ = register_module("conv1", Conv2d(Conv2dOptions(3, kFirst, cell / 2).stride(cell / 2)));
+  conv2_ = register_module("conv2", Conv2d(Conv2dOptions(kFirst, kSecond, 2).stride(2)));
+  region_ = register_module("region", Linear(kSecond + 2, shape.width));
+  words_ = register_module(
+      "words",
+      torch::nn::Embedding(torch::nn::EmbeddingOptions(shape.words, shape.width).padding_idx(0)));
+  if (shape.question == "lstm") {
+    recurrent_ =
+        register_module("question", nn::Recurrent(nn::RecurrentOptions{.cell = nn::Cell::kLstm,
+                                                                       .input = shape.width,
+                                                                       .width = shape.width,
+                                                                       .bidirectional = false}));
+  } else {
+    for (int64_t n = 1; n <= 3; ++n) {
+      const int64_t third = shape.width / 3, filters = n < 3 ? third : shape.width - 2 * third;
+      filters_.push_back(
+          register_module(fmt::format("filter{}", n),
+                          Conv1d(Conv1dOptions(shape.width, filters, n).padding(n - 1))));
+    }
+  }
+  for (int64_t hop = 1; hop <= shape.hops; ++hop) {
+    of_region_.push_back(register_module(
+        fmt::format("region{}", hop),
+        Linear(torch::nn::LinearOptions(shape.width, shape.attention).bias(false))));
+    of_state_.push_back(
+        register_module(fmt::format("state{}", hop), Linear(shape.width, shape.attention)));
+    const double bound = 1 / std::sqrt(static_cast<double>(shape.attention));
+    weight_.push_back(register_parameter(fmt::format("weight{}", hop),
+                                         torch::empty({shape.attention}).uniform_(-bound, bound)));
+  }
+  out_ = register_module("out", Linear(shape.width, shape.answers));
+}
+
+torch::Tensor Model::regions(const torch::Tensor& pictures) {
+  torch::Tensor x = torch::relu(conv2_(torch::relu(conv1_(pictures))));  // [items, 64, grid, grid]
+  x = x.flatten(2).transpose(1, 2);
+  const torch::Tensor where = places(shape_.grid, x.options());
+  return torch::tanh(region_(torch::cat({x, where.expand({x.size(0), -1, -1})}, 2)));
+}
+
+torch::Tensor Model::question(const torch::Tensor& words, const torch::Tensor& lengths) {
+  const torch::Tensor x = words_(words);
+  if (recurrent_) return recurrent_(x, lengths).forward;
+  // Padding reaches no window that is kept: the last of a question ends with its last word.
+  std::vector<torch::Tensor> parts;
+  for (size_t n = 0; n < filters_.size(); ++n) {
+    const torch::Tensor seen = torch::tanh(filters_[n](x.transpose(1, 2)));  // [items, part, …]
+    const torch::Tensor step = torch::arange(seen.size(2), lengths.options());
+    const torch::Tensor past = step.unsqueeze(0) >= lengths.unsqueeze(1);
+    parts.push_back(std::get<0>(seen.masked_fill(past.unsqueeze(1), -1).max(2)));
+  }
+  return torch::cat(parts, 1);
+}
+
+Look Model::look(const torch::Tensor& pictures, const torch::Tensor& words,
+                 const torch::Tensor& lengths) {
+  const torch::Tensor v = regions(pictures);
+  torch::Tensor u = question(words, lengths);
+  Look out;
+  for (size_t hop = 0; hop < weight_.size(); ++hop) {
+    out.query.push_back(of_state_[hop](u).unsqueeze(1).unsqueeze(1));
+    out.key.push_back(of_region_[hop](v).unsqueeze(1));
+    out.choices.push_back({.score = Additive{weight_[hop]}});
+    u = attend(out.query[hop], out.key[hop], v.unsqueeze(1), out.choices[hop]).flatten(1) + u;
+  }
+  out.logits = out_(torch::dropout(u, shape_.dropout, is_training()));
+  return out;
+}
+
+torch::Tensor Model::weights_of(const Look& look, size_t hop) {
+  return weights(look.query[hop], look.key[hop], look.choices[hop]).weights.flatten(1);
+}
+
+}  // namespace fovea::systems::stacked_attention

@@ -1,0 +1,183 @@
+// Stacked attention: regions see themselves alone, gradients, padding, and every verb.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <sstream>
+
+#include "systems/generate.h"
+#include "systems/stacked_attention/model.h"
+#include "systems/system.h"
+#include "tests/systems/runs.h"
+
+namespace fovea::systems::stacked_attention {
+namespace {
+
+Shape small(const std::string& question = "lstm") {
+  return {.words = 9,
+          .answers = 4,
+          .width = 6,
+          .attention = 5,
+          .grid = 2,
+          .side = 8,
+          .question = question};
+}
+
+struct Asked {
+  torch::Tensor pictures, words, lengths;
+};
+Asked two(torch::ScalarType type) {
+  return {torch::randn({2, 3, 8, 8}, type), torch::tensor({{2, 3, 4}, {5, 6, 0}}, torch::kInt64),
+          torch::tensor({3, 2}, torch::kInt64)};
+}
+
+TEST(StackedAttentionModel, ARegionShowsItsOwnPixelsAndItsPlace) {
+  torch::manual_seed(1);
+  Model model(small());
+  Asked asked = two(torch::kFloat32);
+  const torch::Tensor before = model.regions(asked.pictures);
+  asked.pictures[0].slice(1, 0, 4).slice(2, 4, 8).add_(1);  // row 0, column 1
+  const torch::Tensor moved = (model.regions(asked.pictures) - before).abs().sum(2);
+  for (int64_t region = 0; region < 4; ++region)
+    EXPECT_EQ(moved[0][region].item<float>() != 0, region == 1) << region;
+  const torch::Tensor blank = model.regions(torch::zeros({1, 3, 8, 8}))[0];
+  EXPECT_FALSE(torch::allclose(blank[0], blank[3])) << "equal pixels in different places differ";
+}
+
+TEST(StackedAttentionModel, HopsFollowTheEquations) {
+  torch::manual_seed(2);
+  Shape shape = small();
+  shape.attention = shape.width;
+  Model model(shape);
+  model.to(torch::kFloat64);
+  const auto p = model.named_parameters();
+  {
+    // W_Q is the identity: a hop asks with its state.
+    const torch::NoGradGuard guard;
+    for (const char* hop : {"state1", "state2"}) {
+      p[std::string(hop) + ".weight"].copy_(torch::eye(6));
+      p[std::string(hop) + ".bias"].zero_();
+    }
+  }
+  const Asked asked = two(torch::kFloat64);
+  const Look look = model.look(asked.pictures, asked.words, asked.lengths);
+  const torch::Tensor v = model.regions(asked.pictures);
+  torch::Tensor u = look.query[0].flatten(1);
+  for (size_t hop = 0; hop < 2; ++hop) {
+    EXPECT_TRUE(torch::allclose(look.query[hop].flatten(1), u, 1e-10, 1e-12));
+    const std::string k = std::to_string(hop + 1);
+    const torch::Tensor e = torch::tanh(u.unsqueeze(1) + v.matmul(p["region" + k + ".weight"].t()))
+                                .matmul(p["weight" + k]);
+    const torch::Tensor a = e.softmax(1);
+    EXPECT_TRUE(torch::allclose(Model::weights_of(look, hop), a, 1e-10, 1e-12));
+    u = u + (a.unsqueeze(2) * v).sum(1);
+  }
+  EXPECT_TRUE(
+      torch::allclose(look.logits, u.matmul(p["out.weight"].t()) + p["out.bias"], 1e-10, 1e-12));
+}
+
+TEST(StackedAttentionModel, GradientsAgreeWithFiniteDifferences) {
+  for (const char* question : {"lstm", "cnn"}) {
+    torch::manual_seed(3);
+    Model model(small(question));
+    model.to(torch::kFloat64);
+    const Asked asked = two(torch::kFloat64);
+    const torch::Tensor cotangent = torch::randn({2, 4}, torch::kFloat64);
+    const auto value = [&] {
+      return (model.look(asked.pictures, asked.words, asked.lengths).logits * cotangent).sum();
+    };
+    value().backward();
+    for (auto& named : model.named_parameters()) {
+      torch::Tensor flat = named.value().view({-1});
+      const torch::Tensor gradient = named.value().grad().flatten();
+      const torch::NoGradGuard guard;
+      const int64_t step = std::max<int64_t>(1, flat.size(0) / 7);
+      for (int64_t i = 0; i < flat.size(0); i += step) {
+        const double old = flat[i].item<double>(), h = 1e-6;
+        flat[i] = old + h;
+        const double above = value().item<double>();
+        flat[i] = old - h;
+        const double below = value().item<double>();
+        flat[i] = old;
+        // Row 0 of the words is padding, and learns nothing.
+        if (named.key() == "words.weight" && i < 6) continue;
+        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * h), 1e-6)
+            << question << " " << named.key() << " " << i;
+      }
+    }
+  }
+}
+
+TEST(StackedAttentionModel, PaddingChangesNothing) {
+  for (const char* question : {"lstm", "cnn"}) {
+    torch::manual_seed(4);
+    Model model(small(question));
+    const Asked asked = two(torch::kFloat32);
+    const torch::Tensor logits = model.look(asked.pictures, asked.words, asked.lengths).logits;
+    const torch::Tensor padded = torch::constant_pad_nd(asked.words, {0, 7});
+    EXPECT_TRUE(torch::allclose(model.look(asked.pictures, padded, asked.lengths).logits, logits,
+                                1e-6, 1e-6))
+        << question;
+  }
+}
+
+TEST(StackedAttentionModel, ASideThatTheGridDoesNotPartIsRefused) {
+  Shape shape = small();
+  shape.side = 9;
+  try {
+    Model model(shape);
+    ADD_FAILURE() << "taken";
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(), "side: 9, expected a multiple of 4 (twice the grid)");
+  }
+}
+
+class StackedAttentionRuns : public test::Runs {};
+
+TEST_F(StackedAttentionRuns, EveryVerbWorks) {
+  generate({.system = "stacked-attention", .set = {"pictures=40"}, .out = base_ / "data"});
+  const std::string folder = (base_ / "data").string();
+  const Json report = train(
+      "run",
+      {.system = "stacked-attention", .data = folder, .set = {"epochs=2", "width=12", "batch=16"}});
+  EXPECT_TRUE(report.at("attention").contains("hit_rate_hop2"));
+  const std::string line =
+      folder + "/pictures.idx#3\twhat colour is the thing left of the purple circle\n";
+  check_every_verb("run", line);
+  check_blank_line("run", line);
+  systems::Run run = systems::open(base_ / "run");
+  std::istringstream lines(line + "none.png\twhat\n");
+  std::ostringstream answers;
+  std::vector<std::string> notes, refused;
+  predict(run,
+          {lines, "input", [&](const std::string& e) { refused.push_back(e); },
+           [&](const std::string& n) { notes.push_back(n); }},
+          answers);
+  EXPECT_EQ(notes, std::vector<std::string>{"input:1: never seen in training: 'purple'"});
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_NE(refused[0].find("none.png"), std::string::npos) << refused[0];
+}
+
+TEST_F(StackedAttentionRuns, AnswersOutsideOfTheListCountAsWrongAndVotesAreShared) {
+  generate({.system = "stacked-attention", .set = {"pictures=16"}, .out = base_ / "data"});
+  train("run", {.system = "stacked-attention",
+                .data = (base_ / "data").string(),
+                .set = {"epochs=1", "width=12", "batch=16"}});
+  const auto judged = [&](const std::string& answers) {
+    std::filesystem::remove_all(base_ / "own");
+    std::filesystem::create_directories(base_ / "own");
+    std::filesystem::copy(base_ / "data/pictures.idx", base_ / "own/pictures.idx");
+    std::ofstream(base_ / "own/questions.jsonl")
+        << "{\"picture\": \"pictures.idx#0\", \"question\": \"what colour\", " + answers + "}\n";
+    return evaluate(base_ / "run", (base_ / "own").string(), "test");
+  };
+  const Json outside = judged("\"answer\": \"beige\"");
+  EXPECT_EQ(outside.at("metrics").at("accuracy").get<double>(), 0);
+  EXPECT_NE(outside.at("notes").dump().find("outside of the list"), std::string::npos);
+  const Json shared = judged(
+      "\"answers\": [\"red\", \"green\", \"blue\", \"yellow\", \"purple\", \"red\", \"green\", "
+      "\"blue\", \"yellow\", \"purple\"]");
+  EXPECT_NEAR(shared.at("metrics").at("accuracy").get<double>(), 2.0 / 3, 1e-9);
+}
+
+}  // namespace
+}  // namespace fovea::systems::stacked_attention
