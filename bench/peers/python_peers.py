@@ -1,4 +1,4 @@
-"""Times Fovea beside the peers that live in Python: compiled eager, FlexAttention, torch-geometric, entmax, KeOps.
+"""Times Fovea beside the peers that live in Python: compiled eager, FlexAttention, torch-geometric, entmax, KeOps, transformers.
 
     python bench/peers/python_peers.py [--filter GLOB] [--json FILE] [--threads N] [--rounds N]
 
@@ -223,7 +223,65 @@ def tiny_rows() -> list[Row]:
     ]
 
 
-FAMILIES = (tiny_rows, additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows)
+def transformers_rows() -> list[Row]:
+    """Models of transformers with attn_implementation="fovea", beside "sdpa" and "eager": the logits of a prompt, and a step after it.
+
+    The same weights on every side, drawn at random; two layers of width 256.
+    """
+    transformers = have("transformers")
+    if transformers is None:
+        return []
+    transformers.logging.set_verbosity_error()
+    fovea.hf.register()
+    sizes = dict(vocab_size=256, hidden_size=256, intermediate_size=256, num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=2,
+                 head_dim=64, max_position_embeddings=4096)
+    models = {
+        "llama": (transformers.LlamaConfig(**sizes), 1024, ("sdpa", "eager")),
+        "mistral-window-256": (transformers.MistralConfig(**sizes, sliding_window=256), 1024, ("sdpa", "eager")),
+        "gemma2-window-256": (transformers.Gemma2Config(**sizes, sliding_window=256, attn_logit_softcapping=50.0), 1024, ("eager",)),
+    }
+    rows = []
+    for name, (config, length, peers) in models.items():
+        torch.manual_seed(3)
+        made = {}
+        for implementation in ("fovea", *peers):
+            model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation=implementation).eval()
+            if made:
+                model.load_state_dict(made["fovea"].state_dict())
+            made[implementation] = model
+        ids = torch.randint(256, (2, length), generator=torch.Generator().manual_seed(5))
+        padded = torch.ones_like(ids)
+        padded[1, : length // 4] = 0  # on the left, as a batch for generation is
+
+        def prompt(model, mask=None, ids=ids):
+            with torch.no_grad():
+                logits = model(ids, attention_mask=mask, use_cache=False, logits_to_keep=1).logits
+            return (logits,)
+
+        def step(model, ids=ids):
+            cache = transformers.DynamicCache(config=model.config)
+            with torch.no_grad():
+                model(ids, past_key_values=cache, logits_to_keep=1)
+
+            def run():
+                with torch.no_grad():
+                    logits = model(ids[:, :1], past_key_values=cache).logits
+                cache.crop(-1)
+                return (logits,)
+
+            return run
+
+        for peer in peers:
+            ours, theirs = made["fovea"], made[peer]
+            rows.append(Row(f"{name}/2x{length}/prompt", f"transformers {peer}", lambda m=ours, f=prompt: f(m), lambda m=theirs, f=prompt: f(m), 1e-3))
+            rows.append(Row(f"{name}/2x{length}/prompt, padded left", f"transformers {peer}",
+                            lambda m=ours, f=prompt, p=padded: f(m, p), lambda m=theirs, f=prompt, p=padded: f(m, p), 1e-3))
+            if name == "llama":
+                rows.append(Row(f"{name}/2x{length}/a step under a cache", f"transformers {peer}", step(ours), step(theirs), 1e-3))
+    return rows
+
+
+FAMILIES = (tiny_rows, transformers_rows, additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows)
 
 
 def largest_error(ours, theirs) -> float:

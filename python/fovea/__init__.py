@@ -17,6 +17,7 @@ _load()
 
 from ._attend import attend, explain_dispatch, weights  # noqa: E402
 from ._normalisers import Entmax, Hard, KernelRatio, Normaliser, Sigmoid, Softmax, Sparsemax, TopK, Uniform, Unnormalised
+from ._runs import Report, Run, load, train
 from ._scores import Additive, Bilinear, Constant, Cosine, Dot, GatedAdditive, Kernel, Location, RankOne, Score
 from ._sdpa import scaled_dot_product_attention
 from ._structures import (
@@ -55,6 +56,6 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "Additive", "Bilinear", "Blocks", "Causal", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
     "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
-    "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "Uniform", "Unnormalised", "Window",
-    "attend", "explain_dispatch", "hf", "nn", "scaled_dot_product_attention", "simd_target", "weights",
+    "Report", "Run", "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "Uniform", "Unnormalised", "Window",
+    "attend", "explain_dispatch", "hf", "load", "nn", "scaled_dot_product_attention", "simd_target", "train", "weights",
 ]  # fmt: skip

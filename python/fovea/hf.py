@@ -90,8 +90,9 @@ class Mask:
             found = _both(found, Window(*self.window))
         for query_ids, key_ids in self.ids:
             found = _both(found, Documents(query_ids, key_ids))
-        if self.padding is not None:
-            found = _both(found, Keep(self.padding[:, None, None, :]))
+        if self.padding is not None:  # ids, of which whole tiles are passed over, where a mask is looked at element by element
+            queries = torch.zeros(self.shape[2], dtype=torch.int32, device=self.padding.device)
+            found = _both(found, Documents(queries, self.padding.to(torch.int32) - 1))
         return found if self.keep is None else _both(found, Keep(self.keep))
 
     def query_offset(self) -> Offset:

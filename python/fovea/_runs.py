@@ -1,0 +1,193 @@
+"""The systems of the command ``fovea`` from Python: what trains, answers and explains is the command itself, in a process of its own."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+Items = Union[str, Sequence[str], Mapping[str, Sequence[object]]]
+
+
+def load(folder: Union[str, "os.PathLike[str]"]) -> "Run":
+    """A run that ``fovea train`` or :func:`train` wrote.
+
+    Example::
+
+        run = fovea.load("out/run")
+        run.predict(["a line", "another"])
+        run.explain("a line")  # draws itself in a notebook
+    """
+    return Run(folder)
+
+
+def train(
+    system: str,
+    data: Union[None, str, "os.PathLike[str]"] = None,
+    out: Union[None, str, "os.PathLike[str]"] = None,
+    *,
+    epochs: Optional[int] = None,
+    seed: Optional[int] = None,
+    data_seed: Optional[int] = None,
+    threads: Optional[int] = None,
+    device: Optional[str] = None,
+    overwrite: bool = False,
+    **settings: object,
+) -> "Run":
+    """Trains a system, as ``fovea train SYSTEM`` does, and returns the run.
+
+    Args:
+        system: its name, as ``fovea list`` shows it: ``"bahdanau"``, ``"gat"``, ``"transformer"``.
+        data: a file or a folder; None for generated data.
+        out: the folder of the run; None for one that lasts as long as the run that is returned.
+        epochs, seed, data_seed, threads, device, overwrite: the options of those names.
+        settings: the system's own, which ``fovea list SYSTEM`` shows.
+
+    Example::
+
+        run = fovea.train("nadaraya-watson", kernel="epanechnikov")
+        print(run.metrics)
+    """
+    held = None
+    if out is None:
+        held = tempfile.TemporaryDirectory(prefix="fovea-")
+        out = Path(held.name) / "run"
+    words = ["train", system, "--out", os.fspath(out), "--quiet", "--json"]
+    options = {"data": None if data is None else os.fspath(data), "epochs": epochs, "seed": seed, "data-seed": data_seed}
+    for name, value in {**options, "threads": threads, "device": device}.items():
+        words += [] if value is None else [f"--{name}", str(value)]
+    words += ["--overwrite"] if overwrite else []
+    said = json.loads(_command([*words, *_set(settings)]))
+    return Run(out, said.get("metrics"), held)
+
+
+class Run:
+    """A trained system: ``predict``, ``explain``, ``evaluate``."""
+
+    def __init__(self, folder: Union[str, "os.PathLike[str]"], metrics: Optional[Dict[str, float]] = None, held: object = None) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "manifest.json").exists():
+            raise FileNotFoundError(f"{self.folder}: no manifest.json there, expected a folder that `fovea train` wrote")
+        self._metrics = metrics
+        self._held = held  # a temporary folder, which goes with the last run that is in it
+
+    @property
+    def config(self) -> Dict[str, Any]:
+        """The system and its settings, as the run has them."""
+        found: Dict[str, Any] = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def metrics(self) -> Dict[str, float]:
+        """How well it does, on its own data."""
+        if self._metrics is None:
+            self._metrics = self.evaluate()["metrics"]
+        return self._metrics
+
+    def evaluate(self, data: Union[None, str, "os.PathLike[str]"] = None, **settings: object) -> Dict[str, Any]:
+        """As ``fovea evaluate``: on its own test items, or on other data."""
+        other = [] if data is None else ["--data", os.fspath(data)]
+        found: Dict[str, Any] = json.loads(_command(["evaluate", os.fspath(self.folder), "--json", *other, *_set(settings)]))
+        return found
+
+    def predict(self, items: Items, **settings: object) -> Union[List[str], Dict[str, List[str]]]:
+        """As ``fovea predict``: the answers, one for each line. Columns by name (a data frame too) are a table, and so is then the answer."""
+        said = _command(["predict", os.fspath(self.folder), *_set(settings)], _text(items))
+        if not hasattr(items, "keys"):
+            return said.splitlines()
+        names, *rows = csv.reader(io.StringIO(said))
+        return {name: [row[n] for row in rows] for n, name in enumerate(names)}
+
+    def explain(self, items: Optional[Items] = None, **settings: object) -> "Report":
+        """As ``fovea explain``: where the system looks, at these items or at some of its test items; draws itself in a notebook."""
+
+        def written(ending: str) -> str:
+            with tempfile.TemporaryDirectory(prefix="fovea-") as folder:
+                made = Path(folder) / f"report.{ending}"
+                given = [] if items is None else ["--input", "-"]
+                _command(["explain", os.fspath(self.folder), "--out", str(made), *given, *_set(settings)], None if items is None else _text(items))
+                return made.read_text(encoding="utf-8")
+
+        return Report(written)
+
+    def __repr__(self) -> str:
+        return f"<fovea.Run {self.folder}>"
+
+
+class Report:
+    """A page that explains; it holds all it needs."""
+
+    def __init__(self, written: Callable[[str], str]) -> None:
+        self._written = written
+        self.html = written("html")
+
+    @property
+    def data(self) -> Dict[str, Any]:
+        """What the page draws, as docs/explanation.md describes it: items, weights, tokens."""
+        found: Dict[str, Any] = json.loads(self._written("json"))
+        return found
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the page."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"<fovea.Report, {len(self.html)} characters of HTML; save(path) writes it>"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe sandbox="allow-scripts" style="width:100%;height:640px;border:0" srcdoc="{html.escape(self.html)}"></iframe>'
+
+
+def _text(items: Items) -> str:
+    if isinstance(items, str):
+        return items if items.endswith("\n") else items + "\n"
+    if hasattr(items, "keys"):
+        table: Any = items
+        columns = {str(name): list(table[name]) for name in table.keys()}
+        made = io.StringIO()
+        writer = csv.writer(made, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        return made.getvalue()
+    lines = list(items)
+    for n, line in enumerate(lines):
+        if not isinstance(line, str):
+            raise TypeError(f"items[{n}]: {type(line).__name__}, expected str; columns by name are a table")
+        if "\n" in line.rstrip("\n"):
+            raise ValueError(f"items[{n}]: has a line break within, expected one line")
+    return "".join(line.rstrip("\n") + "\n" for line in lines)
+
+
+def _set(settings: Mapping[str, object]) -> List[str]:
+    words = []
+    for name, value in settings.items():
+        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    return words
+
+
+def _command(words: Sequence[str], given: Optional[str] = None) -> str:
+    """What the command says; its error as an exception, what it remarks as a warning."""
+    outcome = subprocess.run([_found(), *words], input=given or "", capture_output=True, text=True, encoding="utf-8")
+    remarked = "\n".join(line.removeprefix("fovea: ") for line in outcome.stderr.splitlines() if line.strip())
+    if outcome.returncode == 2:
+        raise ValueError(remarked)
+    if outcome.returncode != 0:
+        raise RuntimeError(remarked or f"fovea {words[0]}: ended with {outcome.returncode}")
+    if remarked:
+        warnings.warn(remarked, stacklevel=3)
+    return outcome.stdout
+
+
+def _found() -> str:
+    path = os.environ.get("FOVEA_COMMAND") or shutil.which("fovea")
+    if path is None or not Path(path).exists():
+        raise FileNotFoundError(f"{path or 'fovea'}: the command is not there; `make` builds build/bin/fovea: put it on the PATH, or set FOVEA_COMMAND to it")
+    return path

@@ -1,0 +1,82 @@
+"""`fovea.train` and `fovea.load`: the command's systems from Python, with its answers, its errors and its pages."""
+
+import gc
+import os
+import subprocess
+
+import pytest
+
+import fovea
+
+COMMAND = os.environ.get("FOVEA_COMMAND")
+pytestmark = pytest.mark.skipif(not COMMAND, reason="FOVEA_COMMAND: not set; run through ctest")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return fovea.train("nadaraya-watson", out=tmp_path_factory.mktemp("runs") / "curve", kernel="epanechnikov")
+
+
+def test_a_run_has_its_settings_and_metrics(run):
+    assert run.metrics["rmse"] > 0 and run.evaluate()["system"] == "nadaraya-watson"
+    assert "epanechnikov" in str(run.config)
+    loaded = fovea.load(run.folder)
+    assert loaded.metrics == run.metrics and str(run.folder) in repr(loaded)
+
+
+def test_predictions_are_the_commands(run):
+    asked = "times\n10\n20\n"
+    expected = subprocess.run([COMMAND, "predict", run.folder], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert run.predict(asked) == run.predict(["times", "10", "20"]) == expected
+    table = run.predict({"times": [10, 20]})
+    assert list(table) == expected[0].split(",") and table["accel"] == [line.split(",")[1] for line in expected[1:]]
+
+
+def test_a_data_frame_is_a_table(run):
+    pandas = pytest.importorskip("pandas")
+    assert run.predict(pandas.DataFrame({"times": [10.0]}))["times"] == ["10"]
+
+
+def test_an_explanation_is_a_page_and_its_data(run, tmp_path):
+    report = run.explain()
+    assert report.html.lstrip().lower().startswith("<!doctype html>") and report.data["format"] == "fovea-explanation"
+    shown = report._repr_html_()
+    assert shown.startswith("<iframe") and "allow-scripts" in shown and "<script" not in shown  # escaped, inside of the frame
+    report.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == report.html
+    asked = run.explain({"times": [10, 20]}).data
+    assert asked["format"] == "fovea-explanation" and asked != report.data
+
+
+def test_a_run_without_a_folder_lasts_as_long_as_it_is_held(tmp_path):
+    (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{n},{n * n}\n" for n in range(20)))
+    run = fovea.train("nadaraya-watson", data=tmp_path / "table.csv")
+    folder = run.folder
+    assert folder.exists() and len(run.predict({"x": [3.5]})["y"]) == 1
+    del run
+    gc.collect()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(("call", "kind", "said"), [
+    (lambda: fovea.train("nadaraya-watson", nosuch=1), ValueError, "nosuch: no such option"),
+    (lambda: fovea.train("nadarya-watson"), ValueError, "nadaraya-watson"),
+    (lambda: fovea.train("nadaraya-watson", data="/nowhere/x.csv"), Exception, "/nowhere/x.csv"),
+    (lambda: fovea.load("/nowhere"), FileNotFoundError, "no manifest.json there"),
+])  # fmt: skip
+def test_the_commands_errors_are_exceptions(call, kind, said):
+    with pytest.raises(kind, match=said):
+        call()
+
+
+def test_items_that_are_no_lines_are_named(run):
+    with pytest.raises(TypeError, match=r"items\[1\]: int, expected str"):
+        run.predict(["times", 10])
+    with pytest.raises(ValueError, match=r"items\[0\]: has a line break within"):
+        run.predict(["times\n10"])
+
+
+def test_a_command_that_is_not_there_is_said(monkeypatch):
+    monkeypatch.setenv("FOVEA_COMMAND", "/nowhere/fovea")
+    with pytest.raises(FileNotFoundError, match="the command is not there; `make` builds build/bin/fovea"):
+        fovea.train("nadaraya-watson")
