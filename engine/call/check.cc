@@ -204,7 +204,10 @@ struct StructureChecks {
   }
   void operator()(const Blocks& s) const {
     FOVEA_CHECK(s.size > 0, "structure.size: " + number(s.size) + ", expected at least 1");
-    const auto count = [&](size_t n) { return (static_cast<int64_t>(n) + s.size - 1) / s.size; };
+    const auto count = [&](size_t n) {
+      const auto all = static_cast<int64_t>(n);
+      return all / s.size + (all % s.size != 0);  // no sum that a large size could overflow
+    };
     mask(s.mask, count(g.max_queries), count(g.max_keys));
   }
   void operator()(const Keep& s) const {

@@ -116,7 +116,7 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
         block.b = right + (begin - from) * block.b_stride;
         block.c = out + r * out_stride + column;
         block.depth = end - begin;
-        block.carry = carry + r;
+        block.carry = carry ? carry + r : nullptr;
         multiply_and_prefetch(tile.prefetch, n, vectors, block);
       }
     }

@@ -60,6 +60,10 @@ void BackwardState<T>::prepare(size_t batch, size_t head, size_t b) {
   const size_t width = pass.query_width(), ev = g.value_width;
   const auto& loops = row_loops<T>();
   QueryBlock<T>& block = at(batch, head, b);
+  // Rows that need no conversion have no array to convert them into.
+  const auto own_rows = [&](const ScratchArray<T>& rows, size_t columns) {
+    return rows.data() ? rows.data() + first * columns : nullptr;
+  };
 
   // Scratch for what is only converted on the way: one block of the widest rows.
   const ScratchArray<T> plain(kMaxQueries * std::max(g.query_width, ev));
@@ -72,10 +76,10 @@ void BackwardState<T>::prepare(size_t batch, size_t head, size_t b) {
     block.q = q_rows.data() + first * width;
     block.q_stride = width;
   } else {
-    block.q = rows_in_type(pass.problem.query, batch, head, q0, nq, width,
-                           q_rows.data() + first * width, &block.q_stride);
+    block.q = rows_in_type(pass.problem.query, batch, head, q0, nq, width, own_rows(q_rows, width),
+                           &block.q_stride);
   }
-  block.g = rows_in_type(gradients.output, batch, head, q0, nq, ev, g_rows.data() + first * ev,
+  block.g = rows_in_type(gradients.output, batch, head, q0, nq, ev, own_rows(g_rows, ev),
                          &block.g_stride);
   if (dq_rows.data()) {
     block.dq = dq_rows.data() + first * width;
