@@ -36,6 +36,11 @@ NAMES = {
   const at::Tensor row_offsets = torch::tensor({0, 2, 4, 5}, torch::kInt32), columns = torch::tensor({0, 1, 1, 2, 2}, torch::kInt32);
   const at::Tensor query = torch::randn({3, 2, 1}), key = torch::randn({3, 2, 1}), value = torch::randn({3, 2, 8});
 """,
+    "dnc": """\
+  const std::vector<at::Tensor> words = {torch::randn({2, 8}), torch::randn({2, 8})};
+  const at::Tensor unit_key = torch::randn({2, 1, 1, 12}), unit_rows = torch::randn({2, 1, 16, 12}), beta = torch::ones({2, 1, 1, 1}),
+                   identity = torch::eye(16).expand({2, 1, 16, 16});
+""",
     "general": """\
   const at::Tensor query_offsets = torch::tensor({0, 1, 3}, torch::kInt32), key_offsets = torch::tensor({0, 3, 5}, torch::kInt32);
   const at::Tensor query = torch::randn({3, 1, 8}), key = torch::randn({5, 1, 8}), value = torch::randn({5, 1, 4}), weight = torch::randn({8});
@@ -65,6 +70,10 @@ NAMES = {
     "nadaraya-watson": """\
   const at::Tensor x = torch::randn({1, 1, 5, 2}), x_query = x, y = torch::randn({1, 1, 5, 1}), h = torch::ones({1});
   const at::Tensor not_itself = torch::eye(5).logical_not();
+""",
+    "ntm": """\
+  const std::vector<at::Tensor> words = {torch::randn({2, 7}), torch::randn({2, 7})};
+  const at::Tensor w = torch::rand({2, 1, 1, 16}), M = torch::randn({2, 1, 16, 12});
 """,
     "pooling": BAGS
     + "  const fovea::Structure bag = fovea::Ragged{one_each, offsets};\n  const at::Tensor blank = torch::zeros({2, 1, 8}), x = torch::randn({5, 1, 8});\n  const at::Tensor one = torch::ones({2, 8, 1}), x_c = x.view({5, 8, 1});\n",

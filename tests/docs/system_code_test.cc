@@ -7,8 +7,10 @@
 
 #include "fovea/attend.h"
 #include "fovea/nn/beam_search.h"
+#include "fovea/nn/dnc.h"
 #include "fovea/nn/memory.h"
 #include "fovea/nn/multi_head.h"
+#include "fovea/nn/ntm.h"
 #include "fovea/nn/recurrent.h"
 
 namespace {

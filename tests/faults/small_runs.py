@@ -128,6 +128,8 @@ SMALL = [
     Small("gat", "", {"heads": 2, "width": 4, "words": 20, "classes": 3}, "nodes"),
     Small("memory-network", "", {"width": 8, "batch": 16}, "stories"),
     Small("stacked-attention", "", {"width": 12, "attention": 8, "batch": 16}, "pictures"),
+    Small("dnc", "", {"hidden": 8, "rows": 4, "width": 4, "batch": 16}, "sequences"),
+    Small("ntm", "", {"hidden": 8, "rows": 4, "width": 4, "batch": 16}, "sequences"),
     Small("mixture-of-experts", "table", {"experts": 3, "k": 2, "hidden": 4, "batch": 16}),
     Small("seq2seq", "parallel", TRANSLATION),
     Small("bahdanau", "parallel", TRANSLATION),

@@ -63,6 +63,8 @@ TEST_F(Diverged, EverySystemThatLearnsStops) {
       {"set-outlier", {"task=expansion"}},
       {"mil", {"bags=20"}},
       {"squeeze-excitation", {"pictures=100"}},
+      {"ntm", {"sequences=200"}},
+      {"dnc", {"sequences=200"}},
       {"nadaraya-watson", {"learn=diagonal"}}};
   for (const System* system : all()) {
     const std::string& name = system->info.name;

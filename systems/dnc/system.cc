@@ -1,0 +1,99 @@
+#include "systems/system.h"
+
+#include "systems/machines/task.h"
+#include "systems/dnc/model.h"
+#include "systems/dnc/stories.h"
+
+namespace fovea::systems::dnc {
+namespace {
+
+std::unique_ptr<Task> make(const RunOptions& run_options) {
+  const OptionValues& o = run_options.options;
+  const nn::DncOptions options{
+      .rows = o.integer("rows"),
+      .width = o.integer("width"),
+      .read_heads = o.integer("read_heads"),
+      .hidden = o.integer("hidden"),
+      .controller = o.text("controller") == "lstm" ? nn::ControllerKind::kLstm
+                                                   : nn::ControllerKind::kFeedForward,
+      .usage_gradient = o.text("usage_gradient") == "stopped" ? nn::UsageGradient::kStopped
+                                                              : nn::UsageGradient::kWhole};
+  if (o.text("task") == "stories") return make_stories_task(run_options, options);
+  return machines::make_copy_task(run_options, [options](int64_t input, int64_t output) {
+    nn::DncOptions sized = options;
+    sized.input = input;
+    sized.output = output;
+    return std::make_shared<Model>(sized);
+  });
+}
+
+std::vector<std::string> formats() {
+  std::vector<std::string> out = machines::formats();
+  out.push_back("task=stories: generated (stories=), or the stories that memory-network reads");
+  return out;
+}
+
+const Registration registered{{
+    .info =
+        {.name = "dnc",
+         .number = 17,
+         .title = "Differentiable neural computer",
+         .idea =
+             "A memory that is read and written by attention, and keeps its own books. It knows "
+             "which rows are in use, so that a new word finds a free one, and it knows in which "
+             "order rows were written, so that a head can go on from the row it read to the next "
+             "one, or back. Content, order and freedom are mixed by gates that are learned. The "
+             "task is to say a sequence again, as often as a number asks, and then to stop.",
+         .paper = "Graves et al. 2016",
+         .equation =
+             R"(w^w = g_w \big(g_a\, a + (1 - g_a)\, c^w\big), \quad L_{ij} \leftarrow (1 - w^w_i - w^w_j) L_{ij} + w^w_i p_j, \quad w^r = \pi_1 L^\top w^r_{t-1} + \pi_2\, c^r + \pi_3 L\, w^r_{t-1}, \quad r = \sum_i w^r_i M_i)",
+         .code =
+             "fovea::nn::DncCell cell(\n"
+             "    fovea::nn::DncOptions{.input = 8, .output = 7, .rows = 16, .width = 12});\n"
+             "fovea::nn::DncState state = cell->start(/*batch=*/2);\n"
+             "for (const at::Tensor& x : words) state = cell(x, state).state;\n"
+             "// Content: unit rows, the key's times its strength; with the identity for values "
+             "the\n// output is the weights.\n"
+             "auto c = fovea::attend(beta * unit_key, unit_rows, identity, {.score = "
+             "fovea::Dot{1.0}});",
+         .triple = {.query = "read keys, write key",
+                    .key = "memory row M_i",
+                    .value = "memory row M_i",
+                    .score = "β·cosine, allocation, links",
+                    .normaliser = "softmax, mixed by gates",
+                    .structure = "all rows"},
+         .formats = formats(),
+         .expect = "bAbI 10k, all tasks jointly: 3.8 % mean error, the best of 20 runs, whose mean "
+                   "is 16.7 ± 7.6 % (Graves et al. 2016)"},
+    .options = machines::options_with(
+        Option("task", "repeat-copy",
+               "say a sequence again, once or several times, or answer questions about stories")
+            .among({"copy", "repeat-copy", "stories"}),
+        {Option("rows", 16, "of the memory, N").between(1, 4096),
+         Option("width", 12, "of a row, W").between(1, 1024),
+         Option("read_heads", 1, "that read the memory, R").between(1, 64),
+         Option("hidden", 64, "of the controller").between(1, 4096),
+         Option("controller", "lstm", "what drives the heads").among({"lstm", "feed-forward"}),
+         Option("usage_gradient", "stopped",
+                "of usage to the write weights it is made of; the authors stop it")
+             .among({"stopped", "whole"}),
+         Option("line_width", 64, "stories: of a line's vector").between(1, 4096),
+         Option("think", 2, "stories: steps after a question, before its answer").between(0, 100),
+         Option("stories", 4000, "generated, to learn from").between(16, 1000000),
+         Option("tasks", "", "of a folder of stories, with commas between; empty: all")}),
+    .recipe = train::Recipe{.epochs = 10,
+                            .batch = 32,
+                            .optimiser = "adam",
+                            .rate = 3e-3,
+                            .schedule = "cosine",
+                            .clip = 1},
+    .tour = {"epochs=3", "sequences=8000"},
+    .step_work =
+        [](const OptionValues& o, const std::string&) {
+          return recurrent_step(o.integer("batch"), o.integer("hidden"), 4);
+        },
+    .make = make,
+}};
+
+}  // namespace
+}  // namespace fovea::systems::dnc

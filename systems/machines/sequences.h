@@ -1,0 +1,52 @@
+// Sequences of bits to say again, once (copy) or several times (repeat-copy): drawn, read, as tensors.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/random.h"
+
+namespace fovea::systems::machines {
+
+enum class Job { kCopy, kRepeatCopy };
+
+struct Sequence {
+  std::vector<std::string> words;  // of '0' and '1', each as wide
+  int64_t repeats = 1;             // of the answer
+
+  int64_t length() const { return static_cast<int64_t>(words.size()); }
+};
+
+struct Drawn {
+  int64_t bits = 6, shortest = 1, longest = 8;
+  int64_t repeats = 1;  // at most
+};
+Sequence draw(data::Random& random, const Drawn& how);
+
+// "010011 110000", and for repeat-copy how often it is said again: "010011 110000 x3".
+std::string text_of(const Sequence& sequence, Job job);
+// FileError names the line. `bits`: how wide words must be; 0: as wide as the first.
+Sequence parsed(std::string_view line, Job job, int64_t bits, const std::string& name,
+                size_t number);
+// A sequence a line.
+std::vector<Sequence> read_sequences(const std::string& path, Job job, int64_t bits);
+
+// The sequence, one word a step; a step with a mark (and the number of repeats); then steps without
+// input, in which the answer is expected. Repeat-copy ends its answer with a mark of its own.
+int64_t answer_steps(const Sequence& sequence, Job job);
+int64_t steps(const Sequence& sequence, Job job);
+int64_t input_width(int64_t bits, Job job);   // bits, the mark, perhaps the number
+int64_t output_width(int64_t bits, Job job);  // bits, perhaps the mark at the end
+
+struct Encoded {
+  torch::Tensor input;   // [steps, sequences, input width]
+  torch::Tensor wanted;  // [steps, sequences, output width]
+  torch::Tensor asked;   // [steps, sequences]: 1 where an answer is expected
+};
+Encoded encoded(const std::vector<Sequence>& sequences, Job job);
+
+}  // namespace fovea::systems::machines

@@ -1,0 +1,399 @@
+#include "systems/machines/task.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <ostream>
+
+#include "data/batches.h"
+#include "data/files/file.h"
+#include "data/split.h"
+#include "systems/machines/sequences.h"
+#include "systems/machines/view.h"
+#include "train/answers.h"
+#include "train/classification_task.h"
+#include "train/descent/finite.h"
+#include "train/fields.h"
+#include "train/interrupt.h"
+
+namespace fovea::systems::machines {
+namespace {
+
+using Sequences = std::vector<Sequence>;
+
+constexpr int64_t kPerLength = 50;  // generated sequences of each length beyond the trained
+constexpr std::pair<const char*, Split> kFiles[] = {
+    {"train.txt", Split::kTrain}, {"val.txt", Split::kValidation}, {"test.txt", Split::kTest}};
+
+// Wrong bits of some sequences.
+struct Count {
+  double sequences = 0, bits = 0, exact = 0;
+  void add(double wrong) {
+    sequences += 1;
+    bits += wrong;
+    exact += wrong == 0;
+  }
+  double mean() const { return bits / sequences; }
+};
+
+class CopyTask : public GradientTask {
+ public:
+  CopyTask(const RunOptions& run_options, MakeMachine make)
+      : run_options_(run_options),
+        make_(std::move(make)),
+        job_(run_options.options.text("task") == "copy" ? Job::kCopy : Job::kRepeatCopy) {}
+
+  void read(const Source& source) override {
+    sequences_.clear();
+    splits_ = {};
+    const int64_t bits = machine_ ? bits_ : 0;  // a machine that is built takes no others
+    if (source.path.empty())
+      generate(source);
+    else if (std::filesystem::is_directory(source.path))
+      read_folder(source, bits);
+    else
+      set_split(read_sequences(source.path, job_, bits), source);
+    if (!machine_) bits_ = static_cast<int64_t>(sequences_.front().words.front().size());
+  }
+  std::string read_in_words() const override {
+    return fmt::format("{} sequences of {} bits to learn from", items(Split::kTrain), bits_);
+  }
+  // The longest sequence in training: what is longer is counted apart.
+  void prepare() override {
+    for (const int64_t i : splits_.train) longest_ = std::max(longest_, at(i).length());
+  }
+  Assets assets() const override {
+    return {.facts = {{"bits", bits_}, {"longest", longest_}}, .files = {}};
+  }
+  void restore(const Assets& assets) override {
+    const train::Fields facts(assets.facts, "config.json: facts.");
+    bits_ = facts.integer("bits", 1);
+    longest_ = facts.integer("longest", 1);
+  }
+  std::shared_ptr<torch::nn::Module> build() override {
+    return machine_ = make_(input_width(bits_, job_), output_width(bits_, job_));
+  }
+  int64_t items(Split split) const override {
+    return static_cast<int64_t>(splits_.of(split).size());
+  }
+  std::vector<int64_t> lengths() const override { return lengths_of(splits_.train); }
+  std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
+
+  Loss loss(const Batch& batch) override {
+    const Encoded e = on_device(chosen(at_positions(splits_.train, batch.items)));
+    const torch::Tensor sum = bit_losses(machine_->run(e.input), e).sum(), asked = e.asked.sum();
+    return {sum / (asked * e.wanted.size(2)), asked.item<int64_t>()};
+  }
+
+  Evaluation evaluate(Split) override;
+  void predict(Input, std::ostream&) override;
+  std::vector<explain::Explanation> explain(Input*) override;
+  Written write() const override;
+
+ private:
+  // One run over some sequences.
+  struct Ran {
+    Encoded encoded;
+    torch::Tensor logits;                 // [steps, sequences, outputs]
+    torch::Tensor wrong;                  // [sequences]
+    torch::Tensor row_written, row_read;  // [steps, sequences], [steps, sequences, heads]: heaviest
+  };
+
+  const Sequence& at(int64_t item) const { return sequences_[static_cast<size_t>(item)]; }
+  Sequences chosen(const std::vector<int64_t>& items) const {
+    Sequences out;
+    for (const int64_t item : items) out.push_back(at(item));
+    return out;
+  }
+  std::vector<int64_t> lengths_of(const std::vector<int64_t>& items) const {
+    std::vector<int64_t> out;
+    for (const int64_t item : items) out.push_back(steps(at(item), job_));
+    return out;
+  }
+  void generate(const Source& source);
+  void read_folder(const Source& source, int64_t bits);
+  void set_split(Sequences sequences, const Source& source);
+  void add(Sequences sequences, Split split);
+  Encoded on_device(const Sequences& sequences) const;
+  // Cross entropy of each bit, zero where none is asked for.
+  static torch::Tensor bit_losses(const torch::Tensor& logits, const Encoded& e);
+  Ran run(const Sequences& sequences);
+  double hits(const Ran& ran, int64_t index, const Sequence& sequence) const;
+  std::string answer(const torch::Tensor& logits, const Sequence& sequence) const;
+  std::vector<explain::Explanation> shown(const Sequence& sequence);
+  explain::Plot by_length();
+
+  const RunOptions run_options_;
+  const MakeMachine make_;
+  const Job job_;
+  Sequences sequences_;
+  data::Splits splits_;
+  int64_t bits_ = 0, longest_ = 0;
+  std::shared_ptr<Machine> machine_;
+};
+
+// ---- items --------------------------------------------------------------------------------------
+
+void CopyTask::generate(const Source& source) {
+  const OptionValues& options = run_options_.options;
+  const int64_t longest = options.integer("longest");
+  Drawn how{.bits = options.integer("bits"),
+            .longest = longest,
+            .repeats = job_ == Job::kRepeatCopy ? options.integer("repeats") : 1};
+  data::Random random(data::mix(source.seed, 17));
+  Sequences drawn;
+  for (int64_t i = 0; i < options.integer("sequences"); ++i) drawn.push_back(draw(random, how));
+  set_split(std::move(drawn), source);
+  Sequences beyond;
+  for (how.shortest = longest + 1; how.shortest <= 2 * longest; ++how.shortest) {
+    how.longest = how.shortest;
+    for (int64_t i = 0; i < kPerLength; ++i) beyond.push_back(draw(random, how));
+  }
+  add(std::move(beyond), Split::kTest);
+}
+
+void CopyTask::read_folder(const Source& source, int64_t bits) {
+  for (const auto& [name, split] : kFiles) {
+    if (source.all_test && split != Split::kTest) continue;
+    Sequences part = read_sequences(source.path + "/" + name, job_, bits);
+    bits = static_cast<int64_t>(part.front().words.front().size());
+    add(std::move(part), split);
+  }
+}
+
+// Equal sequences go to one side: short ones are few, and would be judged as learned.
+void CopyTask::set_split(Sequences sequences, const Source& source) {
+  data::SplitRequest request = split_request(source);
+  request.validation = request.test = 0.05;
+  for (const Sequence& sequence : sequences)
+    request.keys.push_back(data::item_key(text_of(sequence, job_)));
+  splits_ = data::split(static_cast<int64_t>(sequences.size()), request);
+  splits_.keys = std::move(request.keys);
+  sequences_ = std::move(sequences);
+}
+
+void CopyTask::add(Sequences sequences, Split split) {
+  for (Sequence& sequence : sequences) {
+    splits_.of(split).push_back(static_cast<int64_t>(sequences_.size()));
+    splits_.keys.push_back(data::item_key(text_of(sequence, job_)));
+    sequences_.push_back(std::move(sequence));
+  }
+}
+
+Written CopyTask::write() const {
+  Written out;
+  for (const auto& [name, split] : kFiles)
+    for (const int64_t item : splits_.of(split)) out.files[name] += text_of(at(item), job_) + "\n";
+  return out;
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+Encoded CopyTask::on_device(const Sequences& sequences) const {
+  const Encoded e = encoded(sequences, job_);
+  const torch::Device device = run_options_.device;
+  return {e.input.to(device), e.wanted.to(device), e.asked.to(device)};
+}
+
+torch::Tensor CopyTask::bit_losses(const torch::Tensor& logits, const Encoded& e) {
+  return torch::binary_cross_entropy_with_logits(logits, e.wanted, e.asked.unsqueeze(2), {},
+                                                 torch::Reduction::None);
+}
+
+CopyTask::Ran CopyTask::run(const Sequences& sequences) {
+  const torch::NoGradGuard no_grad;
+  Ran out{.encoded = on_device(sequences)};
+  std::vector<torch::Tensor> written, read;
+  out.logits = machine_->run(out.encoded.input, [&](const Moment& moment) {
+    written.push_back(moment.write.sum(1).argmax(1));
+    read.push_back(moment.read.argmax(2));
+  });
+  train::finite(out.logits.transpose(0, 1), "outputs");
+  out.wrong = ((out.logits > 0) != (out.encoded.wanted > 0.5))
+                  .logical_and(out.encoded.asked.unsqueeze(2) > 0)
+                  .sum({0, 2})
+                  .cpu();
+  out.row_written = torch::stack(written).cpu();
+  out.row_read = torch::stack(read).cpu();
+  return out;
+}
+
+// Words of the answer whose row, the one that each was written to, was the heaviest of some read head
+// when the word was said or a step before: a controller may look ahead.
+double CopyTask::hits(const Ran& ran, int64_t index, const Sequence& sequence) const {
+  double found = 0;
+  for (int64_t t = 0; t < sequence.length() * sequence.repeats; ++t)
+    found += (ran.row_read.narrow(0, sequence.length() + t, 2).select(1, index) ==
+              ran.row_written[t % sequence.length()][index])
+                 .any()
+                 .item<bool>();
+  return found;
+}
+
+Evaluation CopyTask::evaluate(Split split) {
+  Evaluation out;
+  const std::vector<int64_t>& all = splits_.of(split);
+  Count trained, longest, longer;
+  double loss = 0, asked = 0, found = 0, words = 0;
+  for (const auto& positions :
+       data::ordered_batches(items(split), lengths_of(all), {.items = 128})) {
+    train::stop_if_interrupted("while judging");
+    const Sequences sequences = chosen(at_positions(all, positions));
+    const Ran ran = run(sequences);
+    const torch::Tensor losses = bit_losses(ran.logits, ran.encoded).mean(2).sum(0).cpu();
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      const auto index = static_cast<int64_t>(i);
+      const Sequence& sequence = sequences[i];
+      const auto wrong = ran.wrong[index].item<double>();
+      if (sequence.length() > longest_) {
+        longer.add(wrong);
+        continue;
+      }
+      trained.add(wrong);
+      if (sequence.length() == longest_) longest.add(wrong);
+      loss += losses[index].item<double>();
+      asked += static_cast<double>(answer_steps(sequence, job_));
+      found += hits(ran, index, sequence);
+      words += static_cast<double>(sequence.length() * sequence.repeats);
+    }
+  }
+  out.items = static_cast<int64_t>(trained.sequences + longer.sequences);
+  out.put("loss", loss / asked);
+  out.put("wrong_bits", trained.mean());
+  out.put("exact", trained.exact / trained.sequences);
+  if (longest.sequences > 0) out.metrics["wrong_bits_longest"] = longest.mean();
+  if (longer.sequences > 0) {
+    out.metrics["wrong_bits_longer"] = longer.mean();
+    out.notes.push_back(fmt::format(
+        "{:.0f} sequences are longer than the {} words of the longest in training: they count in "
+        "wrong_bits_longer alone",
+        longer.sequences, longest_));
+  }
+  if (words > 0) out.attention["hit_rate"] = found / words;
+  return out;
+}
+
+// ---- answers ------------------------------------------------------------------------------------
+
+std::string CopyTask::answer(const torch::Tensor& logits, const Sequence& sequence) const {
+  const torch::Tensor said = (logits > 0).cpu();  // [steps, outputs]
+  std::vector<std::string> words;
+  for (int64_t t = 0; t < answer_steps(sequence, job_); ++t) {
+    const torch::Tensor step = said[sequence.length() + 1 + t];
+    if (job_ == Job::kRepeatCopy && step[bits_].item<bool>()) break;  // it says that it is done
+    std::string& word = words.emplace_back();
+    for (int64_t i = 0; i < bits_; ++i) word += step[i].item<bool>() ? '1' : '0';
+  }
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+void CopyTask::predict(Input input, std::ostream& out) {
+  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
+    const Sequence sequence = parsed(line, job_, bits_, input.name, number);
+    if (input.noted && sequence.length() > longest_)
+      input.noted(fmt::format("{}:{}: {} words, the longest in training had {}", input.name, number,
+                              sequence.length(), longest_));
+    to << answer(run({sequence}).logits.select(1, 0), sequence) << '\n';
+  });
+}
+
+std::vector<explain::Explanation> CopyTask::shown(const Sequence& sequence) {
+  const torch::NoGradGuard no_grad;
+  const Ran ran = run({sequence});
+  Shown out{.title = text_of(sequence, job_),
+            .outcome = answer(ran.logits.select(1, 0), sequence),
+            .taken_in = sequence.length() + 1};
+  machine_->run(ran.encoded.input, [&](const Moment& moment) { out.moments.push_back(moment); });
+  for (const std::string& word : sequence.words) out.steps.push_back(word);
+  out.steps.push_back(job_ == Job::kCopy ? "say it"
+                                         : fmt::format("say it {} times", sequence.repeats));
+  const int64_t words = sequence.length() * sequence.repeats;
+  for (int64_t t = 0; t < words; ++t) {
+    const int64_t word = t % sequence.length(), step = sequence.length() + 1 + t;
+    out.steps.push_back("→ " + sequence.words[static_cast<size_t>(word)]);
+    out.truth.push_back({static_cast<int32_t>(step),
+                         static_cast<int32_t>(ran.row_written[word][0].item<int64_t>()), 1});
+  }
+  if (job_ == Job::kRepeatCopy) out.steps.push_back("→ done");
+  const auto wrong = ran.wrong[0].item<int64_t>();
+  out.notes.push_back(wrong == 0 ? "Every bit is right."
+                                 : fmt::format("{} bits are wrong.", wrong));
+  return pictures(*machine_, out);
+}
+
+explain::Plot CopyTask::by_length() {
+  explain::Plot plot{.title = "Wrong bits of a sequence, by its length",
+                     .x_label = "words",
+                     .y_label = "wrong bits"};
+  std::map<int64_t, Count> counts;
+  for (const auto& positions :
+       data::ordered_batches(items(Split::kTest), lengths_of(splits_.test), {.items = 128})) {
+    const Sequences sequences = chosen(at_positions(splits_.test, positions));
+    const torch::Tensor wrong = run(sequences).wrong;
+    for (size_t i = 0; i < sequences.size(); ++i)
+      counts[sequences[i].length()].add(wrong[static_cast<int64_t>(i)].item<double>());
+  }
+  explain::Curve curve{.kind = explain::Curve::Kind::kBars, .label = "mean of the test sequences"};
+  for (const auto& [length, count] : counts) {
+    curve.x.push_back(static_cast<double>(length));
+    curve.y.push_back(count.mean());
+  }
+  plot.curves.push_back(std::move(curve));
+  plot.markers.push_back(
+      {.label = "longest in training", .x = static_cast<double>(longest_) + 0.5});
+  return plot;
+}
+
+std::vector<explain::Explanation> CopyTask::explain(Input* input) {
+  std::vector<explain::Explanation> out;
+  const auto add_shown = [&](const Sequence& sequence) {
+    for (explain::Explanation& picture : shown(sequence)) out.push_back(std::move(picture));
+  };
+  if (input) {
+    data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
+      add_shown(parsed(line, job_, bits_, input->name, number));
+    });
+    return out;
+  }
+  // The first of the longest length in training, and the first that is longer than all of it.
+  const auto first = [&](const auto& wanted) {
+    const auto found = std::find_if(splits_.test.begin(), splits_.test.end(),
+                                    [&](int64_t item) { return wanted(at(item).length()); });
+    if (found != splits_.test.end()) add_shown(at(*found));
+  };
+  first([&](int64_t length) { return length == longest_; });
+  first([&](int64_t length) { return length > longest_; });
+  if (out.empty()) first([](int64_t) { return true; });
+  if (!out.empty()) out.front().plots.push_back(by_length());
+  return out;
+}
+
+}  // namespace
+
+std::vector<Option> options_with(Option task, std::vector<Option> machine) {
+  std::vector<Option> out = {
+      std::move(task), Option("bits", 6, "of a word, generated").between(1, 64),
+      Option("longest", 8, "words of a generated sequence; judged up to twice as many")
+          .between(1, 1000),
+      Option("repeats", 3, "of a generated answer, at most").between(1, 100),
+      Option("sequences", 20000, "generated, to learn from and to judge").between(16, 10000000)};
+  out.insert(out.end(), std::make_move_iterator(machine.begin()),
+             std::make_move_iterator(machine.end()));
+  return out;
+}
+
+std::vector<std::string> formats() {
+  return {"generated: sequences of 1 to longest= words of bits=",
+          "a file, or a folder of train.txt, val.txt, test.txt: a sequence a line, words of bits: "
+          "`010011 110000`; for repeat-copy with how often: `010011 110000 x3`"};
+}
+
+std::unique_ptr<Task> make_copy_task(const RunOptions& run_options, MakeMachine make) {
+  return std::make_unique<CopyTask>(run_options, std::move(make));
+}
+
+}  // namespace fovea::systems::machines

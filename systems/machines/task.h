@@ -1,0 +1,24 @@
+// Copy and repeat-copy, for any machine with a memory.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "systems/machines/machine.h"
+#include "train/task.h"
+
+namespace fovea::systems::machines {
+
+// Makes the machine: widths of what goes in and comes out of it at a step.
+using MakeMachine = std::function<std::shared_ptr<Machine>(int64_t input, int64_t output)>;
+
+// `task` (copy or repeat-copy), the other options of these tasks, and those of the machine.
+std::vector<Option> options_with(Option task, std::vector<Option> machine);
+// What it reads, for Info::formats.
+std::vector<std::string> formats();
+
+std::unique_ptr<Task> make_copy_task(const RunOptions& run_options, MakeMachine make);
+
+}  // namespace fovea::systems::machines
