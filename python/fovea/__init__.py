@@ -16,6 +16,7 @@ from ._library import load as _load
 _load()
 
 from ._attend import attend, explain_dispatch, weights  # noqa: E402
+from ._functions import Function, Where
 from ._normalisers import Entmax, Hard, KernelRatio, Normaliser, Sigmoid, Softmax, Sparsemax, TopK, Uniform, Unnormalised
 from ._runs import Report, Run, load, train
 from ._scores import Additive, Bilinear, Constant, Cosine, Dot, GatedAdditive, Kernel, Location, RankOne, Score
@@ -55,7 +56,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "Additive", "Bilinear", "Blocks", "Causal", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
-    "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
-    "Report", "Run", "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "Uniform", "Unnormalised", "Window",
+    "Function", "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
+    "Report", "Run", "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "Uniform", "Unnormalised", "Where", "Window",
     "attend", "explain_dispatch", "hf", "load", "nn", "scaled_dot_product_attention", "simd_target", "train", "weights",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -95,12 +95,23 @@ def attend(
         dropout_p = _check.number("dropout_p", dropout_p)
     if scale is not None:
         scale = _check.scale_of("scale", scale)
+    if _calls(score, normaliser, structure):
+        if strict:
+            raise RuntimeError("strict: a score or a mask is a Python function, which no fused path takes")
+        parts = (query, key, value, _scaled_by(score, scale), normaliser, structure, key_lengths, query_offset, dropout_p, seed, bool(check_finite))
+        found = _functions().attend_in_blocks(*parts)
+        return _wanted((found[0], found[1], None, found[2]), return_lse, return_empty_rows, allow_empty_rows)
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     query = _multiplied(query, score, scale)
     outputs = _attend(
         query, key, value, text, arrays or [None], numbers or None, key_lengths, dropout_p, _seed(seed, normaliser, dropout_p), bool(return_lse),
         bool(strict), _offset(query_offset), bool(check_finite),
     )  # fmt: skip
+    return _wanted(outputs, return_lse, return_empty_rows, allow_empty_rows)
+
+
+def _wanted(outputs: Sequence[torch.Tensor], return_lse: bool, return_empty_rows: bool, allow_empty_rows: bool) -> Union[Tensor, Tuple[Tensor, ...]]:
+    """What a call asked for, of the operator's outputs."""
     if not allow_empty_rows and (empty := outputs[3].item()):
         raise ValueError(f"structure: {empty} rows without a key, expected none (allow_empty_rows is False)")
     wanted = [outputs[0]]
@@ -150,6 +161,10 @@ def weights(
         _check.tensor("key_lengths", key_lengths)
     if scale is not None:
         scale = _check.scale_of("scale", scale)
+    if _calls(score, normaliser, structure):
+        places = None if rows is None else _indices("rows", rows, query.shape[2], torch.device("cpu")).tolist()
+        parts = (_scaled_by(score, scale), normaliser, structure, key_lengths, query_offset)
+        return _functions().weights_in_blocks(query, key, *parts, places, heads, top_k, bool(column_sums), seed, bool(check_finite))
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     row_places = None if rows is None else _indices("rows", rows, _longest(query, structure), query.device)
     head_places = None if heads is None else _indices("heads", heads, query.shape[1], query.device)
@@ -185,11 +200,30 @@ def explain_dispatch(
     dropout_p = _check.number("dropout_p", dropout_p)
     if scale is not None:
         scale = _check.scale_of("scale", scale)
+    if _calls(score, normaliser, structure):
+        return "python: a score or a mask is a Python function, called on blocks of queries and slow; fused paths take none"
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     said: str = torch.ops.fovea.explain_dispatch(
         query, key, value, text, arrays, numbers, key_lengths, dropout_p, bool(return_lse), _offset(query_offset)
     )
     return said
+
+
+def _calls(score: Score, normaliser: Normaliser, structure: Structure) -> bool:
+    """Whether a Python function is among the choices."""
+    return (getattr(score, "_calls", False) or getattr(structure, "_calls", False)) and isinstance(normaliser, Normaliser)
+
+
+def _functions() -> Any:
+    from . import _functions as found  # which calls this module
+
+    return found
+
+
+def _scaled_by(score: Score, scale: Optional[Number]) -> Score:
+    if scale is not None:
+        raise ValueError("scale: given in the call, expected in the score where a function is among the choices")
+    return score
 
 
 def _names(function: Callable[..., object]) -> Tuple[str, ...]:

@@ -124,8 +124,8 @@ _ELSEWHERE = {
     "softmax_scale": "it is scale",
     "softcap": "score=fovea.Dot().soft_cap(cap) is what it does",
     "alibi_slopes": "score=fovea.Dot().alibi(slopes) is what it does",
-    "score_mod": "a score is one of fovea's, with modifiers such as fovea.Dot().soft_cap(30.0)",
-    "block_mask": "structure=fovea.Blocks(mask, size) takes a bool mask of blocks",
+    "score_mod": "a score is one of fovea's, with modifiers such as fovea.Dot().soft_cap(30.0); fovea.Dot().apply(score_mod) calls a function, slowly",
+    "block_mask": "structure=fovea.Blocks(mask, size) takes a bool mask of blocks; fovea.Where(mask_mod) calls a function, slowly",
 }  # fmt: skip
 
 

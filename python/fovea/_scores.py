@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Literal, Optional, Tuple, Union
+from typing import Callable, ClassVar, List, Literal, Optional, Tuple, Union
 
 import torch
 
@@ -17,6 +17,8 @@ class Score(Choice):
     """Base of every score. ``bias``, ``alibi``, ``relative`` and ``soft_cap`` return a score with one more step."""
 
     _modifiers: Tuple["_Modifier", ...] = ()
+    #: Whether a Python function is a part of it.
+    _calls: ClassVar[bool] = False
     #: The text, where it is all there is to the choice.
     _whole_score: Optional[str] = None
 
@@ -44,6 +46,15 @@ class Score(Choice):
     def soft_cap(self, cap: float) -> "Score":
         r"""Bounds the score: :math:`c \tanh(e_{ij} / c)`; ``cap`` is a number and has no gradient."""
         return self._with(_SoftCap(cap))
+
+    def apply(self, function: Callable[..., torch.Tensor]) -> "Score":
+        r"""Changes the score by a Python function of it and the positions, ``function(score, batch, head, query, key)``: tensors that broadcast.
+
+        For trying out, and slow: see :class:`Function`.
+        """
+        from ._functions import _Applied
+
+        return _Applied(self, function)
 
     def _with(self, modifier: "_Modifier") -> "Score":
         more = type(self)(*Choice._values(self))  # not copy.copy: older versions of torch.compile do not trace it

@@ -22,6 +22,8 @@ class Structure(Choice):
 
     #: The text, where it is all there is to the choice.
     _whole_structure: Optional[str] = None
+    #: Whether a Python function is a part of it.
+    _calls = False
 
     def _set_whole(self) -> None:
         object.__setattr__(self, "_whole_structure", self._text)
@@ -43,6 +45,7 @@ class _All(Structure):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_text", "&".join([part._text for part in self.parts]))
+        object.__setattr__(self, "_calls", any([part._calls for part in self.parts]))
         if all([part._whole_structure is not None for part in self.parts]):
             self._set_whole()
 
