@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
@@ -43,7 +44,8 @@ def attend(
     r"""Attention: :math:`o_i = \sum_{j \in N(i)} a_{ij} v_j`, :math:`a_i = \mathrm{normalise}(\mathrm{score}(q_i, k_j), j \in N(i))`.
 
     Args:
-        query: ``[B, H, L, E]``; with :class:`Ragged` or :class:`Graph`, packed ``(total, H, E)``.
+        query: ``[B, H, L, E]``; with :class:`Ragged` or :class:`Graph`, packed ``(total, H, E)``; or, as key and value, a NestedTensor
+            ``[B, H, lengths, E]`` with ``layout=torch.jagged``, and so is then the output.
         key: ``[B, Hkv, S, E]``, ``H`` a multiple of ``Hkv``.
         value: ``[B, Hkv, S, Ev]``.
         score: what a pair is worth.
@@ -83,7 +85,7 @@ def attend(
             if not (return_lse or return_empty_rows or strict or check_finite or unknown):
                 # Most calls: choices that are a text and nothing else, and the output alone.
                 a, b, c = getattr(score, "_whole_score", None), getattr(normaliser, "_whole_normaliser", None), getattr(structure, "_whole_structure", None)
-                if a and b and c and isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor):
+                if a and b and c and isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor) and not query.is_nested:
                     output: Tensor = _attend_output(query, key, value, f"{a};{b};{c}")
                     return output
     if unknown:
@@ -95,12 +97,16 @@ def attend(
         dropout_p = _check.number("dropout_p", dropout_p)
     if scale is not None:
         scale = _check.scale_of("scale", scale)
+    if query.is_nested:
+        options = dict(score=score, normaliser=normaliser, scale=scale, dropout_p=dropout_p, seed=seed, strict=strict, return_lse=return_lse)
+        options.update(return_empty_rows=return_empty_rows, allow_empty_rows=allow_empty_rows, query_offset=query_offset, check_finite=check_finite)
+        return _beside("_nested").attend_nested(query, key, value, structure, key_lengths, **options)
     if _calls(score, normaliser, structure):
         if strict:
             raise RuntimeError("strict: a score or a mask is a Python function, which no fused path takes")
         parts = (query, key, value, _scaled_by(score, scale), normaliser, structure, key_lengths, query_offset, dropout_p, seed, bool(check_finite))
-        found = _functions().attend_in_blocks(*parts)
-        return _wanted((found[0], found[1], None, found[2]), return_lse, return_empty_rows, allow_empty_rows)
+        output_, sums, empty = _beside("_functions").attend_in_blocks(*parts)
+        return _wanted((output_, sums, sums, empty), return_lse, return_empty_rows, allow_empty_rows)
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     query = _multiplied(query, score, scale)
     outputs = _attend(
@@ -162,9 +168,10 @@ def weights(
     if scale is not None:
         scale = _check.scale_of("scale", scale)
     if _calls(score, normaliser, structure):
-        places = None if rows is None else _indices("rows", rows, query.shape[2], torch.device("cpu")).tolist()
+        places = _indices("rows", rows, query.shape[2], torch.device("cpu"))
+        chosen_rows = None if places is None else places.tolist()
         parts = (_scaled_by(score, scale), normaliser, structure, key_lengths, query_offset)
-        return _functions().weights_in_blocks(query, key, *parts, places, heads, top_k, bool(column_sums), seed, bool(check_finite))
+        return _beside("_functions").weights_in_blocks(query, key, *parts, chosen_rows, heads, top_k, bool(column_sums), seed, bool(check_finite))
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     row_places = None if rows is None else _indices("rows", rows, _longest(query, structure), query.device)
     head_places = None if heads is None else _indices("heads", heads, query.shape[1], query.device)
@@ -214,10 +221,9 @@ def _calls(score: Score, normaliser: Normaliser, structure: Structure) -> bool:
     return (getattr(score, "_calls", False) or getattr(structure, "_calls", False)) and isinstance(normaliser, Normaliser)
 
 
-def _functions() -> Any:
-    from . import _functions as found  # which calls this module
-
-    return found
+def _beside(module: str) -> Any:
+    """A module of this package that calls this one."""
+    return importlib.import_module("." + module, __package__)
 
 
 def _scaled_by(score: Score, scale: Optional[Number]) -> Score:
@@ -307,7 +313,7 @@ def _indices(name: str, indices: Optional[Indices], size: int, device: torch.dev
     if isinstance(indices, slice):
         chosen = list(range(*indices.indices(size)))
     else:
-        given = indices if isinstance(indices, (list, tuple, range)) or hasattr(indices, "__len__") else [indices]
+        given: Any = indices if isinstance(indices, (list, tuple, range)) or hasattr(indices, "__len__") else [indices]
         chosen = [_check.whole(name, index) for index in given]
     for index in chosen:
         if not -size <= index < size:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 import torch
 
 
-def number(name: str, value: object) -> float:
+def number(name: str, value: Any) -> float:
     """A real number, numpy's and a tensor of one element included."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
@@ -24,7 +24,7 @@ def number(name: str, value: object) -> float:
     raise TypeError(f"{name}: {said(value)}, expected a number")
 
 
-def whole(name: str, value: object) -> int:
+def whole(name: str, value: Any) -> int:
     """A whole number; inside torch.compile it may be symbolic."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value

@@ -173,7 +173,7 @@ def _rows(choice: Any, start: int, end: int, count: int) -> Any:
         changed["mask"] = choice.mask[..., start // choice.size : -(-end // choice.size), :]
     elif isinstance(choice, Kernel) and isinstance(choice.bandwidth, Tensor) and choice.bandwidth.dim() == 3:
         changed["bandwidth"] = choice.bandwidth[..., start:end]
-    made = dataclasses.replace(choice, **changed) if changed else choice
+    made: Any = dataclasses.replace(choice, **changed) if changed else choice
     if isinstance(choice, Score) and choice._modifiers and not isinstance(choice, (Function, _Applied)):
         made = type(made)(*(getattr(made, name) for name in made.__dataclass_fields__))
         for modifier in choice._modifiers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from ._structures import Causal, Dense, Keep, Structure
 
 _attend_output = torch.ops.fovea.attend_output.default
 #: Not by its public name, in whose place this module's function may stand.
-_libtorch = torch._C._nn.scaled_dot_product_attention
+_libtorch: Callable[..., Tensor] = getattr(torch._C, "_nn").scaled_dot_product_attention
 
 _DENSE, _CAUSAL, _DOT, _SOFTMAX = Dense(), Causal(), Dot(), Softmax()
 _DENSE_TEXT, _CAUSAL_TEXT = f"dot;softmax;{_DENSE._text}", f"dot;softmax;{_CAUSAL._text}"
@@ -50,16 +50,21 @@ def scaled_dot_product_attention(
         >>> out = fovea.scaled_dot_product_attention(query, key, value, is_causal=True)
         >>> torch.nn.functional.scaled_dot_product_attention = fovea.scaled_dot_product_attention  # for the whole program
     """
-    if attn_mask is None and dropout_p == 0.0 and scale is None and _plain(query, key, value, enable_gqa):
+    if attn_mask is None and dropout_p == 0.0 and scale is None and not query.is_nested and _plain(query, key, value, enable_gqa):
         output: Tensor = _attend_output(query, key, value, _CAUSAL_TEXT if is_causal else _DENSE_TEXT)
         return output
-    if _unlike_libtorch(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
+    if query.is_nested and attn_mask is None and 0 <= dropout_p < 1 and not enable_gqa:
+        structure: Structure = _CAUSAL if is_causal else _DENSE
+        nested = attend(query, key, value, _DOT if scale is None else Dot(scale), _SOFTMAX, structure, dropout_p=dropout_p)
+        assert isinstance(nested, Tensor)
+        return nested
+    if query.is_nested or _unlike_libtorch(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
         return _libtorch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     grouped = enable_gqa and key.shape[-3] == value.shape[-3] and query.dim() > 2
     if enable_gqa and not grouped:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     score: Score = _DOT if scale is None else Dot(scale)
-    structure: Structure = _CAUSAL if is_causal else _DENSE
+    structure = _CAUSAL if is_causal else _DENSE
     lead, heads, key_heads = _leading(query, key, value, grouped)
     if attn_mask is not None:
         mask = _four(attn_mask, lead[:-1])

@@ -91,7 +91,7 @@ class NadarayaWatson(torch.nn.Module):
     def __init__(self, features: Optional[int] = None, kernel: KernelName = "gaussian", bandwidth: float = 1.0) -> None:
         super().__init__()
         Kernel(kernel, bandwidth)  # which checks them
-        self.kernel = kernel
+        self.kernel: KernelName = kernel
         self.log_bandwidth = torch.nn.Parameter(torch.tensor([math.log(bandwidth)]))
         self.register_parameter("metric", None if features is None else torch.nn.Parameter(torch.ones(features)))
 

@@ -97,7 +97,7 @@ class MILClassifier(LearnedClassifier):
         """The rows of all bags one after another, and where each bag begins."""
         bags = _as_bags(X)
         if bags is None:
-            rows = validate_data(self, X, dtype=np.float64, reset=reset)
+            rows: Any = validate_data(self, X, dtype=np.float64, reset=reset)
             return rows, np.arange(len(rows) + 1)
         width = bags[0].shape[1] if reset else self.n_features_in_
         for n, bag in enumerate(bags):

@@ -110,7 +110,8 @@ class GATClassifier(LearnedClassifier):
 
     def _graph(self, X: Any, edge_index: Any = None) -> Tuple[torch.Tensor, torch.Tensor, int]:
         """Rows and edges to compute on, and how many of the rows before those asked for are training data."""
-        rows = self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
+        checked: Any = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = self._scaled(checked)
         if edge_index is not None:
             return rows, _checked(edge_index, len(rows)), 0
         if self.X_fit_ is None:

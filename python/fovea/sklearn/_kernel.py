@@ -73,6 +73,10 @@ class _KernelEstimator(BaseEstimator):  # type: ignore[misc]
         ]
         return Explanation(f"{type(self).__name__}, bandwidth {self.bandwidth_:.4g}", answers, top)
 
+    def predict(self, X: Any) -> np.ndarray:
+        """An answer for each row."""
+        raise NotImplementedError
+
     def _named(self, row: int) -> str:
         raise NotImplementedError
 

@@ -17,6 +17,10 @@ class LearnedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: np.ndarray
     module_: torch.nn.Module
+    random_state: Any
+    learning_rate: float
+    weight_decay: float
+    epochs: int
 
     def predict_proba(self, X: Any, *arguments: Any) -> np.ndarray:
         """``[n, classes]``."""

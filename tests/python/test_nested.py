@@ -1,0 +1,71 @@
+"""NestedTensors in and out: each sequence as if it were alone, with gradients, and as torch's own attention has it."""
+
+import pytest
+import torch
+
+import fovea
+
+LENGTHS, KEY_LENGTHS = (3, 1, 6), (4, 2, 5)
+
+
+def sequences(lengths, heads=2, width=4, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(n, heads, width, dtype=torch.float64, generator=generator).requires_grad_() for n in lengths]
+
+
+def nested(parts):
+    return torch.nested.as_nested_tensor(parts, layout=torch.jagged).transpose(1, 2)  # [B, H, lengths, E]
+
+
+def alone(query, key, value, **options):
+    batched = [x.transpose(0, 1)[None] for x in (query, key, value)]
+    return fovea.attend(*batched, **options)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"structure": fovea.Causal()}, {"structure": fovea.Window(1, 1)}, {"normaliser": fovea.Sparsemax()}, {"score": fovea.Cosine(2.0)},
+    {"scale": 0.3},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("key_lengths", [LENGTHS, KEY_LENGTHS])
+def test_each_sequence_is_as_if_alone(options, key_lengths):
+    parts = sequences(LENGTHS), sequences(key_lengths, seed=1), sequences(key_lengths, width=3, seed=2)
+    out = fovea.attend(*(nested(x) for x in parts), **options)
+    assert out.is_nested and out.shape[0] == 3 and out.shape[1] == 2 and out.shape[3] == 3
+    expected = [alone(*x, **options)[0] for x in zip(*parts)]
+    for ours, theirs in zip(out.unbind(), expected):
+        torch.testing.assert_close(ours, theirs)
+    leaves = [x for part in parts for x in part]
+    total = out.transpose(1, 2).values().square().sum()
+    for a, b in zip(torch.autograd.grad(total, leaves), torch.autograd.grad(sum(x.square().sum() for x in expected), leaves)):
+        torch.testing.assert_close(a, b)
+
+
+def test_what_else_is_asked_for():
+    parts = [sequences(LENGTHS, seed=n) for n in range(3)]
+    out, lse, empty = fovea.attend(*(nested(x) for x in parts), return_lse=True, return_empty_rows=True)
+    assert empty == 0 and lse.is_nested
+    for n, ours in enumerate(lse.unbind()):
+        torch.testing.assert_close(ours, alone(*(part[n] for part in parts), return_lse=True)[1][0])
+
+
+def test_in_the_place_of_torchs():
+    parts = [[x.detach().float() for x in sequences(LENGTHS, seed=n)] for n in range(3)]
+    inputs = [nested(part) for part in parts]
+    ours, theirs = (f(*inputs) for f in (fovea.scaled_dot_product_attention, torch.nn.functional.scaled_dot_product_attention))
+    for a, b in zip(ours.unbind(), theirs.unbind()):
+        torch.testing.assert_close(a, b)
+    causal = fovea.scaled_dot_product_attention(*inputs, is_causal=True)  # for which torch has nothing on the CPU
+    for n, a in enumerate(causal.unbind()):
+        torch.testing.assert_close(a, alone(*(part[n] for part in parts), structure=fovea.Causal())[0])
+
+
+def test_what_is_wrong_is_named():
+    query, other = nested(sequences(LENGTHS)), nested(sequences(KEY_LENGTHS))
+    for call, said in (
+        (lambda: fovea.attend(query, query, other), "value: sequences of other lengths, expected the key's"),
+        (lambda: fovea.attend(query, torch.randn(3, 2, 6, 4), query), "key: a tensor, expected NestedTensors"),
+        (lambda: fovea.attend(query, nested(sequences((1, 2))), nested(sequences((1, 2)))), r"key: 2 sequences, expected 3 \(the query's\)"),
+        (lambda: fovea.attend(query, query, query, key_lengths=torch.tensor([1, 1, 1])), "key_lengths: given with NestedTensors"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
