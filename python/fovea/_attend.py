@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
@@ -100,12 +99,12 @@ def attend(
     if query.is_nested:
         options = dict(score=score, normaliser=normaliser, scale=scale, dropout_p=dropout_p, seed=seed, strict=strict, return_lse=return_lse)
         options.update(return_empty_rows=return_empty_rows, allow_empty_rows=allow_empty_rows, query_offset=query_offset, check_finite=check_finite)
-        return _beside("_nested").attend_nested(query, key, value, structure, key_lengths, **options)
+        return _nested().attend_nested(query, key, value, structure, key_lengths, **options)
     if _calls(score, normaliser, structure):
         if strict:
             raise RuntimeError("strict: a score or a mask is a Python function, which no fused path takes")
         parts = (query, key, value, _scaled_by(score, scale), normaliser, structure, key_lengths, query_offset, dropout_p, seed, bool(check_finite))
-        output_, sums, empty = _beside("_functions").attend_in_blocks(*parts)
+        output_, sums, empty = _functions().attend_in_blocks(*parts)
         return _wanted((output_, sums, sums, empty), return_lse, return_empty_rows, allow_empty_rows)
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     query = _multiplied(query, score, scale)
@@ -171,7 +170,7 @@ def weights(
         places = _indices("rows", rows, query.shape[2], torch.device("cpu"))
         chosen_rows = None if places is None else places.tolist()
         parts = (_scaled_by(score, scale), normaliser, structure, key_lengths, query_offset)
-        return _beside("_functions").weights_in_blocks(query, key, *parts, chosen_rows, heads, top_k, bool(column_sums), seed, bool(check_finite))
+        return _functions().weights_in_blocks(query, key, *parts, chosen_rows, heads, top_k, bool(column_sums), seed, bool(check_finite))
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     row_places = None if rows is None else _indices("rows", rows, _longest(query, structure), query.device)
     head_places = None if heads is None else _indices("heads", heads, query.shape[1], query.device)
@@ -221,9 +220,16 @@ def _calls(score: Score, normaliser: Normaliser, structure: Structure) -> bool:
     return (getattr(score, "_calls", False) or getattr(structure, "_calls", False)) and isinstance(normaliser, Normaliser)
 
 
-def _beside(module: str) -> Any:
-    """A module of this package that calls this one."""
-    return importlib.import_module("." + module, __package__)
+def _functions() -> Any:
+    from . import _functions as found  # which calls this module
+
+    return found
+
+
+def _nested() -> Any:
+    from . import _nested as found  # likewise
+
+    return found
 
 
 def _scaled_by(score: Score, scale: Optional[Number]) -> Score:
