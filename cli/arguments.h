@@ -24,7 +24,8 @@ CLI::Option* add_path(CLI::App& app, const std::string& name, std::string& value
                       const std::string& help);
 
 // --threads, --device and --set, which several verbs have.
-void add_threads(CLI::App& app, int& threads, const std::string& help = "0: as many as there are");
+void add_threads(CLI::App& app, int& threads,
+                 const std::string& help = "number of threads; 0: all of the machine");
 void add_device(CLI::App& app, std::string& device);
 void add_settings(CLI::App& app, std::vector<std::string>& set, const std::string& help);
 

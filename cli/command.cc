@@ -68,7 +68,9 @@ void read_limits() {
 }
 
 std::string limits_help() {
-  std::string text = "FOVEA_LIMITS=name=number,… in the environment sets how much is too much:";
+  std::string text =
+      "The environment variable FOVEA_LIMITS=name=number,… sets the limits on what is read and "
+      "made:";
   size_t at = 0;
   for (const data::LimitInfo& info : data::all_limits()) {
     const auto which = static_cast<data::Limit>(at++);
@@ -80,8 +82,12 @@ std::string limits_help() {
 
 int parse_and_run(const Command& command, int argc, const char* const* argv) {
   read_limits();
-  CLI::App app("Attention: train, run and look into every attention system of the field.", "fovea");
-  app.add_flag("--version")->description("what this build is, and what it runs on");
+  CLI::App app(
+      "Attention: train, evaluate, use and explain attention systems; attention on arrays in "
+      "files.",
+      "fovea");
+  app.add_flag("--version")
+      ->description("print the versions of this build, its SIMD target and its devices");
   app.require_subcommand(0, 1);
   app.footer("fovea VERB --help shows a verb's options and an example.\n" + limits_help());
 

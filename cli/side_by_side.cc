@@ -125,7 +125,7 @@ std::string words_of(const std::string& name, int status, const std::string& own
     return fmt::format("{}: ended by signal {} ({})", name, WTERMSIG(status),
                        strsignal(WTERMSIG(status)));
   if (!own.empty()) return own;
-  return fmt::format("{}: ended with code {}, without a word", name, WEXITSTATUS(status));
+  return fmt::format("{}: ended with code {}, without a message", name, WEXITSTATUS(status));
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ void train_side_by_side(const systems::TrainRequest& request, const std::vector<
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       progress.step(
           static_cast<int64_t>(done), static_cast<int64_t>(names.size()),
-          fmt::format("{} of {} runs done, {} at work", done, names.size(), running.size()));
+          fmt::format("{} of {} runs done, {} running", done, names.size(), running.size()));
       continue;
     }
     const auto found = running.find(pid);

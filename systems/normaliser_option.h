@@ -12,7 +12,7 @@ namespace fovea::systems {
 
 // Softmax, sparsemax and entmax, and those that this system offers besides.
 inline Option normaliser_option(const std::vector<std::string>& besides = {},
-                                const char* help = "what turns scores to weights") {
+                                const char* help = "how scores become weights") {
   std::vector<std::string> names = {"softmax", "sparsemax", "entmax"};
   names.insert(names.end(), besides.begin(), besides.end());
   return Option("normaliser", "softmax", help).among(names);

@@ -4,43 +4,47 @@ namespace fovea::text {
 
 std::vector<Option> task_options(const Defaults& defaults) {
   std::vector<Option> all = {
-      Option("columns", "auto", "of a file with tabs; auto goes by the first line")
+      Option("columns", "auto", "columns of a file with tabs; auto: by the first line")
           .among({"auto", "label,text", "label,id,sentences", "label,aspect,text"})
           .during({Use::kEvaluate, Use::kExplain}),
       Option("positive_above", 0.0,
-             "labels are numbers: above it positive, below negative (IMDB's stars: 5); 0: labels "
-             "are names")
+             "labels are numbers: above this positive, below it negative (IMDB's stars: 5); 0: "
+             "labels are names")
           .between(-1e9, 1e9)
           .during({Use::kEvaluate, Use::kExplain}),
       Option("tokens", "words",
-             "spaces: between blanks; words: lower case, punctuation apart; pieces: SentencePiece")
+             "spaces: split at blanks; words: lower case, punctuation split off; pieces: "
+             "SentencePiece")
           .among({"spaces", "words", "pieces"}),
-      Option("pieces", 8000, "tokens=pieces: how many to learn").between(8, 1000000),
+      Option("pieces", 8000, "tokens=pieces: number of pieces to learn").between(8, 1000000),
       Option("pieces_model", "",
-             "tokens=pieces: a SentencePiece model to use in place of learning one"),
-      Option("vocabulary", 0, "most words known; 0: no limit").between(0, 10000000),
+             "tokens=pieces: a SentencePiece model to use instead of learning one"),
+      Option("vocabulary", 0, "largest number of known words; 0: no limit").between(0, 10000000),
       Option("min_count", defaults.min_count, "words seen fewer times are unknown")
           .between(1, 1000000000),
-      Option("width", defaults.width, "of a word vector; of the file's where vectors are given")
+      Option("width", defaults.width,
+             "width of a word vector; with a file of vectors, the file's width")
           .between(1, 4096),
       Option("vectors", "",
-             "word vectors to begin with: a file (GloVe or word2vec, text or binary), or another "
+             "word vectors to start from: a file (GloVe or word2vec, text or binary), or another "
              "run's folder"),
       Option("embedding", "tuned",
-             "own: learned from nothing; tuned: begun from the vectors; frozen: those stay")
+             "own: word vectors are trained from random values; tuned: trained from the given "
+             "vectors; frozen: the given vectors stay as they are")
           .among({"own", "tuned", "frozen"}),
-      Option("dropout", defaults.dropout, "on word vectors and before the output").between(0, 0.95),
-      Option("word_dropout", defaults.word_dropout, "on whole words").between(0, 0.95),
+      Option("dropout", defaults.dropout, "dropout of word vectors and before the output")
+          .between(0, 0.95),
+      Option("word_dropout", defaults.word_dropout, "dropout of whole words").between(0, 0.95),
   };
   if (defaults.level == Level::kSentences) {
     all.push_back(
-        Option("longest", 60, "words of a sentence; a longer one is cut").between(1, 100000));
+        Option("longest", 60, "longest sentence in words; a longer one is cut").between(1, 100000));
     all.push_back(Option("hide", false,
                          "--data is the folder of MR and SUBJ: documents of objective sentences "
                          "that hide a few polar ones"));
-    all.push_back(
-        Option("documents", 4000, "hide=true: documents to learn from, each composed anew")
-            .between(2, 1000000));
+    all.push_back(Option("documents", 4000,
+                         "hide=true: number of training documents, each composed at random")
+                      .between(2, 1000000));
   }
   return all;
 }

@@ -78,7 +78,7 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
               call.query.sym_size(-1) != call.key.sym_size(-1),
           "shapes it does not take");
   against(call.dropout_p > 0, "dropout, which must follow the seed");
-  against(return_lse, "the log-sum-exp is asked for");
+  against(return_lse, "the log-sum-exp is wanted");
   against(call.check_finite, "scores that must be finite");
   against(call.query.sym_numel() == 0 || call.key.sym_numel() == 0 || call.value.sym_numel() == 0,
           "an empty tensor");

@@ -75,7 +75,7 @@ Evaluation ClassificationTask::evaluate(Split split) {
   Evaluation out;
   out.items = static_cast<int64_t>(truth.size());
   if (truth.empty()) {
-    out.notes.push_back("no items: nothing to judge by, so no figures");
+    out.notes.push_back("no items to evaluate, so no figures");
     return out;
   }
   const double accuracy = metrics::accuracy(predicted, truth);

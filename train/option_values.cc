@@ -161,7 +161,7 @@ void OptionValues::set_for(Use use, std::string_view assignment) {
     for (const Option& option : declared_)
       if (allows(option)) names.push_back(option.name);
     throw UsageError(fmt::format(
-        "--set {}: settled when the run was trained; {} may change {}", assignment, name_of(use),
+        "--set {}: fixed when the run was trained; {} may change {}", assignment, name_of(use),
         names.empty() ? "nothing of this system" : fmt::format("{}", fmt::join(names, ", "))));
   }
   set(assignment);

@@ -40,9 +40,10 @@ std::vector<Option> task_options(const Defaults& defaults) {
   return {
       Option("generator", defaults.generator.c_str(), "generated text when no --data is given")
           .among({"dates", "reordered", "copy-reverse"}),
-      Option("source", "en", "language read: the ending of its files")
+      Option("source", "en", "source language: the ending of its files")
           .during({Use::kEvaluate, Use::kExplain}),
-      Option("target", "de", "language written").during({Use::kEvaluate, Use::kExplain}),
+      Option("target", "de", "target language: the ending of its files")
+          .during({Use::kEvaluate, Use::kExplain}),
       Option("test", "test", "name of the test files, for example test_2016_flickr")
           .during({Use::kEvaluate, Use::kExplain}),
       Option("tokens", "auto",
@@ -62,7 +63,7 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("beam", defaults.beam, "width of the beam; 1 is greedy")
           .between(1, 1000)
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
-      Option("alpha", 0.6, "length normalisation of the beam")
+      Option("alpha", 0.6, "exponent of the length normalisation in the beam")
           .between(0, 5)
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
       Option("coverage", 0.0, "weight of the coverage penalty")
@@ -70,7 +71,8 @@ std::vector<Option> task_options(const Defaults& defaults) {
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
       Option("align", false, "predict: print the alignment of each line after ` ||| `")
           .during({Use::kPredict}),
-      Option("n_best", 1, "predict: so many answers a line, with log-probability and score")
+      Option("n_best", 1,
+             "predict: number of answers for each line, with log-probability and score")
           .between(1, 1000)
           .during({Use::kPredict}),
       Option("forced", false,
@@ -81,7 +83,8 @@ std::vector<Option> task_options(const Defaults& defaults) {
              "explain: a .json explanation of another run (seq2seq: the bottleneck) to draw in the "
              "plot of score against length")
           .during({Use::kExplain}),
-      Option("replace_unknown", false, "put the source word looked at most for an unknown one")
+      Option("replace_unknown", false,
+             "replace an unknown word by the source word with the largest weight")
           .during({Use::kPredict}),
   };
 }

@@ -99,43 +99,46 @@ int run(const AttendOptions& given) {
 }  // namespace
 
 Verb attend_verb() {
-  return {
-      "attend", "attention on arrays in .npy or .safetensors files",
-      "fovea attend --query q.npy --key k.npy --value v.npy --out o.npy\n"
-      "fovea attend --query q.npy --key k.npy --value v.npy --score "
-      "additive:weight=w.npy,activation=tanh "
-      "--normaliser entmax:alpha=1.5 --structure 'causal&window:left=8' --out o.npy",
-      [](CLI::App& app) {
-        auto options = std::make_shared<AttendOptions>();
-        app.add_option("--query", options->query,
-                       "[B, H, L, E]; FILE.npy, or FILE.safetensors:NAME")
-            ->required();
-        app.add_option("--key", options->key, "[B, Hkv, S, E]")->required();
-        app.add_option("--value", options->value, "[B, Hkv, S, Ev]")->required();
-        app.add_option("--out", options->out, "where the result goes: .npy or .safetensors")
-            ->required();
-        app.add_option("--score", options->score,
-                       "NAME[:FIELD=VALUE,...], a modifier after each |");
-        app.add_option("--normaliser", options->normaliser, "NAME[:FIELD=VALUE,...]");
-        app.add_option("--structure", options->structure,
-                       "NAME[:FIELD=VALUE,...], several joined by &");
-        app.add_option("--scale", options->scale,
-                       "of a dot or bilinear score; 1/sqrt(E) by default");
-        app.add_option("--key-lengths", options->key_lengths, "integers [B]: keys each item has");
-        app.add_option("--query-offset", options->query_offset,
-                       "keys before the first query: a number, or a file of integers [B]");
-        app.add_option("--dropout", options->dropout_p, "share of the weights dropped");
-        app.add_option("--seed", options->seed, "of dropout and sampling");
-        app.add_option("--weights", options->weights,
-                       "also write every weight, [B, H, L, S], here");
-        app.add_flag("--check-finite", options->check_finite,
-                     "fail where a score is NaN or infinite, rather than write a row of NaN");
-        app.add_flag("--strict", options->strict, "fail rather than take a path that is not fused");
-        app.add_flag("--explain", options->explain,
-                     "say on standard error which path is taken, and why");
-        app.add_flag("--json", options->json, "print one JSON object");
-        return [options] { return run(*options); };
-      }};
+  return {"attend", "attention on arrays in .npy or .safetensors files",
+          "fovea attend --query q.npy --key k.npy --value v.npy --out o.npy\n"
+          "fovea attend --query q.npy --key k.npy --value v.npy --score "
+          "additive:weight=w.npy,activation=tanh "
+          "--normaliser entmax:alpha=1.5 --structure 'causal&window:left=8' --out o.npy",
+          [](CLI::App& app) {
+            auto options = std::make_shared<AttendOptions>();
+            app.add_option("--query", options->query,
+                           "queries, [B, H, L, E]: FILE.npy, or FILE.safetensors:NAME")
+                ->required();
+            app.add_option("--key", options->key, "keys, [B, Hkv, S, E]")->required();
+            app.add_option("--value", options->value, "values, [B, Hkv, S, Ev]")->required();
+            app.add_option("--out", options->out, "file for the result: .npy or .safetensors")
+                ->required();
+            app.add_option("--score", options->score,
+                           "NAME[:FIELD=VALUE,...], a modifier after each |");
+            app.add_option("--normaliser", options->normaliser, "NAME[:FIELD=VALUE,...]");
+            app.add_option("--structure", options->structure,
+                           "NAME[:FIELD=VALUE,...], several joined by &");
+            app.add_option(
+                "--scale", options->scale,
+                "scale of a dot or bilinear score; default: 1/sqrt(E) for dot, 1 for bilinear");
+            app.add_option("--key-lengths", options->key_lengths,
+                           "number of keys of each batch item: integers [B]");
+            app.add_option(
+                "--query-offset", options->query_offset,
+                "position of the first query among the keys: a number, or a file of integers [B]");
+            app.add_option("--dropout", options->dropout_p, "probability of dropping a weight");
+            app.add_option("--seed", options->seed, "seed of dropout and sampling");
+            app.add_option("--weights", options->weights,
+                           "also write all weights, [B, H, L, S], to this file");
+            app.add_flag("--check-finite", options->check_finite,
+                         "fail if a score is NaN or +infinity, instead of writing a row of NaN");
+            app.add_flag("--strict", options->strict,
+                         "fail instead of taking a path that is not fused");
+            app.add_flag("--explain", options->explain,
+                         "print on standard error which path is taken, and why");
+            app.add_flag("--json", options->json, "print one JSON object");
+            return [options] { return run(*options); };
+          }};
 }
 
 }  // namespace fovea::cli

@@ -52,29 +52,30 @@ int bench_command(BenchOptions& options) {
 }  // namespace
 
 Verb bench_verb() {
-  return {
-      "bench", "ours, the best peer present and the machine's roof, interleaved",
-      "fovea bench --filter 'dot/128/*' --quick", [](CLI::App& app) {
-        auto options = std::make_shared<BenchOptions>();
-        app.add_option("--filter", options->run.filter, "rows whose name matches this glob")
-            ->type_name("GLOB");
-        app.add_option("--json", options->json, "write the results here")->type_name("FILE");
-        app.add_option("--html", options->html, "write a page with charts here")->type_name("FILE");
-        app.add_option("--target", options->run.simd_target,
-                       "hold the engine to this SIMD target, for example AVX2")
-            ->type_name("NAME");
-        app.add_option("--threads", options->run.threads,
-                       "of both sides; default: as many as the process may use")
-            ->type_name("N")
-            ->check(CLI::PositiveNumber);
-        app.add_flag("--cold", options->cold, "sweep the caches before every run");
-        app.add_flag("--quick", options->quick,
-                     "two rounds a row: shows that all runs, not how fast");
-        app.add_flag("--no-memory", options->no_memory,
-                     "leave out peak memory, which runs every row once more");
-        app.add_flag("--list", options->list, "print the rows and their figures, run nothing");
-        return [options] { return bench_command(*options); };
-      }};
+  return {"bench", "time Fovea, other libraries and the machine's limits, in turns",
+          "fovea bench --filter 'dot/128/*' --quick", [](CLI::App& app) {
+            auto options = std::make_shared<BenchOptions>();
+            app.add_option("--filter", options->run.filter, "rows whose name matches this glob")
+                ->type_name("GLOB");
+            app.add_option("--json", options->json, "write the results to this file")
+                ->type_name("FILE");
+            app.add_option("--html", options->html, "write a page with charts to this file")
+                ->type_name("FILE");
+            app.add_option("--target", options->run.simd_target,
+                           "run the engine on this SIMD target, for example AVX2")
+                ->type_name("NAME");
+            app.add_option("--threads", options->run.threads,
+                           "threads of both sides; default: all that the process may use")
+                ->type_name("N")
+                ->check(CLI::PositiveNumber);
+            app.add_flag("--cold", options->cold, "empty the caches before every run");
+            app.add_flag("--quick", options->quick,
+                         "two rounds for each row: shows that every row runs, not how fast");
+            app.add_flag("--no-memory", options->no_memory,
+                         "do not measure peak memory, which runs every row once more");
+            app.add_flag("--list", options->list, "print the rows and their figures, run nothing");
+            return [options] { return bench_command(*options); };
+          }};
 }
 
 }  // namespace fovea::cli

@@ -44,11 +44,11 @@ std::string report_text(const Json& report) {
 }
 
 Verb evaluate_verb() {
-  return {"evaluate", "how well a RUN does, on its own test split or on other data",
+  return {"evaluate", "metrics of a RUN, on its own test split or on other data",
           "fovea evaluate out/curve --json", [](CLI::App& app) {
             auto options = std::make_shared<EvaluateOptions>();
             add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
-            add_path(app, "--data", options->data, "other data: all of it is tested");
+            add_path(app, "--data", options->data, "other data; all its items are evaluated");
             app.add_option("--split", options->split, "train, validation or test");
             add_settings(app, options->set,
                          "an option of the system to change for this use, name=value");

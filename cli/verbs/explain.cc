@@ -62,12 +62,12 @@ int run(const ExplainOptions& options) {
 }  // namespace
 
 Verb explain_verb() {
-  return {"explain", "a picture of where a RUN looks",
+  return {"explain", "pictures of the attention of a RUN",
           "fovea explain out/curve --out out/curve.html", [](CLI::App& app) {
             auto options = std::make_shared<ExplainOptions>();
             add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
             add_path(app, "--input", options->input,
-                     "items to look at, a file or - for standard input; without it, test items");
+                     "items to explain, a file or - for standard input; default: test items");
             add_path(app, "--out", options->out, "report.html, or explanation.json")->required();
             add_settings(app, options->set,
                          "an option of the system to change for this use, name=value");

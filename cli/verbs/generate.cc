@@ -63,9 +63,9 @@ Verb generate_verb() {
         app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
         add_settings(app, request.set,
                      "an option of the system, name=value; `fovea list SYSTEM` shows them");
-        add_seed(app, "--seed", request.seed, "of the items: train's --data-seed");
+        add_seed(app, "--seed", request.seed, "seed of the items, as train's --data-seed");
         add_path(app, "--out", options->out, "the folder")->required();
-        app.add_flag("--overwrite", request.overwrite, "replace files that are there");
+        app.add_flag("--overwrite", request.overwrite, "replace existing files");
         app.add_flag("--json", options->json, "print one JSON object");
         return [options] { return run(*options); };
       }};

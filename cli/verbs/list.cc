@@ -53,7 +53,7 @@ int run(const std::string& only, bool json) {
 }  // namespace
 
 Verb list_verb() {
-  return {"list", "every system: paper, triple, data it takes, figure to expect",
+  return {"list", "all systems: paper, choices, data formats, figures to expect",
           "fovea list\nfovea list nadaraya-watson", [](CLI::App& app) {
             auto only = std::make_shared<std::string>();
             auto json = std::make_shared<bool>(false);

@@ -36,7 +36,7 @@ int run(const PredictOptions& options) {
 }  // namespace
 
 Verb predict_verb() {
-  return {"predict", "answers for new items: a line, or a row of a table, each",
+  return {"predict", "predictions for new items, each a line or a row of a table",
           "printf 'times\\n10\\n20\\n' | fovea predict out/curve", [](CLI::App& app) {
             auto options = std::make_shared<PredictOptions>();
             add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
@@ -48,8 +48,8 @@ Verb predict_verb() {
             add_device(app, options->device);
             app.add_flag_callback(
                 "--align", [options] { options->set.push_back("align=true"); },
-                "translation: the alignment of each line after ` ||| `, source-target in Pharaoh "
-                "format");
+                "translation: print the alignment of each line after ` ||| `, source-target in "
+                "Pharaoh format");
             return [options] { return run(*options); };
           }};
 }

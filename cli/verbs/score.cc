@@ -152,7 +152,7 @@ Scored score_aer(const ScoreOptions& o) {
   for (size_t i = 0; i < gold.size(); ++i)
     rate.add(at(o.hypothesis, i + 1, [&] { return metrics::parse_pharaoh(links[i]); }), gold[i]);
   if (std::isnan(rate.error_rate()))
-    throw InvalidArgument("aer: neither a link nor a sure one, so the rate is 0/0");
+    throw InvalidArgument("aer: no links and no sure gold links, so the rate is 0/0");
   return {"AER",
           rate.error_rate(),
           fmt::format("sentences:{}|gold:{}", gold.size(), o.one_based ? "1-based" : "0-based"),
@@ -207,24 +207,24 @@ Verb score_verb() {
                 ->required()
                 ->check(CLI::IsMember({"bleu", "chrf", "aer"}));
             app.add_option("--hypothesis", o->hypothesis,
-                           "what a system wrote, a sentence a line (aer: Pharaoh links)")
+                           "output of a system, one sentence on a line (aer: Pharaoh links)")
                 ->required();
             app.add_option("--reference", o->references,
-                           "what is right; several files are several references")
+                           "correct text (aer: gold links); several files are several references")
                 ->required();
-            app.add_option("--tokenize", o->tokenize, "bleu: 13a, intl or none")
+            app.add_option("--tokenize", o->tokenize, "bleu: tokeniser, 13a, intl or none")
                 ->capture_default_str()
                 ->check(CLI::IsMember({"13a", "intl", "none"}));
-            app.add_option("--smooth", o->smooth, "bleu: exp, floor, add-k or none")
+            app.add_option("--smooth", o->smooth, "bleu: smoothing, exp, floor, add-k or none")
                 ->capture_default_str()
                 ->check(CLI::IsMember({"exp", "floor", "add-k", "none"}));
             app.add_flag("--lowercase", o->lowercase, "ignore case");
             add_integer(
                 app, "--word-order", [o](int64_t n) { o->word_order = static_cast<size_t>(n); }, 0,
-                8, "chrf: 2 is chrF++; 0 unless given");
+                8, "chrf: order of word n-grams; default 0, chrF++ has 2");
             add_integer(
                 app, "--bootstrap", [o](int64_t n) { o->resamples = static_cast<size_t>(n); }, 0,
-                1'000'000, "resamples for a confidence interval; 0, none, unless given");
+                1'000'000, "number of resamples for a confidence interval; default 0, no interval");
             app.add_flag("!--zero-based", o->one_based, "aer: gold positions count from 0");
             app.add_flag("--json", o->json, "print one JSON object");
             return [o, &app] {

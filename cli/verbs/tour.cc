@@ -51,7 +51,7 @@ Verb tour_verb() {
           "fovea tour --only pooling --out out/tour", [](CLI::App& app) {
             auto options = std::make_shared<TourOptions>();
             add_path(app, "--out", options->out, "folder for index.html and the RUNs");
-            app.add_option("--only", options->request.only, "names of systems; without it, all");
+            app.add_option("--only", options->request.only, "names of systems; default: all");
             add_threads(app, options->request.threads);
             app.add_flag("--quiet", options->quiet, "no progress");
             return [options] { return run(*options); };

@@ -46,39 +46,40 @@ int run(TrainOptions& options) {
 
 Verb train_verb() {
   return {
-      "train", "train a system on its generator or on your data",
+      "train", "train a system on generated data or on your own",
       "fovea train nadaraya-watson --out out/curve --overwrite", [](CLI::App& app) {
         auto options = std::make_shared<TrainOptions>();
         systems::TrainRequest& request = options->request;
         app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
-        add_path(app, "--data", request.data, "file or folder; without it, generated data");
+        add_path(app, "--data", request.data, "file or folder; default: generated data");
         add_settings(app, request.set,
                      "an option of the system, name=value; `fovea list SYSTEM` shows them");
         add_integer(
             app, "--epochs", [&request](int64_t n) { request.epochs = n; }, 0, kMostEpochs,
             "passes over the training items");
-        add_seed(app, "--seed", request.seed, "of initial weights, order and dropout");
-        add_seed(app, "--data-seed", request.data_seed, "of generated items and of splits");
+        add_seed(app, "--seed", request.seed,
+                 "seed of initial weights, order of items and dropout");
+        add_seed(app, "--data-seed", request.data_seed, "seed of generated items and of splits");
         add_integer(
             app, "--seeds", [&request](int64_t n) { request.seeds = n; }, 1, systems::kMostMembers,
-            "repeat with this many seeds: means and spread");
+            "number of seeds to train with; reports means and standard deviations");
         add_integer(
             app, "--folds", [&request](int64_t n) { request.folds = n; }, 2, systems::kMostMembers,
-            "cross-validate: one run for each fold");
+            "number of folds of a cross-validation, each a run");
         add_integer(
             app, "--jobs", [options](int64_t n) { options->jobs = static_cast<int>(n); }, 1,
-            kMostJobs, "seeds or folds trained side by side, each in a process of its own");
-        app.add_option("--only", request.only, "of several seeds or folds this one: fold-3");
+            kMostJobs, "number of seeds or folds trained at a time, each in its own process");
+        app.add_option("--only", request.only,
+                       "train only this one of several seeds or folds, for example fold-3");
         add_threads(app, request.threads,
-                    "0: as many as there are, or one where training is made of small steps");
+                    "number of threads; 0: all, or one for a training of small steps");
         add_device(app, request.device);
         add_number(app, "--checkpoint", request.save_every_seconds, 0, 1e6,
                    "seconds between two saves");
-        add_path(app, "--out", options->out, "the RUN folder")->required();
+        add_path(app, "--out", options->out, "folder of the RUN")->required();
         auto* resume = app.add_flag("--resume", request.resume,
-                                    "go on with an unfinished RUN; start where there is none");
-        app.add_flag("--overwrite", request.overwrite, "replace the RUN that is there")
-            ->excludes(resume);
+                                    "continue an unfinished RUN; start one if there is none");
+        app.add_flag("--overwrite", request.overwrite, "replace an existing RUN")->excludes(resume);
         app.add_flag("--json", options->json, "print one JSON object");
         app.add_flag("--quiet", options->quiet, "no progress");
         return [options] { return run(*options); };

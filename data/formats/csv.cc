@@ -107,7 +107,7 @@ class Reader {
     for (;;) {
       const size_t end = text_.find('"');
       if (end == std::string_view::npos)
-        throw FileError(name_, start_, "a quoted field is never closed");
+        throw FileError(name_, start_, "a quoted field has no closing quote");
       value += text_.substr(0, end);
       line_ += static_cast<size_t>(
           std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(end), '\n'));

@@ -98,7 +98,7 @@ void read_features(CitationGraph& graph, const std::string& path) {
     const int64_t node = index_below(content.substr(0, colon), "node", graph.nodes, path, line);
     const auto place = static_cast<size_t>(node);
     if (place < seen.size() && seen[place])
-      throw FileError(path, line, fmt::format("node {} is here a second time", node));
+      throw FileError(path, line, fmt::format("node {} is given twice", node));
     std::vector<int32_t> own;
     for (const std::string& word : words(content.substr(colon + 1)))
       own.push_back(static_cast<int32_t>(index_below(word, "feature", graph.features, path, line)));

@@ -95,7 +95,7 @@ std::string quoted_id(std::string_view& rest, const std::string& path, size_t li
     rest.remove_prefix(1);
     const size_t end = rest.find('"');
     if (end == std::string_view::npos)
-      throw FileError(path, line, "a quoted id is never closed, expected another '\"'");
+      throw FileError(path, line, "a quoted id has no closing quote, expected another '\"'");
     id += rest.substr(0, end);
     rest.remove_prefix(end + 1);
     if (!rest.starts_with('"')) return id;
@@ -198,7 +198,7 @@ CitationGraph read_node_table(const std::string& folder) {
     graph.names.push_back(id == kNone ? std::to_string(i) : table.rows[i][id]);
     if (!numbers.emplace(graph.names.back(), static_cast<int32_t>(i)).second)
       throw FileError(nodes, table.lines[i],
-                      fmt::format("node {} is there twice", shown(graph.names.back())));
+                      fmt::format("node {} is given twice", shown(graph.names.back())));
   }
   read_labels(graph, table, label);
   read_splits(graph, table, split);

@@ -72,7 +72,7 @@ class Header {
     const char quote = at_ < text_.size() && text_[at_] == '"' ? '"' : '\'';
     expect(quote);
     const size_t end = text_.find(quote, at_);
-    if (end == std::string_view::npos) fail("a text without end");
+    if (end == std::string_view::npos) fail("a string without end");
     const std::string_view found = text_.substr(at_, end - at_);
     at_ = end + 1;
     return found;

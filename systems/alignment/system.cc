@@ -11,7 +11,7 @@ std::vector<Option> options() {
           "attention of that system (luong: dot) under forced decoding; the neural IBM model; or "
           "the baselines")
           .among({"bahdanau", "luong", "transformer", "neural", "ibm1", "diagonal"}),
-      Option("both", false, "learn both directions, for symmetrisation"),
+      Option("both", false, "train both directions, for symmetrisation"),
       Option("symmetrise", "none", "how the two directions' links are joined")
           .among({"none", "intersection", "union", "grow-diag-final-and"})
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
@@ -21,11 +21,12 @@ std::vector<Option> options() {
       Option("output", "pharaoh", "predict: links, or JSON with the soft matrix between words")
           .among({"pharaoh", "soft"})
           .during({Use::kPredict}),
-      Option("source", "en", "language read: the ending of its files")
+      Option("source", "en", "source language: the ending of its files")
           .during({Use::kEvaluate, Use::kExplain}),
-      Option("target", "de", "language written").during({Use::kEvaluate, Use::kExplain}),
+      Option("target", "de", "target language: the ending of its files")
+          .during({Use::kEvaluate, Use::kExplain}),
       Option("test", "test", "name of the test files").during({Use::kEvaluate, Use::kExplain}),
-      Option("tokens", "words", "units that are aligned; links are between words")
+      Option("tokens", "words", "tokens that are aligned; links are between words")
           .among({"words", "pieces"}),
       Option("vocabulary", 8000,
              "size of the vocabulary: of both languages together for pieces, of each for words")
@@ -34,15 +35,15 @@ std::vector<Option> options() {
       Option("lowercase", false, "lower-case all text"),
       Option("longest", 100, "training pairs with more tokens on a side are left out")
           .between(1, 100000),
-      Option("passes", 5, "of expectation maximisation (ibm1)").between(1, 10000),
-      Option("label_smoothing", 0.0, "of the attention models").between(0, 0.9),
-      Option("width", 64, "of words and states").between(4, 8192),
-      Option("dropout", 0.1, "on words").between(0, 0.9),
+      Option("passes", 5, "passes of expectation maximisation (ibm1)").between(1, 10000),
+      Option("label_smoothing", 0.0, "label smoothing of the attention models").between(0, 0.9),
+      Option("width", 64, "width of word vectors and states").between(4, 8192),
+      Option("dropout", 0.1, "dropout of word vectors").between(0, 0.9),
       Option("align_layer", -1,
              "transformer: the decoder layer that aligns; negative counts from the last")
           .between(-128, 127)
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
-      Option("align_head", -1, "transformer: its head; -1 is the mean of all")
+      Option("align_head", -1, "transformer: the head of that layer; -1 is the mean of all")
           .between(-1, 255)
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
   };

@@ -30,7 +30,7 @@ void AlignmentTask::read(const Source& source) {
     if (!source.all_test)
       throw UsageError(
           source.path +
-          ": gold alignments are for evaluate --data or --set gold=…, not to learn from");
+          ": gold alignments are for evaluate --data or --set gold=…, not for training");
     corpus.test = translate::read_gold_corpus(source.path);
   } else {
     corpus = translate::read_parallel({.path = source.path,

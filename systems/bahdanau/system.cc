@@ -20,13 +20,14 @@ std::shared_ptr<translate::Model> make(const OptionValues& o,
 
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "dates"});
-  all.push_back(Option("embedding", 64, "width of a word").between(1, 8192));
+  all.push_back(Option("embedding", 64, "width of a word vector").between(1, 8192));
   all.push_back(
       Option("width", 128,
              "width of the decoder, of each direction of the encoder, and of the alignment")
           .between(1, 8192));
-  all.push_back(Option("layers", 1, "of the encoder").between(1, 128));
-  all.push_back(Option("dropout", 0.1, "on words and before the output").between(0, 0.9));
+  all.push_back(Option("layers", 1, "layers of the encoder").between(1, 128));
+  all.push_back(
+      Option("dropout", 0.1, "dropout of word vectors and before the output").between(0, 0.9));
   all.push_back(normaliser_option());
   return all;
 }

@@ -131,11 +131,12 @@ class BeamSearchTask : public translate::TranslationTask {
 
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "reordered"});
-  all.push_back(
-      Option("model", "bahdanau", "whose words are searched").among({"bahdanau", "seq2seq"}));
-  all.push_back(Option("embedding", 48, "width of a word").between(1, 8192));
+  all.push_back(Option("model", "bahdanau", "the translation model to search with")
+                    .among({"bahdanau", "seq2seq"}));
+  all.push_back(Option("embedding", 48, "width of a word vector").between(1, 8192));
   all.push_back(Option("width", 64, "width of the states").between(1, 8192));
-  all.push_back(Option("dropout", 0.1, "on words and before the output").between(0, 0.9));
+  all.push_back(
+      Option("dropout", 0.1, "dropout of word vectors and before the output").between(0, 0.9));
   return all;
 }
 

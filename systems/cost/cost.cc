@@ -262,11 +262,11 @@ const Registration registered{{
              .formats = {"none: it measures this machine"},
              .expect = "by the formulas, n = d = 1000: 4·10⁹ operations for attention, 16·10⁹ for "
                        "an LSTM; crossing at n = 4d"},
-    .options = {Option("d", 64, "width").between(1, 4096),
+    .options = {Option("d", 64, "width of an item").between(1, 4096),
                 Option("k", 3, "width of the convolution's kernel, odd").between(1, 31),
                 Option("smallest", 32, "length n to start from").between(1, 65536),
                 Option("largest", 4096, "length n to end with, by doubling").between(2, 65536),
-                Option("seconds", 0.2, "spent on each measurement").between(0, 60)},
+                Option("seconds", 0.2, "seconds for each measurement").between(0, 60)},
     .tour = {"largest=2048", "seconds=0.05"},
     .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return std::make_unique<Cost>(run_options);

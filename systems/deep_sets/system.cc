@@ -46,19 +46,20 @@ const Registration registered{{
     .options =
         {Option("task", "digits", "sums of digits, or clouds of points on solids")
              .among({"digits", "solids"}),
-         Option("sets", 20000, "digits: training sets").between(10, 10000000),
-         Option("largest", 10, "digits: largest training set").between(1, 1000),
-         Option("filters", 16, "digits: of the first convolution").between(1, 256),
+         Option("sets", 20000, "digits: number of training sets").between(10, 10000000),
+         Option("largest", 10, "digits: size of the largest training set").between(1, 1000),
+         Option("filters", 16, "digits: filters of the first convolution").between(1, 256),
          Option("shift", 0, "digits: pixels by which a picture is moved at random").between(0, 15),
-         Option("width", 32, "digits: of φ(x)").between(1, 1024),
-         Option("rho", "linear", "digits: ρ; a linear one keeps adding beyond what it has seen")
+         Option("width", 32, "digits: width of φ(x)").between(1, 1024),
+         Option("rho", "linear",
+                "digits: form of ρ; a linear one also adds sets larger than those of the training")
              .among({"linear", "mlp"}),
-         Option("points", 100, "solids: points of a cloud")
+         Option("points", 100, "solids: points in a cloud")
              .between(1, 100000)
              .during({Use::kEvaluate, Use::kExplain}),
-         Option("cloud_width", 64, "solids: of the equivariant layers").between(1, 1024),
-         Option("pool", "max", "solids: of the equivariant layers").among({"max", "mean"}),
-         Option("dropout", 0.2, "solids: before the last two layers").between(0, 0.95)},
+         Option("cloud_width", 64, "solids: width of the equivariant layers").between(1, 1024),
+         Option("pool", "max", "solids: pooling in the equivariant layers").among({"max", "mean"}),
+         Option("dropout", 0.2, "solids: dropout before the last two layers").between(0, 0.95)},
     .recipe = train::Recipe{.epochs = 8,
                             .batch = 16,
                             .optimiser = "adam",

@@ -39,17 +39,17 @@ std::vector<Option> options() {
   all.push_back(
       Option("score", "concat", "concat: tanh([W h; V v]), the paper's; sum: tanh(W h + V v)")
           .among({"concat", "sum"}));
-  all.push_back(Option("aspect_width", 50, "of an aspect's vector").between(1, 4096));
-  all.push_back(Option("hidden", 64, "of the LSTM").between(1, 4096));
+  all.push_back(Option("aspect_width", 50, "width of an aspect's vector").between(1, 4096));
+  all.push_back(Option("hidden", 64, "width of the LSTM").between(1, 4096));
   all.push_back(normaliser_option());
   all.push_back(Option("forgetting", 0.15,
-                       "chance that the LSTM, in training, reads afresh from a word on: weights "
-                       "then go to where a thing was read")
+                       "probability that the LSTM, in training, starts again at a word: weights "
+                       "then go to the word itself, not to a later state that remembers it")
                     .between(0, 0.9));
-  all.push_back(
-      Option("last_forgetting", 0.15,
-             "chance that h_n, in training, is missing: the weighted states must then answer alone")
-          .between(0, 1));
+  all.push_back(Option("last_forgetting", 0.15,
+                       "probability that h_n is left out in training: the weighted states must "
+                       "then give the answer alone")
+                    .between(0, 1));
   return all;
 }
 

@@ -34,16 +34,16 @@ std::vector<Option> options() {
   std::vector<Option> all = text::task_options({.width = 50});
   all.push_back(Option("generator", "negation", "generated text when no --data is given")
                     .among({"negation", "reviews"}));
-  all.push_back(Option("queries", 4, "R, the learned queries θ").between(1, 256));
+  all.push_back(Option("queries", 4, "R, the number of learned queries θ").between(1, 256));
   all.push_back(Option("score", "dot", "dot: θᵀx; mlp: θᵀtanh(W x + b)").among({"dot", "mlp"}));
-  all.push_back(Option("hidden", 50, "score=mlp: rows of W").between(1, 4096));
+  all.push_back(Option("hidden", 50, "score=mlp: number of rows of W").between(1, 4096));
   all.push_back(normaliser_option(
       {"none"}, "of each θ on its own; none: the scores themselves are the weights"));
   all.push_back(Option("context", "none",
-                       "what reads the words first, so that they know their neighbours: a layer "
-                       "of self-attention with relative positions, or an LSTM from both ends")
+                       "a layer before the queries that lets words see their neighbours: "
+                       "self-attention with relative positions, or an LSTM in both directions")
                     .among({"none", "self-attention", "recurrent"}));
-  all.push_back(Option("heads", 5, "context=self-attention: its heads").between(1, 64));
+  all.push_back(Option("heads", 5, "context=self-attention: number of heads").between(1, 64));
   all.push_back(
       Option("state", 100, "context=recurrent: width of each direction").between(1, 4096));
   return all;

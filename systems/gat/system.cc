@@ -41,27 +41,26 @@ const Registration registered{{
               "a folder with nodes.csv (id,label,split,features…) and edges.csv (two ids a line)"},
          .expect = "Cora 83.0 ± 0.7 %, Citeseer 72.5 ± 0.7 % (Veličković et al. 2018, 100 runs); "
                    "measured 82.8 ± 0.7 and 72.0 ± 1.0 % (20 runs)"},
-    .options = {Option("layers", 2, "layers of attention").between(1, 16),
-                Option("heads", 8, "heads of every layer but the last").between(1, 64),
-                Option("width", 8, "of a head, in every layer but the last").between(1, 512),
-                Option("output_heads", 1, "heads of the last layer, averaged").between(1, 64),
-                Option("dropout", 0.6, "of each layer's input").between(0, 0.95),
-                Option("attention_dropout", 0.6, "of the weights").between(0, 0.95),
-                Option("version", "gat",
-                       "gatv2: the ranking of neighbours may differ from node to node")
-                    .among({"gat", "gatv2"}),
-                normaliser_option(),
-                Option("features", "auto",
-                       "rows: each node's divided by their sum; columns: standardised; auto: rows "
-                       "for words, columns for a table's numbers")
-                    .among({"auto", "rows", "columns"}),
-                Option("directed", false,
-                       "an edge u v lets u see v only; otherwise each sees the other"),
-                Option("nodes", 1500, "generated: nodes").between(50, 10000000),
-                Option("edges", 0, "generated: edges, about; 0: seven for each node")
-                    .between(0, 100000000),
-                Option("words", 240, "generated: different words").between(20, 100000),
-                Option("classes", 5, "generated: fields").between(2, 100)},
+    .options =
+        {Option("layers", 2, "layers of attention").between(1, 16),
+         Option("heads", 8, "heads of every layer but the last").between(1, 64),
+         Option("width", 8, "width of a head, in every layer but the last").between(1, 512),
+         Option("output_heads", 1, "heads of the last layer, averaged").between(1, 64),
+         Option("dropout", 0.6, "dropout of each layer's input").between(0, 0.95),
+         Option("attention_dropout", 0.6, "dropout of the attention weights").between(0, 0.95),
+         Option("version", "gat", "gatv2: the ranking of neighbours may differ from node to node")
+             .among({"gat", "gatv2"}),
+         normaliser_option(),
+         Option("features", "auto",
+                "rows: each node's features are divided by their sum; columns: each feature is "
+                "standardised; auto: rows for words, columns for the numbers of a table")
+             .among({"auto", "rows", "columns"}),
+         Option("directed", false, "an edge u v lets u see v only; otherwise each sees the other"),
+         Option("nodes", 1500, "generated: number of nodes").between(50, 10000000),
+         Option("edges", 0, "generated: approximate number of edges; 0: seven for each node")
+             .between(0, 100000000),
+         Option("words", 240, "generated: number of different words").between(20, 100000),
+         Option("classes", 5, "generated: number of fields (classes)").between(2, 100)},
     .recipe = train::Recipe{.epochs = 1000,
                             .batch = 1000000000,
                             .optimiser = "adam",

@@ -174,7 +174,7 @@ class GraphAttention : public ClassificationTask {
 
   Written write() const override {
     Written out{.files = data::planetoid_files(graph_),
-                .truth = "truth.jsonl, which nodes are surveys, best looked past"};
+                .truth = "truth.jsonl, which nodes are surveys, which should get little weight"};
     for (size_t node = 0; node < survey_.size(); ++node)
       out.files["truth.jsonl"] +=
           Json{{"node", node}, {"survey", survey_[node] != 0}}.dump() + "\n";
@@ -215,7 +215,7 @@ class GraphAttention : public ClassificationTask {
     if (source_.all_test && splits_.test.empty())
       throw data::FileError(
           source_.path, 0,
-          "no node has a label, expected some to judge by; fovea predict answers for such a graph");
+          "no node has a label, expected some to evaluate; fovea predict works on such a graph");
     return ClassificationTask::evaluate(split);
   }
 

@@ -37,12 +37,12 @@ const Registration registered{{
              {"generated: memories of key-value pairs",
               "JSON Lines {keys, values, queries: lists of rows; asked: the pair of each query}"},
          .expect = "measured: hit rate 1.00 (dot, softmax)"},
-    .options = {Option("score", "dot", "how a query meets a key")
+    .options = {Option("score", "dot", "score of a query and a key")
                     .among({"dot", "additive", "bilinear", "cosine", "kernel"}),
                 normaliser_option({"sigmoid", "top_k", "uniform"},
                                   "how scores become weights; top_k: four"),
-                Option("memories", 3000, "generated").between(20, 1000000),
-                Option("noise", 0.2, "on the key a query repeats").at_least(0)},
+                Option("memories", 3000, "number of generated memories").between(20, 1000000),
+                Option("noise", 0.2, "standard deviation of the noise on a query").at_least(0)},
     .recipe =
         train::Recipe{
             .epochs = 30, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},

@@ -204,7 +204,7 @@ const Registration registered{{
          .expect =
              "measured: largest identity error 6e-16; the unattended input moves by exactly 0"},
     .options = {Option("gap", 800.0,
-                       "e_1 - e_2 while learning; 800 makes a_2 exactly 0 in double precision")
+                       "e_1 - e_2 during training; 800 makes a_2 exactly 0 in double precision")
                     .between(-1e6, 1e6)},
     .recipe =
         train::Recipe{.epochs = 200, .batch = 1, .optimiser = "sgd", .rate = 0.1, .keep = "last"},

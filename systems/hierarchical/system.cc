@@ -23,9 +23,10 @@ std::vector<Option> options() {
       {.level = text::Level::kSentences, .width = 50, .min_count = 2, .dropout = 0.3});
   all.push_back(
       Option("generator", "hidden", "generated text when no --data is given").among({"hidden"}));
-  all.push_back(Option("hidden", 50, "of each direction of the two encoders").between(1, 4096));
-  all.push_back(Option("context", 100, "of the vectors u_w and u_s that say what to look at")
-                    .between(1, 4096));
+  all.push_back(
+      Option("hidden", 50, "width of each direction of the two encoders").between(1, 4096));
+  all.push_back(
+      Option("context", 100, "width of the learned vectors u_w and u_s").between(1, 4096));
   all.push_back(
       normaliser_option({"uniform"}, "at both levels; uniform: the mean, which looks at nothing"));
   return all;

@@ -36,24 +36,28 @@ std::shared_ptr<translate::Model> make(const OptionValues& o,
 
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "dates"});
-  all.push_back(Option("embedding", 64, "width of a word").between(1, 8192));
+  all.push_back(Option("embedding", 64, "width of a word vector").between(1, 8192));
   all.push_back(
       Option("width", 128, "width of the decoder and of the encoder's states").between(2, 8192));
-  all.push_back(Option("layers", 1, "of encoder and decoder").between(1, 128));
+  all.push_back(Option("layers", 1, "layers of the encoder and of the decoder").between(1, 128));
   all.push_back(
-      Option("dropout", 0.1, "on words, between layers and before the output").between(0, 0.9));
-  all.push_back(Option("score", "general", "how a state is compared with a source state")
+      Option("dropout", 0.1, "dropout of word vectors, between layers and before the output")
+          .between(0, 0.9));
+  all.push_back(Option("score", "general", "score of a decoder state and a source state")
                     .among({"dot", "general", "concat", "location"}));
-  all.push_back(Option("window", "global",
-                       "all of the source, or a window about position t or a predicted one")
-                    .among({"global", "local-m", "local-p"}));
-  all.push_back(Option("half_window", 10, "D: the window is 2 D + 1 wide").between(1, 100000));
   all.push_back(
-      Option("longest_source", 100, "tokens a location score can tell apart").between(1, 100000));
-  all.push_back(Option("input_feeding", false,
-                       "give the attended state to the next step, which then waits for it"));
+      Option("window", "global",
+             "all of the source, or a window around position t, or around a predicted position")
+          .among({"global", "local-m", "local-p"}));
+  all.push_back(
+      Option("half_window", 10, "D: the window has 2 D + 1 positions").between(1, 100000));
+  all.push_back(Option("longest_source", 100, "longest source of a location score, in tokens")
+                    .between(1, 100000));
+  all.push_back(
+      Option("input_feeding", false,
+             "feed the attended state into the next step (steps then run one after another)"));
   all.push_back(Option("reverse", false, "read the source backwards"));
-  all.push_back(Option("bidirectional", true, "read it in both directions"));
+  all.push_back(Option("bidirectional", true, "read the source in both directions"));
   return all;
 }
 

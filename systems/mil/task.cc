@@ -215,27 +215,29 @@ const Registration registered{{
              .among({"attention", "gated", "embedding_max", "embedding_mean", "instance_max",
                      "instance_mean"}),
          normaliser_option(), Option("attention", 128, "L, the width of V and U").between(1, 4096),
-         Option("filters", 20, "pictures: of LeNet's first layer; the second has 5/2 as many")
+         Option("filters", 20,
+                "pictures: filters of LeNet's first layer; the second has 5/2 as many")
              .between(2, 512),
          Option("hidden", 500, "pictures: M, the width of an embedding").between(1, 4096),
-         Option("dropout", 0.5, "rows of numbers: after each layer").between(0, 0.95),
+         Option("dropout", 0.5, "rows of numbers: dropout after each layer").between(0, 0.95),
          Option("validation", 0.0,
-                "tables and pictures: share of the training bags kept for choosing the epoch")
+                "tables and pictures: share of the training bags for choosing the epoch")
              .between(0, 0.5),
-         Option("side", 28, "pictures of your own are scaled to side x side").between(16, 512),
-         Option("bags", 200, "digits: training bags").between(2, 1000000),
-         Option("validation_bags", 0, "digits: bags kept for choosing the epoch; 0: the last one")
+         Option("side", 28, "your own pictures are scaled to side x side pixels").between(16, 512),
+         Option("bags", 200, "digits: number of training bags").between(2, 1000000),
+         Option("validation_bags", 0,
+                "digits: number of bags for choosing the epoch; 0: the last epoch is kept")
              .between(0, 100000),
-         Option("test_bags", 1000, "digits: test bags")
+         Option("test_bags", 1000, "digits: number of test bags")
              .between(2, 100000)
              .during({Use::kEvaluate, Use::kExplain}),
          Option("mean_size", 10.0, "digits: mean size of a bag")
              .between(1, 100000)
              .during({Use::kEvaluate, Use::kExplain}),
-         Option("size_deviation", 2.0, "digits: deviation of the size")
+         Option("size_deviation", 2.0, "digits: standard deviation of the size")
              .between(0, 10000)
              .during({Use::kEvaluate, Use::kExplain}),
-         Option("target", 9, "digits: what makes a bag positive").between(0, 9)},
+         Option("target", 9, "digits: the digit that makes a bag positive").between(0, 9)},
     .recipe = train::Recipe{.epochs = 20,
                             .batch = 1,
                             .optimiser = "adam",

@@ -39,20 +39,23 @@ const Registration registered{{
          .expect =
              "measured: motorcycle: leave-one-out RMSE 24.4 at h = 0.914 (the mean alone: 48.1)"},
     .options =
-        {Option("kernel", "gaussian", "K(u)").among(kernel_names()),
+        {Option("kernel", "gaussian", "the kernel K(u)").among(kernel_names()),
          Option("bandwidth", "loo",
-                "how h is found: leave-one-out, Silverman's rule, k-th neighbour, or given by h")
+                "how the bandwidth h is chosen: leave-one-out, Silverman's rule, distance to the "
+                "k-th neighbour, or fixed by h")
              .among({"loo", "silverman", "nearest", "fixed"}),
          Option("h", 0.0, "the bandwidth when it is fixed").at_least(0),
-         Option("k", 0, "neighbours when bandwidth=nearest; 0: by leave-one-out")
+         Option("k", 0, "number of neighbours for bandwidth=nearest; 0: chosen by leave-one-out")
              .between(0, 10000000),
          Option(
              "learn", "none",
              "what is trained on the leave-one-out loss: one factor w, a diagonal or full metric D")
              .among({"none", "w", "diagonal", "full"}),
-         Option("grid", 30, "bandwidths tried, evenly in log h").between(1, 10000),
-         Option("grid_low", 0.05, "the smallest, as a multiple of Silverman's rule").at_least(1e-6),
-         Option("grid_high", 20.0, "the largest").at_least(1e-6),
+         Option("grid", 30, "number of bandwidths tried, evenly spaced in log h").between(1, 10000),
+         Option("grid_low", 0.05, "the smallest bandwidth tried, as a multiple of Silverman's rule")
+             .at_least(1e-6),
+         Option("grid_high", 20.0, "the largest bandwidth tried, as a multiple of Silverman's rule")
+             .at_least(1e-6),
          Option("refine", -1,
                 "golden-section steps after the grid; -1: 24, or none above 5000 rows")
              .between(-1, 1000),
@@ -60,20 +63,21 @@ const Registration registered{{
                 "share of rows a bandwidth may leave without a neighbour in leave-one-out")
              .between(0, 1),
          Option("standardise", "auto",
-                "inputs to mean 0 and deviation 1; auto: where there are several")
+                "scale inputs to mean 0 and deviation 1; auto: if there are several")
              .among({"auto", "yes", "no"}),
-         Option("precision", "auto", "auto: float64 up to 5000 rows")
+         Option("precision", "auto", "type of arithmetic; auto: float64 up to 5000 rows")
              .among({"auto", "float32", "float64"}),
          Option("x", "", "input columns, comma-separated"), Option("y", "", "target column"),
          Option("missing", "error",
-                "an empty cell: an error, drop the row, or fill in the column's mean or median")
+                "what an empty cell means: an error, drop the row, or fill in the column's mean or "
+                "median")
              .among({"error", "drop", "mean", "median"})
              .during({Use::kEvaluate, Use::kExplain}),
          Option("test", 0.0, "share of rows kept for testing; 0: evaluate by leave-one-out")
              .between(0, 0.9),
          Option("sample", "motorcycle", "what is generated without --data")
              .among({"motorcycle", "sine"}),
-         Option("n", 200, "points of sample=sine").between(2, 1000000)},
+         Option("n", 200, "number of points of sample=sine").between(2, 1000000)},
     .recipe = train::Recipe{.epochs = 30,
                             .batch = 512,
                             .optimiser = "adam",

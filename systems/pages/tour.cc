@@ -122,7 +122,8 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
       sections.push_back(std::move(seen.section));
       result.ran.push_back(name);
     } catch (const train::Interrupted&) {  // whose words are of a training that can be resumed
-      throw train::Interrupted(fmt::format("stopped at {}: a tour begins anew", name));
+      throw train::Interrupted(
+          fmt::format("stopped at {}: a tour starts again from the beginning", name));
     } catch (const std::exception& error) {
       result.failed.push_back(fmt::format("{} ({})", name, train::words_of(error)));
       progress.line(result.failed.back());

@@ -45,8 +45,8 @@ const Registration registered{{
          Option("question", "many",
                 "generated bags: are there many points, do they lie to the right, is one far out?")
              .among({"many", "right", "far"}),
-         Option("bags", 3000, "generated bags").between(20, 1000000),
-         Option("width", 16, "of φ").between(1, 1024)},
+         Option("bags", 3000, "number of generated bags").between(20, 1000000),
+         Option("width", 16, "width of φ(x)").between(1, 1024)},
     .recipe =
         train::Recipe{
             .epochs = 30, .batch = 64, .optimiser = "adam", .rate = 0.01, .monitor = "loss"},

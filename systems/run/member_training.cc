@@ -69,7 +69,7 @@ void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
   progress.finish();
   draft.write(kModelFile, train::tensor_bytes({train::weights_of(*model_), {{"format", "pt"}}}));
 
-  train::say_when_stopped("fovea: stopped while judging; --resume goes on from there\n");
+  train::say_when_stopped("fovea: stopped during evaluation; --resume continues from there\n");
 
   const torch::NoGradGuard guard;
   model_->eval();
@@ -79,7 +79,7 @@ void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
 }
 
 Json MemberTraining::report() {
-  train::say_when_stopped("fovea: stopped while judging; the weights are saved\n");
+  train::say_when_stopped("fovea: stopped during evaluation; the weights are saved\n");
   const torch::NoGradGuard guard;
   const Evaluation evaluation = task_->evaluate(Split::kTest);
   const Judged judged{.data = data_sum_,

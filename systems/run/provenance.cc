@@ -104,8 +104,8 @@ std::string check_own_data(const Json& config, const std::string& split, const T
       judged == Split::kTrain ? 0 : count_among(fresh, recorded(split, Split::kTrain));
   if (learned > 0)
     throw InvalidArgument(fmt::format(
-        "{}: {}, and {} of {} {} items would be ones the run learned from; give it the "
-        "data as they were, or judge by others with --data",
+        "{}: {}, and {} of {} {} items were in the run's training; restore the data, or evaluate "
+        "others with --data",
         config.at("data").get<std::string>(), changed, learned, now.size(), data::name_of(judged)));
   return fmt::format("{}: {} of {} {} items are new", changed, fresh.size(), now.size(),
                      data::name_of(judged));
@@ -116,7 +116,7 @@ std::string check_other_data(const std::string& split, const Task& task) {
   const Keys judged = sorted_keys(task, Split::kTest);
   const int64_t learned = count_among(judged, recorded(split, Split::kTrain));
   return learned == 0 ? ""
-                      : fmt::format("{} of these {} items are ones the run learned from", learned,
+                      : fmt::format("{} of these {} items were in the run's training", learned,
                                     judged.size());
 }
 

@@ -90,7 +90,7 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
   }
   if (!data.empty() && wanted != Split::kTest)
     throw UsageError(
-        "--split: --data brings items of its own, which are all test items; leave --split out");
+        "--split: given with --data, whose items are all test items; leave --split out");
   std::vector<Json> reports;
   for (const RunFolder& folder : member_folders(path)) {
     Run run = open_member(folder, device, threads, set, Use::kEvaluate);

@@ -37,8 +37,8 @@ OptionValues option_values_of(const System& system, const TrainRequest& request)
     if (*request.epochs < 0)
       throw UsageError(fmt::format("--epochs {}: expected at least 0", *request.epochs));
     if (option_values.is_set("epochs"))
-      throw UsageError(
-          fmt::format("--epochs {}: --set epochs gives another; one is enough", *request.epochs));
+      throw UsageError(fmt::format("--epochs {}: also given by --set epochs, expected one of them",
+                                   *request.epochs));
     option_values.set("epochs", std::to_string(*request.epochs));
   }
   return option_values;
@@ -98,7 +98,7 @@ Training::Training(const TrainRequest& request, train::Progress& progress)
   lock_.emplace(request.out,
                 request.only.empty() ? RunLock::Kind::kExclusive : RunLock::Kind::kShared);
   if (!lock_->taken_from().empty())
-    progress.line(fmt::format("{}: {} ended without finishing; going on in its place",
+    progress.line(fmt::format("{}: {} ended without finishing; continuing its training",
                               request.out.string(), lock_->taken_from()));
   if (request.only.empty()) train::finish_publication(request.out);
   check_room();

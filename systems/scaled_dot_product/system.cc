@@ -29,9 +29,9 @@ const Registration registered{{
                          "whom<TAB>sentence with “it”, whom one of its animals or nobody"},
              .expect =
                  "112, 96 → 0.88, 0.12 (by the formula); measured: accuracy and hit rate 1.00"},
-    .options = {Option("sentences", 2000, "generated").between(50, 1000000),
-                Option("width", 64, "of a word").between(1, 4096),
-                Option("key_width", 64, "d_k").between(1, 4096)},
+    .options = {Option("sentences", 2000, "number of generated sentences").between(50, 1000000),
+                Option("width", 64, "width of a word vector").between(1, 4096),
+                Option("key_width", 64, "d_k, the width of a key").between(1, 4096)},
     .recipe =
         train::Recipe{
             .epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.002, .monitor = "loss"},

@@ -16,10 +16,11 @@ std::shared_ptr<translate::Model> make(const OptionValues& o,
 
 std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "reordered"});
-  all.push_back(Option("embedding", 64, "width of a word").between(1, 8192));
+  all.push_back(Option("embedding", 64, "width of a word vector").between(1, 8192));
   all.push_back(
-      Option("width", 256, "width of the one vector a sentence becomes").between(1, 8192));
-  all.push_back(Option("dropout", 0.1, "on words and before the output").between(0, 0.9));
+      Option("width", 256, "width of the one vector that a sentence becomes").between(1, 8192));
+  all.push_back(
+      Option("dropout", 0.1, "dropout of word vectors and before the output").between(0, 0.9));
   all.push_back(Option("reverse", true, "read the source backwards"));
   return all;
 }

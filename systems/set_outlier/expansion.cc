@@ -123,7 +123,7 @@ class Expansion : public GradientTask {
           "it takes to ask",
           unknown_, given_, sets_.size(), given_sets_));
     if (all.empty()) {
-      out.notes.push_back("no items: nothing to judge by, so no figures");
+      out.notes.push_back("no items to evaluate, so no figures");
       return out;
     }
     out.metrics = {{"recall_10", own.share()},

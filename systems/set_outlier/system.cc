@@ -40,17 +40,20 @@ const Registration registered{{
                    "of ranking by popularity"},
     .options = {Option("task", "outlier", "find the odd member, or rank what is missing")
                     .among({"outlier", "expansion"}),
-                Option("members", 8, "outlier: of a set").between(3, 1000),
-                Option("sets", 4000, "generated or drawn: sets").between(10, 10000000),
-                Option("filters", 16, "outlier: of the first convolution").between(1, 256),
-                Option("width", 32, "outlier: of φ(x)").between(1, 1024),
-                Option("pool", "mean", "outlier: of the equivariant layers").among({"mean", "max"}),
-                Option("topics", 20, "expansion, generated: topics").between(2, 10000),
-                Option("embedding", 64, "expansion: of φ(x)").between(1, 4096),
-                Option("hard", 50, "expansion: rivals that teach, the hardest of each set")
+                Option("members", 8, "outlier: number of members in a set").between(3, 1000),
+                Option("sets", 4000, "number of generated sets, or of sets drawn from MNIST")
+                    .between(10, 10000000),
+                Option("filters", 16, "outlier: filters of the first convolution").between(1, 256),
+                Option("width", 32, "outlier: width of φ(x)").between(1, 1024),
+                Option("pool", "mean", "outlier: pooling in the equivariant layers")
+                    .among({"mean", "max"}),
+                Option("topics", 20, "expansion, generated: number of topics").between(2, 10000),
+                Option("embedding", 64, "expansion: width of φ(x)").between(1, 4096),
+                Option("hard", 50,
+                       "expansion: number of highest-scoring wrong candidates that enter the loss")
                     .between(1, 100000),
                 Option("loss", "margin",
-                       "expansion: hinge over the hardest rivals, or softmax over all")
+                       "expansion: hinge over the highest wrong candidates, or softmax over all")
                     .among({"margin", "softmax"})},
     .recipe =
         train::Recipe{

@@ -41,14 +41,15 @@ std::vector<Option> options() {
                        "skip-gram, cbow: word vectors from plain text; bag, tf-idf: a linear "
                        "classifier of labelled text")
                     .among({"skip-gram", "cbow", "bag", "tf-idf"}));
-  all.push_back(Option("more", "", "further files of plain text, with commas between"));
-  all.push_back(Option("window", 5, "words to each side; drawn from 1 to this for each word")
+  all.push_back(Option("more", "", "more files of plain text, separated by commas"));
+  all.push_back(Option("window", 5,
+                       "most words to each side; the number is drawn from 1 to this for each word")
                     .between(1, 100));
-  all.push_back(Option("negatives", 5, "noise words for each pair").between(1, 100));
+  all.push_back(Option("negatives", 5, "number of noise words for each pair").between(1, 100));
   all.push_back(
       Option("sample", 1e-3, "t: a word of frequency f is kept with probability √(t/f); 0: all are")
           .between(0, 1));
-  all.push_back(Option("format", "word2vec", "of the file of vectors in the run's folder")
+  all.push_back(Option("format", "word2vec", "format of the file of vectors in the run's folder")
                     .among({"glove", "word2vec", "binary"}));
   return all;
 }

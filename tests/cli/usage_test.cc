@@ -68,12 +68,12 @@ TEST_F(Usage, ALayerOrHeadToAlignByIsOneOfTheModels) {
 
 TEST_F(Usage, WhatTrainingSettledIsNotChangedByAUse) {
   train_small();
-  expect_refused("evaluate " + at("run") + " --set rate=5", "settled when the run was trained");
+  expect_refused("evaluate " + at("run") + " --set rate=5", "fixed when the run was trained");
   expect_refused("evaluate " + at("run") + " --set nothing=5", "no such option");
   std::filesystem::remove_all(at("run"));
   ASSERT_EQ(fovea(train("word-sum", "--epochs 0")).code, 0);
   expect_refused("predict " + at("run") + " --input /dev/null --set tokens=spaces",
-                 "settled when the run was trained; predict may change nothing");
+                 "fixed when the run was trained; predict may change nothing");
 }
 
 TEST_F(Usage, ScoreTakesTheOptionsOfItsMetric) {

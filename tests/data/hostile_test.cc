@@ -67,7 +67,7 @@ TEST_F(Hostile, Tables) {
   expect_regression("a,y\n1,2\n,4\n", ":3:", "--set missing=drop");
   expect_regression("a,y\n", ":2:", "at least one row");
   expect_regression("a,a\n1,2\n", ":1:", "'a' occurs twice");
-  expect_regression("a,y\n1,\"2\n", ":2:", "never closed");
+  expect_regression("a,y\n1,\"2\n", ":2:", "no closing quote");
   expect_regression("a,y\n1,\"2\"x\n", ":2:", "expected a comma");
   expect_regression("a,y\n1,\xff\xfe\n", ":2:", "expected UTF-8 text");
   expect_regression(std::string("a,y\n1,\0\n", 8), ":2:", "NUL byte");
@@ -214,7 +214,7 @@ TEST_F(Hostile, Graphs) {
          [&] { read_planetoid(folder("features.txt", "0: 0 1\n2:\n")); });
   expect("features.txt", "no line of node 0",
          [&] { read_planetoid(folder("features.txt", "2:\n1:\n")); });
-  expect("features.txt:2", "a second time",
+  expect("features.txt:2", "given twice",
          [&] { read_planetoid(folder("features.txt", "0: 0 1\n0: 1\n")); });
   expect("labels.txt", "2 lines, expected 3",
          [&] { read_planetoid(folder("labels.txt", "0\n1\n")); });

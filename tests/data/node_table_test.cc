@@ -55,7 +55,7 @@ TEST_F(NodeTable, ASlipInTheFirstEdgeIsNoHeader) {
   expect_refused("8,9\n7,a\n", "edges.csv:1: node '8' is not in nodes.csv");
   expect_refused("from,to\nfrom,to\n", "edges.csv:2: node 'from' is not in nodes.csv");
   expect_refused("a,b,7\n", "edges.csv:1: expected two nodes");
-  expect_refused("a,\"b\n", "edges.csv:1: a quoted id is never closed");
+  expect_refused("a,\"b\n", "edges.csv:1: a quoted id has no closing quote");
   expect_refused("a,\"b\"c\n",
                  "edges.csv:1: expected the id's end after a closing quote, found 'c'");
 }

@@ -158,8 +158,8 @@ TEST_F(OwnGraph, AGraphWithoutLabelsIsAnsweredAndDrawn) {
     ADD_FAILURE() << "a graph without labels was judged";
   } catch (const InvalidArgument& error) {
     EXPECT_EQ(std::string(error.what()), folder +
-                                             ": no node has a label, expected some to judge by; "
-                                             "fovea predict answers for such a graph");
+                                             ": no node has a label, expected some to evaluate; "
+                                             "fovea predict works on such a graph");
   }
   // One class of the two is enough to be judged by, in whatever order; a new one is named.
   write("id,label,age\na,,21\nb,,24\nc,old,63\nd,old,65\n");

@@ -198,25 +198,23 @@ TEST_F(Provenance, ItemsThatWereLearnedFromAreNotJudged) {
   const std::string words = said([&] { evaluate(base_ / "folds", "", "test"); });
   EXPECT_NE(words.find("the data have changed since training (sha256 "), std::string::npos)
       << words;
-  EXPECT_NE(words.find(" test items would be ones the run learned from"), std::string::npos)
-      << words;
+  EXPECT_NE(words.find(" test items were in the run's training"), std::string::npos) << words;
 
   // Added items: those there were may change sides.
   write("grown.csv", bags(40));
   train("grown", {.system = "pooling", .data = file("grown.csv"), .epochs = 0, .threads = 1});
   write("grown.csv", bags(61));
   const std::string grown = said([&] { evaluate(base_ / "grown", "", "test"); });
-  EXPECT_NE(grown.find("ones the run learned from"), std::string::npos) << grown;
+  EXPECT_NE(grown.find("in the run's training"), std::string::npos) << grown;
   EXPECT_NE(said([&] {
               systems::Run run = open(base_ / "grown");
               explain(run, nullptr);
-            }).find("ones the run learned from"),
+            }).find("in the run's training"),
             std::string::npos);
   // Asked to judge it, it does, and says what it knows.
   const Json judged = evaluate(base_ / "grown", file("grown.csv"), "test");
   EXPECT_EQ(judged.at("items"), 61);
-  EXPECT_NE(notes(judged).find("of these 61 items are ones the run learned from"),
-            std::string::npos)
+  EXPECT_NE(notes(judged).find("of these 61 items were in the run's training"), std::string::npos)
       << notes(judged);
 }
 
@@ -238,7 +236,7 @@ TEST_F(Provenance, ATestPartThatChangesIsSaidAndJudged) {
   write("parts/test.tsv", {"good\tnice film a", "good\tnice film 5"});
   EXPECT_NE(said([&] {
               evaluate(base_ / "run", "", "test");
-            }).find("1 of 2 test items would be ones the run learned from"),
+            }).find("1 of 2 test items were in the run's training"),
             std::string::npos);
 }
 

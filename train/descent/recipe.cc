@@ -15,12 +15,15 @@ std::vector<Option> options_of(const Recipe& r) {
       Option("optimiser", r.optimiser.c_str(), "update rule")
           .among({"sgd", "adam", "adamw", "adagrad", "rmsprop", "adadelta"}),
       Option("rate", r.rate, "learning rate").at_least(0),
-      Option("momentum", r.momentum, "of sgd and rmsprop").between(0, 1),
+      Option("momentum", r.momentum, "momentum of sgd and rmsprop").between(0, 1),
       Option("beta1", r.beta1, "adam's decay of the mean; adadelta's rho").between(0, 1),
       Option("beta2", r.beta2, "adam's decay of the square; rmsprop's alpha").between(0, 1),
-      Option("epsilon", r.epsilon, "added to the root of the square").at_least(0),
-      Option("weight_decay", r.weight_decay, "L2 (decoupled in adamw)").at_least(0),
-      Option("schedule", r.schedule.c_str(), "of the rate")
+      Option("epsilon", r.epsilon,
+             "small number added to the denominator of adam, adagrad, rmsprop and adadelta")
+          .at_least(0),
+      Option("weight_decay", r.weight_decay, "factor of the L2 penalty (decoupled in adamw)")
+          .at_least(0),
+      Option("schedule", r.schedule.c_str(), "schedule of the learning rate")
           .among({"constant", "inverse_sqrt", "step", "cosine", "linear", "exponential"}),
       Option("warmup", r.warmup, "steps of linear warm-up").between(0, 1000000000),
       Option("decay", r.decay, "factor of the step and exponential schedules").between(0, 1),
@@ -30,10 +33,12 @@ std::vector<Option> options_of(const Recipe& r) {
              "epoch of the step schedule's first factor; 0: decay_every")
           .between(0, 10000000),
       Option("clip", r.clip, "largest norm of the gradient; 0: no clipping").at_least(0),
-      Option("patience", r.patience, "epochs without a better validation before stopping; 0: never")
+      Option("patience", r.patience,
+             "epochs without a better validation metric before stopping; 0: never")
           .between(0, 10000000),
       Option("monitor", r.monitor.c_str(), "validation metric that decides which weights are best"),
-      Option("keep", r.keep.c_str(), "which weights are the run's").among({"best", "last"}),
+      Option("keep", r.keep.c_str(), "which weights are kept: of the best epoch or of the last")
+          .among({"best", "last"}),
       Option("average", r.average, "mean of the weights after this many best (or last) epochs")
           .between(1, 100),
   };
