@@ -8,7 +8,7 @@
 
 #include "data/random.h"
 #include "systems/cost/cost.h"
-#include "systems/gradient_masking/gradient_masking.h"
+#include "systems/gradient_masking/model.h"
 #include "systems/pooling/pooling.h"
 #include "systems/scaled_dot_product/six_steps.h"
 #include "tests/systems/runs.h"

@@ -1,0 +1,22 @@
+// What a wider beam does to BLEU, length and log-probability.
+#pragma once
+
+#include <vector>
+
+#include "explain/explanation.h"
+
+namespace fovea::systems::beam_search {
+
+// What a search found, over a set of sentences.
+struct Found {
+  double bleu = 0, length_ratio = 0, log_probability = 0;
+};
+// The same for several widths of the beam, at one exponent of the length normalisation.
+struct ByWidth {
+  double alpha = 0;
+  std::vector<double> widths = {};
+  std::vector<Found> found = {};
+};
+explain::Explanation width_curves(const std::vector<ByWidth>& all, size_t sentences);
+
+}  // namespace fovea::systems::beam_search

@@ -1,0 +1,44 @@
+#include "systems/cost/model.h"
+
+#include <cmath>
+
+#include "systems/cost/cost.h"
+
+namespace fovea::systems::cost {
+namespace {
+
+// Where the first curve rises above the second, by a straight line in the logarithms; NaN where it
+// does not.
+double rises_above(const torch::Tensor& n, const torch::Tensor& first,
+                   const torch::Tensor& second) {
+  for (int64_t i = 0; i + 1 < n.size(0); ++i) {
+    const auto gap = [&](int64_t at) {
+      return std::log(first[at].item<double>() / second[at].item<double>());
+    };
+    const double here = gap(i), there = gap(i + 1);
+    if (here <= 0 && there > 0) {
+      const double a = std::log(n[i].item<double>()), b = std::log(n[i + 1].item<double>());
+      return std::exp(a + (b - a) * -here / (there - here));
+    }
+  }
+  return std::nan("");
+}
+
+}  // namespace
+
+Model::Model(int64_t points, int64_t width, int64_t kernel) : d(width), k(kernel) {
+  sizes = register_buffer("sizes", torch::zeros({points}, torch::kFloat64));
+  seconds = register_buffer("seconds", torch::zeros({3, points}, torch::kFloat64));
+  threads = register_buffer("threads", torch::zeros({1}, torch::kFloat64));
+}
+
+double Model::operations(size_t layer, int64_t length) const {
+  const auto n = static_cast<double>(length), width = static_cast<double>(d);
+  return layer == 0   ? attention_operations(n, width)
+         : layer == 1 ? lstm_operations(n, width)
+                      : convolution_operations(n, width, static_cast<double>(k));
+}
+
+double Model::crossing() const { return rises_above(sizes, seconds[0], seconds[1]); }
+
+}  // namespace fovea::systems::cost
