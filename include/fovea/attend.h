@@ -5,8 +5,8 @@
 //                             .structure = fovea::Ragged{query_offsets, key_offsets}});
 //
 // query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev]; with Ragged or Graph, packed
-// (total, H, E). Differentiable in every tensor, those inside the choices included. Wrong arguments
-// throw fovea::InvalidArgument, a combination without meaning fovea::Unsupported.
+// (total, H, E). Differentiable in every tensor, also in those of the choices. A wrong argument
+// throws fovea::InvalidArgument, a combination without meaning fovea::Unsupported.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -71,21 +71,21 @@ struct Choices {
 
 struct Options {
   std::optional<double> scale =
-      std::nullopt;      // the score's, where it has one (Dot, Bilinear) and leaves it open
-  double dropout_p = 0;  // on the weights; survivors are scaled by 1 / (1 - p)
+      std::nullopt;      // scale of a Dot or Bilinear score that gives none itself
+  double dropout_p = 0;  // probability of dropping a weight; kept ones are scaled by 1 / (1 - p)
   at::Tensor key_lengths =
       {};  // int [B], or undefined: batch item b sees keys j < key_lengths[b] only
   std::optional<uint64_t> seed =
-      std::nullopt;  // of dropout and Hard{sample}; absent: drawn from libtorch's generator
+      std::nullopt;  // seed of dropout and Hard{sample}; absent: drawn from libtorch's generator
   bool strict =
-      false;  // throw Unsupported, with every reason, rather than take a path that is not fused
+      false;  // throw Unsupported, with every reason, instead of taking a path that is not fused
   bool allow_empty_rows =
       true;  // a query that sees no key has output and gradient zero; false: throw InvalidArgument
-  PerItem query_offset = {};  // the position of query row 0 among the keys, a number or int [B]: a
-                              // step under a cache gives how many keys came before. Everything that
-                              // counts positions counts from there (see fovea/choices.h)
-  bool check_finite = false;  // a query that sees a score of NaN or +infinity has output, lse and
-                              // gradient NaN, the others are as without it; true: throw
+  PerItem query_offset = {};  // the position of query row 0 among the keys, a number or int [B]:
+                              // when decoding with a cache, the number of keys before the query
+                              // (fovea/choices/structures.h says what depends on positions)
+  bool check_finite = false;  // false: a query that sees a score of NaN or +infinity has output,
+                              // lse and gradient NaN, and changes no other query; true: throw
                               // InvalidArgument naming the first such item, head and row
 };
 
@@ -100,7 +100,7 @@ struct Attended {
                    // choice). Undefined for the others.
   int64_t empty_rows = 0;  // queries that saw no key: their output and gradient are zero
 };
-// The same call, with what else it can tell.
+// The same call, which also returns the log-sum-exp and the number of empty rows.
 Attended attend_full(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const Choices& choices = {}, const Options& options = {});
 
@@ -117,11 +117,11 @@ struct SelectedWeights {
   at::Tensor indices;  // int32 [B, heads, rows, top_k], -1 where a row sees fewer keys; undefined
                        // unless top_k > 0
 };
-// Some of the weights, before dropout; nothing is held but what is returned. Not differentiable.
+// Some of the weights, before dropout; no others are stored. Not differentiable.
 SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Choices& choices = {},
                         const Selection& selection = {}, const Options& options = {});
 
-// The path a call takes, and why each faster one declined; one line a candidate.
+// The path a call takes, and why each faster path declines; one line for each path.
 std::string explain_dispatch(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, const Choices& choices = {},
                              const Options& options = {});

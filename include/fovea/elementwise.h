@@ -1,5 +1,5 @@
-// A user's own function on scores: two callables of (score, position) become a modifier, the loop
-// around them written here.
+// A user's own function of scores: two callables of (score, position) become a modifier. The loop
+// over the scores is here.
 //
 //   const auto decay = fovea::elementwise(
 //       [](auto score, const fovea::RowPosition& at) {
@@ -9,7 +9,7 @@
 //   problem.score = fovea::engine::Score(fovea::engine::Dot{}).custom(decay);
 //
 // Both are called with float and with double scores and must be safe to call from several threads.
-// Written without branches and library calls, they are vectorised with the loop.
+// If they have no branches and no library calls, the compiler vectorises them with the loop.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace fovea {
 
 using choice::RowPosition;
 
-// Owns the callables; it must outlive every use of the modifier made from it.
+// Holds the callables; it must outlive every use of the modifier made from it.
 template <class Value, class Derivative>
 class Elementwise {
  public:
@@ -66,7 +66,7 @@ class Elementwise {
 };
 
 // `value(score, position)` replaces a score; `derivative(score, position)` is d value / d score at
-// the score before.
+// the score before the function.
 template <class Value, class Derivative>
 Elementwise<Value, Derivative> elementwise(Value value, Derivative derivative) {
   return {std::move(value), std::move(derivative)};

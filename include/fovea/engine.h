@@ -4,14 +4,14 @@
 //                                  .structure = fovea::engine::Causal{}};
 //   fovea::engine::forward(problem, {.output = o}, fovea::engine::default_parallel());
 //
-// Tensors are views of the caller's memory; the engine allocates only scratch. Each thread keeps its
-// own for its next call, all threads together at most 512 MB, so that a call like the one before it
-// neither allocates nor takes a lock. (Not so: a call that throws, explain_dispatch, `weights` of
-// rows that see NaN, and backward on a graph, which looks its transposed up under a lock.) No call
-// ever holds a queries x keys matrix. Results are written while inputs are still read, so no
-// place for a result may share memory with an input or with another result, nor one element of it
-// with another (a stride of 0): such views are refused by name. Slices of one array that do not meet
-// are two arrays, also where they lie side by side in every row ([B, L, 3, H, E]).
+// Tensors are views of the caller's memory; the engine allocates only scratch memory. Each thread
+// keeps its scratch for its next call, all threads together at most 512 MB. So a call of the same
+// shape as the one before allocates nothing and takes no lock. (Exceptions: a call that throws,
+// explain_dispatch, `weights` of rows that see NaN, and backward on a graph, which takes a lock to
+// find the transposed graph.) No call stores a queries x keys matrix. Results are written while
+// inputs are still read. So an array for a result must not overlap an input or another result, and
+// its own elements must not overlap (a stride of 0): such views are refused by name. Slices of one
+// array that do not overlap are allowed, for example those of [B, L, 3, H, E].
 #pragma once
 
 #include <array>
@@ -90,32 +90,32 @@ struct Problem {
   Normaliser normaliser{};
   Structure structure{};
   View key_lengths{};    // int32 [B], or nothing: item b sees keys j < key_lengths[b] only
-  double dropout_p = 0;  // on the weights; survivors are scaled by 1 / (1 - p)
-  uint64_t seed = 0;     // of dropout and of Hard{sample}: the same seed gives the same choices
+  double dropout_p = 0;  // probability of dropping a weight; kept ones are scaled by 1 / (1 - p)
+  uint64_t seed = 0;     // seed of dropout and of Hard{sample}
   // The position of query row 0 among the keys: a number, or int32 [B], one for each item. Row r
-  // stands at r + query_offset for every structure and modifier that counts positions, and draws
-  // that position's random numbers: with the keys before it and their count as the offset, a step
-  // has the result of the same rows in the whole. Negative: the keys start after the first query.
+  // has position r + query_offset for every structure and modifier that depends on positions, and
+  // for random numbers. So the last rows of a call, given with all keys, have the same result as in
+  // the whole call. A negative offset: the keys start after the first query.
   PerItem query_offset{};
-  // A query that sees a score of NaN or +infinity has an output, lse and gradient of NaN; other
-  // queries do not notice. True: forward and weights throw InvalidArgument naming the first such
-  // batch item, head and row. Results have been written by then, empty_rows has not.
+  // False: a query that sees a score of NaN or +infinity has output, lse and gradient NaN, and
+  // changes no other query. True: forward and weights then throw InvalidArgument naming the first
+  // such batch item, head and row. They throw after results are written, before empty_rows is.
   bool check_finite = false;
 };
 
 // Arithmetic and saved statistics are float32, or float64 for float64 inputs.
 struct Result {
   View output{};  // [B, H, L, Ev], the query's type
-  View lse{};     // [B, H, L] or nothing; softmax family only (Hard: log-probability of the choice)
+  View lse{};     // [B, H, L] or nothing; for Softmax, TopK, Hard (log-probability of its choice)
   View statistics{};              // [B, H, L, kStatistics] or nothing; what backward needs
   int64_t* empty_rows = nullptr;  // receives the number of queries that saw no key
 };
 inline constexpr int64_t kStatistics = 4;
 
-// Gradients wanted are the views that are not empty; they are overwritten. score and normaliser
-// mirror the problem's, with each array field the place for that array's gradient (of the
-// arithmetic type, the array's own shape); choices may be left out where none of theirs is wanted. A query whose output is NaN for its scores has a gradient
-// of NaN, and so have the keys, values and parameters it meets.
+// A gradient is written where its view is not empty. score and normaliser are of the same kinds as
+// the problem's; each array field is the array for that field's gradient (arithmetic type, same
+// shape). A choice may be left out if none of its gradients is wanted. A query with a score of NaN
+// or +infinity has gradient NaN; so have the keys, values and parameters of its pairs.
 struct Gradients {
   View output{}, lse{};  // given: the loss gradient at the outputs; lse may be empty
   View query{}, key{}, value{};
@@ -123,22 +123,22 @@ struct Gradients {
   Normaliser normaliser{};
 };
 
-// How work runs: `run(n, body)` calls body(0) ... body(n - 1), which do not throw, on any threads, in
-// any order, perhaps one after another. Results do not depend on it.
+// How work is run: `run(n, body)` calls body(0) ... body(n - 1), which do not throw, on any threads
+// and in any order. Results do not depend on it.
 struct Parallel {
   size_t workers = 1;
   std::function<void(size_t n, const std::function<void(size_t)>& body)> run;
 };
-// A pool owned by the library, with as many workers as the process may use: by its affinity mask and
-// the quotas of its control groups, or as FOVEA_THREADS says. Its threads start with the first call
-// that has work for them, sleep between calls, and start anew in a child after fork.
+// The library's thread pool. Its size is that of the affinity mask, or less by the quotas of
+// control groups; the variable FOVEA_THREADS sets another. Its threads start at the first call
+// that has work for them, sleep between calls, and start again in a child after fork.
 const Parallel& default_parallel();
 
 void forward(const Problem&, const Result&, const Parallel&);
 // `saved` is what forward wrote (output and statistics).
 void backward(const Problem&, const Result& saved, const Gradients&, const Parallel&);
 
-// Some of the weights, none stored but those asked for.
+// Which weights to compute; no others are stored.
 struct Selection {
   View rows{};               // int32 [R] rows of the query, or nothing for all
   View heads{};              // int32 [Hs], or nothing for all
@@ -153,7 +153,7 @@ struct SelectedWeights {
 // The problem's value is not read, and may be left out.
 void weights(const Problem&, const Selection&, const SelectedWeights&, const Parallel&);
 
-// Which paths `forward` and `backward` take, and why each faster one declines; one line a path.
+// The paths that `forward` and `backward` take, and why each faster path declines; a line for each.
 std::string explain_dispatch(const Problem&);
 
 // The SIMD target chosen at run time, for example "AVX3".

@@ -1,4 +1,4 @@
-// What the library throws: never aborts, never prints.
+// What the library throws. It never aborts and never prints.
 #pragma once
 
 #include <stdexcept>
@@ -11,7 +11,7 @@ struct InvalidArgument : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// The request is well formed but has no meaning, or no allowed path serves it; the message gives
+// The call is well formed but has no meaning, or no allowed path can serve it; the message gives
 // every reason.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;

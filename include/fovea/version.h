@@ -1,4 +1,4 @@
-// The version. It is written here alone: CMake, the Python package and the command read it.
+// The version. It is written only here: CMake, the Python package and the command read it.
 #pragma once
 
 #define FOVEA_VERSION_MAJOR 0

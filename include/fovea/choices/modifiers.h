@@ -1,6 +1,6 @@
-// What changes a score, given to it in a chain: Dot{}.relative(…).soft_cap(30).
-// Applied to a score in the order given: relative positions first, then the soft cap, then the rest
-// (another order is refused).
+// Modifiers change a score. They are given to it in a chain: Dot{}.relative(…).soft_cap(30).
+// They apply in the order given: relative positions first, then the soft cap, then the others.
+// Another order is refused.
 // i is the query's position among the keys: its row plus the call's query_offset (PerItem in
 // fovea/choices/structures.h).
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace fovea::choice {
 
-// score + bias; any broadcast of [B, H, L, S], by row: row 0 is the first query given, whatever its
-// position.
+// score + bias; any broadcast of [B, H, L, S], indexed by the row of the query: row 0 is the first
+// query given, whatever its position.
 template <class Array>
 struct Bias {
   static constexpr const char* kName = "bias";
@@ -61,14 +61,14 @@ struct SoftCap {
   }
 };
 
-// Where a run of scores lies: the query at position `query`, keys `key`, `key` + 1, ... of one head.
+// The position of consecutive scores: the query at `query`, the keys at `key`, `key` + 1, ...
 struct RowPosition {
   int64_t batch, head, query, key;
 };
 
-// A user's function of score and position, run on a row at a time: `value` replaces the scores;
-// `derivative` multiplies `gradient` by d value / d score at `scores` (the scores before the
-// function). Build one with fovea::elementwise.
+// A user's function of score and position, called for a row at a time. `value` replaces the scores;
+// `derivative` multiplies `gradient` by d value / d score at `scores`, the scores before the
+// function. Make one with fovea::elementwise.
 template <class Array>
 struct Custom {
   static constexpr const char* kName = "custom";

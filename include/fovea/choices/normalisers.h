@@ -16,7 +16,7 @@ struct Softmax {
     visit("sink", sink);
   }
 };
-// K / sum K. Signed kernels allowed.
+// K / sum K. Kernels with negative values are allowed.
 template <class Array>
 struct KernelRatio {
   static constexpr const char* kName = "kernel_ratio";
@@ -37,7 +37,7 @@ struct Uniform {
   template <class Visit>
   void fields(Visit&&) {}
 };
-// 1 / (1 + exp(-e)), each pair on its own.
+// 1 / (1 + exp(-e)): each weight depends on its own score alone.
 template <class Array>
 struct Sigmoid {
   static constexpr const char* kName = "sigmoid";
@@ -51,8 +51,8 @@ struct Sparsemax {
   template <class Visit>
   void fields(Visit&&) {}
 };
-// alpha-entmax: max(0, (alpha-1) e - tau)^(1/(alpha-1)), alpha >= 1; 1 is the limit, softmax. As an
-// array [1] or [H] alpha has a gradient, and below 1 counts as 1, in weights and gradients.
+// alpha-entmax: max(0, (alpha-1) e - tau)^(1/(alpha-1)), alpha >= 1; alpha = 1 is softmax. alpha as
+// an array, [1] or [H], has a gradient; below 1 it counts as 1, in weights and gradients.
 template <class Array>
 struct Entmax {
   static constexpr const char* kName = "entmax";
@@ -64,7 +64,7 @@ struct Entmax {
     visit("alpha_tensor", alpha_tensor);
   }
 };
-// Softmax over the k largest scores; ties to the lower index; all keys where fewer than k are seen.
+// Softmax over the k largest scores, of equal ones the lower index; all keys if fewer are seen.
 template <class Array>
 struct TopK {
   static constexpr const char* kName = "top_k";
@@ -74,8 +74,8 @@ struct TopK {
     visit("k", k);
   }
 };
-// One key: the largest score, or one drawn from the softmax. The log of its softmax probability is
-// the lse output.
+// One key: that of the largest score, or one drawn from the softmax. The lse output is the log of
+// its softmax probability.
 template <class Array>
 struct Hard {
   static constexpr const char* kName = "hard";

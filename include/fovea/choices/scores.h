@@ -56,8 +56,8 @@ struct Bilinear {
   }
 };
 
-// w' f(q + k), query and key arriving projected; weight [E] or [H, E]. Leaky ReLU (slope 0.2) makes
-// it GATv2's.
+// w' f(q + k) of projected queries and keys; weight [E] or [H, E]. With the leaky ReLU (slope 0.2)
+// it is GATv2's score.
 template <class Array>
 struct Additive {
   static constexpr const char* kName = "additive";
@@ -111,7 +111,7 @@ struct Cosine {
   }
 };
 
-// LeakyReLU(q + k), query and key of width 1: the two halves of graph attention's score.
+// LeakyReLU(q + k), query and key of width 1: the two summands of graph attention's score.
 template <class Array>
 struct RankOne {
   static constexpr const char* kName = "rank_one";
@@ -122,7 +122,7 @@ struct RankOne {
   }
 };
 
-// The query is the row of scores: q [.., S].
+// The query is its row of scores: q [.., S].
 template <class Array>
 struct Location {
   static constexpr const char* kName = "location";
@@ -138,7 +138,7 @@ struct Constant {
   void fields(Visit&&) {}
 };
 
-// A kind of score and what changes it, in the order of the chain.
+// A kind of score, and its modifiers in the order of the chain.
 template <class Array>
 struct Score {
   using Kind =

@@ -1,8 +1,8 @@
-// Which pairs there are: query i may see key j.
-// Causal, Window, Prefix, Strided and Fixed count positions: i is the row of the query plus the
-// call's query_offset, so that a step under a cache sees what the same rows of the whole see.
-// Documents, Blocks and Keep index arrays by the row of the query and know no offset: give them the
-// arrays of the rows that are there.
+// Which pairs are allowed: query i may see key j.
+// Causal, Window, Prefix, Strided and Fixed depend on positions: i is the row of the query plus the
+// call's query_offset, so that decoding with a cache sees the same keys as the whole call.
+// Documents, Blocks and Keep index arrays by the row of the query, without the offset: pass the
+// arrays of the rows that are given.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace fovea::choice {
 
 enum class Alignment : uint8_t { kTopLeft, kBottomRight };
 
-// A whole number for every item of the batch, or one for each of them: int [B], or [1] for all.
+// A whole number: one for all items of the batch, or one for each, int [B] ([1]: for all).
 template <class Array>
 struct PerItem {
   int64_t number = 0;
-  Array each{};  // where there, in place of the number
+  Array each{};  // if there is one, it replaces the number
 
   PerItem() = default;
-  PerItem(int64_t all) : number(all) {}                 // NOLINT: a number is one for all
-  PerItem(Array numbers) : each(std::move(numbers)) {}  // NOLINT: so is an array
+  PerItem(int64_t all) : number(all) {}                 // NOLINT: implicit from a number
+  PerItem(Array numbers) : each(std::move(numbers)) {}  // NOLINT: implicit from an array
 };
 
 template <class Array>
@@ -32,9 +32,9 @@ struct Dense {
   template <class Visit>
   void fields(Visit&&) {}
 };
-// j <= i. Top left: i counts from the call's query_offset, 0 where none is given. Bottom right: the
-// last query stands at the last key, which is a query_offset of S - L (S the item's key length where
-// lengths are given) for everything that counts positions in the call; another is refused.
+// j <= i. Top left: i counts from the call's query_offset, 0 by default. Bottom right: the last
+// query is at the position of the last key. It sets query_offset to S - L (S: the key length, if
+// lengths are given) for all structures and modifiers of the call; another offset is refused.
 template <class Array>
 struct Causal {
   static constexpr const char* kName = "causal";
@@ -55,7 +55,7 @@ struct Window {
     visit("right", right);
   }
 };
-// j <= i or j < length; lengths [B] (int32), where there, has one length for each item instead.
+// j <= i or j < length; lengths [B] (int32), if given, has a length for each item instead.
 template <class Array>
 struct Prefix {
   static constexpr const char* kName = "prefix";
@@ -67,7 +67,7 @@ struct Prefix {
     visit("lengths", lengths);
   }
 };
-// Equal ids; int32 [L] or [B, L], and [S] or [B, S], by row.
+// Equal ids: int32 [L] or [B, L] for the queries, [S] or [B, S] for the keys, indexed by row.
 template <class Array>
 struct Documents {
   static constexpr const char* kName = "documents";
@@ -78,7 +78,7 @@ struct Documents {
     visit("key_ids", key_ids);
   }
 };
-// Whole size x size blocks; mask bool, any broadcast of [B, H, ceil(L/size), ceil(S/size)], by row.
+// Blocks of size x size; mask bool, any broadcast of [B, H, ceil(L/size), ceil(S/size)], by row.
 template <class Array>
 struct Blocks {
   static constexpr const char* kName = "blocks";
@@ -111,8 +111,8 @@ struct Ragged {
     visit("key_offsets", key_offsets);
   }
 };
-// Packed tensors (total, H, E); a row of the CSR lists the keys its query sees, in the order given.
-// int32. One item: beside other structures and for modifiers row r has position r + query_offset.
+// Packed tensors (total, H, E); row r of the CSR (int32) lists the keys that query r sees, in any
+// order. For modifiers and other structures in the call, row r has position r + query_offset.
 template <class Array>
 struct Graph {
   static constexpr const char* kName = "graph";
@@ -150,7 +150,7 @@ using StructureKind = std::variant<Dense<Array>, Causal<Array>, Window<Array>, P
                                    Documents<Array>, Blocks<Array>, Keep<Array>, Ragged<Array>,
                                    Graph<Array>, Strided<Array>, Fixed<Array>>;
 
-// One structure, or several that must all allow a pair.
+// One structure, or several: a pair is allowed if all of them allow it.
 template <class Array>
 struct Structure {
   std::vector<StructureKind<Array>> all_of;
@@ -162,7 +162,7 @@ struct Structure {
   }  // NOLINT: a structure type is a structure
 };
 
-// Causal{} & Window{.left = 8}: pairs that both allow. Kinds and structures in any mixture.
+// Causal{} & Window{.left = 8}: the pairs that both allow. Both sides may be kinds or structures.
 template <template <class> class A, template <class> class B, class Array>
 requires(std::is_constructible_v<Structure<Array>, A<Array>>&&
              std::is_constructible_v<Structure<Array>, B<Array>>) Structure<Array>

@@ -1,6 +1,6 @@
-// What a decoder keeps between steps, so that a step costs one position: keys and values of the
-// positions before, and of the memories. Rows are hypotheses; those of one sentence stand side by
-// side and read one memory, which is kept once.
+// What a decoder keeps between steps, so that a step computes one position only: keys and values of
+// earlier positions, and of the memories (encoded sources). Rows are hypotheses. Those of one
+// sentence follow each other and read the same memory, which is stored once.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,31 +15,31 @@ struct HeadsCache {
   at::Tensor key, value;
 };
 
-// Keys and values of a row's own positions, with room for more: what is there is not copied when
-// others join.
+// Keys and values of a row's own positions, with spare capacity: appending does not copy those
+// already there.
 class StepCache {
  public:
   // both [rows, n, 2 width]: the new positions' keys, then their values.
   void append(const at::Tensor& both);
   HeadsCache heads(int64_t heads) const;
-  int64_t length() const { return length_; }  // positions there are
+  int64_t length() const { return length_; }  // number of positions
   // Row r becomes what was row rows[r] (int64).
   void select(const at::Tensor& rows);
 
  private:
-  at::Tensor store_, spare_;  // [rows, room, 2 width]; the spare takes turns with the store
+  at::Tensor store_, spare_;  // [rows, capacity, 2 width]; select swaps the two
   int64_t length_ = 0;
 };
 
-// Which rows read which memory. A memory's readers are so many queries of it.
+// Which rows read which memory. The rows that read a memory become queries of one attention call.
 class Readers {
  public:
   Readers() = default;
-  // One row a memory; lengths int [memories] or undefined.
+  // One row for each memory; lengths int [memories] or undefined.
   Readers(int64_t memories, at::Tensor lengths);
 
   // Row r reads what row rows[r] read. Returns the memories that still have readers, in the order
-  // of the rows, or nothing where they are all, in their order.
+  // of the rows; an undefined tensor if these are all memories in their order.
   at::Tensor select(const at::Tensor& rows);
 
   int64_t rows() const { return static_cast<int64_t>(memory_of_.size()); }
@@ -52,17 +52,17 @@ class Readers {
   std::vector<int64_t> memory_of_;  // row -> memory
   int64_t memories_ = 0;
   at::Tensor lengths_;
-  at::Tensor slots_, rows_;  // row in each slot, slot of each row; undefined where every memory has
-                             // as many readers
+  at::Tensor slots_, rows_;  // row in each slot, slot of each row; undefined if all memories have
+                             // the same number of readers
 };
 
 struct DecoderCache {
-  std::vector<StepCache> self;     // one a layer
-  std::vector<HeadsCache> memory;  // one a layer: [memories, H, S, E]
+  std::vector<StepCache> self;     // one for each layer
+  std::vector<HeadsCache> memory;  // one for each layer: [memories, H, S, E]
   Readers readers;
 
-  // Row r continues what was row rows[r] (int64, on the host): sentences at first, then a beam's
-  // survivors.
+  // Row r becomes what was row rows[r] (int64, on the host). At first rows are sentences, later
+  // hypotheses that stayed in the beam.
   void select(const at::Tensor& rows);
 };
 

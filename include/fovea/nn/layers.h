@@ -9,7 +9,7 @@ namespace fovea::nn {
 
 enum class NormOrder {
   kPost,  // x = LN(x + f(x)), the paper's
-  kPre,   // x = x + f(LN(x)), wants a final LN
+  kPre,   // x = x + f(LN(x)), needs a final LN
 };
 
 struct LayerOptions {
@@ -24,7 +24,7 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
   explicit EncoderLayerImpl(const LayerOptions& options);
   void reset() override;
   at::Tensor forward(const at::Tensor& x, const Attention& attention = {});  // [B, L, width]
-  // What self_attn is given for a layer input x: for pictures.
+  // The input of self_attn for a layer input x: for pictures.
   at::Tensor attended(const at::Tensor& x) {
     return options_.order == NormOrder::kPre ? norm1(x) : x;
   }
@@ -50,13 +50,13 @@ class DecoderLayerImpl : public torch::nn::Cloneable<DecoderLayerImpl> {
   // memory's.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const Attention& self,
                      const Attention& cross);
-  // Decoding new positions x [rows, n, width] in two halves: the row's own positions, then the
-  // memory its readers share and the feed-forward net.
+  // Decodes new positions x [rows, n, width] in two halves: attention to the row's own positions;
+  // then attention to the memory, which rows share, and the feed-forward net.
   at::Tensor self_step(const at::Tensor& x, StepCache& cache);
   at::Tensor cross_step(const at::Tensor& after_self, const HeadsCache& memory,
                         const Readers& readers);
 
-  // The first of the three sublayers alone, and what each attention is given: for pictures.
+  // The output of the first sublayer, and the inputs of each attention: for pictures.
   at::Tensor after_self(const at::Tensor& x, const Attention& self);
   at::Tensor self_attended(const at::Tensor& x) {
     return options_.order == NormOrder::kPre ? norm1(x) : x;

@@ -1,12 +1,12 @@
-// A mixture of experts (Jacobs et al. 1991) of which each token asks k (Shazeer et al. 2017).
+// A mixture of experts (Jacobs et al. 1991); each token goes to k experts (Shazeer et al. 2017).
 //
 //   H_i = (x W_g)_i + N(0, 1) softplus((x W_n)_i)      noise while training only
 //   g   = softmax over the k largest of H              k = 1: the softmax over all, so that it learns
 //   y   = Σ_i g_i E_i(x)
 //
-// Only chosen experts compute. The tokens are gathered by expert in one pass, each expert answers for
-// its own in one product, and the answers are summed by attend, whose structure says which of them a
-// token asked for. An expert that no token chose has no gradient at all.
+// Only chosen experts compute. The tokens are gathered by expert in one pass, and each expert
+// computes all its tokens at once. attend then sums the outputs; its structure is the graph of
+// which outputs belong to which token. An expert that no token chose has no gradient.
 #pragma once
 
 #include <torch/nn.h>
@@ -19,20 +19,20 @@
 namespace fovea::nn {
 
 struct MixtureOfExpertsOptions {
-  int64_t width = 0;       // of a token
-  int64_t output = 0;      // of an answer; 0: a token's width
-  int64_t hidden = 0;      // of an expert W2 ReLU(W1 x + b1) + b2; 0: W x + b
-  int64_t gate_width = 0;  // of what the gate looks at where that is not the token; 0: it is
+  int64_t width = 0;       // width of a token
+  int64_t output = 0;      // width of an expert's output; 0: the token's width
+  int64_t hidden = 0;      // hidden width of an expert W2 ReLU(W1 x + b1) + b2; 0: W x + b
+  int64_t gate_width = 0;  // width of the gate's input, if it is not the token; 0: it is the token
   int64_t experts = 8, k = 2;
-  // W_g and W_n begin at zero, and noise spreads the tokens. Without it W_g begins at random: all
-  // tokens would go to the first experts, and stay there.
+  // With noise, W_g and W_n start at zero and the noise spreads the tokens. Without noise W_g
+  // starts at random: with zeros all tokens would go to the first experts and stay there.
   bool noise = true;
-  // c: an expert takes the first ⌈c k T / experts⌉ of its tokens, in their order. What comes after is
-  // not computed: the token itself stands in place of the answer (zero where answers have another
-  // width), so that a token without any expert leaves as it came. Absent: there is no limit.
+  // c: an expert takes the first ⌈c k T / experts⌉ of its tokens, in their order. The others are
+  // not computed: the token itself replaces the expert's output (zero if outputs have another
+  // width), so that a token without any expert is left unchanged. Absent: there is no limit.
   std::optional<double> capacity = {};
-  // Makes an expert of another kind, `width` to `output`. Itself a mixture, there are two levels:
-  // y = Σ_a Σ_b g_a g_ab E_ab(x).
+  // Makes an expert of another kind, `width` to `output`. If that is itself a mixture, there are
+  // two levels: y = Σ_a Σ_b g_a g_ab E_ab(x).
   std::function<torch::nn::Sequential()> expert = {};
 };
 
@@ -41,13 +41,13 @@ struct Mixed {
   at::Tensor output;     // [..., output]
   at::Tensor chosen;     // int64 [T, k]: the experts of each token, the largest score first
   at::Tensor gates;      // [T, k]: their weights
-  at::Tensor load;       // int64 [experts]: the tokens that chose each
+  at::Tensor load;       // int64 [experts]: number of tokens that chose each expert
   int64_t overflow = 0;  // pairs of token and expert beyond the capacity
-  // Balance: CV² (variance / mean²) of Σ_x g and of Σ_x P, P the probability that noise drawn again
-  // would choose the expert. Without noise the second counts tokens, and has no gradient. Those of
-  // mixtures inside the experts are added.
+  // Balance losses: CV² (variance / mean²) of Σ_x g, and of Σ_x P, where P is the probability that
+  // the expert would be chosen if its noise were drawn again. Without noise the second counts
+  // tokens and has no gradient. The losses of mixtures inside the experts are added.
   at::Tensor importance_loss, load_loss;
-  // The answers, those of an expert side by side, and which of them each token mixes.
+  // The outputs of the experts, those of one expert together, and which of them belong to a token.
   at::Tensor answers;  // [T k, output]
   Graph answers_of;    // row t lists k rows of `answers`, in the order of `chosen`
 };
@@ -57,11 +57,11 @@ class MixtureOfExpertsImpl : public torch::nn::Cloneable<MixtureOfExpertsImpl> {
   explicit MixtureOfExpertsImpl(const MixtureOfExpertsOptions& options);
   void reset() override;
 
-  // x [..., width] -> [..., output]; gate_input [..., gate_width], where the gate does not look at x.
+  // x [..., width] -> [..., output]; gate_input [..., gate_width]: the gate's input, if not x.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& gate_input = {});
-  // The same with all there is to tell.
+  // The same, with everything that a mixture computes.
   Mixed mix(const at::Tensor& x, const at::Tensor& gate_input = {});
-  // What the last forward did: its losses belong to the training step.
+  // The result of the last forward: add its losses to the training loss.
   const Mixed& last() const { return last_; }
 
   // The scores without noise: [T, experts].

@@ -1,9 +1,9 @@
 // Multi-head attention (Vaswani et al. 2017): Z_h = attend(X W_h^Q, X W_h^K, X W_h^V), O = [Z_1 ...
 // Z_H] W^O.
 //
-// Parameters carry PyTorch's names (in_proj_weight, in_proj_bias, out_proj; q_proj_weight, ...
-// where widths differ), so that weights move both ways. As libtorch's own, this and every other
-// module of nn/ has clone(), and serves in a torch::nn::Sequential.
+// Parameters have PyTorch's names (in_proj_weight, in_proj_bias, out_proj; q_proj_weight, ... if
+// widths differ), so that weights can be copied both ways. Like libtorch's modules, this and every
+// other module of nn/ has clone() and can be used in a torch::nn::Sequential.
 #pragma once
 
 #include <torch/nn.h>
@@ -14,14 +14,14 @@
 namespace fovea::nn {
 
 struct MultiHeadOptions {
-  int64_t width = 0;   // of the model: query and output
-  int64_t heads = 1;   // width must be a multiple
-  double dropout = 0;  // on the weights
+  int64_t width = 0;   // width of the model: of query and output
+  int64_t heads = 1;   // number of heads; must divide the width
+  double dropout = 0;  // probability of dropping a weight
   bool bias = true;
   int64_t key_width = 0, value_width = 0;  // 0: the model's
 };
 
-// Who may see whom, said in words, so that the two meanings of a boolean mask cannot be confused.
+// Structures from boolean masks, named so that the two meanings of a mask cannot be confused.
 Structure keep(at::Tensor mask);  // true: may attend. Any broadcast of [B, H, L, S].
 Structure drop(at::Tensor mask);  // true: may not, as in torch.nn.MultiheadAttention
 
@@ -36,27 +36,27 @@ class MultiHeadImpl : public torch::nn::Cloneable<MultiHeadImpl> {
   explicit MultiHeadImpl(const MultiHeadOptions& options);
   void reset() override;
 
-  // query [B, L, width], key [B, S, key_width], value [B, S, value_width] -> [B, L, width]. Where no
-  // value is given the keys are the values; where no key is given either, the query attends to
-  // itself: module(x).
+  // query [B, L, width], key [B, S, key_width], value [B, S, value_width] -> [B, L, width].
+  // Without a value, the keys are the values. Without a key too, the query attends to itself:
+  // module(x).
   at::Tensor forward(const at::Tensor& query, const at::Tensor& key = {},
                      const at::Tensor& value = {}, const Attention& attention = {});
-  // The last said in words: module->self_attention(x, {.structure = Causal{}}).
+  // Self-attention by name: module->self_attention(x, {.structure = Causal{}}).
   at::Tensor self_attention(const at::Tensor& x, const Attention& attention) {
     return forward(x, x, x, attention);
   }
 
-  // The same up to the output projection: [B, L, width], the heads side by side.
+  // The same without the output projection: [B, L, width], the heads side by side.
   at::Tensor heads(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                    const Attention& attention);
 
-  // Decoding: the keys and values of a memory, projected once.
+  // For decoding: the keys and values of a memory, projected once.
   HeadsCache project(const at::Tensor& key, const at::Tensor& value);
-  // The heads of new queries against a cache that stays as it is (cross attention).
+  // The heads of new queries against a cache that does not change (cross-attention).
   at::Tensor cached_heads(const at::Tensor& query, const HeadsCache& cache,
                           const Attention& attention);
-  // Those of new positions x [B, n, width], which join the cache and then see it as `structure`
-  // says, counted from the first position there (self attention).
+  // The heads of new positions x [B, n, width], which are first appended to the cache
+  // (self-attention). `structure` counts positions from the first one in the cache.
   at::Tensor step_heads(const at::Tensor& x, StepCache& cache,
                         const Structure& structure = Causal{});
 

@@ -4,7 +4,7 @@
 // The GRU is torch.nn.GRU's, so that its checkpoints move both ways:
 //   h = (1 - z) * n + z * h_prev,  n = tanh(W x + b + r * (U h_prev + c)).
 // Cho et al. 2014 reset before the product, tanh(W x + U (r * h_prev) + b), and their z is 1 - z
-// here: the second is a name, the first another cell, with as many weights.
+// here. The second difference is only a name; the first is another cell, with as many weights.
 #pragma once
 
 #include <torch/nn.h>

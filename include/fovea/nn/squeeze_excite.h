@@ -2,8 +2,8 @@
 //
 //   z_c = mean_ij u_c,   s = σ(W2 ReLU(W1 z)),   x_c = s_c u_c
 //
-// Gates do not sum to one, and nothing is summed: a channel is a head that reads its own map alone. In
-// a residual block the gate belongs before the addition: x + gate(f(x)).
+// Gates do not sum to one, and nothing is summed over positions: each channel is multiplied by its
+// gate. In a residual block the gate belongs before the addition: x + gate(f(x)).
 #pragma once
 
 #include <torch/nn.h>
@@ -12,8 +12,8 @@ namespace fovea::nn {
 
 struct SqueezeExciteOptions {
   int64_t channels = 0;
-  int64_t reduction = 16;  // r: the layer between has channels / r units, at least one
-  int64_t units = 0;       // of the layer between, where that is not channels / r
+  int64_t reduction = 16;  // r: the hidden layer has channels / r units, at least one
+  int64_t units = 0;       // units of the hidden layer, if not channels / r
 };
 
 class SqueezeExciteImpl : public torch::nn::Cloneable<SqueezeExciteImpl> {
@@ -21,9 +21,9 @@ class SqueezeExciteImpl : public torch::nn::Cloneable<SqueezeExciteImpl> {
   explicit SqueezeExciteImpl(const SqueezeExciteOptions& options);
   void reset() override;
 
-  // u [B, channels, ...] -> the same shape: maps of two dimensions, of one, of three.
+  // u [B, channels, ...] -> the same shape; maps of one, two or three dimensions.
   at::Tensor forward(const at::Tensor& u);
-  // What the gates are made of, W2 ReLU(W1 z), and the gates themselves: [B, channels].
+  // The gates before the sigmoid, W2 ReLU(W1 z), and the gates: [B, channels].
   at::Tensor scores(const at::Tensor& u);
   at::Tensor gates(const at::Tensor& u) { return scores(u).sigmoid(); }
 

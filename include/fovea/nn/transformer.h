@@ -10,7 +10,7 @@ struct TransformerOptions {
   LayerOptions layer;
   int64_t encoder_layers = 6, decoder_layers = 6;
   bool final_norm =
-      true;  // encoder.norm and decoder.norm; torch.nn.Transformer has them in either order
+      true;  // encoder.norm and decoder.norm, which torch.nn.Transformer has for both kinds of norm
 };
 
 class EncoderImpl : public torch::nn::Cloneable<EncoderImpl> {
@@ -80,8 +80,8 @@ class TransformerImpl : public torch::nn::Cloneable<TransformerImpl> {
 };
 TORCH_MODULE(Transformer);
 
-// sin and cos of pos / 10000^(2i/d) in even and odd columns: [positions, width]; an odd width ends
-// on a sine.
+// sin and cos of pos / 10000^(2i/d) in even and odd columns: [positions, width]. If the width is
+// odd, the last column is a sine.
 at::Tensor position_encoding(int64_t positions, int64_t width);
 
 }  // namespace fovea::nn
