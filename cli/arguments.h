@@ -1,6 +1,6 @@
-// Options whose values are read strictly: a whole number in decimal digits and within its range, a
-// path that is neither empty nor the next option. What CLI11 would make of the others (010 is 8, -1
-// is 2^64 - 1, "" is 0) nobody means.
+// Options whose values are read strictly: a whole number must have decimal digits and be in its
+// range, a path must not be empty or the next option. CLI11 alone would accept 010 as 8, -1 as
+// 2^64 - 1 and "" as 0.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-// The runs of several seeds or folds in processes of their own: small models gain nothing from a
-// second thread, and everything from a second run beside them.
+// Trains several seeds or folds at a time, each in its own process. Small models gain nothing from a
+// second thread, but two trainings can run at a time.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace fovea::cli {
 
-// Leaves the members of these names trained. The first failure ends the others at their next save
-// and is thrown with what that process printed.
+// Trains the members with these names. The first failure stops the others at their next save, and is
+// thrown with what that process printed.
 struct Processes {
   int jobs = 1;     // at a time
   int threads = 1;  // of each

@@ -1,4 +1,4 @@
-// Standard input and output of which no failure is lost: a full disk, a closed pipe end or a device
+// Standard input and output whose errors are not ignored: a full disk, a closed pipe or a device
 // that cannot be read is an InvalidArgument that names the stream and the reason.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace fovea::cli {
 
-// Text on its way to a function that throws where it cannot take it.
+// Passes text to a function that throws if it cannot write it.
 class OutputBuffer : public std::streambuf {
  public:
   explicit OutputBuffer(std::function<void(std::string_view)> write);
@@ -25,7 +25,7 @@ class OutputBuffer : public std::streambuf {
   std::array<char, 1 << 16> text_;
 };
 
-// What a descriptor gives, as it comes.
+// Reads a descriptor, as data arrives.
 class InputBuffer : public std::streambuf {
  public:
   InputBuffer(int descriptor, std::string name);

@@ -35,8 +35,8 @@ struct Move {
   int64_t down = 0, right = 0;  // pixels
 };
 
-// One picture, scaled as networks want it: mean 0.1307, deviation 0.3081 of MNIST's pixels between
-// 0 and 1. Where it is moved, black comes in. `to` has room.
+// One picture with pixels from 0 to 1, minus 0.1307 and divided by 0.3081, MNIST's mean and standard
+// deviation. A moved picture is filled with black. `to` must be large enough.
 void normalised_digit(const Digits& digits, int64_t which, float* to, Move move = {});
 
 }  // namespace fovea::data

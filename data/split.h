@@ -1,5 +1,5 @@
-// Which items are for learning, for choosing and for judging: drawn once from a seed, never
-// overlapping.
+// Which items are for training, for validation and for test: drawn once from a seed, without
+// overlap.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ enum class Split : uint8_t { kTrain, kValidation, kTest };
 Split split_from_name(const std::string& name);
 const char* name_of(Split);
 
-// What an item holds in 64 bits, to know it again wherever it stands in a file.
+// A hash of an item's contents in 64 bits, to recognise it at any place in a file.
 uint64_t item_key(std::string_view contents);
 
 struct Splits {
   std::vector<int64_t> train, validation, test;  // item indices, ascending
-  std::vector<uint64_t> keys = {};               // of all items; empty: they are not told apart
+  std::vector<uint64_t> keys = {};               // of all items; empty: items have no keys
 
   const std::vector<int64_t>& of(Split) const;
   std::vector<int64_t>& of(Split);
@@ -33,10 +33,10 @@ struct SplitRequest {
   // folds > 0: the test split is part `fold` of `folds`, and `test` is unused.
   int64_t fold = 0, folds = 0;
   uint64_t seed = 1;
-  bool all_test = false;  // every item is a test item: a file that is only judged
-  // Items of equal key (the same sentence, the same bag) go to the same side, and without folds the
-  // keys alone decide which: the order of the items does not matter. Folds are dealt out by the
-  // order of the items, as published ones are. Empty: each item is its own, drawn by its place.
+  bool all_test = false;  // every item is a test item: a file for evaluation only
+  // Items of equal key (the same sentence, the same bag) go to the same part. Without folds the keys
+  // alone decide which part: the order of the items does not matter. Folds follow the order of the
+  // items, as published ones do. Empty: each item is drawn by its index.
   std::vector<uint64_t> keys = {};
   // Classes: each split then has about the same mix of them. Empty: not stratified.
   std::vector<int64_t> classes = {};

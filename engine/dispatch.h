@@ -1,5 +1,5 @@
-// The paths a call can take, fastest first. forward, backward, weights and explain_dispatch walk
-// this one list: the first path that nothing speaks against is taken.
+// The paths a call can take, fastest first. forward, backward, weights and explain_dispatch go
+// through this one list: the first path that does not decline is taken.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace fovea::engine {
 
-// Why a path declines, or nothing. Made for every call, put into words for explain_dispatch only.
+// Why a path declines, or nothing. Made for every call; formatted as text for explain_dispatch only.
 struct Reason {
   const char* text = nullptr;  // %zu stands for `got`, a second one for `expected`
   size_t got = 0, expected = 0;
@@ -22,9 +22,9 @@ struct Reason {
 
 enum class Task { kForward, kBackward, kWeights };
 
-// What a path is asked to do. `result` is where forward writes, or what forward saved for backward.
-// explain_dispatch knows no arrays: it leaves `result` and `gradients` null, and a path then answers
-// for arrays that suit it.
+// What a path is to do. `result` is where forward writes, or what forward saved for backward.
+// explain_dispatch has no arrays and leaves `result` and `gradients` null; a path then assumes that
+// the arrays suit it.
 struct Request {
   Task task;
   const Problem& problem;
@@ -48,13 +48,13 @@ struct Drivers {
 };
 
 struct Path {
-  const char* id;       // one word: what tests and messages call it
-  const char* summary;  // how it goes about it
-  // Why it does not serve the request, or nothing. Asked only for what its drivers can do.
+  const char* id;       // one word, its name in tests and messages
+  const char* summary;  // how it works
+  // Why it declines the request, or nothing. Called only for tasks that its drivers have.
   Reason (*declines)(const Request& request);
-  // Why, besides, it does not serve a forward that saves for backward, nor that backward; null:
-  // nothing. Such a path makes scores in an order of its own, from which no other path's backward
-  // may start: a weight would come out as e^(what rounding makes of its score) times itself.
+  // A further reason to decline a forward that saves for backward, and that backward; null: none.
+  // For a path that adds up scores in another order: the backward of another path would compute
+  // slightly different scores, and weights that do not sum to one.
   Reason (*declines_to_save)(const Request& request) = nullptr;
   Drivers<float> f32{};
   Drivers<double> f64{};
@@ -72,7 +72,7 @@ struct Path {
 extern const Path kShortPath, kDecodePath, kRankOneGraphPath, kGraphPath, kStridedPath,
     kKernelMeanPath, kSupportPath, kTilesPath;
 
-// In the order in which they are asked. For every request one of the last two serves.
+// In the order in which they are tried. kGraphPath or kTilesPath accepts every request.
 std::span<const Path* const> paths();
 const Path& choose_path(const Request& request);
 

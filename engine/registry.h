@@ -28,7 +28,7 @@ struct Stages {
 template <class T>
 Stages<T> make_stages(const StageContext& context);
 template <class T>
-std::unique_ptr<NormaliserStage<T>> make_normaliser(const StageContext& context);  // that one alone
+std::unique_ptr<NormaliserStage<T>> make_normaliser(const StageContext& context);  // no other stage
 std::unique_ptr<StructureStage> make_structure(const Problem& problem, const Geometry& geometry);
 
 // Each is defined in the file of its name, and instantiated there for float and double.

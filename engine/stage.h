@@ -1,14 +1,14 @@
-// The stages a driver composes, one virtual call a tile. Each stage lives in one file, forward and
-// backward side by side.
+// The stages that a driver composes, with one virtual call for each tile. Each stage is in one file,
+// forward and backward together.
 //
-// A stage object belongs to one call and one SIMD target; it holds scalars and pointers, and is
-// shared by all workers: its functions are const, and what they accumulate goes where the tile or
-// the `partial` argument points.
+// A stage object belongs to one call and one SIMD target. It holds scalars and pointers. All workers
+// share it: its functions are const, and write only where the tile or the `partial` argument points.
 //
-// Gradients of what a stage owns: the driver hands out zeroed partial sums of `partial_size()`
-// elements, one for each (batch, head), adds them up in a fixed order, and calls `store_parameters`
-// for each, in order, on one thread, which ADDS to the gradient array (zeroed by the driver
-// before). A null `partial` says: not wanted now, or not at all.
+// Gradients of a stage's parameters: the driver passes partial sums of `partial_size()` elements,
+// zeroed, one for each (batch, head), and adds them up in a fixed order. Then it calls
+// `store_parameters` for each, in order, on one thread. That function ADDS to the gradient array,
+// which the driver has zeroed.
+// If `partial` is null, these gradients are not wanted.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ namespace fovea::engine {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-// A kernel of distance has two faces: log K, which most normalisers take, and K. For other scores
-// they are the same thing.
+// The form in which a kernel of distance is used: log K, which most normalisers take, or K. For
+// other scores there is no difference.
 enum class Face : int { kLog, kValue };
 
 template <class T>
@@ -35,8 +35,8 @@ class ScoreStage : public InScratch {
  public:
   virtual ~ScoreStage() = default;
 
-  // Rows are prepared once: projected, normalised, exponentiated. A width of 0 says the rows are
-  // used as they come.
+  // Rows are prepared once: projected, normalised, exponentiated. A width of 0: the rows are used
+  // as they are.
   virtual size_t prepared_query_width() const { return 0; }
   virtual size_t prepared_key_width() const { return 0; }
   virtual void prepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in,
@@ -52,12 +52,12 @@ class ScoreStage : public InScratch {
                              size_t in_stride, const T* d_prepared, T* d_in, size_t d_in_stride,
                              T* partial) const {}
 
-  // Layout in which `score` wants its keys: elements of a panel of kPanelKeys keys; 0: the rows
-  // themselves. The last panel of a sequence has nk < kPanelKeys keys, and is padded with zeros.
+  // Keys are packed in panels of kPanelKeys keys: the elements of a panel; 0: `score` reads the rows.
+  // The last panel of a sequence may have nk < kPanelKeys keys, and is padded with zeros.
   virtual size_t panel_size() const { return 0; }
   virtual void pack_keys(const T* rows, size_t stride, size_t nk, T* panel) const {}
 
-  // Fills tile.s; masked places may hold anything, NaN too.
+  // Fills tile.s; the entries of masked pairs are arbitrary, also NaN.
   virtual void score(Tile<T>& tile) const = 0;
   // Whether `score` adds tile.addend.
   virtual bool adds() const { return false; }
@@ -82,9 +82,9 @@ template <class T>
 class ModifierStage : public InScratch {
  public:
   virtual ~ModifierStage() = default;
-  // A gradient as large as queries or queries x keys is not summed in partials: `backward` adds to
-  // it in place, and the driver sees to it that tiles which share an element come one after
-  // another, in a fixed order.
+  // A gradient of the size of queries, or of queries x keys, is not summed in partials: `backward`
+  // adds to it in place, and the driver runs tiles that share an element one after another, in a
+  // fixed order.
   struct Sharing {
     bool batches = false, heads = false,
          keys = false;  // along which dimensions tiles share elements
@@ -92,25 +92,25 @@ class ModifierStage : public InScratch {
   virtual Sharing sharing() const { return {}; }
   // Elements for each query row, from begin_rows to finish_rows.
   virtual size_t row_scratch() const { return 0; }
-  // Wants a tile of its own between apply and backward.
+  // Whether it needs a tile of its own between apply and backward.
   virtual bool keeps_tile() const { return false; }
   virtual void begin_rows(Tile<T>& tile, T* scratch) const {}
   virtual void apply(Tile<T>& tile, const T* scratch,
                      T* saved) const = 0;  // saved: null in forward
-  // Where all that `apply` would do to this tile is to add an array: that array, which may be made
-  // in the scratch. The first modifier of a score that adds() is then spared a pass over the tile.
+  // If `apply` would only add an array to this tile: that array, which may be built in the scratch.
+  // The score then adds it, if it adds(), and the first modifier needs no pass over the tile.
   virtual Addend<T> addend(const Tile<T>& tile, T* scratch) const { return {}; }
-  // Forward: weights are in tile.s; what the scratch holds from earlier tiles wants the factor
-  // tile.rows.carry first.
+  // Forward: weights are in tile.s. First multiply what the scratch has from earlier tiles by
+  // tile.rows.carry.
   virtual void after_weights(Tile<T>& tile, T* scratch) const {}
-  // Forward: final output rows are in tile.o; what the scratch holds wants the factor
+  // Forward: final output rows are in tile.o. First multiply what the scratch has by
   // tile.rows.carry.
   virtual void finish_rows(Tile<T>& tile, T* scratch) const {}
   // Backward of one tile. `backward_weights` runs when tile.ds holds dA and tile.s the weights;
   // `backward` when tile.ds holds the gradient after this modifier, and leaves the one before it.
   virtual void backward_weights(Tile<T>& tile, T* scratch, T* partial) const {}
   virtual void backward(Tile<T>& tile, T* scratch, const T* saved, T* partial) const = 0;
-  // What the modifier itself owes to tile.dq.
+  // Adds the modifier's own part to tile.dq.
   virtual void backward_query(Tile<T>& tile, T* scratch) const {}
   virtual size_t partial_size() const { return 0; }
   virtual void store_parameters(size_t batch, size_t head, const T* partial) const {}
@@ -149,7 +149,7 @@ class NormaliserStage : public InScratch {
   // row that saw no key (no score above -infinity) gets 0 in rows.carry, and the driver counts it.
   virtual void solve(Tile<T>& tile, T* lse) const {}
 
-  // Wants the scores again in `backward`, as tile.scores.
+  // Whether `backward` needs the scores again, as tile.scores.
   virtual bool needs_scores() const { return false; }
   // Backward: final weights from the scores in tile.s and the saved statistics (tile.stats).
   virtual void weights(Tile<T>& tile) const = 0;
@@ -158,15 +158,15 @@ class NormaliserStage : public InScratch {
   virtual void backward(Tile<T>& tile) const = 0;
   // RowTerm::kRows: from all weights (tile.s) and their gradients (tile.ds) of these rows.
   virtual void row_terms(const Tile<T>& tile, T* terms) const {}
-  // Threshold: what backward by the support asks about a row's saved statistics, which only the
-  // stage itself can read. The number of weights of a row of `keys` keys, or `keys`: not counted.
+  // Threshold: for the path `support`, from a row's saved statistics, which only the stage itself
+  // reads. The number of weights above 0 in a row of `keys` keys; `keys` if it was not counted.
   virtual size_t support_size(const T* stats, size_t keys) const { return keys; }
-  // A score that every one with weight exceeds, and few others do.
+  // A bound that all scores with weight exceed, and few others.
   virtual T below_support(size_t head, const T* stats) const {
     return -std::numeric_limits<T>::infinity();
   }
-  // Of the row that starts at key k0 only these n columns are left, ascending and side by side:
-  // makes its statistics those of the shorter row.
+  // The row that starts at key k0 is reduced to these n columns, ascending: changes its statistics
+  // into those of the shorter row.
   virtual void close_up(const int32_t* columns, size_t n, size_t k0, T* stats) const {}
   // sink, alpha: with tile.stats and tile.row_term of a block of rows, and for RowTerm::kRows also
   // all their weights and gradients.
@@ -177,7 +177,7 @@ class NormaliserStage : public InScratch {
 
 enum class Cover { kNone, kSome, kAll };
 
-// Which pairs may meet. Not a template: positions only. Several are combined by conjunction.
+// Which pairs are allowed. Not a template: it uses positions only. Several structures: all must allow.
 class StructureStage : public InScratch {
  public:
   virtual ~StructureStage() = default;

@@ -47,8 +47,8 @@ struct Tile {
   const int32_t* key_index = nullptr;
   const int32_t* query_index = nullptr;
 
-  // Who sees whom. When `masked`, row r sees columns [begin[r], end[r]) only, and of those, where
-  // `keep` is not null, the ones with keep[r * keep_stride + c] != 0. When not, all.
+  // The mask. If `masked`, row r sees only columns [begin[r], end[r]), and of those, if `keep` is
+  // not null, only the ones with keep[r * keep_stride + c] != 0. Otherwise it sees all.
   bool masked = false;
   const int32_t* begin = nullptr;
   const int32_t* end = nullptr;
@@ -71,14 +71,14 @@ struct Tile {
   bool finite =
       true;  // no operand row of this tile holds NaN or infinity: zero weights may be multiplied
 
-  // [nq][s_stride], rows padded to kRowPadding. After the score and the modifiers the driver
-  // overwrites what is masked, and the padding, with the masked value: -infinity, or 0 for
-  // Face::kValue; in ds with 0.
+  // [nq][s_stride], rows padded to kRowPadding. After the score and the modifiers the driver writes
+  // the masked value to masked entries and to the padding: -infinity, or 0 for Face::kValue; in ds
+  // 0.
   T* s = nullptr;    // scores, then weights
   T* ds = nullptr;   // gradient of weights, then of scores
-  T* raw = nullptr;  // the score before modifiers, where the score's backward asks for it
+  T* raw = nullptr;  // the score before modifiers, if the score's backward needs it
   const T* scores =
-      nullptr;  // backward: the scores the weights were made from, where the normaliser asks
+      nullptr;  // backward: the scores that the weights came from, if the normaliser needs them
   size_t s_stride = 0;
   Addend<T> addend{};  // what a score that adds() adds as it stores
 

@@ -1,13 +1,13 @@
-// Weights for a picture, taken where a model attends and only while someone looks.
+// Weights for a picture, computed where a model calls attend, and only while they are wanted.
 //
-// A model says once, beside its call of attend, what could be seen:
+// After its call of attend, a model calls capture with the same arguments:
 //
 //   auto out = fovea::attend(query, key, value, choices);
 //   explain::capture("encoder 1", query, key, choices);
 //
-// That returns at once unless a Capture lives on this thread; then the engine is asked for the
-// weights of the rows and heads wanted, and for no others. Run the model on the items shown, not on
-// a batch of thousands.
+// capture returns at once unless a Capture object exists on this thread. If one does, it computes
+// the weights of the wanted rows and heads, and no others. Run the model on the items to be shown,
+// not on a batch of thousands.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Captured {
   std::string name;
   int64_t queries = 0, keys = 0;
   std::vector<Map> maps;                            // one for each head wanted
-  std::string score, normaliser, structure, scale;  // what the frame of a picture states
+  std::string score, normaliser, structure, scale;  // the labels of a picture
 };
 
 class Capture {
@@ -52,7 +52,7 @@ class Capture {
                       const Options&);
   CaptureRequest request_;
   std::vector<Captured> calls_;
-  Capture* outer_;  // the one that was looking before this
+  Capture* outer_;  // the Capture that was active before this one
 };
 
 void capture(const char* name, const at::Tensor& query, const at::Tensor& key,

@@ -1,9 +1,9 @@
 // What an attention system shows: one small versioned value that the HTML report, the web page and
 // the tests read.
 //
-// Who looks (queries), at what (keys), how strongly (one map for each layer and head), what would
-// have been right (truth), and the labels every picture must carry. docs/explanation.md describes
-// the JSON, docs/explanation.schema.json is its schema.
+// It has the queries, the keys, the weights between them (one map for each layer and head), the true
+// weights if they are known, and the labels that every picture must have. docs/explanation.md
+// describes the JSON, docs/explanation.schema.json is its schema.
 #pragma once
 
 #include <cstddef>
@@ -184,7 +184,7 @@ struct Explanation {
   std::string system{};  // its name on the command line
   std::string title{};
   View view = View::kMatrix;
-  // What the frame of a picture states. `scale` is what scores were multiplied by, in words or numbers.
+  // The labels of a picture. `scale` is the factor of the scores, in words or numbers.
   std::string score{}, normaliser{}, structure{}, scale{};
   std::string outcome{};  // what the model said: "positive, p = 0.93"
   std::vector<std::string> notes{};

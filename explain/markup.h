@@ -1,5 +1,5 @@
-// Text into HTML: escaped, prose set in paragraphs, MathML let through only where it is MathML and
-// nothing else.
+// Text as HTML: escaped; prose in paragraphs; MathML unchanged, if it contains nothing but
+// MathML.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ std::string embed_json(std::string_view json);
 // A name for an anchor: lower case, digits and hyphens.
 std::string anchor(std::string_view title);
 
-// Characters that turn the direction of whatever follows them (U+202A to U+202E, U+2066 to U+2069)
-// made visible, as [U+202E]: a label could otherwise make a line say another thing than it does.
+// Writes characters that change the direction of the text after them (U+202A to U+202E, U+2066 to
+// U+2069) as [U+202E]: with them a label could make a line read as something else.
 std::string with_visible_directions(std::string_view text);
 
 }  // namespace fovea::explain

@@ -1,4 +1,4 @@
-// The HTML report: one file that explains and draws, with no network, from disk.
+// The HTML report: one file with text and pictures, which needs no network.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// A still picture: attention as it stands in a paper, for a page that runs no script.
+// A still picture: a heat map as in a paper, for pages that run no script.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace fovea::explain {
 
-// May this explanation be a panel: words against words, few enough to read, and the truth known?
+// Whether this explanation can be a panel: words against words, few enough to read, and the truth
+// is known.
 bool is_still(const Explanation&);
 
-// Heat maps side by side as one SVG: queries down, keys across, the true places outlined. Of
-// several maps the one whose picker stands on it. Every explanation must be one that is_still.
+// Heat maps side by side as one SVG: queries down, keys across, the true entries outlined. If an
+// explanation has several maps, the chosen one. Every explanation must satisfy is_still.
 std::string still_svg(const std::vector<Explanation>& panels);
 
 }  // namespace fovea::explain

@@ -1,6 +1,6 @@
-// The ends of a Transformer's sublayers as one autograd node each: product, bias, dropout, residual
-// and layer norm share their sweeps over memory, and no mask is kept. On the CPU, for float and
-// double; elsewhere libtorch's operations one by one.
+// The ends of a Transformer's sublayers, each as one autograd node: product, bias, dropout, residual
+// and layer norm share their passes over memory, and no mask is stored. On the CPU, for float and
+// double; otherwise libtorch's operations are called one by one.
 #pragma once
 
 #include <torch/nn.h>

@@ -1,5 +1,5 @@
-// A system of attention, registered once: `list`, `train`, `evaluate`, `predict`, `explain` and
-// `tour` then work on it.
+// An attention system. It is registered once; then `list`, `generate`, `train`, `evaluate`,
+// `predict`, `explain` and `tour` work on it.
 //
 //   namespace {
 //   const fovea::systems::Registration registered{{.info = {...}, .options = {...}, .make = ...}};
@@ -24,7 +24,7 @@ struct RunOptions;
 
 namespace fovea::systems {
 
-// The six choices of which every system is one combination.
+// Query, key, value, score, normaliser and structure of a system, in words.
 struct Triple {
   std::string query = {}, key = {}, value = {};
   std::string score = {}, normaliser = {}, structure = {};
@@ -45,8 +45,8 @@ struct Info {
 
 struct System {
   Info info = {};
-  std::vector<Option> options = {};          // its own; the frame adds the recipe's
-  std::optional<train::Recipe> recipe = {};  // how it learns by gradient; none: it does not
+  std::vector<Option> options = {};          // its own; those of the recipe are added
+  std::optional<train::Recipe> recipe = {};  // how it is trained by gradient; none: it is not
   std::vector<std::string> tour = {};        // settings ("epochs=3") of the tour's short run
   // Multiply-adds of the product that training repeats most, on `data` (empty: generated), where it
   // may be too small for threads. Unset: it is not.

@@ -1,4 +1,4 @@
-// Documents made of the sentences of others, with known answers.
+// Documents composed of sentences of other data sets, with known answers.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace fovea::text {
 
-// Documents of some objective sentences that hide a few polar ones (systems.md §6): `folder` holds
-// rt-polarity.all and subj.all. MR is split before mixing, so that no sentence is shared.
-// `documents` to learn from; 500 to choose by, 1,000 to judge by.
+// Documents of objective sentences that hide a few polar ones: `folder` holds rt-polarity.all (MR)
+// and subj.all. MR is split before mixing, so that no sentence is in two splits. `documents` for
+// training, 500 for validation, 1,000 for test.
 Corpus compose_hidden(const std::string& folder, uint64_t seed, int64_t documents);
 
 }  // namespace fovea::text

@@ -1,5 +1,4 @@
-// Generated documents with a known answer (systems.md §6): 4,000 to learn from, 500 to choose by,
-// 1,000 to judge by.
+// Generated documents with known answers: 4,000 for training, 500 for validation, 1,000 for test.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +8,13 @@
 namespace fovea::text {
 
 // "the plot was really great": one or three clauses, one sentence in ten negated; the majority
-// decides. Word sums fail on the tenth.
+// decides. A sum of word vectors fails on the negated tenth.
 Corpus generate_reviews(uint64_t seed);
 
 // "the plot was not dull and the cast was great": two clauses that mean the same; of ten sentences
-// four negate none, four one, two both. Who counts words can say 70 % at best (those without "not",
-// and half of the rest); who also sees that "not" occurs twice, and turns the answer round, 80 %;
-// one "not" beside two adjectives that disagree is for those who read the order.
+// four negate none, four one, two both. Counting words gives 70 % at best (those without "not", and
+// half of the others). Seeing that "not" occurs twice, and inverting the answer, gives 80 %. One
+// "not" with two adjectives that disagree needs the order of the words.
 Corpus generate_negation(uint64_t seed);
 
 // "the food was great but the service was slow": two aspects, asked about one. Where the clauses

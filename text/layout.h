@@ -1,5 +1,5 @@
-// How a file of labelled text is laid out: which lines are JSON, what parts the columns, whether the
-// first line names them, and which column holds what.
+// The layout of a file of labelled text: JSON or not, what separates the columns, whether the first
+// line names them, and what each column holds.
 #pragma once
 
 #include <optional>

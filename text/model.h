@@ -1,4 +1,4 @@
-// What a model of text is given, what it answers, and where it looked.
+// The input, the output and the attention of a model of text.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -33,7 +33,7 @@ struct Look {
 
 struct Answer {
   at::Tensor logits;  // [documents, classes]
-  Look look;          // where it was asked for
+  Look look;          // if it was requested
 };
 enum class Want { kLogits, kLook };
 

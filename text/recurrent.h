@@ -12,10 +12,9 @@ struct Walked {
                       // zero where it is empty
 };
 
-// x [total, input], offsets int32 [items + 1]. While the encoder trains, a sequence is read afresh
-// from any word on with probability `forgetting`: what was read before is gone. Memory then has a
-// price, and a weight goes to the state where a thing was read, not to a later one that remembers
-// it.
+// x [total, input], offsets int32 [items + 1]. In training the state is reset before each word with
+// probability `forgetting`, so that later states cannot be relied on to remember a word. Attention
+// then gives weight to the state of the word itself.
 Walked walk(nn::Recurrent& encoder, const at::Tensor& x, const at::Tensor& offsets,
             double forgetting = 0);
 

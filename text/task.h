@@ -1,5 +1,5 @@
-// The task that all classifiers of text share: documents, vocabulary, word vectors, batches,
-// metrics, words that carried the answer, heat maps. A system gives its model and its defaults.
+// The task of all text classifiers: documents, vocabulary, word vectors, batches, metrics, the words
+// with the largest effect, heat maps. A system adds its model and its defaults.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace fovea::text {
 
-// What a model is read as: one run of words, or sentences of words.
+// What a model reads: one sequence of words, or sentences of words.
 enum class Level { kWords, kSentences };
 
 struct Defaults {

@@ -1,4 +1,4 @@
-// One call of `attend` with its defaults filled in: what every path of the libtorch layer takes.
+// One call of `attend` with its defaults filled in; every path of the libtorch layer takes one.
 #pragma once
 
 #include <type_traits>

@@ -1,7 +1,7 @@
-// The grammar of choices as text, for whatever the arrays are; no libtorch here, so that it is
-// fuzzed by itself. torch/spec.h says what it looks like.
+// The grammar of choices as text, for any type of array. It does not include libtorch, so that a
+// fuzz target can be built without it. torch/spec.h shows an example.
 //
-// Everything goes through the choices' `fields`: a new field needs nothing here.
+// It reads and writes the choices by their `fields`: a new field needs no change here.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace fovea {
 
-// A name that is none of those there are; the message lists them.
+// A name that does not exist; the message lists those that do.
 struct UnknownName : InvalidArgument {
   UnknownName(std::string kind, std::string typed, std::vector<std::string> names);
   std::string kind, typed;
@@ -27,14 +27,14 @@ struct UnknownName : InvalidArgument {
 
 namespace choice_text {
 
-// What only the arrays' type can say: the array or the user's function that a text stands for.
+// How to find the array, or the user's function, that a text stands for.
 template <class Array>
 struct Reading {
   std::function<Array(std::string_view field, std::string_view text)> array;
   std::function<choice::Custom<Array>(int64_t handle)> custom;
   std::optional<int64_t> listed = {};  // what a number written # reads as; nothing: # is no number
 };
-// And back. An array without text is a field left out.
+// The other way round. An array without text is a field that is left out.
 template <class Array>
 struct Writing {
   std::function<std::optional<std::string>(const Array&)> array;

@@ -1,4 +1,4 @@
-// A choice over one kind of array as the same choice over another.
+// Converts a choice over one type of array into the same choice over another.
 #pragma once
 
 #include <array>

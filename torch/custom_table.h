@@ -1,5 +1,5 @@
-// Users' own functions by number, so that an operator's schema can name them: pointers never travel
-// as text.
+// Users' own functions by number, so that the text of an operator can name them without containing a
+// pointer.
 #pragma once
 
 #include "fovea/attend.h"

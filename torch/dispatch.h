@@ -1,4 +1,4 @@
-// Which path serves a call, in order of preference, each with its reasons against.
+// Which path a call takes, in order of preference, and why a path declines.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the operators return, before it has memory: sizes, type and order in memory. The kernels of
-// every device and the meta kernels take it from here, so that what is traced is what is run.
+// Sizes, type and memory order of the operators' results, before they are allocated. The kernels of
+// every device and the meta kernels use these, so that a trace has the same layout as a run.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,7 +1,7 @@
-// Lists of the operators' schemas that may be empty. libtorch's ahead-of-time runtime (AOTInductor)
-// hands over an empty list as nothing, so we make none: whole numbers may be absent, and no tensors
-// are a list of one that is absent. An absent list of tensors would not do: the dispatcher does not
-// look for tensors in it, so that vmap over a tensor of the choices would go unseen.
+// Lists in the operators' schemas that may be empty. libtorch's ahead-of-time runtime (AOTInductor)
+// cannot pass an empty list, so the schemas never have one. The list of whole numbers is optional
+// instead. A list of no tensors becomes a list with one absent tensor: the list itself must not be
+// optional, because the dispatcher would not look for tensors in it and vmap would miss them.
 #pragma once
 
 #include <ATen/core/List.h>

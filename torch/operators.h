@@ -1,7 +1,7 @@
 // The operators fovea::attend, fovea::attend_backward, fovea::attend_double_backward and
 // fovea::weights: their C++ signatures, and calls through the dispatcher. The schemas are in
-// operators.cc, the public functions in attend.cc; each kernel registers itself in a folder of its
-// device or of what it does.
+// operators.cc, the public functions in attend.cc. Each kernel is registered in its own file, under
+// autograd/, batching/, cpu/, cuda/ and meta/.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,7 @@ namespace fovea::operators {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-// output, lse ([0] unless asked for), statistics ([0] off the CPU), empty_rows (int64 scalar).
+// output, lse ([0] unless wanted), statistics ([0] unless on the CPU), empty_rows (int64 scalar).
 using Outputs = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 using Attend = Outputs(const Tensor& query, const Tensor& key, const Tensor& value,
                        c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
@@ -37,11 +37,11 @@ using AttendBackward = Gradients(const Tensor& d_output, const OptionalTensor& d
                                  const Tensor& statistics, at::IntArrayRef wanted,
                                  const OptionalTensor& query_offset);
 
-// With G the gradients that attend_backward gives and s = sum_n <G_{given_n}, directions_n>: the
-// gradients of s by d_output, d_lse, query, key, value and each array; [0] where `wanted` (5 +
-// arrays flags) is 0. Reverse mode over reverse mode as it stands; and because G is linear in d_output
-// and a gradient itself, the first two are attend's derivative along the directions, the rest
-// attend_backward's: forward mode.
+// Let G be the gradients of attend_backward, and s = sum_n <G_{given_n}, directions_n>. The results
+// are the gradients of s with respect to d_output, d_lse, query, key, value and each array; [0] where
+// `wanted` (5 + arrays flags) is 0. This is reverse mode over reverse mode. It serves forward mode
+// too, because G is linear in d_output: the first two results are attend's derivative along the
+// directions, the others attend_backward's.
 using AttendDoubleBackward = std::vector<Tensor>(
     at::TensorList directions, at::IntArrayRef given, const Tensor& d_output,
     const OptionalTensor& d_lse, const Tensor& query, const Tensor& key, const Tensor& value,
@@ -67,12 +67,12 @@ Weights weights;
 Call call_of(const Tensor& query, const Tensor& key, const Tensor& value, c10::string_view choices,
              at::TensorList arrays, c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
              double dropout_p, const OptionalTensor& seed, const OptionalTensor& query_offset);
-// The same for the operator of weights, which has no values.
+// The same for the operator `weights`, which has no values.
 Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choices,
                   at::TensorList arrays, c10::SymIntArrayRef numbers,
                   const OptionalTensor& key_lengths, const OptionalTensor& seed,
                   const OptionalTensor& query_offset);
-// Which weights, checked: positions and heads in range, one way to choose.
+// The selected weights, checked: rows and heads in range, top_k or column_sums but not both.
 Selection selection_of(const Call& call, const OptionalTensor& rows, const OptionalTensor& heads,
                        int64_t top_k, bool column_sums);
 

@@ -1,9 +1,15 @@
 // Choices as text:
 // "additive:weight=@,activation=tanh|soft_cap:cap=30;entmax:alpha=1.5;causal&window:left=#".
 //
-// One grammar for the operators' schema (a tensor is an @ and a whole number may be a #: the next of
-// a list, in the order of the fields), for the command line (a tensor is a file) and for messages.
-// torch/choice_text.h has the grammar itself.
+// One grammar for the operators' arguments, the command line and messages. In an operator's argument
+// a tensor is written @ and a whole number may be written #: each stands for the next entry of a
+// list, in the order of the fields. On the command line a tensor is a file. torch/choice_text.h has
+// the grammar.
+//
+// C++ callers write their choices as text too (attend.cc), because an operator's schema has no other
+// type for them: it holds strings, numbers, tensors and lists of these. Autocast, vmap, torch.func,
+// tracing and saved graphs see the call only through the schema, so a C++ object passed beside it
+// would be lost or out of date there. A text is parsed once in each thread and then looked up.
 #pragma once
 
 #include <functional>
@@ -23,7 +29,7 @@ struct Flat {
   std::vector<at::Tensor> arrays;
 };
 Flat flatten(const Choices& choices);
-// Remembers the texts it has read. A number that is symbolic, in a trace, reads as 0.
+// Parsed texts are kept and looked up. A number that is symbolic, in a trace, reads as 0.
 Choices unflatten(std::string_view text, at::TensorList arrays, c10::SymIntArrayRef numbers);
 
 // From the text of a field that holds a tensor to the tensor.

@@ -21,15 +21,15 @@ class ClassificationTask : public GradientTask {
   std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   // Cross entropy of logits().
   Loss loss(const Batch&) override;
-  // loss, accuracy, f1 (macro), error, and auc where there are two classes that both occur;
-  // hit_rate where hits() knows. No items: no figures, and a note that says so.
+  // loss, accuracy, f1 (macro), error; auc if there are two classes and both occur; hit_rate if
+  // hits() has values. Without items: no figures, and a note that says so.
   Evaluation evaluate(Split) override;
 
  protected:
   // [items, classes] for the items given, which are numbers of items, not positions in a split.
   virtual torch::Tensor logits(std::span<const int64_t> items) = 0;
-  // For each item whether its largest weight lies on a true item: 1 or 0, and -1 where nothing is
-  // known. Empty: never known.
+  // For each item: 1 if its largest weight is on a true item, 0 if not, -1 if the truth is unknown.
+  // Empty: the truth is unknown for all.
   virtual std::vector<int> hits(std::span<const int64_t> /*items*/) { return {}; }
 
   // The items' classes as a tensor on the device.

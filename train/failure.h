@@ -1,4 +1,4 @@
-// What a failure is called in front of a user, whoever threw it.
+// The text of an exception for the user, whichever library threw it.
 #pragma once
 
 #include <exception>
@@ -6,7 +6,7 @@
 
 namespace fovea::train {
 
-// Without libtorch's place in its source and its stack, and with the file before its reason.
+// Without libtorch's source location and stack trace, and with the file before the reason.
 std::string words_of(const std::exception& error);
 
 }  // namespace fovea::train

@@ -1,5 +1,5 @@
-// What a run wrote about itself, read back strictly: an entry that is missing, of another type or
-// out of range is an InvalidArgument that names it.
+// Reads the JSON that a run wrote, strictly: an entry that is missing, of another type or out of
+// range is an InvalidArgument that names it.
 #pragma once
 
 #include <cstdint>

@@ -8,14 +8,14 @@
 
 namespace fovea::train {
 
-// The run stopped because it was asked to, and what is needed to continue is on the disk.
+// The run was stopped by a signal, and all that is needed to continue is on the disk.
 struct Interrupted : std::runtime_error {
   explicit Interrupted(const std::string& what);
   int signal;  // the one that asked
 };
 
-// While one lives, the three signals are noted instead of ending the process. One that was ignored
-// before (nohup, a shell's background job) stays ignored.
+// While it exists, the three signals are recorded instead of ending the process. A signal that was
+// ignored before (nohup, a shell's background job) stays ignored.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -29,8 +29,8 @@ class InterruptGuard {
   std::array<struct sigaction, kSignals.size()> before_;
 };
 
-// While one lives, the work comes to a point soon where it asks interrupted() and can be saved. What
-// is done outside of all, reading or judging, has nothing to save.
+// While it exists, the work soon reaches a point where it checks interrupted() and can be saved. Work
+// outside of it, such as reading or evaluating, has nothing to save.
 class SavesWhenAsked {
  public:
   SavesWhenAsked();
@@ -39,8 +39,8 @@ class SavesWhenAsked {
   SavesWhenAsked& operator=(const SavesWhenAsked&) = delete;
 };
 
-// While one lives, a noted signal that arrives outside of every SavesWhenAsked ends the process at
-// once, with exit code 128 + its number. For a program to decide; a library must not.
+// While it exists, a signal that arrives outside of every SavesWhenAsked ends the process at once,
+// with exit code 128 + its number. Only a program may use it, not a library.
 class ExitWhenAsked {
  public:
   ExitWhenAsked();
@@ -48,11 +48,11 @@ class ExitWhenAsked {
   ExitWhenAsked(const ExitWhenAsked&) = delete;
   ExitWhenAsked& operator=(const ExitWhenAsked&) = delete;
 };
-// What the process says then, with a line's end; it must outlive every signal. Null: "stopped".
+// The message that is then printed, with its line feed; it must stay valid. Null: "stopped".
 void say_when_stopped(const char* words);
 
 bool interrupted();
-// Throws Interrupted where asked to stop.
+// Throws Interrupted if a signal was recorded.
 void stop_if_interrupted(const std::string& where);
 
 }  // namespace fovea::train

@@ -37,15 +37,15 @@ struct Option {
   Option at_least(double low) &&;
   Option between(double low, double high) &&;
   Option among(std::vector<std::string> names) &&;
-  // Another value may be given when the run is used so: the weights do not depend on it.
+  // The value may also be changed for these uses: the weights do not depend on it.
   Option during(std::vector<Use> uses) &&;
 
   // "integer, 1 to 100", "one of gaussian, box"
   std::string describe_type() const;
 };
 
-// The options of one run and their values. A later declaration of a name replaces an earlier one: a
-// system may give an option of the frame its own default.
+// The options of one run and their values. A later declaration of a name replaces an earlier one, so
+// that a system can change the default of a shared option.
 class OptionValues {
  public:
   explicit OptionValues(std::vector<Option> declared);

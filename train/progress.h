@@ -17,8 +17,8 @@ class Progress {
   ~Progress();
 
   void title(std::string text);  // stands before everything: "word-sum seed 2 of 5"
-  // `done` of `total` steps; `note` says what they bring: "epoch 3/10  loss 0.412". Cheap enough to
-  // call each step.
+  // `done` of `total` steps; `note` is text such as "epoch 3/10  loss 0.412". Cheap enough to call
+  // at each step.
   void step(int64_t done, int64_t total, const std::string& note);
   bool due() const;  // whether step() would draw now: ask before building a costly note
   void line(const std::string& text);  // a line that stays

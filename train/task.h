@@ -1,5 +1,5 @@
-// What a system tells the frame: its data, its model, its loss, its metrics, its pictures. train,
-// evaluate, predict and explain are written once over this interface.
+// The interface of a system's task: data, model, loss, metrics, pictures. train, evaluate, predict
+// and explain are written once for this interface.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -37,8 +37,8 @@ class Task {
 
   // Reads or generates the items and splits them; learns nothing from them.
   virtual void read(const Source&) = 0;
-  // What was read, in one line for the user: "72 lines, 3 classes: billing 24, …"; empty: nothing to
-  // tell.
+  // What was read, in one line for the user: "72 lines, 3 classes: billing 24, …"; empty: no
+  // message.
   virtual std::string read_in_words() const { return ""; }
   // Learns from the training split what must be known before the model can be built: vocabulary,
   // classes, scaling.
@@ -46,16 +46,16 @@ class Task {
   // What prepare learned, and getting it back.
   virtual Assets assets() const { return {}; }
   virtual void restore(const Assets&) {}
-  // The model; its parameters and buffers are the run's weights. A large one is first built to be
-  // counted, so that it may be called again. A system without any returns an empty module.
+  // The model; its parameters and buffers are the run's weights. It may be called twice: a large
+  // model is first built to count its weights. A system without weights returns an empty module.
   virtual std::shared_ptr<torch::nn::Module> build() = 0;
-  // Learns. GradientTask runs the loop; others search, solve or measure here, and report through
+  // Trains. GradientTask runs the loop; others search, solve or measure here, and report through
   // Fit.
   virtual void fit(train::Fit&) = 0;
 
   virtual Evaluation evaluate(Split) = 0;
-  // Each item of a split in 64 bits (data::item_key): by these a run knows what it has learned from.
-  // Empty where items are made up, or cannot be told apart.
+  // A hash of each item of a split (data::item_key): by these a run recognises its training items.
+  // Empty if items are generated or have no key.
   virtual std::vector<uint64_t> item_keys(Split) const { return {}; }
   // One answer for each item of the input, as soon as it is known: answer_lines of train/answers.h
   // does so where an item is a line. A table is answered whole or refused whole.
@@ -83,8 +83,8 @@ struct Loss {
   int64_t count = 1;
 };
 
-// A task that learns by gradient descent: the frame draws batches, steps, schedules, clips,
-// validates, stops and saves.
+// A task that is trained by gradient descent: gradient_descent (train/descent/fit.h) draws batches,
+// steps, schedules, clips, validates, stops and saves.
 class GradientTask : public Task {
  public:
   virtual int64_t items(Split) const = 0;
@@ -97,8 +97,8 @@ class GradientTask : public Task {
   virtual Metrics validate() {
     return items(Split::kValidation) ? evaluate(Split::kValidation).metrics : Metrics{};
   }
-  // Whether of two epochs that the monitored metric finds equal the one of lower loss is better, if
-  // validate gives a loss; otherwise the first is.
+  // If two epochs have the same monitored metric: whether the one with the lower validation loss is
+  // better, if there is one; otherwise the first is.
   virtual bool ties_go_to_the_lower_loss() const { return true; }
   // Parameters with rates and weight decays of their own; one group of all that want a gradient
   // unless overridden.

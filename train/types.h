@@ -1,5 +1,5 @@
-// The words the verbs and the tasks share: where items come from, what was found out, what is kept;
-// no libtorch here.
+// Types that the verbs and the tasks share: where items come from, evaluations, files of a run. Does
+// not include libtorch.
 #pragma once
 
 #include <cmath>
@@ -44,7 +44,7 @@ struct Evaluation {
   Metrics metrics = {};
   Metrics attention = {};               // "hit_rate", … where the truth is known
   std::vector<std::string> notes = {};  // what a reader of the figures must know: one is undefined
-  std::optional<Split> of = {};         // which items these were, where not those asked for
+  std::optional<Split> of = {};         // the split that was evaluated, if not the requested one
 
   // A figure whose definition may leave it without a value (NaN): a note says so then. Every other
   // figure must be finite; the frame refuses what is not.
@@ -74,10 +74,10 @@ struct Written {
 struct Input {
   std::istream& stream;
   std::string name;
-  // predict: hears of each line that has no answer, and the next one is read. Unset: the first such
-  // line ends it with an exception.
+  // predict: called for each line that has no answer; the next line is then read. If empty, the
+  // first such line is an exception.
   std::function<void(const std::string& error)> refused = {};
-  // Hears what a reader of an answer should know, though it is one: a word never seen in training.
+  // Called with a remark on an answer, for example a word that was not in the training.
   std::function<void(const std::string& note)> noted = {};
 };
 

@@ -1,5 +1,5 @@
-// How much memory a model may take, counted before it is taken: a width or a number of layers that no
-// machine has room for ends with a sentence instead of with the machine.
+// The size of a model is counted before memory is allocated: a width or a number of layers that is
+// too large is an error message, and does not fill the memory.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -10,9 +10,8 @@
 
 namespace fovea::train {
 
-// The task's model. Where it is not small, `build` is first gone through without memory for its
-// weights. InvalidArgument says how many bytes there would be at least, and names the limit
-// `weights`, which they pass.
+// The task's model. Unless it is small, `build` is first called without allocating its weights.
+// InvalidArgument gives the least size of a model beyond the limit `weights`.
 std::shared_ptr<torch::nn::Module> built(Task& task);
 
 }  // namespace fovea::train

@@ -1,5 +1,5 @@
-// Sentences as padded tensors. The source ends with EOS; the decoder reads BOS y1 ... yT and is
-// asked for y1 ... yT EOS.
+// Sentences as padded tensors. The source ends with EOS; the decoder reads BOS y1 ... yT and must
+// predict y1 ... yT EOS.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
-// What a translation model offers: training with the true prefix, decoding step by step, and its
-// attention.
+// The interface of a translation model: training with the true prefix, decoding step by step, and
+// its attention.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -27,7 +27,7 @@ enum class Want { kTokens, kAttention };
 
 class Model : public torch::nn::Module {
  public:
-  // [B, T, target vocabulary]: position t is asked for target_out[t], having read target_in[0..t].
+  // [B, T, target vocabulary]: position t reads target_in[0..t] and predicts target_out[t].
   virtual at::Tensor logits(const Batch& batch) = 0;
   virtual std::unique_ptr<nn::StepModel> start(const Batch& sources, Want want) = 0;
   // [B, T, S]: how much of each source position went into the prediction of target_out[t]; rows sum

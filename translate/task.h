@@ -1,5 +1,5 @@
-// The task that all translation systems share: parallel text, vocabulary, batches, loss, BLEU,
-// alignment, pictures. A system gives its model and its defaults.
+// The task of all translation systems: parallel text, vocabulary, batches, loss, BLEU, alignment,
+// pictures. A system adds its model and its defaults.
 #pragma once
 
 #include <functional>

@@ -1,11 +1,11 @@
 // The verbs of the command line: `fovea NAME [options]`.
 //
 // To add one: write cli/verbs/NAME.cc that defines `Verb NAME_verb()`, declare it below, add it to
-// the table in verbs.cc (its place there is its place in --help) and to the sources in
-// CMakeLists.txt. A verb parses, calls and prints; what it does lives in a library.
+// the table in verbs.cc (--help has the same order) and to the sources in CMakeLists.txt. A verb
+// parses, calls and prints; the work is done in a library.
 //
 //   Verb list_verb() {
-//     return {"list", "every system: paper, triple, data, figure to expect", "fovea list --json",
+//     return {"list", "all systems: paper, choices, data formats, figures", "fovea list --json",
 //     [](CLI::App& app) {
 //       auto options = std::make_shared<Options>();
 //       app.add_flag("--json", options->json, "print one JSON object");
@@ -28,8 +28,8 @@ namespace fovea::cli {
 
 enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2 };
 
-// Throw this for what the user can put right by typing something else: one line, exit 2. Any other
-// exception exits 1.
+// Throw this for a mistake in the command line: one line, exit code 2. Any other exception is exit
+// code 1.
 using fovea::UsageError;
 
 struct Verb {
@@ -37,8 +37,8 @@ struct Verb {
   std::string summary;  // one line, for `fovea --help`
   std::string example;  // one command a line, each of which works as it stands; shown by `fovea
                         // NAME --help` and run by a test
-  // Declares the options on `app` and returns what to do once they are parsed; that returns an exit
-  // code.
+  // Declares the options on `app`, and returns the function to call after they are parsed. That
+  // function returns an exit code.
   std::function<std::function<int()>(CLI::App& app)> declare;
 };
 

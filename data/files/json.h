@@ -1,5 +1,5 @@
-// JSON from outside. Every reader parses through here, because what walks a value later (copying,
-// comparing, printing) recurses once for each level: a file of nothing but brackets would end the
+// JSON of others. Every reader parses it here, because copying, comparing and printing a value use
+// one level of recursion for each level of nesting: a file of nothing but brackets would crash the
 // process.
 #pragma once
 

@@ -1,5 +1,5 @@
-// How much a file, a line or a model may be before it is refused: an input without end must not take
-// the machine with it. Each limit has a name, and the environment sets another:
+// How large a file, a line or a model may be before it is refused, so that an endless input cannot
+// fill the memory. Each limit has a name, and an environment variable sets others:
 // FOVEA_LIMITS=line=64MiB,items=50000000.
 #pragma once
 
@@ -15,19 +15,19 @@ enum class Limit { kFile, kLine, kItems, kSentence, kDocument, kWeights };
 struct LimitInfo {
   std::string_view name;
   std::string_view unit;  // "bytes", "items", "tokens"
-  std::string_view what;  // it limits
+  std::string_view what;  // what it limits
 };
 const LimitInfo& info_of(Limit);
 std::span<const LimitInfo> all_limits();  // in the order of Limit
 
 uint64_t limit(Limit);
 // Sets limits from `name=number,…`, numbers with K, M or G (1024 of the next smaller, "iB" may
-// follow); those not named get their defaults. InvalidArgument names what is wrong. The environment
-// is read so before the first question.
+// follow); limits not named get their defaults. InvalidArgument names what is wrong. The environment
+// variable is read in this way before the first use of a limit.
 void set_limits(std::string_view text);
 
-// "more than 4 GiB, the limit `file` (FOVEA_LIMITS=file=8GiB sets another)": what to say of an input
-// that is too large.
+// "more than 4 GiB, the limit `file` (FOVEA_LIMITS=file=8GiB sets another)": the message for an
+// input that is too large.
 std::string beyond(Limit);
 
 // "16 MiB", "10000000": a number of a limit's unit, as set_limits reads it.

@@ -17,25 +17,25 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
   return text;
 }
 
-// A line ends with "\n", "\r\n" or, where the first line does so, with "\r" alone. FileError where a
-// line passes the limit `line`, or there are more than `items`: what follows cannot be told apart
-// then. A byte order mark at the start is dropped.
+// A line ends with "\n", "\r\n" or, if the first line does, with "\r" alone. FileError if a line is
+// longer than the limit `line`, or if there are more lines than the limit `items`; the reader cannot
+// continue then. A byte order mark at the start is dropped.
 class LineReader {
  public:
   LineReader(std::istream& stream, std::string name) : stream_(stream), name_(std::move(name)) {}
 
   // The next line without its end; false at the end of the stream.
   bool next(std::string& line);
-  // The next line and those, `most` in all, that have arrived with it: a pipe is answered in batches,
-  // a person's line at once. None at the end. Lines before one that is refused come first.
+  // The next line and those that have already arrived after it, `most` in all: lines of a pipe come
+  // in batches, a typed line comes alone. Empty at the end. A refused line ends a batch.
   std::vector<std::string> next_lines(size_t most);
   size_t number() const { return number_; }  // of the line last read, from 1
 
  private:
   // Whether `c` ends a line; takes the rest of the end.
   bool ends_line(int c, std::string& line);
-  // Whether it passes the limit without what is no part of it: the mark, or a "\r" that may be of its
-  // end.
+  // Whether it is longer than the limit, not counting a byte order mark or a "\r" that may belong to
+  // its end.
   bool too_long(std::string_view line) const;
 
   std::istream& stream_;

@@ -1,5 +1,5 @@
-// Reading files and folders whole. No failure is taken for an end: what cannot be read to its end is
-// a FileError with the system's reason.
+// Reading whole files and folders. A read error is never taken for the end of a file: it is a
+// FileError with the system's reason.
 #pragma once
 
 #include <filesystem>

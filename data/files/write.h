@@ -1,4 +1,4 @@
-// Writing files. A reader sees the old file or the new one, never a part; and no error is lost.
+// Writing files. A reader sees the old file or the new one, never a part of it. No error is ignored.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@ namespace fovea::data {
 // All of the bytes, or InvalidArgument: "NAME: cannot be written: No space left on device".
 void write_all(int descriptor, std::string_view bytes, const std::string& name);
 
-// A regular file, or one that is not there yet, is written beside its place, flushed to the disk
-// and renamed; a link to it stays a link, and its mode stays. What is no regular file (/dev/null, a
-// FIFO, /dev/stdout) is written in place. Every failure is an InvalidArgument that names the file.
+// A regular file, or one that does not exist yet, is written under another name in the same folder,
+// flushed to the disk and renamed. A link to it stays a link, and its mode stays. What is not a
+// regular file (/dev/null, a FIFO) is written in place. Every error is an InvalidArgument.
 class FileWriter {
  public:
   explicit FileWriter(const std::filesystem::path& path);
-  ~FileWriter();  // not finished: what was there stays
+  ~FileWriter();  // if not finished, the old file stays
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
@@ -33,7 +33,7 @@ class FileWriter {
 
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-// Flushes a folder's list of names to the disk: after it a rename or a removal in it lasts.
+// Flushes a folder's list of names to the disk, so that a rename or a removal in it is permanent.
 void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace fovea::data

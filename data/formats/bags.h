@@ -30,7 +30,7 @@ std::string bags_csv(const Bags&);
 // The same from text, for prediction: `label` may be missing and is not read.
 Bags parse_unlabelled_bags(const std::string& text, const std::string& name);
 
-// What a run learnt from. `names` is empty where the run does not know them.
+// The features of a run's training data. `names` is empty if they are unknown.
 struct Features {
   int64_t width = 0;
   std::vector<std::string> names = {};
@@ -38,7 +38,8 @@ struct Features {
 // Brings the features of bags read from `path` into the order of `wanted`: by name, a name that is
 // missing or not wanted is refused. Without names only the number of features is compared.
 void arrange(Bags& bags, const Features& wanted, const std::string& path);
-// Features that a run kept: as many names as there are features, or none, or an InvalidArgument.
+// Features from a run's folder; InvalidArgument if there are neither as many names as features nor
+// none.
 Features kept_features(int64_t width, std::vector<std::string> names);
 
 // Per feature, (x - mean) / deviation with the numbers of the bags given; a constant feature
@@ -47,8 +48,8 @@ struct Scaling {
   std::vector<float> mean, deviation;
 };
 Scaling scaling_of(const Bags&, const std::vector<int64_t>& bags);
-// A scaling that a run kept: a mean and a deviation for each of `width` features, or an
-// InvalidArgument.
+// A scaling from a run's folder; InvalidArgument if it does not have a mean and a deviation for each
+// of `width` features.
 Scaling kept_scaling(const std::vector<double>& mean, const std::vector<double>& deviation,
                      int64_t width);
 void apply(const Scaling&, Bags&);

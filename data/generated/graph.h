@@ -1,5 +1,5 @@
-// A citation graph made up so that it is known whom to read: papers cite papers of their own field,
-// and surveys, which cite everything.
+// A generated citation graph in which the useful neighbours are known: papers cite papers of their
+// own field, and surveys, which cite all fields.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct GraphPlan {
 struct GeneratedGraph {
   CitationGraph graph;
   std::vector<uint8_t>
-      survey;  // of each node: it tells nothing about a field and is best looked past; unlabelled
+      survey;  // of each node: whether it is a survey, which says nothing about a field; unlabelled
 };
 
 // A paper has few words of its field among many common ones, so that its neighbours must help; half

@@ -1,4 +1,4 @@
-// What the two units of bfloat16 products share.
+// What the two implementations of bfloat16 products share.
 #pragma once
 
 #include <cstddef>

@@ -35,11 +35,11 @@ struct Bf16Products {
   void (*aggregate)(const Tile<float>& tile, const uint32_t* panels, Into into);
 };
 
-// What is faster here than float32 arithmetic; null where nothing is, or the engine is held to a
-// target without.
+// The one that is faster on this processor than float32 arithmetic; null if none is, or if the
+// engine is held to a SIMD target without it.
 const Bf16Products* bf16_products();
 
-// By instruction: null where the processor has it not.
+// By instruction; null if the processor does not have it.
 const Bf16Products* dpbf16_products();
 const Bf16Products* amx_products();
 

@@ -1,5 +1,5 @@
-// Checks at the boundary: each throws InvalidArgument naming the argument, what was got and what
-// was expected.
+// Checks of a call's arguments: each throws InvalidArgument that names the argument, what was got
+// and what was expected.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace fovea::engine {
 
-// A macro, so that a message is only made when it is needed: some stand in loops over every edge of
-// a graph.
+// A macro, so that the message is only built when the check fails: some checks are in loops over
+// every edge of a graph.
 #define FOVEA_CHECK(right, ...) \
   if (!(right)) throw InvalidArgument(__VA_ARGS__)
 
-// What fails is put into words elsewhere: a call of a few hundred nanoseconds has some twenty of
-// these checks.
+// The messages are built out of line: a call of a few hundred nanoseconds has some twenty of these
+// checks.
 [[noreturn]] void refuse_rank(const View& view, const ArgumentName& name, int rank);
 [[noreturn]] void refuse_dtype(const View& view, const ArgumentName& name, DType dtype);
 [[noreturn]] void refuse_size(const View& view, const ArgumentName& name, int dimension,

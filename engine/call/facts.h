@@ -1,5 +1,5 @@
-// Facts about choices that engine, libtorch's operators and the cases share; `Array` is a view or a
-// tensor.
+// Facts about choices that the engine, libtorch's operators and the table of cases share. `Array` is
+// a view or a tensor.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace fovea::engine {
 
-// What a dot product is multiplied by: 1 / sqrt(width) unless the choice says otherwise.
+// The factor of a dot product: 1 / sqrt(width) unless the choice gives another.
 template <class Array>
 double dot_scale(const choice::Dot<Array>& dot, int64_t width) {
   return dot.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, width))));
 }
 
-// Whether a causal structure says that the last query stands at the last key.
+// Whether a causal structure puts the last query at the position of the last key.
 template <class Array>
 bool has_bottom_right(const choice::Structure<Array>& structure) {
   return std::any_of(structure.all_of.begin(), structure.all_of.end(), [](const auto& part) {
@@ -34,7 +34,7 @@ bool has_lse(const choice::Normaliser<Array>& normaliser) {
          std::holds_alternative<choice::TopK<Array>>(normaliser) ||
          std::holds_alternative<choice::Hard<Array>>(normaliser);
 }
-// Throws where it is asked of another.
+// Throws Unsupported for a normaliser that has none.
 template <class Array>
 void check_lse(const choice::Normaliser<Array>& normaliser) {
   if (!has_lse<Array>(normaliser))

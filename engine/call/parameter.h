@@ -1,4 +1,4 @@
-// The small arrays a stage owns: one set of numbers shared by all heads, or one for each.
+// The small arrays of a stage: one set of numbers for all heads, or one for each head.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class Parameter {
   size_t size() const { return size_; }  // of one head's set
   const T* of(size_t head) const { return values_.data() + first(head); }
 
-  // Where the gradient is wanted, if it is: the array's own shape, of the arithmetic type.
+  // The array for the gradient, if it is wanted: of the same shape, in the arithmetic type.
   void set_gradient(const View& view) { gradient_ = view; }
   bool wants_gradient() const { return static_cast<bool>(gradient_); }
   void add_to_gradient(size_t head, const T* sum) const;

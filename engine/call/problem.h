@@ -1,4 +1,4 @@
-// A problem checked and resolved: sizes, where each sequence lies, and the views the drivers walk.
+// A checked problem with all its sizes, and where each sequence starts.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ struct Geometry {
   ItemNumbers<size_t> key_limit;      // key_count, or less where key_lengths says so
   ItemNumbers<int64_t> query_offset;  // the position of each item's first query among its keys
 
-  // Where query row i of an item stands among its keys.
+  // The position of query row i of an item among its keys.
   int64_t position(size_t batch, size_t i) const {
     return query_offset[batch] + static_cast<int64_t>(i);
   }
@@ -79,12 +79,12 @@ struct Geometry {
   Rows key_rows(const View& view, size_t batch, size_t head) const;
 };
 
-// Checks everything the caller gave, in one place; throws InvalidArgument or Unsupported.
+// Checks all arguments of a call; throws InvalidArgument or Unsupported.
 Geometry resolve(const Problem& problem);
 void check_result(const Problem& problem, const Geometry& geometry, const Result& result);
 void check_gradients(const Problem& problem, const Geometry& geometry, const Gradients& gradients);
 
-// Which face of its score the normaliser takes.
+// The form in which the normaliser takes its score.
 enum class Face : int;
 Face face_of(const Problem& problem);
 

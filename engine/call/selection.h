@@ -1,5 +1,5 @@
-// What becomes of weights that were asked for: whole rows, the largest of each row, sums over rows,
-// or one for each edge.
+// Stores selected weights: whole rows, the largest of each row, sums over rows, or one for each
+// edge.
 #pragma once
 
 #include "engine/call/problem.h"

@@ -48,7 +48,7 @@ inline uint16_t float_to_bfloat(float value) {
   return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
 }
 
-// What a message calls an argument; a text only when there is one.
+// The name of an argument in a message; the text is built only for a message.
 class ArgumentName {
  public:
   ArgumentName(const char* words) : words_(words) {}

@@ -1,4 +1,5 @@
-// Gradients mirror the problem's choices; a caller who wants none of a choice's may leave it out.
+// Gradients have the same choices as the problem. A caller who wants none of a choice's gradients
+// may leave it out.
 #pragma once
 
 #include <optional>
@@ -7,8 +8,8 @@
 
 namespace fovea::engine {
 
-// The same gradients with a choice for each of the problem's, the missing ones without places; or
-// nothing, where none is missing.
+// The same gradients with every choice of the problem, the missing ones with empty arrays; nothing
+// if none is missing.
 std::optional<Gradients> with_every_choice(const Problem& problem, const Gradients& gradients);
 
 }  // namespace fovea::engine

@@ -2,7 +2,6 @@
 // gathered.
 #pragma once
 
-
 #include "engine/tiles/forward.h"
 #include "engine/runtime/parallel.h"
 
@@ -58,8 +57,7 @@ class GraphRow : public InScratch {
 
   // Points the tile (nq = 1, its query shown) at a row's edges; fills tile.s, and tile.raw and
   // `saved` where not null. True when the query sees any key.
-  bool score(Tile<T>& tile, size_t row, const Vector<T*>& modifiers,
-             const Vector<T*>& saved) const;
+  bool score(Tile<T>& tile, size_t row, const Vector<T*>& modifiers, const Vector<T*>& saved) const;
   // Gathers the keys of edges [from, from + n) of the tile's row and shows them in `part`.
   void show_keys(const Tile<T>& tile, size_t from, size_t n, Tile<T>* part) const;
 

@@ -29,9 +29,9 @@ struct Transposed {
   std::vector<int32_t> place;        // where each edge went
 };
 
-// The same graph comes with every step of a training: its transpose is kept with a copy of what it
-// was made from, and found again by comparing, a fraction of the work of making it. The last few
-// graphs of at most kTransposedEdges edges each.
+// Every step of a training has the same graph. Its transpose is kept with a copy of the graph, and
+// found again by comparing the two, which takes a fraction of the time of transposing. The last few
+// graphs are kept, of at most kTransposedEdges edges each.
 inline constexpr size_t kTransposedKept = 4, kTransposedEdges = size_t{4} << 20;
 std::shared_ptr<const Transposed> transposed_of(const GraphView& graph);
 

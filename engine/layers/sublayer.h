@@ -1,6 +1,6 @@
-// What the sublayers of a Transformer do to rows between their matrix products, in one sweep each:
-// add, drop and normalise; rectify and drop. Dropout is drawn by position (random.h), so that
-// backward replays it and no mask is kept.
+// What the sublayers of a Transformer compute between their matrix products, each in one pass over
+// the rows: add, drop and normalise; rectify and drop. Random numbers of dropout depend on the
+// position only (random.h), so backward draws them again and no mask is stored.
 //
 //   sum = x + drop(y + shift)
 //   out = (sum - mean) / sqrt(variance + epsilon) * weight + bias

@@ -1,6 +1,6 @@
-// Rows that will be read soon, prefetched while the products run, a block of lines for each
-// micro-kernel: a core has room for some sixteen lines on their way and waits when there are more,
-// so prefetching all of them at once saves nothing.
+// Rows that will be read soon are prefetched while the products run, a few cache lines for each
+// micro-kernel. A core can have some sixteen lines in flight and waits when there are more, so
+// prefetching all of them at once would gain nothing.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class PrefetchList {
     return true;
   }
 
-  // PrefetchList for the next block itself: for loops that are no product.
+  // Prefetches the next block itself: for loops that are not products.
   void prefetch_next() {
     constexpr size_t kRows = 6, kBytes = 256;
     const char* data;

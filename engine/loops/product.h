@@ -1,5 +1,5 @@
-// The matrix products a tile needs, on the places its ranges reach; one table for each SIMD target
-// and type.
+// The matrix products of a tile, for the entries within its rows' ranges; one table for each SIMD
+// target and type.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct Products {
   // kPanelKeys rows of `width`, scaled, transposed into panels of width * kPanelKeys; missing rows
   // are zeros.
   void (*pack)(const T* rows, size_t stride, size_t n, size_t width, T scale, T* panel);
-  // out[r][c] = left[r] . panel[:, c] + addend[r][c] for tile.nq x tile.nk places; leaves what no
-  // row's range reaches as it was.
+  // out[r][c] = left[r] . panel[:, c] + addend[r][c] for tile.nq x tile.nk entries. Columns that are
+  // in no row's range are not written.
   void (*score)(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
                 const T* panels, const Addend<T>& addend, T* out);
   // out[r] = alpha * sum_c weights[r][c] rows[c] (into).

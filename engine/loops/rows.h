@@ -1,4 +1,4 @@
-// Small loops over rows and tiles that every driver needs; one table for each SIMD target.
+// Small loops over rows and tiles that several paths use; one table for each SIMD target.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace fovea::engine {
 
 template <class T>
 struct RowLoops {
-  // Overwrites what the tile masks, and the padding, of s (tile.nq rows, tile.s_stride apart) with
-  // `value`.
+  // Writes `value` to the masked entries and the padding of s, which has tile.nq rows,
+  // tile.s_stride apart.
   void (*mask)(const Tile<T>& tile, T* s, T value);
   // out[r] = a[r] . b[r]
   void (*dots)(const T* a, size_t a_stride, const T* b, size_t b_stride, size_t rows, size_t width,
@@ -47,7 +47,7 @@ template <class T>
 void store_rows(const T* in, size_t in_stride, size_t n, size_t width, DType dtype,
                 const Rows& rows, size_t row0);
 
-// Where rows can be used as they lie.
+// The rows in place, if they can be used without conversion; otherwise null.
 template <class T>
 T* direct(DType dtype, const Rows& rows, size_t row0) {
   if (dtype != dtype_of<T>()) return nullptr;

@@ -1,4 +1,4 @@
-// A few query rows that share a key head against a part of its keys, read once where they lie.
+// A few query rows that share a key head, against a part of its keys, which are read once in place.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace fovea::engine {
 
-// Keys of a part: so many scores of a row, and with several rows keys and values in the second-level
-// cache from the first row to the last.
+// Keys in a part. With several rows, the keys and values of a part stay in the second-level cache
+// from the first row to the last.
 inline constexpr size_t kDecodePart = 256;
 
 // A row's state after a part: largest score, sum of weights, whether it saw a key, output before
@@ -25,8 +25,8 @@ struct DecodePart {
   int64_t key_stride = 0, value_stride = 0;
   // Row r sees keys [begin[r], end[r]) of the part, at most kDecodePart of them.
   const uint32_t *begin = nullptr, *end = nullptr;
-  // Keys after these that are to be asked for meanwhile, and whether values are: from a memory
-  // further away than the second-level cache.
+  // How many of the keys after these to prefetch, and whether to prefetch values: if they are not in
+  // the second-level cache.
   size_t keys_ahead = 0;
   bool values_ahead = false;
   T* scores = nullptr;  // [rows, kDecodeScores]
@@ -34,7 +34,7 @@ struct DecodePart {
 };
 inline constexpr size_t kDecodeScores = kDecodePart + 64;  // with room for whole vectors
 
-// Of a type whose arithmetic is T's.
+// For a stored type that is computed in T.
 template <class T>
 void decode_part(DType stored, const DecodePart<T>& part);
 

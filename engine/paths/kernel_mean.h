@@ -1,6 +1,6 @@
-// Kernels of distance in a few dimensions with a few values, the ratio of their sums (Nadaraya and
-// Watson's mean): weights are used where they are made, in registers, and no tile is stored.
-// Float32, every key seen.
+// Nadaraya and Watson's mean for points in a few dimensions with a few values: weights are used in
+// the registers in which they are computed, and no tile is stored. For float32, where every query
+// sees every key.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace fovea::engine {
 
-// At most. Points of fewer dimensions have zeros for the rest: six instructions of twenty or so,
-// and a third of the code.
+// Most dimensions and values. Points of fewer dimensions are padded with zeros: this costs up to six
+// of some twenty instructions, and saves two thirds of the code.
 inline constexpr size_t kMeanWidth = 3, kMeanValues = 4;
 inline constexpr size_t kMeanQuery = kMeanWidth + 1;  // D q, then b = 1 / h
 

@@ -13,10 +13,10 @@
 
 namespace fovea::engine {
 
-// Queries a ticket.
+// Queries in a ticket (a unit of work).
 inline constexpr size_t kMeanBlock = 64;
-// Keys that meet a block of queries at a time: 1,024 of four floats and their gradients are 32 KB,
-// in the first-level cache.
+// Keys for a block of queries at a time: 1,024 keys of four floats and their gradients are 32 KB,
+// which fit the first-level cache.
 inline constexpr size_t kMeanKeys = 1024;
 // A row sums its keys in at most this many chunks, the same for any number of workers; a chunk is a
 // unit of work.

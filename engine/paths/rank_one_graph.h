@@ -1,8 +1,8 @@
-// Graph attention's own case: rank-one scores, softmax, all heads of an edge in one sweep. Float32,
-// heads side by side in memory.
+// Graph attention with rank-one scores and softmax: all heads of an edge in one pass. For float32,
+// with heads side by side in memory.
 //
-// The gather of value rows is what it costs: rows are asked for well ahead, outputs too large for
-// the caches go around them.
+// Most time is spent on gathering value rows. They are prefetched well ahead, and outputs too large
+// for the caches are stored past them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace fovea::engine {
 
-inline constexpr size_t kRankOneHeads = 256;  // at most
+inline constexpr size_t kRankOneHeads = 256;  // most heads
 
 // Arrays of one call. Heads run within a node: [node][head] and [node][head][width].
 struct RankOneGraph {
@@ -44,8 +44,8 @@ struct RankOneGraph {
   size_t padded_heads() const { return (heads + 7) / 8 * 8; }
 };
 
-// Rows or keys [from, to). `weights`: scratch of max_degree * padded_heads. The lowest head * rows +
-// row that sees a score of NaN or +infinity goes to *spoiled.
+// Rows or keys [from, to). `weights`: scratch of max_degree * padded_heads. *spoiled becomes the
+// lowest head * rows + row that sees a score of NaN or +infinity.
 struct RankOneKernels {
   void (*forward)(const RankOneGraph& graph, size_t from, size_t to, float* weights, int64_t* empty,
                   size_t* spoiled);

@@ -1,5 +1,5 @@
-// Attention of a few queries over a few keys, rows read where they lie: nothing is packed, and no
-// scores are held but one query's.
+// Attention of a few queries over a few keys. Rows are read in place, nothing is packed, and only
+// the scores of one query are stored.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace fovea::engine {
 
-// Keys of a query, and numbers of a row: what the scores and a converted row take on the stack.
+// Most keys of a query, and most numbers in a row: the scores and a converted row are on the stack.
 inline constexpr size_t kShortKeys = 1024, kShortWidth = 512;
 
 // Heads of one item of the batch. Strides count elements; query, key, value and output are of the
@@ -44,8 +44,8 @@ struct ShortOutcome {
 inline constexpr size_t kShortRows = 64, kShortPairs = 4096;
 inline constexpr size_t short_stride(size_t keys) { return keys + 32; }
 
-// The query heads of one key head, backward. Scores are made again as forward made them, term by term
-// in the same order: what is saved is the largest of these very scores.
+// The query heads of one key head, backward. Scores are added up in the same order as in forward,
+// because the saved statistics hold the largest of exactly these scores.
 template <class T>
 struct ShortGradients {
   ShortHeads<T> forward;  // with statistics
@@ -60,7 +60,7 @@ struct ShortGradients {
 template <class T>
 void short_gradients(DType stored, const ShortGradients<T>& gradients, size_t key_head);
 
-// Heads [from, to), of a type whose arithmetic is T's.
+// Heads [from, to), for a stored type that is computed in T.
 template <class T>
 ShortOutcome short_heads(DType stored, const ShortHeads<T>& heads, size_t from, size_t to);
 

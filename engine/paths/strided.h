@@ -1,6 +1,6 @@
-// Strided structures without masking dense tiles: first the band of neighbours, then, for each
-// residue, the queries and keys of that residue as a small causal problem of their own; one softmax
-// state runs through both.
+// The strided structure, without masked dense tiles. The keys of a query are its band of neighbours,
+// and those of the same residue modulo the stride; the queries and keys of a residue are a small
+// causal problem. One softmax state is updated by both.
 #pragma once
 
 #include "engine/call/problem.h"

@@ -1,4 +1,4 @@
-// Loops over the few places of a row that have weight; one table for each SIMD target.
+// Loops over the few entries of a row that have weight; one table for each SIMD target.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@ class Modifier {
   explicit Modifier(Parameters<T> parameters) : parameters_(std::move(parameters)) {}
   virtual ~Modifier() = default;
   virtual T value(const Pair<T>&, T e) const = 0;
-  // From the gradient at e' that of e; adds to what the modifier owns and, for relative positions,
-  // to dq.
+  // From the gradient at e' the one at e; adds to the gradients of the modifier's arrays and, for
+  // relative positions, to dq.
   virtual T backward(const Pair<T>&, T e, T de) = 0;
   // What is added to value row j for query i, and the place for its gradient; null for nothing.
   virtual const T* value_offset(const Pair<T>&) const { return nullptr; }

@@ -42,8 +42,8 @@ class Normaliser {
 template <class T>
 std::unique_ptr<Normaliser<T>> make_normaliser(const engine::Problem&, Face);
 
-// The face the normaliser takes: K for the unnormalised and the ratio (log K where K alone would
-// underflow), else log K.
+// The form in which the normaliser takes a kernel: K for Unnormalised and KernelRatio (log K where K
+// would underflow), log K for the others.
 Face face_of(const engine::Problem&);
 
 }  // namespace fovea::reference

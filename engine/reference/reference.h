@@ -1,11 +1,11 @@
-// The truth: attention in the shape of its equations, one row at a time, sharing no code with the
+// The reference: attention written as its equations, one row at a time. It shares no code with the
 // kernels.
 //
 //   e_ij = score(q_i, k_j),  a_i = normalise(e_i over N(i)),  o_i = sum_{j in N(i)} a_ij v_j
 //   dV = A' dO,  dA = dO V',  dE = normaliser'(dA),  then through modifiers and score
 //
-// In float it is the naive run whose error sets the tolerance of a float32 problem, and in double
-// the truth for it; for a float64 problem the same two in double and long double.
+// Tests of a float32 problem compare with its result in double, and take their tolerance from the
+// error of its result in float. For a float64 problem: long double and double.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ struct Forward {
 template <class T>
 struct Backward {
   Tensor<T> query, key, value;
-  // Of the arrays the choices own, in the order of fields; empty for an array that is absent.
+  // Of the arrays in the choices, in the order of fields; empty for an array that is absent.
   std::vector<Tensor<T>> score, normaliser;
   std::vector<std::vector<Tensor<T>>> modifiers;
 };

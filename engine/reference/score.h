@@ -1,4 +1,4 @@
-// Scores e = score(q, k) of one pair and what a gradient at e owes to q, k and the score's own
+// The score e = score(q, k) of one pair, and from its gradient those of q, k and the score's
 // arrays.
 #pragma once
 
@@ -50,7 +50,7 @@ class Score {
   Parameters<T> parameters_;
 };
 
-// Which face of a distance kernel: log K, or K itself.
+// The form in which a kernel of distance is used: log K, or K itself.
 enum class Face { kLog, kValue };
 
 template <class T>

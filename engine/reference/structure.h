@@ -1,4 +1,4 @@
-// Who may see whom, as lists: N(i), the keys query i sees, straight from the definitions.
+// The structures as lists: N(i), the keys that query i sees, written from the definitions.
 #pragma once
 
 #include <cstdint>

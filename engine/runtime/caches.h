@@ -5,7 +5,7 @@
 
 namespace fovea::engine {
 
-// Of one core, as the system gives it; 1 MB where it does not.
+// The second-level cache of a core, as the system reports it; 1 MB if it does not.
 size_t level2_bytes();
 
 // How many rows of scores a normaliser that sees whole rows gets at a time: as many as keep them

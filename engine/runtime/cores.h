@@ -6,8 +6,8 @@
 
 namespace fovea::engine {
 
-// Cores of the process's affinity mask, or as many as its control groups' quotas pay for where that
-// is less, a part of a core counted as one; at least 1. Asked once.
+// The cores of the process's affinity mask, or fewer if the quotas of its control groups allow
+// fewer (a part of a core counts as one); at least 1. Found once.
 size_t usable_cores();
 
 // What the control groups allow, by the files under `root` ("" for the system's own): cpu.max
@@ -15,7 +15,7 @@ size_t usable_cores();
 // 0: no limit, or none that can be read.
 size_t quota_cores(const std::string& root);
 
-// The number of threads a variable such as FOVEA_THREADS asks for; 0 where it does not name one.
+// The number of threads in a variable such as FOVEA_THREADS; 0 if it is not a number.
 size_t threads_asked_for(const char* text);
 
 }  // namespace fovea::engine

@@ -1,5 +1,5 @@
-// Handing out work in a fixed order: ticket t is taken before ticket t + 1 by whichever worker is
-// free.
+// Work is handed out as numbered tickets, in order: a free worker takes ticket t before ticket
+// t + 1.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace fovea::engine {
 
-// Calls body(worker, ticket) for every ticket; worker < workers is the caller's slot for scratch. A
-// body may wait for work of a lower ticket: whoever holds that one is running. After an exception
-// no further ticket is handed out, and give_up() is called, which must end every such wait. The
-// first exception is rethrown when all have stopped.
+// Calls body(worker, ticket) for every ticket; worker < workers selects the scratch memory. A body
+// may wait for work of a lower ticket, because that one is already running. After an exception no
+// further ticket is handed out, and give_up() is called, which must end every such wait. The first
+// exception is rethrown when all workers have stopped.
 void hand_out(const Parallel& parallel, size_t tickets,
               const std::function<void(size_t worker, size_t ticket)>& body,
               const std::function<void()>& give_up);
@@ -29,20 +29,20 @@ void run_tickets(const Parallel& parallel, size_t tickets, const Body& body) {
   run_tickets(parallel, tickets, body, [] {});
 }
 
-// Multiply-adds that are worth a worker. Handing a part of a call to a thread that looks for work
-// costs some ten microseconds, to one that sleeps several times that; these take twenty or so, and
+// The least multiply-adds for each worker. Handing work to a thread that spins costs some ten
+// microseconds, to one that sleeps several times that. This many multiply-adds take some twenty, and
 // two workers begin to be faster at twice as many (bench/short_calls, table grain: 0.80 of one
 // worker's time at 2^20, 0.64 at 2^21).
 inline constexpr size_t kGrain = size_t{1} << 19;
 
-// At most a worker for each kGrain of `work`: a small call runs on its caller alone, and waits for
-// nobody. `given` outlives what is returned.
+// At most one worker for each kGrain of `work`: a small call runs on the calling thread alone.
+// `given` must outlive the result.
 Parallel worth(const Parallel& given, double work);
 
 // How many slots run_tickets may use.
 size_t slots(const Parallel& parallel, size_t tickets);
 
-// Whose turn it is to add to a sum that several tickets share; numbers stay below 2^31.
+// Which ticket may add next to a sum that several tickets share; numbers stay below 2^31.
 class Turn {
  public:
   // What wait_for throws when a ticket whose turn comes before has failed. hand_out has that one's

@@ -11,11 +11,11 @@
 
 namespace fovea::engine {
 
-// One call runs at a time; a second caller, or a call from inside, runs on its own thread alone.
+// One call runs at a time; a second caller, or a nested call, runs on its own thread alone.
 //
-// Pieces of work are taken one by one, by the caller too. The caller waits for pieces that were
-// taken, never for a thread: one that the system has not let run by then finds nothing left to
-// take, so a busy machine costs time only for work in progress.
+// Pieces of work are taken one by one, by the caller too. The caller waits for pieces that another
+// thread has taken, never for a thread: a thread that the system has not run yet finds no piece
+// left. So on a busy machine a call waits only for work in progress.
 class Pool {
  public:
   // `workers` counts the caller. Threads start when a call first has work for them.

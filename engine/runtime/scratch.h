@@ -1,6 +1,6 @@
-// Memory that is kept from call to call: each thread keeps what it gives back for itself, so that a
-// call after the first neither allocates, nor faults pages in, nor takes a lock. Blocks are aligned
-// to cache lines and not initialised.
+// Memory that is kept from call to call. Each thread keeps the blocks it gives back, so that a call
+// after the first allocates nothing, has no page faults and takes no lock. Blocks are aligned to
+// cache lines and not initialised.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ struct InScratch {
   }
 };
 
-// Lays arrays one after another: a first pass with no memory adds up the sizes, a second hands out
+// Places arrays one after another: a first pass without memory adds up the sizes, a second one sets
 // the pointers.
 class Layout {
  public:
@@ -85,7 +85,7 @@ class Layout {
   size_t used_ = 0;
 };
 
-// Memory for all that lay(layout) takes, with the pointers it keeps pointing there: calls it twice.
+// Memory for all arrays that lay(layout) takes; calls it twice, and the second time sets pointers.
 template <class Lay>
 Scratch lay_out(const Lay& lay) {
   Layout sizes;

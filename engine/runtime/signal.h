@@ -1,6 +1,6 @@
-// A number that threads wait on: they look at it for a few microseconds, then sleep until told.
-// Looking alone takes the core from whoever is to change the number, where cores are fewer than
-// threads; sleeping alone costs a wake-up where the change is near.
+// A number that threads wait on: they spin for a few microseconds, then sleep until they are woken.
+// Spinning alone would take a core from the thread that is to change the number, if there are more
+// threads than cores. Sleeping alone would cost a wake-up even if the change comes soon.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@ namespace fovea::engine {
 
 class Signal {
  public:
-  // About what a wake-up costs: looking never takes more than twice the better choice.
+  // About the cost of a wake-up, so that a wait never costs more than twice the better choice.
   static constexpr std::chrono::microseconds kLook{10};
 
   uint32_t get() const { return value_.load(std::memory_order_acquire); }
   // Without waking anyone: for when nobody can be waiting.
   void reset(uint32_t value) { value_.store(value); }
-  // What follows is sequentially consistent, as the sleepers' own steps are: either they see the
-  // new number or we see them.
+  // These stores are sequentially consistent, as the sleepers' steps are: either a sleeper sees the
+  // new number, or this thread sees the sleeper.
   // Sets bits and leaves the others.
   void raise(uint32_t bits) {
     value_.fetch_or(bits);

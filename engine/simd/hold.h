@@ -3,9 +3,9 @@
 
 namespace fovea::engine {
 
-// From now on the engine runs on `name` ("AVX2", ...), whatever it would choose; nullptr lets it
-// choose again. Not while a call is running. Throws InvalidArgument with the names there are when
-// the processor or the build has no such target.
+// From now on the engine runs on `name` ("AVX2", ...); nullptr lets it choose again. Do not call it
+// while a call is running. Throws InvalidArgument with the available names if the processor or the
+// build has no such target.
 void hold_simd_target(const char* name);
 
 // The same for the unit of bfloat16 products: "AMX", "dpbf16", or "none" for float32 arithmetic.

@@ -53,7 +53,7 @@ struct Block {
   size_t lanes = 0;          // of the last vector, when partial
   Addend<T> addend{};        // with Into::kStore and whole vectors only
   const char* prefetch =
-      nullptr;  // with Prefetch::kBlock: kRows rows of kLines lines to ask for meanwhile
+      nullptr;  // with Prefetch::kBlock: kRows rows of kLines lines to prefetch meanwhile
   int64_t prefetch_stride = 0;  // in bytes
 };
 
@@ -111,8 +111,8 @@ HWY_INLINE void multiply(const Block<T>& m) {
   const size_t a_step = kSide == Side::kTransposed ? m.a_stride : 1;
   const T* HWY_RESTRICT b = m.b;
   size_t at = 0;
-  // What is asked for goes to the second-level cache, a line of each row at a time: a core has room
-  // for some sixteen lines on their way, and waits when there are more.
+  // Prefetched lines go to the second-level cache, one line of each row at a time: a core can have
+  // some sixteen lines in flight, and waits when there are more.
   const char* prefetch = m.prefetch;
   size_t k = 0;
   do {
@@ -204,8 +204,8 @@ HWY_INLINE bool prefetch_next(PrefetchList* prefetch, Block<T>& m) {
   return prefetch && prefetch->next(kRows, 64 * kLines<T>, &m.prefetch, &m.prefetch_stride);
 }
 
-// A product, and on the way the next of what is asked for, where a block is large enough to hide
-// it.
+// A product. If its block is large enough to hide the cost, it also prefetches the next
+// lines.
 template <class T>
 HWY_INLINE void multiply_and_prefetch(PrefetchList* prefetch, size_t rows, size_t vectors,
                                       Block<T>& block) {
@@ -217,8 +217,8 @@ HWY_INLINE void multiply_and_prefetch(PrefetchList* prefetch, size_t rows, size_
 }
 
 // Whole blocks one below the other, as many as `rows` holds, where no mask cuts them: a block's
-// fields stay in registers from one to the next. prefetch(m) says whether a block asks for something,
-// and what. Returns the rows done.
+// fields stay in registers from one to the next. prefetch(m) sets what a block prefetches, and
+// returns whether it does. Returns the rows done.
 template <class T, Side kSide, class Prefetching>
 HWY_INLINE size_t multiply_down(size_t rows, Block<T> m, const Prefetching& prefetch) {
   size_t r = 0;

@@ -1,8 +1,8 @@
 // Subnormal numbers as zeros, while an object of this class lives.
 //
-// A weight far below its row's largest is subnormal, and an x86 core leaves the pipeline for a
-// hundred cycles at each product with one: a tenth of the keys under ALiBi cost a third of the
-// time. What is lost is below 1e-38.
+// A weight far below its row's largest is subnormal, and an x86 core needs a hundred cycles for each
+// product with one: under ALiBi, a tenth of the keys took a third of the time. Numbers below 1e-38
+// are lost.
 #pragma once
 
 #if defined(__x86_64__)

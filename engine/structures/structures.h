@@ -1,5 +1,5 @@
-// One factory for each file of this folder. Queries come as rows; a structure that counts positions
-// asks the geometry for them.
+// One factory for each file of this folder. Queries are given by row; a structure that depends on
+// positions takes them from the geometry.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ StructurePointer make_strided(const Strided& strided, const Geometry& geometry);
 StructurePointer make_fixed(const Fixed& fixed, const Geometry& geometry);
 StructurePointer make_conjunction(Vector<StructurePointer> all_of);
 
-// How many keys stand at or before query row i.
+// How many keys are at or before the position of query row i.
 inline size_t keys_up_to(const Geometry& geometry, size_t batch, size_t i) {
   const auto limit = static_cast<int64_t>(geometry.key_limit[batch]);
   return static_cast<size_t>(std::clamp<int64_t>(geometry.position(batch, i) + 1, 0, limit));

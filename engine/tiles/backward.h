@@ -9,8 +9,8 @@
 
 namespace fovea::engine {
 
-// Keys of one unit of work: with 64 queries, score tiles of 32 KB, and panels of keys and values,
-// stay close.
+// Keys in one unit of work: with 64 queries, a score tile of 32 KB and the panels of keys and values
+// stay in the caches.
 inline constexpr size_t kUnitKeys = 128;
 
 // One block of queries of one head.

@@ -1,5 +1,5 @@
-// Whole rows of scores again, a strip of rows at a time: what the passes over row terms and over
-// supports share.
+// Computes whole rows of scores again, a strip of rows at a time: shared by the passes over row
+// terms and over supports.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Forward by tiles, and its core, which other paths use too: a block of queries meets all keys it
-// may see, in order, through the stages.
+// Forward by tiles. Its core, which other paths use too, takes a block of queries through all keys
+// that it may see, in order, stage by stage.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ template <class T>
 void show_output(const Pass<T>& pass, const Result& result, const TileScratch<T>& scratch,
                  Tile<T>* tile);
 
-// PrefetchList for rows [from, to) of a view.
+// Adds rows [from, to) of a view to the list of what to prefetch.
 inline void prefetch_rows(const View& view, const Rows& rows, size_t from, size_t to, size_t width,
                           PrefetchList* prefetch) {
   const size_t size = size_of(view.dtype);

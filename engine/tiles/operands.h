@@ -1,5 +1,5 @@
-// The rows stages see: as they lie where that is possible, otherwise converted and prepared into
-// scratch; keys packed.
+// The rows that stages read: in place where possible, otherwise converted and prepared in scratch;
+// keys are packed.
 #pragma once
 
 #include <algorithm>

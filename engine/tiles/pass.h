@@ -1,5 +1,5 @@
-// What one call of a driver works with, whichever way it walks: the problem, its stages, and the
-// scratch of a worker.
+// What every driver needs for one call, whatever its order of work: the problem, its stages, and
+// the scratch of a worker.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct Pass {
   Stages<T> stages;
   std::unique_ptr<StructureStage> structure;
   Dropout dropout;
-  T masked;  // what stands in masked places of a score tile
+  T masked;  // the value of masked entries in a score tile
 
   size_t query_width() const {
     const size_t w = stages.score->prepared_query_width();
@@ -75,7 +75,7 @@ struct TileScratch : InScratch {
   }
 };
 
-// What rows came to, found on many threads: how many saw no key, and the lowest that saw a score of
+// What many threads found about the rows: how many saw no key, and the lowest that saw a score of
 // NaN or +infinity.
 class Report {
  public:

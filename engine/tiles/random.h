@@ -1,6 +1,6 @@
-// Random numbers by position: a function of (seed, batch, head, query, key) and nothing else, so
-// that backward replays what forward drew, on any thread and in any order. The query counts from
-// the call's query_offset, so that a step draws what its rows draw in the whole.
+// Random numbers by position: a function of (seed, batch, head, query, key) and nothing else. So
+// backward draws the same numbers as forward, on any thread and in any order. The query is its
+// position, row + query_offset, so that decoding with a cache draws what the whole call draws.
 //
 //   mix(z)          = z ^= z >> 30, z *= 0xbf58476d1ce4e5b9,
 //                     z ^= z >> 27, z *= 0x94d049bb133111eb, z ^= z >> 31             (64 bits)

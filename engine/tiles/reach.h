@@ -1,5 +1,5 @@
-// Which keys a block of queries meets: spans of key panels to visit, and for a span that is partly
-// masked, each row's part.
+// Which keys a block of queries sees: spans of key panels to visit and, for a span that is partly
+// masked, the range of each row.
 #pragma once
 
 #include <algorithm>

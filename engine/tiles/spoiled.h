@@ -1,7 +1,7 @@
-// Rows that see a score of NaN or +infinity. Forward leaves NaN as their first statistic and NaN in
-// their output; when weights are made again, the drivers put NaN at every key such a row sees and 0
-// at the others, whatever the normaliser made of them. Rare: a tile without one pays for a look at
-// its statistics.
+// Spoiled rows: those that see a score of NaN or +infinity. Forward writes NaN to their output and
+// to their first statistic. When weights are computed again, the drivers write NaN for every key
+// that such a row sees and 0 for the others, in place of what the normaliser computed. Such rows are
+// rare; a tile without one costs a check of its statistics.
 #pragma once
 
 #include <cmath>

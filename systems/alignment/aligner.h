@@ -1,6 +1,6 @@
-// What aligns a pair: a distribution over source tokens for each target token. Attention gives one
-// for free; IBM model 1 gives one by counting; its neural form is attention whose log-sum-exp is
-// the likelihood.
+// An aligner gives a distribution over source tokens for each target token. Attention has one. IBM
+// model 1 finds one by counting. Its neural form is attention whose log-sum-exp is the
+// log-likelihood.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -17,7 +17,7 @@ class Aligner : public torch::nn::Module {
  public:
   // Mean negative log-likelihood of a target token; undefined where the aligner has none.
   virtual at::Tensor loss(const translate::Batch&, double /*label_smoothing*/) { return {}; }
-  // [B, T, S]; what a row lacks to one went to no source word (or to EOS).
+  // [B, T, S]; a row may sum to less than one: the rest goes to no source word (or to EOS).
   virtual at::Tensor weights(const translate::Batch&) = 0;
   // Whether a target word may be left without a link: where the rest of its row outweighs every
   // source word.

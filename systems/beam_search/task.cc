@@ -86,45 +86,16 @@ class BeamSearchTask : public translate::TranslationTask {
     out.length_ratio = written / expected;
     return out;
   }
-};
-explain::Plot length{.title = "Length",
-                     .x_label = "beam width",
-                     .y_label = "tokens written / tokens expected",
-                     .log_x = true};
-explain::Plot probability{.title = "What it searches for",
-                          .x_label = "beam width",
-                          .y_label = "mean log P(y)",
-                          .log_x = true};
-for (const double alpha : {beam_options().length_alpha, 0.0}) {
-  const std::string label =
-      alpha == 0 ? "α = 0: raw log-probability" : fmt::format("α = {}", alpha);
-  explain::Curve b{.label = label}, l{.label = label}, p{.label = label};
-  for (const int64_t width : {1, 2, 4, 8, 16}) {
-    const Found found = search(part(Split::kTest), {.beam = width, .length_alpha = alpha}, kJudged);
-    for (explain::Curve* curve : {&b, &l, &p}) curve->x.push_back(static_cast<double>(width));
-    b.y.push_back(found.bleu);
-    l.y.push_back(found.length_ratio);
-    p.y.push_back(found.log_probability);
-  }
-  bleu.curves.push_back(b);
-  length.curves.push_back(l);
-  probability.curves.push_back(p);
-}
-e.plots = {bleu, length, probability};
-e.notes.push_back(fmt::format("{} sentences of the test split. A beam of one is greedy search.",
-                              std::min(kJudged, part(Split::kTest).pairs.size())));
-return e;
-}
 
-ByWidth by_width(double alpha) {
-  ByWidth out{.alpha = alpha};
-  for (const int64_t width : {1, 2, 4, 8, 16}) {
-    out.widths.push_back(static_cast<double>(width));
-    out.found.push_back(
-        search(part(Split::kTest), {.beam = width, .length_alpha = alpha}, kJudged));
+  ByWidth by_width(double alpha) {
+    ByWidth out{.alpha = alpha};
+    for (const int64_t width : {1, 2, 4, 8, 16}) {
+      out.widths.push_back(static_cast<double>(width));
+      out.found.push_back(
+          search(part(Split::kTest), {.beam = width, .length_alpha = alpha}, kJudged));
+    }
+    return out;
   }
-  return out;
-}
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace fovea::systems::deep_sets {
 
-// MNIST's folder, or 4,000 and 2,000 drawn digits where the path is empty. A path that is no folder
-// is refused; `instead` says what a file may have been meant for, and how that is asked for.
+// MNIST's folder, or 4,000 and 2,000 generated digits if the path is empty. A path that is not a
+// folder is refused; `instead` is a hint for a file: which option it may have been meant for.
 data::DigitSets digits_from(const std::string& path, uint64_t seed, const std::string& instead);
 
 // What to throw where a run of pictures of one size is given another.

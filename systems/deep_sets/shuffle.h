@@ -1,5 +1,5 @@
-// The live shuffle test: what a page needs to answer for a set in whatever order its reader puts
-// the members.
+// The shuffle test: what a page needs to compute the models' answers for a set in any order of its
+// members.
 #pragma once
 
 #include "explain/explanation.h"
@@ -7,7 +7,7 @@
 
 namespace fovea::systems::deep_sets {
 
-// What a page is given to carry at most: 200 KB as base64.
+// The most bytes of weights in a page: 200 KB as base64.
 inline constexpr size_t kMostBytes = 150'000;
 // Where a GRU is larger, it answers for this many orders beforehand.
 inline constexpr int kDrawnOrders = 200;

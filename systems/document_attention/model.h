@@ -1,4 +1,4 @@
-// An LSTM reads the words; an aspect asks which of its states matter (Wang et al. 2016, AT- and
+// An LSTM reads the words; an aspect is the query over its states (Wang et al. 2016, AT- and
 // ATAE-LSTM):
 //   e_i = wᵀtanh([W_h h_i; W_v v]),  r = Σ_i softmax_i(e) h_i,  h* = tanh(W_p r + W_x h_n)
 #pragma once

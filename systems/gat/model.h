@@ -1,8 +1,8 @@
 // Graph attention networks, Veličković et al. 2018; GATv2's score, Brody et al. 2022, as an option.
 //
-//   e_ij = LeakyReLU(a1·W h_i + a2·W h_j)      (v2: a·LeakyReLU(W1 h_i + W2 h_j)),  j in N(i) and i
-//   itself h'_i = ELU(sum_j a_ij W h_j),  a_i = softmax(e_i);  heads side by side inside, their
-//   mean at the output
+//   e_ij = LeakyReLU(a1·W h_i + a2·W h_j)      (v2: a·LeakyReLU(W1 h_i + W2 h_j)),  j in N(i) ∪ {i}
+//   h'_i = ELU(sum_j a_ij W h_j),  a_i = softmax(e_i)
+// Heads stand side by side in inner layers; the last layer takes their mean.
 #pragma once
 
 #include <torch/nn/module.h>

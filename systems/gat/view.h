@@ -1,4 +1,5 @@
-// Who a node listens to: ego graphs with a colour for each head, and how decided the nodes are.
+// The weights of a node's neighbours: ego graphs with a colour for each head, and the entropy of the
+// weights.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // The general form f(Q, K, V): any score, any normaliser, on a task whose answer is known.
 //
-// A memory holds m key-value pairs; n queries each ask, with a noisy copy of one key, for that
-// key's value. Whatever the choice of score and normaliser, the right weight is on the pair asked
-// for: that is the hit rate. m and n differ from item to item, value and key widths differ, and |K|
-// = |V| is required while |Q| is free.
+// A memory holds m key-value pairs. Each of n queries is a noisy copy of one key, and its answer is
+// that key's value. The hit rate is the share of queries whose largest weight is on that pair,
+// whatever the score and the normaliser. m and n differ from item to item, and keys and values differ
+// in width. |K| = |V| is required, |Q| is free.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Words make sentences, sentences make a document, and at both levels a learned vector says what to
 // look at (Yang et al. 2016):
-//   u_it = tanh(W h_it + b),  a_it = softmax_t(u_it·u_w),  s_i = Σ_t a_it h_it;  the same over the
-//   sentences' states with u_s.
+//   u_it = tanh(W h_it + b),  a_it = softmax_t(u_it·u_w),  s_i = Σ_t a_it h_it
+// and the same over the sentences' states with u_s.
 #pragma once
 
 #include <torch/nn.h>

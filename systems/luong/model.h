@@ -1,8 +1,8 @@
 // Luong, Pham & Manning 2015: attention from the decoder's new state, with four scores, local
 // windows and input feeding.
 //
-//   e_tj = s' h | s' W h | v' tanh(W [s; h]) | (W s)_j,   c_t = sum a h,   s~_t = tanh(W_c [c_t;
-//   s_t])
+//   e_tj = s' h | s' W h | v' tanh(W [s; h]) | (W s)_j
+//   c_t = sum_j a_tj h_j,   s~_t = tanh(W_c [c_t; s_t])
 #pragma once
 
 #include "fovea/attend.h"

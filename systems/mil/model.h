@@ -1,8 +1,8 @@
 // Attention-based deep multiple-instance learning, Ilse, Tomczak & Welling 2018: a bag has a label,
 // its instances have none.
 //
-//   z = sum_k a_k h_k,  a = softmax(e),  e_k = w·tanh(V h_k)  or, gated,  w·(tanh(V h_k) ⊙ σ(U
-//   h_k));  p = σ(c·z + b)
+//   z = sum_k a_k h_k,  a = softmax(e),  p = σ(c·z + b)
+//   e_k = w·tanh(V h_k)  or, gated,  e_k = w·(tanh(V h_k) ⊙ σ(U h_k))
 //
 // The four baselines pool embeddings h_k, or the instances' own probabilities, by their mean or
 // maximum.
@@ -42,8 +42,8 @@ class Model : public torch::nn::Module {
   torch::Tensor forward(const data::Packed& bags);      // [bags, 2]: logits of 0 and 1
   bool attends() const { return shape_.pool == "attention" || shape_.pool == "gated"; }
 
-  // What attend is given: one learned query for each bag, which is zero (w, V and U hold all there
-  // is to ask).
+  // The arguments of attend. The query of each bag is zero: the learned parameters w, V and U do
+  // not depend on a query.
   struct Parts {
     torch::Tensor query, key;
     Choices choices;

@@ -3,9 +3,9 @@
 //   Z_h = attend(q W_h^Q, X W_h^K, X W_h^V),   O = [Z_1 … Z_H] W^O
 //
 // Sentences have free word order; a suffix marks who acts (-a) and who is acted on (-o). A word's
-// vector is the sum of its stem's and its suffix's. One query reads the sentence, and three answers
-// are read off its output by one linear map. A head can only give a mean of words; in a mean of two
-// nouns nothing says which had which suffix. Three heads can look at three words.
+// vector is the sum of the vectors of its stem and its suffix. One query reads the sentence, and one
+// linear map turns its output into three answers. A head gives a mean of words; a mean of two nouns
+// hardly shows which noun had which suffix. Three heads can look at three words.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-// A system as a part of a report: its idea, equation and code beside what it found.
+// A section of a report about one system: its idea, equation, code, pictures and figures.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace fovea::systems {
 
-// `report` is what evaluate says of the run (null: nothing was judged); `command` is the line that
-// made it.
+// `report` is the result of evaluate (null: none); `command` is the command line that made the
+// run.
 explain::Section lecture(const System& system, std::vector<explain::Explanation> pictures,
                          const Json& report, const std::string& command);
 

@@ -1,4 +1,4 @@
-// What an evaluation found as one JSON object, and the means of several.
+// The result of an evaluation as one JSON object, and the means of several.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace fovea::systems {
 
 using Clock = std::chrono::steady_clock;
 
-// `start` is when the work began whose seconds it gives; `data` empty: the run's own.
+// `seconds` counts from `start`; `data` empty: the run's own data.
 Json report(const Json& config, const std::string& data, Split split, const Evaluation& evaluation,
             const std::string& signature, Clock::time_point start);
 // Means over members, spread as standard deviation (n - 1).

@@ -1,5 +1,5 @@
-// The tour: a short run of every system on generated data, and one page that reads like the lecture
-// they come from.
+// The tour: a short run of every system on generated data, and one page that explains them in
+// order.
 #pragma once
 
 #include <filesystem>
@@ -24,9 +24,9 @@ struct TourResult {
   std::filesystem::path page;
 };
 
-// Leaves a RUN for each system in `out` and index.html, each under its name only when complete. A
-// system that fails is named and the others go on; where none is left there is no page. Interrupted
-// ends the tour.
+// Writes a RUN for each system in `out`, and index.html; each has its name only when complete. A
+// system that fails is named and the others continue; if all fail there is no page. Interrupted ends
+// the tour.
 TourResult tour(const TourRequest& request, train::Progress& progress);
 
 }  // namespace fovea::systems

@@ -8,7 +8,7 @@
 namespace fovea::systems {
 
 torch::Device device_of(const std::string& name);
-// As many as libtorch takes by itself.
+// The number of threads that libtorch takes by default.
 int all_threads();
 // 0: all of them.
 void use_threads(int threads);

@@ -1,4 +1,4 @@
-// One training: a system, its settings, one seed, one fold, from its data to a published RUN.
+// One training, from the data to a published RUN: one system with its options, one seed, one fold.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ class MemberTraining {
  public:
   MemberTraining(const System& system, const RunOptions& run_options, Json config);
 
-  // Reads the items, says what they are, and learns what must be known before the model can be
-  // built. The configuration has the sums of what was read afterwards.
+  // Reads the items, prints a summary, and prepares what must be known before the model can be
+  // built. Afterwards the configuration has the sha256 of what was read.
   void read(train::Progress& progress);
   const Json& config() const { return config_; }
   // The model; one that is too large is refused before there is a draft.

@@ -1,5 +1,5 @@
-// What a RUN's configuration says: what was asked for, of which data, and what was found out before
-// the weights were learned.
+// A RUN's configuration: the request, the data, and what was found in the data before the weights
+// were trained.
 #pragma once
 
 #include <string>
@@ -20,10 +20,10 @@ Json read_config(const train::RunFolder& folder);
 Source source_of(const Json& config);
 Assets read_assets(const train::RunFolder& folder, const Json& config);
 
-// A run goes on only as what it was; epochs and seeds may be added. UsageError names what differs,
-// with both values; `run` is the RUN.
+// A run can only be resumed with the same settings; epochs and seeds may be added. UsageError names
+// the setting that differs, with both values; `run` is the RUN.
 void check_resumable(const std::string& run, const Json& before, const Json& now);
-// The same of what its data hold.
+// The same for the contents of its data.
 void check_same_data(const std::string& run, const Json& before, const Json& now);
 
 }  // namespace fovea::systems

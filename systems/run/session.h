@@ -1,4 +1,4 @@
-// What the verbs do, for any system: train a RUN, open it again, judge it, use it, look into it.
+// What the verbs do, for any system: train a RUN, open it, evaluate, predict and explain.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,20 @@ struct TrainRequest {
   uint64_t data_seed = 1;              // generated items and splits
   int64_t seeds = 1;                   // repeated runs: seed, seed + 1, …
   int64_t folds = 0;                   // cross-validation: one run for each fold (and seed)
-  std::string only = {};               // of several runs this one alone: "seed-2", "fold-3"
+  std::string only = {};               // only this one of several runs: "seed-2", "fold-3"
   int threads = 0;                     // 0: as many as libtorch takes
   std::string device = "cpu";
   std::filesystem::path out = {};
-  bool resume = false;     // go on with what is in `out`, or start where nothing is
+  bool resume = false;     // continue the run in `out`, or start one if there is none
   bool overwrite = false;  // replace what is in `out`
   double save_every_seconds = 20;
 };
 
-// Trains and leaves a RUN. Returns what `evaluate` says of the test split; with several seeds or
+// Trains and writes a RUN. Returns what `evaluate` returns for the test split; with several seeds or
 // folds, their means.
 Json train(const TrainRequest&, train::Progress&);
 
-// A RUN opened for use; every file that is read is as it was written.
+// A RUN opened for use; every file is compared with the manifest.
 struct Run {
   const System* system = nullptr;
   Json config;
@@ -53,9 +53,9 @@ struct Run {
   std::shared_ptr<torch::nn::Module> model;
   std::shared_ptr<const train::RunFolder> folder;
 };
-// A RUN of several seeds or folds opens its best member by validation.
-// `set` changes options for this use alone: a beam, a test set, a layer to show. One that the weights
-// depend on is refused.
+// For a RUN of several seeds or folds, opens the member with the best validation metric.
+// `set` changes options for this use only: a beam, a test set, a layer to show. Options that the
+// weights depend on are refused.
 Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0,
          const std::vector<std::string>& set = {}, Use use = Use::kPredict);
 
@@ -67,13 +67,13 @@ Json evaluate(const std::filesystem::path& folder, const std::string& data,
               const std::string& split, const std::string& device = "cpu", int threads = 0,
               const std::vector<std::string>& set = {});
 
-// One answer for each item of the input; `input.refused` hears of lines that have none.
+// One answer for each item of the input; `input.refused` is called for lines that have none.
 void predict(Run&, Input input, std::ostream& out);
 
 // The task's pictures.
 std::vector<explain::Explanation> explain(Run&, Input* input);
-// The loss and the accuracy, or else the metric that chose the weights, by epoch; none of a run
-// without two epochs.
+// Curves over the epochs: the loss, and the accuracy or the monitored metric; nothing if the run has
+// fewer than two epochs.
 std::optional<explain::Explanation> learning(const Run&);
 
 // What `fovea list --json` prints of a system.

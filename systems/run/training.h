@@ -1,5 +1,5 @@
-// Training a RUN: one, or several seeds and folds. Nothing that was there is touched before the
-// data are read, and nothing is replaced before all of it is trained.
+// Trains a RUN: one, or several seeds and folds. An existing RUN is not touched before the data are
+// read, and not replaced before all of the new one is trained.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ namespace fovea::systems {
 
 class Training {
  public:
-  // Throws what is wrong with the request. The RUN is locked from now on.
+  // Throws if the request is wrong. The RUN is locked from now on.
   Training(const TrainRequest& request, train::Progress& progress);
 
-  // That each training takes: as many as were asked for or as the run began with, otherwise all,
-  // shared among seeds and folds whether or not they are trained side by side, or one where
-  // training is made of small steps. What some of libtorch's kernels compute depends on it.
+  // Threads of each training: the requested number, or that of the run that is resumed; otherwise
+  // all, divided among seeds and folds whether or not they are trained at the same time, or one for a
+  // training of small steps. The results of some libtorch kernels depend on it.
   int threads() const { return threads_; }
   // The names of the seeds or folds that are left to train, to be given to other processes, which
   // are let in from now on; none where the RUN is a single one. The data are read once before.

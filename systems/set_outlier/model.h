@@ -1,8 +1,8 @@
 // Set outlier and set expansion, Zaheer et al. 2017.
 //
 //   outlier    equivariant layers over the members, a score each, softmax over the members
-//   expansion  s(x|X) = f({x} ∪ X), f(Y) = ρ(sum_y φ(y)); margin  ℓ(x, x'|X) = max(0, s(x'|X) −
-//   s(x|X) + Δ(x, x'))
+//   expansion  s(x|X) = f({x} ∪ X),  f(Y) = ρ(sum_y φ(y))
+//   margin     ℓ(x, x'|X) = max(0, s(x'|X) − s(x|X) + Δ(x, x'))
 #pragma once
 
 #include <torch/nn/modules/linear.h>

@@ -1,5 +1,5 @@
-// What the nodes of the autograd graph share. Nodes of our own, as libtorch's operators have them:
-// its class for users' functions is refused inside torch.func.
+// What the nodes of the autograd graph share. They derive from libtorch's Node, because its class
+// for users' functions (torch::autograd::Function) is refused inside torch.func.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -18,7 +18,7 @@ namespace fovea::operators {
 using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
 
-// libtorch counts references to nodes inside them since 2.13, outside before.
+// libtorch 2.13 and newer count references inside the node, older versions outside.
 using NodePointer = std::decay_t<decltype(torch::autograd::Edge::function)>;
 
 template <class Kind>
@@ -70,7 +70,7 @@ inline OptionalTensor optional(const Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
 
-// A tensor of forward mode, taken apart; undefined where there is no tangent.
+// The tangent of a tensor in forward mode, undefined if it has none; and the tensor without it.
 inline Tensor tangent_of(const Tensor& x) { return x.defined() ? x._fw_grad(0) : Tensor(); }
 inline Tensor primal_of(const Tensor& x) { return x.defined() ? x._fw_primal(0) : x; }
 inline std::vector<Tensor> primals_of(at::TensorList list) {
@@ -79,7 +79,7 @@ inline std::vector<Tensor> primals_of(at::TensorList list) {
   return all;
 }
 
-// The operands that move in forward mode: query, key, value, arrays.
+// The operands that have a tangent in forward mode, among query, key, value and the arrays.
 struct Tangents {
   std::vector<Tensor> directions;
   std::vector<int64_t> given;

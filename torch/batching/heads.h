@@ -1,5 +1,5 @@
-// A mapped dimension put into that of heads, which every layout has, packed ones too: V calls of H
-// heads are one of V H.
+// vmap joins the mapped dimension with the heads, which every layout has, packed ones too: V calls of
+// H heads become one call of V H heads.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace fovea::operators {
 
 // Operands and what lies like them ([B, H, L, ..] or (total, H, ..)), with `count` times the heads.
 at::Tensor into_heads(const Mapped& x, int64_t count);
-// And back: the mapped dimension, before the heads, is 1.
+// The reverse: the mapped dimension becomes dimension 1, before the heads.
 at::Tensor out_of_heads(const at::Tensor& x, int64_t count);
 
 // One array of the choices, folded or as it was.

@@ -1,4 +1,5 @@
-// The arguments of an operator under torch.vmap: which dimension is mapped, and one item at a time.
+// The arguments of an operator under torch.vmap: which dimension is mapped, and calls for one item
+// at a time.
 #pragma once
 
 #include <ATen/ATen.h>

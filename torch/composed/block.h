@@ -56,13 +56,13 @@ at::Tensor safe_sqrt(const at::Tensor& x);
 // Which pairs a call's structures and key lengths allow; bool, broadcasts to [B, H, l, S].
 at::Tensor allowed_pairs(const Structure& structure, const Block& block);
 
-// A kernel of distance has two faces: log K, which most normalisers take, and K.
+// The form in which a kernel of distance is used: log K, which most normalisers take, or K.
 enum class Face { kLog, kValue };
 // A ratio of positive kernels is the softmax of their logarithms, which never underflows to 0 / 0.
 Face face_of(const Choices& choices);
 
-// Scores with their modifiers, [B, H, l, S]; masked places hold anything. -inf where a kernel's
-// logarithm has none.
+// Scores with their modifiers, [B, H, l, S]; entries of masked pairs are arbitrary. The logarithm of
+// a kernel that is 0 is -inf.
 at::Tensor scores(const Score& score, const Block& block, Face face);
 // What relative positions add to the output, or undefined.
 at::Tensor relative_values(const Score& score, const Block& block, const at::Tensor& weights);

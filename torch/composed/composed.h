@@ -1,5 +1,5 @@
-// Attention as libtorch operations, for every combination: right, not fused. It serves CUDA tensors
-// where libtorch's fused kernels do not, and second derivatives everywhere.
+// Attention as libtorch operations, for every combination: correct, but not fused. It is used for
+// CUDA tensors where libtorch's fused kernels decline, and for second derivatives on every device.
 #pragma once
 
 #include <vector>

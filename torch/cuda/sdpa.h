@@ -1,4 +1,4 @@
-// libtorch's fused attention for a call that `sdpa_declines` has nothing against.
+// libtorch's fused attention, for a call that `sdpa_declines` gives no reason against.
 #pragma once
 
 #include "torch/call.h"
@@ -10,10 +10,10 @@ struct Fused {
 };
 Fused sdpa(const Call& call);
 
-// `x`, or a copy of it where rows do not start at multiples of 16 bytes but could: libtorch's fused
-// kernels load that much at a time. Its memory-efficient one is chosen by the strides of heads and
-// then refuses those of rows. Reads no addresses, so that a trace decides as a run does.
-// Differentiable.
+// `x`, or a copy of it if its rows do not start at multiples of 16 bytes but could. libtorch's fused
+// kernels load 16 bytes at a time; its memory-efficient kernel checks the strides of heads when it is
+// chosen, and then refuses those of rows. Does not read addresses, so that a trace decides like a
+// run. Differentiable.
 at::Tensor with_whole_loads(const at::Tensor& x);
 
 }  // namespace fovea::operators

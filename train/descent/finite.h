@@ -1,4 +1,4 @@
-// Numbers that are none: nothing is judged by them, answered with them or kept.
+// Checks for NaN and infinity: no metric, answer or file is made from such numbers.
 #pragma once
 
 #include <torch/types.h>

@@ -1,6 +1,6 @@
-// One training: the place a task reports to, and the loop of gradient descent. What it needs to go
-// on after a kill is one file, state.safetensors, replaced whole; a resumed run ends with the
-// weights of an undisturbed one, bit for bit.
+// One training: what a task reports to, and the loop of gradient descent. All that is needed to
+// continue after a kill is in one file, state.safetensors, which is replaced as a whole. A resumed
+// run ends with the same weights as one that was not interrupted, bit for bit.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -19,7 +19,7 @@ namespace fovea::train {
 
 using TensorMap = std::map<std::string, torch::Tensor>;
 
-// Everything a loop needs to go on: numbers, and tensors by name.
+// Everything a loop needs to continue: numbers, and tensors by name.
 struct State {
   Json numbers = Json::object();
   TensorMap tensors = {};
@@ -27,7 +27,7 @@ struct State {
 
 class Fit {
  public:
-  // `configuration` is the sum of what is trained: a state of another is not gone on with.
+  // `configuration` is a hash of what is trained: a state with another hash is refused.
   Fit(const RunOptions& run_options, std::shared_ptr<torch::nn::Module> model, Draft& draft,
       std::string configuration, Progress& progress);
 
@@ -40,15 +40,14 @@ class Fit {
   // What an earlier training of this run saved; nothing at the start. Also brings back
   // metrics.jsonl. InvalidArgument where the state is damaged or of another configuration.
   std::optional<State> resume();
-  // Whether so much time has passed since the last save that a kill would hurt (`--checkpoint
-  // SECONDS`).
+  // Whether the time between two saves (`--checkpoint SECONDS`) has passed since the last one.
   bool save_due() const;
   // state.safetensors, then metrics.jsonl.
   void save(const State&);
   // Throws Interrupted after Ctrl-C. Call between steps, after save() where there is something to
   // save.
   void stop_if_interrupted(const std::string& where) const;
-  // Writes metrics.jsonl. The state stays: more epochs may be asked for.
+  // Writes metrics.jsonl. The state stays, because a later training may add epochs.
   void finish();
 
   double save_every_seconds = 20;

@@ -36,8 +36,8 @@ std::vector<Option> options_of(const Recipe&);
 Recipe recipe_of(const OptionValues&);
 
 // The factor on the rate at a step (from 1), in an epoch (from 0), of `total_steps` planned.
-//   inverse_sqrt: min(t/w, sqrt(w/t)), whose peak is at t = w (Vaswani et al. 2017 with rate = (d
-//   w)^-1/2)
+//   inverse_sqrt: min(t/w, sqrt(w/t)), with its peak at t = w
+//   (Vaswani et al. 2017 with rate = (d w)^-1/2)
 double rate_factor(const Recipe&, int64_t step, int64_t epoch, int64_t total_steps);
 
 }  // namespace fovea::train

@@ -1,5 +1,5 @@
-// A RUN in the making: a folder within the RUN's that is published in one step when it is whole.
-// Until then what the RUN held before stays as it is, and a kill leaves what --resume goes on with.
+// A RUN that is being written: a folder inside the RUN's folder, published in one step when it is
+// complete. Until then the previous RUN is unchanged. After a kill --resume continues from it.
 #pragma once
 
 #include <filesystem>
@@ -17,25 +17,25 @@ class Draft {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  // Whether a training has begun and not ended.
+  // Whether a training has started and not finished.
   bool begun() const;
   bool has(const std::string& name) const;
   std::string read(const std::string& name) const;
 
-  // An empty one in place of whatever a training left.
+  // Starts an empty draft; removes what an earlier training left.
   void begin();
-  // One of several trainings that share it: what others have put into it stays.
+  // For one of several trainings that share the draft: the files of the others stay.
   void begin_among_others();
-  // An empty one with every file of a whole RUN in it, to go on from.
+  // Starts a draft with a copy of every file of a complete RUN, to continue from.
   void begin_with(const RunFolder& whole);
-  // Removes what a killed writer left half written.
+  // Continues an existing draft; removes half-written files of a killed process.
   void go_on() const;
-  // A file of the RUN to be.
+  // Writes a file of the future RUN.
   void write(const std::string& name, std::string_view bytes);
-  // A file that lies there already, written by another process: a seed's, a fold's.
+  // Adds a file that another process has already written: that of a seed or a fold.
   void take(const std::string& name, const Manifest::File& file) { files_[name] = file; }
-  // What was written and taken is the RUN from now on. Files of the RUN before are gone, files of
-  // others stay; one that is in the way of a new file is kept as NAME.before.
+  // From now on the written and added files are the RUN. Files of the previous RUN are removed;
+  // other files stay. One with the name of a new file is kept as NAME.before.
   void publish(const std::string& program, const std::string& configuration);
 
  private:
@@ -43,10 +43,10 @@ class Draft {
   std::map<std::string, Manifest::File> files_;
 };
 
-// Does what a publication that was killed had left to do. Call it with the RUN locked.
+// Finishes a publication that was interrupted by a kill. Call it with the RUN locked.
 void finish_publication(const std::filesystem::path& run);
 
-// Whether a folder holds anything that no RUN brings along.
+// Whether a folder holds files that do not belong to a RUN.
 bool has_foreign_files(const std::filesystem::path& folder);
 
 }  // namespace fovea::train

@@ -1,4 +1,4 @@
-// A RUN's own mark: which files it consists of and what each must hold.
+// The list of a RUN's files, with size and sha256 of each. It marks a folder as a RUN.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Manifest {
     std::string sha256;
     uint64_t bytes = 0;
   };
-  std::string program;        // the version that wrote the RUN
-  std::string configuration;  // sha256 of what was asked for and of the data it was asked of
+  std::string program;                     // the version that wrote the RUN
+  std::string configuration;               // sha256 of the request and of its data
   std::map<std::string, File> files = {};  // by path within the RUN
 
   void add(const std::string& name, std::string_view bytes);

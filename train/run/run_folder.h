@@ -1,9 +1,9 @@
-// A whole RUN, for reading: what its manifest lists, each file as it was written.
+// A complete RUN, for reading: each file is compared with the manifest.
 //
-//   RUN/manifest.json   the mark of a RUN, and what each of its files must hold
-//   RUN/.training/      a training under way, or what is left of one: train/run/draft.h
-//   RUN/.ready/         a whole RUN on its way into place; it counts already
-//   RUN/.lock           who is training: train/run/run_lock.h
+//   RUN/manifest.json   marks a RUN, and lists its files with their sha256
+//   RUN/.training/      a training that is running or was stopped: train/run/draft.h
+//   RUN/.ready/         a complete RUN that is being moved into place; it already counts
+//   RUN/.lock           the process that trains: train/run/run_lock.h
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// One training at a time in a folder. The lock dies with its process, so nothing is ever locked by
-// the dead; the file beside it says who holds it.
+// One training at a time in a folder. The lock ends with its process, so a killed process leaves no
+// lock. The lock file names the process that holds it.
 #pragma once
 
 #include <filesystem>

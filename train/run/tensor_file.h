@@ -1,4 +1,4 @@
-// Named tensors and a few words about them, in one safetensors file.
+// Named tensors and their metadata, in one safetensors file.
 #pragma once
 
 #include <torch/types.h>
