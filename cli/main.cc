@@ -1,5 +1,5 @@
-// The executable: the environment first, then the program, which is a library of its own because
-// the libraries under it read the environment when they are loaded.
+// The executable sets the environment and then loads the program. The program is a library, because
+// the libraries that it uses read the environment when they are loaded.
 #include <dlfcn.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What there is to tell about a system and a run: its description, how it learned by its log, its pictures.
+// The description of a system, and of a run its learning curves (from its log) and its pictures.
 #include <map>
 
 #include "data/files/json.h"

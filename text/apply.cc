@@ -1,4 +1,4 @@
-// A finished task at work: predict and explain, on lines of text.
+// predict and explain of the text task, on lines of text.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Under torch.autocast query, key and value take its type, as libtorch's own attention has them.
+// Under torch.autocast, query, key and value are converted to its type, as in libtorch's attention.
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 

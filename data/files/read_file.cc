@@ -1,4 +1,4 @@
-// The door of files alone, so that the fuzz targets can put memory in its place.
+// Opens files, and nothing else, so that the fuzz targets can replace it by files in memory.
 #include "data/files/file.h"
 #include "data/files/read.h"
 

@@ -1,4 +1,4 @@
-// Checks of the places for results and gradients.
+// Checks of the arrays for results and gradients.
 #include <tuple>
 #include <type_traits>
 

@@ -1,6 +1,6 @@
-// Backward on a graph, in two passes. By query row: weights again, gradients of scores, dQ; what
-// the second pass needs of each edge is kept, O(edges x heads). By key, through the transposed
-// structure: dK and dV. Every result row has one owner.
+// Backward on a graph, in two passes. The first goes by query row: weights again, gradients of scores,
+// dQ; it stores what the second pass needs of each edge, O(edges x heads). The second goes by key,
+// with the transposed graph: dK and dV. Every row of a result is written by one worker.
 #include <algorithm>
 #include <optional>
 

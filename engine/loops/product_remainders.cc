@@ -1,5 +1,5 @@
-// Blocks of a product that are smaller than the registers allow: the last rows and columns of a
-// tile, and what a mask leaves of it.
+// Blocks of a product that are smaller than the full block: at the last rows and columns of a tile,
+// and at the edges of a mask.
 #include "engine/loops/product.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,7 +1,7 @@
 // e'_ij = e_ij + b_ij, b any broadcast of [B, H, L, S]; db is de summed over what b repeats.
 //
-// The gradient is as large as b, so tiles add to it in place: those that share elements come one
-// after another (see Sharing).
+// The gradient is as large as b, so tiles add to it in place. Tiles that share elements run one after
+// another (see Sharing).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/modifiers/bias.cc"
 #include "hwy/foreach_target.h"

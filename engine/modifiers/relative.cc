@@ -2,9 +2,9 @@
 //
 //   e'_ij = e_ij + scale q_i.rK_c,     o_i = sum_j a_ij (v_j + rV_c).
 //
-// A row meets 2K + 1 table rows, so its products with them are made once (begin_rows), and weights
-// and gradients of one offset are summed before they meet a table row: O(L K E) beside the O(L S E)
-// of the attention itself.
+// There are 2K + 1 table rows, so the products of a query with them are computed once (begin_rows),
+// and weights and gradients of one offset are summed before they are multiplied by a table row. This
+// costs O(L K E), beside the O(L S E) of the attention itself.
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // e' = cap tanh(e / cap); de = de' (1 - (e' / cap)^2). A key that is masked (-infinity) stays so.
 //
-// Scores are mostly well under the cap, where a short polynomial in e^2 does: four vectors that lie
-// there altogether take eight instructions each instead of thirty.
+// Most scores are far below the cap, where a short polynomial in e^2 is exact enough: four vectors
+// that are all there take eight instructions each instead of thirty.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/modifiers/soft_cap.cc"
 #include "hwy/foreach_target.h"

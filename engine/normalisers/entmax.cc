@@ -2,12 +2,12 @@
 //
 //   a = max(0, z - tau)^p,   tau such that they sum to 1.
 //
-// 1.5 has p = 2; 2 is sparsemax; at alpha = 1, and for a trained one that has gone below, the limit
-// stands: softmax.
+// alpha = 1.5 has p = 2; alpha = 2 is sparsemax. At alpha = 1, and for a trained alpha below 1, it is
+// the limit, softmax.
 //
-// Only scores above the largest - p can have weight. On these few: Newton's iteration from the
-// left, monotone where p >= 1 because the sum is convex in tau, kept inside a bracket otherwise;
-// for alpha = 1.5 the last step solves the quadratic of the support it has reached. Backward
+// Only scores above the largest - p can have weight. Newton's iteration on these starts from the
+// left. It is monotone if p >= 1, because the sum is convex in tau; otherwise it is kept in a bracket.
+// For alpha = 1.5 the last step solves the quadratic equation of the support found so far. Backward
 // (Correia et al. 2019): with g = a^(2 - alpha) on the support, de = g (dA - sum g dA / sum g).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/entmax.cc"

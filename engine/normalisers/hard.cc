@@ -1,9 +1,9 @@
-// One key: the largest score (the first of equals), or one drawn from the softmax. No gradient
-// passes through the choice; the lse output is the log of its softmax probability, for REINFORCE: d
-// log p_c / de_j = [j = c] - p_j.
+// One key: that of the largest score (the first of equals), or one drawn from the softmax. The choice
+// has no gradient. The lse output is the log of its softmax probability, for REINFORCE:
+// d log p_c / de_j = [j = c] - p_j.
 //
-// A draw takes one number of the row's generator (random.h) and the first key at which the
-// cumulative probability passes it.
+// A draw takes one random number for the row (random.h), and the first key at which the cumulative
+// probability exceeds it.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/hard.cc"
 #include "hwy/foreach_target.h"

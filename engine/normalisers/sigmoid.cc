@@ -1,4 +1,4 @@
-// a_j = 1 / (1 + exp(-e_j)), each pair on its own.
+// a_j = 1 / (1 + exp(-e_j)): each weight depends on its own score alone.
 #include <cmath>
 #include <limits>
 

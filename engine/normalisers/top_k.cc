@@ -1,9 +1,9 @@
-// Softmax over the k largest scores of a row, ties to the lower position; over all where it sees
-// fewer than k.
+// Softmax over the k largest scores of a row, of equal ones the lower position; over all if the row
+// sees fewer than k keys.
 //
-// Partial selection: the row is dealt into at least 2k groups; the k-th largest of the groups'
-// maxima is a bound that k scores reach, so only what reaches it, little more than k scores, is
-// looked at again. Backward is softmax's on the chosen.
+// Partial selection: the row is divided into at least 2k groups. The k-th largest of the groups'
+// maxima is a bound that at least k scores reach, so only scores that reach it are ranked: few more
+// than k. Backward is that of softmax, on the chosen scores.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/top_k.cc"
 #include "hwy/foreach_target.h"

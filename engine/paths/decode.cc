@@ -1,5 +1,5 @@
-// Few queries against many keys: keys are split into parts of a fixed size, read once where they
-// lie, in the type in which they are stored, and the parts' softmax states are merged in order.
+// Few queries against many keys. Keys are divided into parts of a fixed size, which are read once, in
+// place and in their stored type. The softmax states of the parts are merged in order.
 
 #include <algorithm>
 #include <cmath>

@@ -22,7 +22,7 @@ namespace rank_one {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Edges ahead for which rows are asked: at 10 ns a row and 100 ns of memory, with room for a second
+// How many edges ahead to prefetch: at 10 ns a row and 100 ns of memory, with room for a second
 // row in flight.
 constexpr size_t kAhead = 12;
 

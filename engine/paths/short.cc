@@ -1,5 +1,5 @@
-// Few queries over few keys. What the tiles prepare for many rows (packed keys, stages, scratch)
-// costs more than the work itself here; so does waking a thread, until there are many heads.
+// Few queries over few keys. The preparations of the path `tiles` (packed keys, stages, scratch) would
+// cost more than the work itself; so would waking a thread, unless there are many heads.
 #include <algorithm>
 #include <atomic>
 

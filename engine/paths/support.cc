@@ -1,5 +1,5 @@
-// All gradients of threshold normalisers by the pairs that have weight, where those are few: scores
-// of whole rows again, then nothing but the support is touched.
+// The gradients of threshold normalisers, if few pairs have weight: scores of whole rows are computed
+// again, and everything after them visits only the pairs with weight (the support).
 #include <algorithm>
 #include <cmath>
 #include <limits>

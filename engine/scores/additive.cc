@@ -1,11 +1,11 @@
-// Additive attention (Bahdanau et al. 2015), query and key arriving projected:
+// Additive attention (Bahdanau et al. 2015), of projected queries and keys:
 //
 //   e_ij = sum_f w_f tanh(q_if + k_jf),
 //   e_ij = sum_f w_f LeakyReLU(q_if + k_jf)   for GATv2 (Brody et al. 2022).
 //
-// No tanh is computed for a pair: with u = exp(2q) and v = exp(2k), made once for each row,
-// tanh(q + k) = 1 - 2r, r = 1 / (1 + uv), and four features share one division (two where they are
-// large).
+// No tanh is computed for a pair: u = exp(2q) and v = exp(2k) are computed once for each row, and
+// tanh(q + k) = 1 - 2r, r = 1 / (1 + uv). Four features share one division, two if a row has large
+// entries (additive-inl.h).
 // Backward: de/dq = de/dk = 4 w r (1 - r), de/dw = 1 - 2r. Lanes run over features, so that every
 // sum over keys or queries stays in registers.
 #undef HWY_TARGET_INCLUDE

@@ -1,5 +1,5 @@
-// What the queries and keys of a tile of additive scores give each other backward, one vector of
-// features at a time. additive.cc has the equations.
+// Gradients of the queries and keys of a tile of additive scores, one vector of features at a time.
+// additive.cc has the equations.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/scores/additive_backward.cc"
 #include "hwy/foreach_target.h"

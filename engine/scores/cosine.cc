@@ -1,6 +1,6 @@
-// e = beta q.k / (|q| |k|); 0 where either has no direction. Rows are made unit vectors once (the
-// query's times beta), then it is a dot product. Back through a unit vector x / |x|: dx = (dy - y
-// (y.dy)) / |x|.
+// e = beta q.k / (|q| |k|); 0 if one of them is zero. Each row is divided by its length once (and the
+// query multiplied by beta); then it is a dot product. Backward of a unit vector y = x / |x|:
+// dx = (dy - y (y.dy)) / |x|.
 #include <cmath>
 
 #include "engine/call/parameter.h"

@@ -1,4 +1,4 @@
-// Gated additive attention (Ilse et al. 2018), query and key arriving projected: with
+// Gated additive attention (Ilse et al. 2018), of projected queries and keys: with
 // [a; b] = q + k, two halves of width E/2,
 //
 //   e = sum_f w_f tanh(a_f) sigma(b_f).

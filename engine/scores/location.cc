@@ -1,5 +1,5 @@
-// e_ij = q_i[j]: the query is its row of scores (Luong et al. 2015, "location"). The keys only say
-// how many there are.
+// e_ij = q_i[j]: the query is its row of scores (Luong et al. 2015, "location"). Of the keys only
+// their number is used.
 #include <algorithm>
 
 #include "engine/registry.h"

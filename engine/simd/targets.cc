@@ -3,8 +3,8 @@
 //
 // Debian ships Highway's own version as a shared library only. These few definitions replace it, so
 // that a program that links the engine depends on nothing else. The build renames the namespace to
-// fovea_hwy wherever we compile Highway (engine/CMakeLists.txt): a program's own Highway, of another
-// version and with other layouts, does not meet ours.
+// fovea_hwy wherever we compile Highway (engine/CMakeLists.txt), so that it does not clash with a
+// program's own Highway of another version.
 #include "hwy/targets.h"
 
 #include <atomic>

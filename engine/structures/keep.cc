@@ -1,4 +1,4 @@
-// Where a boolean mask says so.
+// The pairs where a boolean mask is true.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// Backward in three phases: rows and row terms of every block of queries; the units
-// (backward_units.cc); what is left to turn into gradients of queries and parameters.
+// Backward in three phases: the rows and row terms of every block of queries; the units
+// (backward_units.cc); the final gradients of queries and parameters.
 #include "engine/tiles/backward.h"
 
 namespace fovea::engine {

@@ -1,7 +1,7 @@
-// The main phase of backward. A unit of work is (batch, key head, kUnitKeys keys): it recomputes
-// its tiles, sums dK and dV over the queries in a fixed order by itself, and adds to a block's dQ
-// when the unit before it has. Units are handed out in ascending order, so a wait is always for
-// someone who runs; no order of threads changes a bit.
+// The main phase of backward. A unit of work is (batch, key head, kUnitKeys keys). It computes its
+// tiles again, sums dK and dV over the queries in a fixed order, and adds to a block's dQ after the
+// unit before it has. Units are handed out in ascending order, so a unit only waits for one that is
+// running. The results have the same bits for any order of threads.
 #include <algorithm>
 #include <optional>
 

@@ -1,5 +1,5 @@
-// Forward: heads, or blocks of queries where heads are few, in any order; a row's result depends on
-// neither.
+// Forward: a unit of work is a head, or a block of queries if there are few heads. The result of a row
+// does not depend on the unit or on the order.
 #include "engine/tiles/forward.h"
 
 #include "engine/call/view.h"

@@ -1,4 +1,4 @@
-// Selected weights: a block of rows at a time, none held but those asked for.
+// Selected weights, a block of rows at a time; no others are stored.
 #include "engine/call/selection.h"
 #include "engine/call/view.h"
 #include "engine/runtime/parallel.h"

@@ -47,29 +47,29 @@ def attend(
             ``[B, H, lengths, E]`` with ``layout=torch.jagged``, and so is then the output.
         key: ``[B, Hkv, S, E]``, ``H`` a multiple of ``Hkv``.
         value: ``[B, Hkv, S, Ev]``.
-        score: what a pair is worth.
+        score: the score of a pair of query and key.
         normaliser: how a row of scores becomes weights.
-        structure: which pairs may meet, :math:`N(i)`.
-        scale: of a :class:`Dot` or :class:`Bilinear` score that leaves it open: a number; or a tensor, one element or ``[H]``, which the
-            query is multiplied by and which has a gradient.
-        dropout_p: share of the weights dropped; survivors are scaled by ``1 / (1 - p)``. 0 at evaluation.
+        structure: which pairs are allowed, :math:`N(i)`.
+        scale: scale of a :class:`Dot` or :class:`Bilinear` score that gives none itself: a number; or a tensor, one element or ``[H]``, which has
+            a gradient (the query is multiplied by it).
+        dropout_p: probability of dropping a weight; kept weights are scaled by ``1 / (1 - p)``. Pass 0 at evaluation.
         key_lengths: int ``[B]``: item ``b`` sees keys ``j < key_lengths[b]`` only.
         return_lse: also return the log-sum-exp ``[B, H, L]``, differentiable (softmax, top-k; for :class:`Hard` the
             log-probability of the choice).
-        seed: of dropout and sampling; the same seed gives the same choices. None draws one from torch's generator.
-        strict: raise rather than take a path that is not fused; the message gives every reason.
+        seed: seed of dropout and sampling. None draws one from torch's generator.
+        strict: raise instead of taking a path that is not fused; the message gives every reason.
         return_empty_rows: also return how many queries saw no key (an int64 scalar); their output and gradient are zero.
         allow_empty_rows: False raises where a query sees no key (and breaks a compiled graph, which cannot raise on a number).
-        query_offset: the position of query row 0 among the keys: a number, or int ``[B]``, one for each item. A step under a cache gives
-            how many keys came before; everything that counts positions counts from there. Arrays with a row for each query (masks,
-            ids, biases) are by row of the query given.
-        check_finite: a query that sees a score of NaN or +infinity has output, log-sum-exp and gradient NaN, and the others are as
-            without it; True raises instead and names the first such item, head and row.
+        query_offset: the position of query row 0 among the keys: a number, or int ``[B]``, one for each item. When decoding with a cache it is
+            the number of keys before the query. Every structure and modifier that depends on positions uses it. Arrays with a row for
+            each query (masks, ids, biases) are indexed by the row of the query, without the offset.
+        check_finite: False: a query that sees a score of NaN or +infinity has output, log-sum-exp and gradient NaN, and changes no other
+            query. True: raise, naming the first such item, head and row.
 
     Returns:
-        ``[B, H, L, Ev]`` (packed: ``(total, H, Ev)``) in the query's type, or a tuple of it and what else was asked for.
+        ``[B, H, L, Ev]`` (packed: ``(total, H, Ev)``) in the query's type, or a tuple of it and the other requested results.
 
-    Second derivatives and forward mode work, through a composed formula that holds ``O(B H L S)`` numbers; ``torch.func`` too.
+    Second derivatives and forward mode work, by a composed formula that stores ``O(B H L S)`` numbers; ``torch.func`` works too.
 
     Example::
 
@@ -145,7 +145,7 @@ def weights(
     check_finite: bool = False,
     **unknown: object,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
-    r"""Some of the weights :math:`a_{ij}`, before dropout; holds no more than it returns. Not differentiable.
+    r"""Some of the weights :math:`a_{ij}`, before dropout; no others are stored. Not differentiable.
 
     Args:
         rows: rows of the query: one, a list, a slice, or None for all; negative ones count from the end. Within each sequence for
@@ -197,7 +197,7 @@ def explain_dispatch(
     query_offset: Union[int, torch.Tensor] = 0,
     **unknown: object,
 ) -> str:
-    """The path this call of :func:`attend` takes, and why each faster one declined; one line a candidate."""
+    """The path that this call of :func:`attend` takes, and why each faster path declines; one line for each path."""
     if unknown:
         raise _check.unknown_argument("explain_dispatch", unknown, _EXPLAIN)
     _operands(("query", "key", "value"), query, key, value)

@@ -30,7 +30,7 @@ class Softmax(Normaliser, kind="softmax", optional=("sink",), numeric=("sink",),
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelRatio(Normaliser, kind="kernel_ratio"):
-    r""":math:`a_j = K_j / \sum_l K_l`. Signed kernels are allowed; a row whose sum is zero gives zero."""
+    r""":math:`a_j = K_j / \sum_l K_l`. Kernels with negative values are allowed; a row whose sum is zero has weights zero."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Uniform(Normaliser, kind="uniform"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sigmoid(Normaliser, kind="sigmoid"):
-    r""":math:`a_j = 1 / (1 + e^{-e_j})`, each pair on its own."""
+    r""":math:`a_j = 1 / (1 + e^{-e_j})`: each weight depends on its own score alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +78,7 @@ class Entmax(Normaliser, kind="entmax", ranges={"alpha": _check.AT_LEAST_ONE}):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopK(Normaliser, kind="top_k", ranges={"k": _check.at_least(1)}):
-    r"""Softmax over the ``k`` largest scores; ties to the lower index; all keys where fewer than ``k`` are seen."""
+    r"""Softmax over the ``k`` largest scores, of equal ones the lower index; all keys if fewer than ``k`` are seen."""
 
     k: int
 

@@ -1,4 +1,4 @@
-"""Scores: what a pair of query ``q`` and key ``k`` is worth. Modifiers go on top, in this order: relative, soft cap, the rest."""
+"""Scores of a pair of query ``q`` and key ``k``. Modifiers apply to a score in this order: relative, soft cap, the others."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Bilinear(_Scaled, kind="bilinear"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Additive(Score, kind="additive", ranges={"negative_slope": _check.FINITE}):
-    r""":math:`e = w^\top f(q + k)` (Bahdanau et al. 2015), query and key arriving projected.
+    r""":math:`e = w^\top f(q + k)` of projected queries and keys (Bahdanau et al. 2015).
 
     ``weight`` is ``[E]`` or ``[H, E]``; ``activation`` is ``"tanh"`` or ``"leaky_relu"``, which makes GATv2's score.
     """
@@ -195,14 +195,14 @@ class Cosine(Score, kind="cosine", optional=("beta",), numeric=("beta",), ranges
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankOne(Score, kind="rank_one", ranges={"negative_slope": _check.FINITE}):
-    r""":math:`e = \mathrm{LeakyReLU}(q + k)`, query and key of width 1: the two halves of GAT's score (Velickovic et al. 2018)."""
+    r""":math:`e = \mathrm{LeakyReLU}(q + k)`, query and key of width 1: the two summands of GAT's score (Velickovic et al. 2018)."""
 
     negative_slope: float = 0.2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Location(Score, kind="location"):
-    r""":math:`e_j = q_j`: the query is the row of scores, so its width is the number of keys."""
+    r""":math:`e_j = q_j`: the query is its row of scores, so its width is the number of keys."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

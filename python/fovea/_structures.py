@@ -69,8 +69,8 @@ class Dense(Structure, kind="dense"):
 class Causal(Structure, kind="causal"):
     r""":math:`j \le i`.
 
-    ``"top_left"``: :math:`i` counts from the call's ``query_offset``. ``"bottom_right"``: the last query stands at the last key, which is
-    a ``query_offset`` of :math:`S - L` for everything in the call that counts positions; another is refused.
+    ``"top_left"``: :math:`i` counts from the call's ``query_offset``. ``"bottom_right"``: the last query is at the position of the last key.
+    This sets ``query_offset`` to :math:`S - L` for all structures and modifiers of the call; another offset is refused.
     """
 
     alignment: Literal["top_left", "bottom_right"] = "top_left"

@@ -1,4 +1,4 @@
-// A finished aligner at work: links of pairs, judged, printed and drawn.
+// Uses a trained aligner: links of pairs, evaluated, printed and drawn.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// IBM model 1 (Brown et al. 1993) by expectation maximisation: p(y | x) = prod_t 1/(S+1) sum_j
-// p(y_t | x_j), x_0 the empty word.
+// IBM model 1 (Brown et al. 1993) by expectation maximisation, x_0 the empty word:
+//   p(y | x) = prod_t 1/(S+1) sum_j p(y_t | x_j)
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Sums of digits: learned on sets of up to ten, asked on sets of up to a hundred.
+// Sums of digits: trained on sets of up to ten, tested on sets of up to a hundred.
 #include <fmt/format.h>
 #include <torch/torch.h>
 

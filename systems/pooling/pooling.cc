@@ -1,9 +1,9 @@
-// Pooling: attention that does not look. sum φ(x_i), sum/n, max per coordinate, and a learned query
-// beside them.
+// Pooling as attention: the sum of φ(x_i), their mean, the maximum of each coordinate, and a learned
+// query.
 //
-// All four are one call: a constant score left as it is sums, made uniform it averages; the largest
-// of a coordinate is the hard choice over that coordinate's own values, one head for each. Sum
-// grows with n; mean forgets n; max sees the extremes only.
+// Each is one call of attend. A constant score without a normaliser gives the sum, with the uniform
+// normaliser the mean. The maximum of a coordinate is the hard choice over the values of that
+// coordinate, with one head for each. The sum grows with n; the mean does not depend on n.
 #include "systems/pooling/pooling.h"
 
 #include <torch/torch.h>

@@ -1,6 +1,6 @@
 // Scaled dot-product self-attention in six steps (Vaswani et al. 2017):
-//   1 project q = x W^Q, k = x W^K, v = x W^V   2 score q·k   3 divide by √d_k   4 softmax   5
-//   weight the values   6 sum
+//   1 project q = x W^Q, k = x W^K, v = x W^V   2 score q·k   3 divide by √d_k
+//   4 softmax   5 weight the values   6 sum
 #include "systems/scaled_dot_product/six_steps.h"
 
 #include "fovea/attend.h"

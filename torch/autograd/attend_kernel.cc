@@ -1,5 +1,5 @@
-// attend's derivatives: in reverse mode attend_backward, an operator itself; in forward mode the
-// gradient of attend_backward, which is linear in what it is given.
+// attend's derivatives. Reverse mode calls attend_backward, which is an operator too. Forward mode
+// takes the gradient of attend_backward, which is linear in the gradient it is given.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/functorch/DynamicLayer.h>

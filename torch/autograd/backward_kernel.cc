@@ -1,5 +1,5 @@
 // The derivatives of attend_backward: reverse over reverse and forward over reverse are both
-// attend_double_backward. What lies beyond is recorded by libtorch, outside torch.func.
+// attend_double_backward. Higher derivatives are recorded by libtorch, outside torch.func.
 #include <ATen/ATen.h>
 #include <ATen/functorch/DynamicLayer.h>
 #include <torch/library.h>

@@ -1,5 +1,5 @@
-// torch.vmap on the operators: one call with the mapped dimension among the heads where that means
-// the same, else one call for each item.
+// torch.vmap on the operators: one call with the mapped dimension joined to the heads, if that gives
+// the same result; otherwise one call for each item.
 #include <torch/library.h>
 
 #include "torch/batching/heads.h"

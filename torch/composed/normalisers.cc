@@ -1,6 +1,6 @@
-// How a row of scores becomes weights: one function a normaliser, straight from its definition.
-// Each is differentiable as often as wanted: a threshold is found without gradient, then written as
-// a function of the scores above it.
+// How a row of scores becomes weights: one function for each normaliser, written from its definition.
+// Each can be differentiated any number of times: a threshold is found without gradient, and then
+// written as a function of the scores above it.
 #include <cmath>
 #include <limits>
 

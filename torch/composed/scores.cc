@@ -1,4 +1,4 @@
-// What a pair is worth: one function a score, one a modifier, straight from their definitions.
+// Scores of pairs: one function for each score and each modifier, written from their definitions.
 #include <cmath>
 #include <numbers>
 

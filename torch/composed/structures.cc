@@ -1,4 +1,4 @@
-// Which pairs of a block may meet: one function a structure, straight from its definition.
+// Which pairs of a block are allowed: one function for each structure, written from its definition.
 #include "torch/composed/block.h"
 
 namespace fovea::composed {

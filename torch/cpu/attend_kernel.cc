@@ -1,4 +1,4 @@
-// The CPU kernels: libtorch's tensors and threads lent to the engine.
+// The CPU kernels: they call the engine on libtorch's tensors, with libtorch's threads.
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
 #include <torch/library.h>

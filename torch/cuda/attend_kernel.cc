@@ -1,5 +1,5 @@
-// The CUDA kernels, without CUDA code: libtorch's fused attention where it serves, the composed
-// formula elsewhere.
+// The CUDA kernels, without CUDA code: libtorch's fused attention if it accepts the call, otherwise
+// the composed formula.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
