@@ -15,6 +15,7 @@
 #include "fovea/attend.h"
 #include "systems/general/memories.h"
 #include "systems/general/model.h"
+#include "systems/general/view.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
 
@@ -117,36 +118,10 @@ class General : public GradientTask {
           shown->keys.size() * shown->asked.size())
         shown = &memories_[static_cast<size_t>(item)];
     const Packed p = packed({shown});
-    const int64_t n = p.queries.size(0), m = p.keys.size(0);
-    explain::Explanation out;
-    out.title = fmt::format("Looking up {} of {} pairs: {} score, {}", n, m, model_->score,
-                            model_->normaliser);
-    out.view = explain::View::kBipartite;
-    out.score = model_->score;
-    out.normaliser = model_->normaliser;
-    out.structure = "ragged batch";
-    out.scale = model_->score == "dot" ? fmt::format("1/√{}", kInner) : "1";
-    for (int64_t i = 0; i < n; ++i)
-      out.queries.emplace_back().text = fmt::format("query {}", i + 1);
-    for (int64_t j = 0; j < m; ++j) out.keys.emplace_back().text = fmt::format("key {}", j + 1);
-    out.maps.emplace_back().dense =
-        to_floats(weights(model_->query(p.queries), model_->key(p.keys),
-                          model_->choices(p.query_offsets, p.key_offsets))
-                      .weights);
-    explain::Truth truth;
-    truth.label = "the pair asked for";
-    for (int64_t i = 0; i < n; ++i)
-      truth.sure.push_back(
-          {static_cast<int32_t>(i), static_cast<int32_t>(shown->asked[static_cast<size_t>(i)]), 1});
-    out.truth = truth;
-    explain::Shapes shapes;
-    shapes.query = fmt::format("{} × {}", n, kInner);
-    shapes.key = fmt::format("{} × {}", m, kInner);
-    shapes.value = fmt::format("{} × {}", m, kValue);
-    shapes.weights = fmt::format("{} × {}", n, m);
-    shapes.output = fmt::format("{} × {}", n, kValue);
-    out.shapes = shapes;
-    return {out};
+    return {picture(*model_, *shown,
+                    weights(model_->query(p.queries), model_->key(p.keys),
+                            model_->choices(p.query_offsets, p.key_offsets))
+                        .weights)};
   }
 
  private:

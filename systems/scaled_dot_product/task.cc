@@ -13,6 +13,7 @@
 #include "systems/scaled_dot_product/model.h"
 #include "systems/scaled_dot_product/sentences.h"
 #include "systems/scaled_dot_product/six_steps.h"
+#include "systems/scaled_dot_product/view.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/fields.h"
@@ -119,56 +120,10 @@ class ScaledDotProduct : public ClassificationTask {
         sentence = parsed(text, input->name, number);
       });
     }
-    const torch::Tensor x = embedded(sentence.words);
-    const torch::Tensor q = model_->q_proj(x), k = model_->k_proj(x), v = model_->v_proj(x);
-    explain::Explanation out;
-    out.title = "Whom does “it” mean?";
-    out.view = explain::View::kBipartite;
-    out.score = "q·k / √d_k";
-    out.normaliser = "softmax";
-    out.structure = "all words of the sentence";
-    out.scale = fmt::format("1/√{}", model_->scale_width);
-    out.query_label = "word that looks";
-    out.key_label = "word looked at";
-    for (const std::string& word : sentence.words) {
-      out.queries.emplace_back().text = word;
-      out.keys.emplace_back().text = word;
-    }
-    out.maps.emplace_back().dense = to_floats(weights(four(q), four(k)).weights);
-    if (sentence.meant >= 0) {
-      explain::Truth truth;
-      truth.label = "the one meant";
-      truth.sure.push_back(
-          {static_cast<int32_t>(sentence.asks), static_cast<int32_t>(sentence.meant), 1});
-      out.truth = truth;
-    }
-    for (int64_t i = 0; i < x.size(0); ++i)
-      out.tables.push_back(table(sentence, i, six_steps(q[i], k, v)));
-    return {out};
+    return {picture(*model_, sentence, embedded(sentence.words))};
   }
 
  private:
-  explain::Table table(const Sentence& sentence, int64_t query, const SixSteps& steps) const {
-    explain::Table out;
-    out.title = fmt::format("Six steps for “{}”", sentence.words[static_cast<size_t>(query)]);
-    out.query = static_cast<int>(query);
-    out.columns = {"word",        "1 key k",
-                   "2 q·k",       fmt::format("3 ÷ √{}", model_->scale_width),
-                   "4 softmax",   "5 weight × v (first of its numbers)",
-                   "6 sum so far"};
-    double sum = 0;
-    for (size_t j = 0; j < sentence.words.size(); ++j) {
-      const auto at = static_cast<int64_t>(j);
-      const double part = steps.weighted[at][0].item<double>();
-      sum += part;
-      out.rows.push_back({sentence.words[j], fmt::format("k{}", j + 1),
-                          fmt::format("{:.2f}", steps.scores[at].item<double>()),
-                          fmt::format("{:.2f}", steps.scaled[at].item<double>()),
-                          fmt::format("{:.3f}", steps.weights[at].item<double>()),
-                          fmt::format("{:.3f}", part), fmt::format("{:.3f}", sum)});
-    }
-    return out;
-  }
   torch::Tensor embedded(const std::vector<std::string>& words) const {
     return model_->embedding(
         torch::tensor(vocabulary_.ids(words), torch::kInt64).to(run_options_.device));

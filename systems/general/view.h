@@ -1,0 +1,14 @@
+// A memory and its queries: the weights between them, and the pair each query asks for.
+#pragma once
+
+#include "explain/explanation.h"
+#include "systems/general/memories.h"
+#include "systems/general/model.h"
+
+namespace fovea::systems::general {
+
+// weights [1, 1, queries, pairs].
+explain::Explanation picture(const Model& model, const Memory& memory,
+                             const torch::Tensor& weights);
+
+}  // namespace fovea::systems::general

@@ -1,0 +1,13 @@
+// The weights between the words of a sentence, and the six steps of each word as a table.
+#pragma once
+
+#include "explain/explanation.h"
+#include "systems/scaled_dot_product/model.h"
+#include "systems/scaled_dot_product/sentences.h"
+
+namespace fovea::systems::scaled_dot_product {
+
+// x [words, width]: the vectors of the sentence's words.
+explain::Explanation picture(Model& model, const Sentence& sentence, const torch::Tensor& x);
+
+}  // namespace fovea::systems::scaled_dot_product
