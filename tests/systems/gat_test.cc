@@ -145,7 +145,7 @@ TEST(Graphs, RenumberingTheNodesRenumbersTheAnswers) {
             1e-5);
 }
 
-// §5.4: on a complete graph it is dense attention with its own score.
+// On a complete graph it is dense attention with its own score.
 TEST(Graphs, ACompleteGraphIsDenseAttention) {
   std::vector<std::pair<int32_t, int32_t>> edges;
   for (int32_t i = 0; i < 5; ++i)

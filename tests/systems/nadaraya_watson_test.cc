@@ -41,7 +41,7 @@ std::shared_ptr<Model> motorcycle(const std::string& kernel, double h) {
   return model_of(x, y, kernel, h);
 }
 
-// The kernels of systems.md, by hand.
+// The kernels, written by hand from their definitions.
 double kernel_value(const std::string& name, double u) {
   const double a = std::abs(u), pi = 3.141592653589793;
   if (name == "gaussian") return std::exp(-u * u / 2) / std::sqrt(2 * pi);

@@ -1,4 +1,4 @@
-// The models of text: what their entries in systems.md say must hold, and packing that changes
+// The models of text: what their equations imply, and packing that changes
 // nothing.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -233,7 +233,7 @@ TEST(FixedAttention, ScoresDependOnTheWordAlone) {
   }
 }
 
-TEST(FixedAttention, ThetaZeroIsMeanPooling) {  // §5, 2
+TEST(FixedAttention, ThetaZeroIsMeanPooling) {
   torch::manual_seed(1);
   FixedAttentionModel model({.embedding = kWords, .queries = 1});
   model.eval();
@@ -353,7 +353,7 @@ TEST(Hierarchical, EmptySentencesChangeNothingAndWeighNothing) {
   EXPECT_NEAR(holes.look.sentences.sum().item<double>(), 1, 1e-6);
 }
 
-TEST(Hierarchical, OneSentenceIsFixedAttentionOnItsStates) {  // §5, 3
+TEST(Hierarchical, OneSentenceIsFixedAttentionOnItsStates) {
   torch::manual_seed(6);
   AttentiveEncoder level(AttentiveEncoderImpl::Config{.input = 3, .width = 4, .context = 5});
   const torch::Tensor x = torch::randn({6, 3}), offsets = torch::tensor({0, 6}, torch::kInt);
