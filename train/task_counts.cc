@@ -42,7 +42,7 @@ Evaluation TaskCounts::figures() const {
   }
   out.items = static_cast<int64_t>(all.asked);
   if (of_.empty()) {
-    out.notes.push_back("no items: nothing to judge by, so no figures");
+    out.notes.push_back("no items to evaluate, so no figures");
     return out;
   }
   out.metrics["accuracy"] = all.right / all.asked;

@@ -102,7 +102,7 @@ class Curve : public GradientTask {
     const std::vector<int64_t>& items = rows_.splits.of(split);
     Evaluation out{.items = static_cast<int64_t>(items.size())};
     if (items.empty()) {
-      out.notes.push_back("no items: nothing to judge by, so no figures");
+      out.notes.push_back("no items to evaluate, so no figures");
       return out;
     }
     const nn::Mixed mixed = model_->mix(inputs(items));

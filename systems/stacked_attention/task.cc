@@ -145,7 +145,7 @@ class StackedAttention : public GradientTask {
     out.items = items(split);
     const auto n = static_cast<double>(out.items);
     if (out.items == 0) {
-      out.notes.push_back("no questions: nothing to judge by, so no figures");
+      out.notes.push_back("no questions to evaluate, so no figures");
       return out;
     }
     if (judged > 0) out.metrics["loss"] = loss / judged;
