@@ -81,13 +81,14 @@ const Registration registered{{
          Option("think", 2, "stories: steps after a question, before its answer").between(0, 100),
          Option("stories", 4000, "generated, to learn from").between(16, 1000000),
          Option("tasks", "", "of a folder of stories, with commas between; empty: all")}),
-    .recipe = train::Recipe{.epochs = 10,
+    .recipe = train::Recipe{.epochs = 8,
                             .batch = 32,
                             .optimiser = "adam",
                             .rate = 3e-3,
                             .schedule = "cosine",
                             .clip = 1},
-    .tour = {"epochs=3", "sequences=8000"},
+    .tour = {"bits=3", "longest=3", "repeats=2", "rows=8", "width=8", "hidden=24", "rate=0.01",
+             "sequences=6000", "epochs=5"},
     .step_work =
         [](const OptionValues& o, const std::string&) {
           return recurrent_step(o.integer("batch"), o.integer("hidden"), 4);

@@ -65,13 +65,14 @@ const Registration registered{{
          Option("shift", 1, "rows that a head moves by in a step, at most").between(0, 64),
          Option("hidden", 64, "of the controller").between(1, 4096),
          Option("controller", "lstm", "what drives the heads").among({"lstm", "feed-forward"})}),
-    .recipe = train::Recipe{.epochs = 10,
+    .recipe = train::Recipe{.epochs = 8,
                             .batch = 32,
                             .optimiser = "adam",
                             .rate = 3e-3,
                             .schedule = "cosine",
                             .clip = 1},
-    .tour = {"epochs=3", "sequences=8000"},
+    .tour = {"bits=4", "longest=4", "rows=8", "hidden=32", "rate=0.01", "sequences=8000",
+             "epochs=5"},
     .step_work =
         [](const OptionValues& o, const std::string&) {
           return recurrent_step(o.integer("batch"), o.integer("hidden"), 4);
