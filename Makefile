@@ -48,6 +48,11 @@ fuzz: setup-fuzz ## every fuzz target for SECONDS=10, or RUNS=10000000 execution
 	@cmake --build build-fuzz -j $(JOBS) --target fuzz_parsers fuzz_engine
 	@scripts/fuzz $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) --jobs $(JOBS)
 
+fuzz-fast: setup-fuzz ## what reads bytes, without the sanitisers: several times as many executions
+	@[ -e build-fuzz-fast/build.ninja ] || cmake --preset fuzz-fast $(CMAKE_FLAGS)
+	@cmake --build build-fuzz-fast -j $(JOBS) --target fuzz_parsers
+	@scripts/fuzz --build build-fuzz-fast $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) --jobs $(JOBS)
+
 faults: setup-tests build/build.ninja ## every file operation and many allocations of every verb made to fail, one at a time (minutes on many cores)
 	@cmake --build build -j $(JOBS) --target fovea_command faults
 	@scripts/faults --all --jobs $(JOBS)
@@ -119,4 +124,4 @@ build-arm/build.ninja: | setup-arm
 build-lint/build.ninja: | setup
 	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: help demo test sanitise races arm fuzz seeds faults kills growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz
+.PHONY: help demo test sanitise races arm fuzz fuzz-fast seeds faults kills growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz

@@ -1,6 +1,8 @@
 // What is printed arrives, or the command says why not; files are replaced, devices are written.
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "tests/cli/binary.h"
 
 namespace fovea::cli {
@@ -80,6 +82,21 @@ TEST_F(Output, TooLittleMemoryIsSaid) {
         shell("ulimit -v " + std::to_string(megabytes * 1024) + "; fovea list 2>&1");
     EXPECT_TRUE(outcome.code == 0 || outcome.code == 1) << megabytes << ": " << outcome.code;
     EXPECT_EQ(outcome.code == 1, outcome.output.starts_with("fovea: ")) << outcome.output;
+  }
+}
+
+// libgomp ends a process that gets no memory for a thread, in its own words.
+TEST_F(Output, ATrainingThatALibraryEndsHasALastWordAndLeavesNoLock) {
+  for (int megabytes = 400; megabytes <= 640; megabytes += 60) {
+    const Outcome outcome =
+        shell("ulimit -v " + std::to_string(megabytes * 1024) +
+              "; fovea train pooling --set bags=40 --epochs 0 --quiet --threads 16 --overwrite " +
+              "--out " + at("run") + " 2>&1 >/dev/null");
+    EXPECT_EQ(outcome.code == 0, outcome.output.empty()) << megabytes << ": " << outcome.output;
+    const std::string last = outcome.output.substr(
+        outcome.output.rfind('\n', std::max<size_t>(outcome.output.size(), 2) - 2) + 1);
+    EXPECT_TRUE(outcome.code == 0 || last.starts_with("fovea: ")) << outcome.output;
+    EXPECT_FALSE(std::filesystem::exists(base_ / "run/.lock")) << megabytes;
   }
 }
 
