@@ -40,10 +40,15 @@ at::Tensor SqueezeExciteImpl::scores(const at::Tensor& u) {
 }
 
 at::Tensor SqueezeExciteImpl::forward(const at::Tensor& u) {
-  const at::Tensor score = scores(u).unsqueeze(2).unsqueeze(3);  // [B, C, 1, 1]
-  // A head for each channel, one query and one key in each, whose value is the whole map.
-  return attend(score, at::zeros_like(score), u.flatten(2).unsqueeze(2),
-                {.score = Location{}, .normaliser = Sigmoid{}})
+  const at::Tensor score = scores(u).reshape({-1, 1, 1}), maps = u.flatten(2);
+  const int64_t channels = score.size(0);  // of all items
+  // Each is a query with one key, itself, whose value is the whole map. As rows of a graph they are
+  // computed one by one; as heads of one query and one key each would take a tile.
+  const at::Tensor itself = at::arange(channels + 1, u.options().dtype(at::kInt));
+  return attend(score, at::ones_like(score), maps.reshape({channels, 1, maps.size(2)}),
+                {.score = Dot{1.0},
+                 .normaliser = Sigmoid{},
+                 .structure = Graph{itself, itself.narrow(0, 0, channels)}})
       .reshape(u.sizes());
 }
 

@@ -34,12 +34,12 @@ const Registration registered{{
          .paper = "Hu, Shen & Sun 2018",
          .equation =
              R"(z_c = \frac{1}{HW} \sum_{ij} u_{cij}, \quad s = \sigma(W_2 \operatorname{ReLU}(W_1 z)), \quad x_c = s_c\, u_c)",
-         .code =
-             "// A head for each channel: one query, its score; one key, whose value is the map.\n"
-             "auto score = W2(torch::relu(W1(u.flatten(2).mean(2)))).view({-1, channels, 1, 1});\n"
-             "auto x = fovea::attend(score, torch::zeros_like(score), u.flatten(2).unsqueeze(2),\n"
-             "                       {.score = fovea::Location{},\n"
-             "                        .normaliser = fovea::Sigmoid{}});",
+         .code = "// Each channel of each picture asks itself alone: its map is the value.\n"
+                 "auto score = W2(torch::relu(W1(u.flatten(2).mean(2)))).view({-1, 1, 1});\n"
+                 "auto x = fovea::attend(score, torch::ones_like(score), u.view({-1, 1, pixels}),\n"
+                 "                       {.score = fovea::Dot{1.0},\n"
+                 "                        .normaliser = fovea::Sigmoid{},\n"
+                 "                        .structure = fovea::Graph{one_each, itself}});",
          .triple = {.query = "all channels' means z",
                     .key = "channel",
                     .value = "channel's map u_c",

@@ -83,9 +83,10 @@ NAMES = {
     "set-outlier": BAGS
     + "  const fovea::Structure set = fovea::Ragged{one_each, offsets};\n  const at::Tensor blank = torch::zeros({2, 1, 8}), x = torch::randn({5, 1, 8}), one = torch::ones({2, 1, 1}), score = torch::randn({5, 1, 1});\n",
     "squeeze-excitation": """\
-  const int64_t channels = 6;
-  const at::Tensor u = torch::randn({2, channels, 5, 4});
-  torch::nn::Linear W1(channels, 2), W2(2, channels);
+  const int64_t pixels = 20;
+  const at::Tensor u = torch::randn({2, 6, 5, 4});
+  const at::Tensor one_each = torch::arange(13, torch::kInt32), itself = torch::arange(12, torch::kInt32);
+  torch::nn::Linear W1(6, 2), W2(2, 6);
 """,
     "stacked-attention": """\
   const at::Tensor v = torch::randn({2, 1, 16, 8});
