@@ -95,7 +95,8 @@ export class PlotFigure {
   }
   draw_legend() {
     if (!this.keys) return;
-    this.keys.replaceChildren(...this.labels.filter(Boolean).map((label) => {
+    const now = new Set(this.at_step().map((c) => c.label));
+    this.keys.replaceChildren(...this.labels.filter((label) => label && now.has(label)).map((label) => {
       const kind = this.plot.curves.find((c) => c.label === label).kind;
       return el('label', { class: 'plot-key' },
         el('input', { type: 'checkbox', checked: !this.hidden.has(label), onchange: (event) => {
@@ -106,8 +107,11 @@ export class PlotFigure {
           borderColor: this.colour(label) } }), label);
     }));
   }
+  at_step() {
+    return this.plot.curves.filter((c) => (c.step ?? -1) === -1 || c.step === this.step);
+  }
   shown() {
-    return this.plot.curves.filter((c) => ((c.step ?? -1) === -1 || c.step === this.step) && !this.hidden.has(c.label || ''));
+    return this.at_step().filter((c) => !this.hidden.has(c.label || ''));
   }
   draw() {
     this.draw_legend();
@@ -137,7 +141,7 @@ export class PlotFigure {
       svg('text', { class: 'axis-label', x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle',
         style: { fontSize: `${fitting(plot.x_label, width - right - left + 2 * right)}px` } }, plot.x_label),
       svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle' }, plot.y_label));
-    const bar_labels = bars.map((c) => c.label || '');
+    const bar_labels = this.at_step().filter((c) => c.kind === 'bars').map((c) => c.label || '');  // they share a place
     this.named = [];  // where names of points lie already
     this.dots = this.shown().filter((c) => c.names).flatMap((c) => c.x.map((x, i) => [this.x.place(x), this.y.place(c.y[i])]));
     ruler.font = `12px ${getComputedStyle(this.area).fontFamily}`;
