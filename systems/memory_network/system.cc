@@ -70,6 +70,10 @@ const Registration registered{{
                             .clip = 1.25,
                             .monitor = "error"},
     .tour = {"epochs=30", "stories=2000"},
+    .step_work =
+        [](const OptionValues& o, const std::string&) {
+          return static_cast<double>(o.integer("batch") * o.integer("slots") * o.integer("width"));
+        },
     .make = make_memory_network,
 }};
 

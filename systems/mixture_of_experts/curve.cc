@@ -76,10 +76,9 @@ class Curve : public GradientTask {
     const std::vector<int64_t> items = at_positions(turn(), batch.items);
     const nn::Mixed mixed = model_->mix(inputs(items));
     const torch::Tensor target = targets(items);  // [items, 1]
-    torch::Tensor mean;
-    if (run_options_.options.text("loss") == "mean") {
-      mean = (mixed.output - target).square().mean();
-    } else {  // Jacobs et al.: −log Σ_i g_i exp(−½ ‖d − E_i‖²)
+    const torch::Tensor squares = (mixed.output - target).square().mean();
+    torch::Tensor mean = squares;
+    if (run_options_.options.text("loss") == "mixture") {  // −log Σ_i g_i exp(−½ ‖d − E_i‖²)
       const torch::Tensor answers =
           mixed.answers.index_select(0, mixed.answers_of.columns).reshape(mixed.gates.sizes());
       mean =
@@ -87,8 +86,9 @@ class Curve : public GradientTask {
                .logsumexp(1)
                .mean();
     }
-    return {mean + run_options_.options.number("balance") * model_->balance(batch.epoch),
-            static_cast<int64_t>(items.size())};
+    mean = mean + run_options_.options.number("balance") * model_->balance(batch.epoch);
+    // Reported is the squared error, as validation reports it: the other changes with its deviation.
+    return {mean - mean.detach() + squares.detach(), static_cast<int64_t>(items.size())};
   }
 
   // In turn, no epoch is better than the last, and the middle one is remembered.

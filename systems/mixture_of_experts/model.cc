@@ -14,7 +14,11 @@ Experts::Experts(const nn::MixtureOfExpertsOptions& options) {
 
 torch::Tensor Experts::balance(int64_t epoch) {
   const nn::Mixed& mixed = experts->last();
-  if (epoch < kEpochs) loads[epoch] += mixed.load;
+  const auto& options = experts->options();
+  // Where all are asked, tokens say nothing: their shares do.
+  if (epoch < kEpochs)
+    loads[epoch] +=
+        options.k < options.experts ? mixed.load : dense_gates(mixed, options.experts).sum(0);
   return mixed.importance_loss + mixed.load_loss;
 }
 

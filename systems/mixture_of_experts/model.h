@@ -26,7 +26,7 @@ class Experts : public torch::nn::Module {
   torch::Tensor balance(int64_t epoch);
 
   nn::MixtureOfExperts experts{nullptr};
-  torch::Tensor loads;  // [kEpochs, experts]
+  torch::Tensor loads;  // [kEpochs, experts]; where every token asks all, the sums of the gates
 };
 
 // [items, experts]: the gates, 0 for experts not asked.

@@ -1,5 +1,7 @@
 #include "systems/system.h"
 
+#include <algorithm>
+
 #include "systems/mixture_of_experts/tasks.h"
 #include "systems/picture_task.h"
 
@@ -81,6 +83,13 @@ const Registration registered{{
                             .schedule = "cosine",
                             .monitor = "loss"},
     .tour = {"epochs=20"},
+    .step_work =
+        [](const OptionValues& o, const std::string&) {
+          return o.text("task") == "pictures"
+                     ? kLargeStep
+                     : static_cast<double>(o.integer("batch") * o.integer("experts") *
+                                           std::max<int64_t>(1, o.integer("hidden")));
+        },
     .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return run_options.options.text("task") == "pictures" ? make_pictures(run_options)
                                                             : make_curve(run_options);

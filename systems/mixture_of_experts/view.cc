@@ -46,9 +46,8 @@ explain::Plot simplex(const Routing& routing) {
 
 // Bars of the share of each expert, an epoch at a time.
 std::optional<explain::Plot> loads_over_training(const torch::Tensor& loads) {
-  explain::Plot plot{.title = "Load while learning",
-                     .x_label = "expert",
-                     .y_label = "share of the tokens × experts; 1 is even"};
+  explain::Plot plot{
+      .title = "Load while learning", .x_label = "expert", .y_label = "load / mean load"};
   explain::Slider slider{.label = "epoch"};
   for (int64_t epoch = 0; epoch < loads.size(0); ++epoch) {
     const double mean = loads[epoch].mean().item<double>();

@@ -59,6 +59,10 @@ const Registration registered{{
                             .clip = 5,
                             .monitor = "accuracy"},
     .tour = {"epochs=30", "pictures=4000"},
+    .step_work =
+        [](const OptionValues& o, const std::string&) {
+          return recurrent_step(o.integer("batch"), o.integer("width"), 4);
+        },
     .make = make_stacked_attention,
 }};
 
