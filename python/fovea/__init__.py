@@ -5,6 +5,13 @@
 A *score* says what a pair of query and key is worth, a *normaliser* how a row of scores becomes weights, a *structure* which pairs
 may meet. Every combination works, forward and backward, without storing a queries x keys matrix.
 
+    fovea.scaled_dot_product_attention    torch's function, argument for argument
+    fovea.nn                              torch.nn's and torch_geometric's layers, and a few more
+    fovea.hf.register()                   attn_implementation="fovea" in transformers
+    fovea.sklearn                         estimators for scikit-learn
+    fovea.train, fovea.load               the systems of the command
+    help(fovea.attend)                    every argument, with an example
+
 Wrong arguments raise ``ValueError``, of a wrong type or name ``TypeError``; a combination without meaning, or one that ``strict`` refuses,
 raises ``RuntimeError``.
 """

@@ -40,3 +40,15 @@ def test_everything_public_has_a_docstring_and_the_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
     for name in fovea.__all__:
         assert inspect.getdoc(getattr(fovea, name)), name
+
+
+def test_help_of_the_package_begins_with_what_there_is():
+    first = inspect.getdoc(fovea)
+    for name in ("attend", "scaled_dot_product_attention", "nn", "hf.register", "sklearn", "train", "load"):
+        assert f"fovea.{name}" in first, name
+        found = fovea
+        for part in name.split("."):
+            if part == "sklearn":
+                pytest.importorskip("sklearn")
+            found = getattr(found, part)
+        assert inspect.getdoc(found), name
