@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace fovea::bench {
@@ -20,7 +21,7 @@ void plain_loop(const PlainCall& call) {
       const float* query = call.query + (h * call.queries + i) * width;
       float* out = call.output + (h * call.queries + i) * width;
       const size_t n = std::min(call.keys, call.first_limit + i);
-      float largest = -INFINITY, sum = 0;
+      float largest = std::numeric_limits<float>::lowest(), sum = 0;  // fast math has no infinity
       for (size_t j = 0; j < n; ++j) {
         float dot = 0;
         for (size_t e = 0; e < width; ++e) dot += query[e] * key[j * width + e];
