@@ -216,9 +216,9 @@ TEST_F(Sets, AFolderWithoutPicturesAndAWrongPathAreRefused) {
             }),
             "input:1: " + folder + ": no PNG or JPEG in it");
 
-  for (const auto& [system, task] :
+  for (const auto& either :
        {std::pair("deep-sets", "task=solids"), std::pair("set-outlier", "task=expansion")}) {
-    const std::string missing = folder + "/missing";
+    const std::string system = either.first, task = either.second, missing = folder + "/missing";
     EXPECT_EQ(refusal([&] { train("none", {.system = system, .data = missing}); }),
               missing + ": no such folder, expected MNIST's four IDX files in it");
     const std::string wrong = refusal([&] { train("none", {.system = system, .data = file}); });
