@@ -64,6 +64,9 @@ class _Applied(Score):
     def __post_init__(self) -> None:
         _named(self, "apply", self.function)
 
+    def __repr__(self) -> str:
+        return f"{self.score!r}.apply({self.function!r})" + "".join("." + repr(modifier) for modifier in self._modifiers)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Where(Structure):

@@ -117,6 +117,7 @@ def test_what_is_wrong_is_named():
             call()
     assert "slow" in fovea.explain_dispatch(*inputs, structure=fovea.Where(lambda b, h, i, j: i >= j))
     assert "Where(" in repr(fovea.Causal() & fovea.Where(abs))
+    assert repr(fovea.Dot().apply(abs).soft_cap(2.0)).startswith("Dot(scale=None).apply(<built-in function abs>).soft_cap")
 
 
 def test_it_compiles():

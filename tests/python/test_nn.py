@@ -165,6 +165,17 @@ def test_layers_in_bfloat16_in_inference_mode_and_compiled():
         torch.testing.assert_close(half(x.bfloat16()).float(), layer(x), atol=0.1, rtol=0.1)
 
 
+def test_torch_func_reaches_the_parameters_weights_or_not():
+    layer = fovea.nn.MultiheadAttention(8, 2, batch_first=True, dtype=torch.float64)
+    x, parameters = randn(2, 5, 8), dict(layer.named_parameters())
+    for place in (0, 1):
+        loss = lambda p: torch.func.functional_call(layer, p, (x, x, x))[place].square().sum()
+        ours = torch.func.grad(loss)(parameters)
+        theirs = torch.autograd.grad(layer(x, x, x)[place].square().sum(), list(parameters.values()), allow_unused=True)
+        for name, gradient in zip(parameters, theirs):
+            torch.testing.assert_close(ours[name], torch.zeros_like(ours[name]) if gradient is None else gradient)
+
+
 def test_dropout_acts_in_training_alone():
     layer = fovea.nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True)
     x = torch.randn(2, 9, 8)

@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional, TypeVar, Union
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from .._attend import attend, weights
 from .._choice import Choice
@@ -74,7 +75,7 @@ def weights_with_gradient(
     query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure, query_offset: Union[int, Tensor] = 0
 ) -> Tensor:
     """:func:`fovea.weights`, all of them, with a gradient; it costs something only where one flows."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:  # neither knows _Weights
         return _by_values(query, key, (score, normaliser, structure), query_offset)
     arrays: "list[Tensor]" = []
     for choice in (score, normaliser, structure):
@@ -102,6 +103,7 @@ class _Weights(torch.autograd.Function):
         return weights(query, key, score, normaliser, structure, query_offset=query_offset)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Any) -> Any:
         query, key, *learned = ctx.saved_tensors
         leaves = [query.detach().requires_grad_(), key.detach().requires_grad_(), *learned]
