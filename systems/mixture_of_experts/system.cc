@@ -74,7 +74,8 @@ const Registration registered{{
               "task=curve: CSV with numeric columns, inputs and target (x=, y=)",
               "task=pictures: MNIST's or Fashion-MNIST's folder of IDX files, or CLASS/*.png, "
               "*.jpg"},
-         .expect = "generated: each of the four pieces owned by one expert"},
+         .expect = "measured: each of the four pieces owned by one expert, 98.7 % of the rows; "
+                   "Fashion-MNIST with 8 experts, k = 2: 88.2 %"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 30,
                             .batch = 64,

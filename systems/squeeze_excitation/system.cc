@@ -50,8 +50,8 @@ const Registration registered{{
                      "MNIST's or Fashion-MNIST's folder of IDX files",
                      "a folder CLASS/*.png, *.jpg"},
          .expect =
-             "generated: the largest gate is that of the channel that counts in at least 90 % of "
-             "the pictures"},
+             "measured: generated: the largest gate is that of the channel that counts in all "
+             "pictures; Fashion-MNIST 90.1 % with gates, 90.3 % without"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 5,
                             .batch = 64,
