@@ -71,6 +71,16 @@ seeds: setup-fuzz
 	@cmake --build build-fuzz -j $(JOBS) --target fuzz_seeds
 	@build-fuzz/bin/fuzz_seeds tests/fuzz/corpus
 
+# Against the torch of `python3`, which must see a CUDA device; every combination in PARTS processes side by side.
+PARTS ?= 4
+test-cuda: ## what needs a CUDA device: its tests, and every combination against the CPU (minutes)
+	@cmake --preset cuda -DFOVEA_SYSTEMS=OFF -DFOVEA_TESTS=OFF -DFOVEA_BENCH=OFF $(CMAKE_FLAGS)
+	@cmake --build build-cuda -j $(JOBS) --target fovea
+	@FOVEA_LIBRARY=build-cuda/lib/libfovea.so PYTHONPATH=python python3 -m pytest -q tests/python/test_cuda.py
+	@export FOVEA_LIBRARY=build-cuda/lib/libfovea.so PYTHONPATH=python:tests/python; \
+	  for part in $$(seq 0 $$(($(PARTS) - 1))); do python3 tests/python/cuda_product.py $$part $(PARTS) & all="$$all $$!"; done; \
+	  for one in $$all; do wait $$one || failed=1; done; [ -z "$$failed" ]
+
 slow: setup-tests build/build.ninja ## the tests that are marked slow
 	@cmake --build build -j $(JOBS)
 	@ctest --test-dir build -L slow --output-on-failure --no-tests=error
@@ -124,4 +134,4 @@ build-arm/build.ninja: | setup-arm
 build-lint/build.ninja: | setup
 	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: help demo test sanitise races arm fuzz fuzz-fast seeds faults kills growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz
+.PHONY: help demo test test-cuda sanitise races arm fuzz fuzz-fast seeds faults kills growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz

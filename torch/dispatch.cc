@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "torch/cuda/cuda_device.h"
+#include "torch/cuda/fused.h"
 #include "torch/engine_call.h"
 #include "torch/spec.h"
 
@@ -86,15 +88,32 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
   return reasons;
 }
 
+std::vector<std::string> kernels_decline(const Call& call) {
+  if (!call.query.is_cuda())
+    return {"tensors on " + call.query.device().str() + ", where the engine is faster"};
+  auto reasons = cuda::kernels_decline(call);
+  if (!reasons.empty()) return reasons;
+  if (auto reason = cuda::cannot_have(call.query, cuda::forward_program(call)); !reason.empty())
+    reasons.push_back(std::move(reason));
+  return reasons;
+}
+
+std::vector<std::string> gradient_kernels_decline(const Call& call, at::IntArrayRef wanted) {
+  auto reasons = cuda::gradients_decline(call, wanted);
+  if (!reasons.empty()) return reasons;
+  if (auto reason = cuda::cannot_have(call.query, cuda::backward_program(call)); !reason.empty())
+    reasons.push_back(std::move(reason));
+  return reasons;
+}
+
 void refuse_fallback(const Call& call, bool return_lse) {
-  throw Unsupported("strict: no fused path serves this call\n  sdpa: " +
-                    joined(sdpa_declines(call, return_lse)));
+  throw Unsupported(
+      "strict: no fused path serves this call\n  sdpa: " + joined(sdpa_declines(call, return_lse)) +
+      "\n  kernels: " + joined(kernels_decline(call)));
 }
 
 std::string explain(const Call& call, bool return_lse) {
   const auto reasons = sdpa_declines(call, return_lse);
-  const std::string composed =
-      "\ncomposed: taken, libtorch operations in bounded blocks of queries, not fused";
   if (call.query.device().is_cpu()) {
     std::string lines = engine::explain_dispatch(problem_of(call));
     while (lines.ends_with('\n')) lines.pop_back();
@@ -104,8 +123,16 @@ std::string explain(const Call& call, bool return_lse) {
   const std::string engine =
       "engine: tensors on " + call.query.device().str() + ", it runs on the CPU\n";
   if (reasons.empty())
-    return engine + "sdpa: taken, libtorch's fused attention\ncomposed: not fused";
-  return engine + "sdpa: " + joined(reasons) + composed;
+    return engine +
+           "sdpa: taken, libtorch's fused attention\nkernels: sdpa is faster\n"
+           "composed: not fused";
+  const auto against = kernels_decline(call);
+  return engine + "sdpa: " + joined(reasons) +
+         (against.empty() ? "\nkernels: taken, fused, compiled for this combination\n"
+                            "composed: not fused; for second derivatives only"
+                          : "\nkernels: " + joined(against) +
+                                "\ncomposed: taken, libtorch operations in bounded blocks of "
+                                "queries, not fused");
 }
 
 }  // namespace fovea

@@ -11,6 +11,11 @@ namespace fovea {
 // Why libtorch's fused attention cannot serve this call on its device; empty: it can.
 std::vector<std::string> sdpa_declines(const Call& call, bool return_lse);
 
+// The same for the kernels that are compiled at run time, forward and backward (`wanted` as in
+// attend_backward). Compiles them where need be.
+std::vector<std::string> kernels_decline(const Call& call);
+std::vector<std::string> gradient_kernels_decline(const Call& call, at::IntArrayRef wanted);
+
 // Throws Unsupported with every fused path's reasons.
 [[noreturn]] void refuse_fallback(const Call& call, bool return_lse);
 

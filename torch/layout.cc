@@ -21,11 +21,6 @@ bool heads_inside_rows(const at::Tensor& x) {
   return x.dim() == 4 && is_less(x.sym_stride(1), x.sym_stride(2));
 }
 
-// While a call is traced its tensors say they are on no device, but keep the key of the real one.
-bool on_cuda(const at::Tensor& x) {
-  return x.key_set().has_backend(c10::BackendComponent::CUDABit);
-}
-
 Layout nothing_of(at::ScalarType type) { return {{0}, type}; }
 
 // The query's sizes without the last.
@@ -49,8 +44,6 @@ Layout lse_layout(const at::Tensor& query, bool return_lse) {
 }
 
 Layout statistics_layout(const at::Tensor& query) {
-  // Only the engine's backward reads them.
-  if (on_cuda(query)) return nothing_of(arithmetic_type(query));
   auto sizes = rows_of(query);
   sizes.emplace_back(engine::kStatistics);
   return {std::move(sizes), arithmetic_type(query)};

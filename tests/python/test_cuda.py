@@ -1,4 +1,4 @@
-"""CUDA tensors: libtorch's fused attention where it serves, the composed formula elsewhere; both agree with the CPU.
+"""CUDA tensors: libtorch's fused attention where it serves, kernels compiled at run time for nearly all else; all agree with the CPU.
 
 Needs a CUDA device, a torch that sees it, and libfovea.so built against that torch (FOVEA_LIBRARY), nothing else of the project:
 
@@ -138,6 +138,7 @@ def test_dot_product_softmax_is_libtorchs_fused_attention(structure, dtype):
     assert said.splitlines() == [
         "engine: tensors on cuda:0, it runs on the CPU",
         "sdpa: taken, libtorch's fused attention",
+        "kernels: sdpa is faster",
         "composed: not fused",
     ]
     ours = fovea.attend(*inputs, structure=structure, strict=True)
@@ -167,26 +168,92 @@ def test_rows_that_do_not_start_at_whole_loads_serve_the_fused_kernels(place, dt
             torch.testing.assert_close(a, b)
 
 
-def test_what_no_fused_kernel_takes_is_not_called_fused():
+def test_what_libtorch_has_no_fused_kernel_for_is_ours():
     inputs = [torch.randn(1, 2, 64, 64, device="cuda", dtype=torch.float64) for _ in range(3)]
     said = fovea.explain_dispatch(*inputs)
-    assert "sdpa: no fused kernel for this type and shape" in said and "composed: taken" in said
-    with pytest.raises(RuntimeError, match="no fused kernel"):
-        fovea.attend(*inputs, strict=True)
+    assert "sdpa: no fused kernel for this type and shape" in said and "kernels: taken, fused" in said
     theirs = torch.nn.functional.scaled_dot_product_attention(*inputs)
-    torch.testing.assert_close(fovea.attend(*inputs), theirs, atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(fovea.attend(*inputs, strict=True), theirs, atol=1e-12, rtol=1e-10)
 
 
-def test_strict_refuses_to_fall_back_with_every_reason():
+def test_strict_is_served_by_kernels_compiled_for_the_choice():
     query, key, value = (x.detach().cuda() for x in operands("dot"))
     said = fovea.explain_dispatch(query, key, value, normaliser=fovea.Sparsemax(), structure=fovea.Window(1, 1))
     assert said.splitlines() == [
         "engine: tensors on cuda:0, it runs on the CPU",
         "sdpa: normaliser sparsemax; structure window",
-        "composed: taken, libtorch operations in bounded blocks of queries, not fused",
+        "kernels: taken, fused, compiled for this combination",
+        "composed: not fused; for second derivatives only",
     ]
-    with pytest.raises(RuntimeError, match="normaliser sparsemax; structure window"):
-        fovea.attend(query, key, value, normaliser=fovea.Sparsemax(), structure=fovea.Window(1, 1), strict=True)
+    fovea.attend(query, key, value, normaliser=fovea.Sparsemax(), structure=fovea.Window(1, 1), strict=True)
+
+
+def test_strict_refuses_to_fall_back_with_every_reason():
+    query, key, value = (x.detach().cuda() for x in operands("dot"))
+    score = fovea.Dot()
+    for _ in range(5):
+        score = score.bias(torch.zeros(1, device="cuda", dtype=torch.float64))
+    fovea.attend(query, key, value, score)
+    with pytest.raises(RuntimeError, match="(?s)sdpa: modifier bias.*kernels: more than 4 modifiers"):
+        fovea.attend(query, key, value, score, strict=True)
+
+
+def on_both(score, normaliser, structure, shape, key_shape, dtype, **options):
+    """Output and gradients on the device, and on the CPU in float64 from the same rows."""
+    torch.manual_seed(2)
+    rows = [torch.randn(s, dtype=torch.float64).to(dtype) for s in (shape, key_shape, key_shape)]
+    found = []
+    for device, kind in (("cuda", dtype), ("cpu", torch.float64)):
+        inputs = [x.to(device, kind).requires_grad_() for x in rows]
+        choices = (moved(c(torch.float32 if device == "cuda" else torch.float64), device) for c in (score, normaliser, structure))
+        out = fovea.attend(*inputs, *choices, strict=device == "cuda", **options)
+        loss = (out.double() * torch.arange(out.numel(), dtype=torch.float64).cos().reshape(out.shape).to(device)).sum()
+        found.append([x.detach().double().cpu() for x in (out, *torch.autograd.grad(loss, inputs))])
+    return zip(*found)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("width", [64, 128, 40])
+@pytest.mark.parametrize("structure", ["causal_window", "lengths", "documents"])
+def test_longer_rows_agree_with_float64(structure, width, dtype):
+    """Several tiles of queries and keys, on tensor cores where rows are of 16 bits and whole pieces."""
+    structures = {
+        "causal_window": lambda _: fovea.Causal() & fovea.Window(100, -1),
+        "lengths": lambda _: fovea.Dense(),
+        "documents": lambda _: fovea.Documents(torch.arange(300) // 90, torch.arange(333) // 100),
+    }
+    options = {"key_lengths": torch.tensor([333, 150])} if structure == "lengths" else {}
+    score = lambda kind: fovea.Dot().soft_cap(5.0).alibi(torch.tensor([0.01, 0.02, 0.03, 0.04], dtype=kind))
+    for a, b in on_both(score, lambda _: fovea.Softmax(), structures[structure], (2, 4, 300, width), (2, 2, 333, width), dtype, **options):
+        assert (a - b).norm() / b.norm() < {torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}[dtype]
+
+
+def test_dropout_draws_the_bits_of_the_cpu():
+    ones = lambda _: fovea.Constant()
+    for a, b in on_both(ones, lambda _: fovea.Uniform(), lambda _: fovea.Window(3, 3), (2, 2, 100, 8), (2, 2, 100, 8), torch.float32, dropout_p=0.4, seed=9):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
+
+
+def test_the_same_call_has_the_same_bits():
+    inputs = [torch.randn(2, 4, 300, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3)]
+    bias = torch.randn(4, 1, 300, device="cuda", requires_grad=True)
+    def run():
+        out = fovea.attend(*inputs, fovea.Dot().bias(bias), structure=fovea.Window(64, 64))
+        return [out, *torch.autograd.grad(out.float().square().sum(), [*inputs, bias])]
+    for a, b in zip(run(), run()):
+        assert torch.equal(a, b)
+
+
+def test_kernels_are_captured_in_a_graph():
+    inputs = [torch.randn(2, 4, 300, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+    call = lambda: fovea.attend(*inputs, fovea.Dot().soft_cap(5.0), structure=fovea.Window(64, 64))
+    expected = call()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        got = call()
+    got.zero_()
+    graph.replay()
+    assert torch.equal(got, expected)
 
 
 def test_bad_input_is_named_as_on_the_cpu():

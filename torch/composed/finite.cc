@@ -14,8 +14,10 @@ void FirstSpoiled::look(const Block& block, const at::Tensor& spoiled) {
 }
 
 void FirstSpoiled::check() const {
-  if (!first_) return;
-  const auto& [batch, head, row] = *first_;
+  if (first_) refuse_row((*first_)[0], (*first_)[1], (*first_)[2]);
+}
+
+void refuse_row(int64_t batch, int64_t head, int64_t row) {
   throw InvalidArgument("score: NaN or +infinity in the row of batch " + std::to_string(batch) +
                         ", head " + std::to_string(head) + ", query " + std::to_string(row) +
                         ", expected finite scores (check_finite)");

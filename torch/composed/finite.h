@@ -8,6 +8,9 @@
 
 namespace fovea::composed {
 
+// Throws InvalidArgument naming a row.
+[[noreturn]] void refuse_row(int64_t batch, int64_t head, int64_t row);
+
 class FirstSpoiled {
  public:
   // Rows of a block, bool [B, H, l]. Waits for the device.

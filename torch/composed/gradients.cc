@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "torch/composed/composed.h"
+#include "torch/composed/recording.h"
 #include "torch/composed/walk.h"
 #include "torch/engine_call.h"
 
@@ -9,23 +10,6 @@ namespace fovea::composed {
 namespace {
 
 using at::Tensor;
-
-// Records gradients, also inside a kernel that runs below autograd.
-class Recording {
- public:
-  Recording() : keys_(included(), excluded()), mode_(true) {}
-
- private:
-  static c10::DispatchKeySet included() {
-    return c10::impl::tls_local_dispatch_key_set().included_;
-  }
-  static c10::DispatchKeySet excluded() {
-    return c10::impl::tls_local_dispatch_key_set().excluded_ -
-           c10::autograd_dispatch_keyset_with_ADInplaceOrView;
-  }
-  c10::impl::ForceDispatchKeyGuard keys_;
-  at::AutoGradMode mode_;
-};
 
 // Query, key, value and every array of the choices.
 std::vector<Tensor*> tensors_of(Call& call) {

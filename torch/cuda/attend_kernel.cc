@@ -1,9 +1,11 @@
-// The CUDA kernels, without CUDA code: libtorch's fused attention if it accepts the call, otherwise
-// the composed formula.
+// The operators on CUDA: libtorch's fused attention where it serves, kernels compiled at run time for
+// nearly all else, the composed formula where those decline.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
 #include "torch/composed/composed.h"
+#include "torch/cuda/cuda_device.h"
+#include "torch/cuda/fused.h"
 #include "torch/cuda/sdpa.h"
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
@@ -67,13 +69,21 @@ Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
   check_call(call, return_lse);
   const Tensor no_lse = empty_of(lse_layout(query, false), query),
                statistics = empty_of(statistics_layout(query), query);
+  const c10::DeviceGuard device(query.device());
   if (sdpa_declines(call, return_lse).empty()) {
     // In the layout of the arguments as given: the call's rows may be copies.
     auto [output, empty_rows] = sdpa(call);
     return {laid_out(output, output_layout(query, value)), no_lse, statistics, empty_rows};
   }
-  if (strict) refuse_fallback(call, return_lse);
   const at::NoGradGuard guard;
+  if (kernels_decline(call).empty()) {
+    const Tensor lse = return_lse ? empty_of(lse_layout(query, true), query) : Tensor();
+    const Tensor empty_rows = at::empty({}, query.options().dtype(at::kLong).requires_grad(false));
+    const Tensor output = empty_of(output_layout(query, value), query);
+    cuda::forward(cuda::device_of(query), call, {output, lse, statistics, empty_rows});
+    return {output, return_lse ? lse : no_lse, statistics, empty_rows};
+  }
+  if (strict) refuse_fallback(call, return_lse);
   auto [output, lse, empty_rows] = composed::attend(call);
   return {laid_out(output, output_layout(query, value)),
           return_lse ? laid_out(lse, lse_layout(query, return_lse)) : no_lse, statistics,
@@ -84,12 +94,18 @@ Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_l
                                const Tensor& query, const Tensor& key, const Tensor& value,
                                at::TensorList arrays, c10::string_view choices,
                                c10::SymIntArrayRef numbers, const OptionalTensor& key_lengths,
-                               double dropout_p, const OptionalTensor& seed,
-                               const Tensor& /*output*/, const Tensor& /*statistics*/,
-                               at::IntArrayRef wanted, const OptionalTensor& query_offset) {
+                               double dropout_p, const OptionalTensor& seed, const Tensor& output,
+                               const Tensor& statistics, at::IntArrayRef wanted,
+                               const OptionalTensor& query_offset) {
   const Call call = call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p,
                             seed, query_offset);
-  const auto gradients = composed::backward(call, d_output, d_lse.value_or(Tensor()), wanted);
+  const c10::DeviceGuard device(query.device());
+  const bool fused =
+      kernels_decline(call).empty() && gradient_kernels_decline(call, wanted).empty();
+  const auto gradients = fused
+                             ? cuda::backward(cuda::device_of(query), call, d_output,
+                                              d_lse.value_or(Tensor()), output, statistics, wanted)
+                             : composed::backward(call, d_output, d_lse.value_or(Tensor()), wanted);
   const auto give = [&](size_t n, const Tensor& argument) {
     if (!wanted[n] || !gradients[n].defined())
       return empty_of(no_gradient_layout(argument), argument);

@@ -1,0 +1,10 @@
+# cmake -DOUTPUT=file -DROOT=folder -DNAMES=a,b,... -P EmbedTexts.cmake: the texts as C++ strings, each under its name.
+string(REPLACE "," ";" NAMES "${NAMES}")
+set(code "#include \"torch/cuda/texts.h\"\n\nnamespace fovea::cuda {\n\nconst std::vector<EmbeddedText>& embedded_texts() {\n")
+string(APPEND code "  static const std::vector<EmbeddedText> texts = {\n")
+foreach(name IN LISTS NAMES)
+  file(READ ${ROOT}/${name} text)
+  string(APPEND code "      {\"${name}\", R\"fovea_text(${text})fovea_text\"},\n")
+endforeach()
+string(APPEND code "  };\n  return texts;\n}\n\n}  // namespace fovea::cuda\n")
+file(WRITE ${OUTPUT} "${code}")

@@ -1,0 +1,69 @@
+#include "tests/torch/emulated_device.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <stdexcept>
+
+namespace fovea::cuda {
+namespace {
+
+// A folder that goes with the process.
+const std::filesystem::path& folder() {
+  struct Folder {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("fovea-emulated-" + std::to_string(getpid()));
+    Folder() { std::filesystem::create_directories(path); }
+    ~Folder() { std::filesystem::remove_all(path); }
+  };
+  static const Folder folder;
+  return folder.path;
+}
+
+void* library_of(const std::string& text) {
+  static std::map<std::string, void*> loaded;
+  if (const auto found = loaded.find(text); found != loaded.end()) return found->second;
+  const auto name = folder() / ("program" + std::to_string(loaded.size()));
+  std::ofstream source(name.string() + ".cc");
+  source << "#include \"tests/torch/emulated/cuda.h\"\n"
+         << text << "#include \"tests/torch/emulated/run.h\"\n";
+  for (const char* kernel :
+       {"fovea_forward", "fovea_gradient_query", "fovea_gradient_key", "fovea_gradient_bias"}) {
+    if ((std::string_view(kernel) == "fovea_forward") != (text.find("forward.h") != text.npos) ||
+        (std::string_view(kernel) == "fovea_gradient_bias" &&
+         text.find("backward_bias.h") == text.npos))
+      continue;
+    source << "extern \"C\" void run_" << kernel
+           << "(unsigned blocks, unsigned chunks, unsigned threads, const fovea::cuda::Arguments* "
+              "a) {\n"
+              "  emulated::run(emulated::body<"
+           << kernel << ">, blocks, chunks, threads, a);\n}\n";
+  }
+  source.close();
+  const std::string command = std::string(FOVEA_CXX) + " -std=c++20 -O0 -w -fPIC -shared -I " +
+                              FOVEA_SOURCE + " " + name.string() + ".cc -o " + name.string() +
+                              ".so";
+  if (std::system(command.c_str()) != 0) throw std::runtime_error("not compiled: " + text);
+  void* library = dlopen((name.string() + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw std::runtime_error(dlerror());
+  loaded.emplace(text, library);
+  return library;
+}
+
+}  // namespace
+
+void EmulatedDevice::launch(const Program& program, const char* kernel, unsigned blocks,
+                            unsigned chunks, const Arguments& arguments) {
+  using Run = void(unsigned, unsigned, unsigned, const Arguments*);
+  auto* run = reinterpret_cast<Run*>(
+      dlsym(library_of(program.text), (std::string("run_") + kernel).c_str()));
+  if (!run) throw std::runtime_error(dlerror());
+  run(blocks, chunks, program.threads, &arguments);
+}
+
+}  // namespace fovea::cuda

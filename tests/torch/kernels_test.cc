@@ -1,0 +1,289 @@
+// The device texts, compiled for the host, against the reference: forward and backward, through the
+// same host code that launches them on a CUDA device, with NaN wherever no query looks.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "engine/call/meaning.h"
+#include "engine/reference/reference.h"
+#include "tests/torch/against_reference.h"
+#include "tests/torch/emulated_device.h"
+#include "torch/composed/composed.h"
+#include "torch/cuda/cache.h"
+#include "torch/cuda/fused.h"
+#include "torch/cuda/nvrtc.h"
+#include "torch/engine_call.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kBound = 1e-8;
+
+bool check(
+    const Case& c, const std::function<void(cases::Built&)>& change = [](auto&) {}) {
+  auto built = cases::build(c);
+  change(built);
+  try {
+    engine::check_meaning(built.problem);
+  } catch (const Unsupported&) {
+    return false;
+  }
+  const Call call = canonical(call_of(built.problem));
+  if (!cuda::kernels_decline(call).empty()) return false;
+  cuda::EmulatedDevice device;
+  const at::NoGradGuard guard;
+  const auto truth = reference::forward<double>(built.problem);
+  auto sizes = call.query.sizes().vec();
+  sizes.back() = call.value.size(-1);
+  const auto filled = [&](at::IntArrayRef shape) {
+    return at::full(shape, -7.5, call.query.options());  // a place that is not written shows
+  };
+  const cuda::Places places{
+      filled(sizes),
+      truth.lse.empty() ? at::Tensor() : filled(call.query.sizes().slice(0, call.query.dim() - 1)),
+      filled({call.query.numel() / call.query.size(-1), 4}), at::full({}, 5, at::kLong)};
+  cuda::forward(device, call, places);
+  EXPECT_LT(worst(places.output, truth.output.data), kBound) << c.name() << ": output";
+  EXPECT_EQ(places.empty_rows.item<int64_t>(), truth.empty_rows) << c.name();
+  if (!truth.lse.empty()) {
+    EXPECT_LT(worst(places.lse, truth.lse), kBound) << c.name() << ": lse";
+  }
+
+  const at::Tensor d_output = tensor_of(built.gradients.output),
+                   d_lse = tensor_of(built.gradients.lse);
+  size_t arrays = 0;
+  Choices copy = call.choices;
+  visit_arrays(copy, [&](const char*, at::Tensor&) { ++arrays; });
+  const std::vector<int64_t> wanted(3 + arrays, 1);
+  if (!cuda::gradients_decline(call, wanted).empty()) return true;
+  const auto gradients =
+      cuda::backward(device, call, d_output, d_lse, places.output, places.statistics, wanted);
+  const auto expected =
+      reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
+  std::vector<const reference::Tensor<double>*> all{&expected.query, &expected.key,
+                                                    &expected.value};
+  const auto take = [&](const std::vector<reference::Tensor<double>>& list) {
+    for (const auto& x : list) {
+      if (x) all.push_back(&x);
+    }
+  };
+  take(expected.score);
+  for (const auto& list : expected.modifiers) take(list);
+  take(expected.normaliser);
+  size_t n = 0;
+  for (const auto* truth_of : all) {
+    if (!gradients[n].defined()) {
+      ADD_FAILURE() << c.name() << ": no gradient " << n;
+    } else {
+      EXPECT_LT(worst(gradients[n], truth_of->data), kBound) << c.name() << ": gradient " << n;
+    }
+    ++n;
+  }
+  return true;
+}
+
+// Case n of a walk through the four tables at once, each from its start again when it ends: 31 steps
+// meet every row of every table.
+Case step(size_t n) {
+  const auto row = [&](const auto& table) { return table[n % table.size()].name; };
+  Case c = with(row(cases::scores()), row(cases::normalisers()), row(cases::structures()));
+  c.seed = n + 1;
+  c.content = cases::Content::kPoison;
+  c.layout = n % 2 ? cases::Layout::kStrided : cases::Layout::kContiguous;
+  c.shape.heads = n % 3 ? 2 : 4;
+  if (n % 4 == 1) c.dropout_p = 0.3;
+  c.key_lengths = n % 5 == 2;
+  c.query_offset = n % 7 == 3;
+  return c;
+}
+
+// Parts, so that they run side by side.
+class KernelsWalk : public testing::TestWithParam<size_t> {};
+constexpr size_t kParts = 4;
+
+TEST_P(KernelsWalk, IsTheReference) {
+  int ran = 0;
+  for (size_t n = GetParam(); n < cases::scores().size(); n += kParts) ran += check(step(n));
+  EXPECT_GT(ran, 3);
+}
+
+// Modifiers are a dot product's: the rest in another order.
+TEST_P(KernelsWalk, IsTheReferenceWithModifiers) {
+  const auto& modifiers = cases::modifiers();
+  int ran = 0;
+  for (size_t n = GetParam(); n < modifiers.size(); n += kParts) {
+    Case c = step(n + 5);
+    c.score = "dot";
+    c.modifiers = {modifiers[n].name};
+    ran += check(c);
+  }
+  EXPECT_GT(ran, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, KernelsWalk, testing::Range(size_t{0}, kParts));
+
+// More than one tile of queries and of keys, and more columns than a chunk.
+TEST(Kernels, AreTheReferenceBeyondOneTile) {
+  for (const char* normaliser : {"softmax", "sparsemax"}) {
+    Case c = with("dot", normaliser, "window");
+    c.shape = {1, 2, 1, 70, 75, 70, 66};
+    c.modifiers = {"bias_pair"};
+    check(c);
+  }
+}
+
+TEST(Kernels, AreTheReferenceWhereAScoreIsNotANumber) {
+  for (const char* normaliser : {"softmax_sink", "entmax_alpha", "top_k"}) {
+    for (const char* structure : {"window", "graph"}) {
+      Case c = with("dot", normaliser, structure);
+      c.modifiers = {"bias"};
+      c.content = cases::Content::kPoison;
+      check(c, [](cases::Built& built) { spoil(built, NAN); });
+    }
+  }
+}
+
+TEST(Kernels, AreTheReferenceForTheWholeProduct) {
+  if (!std::getenv("FOVEA_SLOW")) GTEST_SKIP() << "an hour; FOVEA_SLOW=1 runs it";
+  for (const auto& score : cases::scores()) {
+    for (const auto& normaliser : cases::normalisers()) {
+      for (const auto& structure : cases::structures()) {
+        Case c = with(score.name, normaliser.name, structure.name);
+        c.content = cases::Content::kPoison;
+        check(c);
+      }
+    }
+  }
+}
+
+// ---- tensor cores, whose words the host takes for them ----
+
+// Against the composed formula in double on the same 16-bit rows; a rounding of 16 bits is 2^-8.
+void check_tensor_cores(const Call& given, double bound) {
+  const Call call = canonical(given);
+  ASSERT_TRUE(cuda::forward_program(call).on_tensor_cores);
+  ASSERT_TRUE(cuda::backward_program(call).on_tensor_cores);
+  Call wide = call;
+  for (at::Tensor* x : {&wide.query, &wide.key, &wide.value}) *x = x->to(at::kDouble);
+  visit_arrays(wide.choices, [](const char*, at::Tensor& x) {
+    if (x.is_floating_point()) x = x.to(at::kDouble);
+  });
+  const at::NoGradGuard guard;
+  const auto truth = composed::attend(wide);
+  const auto floats = call.query.options().dtype(at::kFloat);
+  auto rows = call.query.sizes().vec();
+  rows.pop_back();
+  auto statistics = rows;
+  statistics.push_back(4);
+  const cuda::Places places{at::full(truth.output.sizes(), -7.5, call.query.options()),
+                            at::full(rows, -7.5, floats), at::full(statistics, -7.5, floats),
+                            at::full({}, 5, at::kLong)};
+  cuda::EmulatedDevice device;
+  cuda::forward(device, call, places);
+  const auto near = [&](const at::Tensor& x, const at::Tensor& y, const char* what) {
+    const at::Tensor wide_x = x.to(at::kDouble), same = wide_x == y;
+    const at::Tensor error =
+        at::where(same, 0.0, (wide_x - y).abs()) / (1 + at::where(same, 0.0, y.abs()));
+    EXPECT_TRUE((error < bound).all().item<bool>()) << what << ": " << error.max().item<double>();
+  };
+  near(places.output, truth.output, "output");
+  near(places.lse, truth.lse, "lse");
+  EXPECT_EQ(places.empty_rows.item<int64_t>(), truth.empty_rows.item<int64_t>());
+  const at::Tensor d_output = at::randn_like(places.output), d_lse = at::randn_like(places.lse);
+  size_t arrays = 0;
+  visit_arrays(wide.choices, [&](const char*, at::Tensor&) { ++arrays; });
+  const std::vector<int64_t> wanted(3 + arrays, 1);
+  const auto got =
+      cuda::backward(device, call, d_output, d_lse, places.output, places.statistics, wanted);
+  const auto expected =
+      composed::backward(wide, d_output.to(at::kDouble), d_lse.to(at::kDouble), wanted);
+  for (size_t n = 0; n < expected.size(); ++n) {
+    if (!expected[n].defined()) continue;
+    ASSERT_TRUE(got[n].defined()) << n;
+    near(got[n], expected[n], n == 0 ? "d_query" : n == 1 ? "d_key" : n == 2 ? "d_value" : "array");
+  }
+}
+
+TEST(KernelsOnTensorCores, AgreeWithTheComposedFormula) {
+  at::manual_seed(3);
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    const auto options = at::TensorOptions(type);
+    const double bound = type == at::kHalf ? 0.01 : 0.06;
+    const auto rows = [&](int64_t heads, int64_t length, int64_t width) {
+      return at::randn({2, heads, length, width}, options);
+    };
+    Call call{rows(4, 133, 32), rows(2, 101, 32), rows(2, 101, 16), {}, {}, 0, 7};
+    call.choices = {Score(Dot{}).soft_cap(4).alibi(at::tensor({0.1f, 0.2f, 0.3f, 0.4f})),
+                    Softmax{at::tensor({0.5f})}, Causal{} & Window{40, -1}};
+    call.dropout_p = 0.25;
+    check_tensor_cores(call, bound);
+    // What padding holds is not seen, and a row may see nothing.
+    call.dropout_p = 0;
+    call.choices = {Dot{}, Softmax{},
+                    Documents{at::arange(133).div(50, "floor").to(at::kInt),
+                              at::arange(101).div(40, "floor").to(at::kInt)}};
+    call.key_lengths = at::tensor({97, 0}, at::kInt);
+    call.key.slice(2, 97) = NAN;
+    call.value.slice(2, 97) = INFINITY;
+    check_tensor_cores(call, bound);
+  }
+}
+
+// ---- with NVRTC, which needs no device ----
+
+TEST(Kernels, AreCompiledForTheDevicesInUse) {
+  if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
+  const std::array<const char*, 2> architectures{"sm_80", "sm_90"};
+  for (size_t n = 0; n < 6; ++n) {
+    Case c = step(5 * n);
+    if (n % 2) c.dtype = DType::kFloat32;
+    auto built = cases::build(c);
+    try {
+      engine::check_meaning(built.problem);
+    } catch (const Unsupported&) {
+      continue;
+    }
+    const Call call = canonical(call_of(built.problem));
+    for (const auto& program : {cuda::forward_program(call), cuda::backward_program(call)}) {
+      const auto compiled = cuda::compile(program.text, architectures[n / 2 % 2]);
+      EXPECT_FALSE(compiled.binary.empty()) << program.name << "\n" << compiled.log;
+    }
+  }
+}
+
+TEST(Kernels, SayWhatDoesNotCompile) {
+  if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
+  const auto compiled = cuda::compile("no program", "sm_90");
+  EXPECT_TRUE(compiled.binary.empty());
+  EXPECT_NE(compiled.log.find("error"), std::string::npos) << compiled.log;
+}
+
+// ---- the cache on disk ----
+
+TEST(KernelsCache, KeepsABinaryUnderItsWholeKey) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("fovea-cache-test-" + std::to_string(getpid()));
+  setenv("FOVEA_CACHE", folder.c_str(), 1);
+  EXPECT_FALSE(cuda::cached("a key"));
+  cuda::keep_cached("a key", std::string("a\0binary", 8));
+  EXPECT_EQ(cuda::cached("a key"), std::string("a\0binary", 8));
+  EXPECT_FALSE(cuda::cached("another key"));
+  // A file that was cut short, or is another key's, is no file.
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    std::filesystem::resize_file(entry.path(), 3);
+  EXPECT_FALSE(cuda::cached("a key"));
+  // Where nothing can be written nothing is, and nothing is said.
+  setenv("FOVEA_CACHE", "/proc/nowhere", 1);
+  cuda::keep_cached("a key", "binary");
+  EXPECT_FALSE(cuda::cached("a key"));
+  unsetenv("FOVEA_CACHE");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace fovea

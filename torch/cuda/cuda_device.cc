@@ -1,0 +1,118 @@
+#include "torch/cuda/cuda_device.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "torch/cuda/cache.h"
+#include "torch/cuda/driver.h"
+#include "torch/cuda/nvrtc.h"
+#include "torch/cuda/texts.h"
+
+namespace fovea::cuda {
+namespace {
+
+struct Loaded {
+  std::once_flag once;
+  void* module = nullptr;
+  std::string failed;  // why there is no module
+  std::mutex mutex;    // of the kernels
+  std::map<std::string, void*, std::less<>> kernels;
+};
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int device) : device_(device), facts_(device_facts(device)) {}
+
+  unsigned blocks() const override { return 2 * facts_.multiprocessors; }
+
+  void launch(const Program& program, const char* kernel, unsigned blocks, unsigned chunks,
+              const Arguments& arguments) override {
+    if (blocks == 0) return;
+    Loaded& loaded = load(program);
+    if (!loaded.failed.empty()) throw Unsupported(loaded.failed);
+    const CurrentContext context(device_);
+    void* function = nullptr;
+    {
+      const std::lock_guard lock(loaded.mutex);
+      void*& found = loaded.kernels[kernel];
+      if (!found) {
+        found = find_kernel(loaded.module, kernel, program.name);
+        if (program.shared_bytes > 0) allow_shared(found, program.shared_bytes, program.name);
+      }
+      function = found;
+    }
+    const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+    const auto stream =
+        guard.getStream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device_)));
+    launch_kernel(function, blocks, chunks, program.threads, program.shared_bytes, arguments,
+                  guard.getStreamNativeHandle(stream), std::string(kernel) + " of " + program.name);
+  }
+
+  Loaded& load(const Program& program) {
+    Loaded& loaded = find(program.text);
+    std::call_once(loaded.once, [&] {
+      const std::string key = key_of(program.text);
+      auto binary = cached(key);
+      if (!binary) {
+        Compiled compiled = compile(program.text, facts_.architecture);
+        if (compiled.binary.empty()) {
+          loaded.failed = "CUDA: " + program.name + " was not compiled: " + compiled.log;
+          return;
+        }
+        keep_cached(key, compiled.binary);
+        binary = std::move(compiled.binary);
+      }
+      try {
+        const CurrentContext context(device_);
+        loaded.module = load_module(*binary, program.name);
+      } catch (const Unsupported& error) {
+        loaded.failed = error.what();
+      }
+    });
+    return loaded;
+  }
+
+ private:
+  Loaded& find(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    auto& loaded = programs_[text];
+    if (!loaded) loaded = std::make_unique<Loaded>();
+    return *loaded;
+  }
+  // The texts, the architecture, NVRTC and the driver.
+  std::string key_of(const std::string& text) const {
+    return facts_.architecture + " nvrtc " + nvrtc_version() + " driver " + facts_.driver +
+           " texts " + texts_digest() + "\n" + text;
+  }
+
+  int device_;
+  DeviceFacts facts_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Loaded>> programs_;
+};
+
+CudaDevice& cuda_device(const at::Tensor& x) {
+  static std::mutex mutex;
+  static auto& devices = *new std::map<int, std::unique_ptr<CudaDevice>>;
+  const std::lock_guard lock(mutex);
+  auto& device = devices[x.device().index()];
+  if (!device) device = std::make_unique<CudaDevice>(x.device().index());
+  return *device;
+}
+
+}  // namespace
+
+Device& device_of(const at::Tensor& x) { return cuda_device(x); }
+
+std::string cannot_have(const at::Tensor& x, const Program& program) {
+  try {
+    return cuda_device(x).load(program).failed;
+  } catch (const Unsupported& error) {
+    return error.what();
+  }
+}
+
+}  // namespace fovea::cuda

@@ -1,0 +1,16 @@
+// A CUDA device and the programs it holds, each compiled once: in memory, else from the cache on
+// disk, else by NVRTC.
+#pragma once
+
+#include "torch/cuda/device.h"
+
+namespace fovea::cuda {
+
+// That of a CUDA tensor. Throws Unsupported where there is no driver.
+Device& device_of(const at::Tensor& x);
+
+// Why a program of this device cannot be had; empty: it can. Compiles it where need be, so that what
+// `explain_dispatch` says is what happens.
+std::string cannot_have(const at::Tensor& x, const Program& program);
+
+}  // namespace fovea::cuda

@@ -1,0 +1,30 @@
+// A call as the arguments of its kernels.
+#pragma once
+
+#include <vector>
+
+#include "torch/cuda/program.h"
+#include "torch/cuda/reduced.h"
+#include "torch/cuda/texts/arguments.h"
+
+namespace fovea::cuda {
+
+struct Filled {
+  Arguments arguments;
+  std::vector<at::Tensor> held;  // what the arguments point to and nobody else keeps
+};
+
+// Everything but the places of results.
+Filled fill(const Call& call, const Reduced& reduced, const Program& program);
+
+Rows rows_of(const at::Tensor& x);
+
+// Blocks, and chunks of columns, as a grid has them.
+unsigned grid(int64_t n);
+int64_t chunks_of(int64_t width, int64_t chunk);
+inline constexpr int kWarps = 8;  // of a block
+
+// How many queries there are in all, over all heads.
+int64_t row_count(const at::Tensor& query);
+
+}  // namespace fovea::cuda

@@ -1,0 +1,160 @@
+#include "torch/cuda/fused.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+
+#include "torch/composed/finite.h"
+#include "torch/cuda/fill.h"
+#include "torch/engine_call.h"
+
+namespace fovea::cuda {
+namespace {
+
+using at::Tensor;
+
+// Scratch for rows of scores, all blocks together.
+constexpr int64_t kScratchBytes = int64_t{256} << 20;
+// A lane of a graph's warp holds this many columns at most.
+constexpr int64_t kGraphWidth = 1024;
+
+int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// Waits for the device.
+void check_rows(const Call& call, const Tensor& statistics) {
+  constexpr double kSpoiled = 2;  // texts/normalisers/base.h
+  const Tensor rows = (statistics.select(-1, 3) == kSpoiled).nonzero().cpu();
+  if (rows.size(0) == 0) return;
+  std::array<int64_t, 3> first{INT64_MAX, 0, 0};
+  const auto* ragged = find_structure<Ragged>(call.choices.structure);
+  const Tensor offsets = ragged ? ragged->query_offsets.to(at::kCPU, at::kLong) : Tensor();
+  for (int64_t n = 0; n < rows.size(0); ++n) {
+    const auto* at = rows.const_data_ptr<int64_t>() + n * rows.size(1);
+    std::array<int64_t, 3> here{at[0], at[1], rows.size(1) == 3 ? at[2] : 0};
+    if (rows.size(1) == 2) {  // packed: (row, head)
+      here = {0, at[1], at[0]};
+      for (int64_t b = 0; ragged && b + 1 < offsets.numel(); ++b) {
+        if (at[0] < offsets[b].item<int64_t>()) break;
+        here = {b, at[1], at[0] - offsets[b].item<int64_t>()};
+      }
+    }
+    first = std::min(first, here);
+  }
+  composed::refuse_row(first[0], first[1], first[2]);
+}
+
+}  // namespace
+
+unsigned grid(int64_t n) { return static_cast<unsigned>(std::min<int64_t>(n, INT32_MAX)); }
+int64_t chunks_of(int64_t width, int64_t chunk) {
+  return std::max<int64_t>(1, (width + chunk - 1) / chunk);
+}
+
+std::vector<std::string> kernels_decline(const Call& call) {
+  std::vector<std::string> reasons;
+  const auto against = [&](bool applies, std::string reason) {
+    if (applies) reasons.push_back(std::move(reason));
+  };
+  const auto& modifiers = call.choices.score.modifiers;
+  for (size_t n = 0; n < modifiers.size(); ++n) {
+    against(std::holds_alternative<Custom>(modifiers[n]),
+            "modifier custom, a function of the host");
+    against(n > 0 && std::holds_alternative<Relative>(modifiers[n]),
+            "relative positions that are not the first modifier");
+  }
+  against(modifiers.size() > kMostChanges,
+          "more than " + std::to_string(kMostChanges) + " modifiers");
+  against(call.choices.structure.all_of.size() > kMostParts,
+          "more than " + std::to_string(kMostParts) + " structures");
+  const bool packed = is_packed(call.choices.structure);
+  const int64_t queries = call.query.size(packed ? 0 : 2), keys = call.key.size(packed ? 0 : 2);
+  against(queries >= INT32_MAX / 2 || keys >= INT32_MAX / 2, "more rows than 32 bits count");
+  const bool names_key = std::holds_alternative<TopK>(call.choices.normaliser) ||
+                         std::holds_alternative<Hard>(call.choices.normaliser);
+  against(names_key && keys >= 1 << 23, "more keys than a statistic can name");
+  against(find_structure<Graph>(call.choices.structure) &&
+              (call.value.size(-1) > kGraphWidth || call.key.size(-1) > kGraphWidth),
+          "a graph with rows wider than " + std::to_string(kGraphWidth));
+  against(find_structure<Graph>(call.choices.structure) &&
+              find_structure<Ragged>(call.choices.structure),
+          "a graph of packed sequences");
+  against(call.query.numel() == 0 || call.key.numel() == 0 || call.value.numel() == 0,
+          "an empty tensor");
+  return reasons;
+}
+
+namespace {
+
+// Of rows as `reduced` makes them, without making them.
+Program program_for(const Call& call, bool is_forward) {
+  const auto& kind = call.choices.score.kind;
+  const auto* kernel = std::get_if<Kernel>(&kind);
+  const bool stretched = kernel && kernel->metric.defined();
+  const bool made =
+      stretched || std::holds_alternative<Bilinear>(kind) || std::holds_alternative<Cosine>(kind);
+  const int64_t width =
+      stretched && kernel->metric.dim() == 2 ? kernel->metric.size(0) : call.key.size(-1);
+  return program_of(call, made ? arithmetic_type(call.query) : call.query.scalar_type(), width,
+                    is_forward);
+}
+
+}  // namespace
+
+Program forward_program(const Call& call) { return program_for(call, /*is_forward=*/true); }
+Program backward_program(const Call& call) { return program_for(call, /*is_forward=*/false); }
+
+void forward(Device& device, const Call& call, const Places& places) {
+  const Reduced rows = reduced(call);
+  const Program program = forward_program(call);
+  Filled filled = fill(call, rows, program);
+  Arguments& a = filled.arguments;
+  a.output = rows_of(places.output);
+  a.statistics = places.statistics.mutable_data_ptr();
+  if (places.lse.defined()) a.lse = places.lse.mutable_data_ptr();
+  a.empty_rows = reinterpret_cast<unsigned long long*>(places.empty_rows.mutable_data_ptr());
+  places.empty_rows.zero_();
+  const auto type = arithmetic_type(call.query);
+  const auto options = call.query.options().dtype(type).requires_grad(false);
+
+  // Weights by distance, for what relative positions add to values.
+  const Relative* relative = relative_of(call);
+  Tensor by_distance;
+  if (relative && relative->value_table.defined()) {
+    by_distance = at::zeros({row_count(call.query), 2 * relative->clip + 1}, options);
+    a.modifier[0].weights = by_distance.mutable_data_ptr();
+  }
+
+  const int64_t tiles = (a.queries + program.own - 1) / program.own;
+  int64_t blocks, chunks = 1;
+  Tensor scratch;
+  if (program.on_graph) {
+    blocks = (a.rows + kWarps - 1) / kWarps;
+    if (program.has_threshold) {
+      a.scratch_row = find_structure<Graph>(call.choices.structure)->columns.numel();
+      scratch = at::empty({a.heads, a.scratch_row}, options);
+    }
+  } else {
+    blocks = tiles * a.heads * a.batches;
+    chunks = program.on_tensor_cores ? 1 : chunks_of(call.value.size(-1), program.chunk);
+    if (program.has_threshold) {
+      a.scratch_row = round_up(a.keys, program.tile);
+      const int64_t row_bytes = a.scratch_row * static_cast<int64_t>(c10::elementSize(type));
+      const int64_t fitting = kScratchBytes / (chunks * program.tile * row_bytes);
+      blocks =
+          std::min({blocks, static_cast<int64_t>(device.blocks()), std::max<int64_t>(1, fitting)});
+      scratch = at::empty({blocks * chunks, program.tile, a.scratch_row}, options);
+    }
+  }
+  if (scratch.defined()) a.scratch = scratch.mutable_data_ptr();
+  device.launch(program, "fovea_forward", grid(blocks), grid(chunks), a);
+  if (by_distance.defined()) {
+    auto sizes = call.query.sizes().vec();
+    sizes.back() = by_distance.size(1);
+    const Tensor more = at::matmul(by_distance.view(sizes), relative->value_table);
+    places.output.copy_(places.output.to(type) + more);
+  }
+  if (call.check_finite) check_rows(call, places.statistics);
+}
+
+}  // namespace fovea::cuda

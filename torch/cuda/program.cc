@@ -1,0 +1,255 @@
+#include "torch/cuda/program.h"
+
+#include <array>
+#include <charconv>
+
+#include "torch/composed/block.h"
+#include "torch/engine_call.h"
+
+namespace fovea::cuda {
+namespace {
+
+// A stage: the text that holds it and what it is called there.
+struct Stage {
+  std::string text, type;
+};
+
+const char* type_name(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble:
+      return "double";
+    case at::kBFloat16:
+      return "BFloat16";
+    case at::kHalf:
+      return "Half";
+    default:
+      return "float";
+  }
+}
+
+std::string number(double x) {
+  std::array<char, 64> buffer{};
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), x, std::chars_format::scientific)
+          .ptr;
+  return {buffer.data(), end};
+}
+
+// Bilinear and cosine arrive as dot, kernels without their metric.
+Stage score_stage(const Choices& choices) {
+  const bool log = composed::face_of(choices) == composed::Face::kLog;
+  return std::visit(
+      [&]<class Kind>(const Kind& kind) -> Stage {
+        if constexpr (std::is_same_v<Kind, Additive>) {
+          return {"additive",
+                  kind.activation == Activation::kTanh ? "Additive" : "AdditiveLeakyRelu"};
+        } else if constexpr (std::is_same_v<Kind, GatedAdditive>) {
+          return {"gated_additive", "GatedAdditive"};
+        } else if constexpr (std::is_same_v<Kind, Kernel>) {
+          return {"kernel", "Kernel<static_cast<KernelName>(" +
+                                std::to_string(static_cast<int>(kind.name)) + "), " +
+                                (log ? "true" : "false") + ">"};
+        } else if constexpr (std::is_same_v<Kind, RankOne>) {
+          return {"rank_one", "RankOne"};
+        } else if constexpr (std::is_same_v<Kind, Location>) {
+          return {"location", "Location"};
+        } else if constexpr (std::is_same_v<Kind, Constant>) {
+          return {"constant", "Constant"};
+        } else {
+          return {"dot", "Dot"};
+        }
+      },
+      choices.score.kind);
+}
+
+Stage modifier_stage(const Modifier& modifier) {
+  return std::visit(
+      []<class Kind>(const Kind&) -> Stage {
+        if constexpr (std::is_same_v<Kind, Bias>) return {"bias", "Bias"};
+        if constexpr (std::is_same_v<Kind, Alibi>) return {"alibi", "Alibi"};
+        if constexpr (std::is_same_v<Kind, Relative>) return {"relative", "Relative"};
+        return {"soft_cap", "SoftCap"};
+      },
+      modifier);
+}
+
+Stage normaliser_stage(const Choices& choices) {
+  return std::visit(
+      [&]<class Kind>(const Kind& kind) -> Stage {
+        if constexpr (std::is_same_v<Kind, Softmax>)
+          return {"softmax", kind.sink.defined() ? "SoftmaxWithSink" : "Softmax"};
+        if constexpr (std::is_same_v<Kind, KernelRatio>) {
+          if (composed::face_of(choices) == composed::Face::kLog) return {"softmax", "Softmax"};
+          return {"kernel_ratio", "KernelRatio"};
+        }
+        if constexpr (std::is_same_v<Kind, Unnormalised>) return {"unnormalised", "Unnormalised"};
+        if constexpr (std::is_same_v<Kind, Uniform>) return {"uniform", "Uniform"};
+        if constexpr (std::is_same_v<Kind, Sigmoid>) return {"sigmoid", "Sigmoid"};
+        if constexpr (std::is_same_v<Kind, Sparsemax>) return {"sparsemax", "Sparsemax"};
+        if constexpr (std::is_same_v<Kind, Entmax>)
+          return {"entmax", kind.alpha_tensor.defined() ? "EntmaxTrained" : "Entmax"};
+        if constexpr (std::is_same_v<Kind, TopK>) return {"top_k", "TopK"};
+        if constexpr (std::is_same_v<Kind, Hard>)
+          return {"hard", kind.sample ? "HardSampled" : "Hard"};
+        return {};
+      },
+      choices.normaliser);
+}
+
+// Packed sequences are a layout, a graph is a driver: neither is a stage.
+std::optional<Stage> structure_stage(const choice::StructureKind<at::Tensor>& kind) {
+  return std::visit(
+      []<class Kind>(const Kind&) -> std::optional<Stage> {
+        if constexpr (std::is_same_v<Kind, Causal>) return Stage{"causal", "Causal"};
+        if constexpr (std::is_same_v<Kind, Window>) return Stage{"window", "Window"};
+        if constexpr (std::is_same_v<Kind, Prefix>) return Stage{"prefix", "Prefix"};
+        if constexpr (std::is_same_v<Kind, Documents>) return Stage{"documents", "Documents"};
+        if constexpr (std::is_same_v<Kind, Blocks>) return Stage{"blocks", "Blocks"};
+        if constexpr (std::is_same_v<Kind, Keep>) return Stage{"keep", "Keep"};
+        if constexpr (std::is_same_v<Kind, Strided>) return Stage{"strided", "Strided"};
+        if constexpr (std::is_same_v<Kind, Fixed>) return Stage{"fixed", "Fixed"};
+        return std::nullopt;
+      },
+      kind);
+}
+
+// Rows that tensor cores can load: whole pieces of 16 bytes.
+bool has_whole_pieces(const at::Tensor& x) {
+  constexpr int64_t kPiece = 8, kBytes = 16;
+  bool whole = reinterpret_cast<uintptr_t>(x.const_data_ptr()) % kBytes == 0 &&
+               x.size(-1) % (2 * kPiece) == 0 && x.size(-1) <= 128;
+  for (int64_t d = 0; d + 1 < x.dim(); ++d)
+    whole = whole && (x.size(d) == 1 || x.stride(d) % kPiece == 0);
+  return whole;
+}
+
+// Dot products of 16-bit rows under a normaliser of one pass.
+bool on_tensor_cores(const Call& call, const Stage& score, const Stage& normaliser, bool forward) {
+  const auto type = call.query.scalar_type();
+  if (type != at::kBFloat16 && type != at::kHalf) return false;
+  const bool dot = std::holds_alternative<Dot>(call.choices.score.kind) && score.text == "dot";
+  if (!dot || (normaliser.text != "softmax" && normaliser.text != "sigmoid")) return false;
+  if (find_structure<Graph>(call.choices.structure)) return false;
+  for (const auto& modifier : call.choices.score.modifiers) {
+    // A bias has its gradient from the kernels on tiles.
+    if (std::holds_alternative<Relative>(modifier) ||
+        (!forward && std::holds_alternative<Bias>(modifier)))
+      return false;
+  }
+  return has_whole_pieces(call.query) && has_whole_pieces(call.key) && has_whole_pieces(call.value);
+}
+
+// drivers/mma_forward.h and mma_backward.h: the larger of the two kernels of gradients.
+unsigned tensor_core_bytes(int64_t width, int64_t value_width, bool forward) {
+  constexpr int64_t kNumber = 2, kRowData = 40, kFlag = 4;
+  const int64_t row = kNumber * (width + 8), value_row = kNumber * (value_width + 8);
+  if (forward)
+    return static_cast<unsigned>(128 * (row + kRowData) + 64 * (2 * (row + value_row) + kFlag));
+  return static_cast<unsigned>(64 * (row + value_row + kRowData) +
+                               64 * (2 * (row + value_row) + kFlag));
+}
+
+class Text {
+ public:
+  void include(const std::string& name) {
+    text_ += "#include \"torch/cuda/texts/" + name + ".h\"\n";
+  }
+  void declare(const std::string& line) { text_ += "namespace fovea::cuda { " + line + " }\n"; }
+  void define(const std::string& name) { text_ += "#define " + name + "\n"; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool forward) {
+  Program program;
+  const Choices& choices = call.choices;
+  const at::ScalarType arithmetic = arithmetic_type(call.query);
+  const bool wide = arithmetic == at::kDouble;
+  program.tile = wide ? 32 : 64;
+  program.chunk = wide ? 64 : 128;
+  program.on_graph = find_structure<Graph>(choices.structure) != nullptr;
+  const Stage score = score_stage(choices), normaliser = normaliser_stage(choices);
+  program.has_threshold = normaliser.text == "sparsemax" || normaliser.text == "entmax" ||
+                          normaliser.text == "top_k" || normaliser.text == "hard";
+  const bool direct = score.text == "location" || score.text == "constant";
+  const bool gated = score.text == "gated_additive";
+  program.features = direct ? 0 : gated ? width / 2 : width;
+  program.feature_chunk = gated ? program.chunk / 2 : program.chunk;
+  const auto truth = [](bool x) { return x ? "true" : "false"; };
+
+  Text text;
+  program.on_tensor_cores = on_tensor_cores(call, score, normaliser, forward);
+  if (program.on_tensor_cores) {
+    program.threads = 128;
+    program.own = forward ? 128 : 64;
+    program.shared_bytes = tensor_core_bytes(width, call.value.size(-1), forward);
+    text.define("FOVEA_FAST");
+  } else {
+    program.own = program.tile;
+  }
+  text.include("base");
+  text.declare("using T = " + std::string(type_name(arithmetic)) + "; using Operand = " +
+               type_name(operand) + "; using Value = " + type_name(call.value.scalar_type()) + ";");
+  text.declare("constexpr int kTile = " + std::to_string(program.tile) +
+               ", kWidth = " + std::to_string(direct ? 0 : width) +
+               ", kValueWidth = " + std::to_string(call.value.size(-1)) + ";");
+  text.declare(std::string("constexpr bool kPacked = ") + truth(is_packed(choices.structure)) +
+               ", kDropout = " + truth(call.dropout_p > 0) +
+               ", kSampled = " + truth(normaliser.type == "HardSampled") + ", kValueFace = " +
+               truth(composed::face_of(choices) == composed::Face::kValue) + ";");
+  if (const auto* additive = std::get_if<Additive>(&choices.score.kind))
+    text.declare("constexpr T kAdditiveSlope = " + number(additive->negative_slope) + ";");
+  text.include("warp");
+  text.include("scores/base");
+  text.include("scores/" + score.text);
+  text.include("modifiers/chain");
+  std::string modifiers, structures;
+  program.name = score.text;
+  for (const auto& modifier : choices.score.modifiers) {
+    const Stage stage = modifier_stage(modifier);
+    text.include("modifiers/" + stage.text);
+    modifiers += (modifiers.empty() ? "" : ", ") + stage.type;
+    program.name += "+" + stage.text;
+    program.has_bias = program.has_bias || stage.text == "bias";
+  }
+  text.include("normalisers/base");
+  if (program.has_threshold) text.include("normalisers/threshold");
+  text.include("normalisers/" + normaliser.text);
+  program.name += ", " + normaliser.text + ", ";
+  text.include("structures/all");
+  for (const auto& part : choices.structure.all_of) {
+    const auto stage = structure_stage(part);
+    if (!stage) continue;
+    text.include("structures/" + stage->text);
+    program.name += (structures.empty() ? "" : " & ") + stage->text;
+    structures += (structures.empty() ? "" : ", ") + stage->type;
+  }
+  if (program.on_graph) program.name += structures.empty() ? "graph" : " & graph";
+  if (structures.empty() && !program.on_graph) program.name += "dense";
+  program.name += std::string(", ") + type_name(operand) + " " + std::to_string(width) + ", " +
+                  type_name(call.value.scalar_type()) + " " + std::to_string(call.value.size(-1));
+  text.declare("using Score = " + score.type + "; using Modifiers = Chain<" + modifiers +
+               ">; using Normaliser = " + normaliser.type + "; using Structure = All<" +
+               structures + ">;");
+  text.include("pair");
+  const std::string driver = program.on_graph ? "graph" : program.on_tensor_cores ? "mma" : "";
+  if (program.on_tensor_cores) {
+    text.declare("constexpr int kSharedBytes = " + std::to_string(program.shared_bytes) + ";");
+    text.include("mma");
+  }
+  text.include(program.on_graph          ? "drivers/graph"
+               : program.on_tensor_cores ? "drivers/mma_tile"
+                                         : "drivers/tile");
+  text.include("drivers/" + driver + (driver.empty() ? "" : "_") +
+               (forward ? "forward" : "backward"));
+  if (!forward && driver.empty()) text.include("drivers/backward_key");
+  if (!forward && program.has_bias && !program.on_graph) text.include("drivers/backward_bias");
+  program.text = text.take();
+  return program;
+}
+
+}  // namespace fovea::cuda

@@ -1,0 +1,31 @@
+// The text of a combination: which stages a call chose, and its constants. Types and widths are in
+// it, lengths and parameters are not, so that a new shape is no new program.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "torch/call.h"
+
+namespace fovea::cuda {
+
+struct Program {
+  std::string name;  // for messages: "dot+alibi, softmax, causal & window, bf16, 64, 64"
+  std::string text;
+  bool on_graph = false;
+  bool has_threshold = false;  // needs scratch for rows of scores
+  bool has_bias = false;
+  bool on_tensor_cores = false;
+  int tile = 64, chunk = 128;  // drivers/tile.h
+  int own = 64;                // rows of a block, where it is on tiles
+  unsigned threads = 256;
+  unsigned shared_bytes = 0;  // beyond what the text declares
+  int64_t features = 0;       // of a score: 0 where it looks at no rows
+  int64_t feature_chunk = 128;
+};
+
+// `operand` is the type of query and key, after a score is brought to a simpler one (reduced.h),
+// `width` theirs. `forward`: the forward kernel; else those of gradients.
+Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool forward);
+
+}  // namespace fovea::cuda

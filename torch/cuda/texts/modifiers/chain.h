@@ -1,0 +1,61 @@
+// Modifiers one after another. Forward keeps the score before each; backward goes the other way and
+// hands what the parameters of each want to `sink` on its way: the gradient at its output (`score`),
+// by the distance of the pair (`distance`), or times the derivative by the head's number (`slope`).
+#pragma once
+
+namespace fovea::cuda {
+
+template <class... Kinds>
+struct Chain;
+template <>
+struct Chain<> {
+  static constexpr int kCount = 0;
+  static constexpr bool kAddsValues = false;
+  static T value(const Change*, const Place&, T e, T*) { return e; }
+  template <class Sink>
+  static T backward(const Change*, const Place&, const T*, T de, int, Sink&&) {
+    return de;
+  }
+  static T value_product(const Change*, const Place&) { return 0; }
+  template <class Sink>
+  static void weigh(const Change*, const Place&, T, Sink&&) {}
+};
+template <class First, class... Rest>
+struct Chain<First, Rest...> {
+  using Others = Chain<Rest...>;
+  static constexpr int kCount = 1 + Others::kCount;
+  static constexpr bool kAddsValues = First::kAddsValues || Others::kAddsValues;
+  static T value(const Change* changes, const Place& place, T e, T* steps) {
+    *steps = e;
+    return Others::value(changes + 1, place, First::value(*changes, place, e), steps + 1);
+  }
+  template <class Sink>
+  static T backward(const Change* changes, const Place& place, const T* steps, T de, int n,
+                    Sink&& sink) {
+    de = Others::backward(changes + 1, place, steps + 1, de, n + 1, sink);
+    sink.score(n, de);
+    if constexpr (First::kAddsValues) sink.distance(changes->d_scores, *changes, place, de);
+    if constexpr (First::kSlope != 0) sink.slope(n, First::kSlope * First::slope(place) * de);
+    return First::backward(*changes, place, *steps, de);
+  }
+  static T value_product(const Change* changes, const Place& place) {
+    return First::value_product(*changes, place) + Others::value_product(changes + 1, place);
+  }
+  // Hands on the pair's weight where values depend on its distance.
+  template <class Sink>
+  static void weigh(const Change* changes, const Place& place, T weight, Sink&& sink) {
+    if constexpr (First::kAddsValues) sink.distance(changes->weights, *changes, place, weight);
+    Others::weigh(changes + 1, place, weight, sink);
+  }
+};
+
+// What a modifier that only changes scores need not say.
+struct PlainModifier {
+  static constexpr bool kAddsValues = false;
+  static constexpr T kSlope = 0;  // times `slope`: the derivative by a parameter of the head
+  static T slope(const Place&) { return 0; }
+  static T value_product(const Change&, const Place&) { return 0; }
+  static T backward(const Change&, const Place&, T, T de) { return de; }
+};
+
+}  // namespace fovea::cuda

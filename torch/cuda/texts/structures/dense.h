@@ -1,0 +1,10 @@
+#pragma once
+
+namespace fovea::cuda {
+
+struct Dense {
+  static Cover cover(const Part&, const Span&) { return Cover::kAll; }
+  static bool allows(const Part&, const Place&) { return true; }
+};
+
+}  // namespace fovea::cuda
