@@ -215,7 +215,7 @@ CopyTask::Ran CopyTask::run(const Sequences& sequences) {
   train::finite(out.logits.transpose(0, 1), "outputs");
   out.wrong = ((out.logits > 0) != (out.encoded.wanted > 0.5))
                   .logical_and(out.encoded.asked.unsqueeze(2) > 0)
-                  .sum({0, 2})
+                  .sum(at::IntArrayRef{0, 2})
                   .cpu();
   out.row_written = torch::stack(written).cpu();
   out.row_read = torch::stack(read).cpu();

@@ -43,7 +43,8 @@ torch::Tensor Model::support_loss(const nn::Recall& recall, const nn::Remembered
     const auto chosen = [&](const torch::Tensor& from, const std::vector<int64_t>& items) {
       return from.index_select(0, torch::tensor(items, torch::kInt64).to(from.device()));
     };
-    const torch::Tensor score = (chosen(read.query, rows) * chosen(read.key, lines)).sum({1, 2});
+    const torch::Tensor score =
+        (chosen(read.query, rows) * chosen(read.key, lines)).sum(at::IntArrayRef{1, 2});
     const torch::Tensor all = attend_full(read.query, read.key, read.value, read.choices).lse;
     sum = sum + (chosen(all, rows).flatten() - score).mean();
   }
