@@ -38,7 +38,6 @@ explain::Plot bars(const std::string& depth, const std::vector<Kind>& kinds,
     plot.curves.push_back(std::move(curve));
     slider.values.push_back(static_cast<double>(kind + 1));
   }
-  slider.chosen = 0;
   if (kinds.size() > 1)
     plot.slider = slider;
   else

@@ -72,7 +72,7 @@ const COLOURED_KINDS = ['line', 'points', 'band', 'bars'];
 export class PlotFigure {
   constructor(plot) {
     this.plot = plot;
-    this.step = plot.slider?.chosen ?? -1;
+    this.step = plot.slider ? plot.slider.chosen ?? 0 : -1;  // a first step that is chosen is left out of the file
     this.hidden = new Set();
     // One colour for each label, so that a curve keeps it along the slider.
     this.labels = [...new Set(plot.curves.filter((c) => COLOURED_KINDS.includes(c.kind)).map((c) => c.label || ''))];
