@@ -1,22 +1,16 @@
 // The command line's frame, with verbs made for the test: exit codes, one line for a failure,
 // suggestions.
-#include "cli/command.h"
-
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <sstream>
+
+#include "tests/cli/in_process.h"
 
 namespace fovea::cli {
 namespace {
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome run_with(std::vector<const char*> arguments) {
+Outcome run_with(const std::vector<std::string>& arguments) {
   static const std::vector<Verb> verbs = {
       {"train", "train a system", "fovea train transformer",
        [](CLI::App& app) {
@@ -34,11 +28,7 @@ Outcome run_with(std::vector<const char*> arguments) {
          };
        }},
   };
-  std::ostringstream out, err;
-  arguments.insert(arguments.begin(), "fovea");
-  const int code = run({verbs, [] { return "fovea 1.2.3\n"; }, out, err},
-                       static_cast<int>(arguments.size()), arguments.data());
-  return {code, out.str(), err.str()};
+  return run_in_process(verbs, arguments);
 }
 
 TEST(Command, RunsTheVerbWithItsOptions) {
