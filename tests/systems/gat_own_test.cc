@@ -13,7 +13,7 @@
 #include "systems/gat/model.h"
 #include "systems/gat/parts.h"
 #include "systems/system.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::gat {
 namespace {

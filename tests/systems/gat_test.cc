@@ -9,7 +9,7 @@
 #include "data/generated/graph.h"
 #include "data/random.h"
 #include "systems/gat/model.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::gat {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "systems/generate.h"
 #include "systems/system.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 #include "train/task.h"
 
 namespace fovea::systems {

@@ -8,7 +8,7 @@
 
 #include "data/files/file.h"
 #include "systems/machines/sequences.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems {
 namespace {

@@ -8,7 +8,7 @@
 #include "data/story_set.h"
 #include "systems/memory_network/model.h"
 #include "systems/system.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::memory_network {
 namespace {

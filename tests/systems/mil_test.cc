@@ -17,7 +17,7 @@
 #include "data/pictures/image.h"
 #include "data/random.h"
 #include "systems/mil/model.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::mil {
 namespace {

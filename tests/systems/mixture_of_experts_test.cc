@@ -9,7 +9,7 @@
 #include "systems/mixture_of_experts/model.h"
 #include "systems/mixture_of_experts/table.h"
 #include "systems/system.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::mixture_of_experts {
 namespace {

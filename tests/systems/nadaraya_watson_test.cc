@@ -14,7 +14,7 @@
 #include "explain/explanation.h"
 #include "systems/nadaraya_watson/model.h"
 #include "systems/nadaraya_watson/motorcycle.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::nadaraya_watson {
 namespace {

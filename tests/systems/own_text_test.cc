@@ -1,6 +1,6 @@
 // A user's own text: what was read is said, what cannot be meant is refused, and easy text is learnt.
 #include "data/files/file.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/digits.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::test {
 

@@ -11,7 +11,7 @@
 #include "data/pictures/pictures.h"
 #include "systems/squeeze_excitation/channels.h"
 #include "systems/squeeze_excitation/model.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::squeeze_excitation {
 namespace {

@@ -7,7 +7,7 @@
 #include "systems/generate.h"
 #include "systems/stacked_attention/model.h"
 #include "systems/system.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::stacked_attention {
 namespace {

@@ -11,7 +11,7 @@
 #include "systems/gradient_masking/model.h"
 #include "systems/pooling/pooling.h"
 #include "systems/scaled_dot_product/six_steps.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 #include "train/usage_error.h"
 
 namespace fovea::systems {

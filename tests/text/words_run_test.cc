@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "systems/word2vec/negative_sampling.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 #include "train/run/tensor_file.h"
 
 namespace fovea::systems {

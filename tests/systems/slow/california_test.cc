@@ -2,7 +2,7 @@
 // what a learned metric gains.
 #include <gtest/gtest.h>
 
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems {
 namespace {

@@ -324,10 +324,10 @@ TEST(Docs, TheExampleIsTheOneThatRuns) {
     std::ifstream file(fs::path(source) / name);
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
-  const std::string example = contents("tests/systems/example_system.cc");
+  const std::string example = contents("tests/systems/run/example_system.cc");
   ASSERT_FALSE(example.empty());
   EXPECT_NE(contents("docs/adding-a-system.md").find(example), std::string::npos)
-      << "docs/adding-a-system.md does not show tests/systems/example_system.cc as it is";
+      << "docs/adding-a-system.md does not show tests/systems/run/example_system.cc as it is";
 }
 
 TEST(Optimisers, EqualLibtorchs) {

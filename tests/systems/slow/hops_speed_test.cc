@@ -9,7 +9,7 @@
 #include "data/random.h"
 #include "fovea/nn/memory.h"
 #include "systems/stacked_attention/model.h"
-#include "tests/systems/in_turns.h"
+#include "tests/systems/slow/in_turns.h"
 
 namespace fovea::systems::hops {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "systems/run/provenance.h"
 #include "systems/run/training.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 #include "train/run/draft.h"
 #include "train/run/manifest.h"
 #include "train/run/run_lock.h"

@@ -11,7 +11,7 @@
 #include "data/random.h"
 #include "systems/generate.h"
 #include "systems/run/machine.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems {
 namespace {

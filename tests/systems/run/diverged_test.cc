@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "systems/system.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/task.h"

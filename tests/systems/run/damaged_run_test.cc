@@ -3,7 +3,7 @@
 #include <torch/torch.h>
 
 #include "data/files/sha256.h"
-#include "tests/systems/runs.h"
+#include "tests/systems/run/runs.h"
 #include "train/run/tensor_file.h"
 
 namespace fovea::systems {

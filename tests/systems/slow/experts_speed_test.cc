@@ -7,7 +7,7 @@
 
 #include "fovea/nn/mixture_of_experts.h"
 #include "systems/squeeze_excitation/model.h"
-#include "tests/systems/in_turns.h"
+#include "tests/systems/slow/in_turns.h"
 
 namespace fovea::systems {
 namespace {
