@@ -35,9 +35,8 @@ bool has_fused_kernel(const Call& call) {
              /*enable_gqa=*/call.query.size(1) != call.key.size(1)) > kMath;
 }
 
-}  // namespace
-
-std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
+// What its choices and shapes have against libtorch's fused attention.
+std::vector<std::string> choices_decline(const Call& call) {
   std::vector<std::string> reasons;
   const auto against = [&](bool applies, std::string reason) {
     if (applies) reasons.push_back(std::move(reason));
@@ -80,11 +79,21 @@ std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
               call.query.sym_size(-1) != call.key.sym_size(-1),
           "shapes it does not take");
   against(call.dropout_p > 0, "dropout, which must follow the seed");
-  against(return_lse, "the log-sum-exp is wanted");
-  against(call.check_finite, "scores that must be finite");
   against(call.query.sym_numel() == 0 || call.key.sym_numel() == 0 || call.value.sym_numel() == 0,
           "an empty tensor");
-  if (reasons.empty()) against(!has_fused_kernel(call), "no fused kernel for this type and shape");
+  return reasons;
+}
+
+}  // namespace
+
+bool may_be_sdpas(const Call& call) { return choices_decline(call).empty(); }
+
+std::vector<std::string> sdpa_declines(const Call& call, bool return_lse) {
+  auto reasons = choices_decline(call);
+  if (return_lse) reasons.emplace_back("the log-sum-exp is wanted");
+  if (call.check_finite) reasons.emplace_back("scores that must be finite");
+  if (reasons.empty() && !has_fused_kernel(call))
+    reasons.emplace_back("no fused kernel for this type and shape");
   return reasons;
 }
 

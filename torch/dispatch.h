@@ -11,6 +11,9 @@ namespace fovea {
 // Why libtorch's fused attention cannot serve this call on its device; empty: it can.
 std::vector<std::string> sdpa_declines(const Call& call, bool return_lse);
 
+// Whether it would, were type, shape and what is asked for to its liking.
+bool may_be_sdpas(const Call& call);
+
 // The same for the kernels that are compiled at run time, forward and backward (`wanted` as in
 // attend_backward). Compiles them where need be.
 std::vector<std::string> kernels_decline(const Call& call);

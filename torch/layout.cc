@@ -82,6 +82,10 @@ at::Tensor empty_of(const Layout& layout, const at::Tensor& like) {
   });
 }
 
+at::Tensor no_statistics(const at::Tensor& query) {
+  return empty_of(statistics_layout(query), query).zero_();
+}
+
 at::Tensor laid_out(const at::Tensor& x, const Layout& layout) {
   if (!layout.heads_inside_rows) return x.contiguous();
   return x.transpose(1, 2).contiguous().transpose(1, 2);

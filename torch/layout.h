@@ -49,6 +49,8 @@ at::Tensor tensor_of(Layout layout, const Allocate& allocate) {
   return allocate(layout.sizes, layout.type).transpose(1, 2);
 }
 at::Tensor empty_of(const Layout& layout, const at::Tensor& like);  // on its device
+// Of a path that saves none: zeros, so that a call returns the same whenever it runs.
+at::Tensor no_statistics(const at::Tensor& query);
 // `x` in a layout: itself where it lies so already, else a copy. Differentiable.
 at::Tensor laid_out(const at::Tensor& x, const Layout& layout);
 

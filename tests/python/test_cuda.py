@@ -163,9 +163,11 @@ def test_rows_that_do_not_start_at_whole_loads_serve_the_fused_kernels(place, dt
     lengths = torch.tensor([5, 16], device="cuda") if place == "lengths" else None
     for structure in (fovea.Dense(), fovea.Causal()):
         got, expected = (fovea.attend(*x, structure=structure, key_lengths=lengths, strict=True) for x in (inputs, plain))
-        torch.testing.assert_close(got, expected)
+        # Two fused kernels may serve, which round differently: a few units of the type's last place.
+        close = {"atol": 8 * torch.finfo(dtype).eps, "rtol": 8 * torch.finfo(dtype).eps} if dtype != torch.float32 else {}
+        torch.testing.assert_close(got, expected, **close)
         for a, b in zip(torch.autograd.grad(got.float().square().sum(), inputs), torch.autograd.grad(expected.float().square().sum(), plain)):
-            torch.testing.assert_close(a, b)
+            torch.testing.assert_close(a, b, **close)
 
 
 def test_what_libtorch_has_no_fused_kernel_for_is_ours():
@@ -226,6 +228,15 @@ def test_longer_rows_agree_with_float64(structure, width, dtype):
     score = lambda kind: fovea.Dot().soft_cap(5.0).alibi(torch.tensor([0.01, 0.02, 0.03, 0.04], dtype=kind))
     for a, b in on_both(score, lambda _: fovea.Softmax(), structures[structure], (2, 4, 300, width), (2, 2, 333, width), dtype, **options):
         assert (a - b).norm() / b.norm() < {torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}[dtype]
+
+
+@pytest.mark.parametrize("structure", [fovea.Dense(), fovea.Causal(), fovea.Window(2, 1)])
+def test_gradients_inside_torch_func(structure):
+    """Where forward is libtorch's and backward ours."""
+    inputs = [torch.randn(2, 4, 32, 64) for _ in range(3)]
+    loss = lambda q, k, v: fovea.attend(q, k, v, structure=structure).square().sum()
+    for a, b in zip(*(torch.func.grad(loss, (0, 1, 2))(*(x.to(device) for x in inputs)) for device in ("cuda", "cpu"))):
+        torch.testing.assert_close(a.cpu(), b, atol=2e-4, rtol=1e-3)
 
 
 def test_dropout_draws_the_bits_of_the_cpu():

@@ -98,8 +98,8 @@ std::optional<Outputs> fused(const Tensor& query, const Tensor& key, const Tenso
                        query_offset),
                return_lse);
   auto [output, empty_rows] = sdpa(call);
-  return Outputs{output, empty_of(lse_layout(query, false), query),
-                 empty_of(statistics_layout(query), query), empty_rows};
+  return Outputs{output, empty_of(lse_layout(query, false), query), no_statistics(query),
+                 empty_rows};
 }
 
 Outputs attend_autograd(const Tensor& query, const Tensor& key, const Tensor& value,

@@ -67,17 +67,18 @@ Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
                       query_offset);
   call.check_finite = check_finite;
   check_call(call, return_lse);
-  const Tensor no_lse = empty_of(lse_layout(query, false), query),
-               statistics = empty_of(statistics_layout(query), query);
+  const Tensor no_lse = empty_of(lse_layout(query, false), query);
   const c10::DeviceGuard device(query.device());
   if (sdpa_declines(call, return_lse).empty()) {
     // In the layout of the arguments as given: the call's rows may be copies.
     auto [output, empty_rows] = sdpa(call);
-    return {laid_out(output, output_layout(query, value)), no_lse, statistics, empty_rows};
+    return {laid_out(output, output_layout(query, value)), no_lse, no_statistics(query),
+            empty_rows};
   }
   const at::NoGradGuard guard;
   if (kernels_decline(call).empty()) {
-    const Tensor lse = return_lse ? empty_of(lse_layout(query, true), query) : Tensor();
+    const Tensor lse = return_lse ? empty_of(lse_layout(query, true), query) : Tensor(),
+                 statistics = empty_of(statistics_layout(query), query);
     const Tensor empty_rows = at::empty({}, query.options().dtype(at::kLong).requires_grad(false));
     const Tensor output = empty_of(output_layout(query, value), query);
     cuda::forward(cuda::device_of(query), call, {output, lse, statistics, empty_rows});
@@ -86,8 +87,25 @@ Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
   if (strict) refuse_fallback(call, return_lse);
   auto [output, lse, empty_rows] = composed::attend(call);
   return {laid_out(output, output_layout(query, value)),
-          return_lse ? laid_out(lse, lse_layout(query, return_lse)) : no_lse, statistics,
+          return_lse ? laid_out(lse, lse_layout(query, return_lse)) : no_lse, no_statistics(query),
           empty_rows};
+}
+
+std::vector<Tensor> fused_gradients(const Call& call, const Tensor& d_output, const Tensor& d_lse,
+                                    const Tensor& output, const Tensor& statistics,
+                                    at::IntArrayRef wanted) {
+  cuda::Device& device = cuda::device_of(call.query);
+  if (!may_be_sdpas(call))
+    return cuda::backward(device, call, d_output, d_lse, output, statistics, wanted);
+  // Forward may have been libtorch's (inside torch.func), which saves nothing for us.
+  const at::NoGradGuard guard;
+  const cuda::Places again{
+      empty_of(output_layout(call.query, call.value), call.query),
+      {},
+      empty_of(statistics_layout(call.query), call.query),
+      at::empty({}, call.query.options().dtype(at::kLong).requires_grad(false))};
+  cuda::forward(device, call, again);
+  return cuda::backward(device, call, d_output, d_lse, again.output, again.statistics, wanted);
 }
 
 Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_lse,
@@ -102,10 +120,9 @@ Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_l
   const c10::DeviceGuard device(query.device());
   const bool fused =
       kernels_decline(call).empty() && gradient_kernels_decline(call, wanted).empty();
-  const auto gradients = fused
-                             ? cuda::backward(cuda::device_of(query), call, d_output,
-                                              d_lse.value_or(Tensor()), output, statistics, wanted)
-                             : composed::backward(call, d_output, d_lse.value_or(Tensor()), wanted);
+  const auto gradients =
+      fused ? fused_gradients(call, d_output, d_lse.value_or(Tensor()), output, statistics, wanted)
+            : composed::backward(call, d_output, d_lse.value_or(Tensor()), wanted);
   const auto give = [&](size_t n, const Tensor& argument) {
     if (!wanted[n] || !gradients[n].defined())
       return empty_of(no_gradient_layout(argument), argument);
