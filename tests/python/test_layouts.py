@@ -128,13 +128,15 @@ def test_weights_compile():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_traced_cuda_call_saves_no_statistics(layout):
-    # Only the engine, on the CPU, writes and reads them. A trace needs no device, so this runs anywhere.
+def test_a_traced_cuda_call_saves_the_statistics_of_one_that_runs(layout):
+    # The kernels save what the engine does, of the same shape. A trace needs no device, so this runs anywhere.
     arguments = attend_arguments(layout, "dense")
+    expected = torch.ops.fovea.attend(*arguments)[2]
     with FakeTensorMode(), torch.no_grad():
         on_cuda = lambda x: torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="cuda")
         output, _, statistics, _ = mapped(torch.ops.fovea.attend, on_cuda, arguments, {})
-    assert output.is_cuda and statistics.shape == (0,)
+    assert output.is_cuda and statistics.is_cuda
+    assert statistics.shape == expected.shape and statistics.stride() == expected.stride()
     assert said(output) == said(torch.ops.fovea.attend(*arguments)[0])
 
 
