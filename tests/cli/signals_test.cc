@@ -104,7 +104,7 @@ TEST_F(Signals, ReadingForSeveralRunsIsLeftAtOnce) {
 }
 
 // Far more sentences to translate than to learn from.
-TEST_F(Signals, JudgingIsLeftAtOnceAndTheWeightsAreKept) {
+TEST_F(Signals, EvaluationIsLeftAtOnceAndTheWeightsAreKept) {
   const fs::path data = base_ / "data";
   fs::create_directories(data);
   for (const auto& [part, lines] : {std::pair("train", 8), {"val", 4}, {"test", 100'000}})
@@ -121,7 +121,7 @@ TEST_F(Signals, JudgingIsLeftAtOnceAndTheWeightsAreKept) {
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   kill(pid, SIGTERM);
   EXPECT_EQ(wait_for(pid), 128 + SIGTERM);
-  EXPECT_EQ(contents(at("err")), "fovea: stopped while judging; the weights are saved\n");
+  EXPECT_EQ(contents(at("err")), "fovea: stopped during evaluation; the weights are saved\n");
   EXPECT_FALSE(fs::exists(base_ / "run/.lock"));
   EXPECT_TRUE(fs::exists(base_ / "run/model.safetensors"));
 }
