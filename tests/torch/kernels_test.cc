@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "engine/call/meaning.h"
 #include "engine/reference/reference.h"
@@ -273,6 +274,12 @@ TEST(KernelsCache, KeepsABinaryUnderItsWholeKey) {
   cuda::keep_cached("a key", std::string("a\0binary", 8));
   EXPECT_EQ(cuda::cached("a key"), std::string("a\0binary", 8));
   EXPECT_FALSE(cuda::cached("another key"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('Y');
+  }
+  EXPECT_FALSE(cuda::cached("a key")) << "its last byte was changed";
   // A file that was cut short, or is another key's, is no file.
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     std::filesystem::resize_file(entry.path(), 3);

@@ -37,8 +37,11 @@ std::string digest_of(std::string_view text) {
 // The whole key stands in the file, so that a clash of names is a miss.
 std::string name_of(const std::string& key) { return digest_of(key) + ".cubin"; }
 
-// A file: the key's length in decimal and a newline, the key, the binary.
-std::string header_of(const std::string& key) { return std::to_string(key.size()) + "\n" + key; }
+// A file: the key's length and the binary's digest in a line, the key, the binary. A disk that lost
+// power may hold a file of the right length with other bytes.
+std::string header_of(const std::string& key, std::string_view binary) {
+  return std::to_string(key.size()) + " " + digest_of(binary) + "\n" + key;
+}
 
 void drop_oldest(const fs::path& place) {
   struct File {
@@ -84,9 +87,11 @@ std::optional<std::string> cached(const std::string& key) {
   std::ifstream file(place / name_of(key), std::ios::binary);
   if (!file) return std::nullopt;
   std::string all((std::istreambuf_iterator<char>(file)), {});
-  const std::string header = header_of(key);
-  if (!all.starts_with(header) || all.size() == header.size()) return std::nullopt;
-  return all.substr(header.size());
+  const size_t length = header_of(key, "").size();
+  if (all.size() <= length) return std::nullopt;
+  std::string binary = all.substr(length);
+  if (!all.starts_with(header_of(key, binary))) return std::nullopt;
+  return binary;
 }
 
 void keep_cached(const std::string& key, const std::string& binary) {
@@ -100,7 +105,7 @@ void keep_cached(const std::string& key, const std::string& binary) {
                                  std::to_string(count++));
   {
     std::ofstream file(part, std::ios::binary);
-    file << header_of(key) << binary;
+    file << header_of(key, binary) << binary;
     file.close();
     if (!file) {
       fs::remove(part, error);

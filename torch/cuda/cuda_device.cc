@@ -55,27 +55,30 @@ class CudaDevice final : public Device {
     Loaded& loaded = find(program.text);
     std::call_once(loaded.once, [&] {
       const std::string key = key_of(program.text);
-      auto binary = cached(key);
-      if (!binary) {
-        Compiled compiled = compile(program.text, facts_.architecture);
-        if (compiled.binary.empty()) {
-          loaded.failed = "CUDA: " + program.name + " was not compiled: " + compiled.log;
-          return;
-        }
-        keep_cached(key, compiled.binary);
-        binary = std::move(compiled.binary);
+      if (const auto binary = cached(key); binary && take(*binary, program, loaded)) return;
+      const Compiled compiled = compile(program.text, facts_.architecture);
+      if (compiled.binary.empty()) {
+        loaded.failed = "CUDA: " + program.name + " was not compiled: " + compiled.log;
+        return;
       }
-      try {
-        const CurrentContext context(device_);
-        loaded.module = load_module(*binary, program.name);
-      } catch (const Unsupported& error) {
-        loaded.failed = error.what();
-      }
+      keep_cached(key, compiled.binary);
+      take(compiled.binary, program, loaded);
     });
     return loaded;
   }
 
  private:
+  // Whether the driver takes the binary; one of the cache that it refuses is compiled again.
+  bool take(const std::string& binary, const Program& program, Loaded& loaded) const {
+    try {
+      const CurrentContext context(device_);
+      loaded.module = load_module(binary, program.name);
+      loaded.failed.clear();
+    } catch (const Unsupported& error) {
+      loaded.failed = error.what();
+    }
+    return loaded.failed.empty();
+  }
   Loaded& find(const std::string& text) {
     const std::lock_guard lock(mutex_);
     auto& loaded = programs_[text];
