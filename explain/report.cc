@@ -10,16 +10,7 @@
 
 namespace fovea::explain {
 
-// web/bundle.cmake writes these.
-extern const char* const kPageScript;
-extern const char* const kPageStyle;
-
 namespace {
-
-// Nothing may be fetched, whatever a file contains.
-constexpr const char* kPolicy =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
-    "blob:";
 
 // What to expect is often one sentence for all figures: then its cell spans them.
 std::string figures_html(const std::vector<Figure>& figures) {
@@ -64,36 +55,60 @@ std::string still_html(const Explanation& explanation) {
   return out + "</noscript>\n";
 }
 
-std::string explanation_html(const Explanation& explanation) {
-  return fmt::format("<script type=\"application/json\" class=\"explanation\">{}</script>\n{}",
-                     embed_json(to_json(explanation)), still_html(explanation));
+std::string explanation_html(const Explanation& explanation, const std::string& id) {
+  return fmt::format(
+      "<script type=\"application/json\" class=\"explanation\" id=\"{}\">{}</script>\n{}", id,
+      embed_json(to_json(explanation)), still_html(explanation));
 }
 
-// Idea, equation, code.
-std::string body_html(const Section& section) {
-  std::string out = "<div class=\"prose\">" + prose_html(section.prose) + "</div>\n";
-  if (!section.equation.empty())
-    out += "<div class=\"equation\" tabindex=\"0\" role=\"group\" aria-label=\"Equation\">" +
-           checked_mathml(section.equation) + "</div>\n";
-  if (!section.code.empty())
-    out += "<pre tabindex=\"0\" aria-label=\"Code\"><code>" + code_html(section.code) +
-           "</code></pre>\n";
-  return out;
+std::string equation_html(const Section& section) {
+  if (section.equation.empty()) return {};
+  return "<div class=\"equation\" tabindex=\"0\" role=\"group\" aria-label=\"Equation\">" +
+         checked_mathml(section.equation) + "</div>\n";
 }
 
-std::string section_html(const Section& section, const std::string& id, size_t number) {
-  std::string out =
-      fmt::format("<section class=\"part\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n", id);
-  out += fmt::format("<h2 id=\"{}-title\"><span class=\"count\">{}</span>{}</h2>\n", id, number,
-                     escape_html(section.title));
+std::string code_block(const Section& section) {
+  if (section.code.empty()) return {};
+  return "<pre tabindex=\"0\" aria-label=\"Code\"><code>" + code_html(section.code) +
+         "</code></pre>\n";
+}
+
+std::string command_block(const Section& section) {
+  if (section.command.empty()) return {};
+  return "<pre class=\"command\" tabindex=\"0\" aria-label=\"Command\"><code>" +
+         escape_html(section.command) + "</code></pre>\n";
+}
+
+std::string opening_html(const Section& section) {
+  return "<div class=\"opening\"><div class=\"prose\">" + prose_html(section.prose) + "</div>\n" +
+         equation_html(section) + "</div>\n";
+}
+
+// What is read after the story: shut until it is asked for.
+std::string fold(const char* title, const std::string& inside) {
+  if (inside.empty()) return {};
+  return fmt::format("<details class=\"fold\"><summary>{}</summary>\n{}</details>\n", title,
+                     inside);
+}
+
+// Idea, equation, what to look at, the pictures; what there is to know besides is folded.
+std::string section_html(const Section& section, const std::string& id,
+                         const std::string& heading) {
+  std::string out = fmt::format("<section class=\"part\" id=\"{}\" aria-label=\"{}\">\n", id,
+                                escape_html(section.title));
+  out += heading;
   if (!section.byline.empty())
     out += "<p class=\"byline\">" + escape_html(section.byline) + "</p>\n";
-  out += body_html(section);
-  for (const Explanation& explanation : section.explanations) out += explanation_html(explanation);
-  out += figures_html(section.figures);
-  if (!section.command.empty())
-    out += "<pre class=\"command\" tabindex=\"0\" aria-label=\"Command\"><code>" +
-           escape_html(section.command) + "</code></pre>\n";
+  out += opening_html(section);
+  if (!section.look.empty())
+    out += "<p class=\"look\"><b>Look at this</b> " + escape_html(section.look) + "</p>\n";
+  if (!section.explanations.empty()) out += "<div class=\"pictures\">\n";
+  for (size_t i = 0; i < section.explanations.size(); ++i)
+    out += explanation_html(section.explanations[i], fmt::format("{}-picture-{}", id, i + 1));
+  if (!section.explanations.empty()) out += "</div>\n";
+  out += fold("Figures reached, and what to expect", figures_html(section.figures));
+  out += fold(section.command.empty() ? "The code" : "The code and the command",
+              code_block(section) + command_block(section));
   return out + "</section>\n";
 }
 
@@ -111,7 +126,7 @@ std::string contents_html(const std::vector<Section>& sections,
 // Anchors: a section's own id, or its title's, each once.
 std::vector<std::string> anchors(const std::vector<Section>& sections) {
   std::vector<std::string> ids;
-  std::set<std::string> taken = {"theme", "demo", "main"};
+  std::set<std::string> taken = {"theme", "demo", "main", "contents"};
   for (const Section& section : sections) {
     const std::string wanted = anchor(section.id.empty() ? section.title : section.id);
     std::string id = wanted;
@@ -125,31 +140,23 @@ std::vector<std::string> anchors(const std::vector<Section>& sections) {
 
 std::string html_report(const std::vector<Section>& sections, const ReportOptions& options) {
   const std::vector<std::string> ids = anchors(sections);
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{}</title>\n"
-      "<link rel=\"icon\" href=\"data:,\">\n<style>{}</style>\n</head>\n<body>\n"
-      "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<div class=\"layout\">\n",
-      kPolicy, escape_html(options.title), kPageStyle);
-  out += "<header class=\"top\"><h1>" + escape_html(options.title) + "</h1>\n";
-  if (!options.subtitle.empty())
-    out += "<p class=\"subtitle\">" + escape_html(options.subtitle) + "</p>\n";
-  out += "<button type=\"button\" id=\"theme\" hidden>◐</button></header>\n<main id=\"main\">\n";
-  out +=
-      "<noscript><p>The pictures on this page are drawn by its own scripts, which are switched off "
-      "here.</p></noscript>\n";
-  out += body_html(options.introduction);
-  if (options.demonstration) out += "<div id=\"demo\"></div>\n";
-  out += contents_html(sections, ids);
-  for (size_t i = 0; i < sections.size(); ++i) out += section_html(sections[i], ids[i], i + 1);
-  out +=
-      "</main>\n<footer>Weights show what was mixed, not why the answer was given. Written by "
-      "Fovea; this file needs no "
-      "network.</footer>\n</div>\n";
-  out += fmt::format("<script type=\"module\">{}</script>\n</body>\n</html>\n", kPageScript);
-  return with_visible_directions(out);
+  std::string body = opening_html(options.introduction);
+  if (options.demonstration) body += "<div id=\"demo\"></div>\n";
+  body += fold("The same in C++", code_block(options.introduction));
+  body += options.cards.empty() ? contents_html(sections, ids) : cards_html(options.cards);
+  // A part alone under its own title says it once.
+  const bool alone = sections.size() == 1 && sections[0].title == options.title;
+  for (size_t i = 0; i < sections.size(); ++i)
+    body += section_html(sections[i], ids[i],
+                         alone ? ""
+                               : fmt::format("<h2><span class=\"count\">{}</span>{}</h2>\n", i + 1,
+                                             escape_html(sections[i].title)));
+  return html_document({.title = options.title,
+                        .subtitle = options.subtitle,
+                        .previous = options.previous,
+                        .contents = options.contents,
+                        .next = options.next,
+                        .main = body});
 }
 
 }  // namespace fovea::explain

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "explain/contents.h"
+#include "explain/document.h"
 #include "explain/explanation.h"
 
 namespace fovea::explain {
@@ -18,13 +20,15 @@ struct Figure {
   std::optional<bool> met{};
 };
 
-// One part of the report, read from top to bottom: idea, equation, code, pictures, figures. Empty
-// parts are left out.
+// One part of the report, read from top to bottom: idea, equation, what to look at, the pictures (the
+// first is shown, the others when asked for); figures, code and command are folded. Empty parts are
+// left out.
 struct Section {
   std::string id{};  // anchor, [a-z0-9-]+; made from the title where empty
   std::string title{};
   std::string byline{};    // paper, year
   std::string prose{};     // plain text: a blank line parts paragraphs, `backquotes` set code
+  std::string look{};      // what the first picture shows to one who knows where to look
   std::string equation{};  // MathML in <math> tags; anything that is not MathML is refused
   std::string code{};      // shown as it is
   std::string command{};   // the command line that runs it
@@ -37,6 +41,8 @@ struct ReportOptions {
   std::string subtitle{};
   Section introduction{};      // what stands before the first part: prose, equation, code
   bool demonstration = false;  // the live demo of the three steps, under the introduction
+  std::vector<Card> cards{};   // other pages; without any, the sections are the contents
+  PageLink previous{}, contents{}, next{};
 };
 
 // A complete HTML document.

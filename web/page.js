@@ -3,6 +3,8 @@
 import { theme } from './core/colour.js';
 import { el } from './core/dom.js';
 import { Frame } from './core/frame.js';
+import { Pictures } from './core/pictures.js';
+import { print_whole } from './core/print.js';
 import { start_demo } from './demo.js';
 import { bag_view } from './views/bag.js';
 import { bipartite_view } from './views/bipartite.js';
@@ -49,18 +51,43 @@ function draw_explanation(script) {
   }
 }
 
+const parts = [...document.querySelectorAll('.pictures')].map((host) => new Pictures(host, draw_explanation));
+let waiting = [...parts];
+
+function draw_next() {
+  waiting.shift().show(0);
+  performance.mark('picture');
+}
+
 // One picture at a time, with room for the reader's scrolling and clicks between two.
-function draw_all(scripts) {
-  const [first, ...rest] = scripts;
-  if (!first) {
+function draw_waiting() {
+  if (!waiting.length) {
     document.body.dataset.ready = 'yes';
     return;
   }
-  draw_explanation(first);
-  setTimeout(() => draw_all(rest));
+  draw_next();
+  setTimeout(draw_waiting);
+}
+
+// An address within the page: what stands above it is drawn first, so that it does not move; what hides it opens.
+function go_to_address() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  const is_above = (part) => part.panels[0].compareDocumentPosition(target) & Node.DOCUMENT_POSITION_FOLLOWING;
+  while (waiting.length && is_above(waiting[0])) draw_next();
+  const part = parts.find(({ panels }) => panels.includes(target));
+  if (part) {
+    waiting = waiting.filter((other) => other !== part);
+    part.show(part.panels.indexOf(target));
+  }
+  for (let fold = target.closest('details'); fold; fold = fold.parentElement.closest('details')) fold.open = true;
+  target.scrollIntoView({ behavior: 'instant' });
 }
 
 theme_button();
 const demo_host = document.getElementById('demo');
 if (demo_host) start_demo(demo_host);
-draw_all([...document.querySelectorAll('script.explanation')]);
+go_to_address();
+addEventListener('hashchange', go_to_address);
+print_whole(parts, announce_theme);
+draw_waiting();

@@ -32,9 +32,8 @@ std::string json_text(const std::vector<explain::Explanation>& explanations) {
 // The pictures first, how the run learned last.
 std::string html_text(const systems::Run& run, std::vector<explain::Explanation> explanations) {
   if (auto learning = systems::learning(run)) explanations.push_back(std::move(*learning));
-  return explain::html_report(
-      {systems::lecture(*run.system, std::move(explanations), {}, {})},
-      {.title = run.system->info.title + ": where it looks", .subtitle = {}, .introduction = {}});
+  return explain::html_report({systems::lecture(*run.system, std::move(explanations), {}, {})},
+                              {.title = run.system->info.title});
 }
 
 int run(const ExplainOptions& options) {

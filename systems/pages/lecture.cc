@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "systems/pages/equations.h"
+#include "systems/pages/look.h"
 
 namespace fovea::systems {
 namespace {
@@ -51,6 +52,7 @@ explain::Section lecture(const System& system, std::vector<explain::Explanation>
           .title = info.title,
           .byline = info.paper,
           .prose = info.idea,
+          .look = look_at(info.name),
           .equation = mathml(info.equation),
           .code = info.code,
           .command = command,

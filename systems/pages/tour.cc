@@ -9,6 +9,7 @@
 #include "data/files/write.h"
 #include "explain/report.h"
 #include "explain/still.h"
+#include "explain/thumbnail.h"
 #include "systems/pages/equations.h"
 #include "systems/pages/lecture.h"
 #include "systems/run/session.h"
@@ -100,6 +101,45 @@ std::string still_of(const std::vector<explain::Section>& sections) {
   return panels.empty() ? "" : explain::still_svg(panels);
 }
 
+std::string page_name(const explain::Section& section) { return section.id + ".html"; }
+
+explain::PageLink link_to(const explain::Section& section) {
+  return {.title = section.title, .address = page_name(section)};
+}
+
+// A page for each system, which leads to its neighbours.
+void write_pages(const std::filesystem::path& out, const std::vector<explain::Section>& sections) {
+  for (size_t i = 0; i < sections.size(); ++i) {
+    explain::ReportOptions options{.title = sections[i].title};
+    options.contents = {.title = "Contents", .address = "index.html#" + sections[i].id};
+    if (i > 0) options.previous = link_to(sections[i - 1]);
+    if (i + 1 < sections.size()) options.next = link_to(sections[i + 1]);
+    data::write_file(out / page_name(sections[i]), explain::html_report({sections[i]}, options));
+  }
+}
+
+explain::Card card_of(const explain::Section& section) {
+  std::string picture;
+  for (const explain::Explanation& explanation : section.explanations)
+    if (picture.empty()) picture = explain::thumbnail_svg(explanation);
+  return {.id = section.id,
+          .address = page_name(section),
+          .title = section.title,
+          .byline = section.byline,
+          .picture = picture};
+}
+
+void write_index(const std::filesystem::path& page, const std::vector<explain::Section>& sections) {
+  explain::ReportOptions options{
+      .title = kTitle, .subtitle = kSubtitle, .introduction = {}, .demonstration = true};
+  options.introduction.prose = kOpening;
+  options.introduction.equation = mathml(find("general").info.equation);
+  options.introduction.code = kCode;
+  for (const explain::Section& section : sections) options.cards.push_back(card_of(section));
+  options.next = link_to(sections.front());
+  data::write_file(page, explain::html_report({}, options));
+}
+
 }  // namespace
 
 TourResult tour(const TourRequest& request, train::Progress& progress) {
@@ -130,12 +170,8 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
     }
   }
   if (sections.empty()) return result;  // a page of nothing would replace one of something
-  explain::ReportOptions options{
-      .title = kTitle, .subtitle = kSubtitle, .introduction = {}, .demonstration = true};
-  options.introduction.prose = kOpening;
-  options.introduction.equation = mathml(find("general").info.equation);
-  options.introduction.code = kCode;
-  data::write_file(result.page, explain::html_report(sections, options));
+  write_pages(request.out, sections);
+  write_index(result.page, sections);
   if (const std::string still = still_of(sections); !still.empty())
     data::write_file(request.out / "picture.svg", still);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

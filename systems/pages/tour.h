@@ -1,5 +1,5 @@
-// The tour: a short run of every system on generated data, and one page that explains them in
-// order.
+// The tour: a short run of every system on generated data, a page that explains each, and one of
+// contents.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,8 @@ struct TourResult {
   std::filesystem::path page;
 };
 
-// Writes a RUN for each system in `out`, and index.html; each has its name only when complete. A
+// Writes a RUN and a page NAME.html for each system in `out`, and index.html, which leads to them; each
+// has its name only when complete. A
 // system that fails is named and the others continue; if all fail there is no page. Interrupted ends
 // the tour.
 TourResult tour(const TourRequest& request, train::Progress& progress);

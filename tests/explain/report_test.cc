@@ -39,6 +39,27 @@ TEST(Report, HoldsEverySectionAndNothingFromOutside) {
     EXPECT_EQ(count(html, outside), 0u) << outside;
 }
 
+TEST(Report, APageLeadsToItsNeighboursAndSaysItsTitleOnce) {
+  Section section{.title = "Pooling"};
+  ReportOptions options{.title = "Pooling"};
+  options.contents = {.title = "Contents", .address = "index.html#pooling"};
+  options.next = {.title = "Deep & wide", .address = "deep.html"};
+  const std::string html = html_report({section}, options);
+  EXPECT_EQ(count(html, "<h2"), 0u);
+  EXPECT_EQ(count(html, "href=\"index.html#pooling\""), 2u) << "above and below";
+  EXPECT_NE(html.find("href=\"deep.html\">Deep &amp; wide →</a>"), std::string::npos);
+  EXPECT_EQ(count(html, "class=\"prev\""), 0u);
+  EXPECT_EQ(count(html_report({section}), "class=\"ways\""), 0u);
+}
+
+TEST(Report, CardsLeadToOtherPages) {
+  ReportOptions options;
+  options.cards = {{.id = "a", .address = "a.html", .title = "A < B", .picture = "<svg></svg>"}};
+  const std::string html = html_report({}, options);
+  EXPECT_NE(html.find("<li id=\"a\"><a href=\"a.html\">"), std::string::npos);
+  EXPECT_NE(html.find("A &lt; B"), std::string::npos);
+}
+
 TEST(Report, WithoutScriptsTheTablesStandInForAShuffle) {
   Section section{.title = "x"};
   Explanation e = small();

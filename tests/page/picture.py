@@ -1,4 +1,4 @@
-"""picture.py TOUR/index.html OUT.png [system...]: the README's picture, four figures of a tour side by side."""
+"""picture.py TOUR OUT.png [system...]: the README's picture, four figures of a tour side by side."""
 
 import os
 import sys
@@ -22,12 +22,14 @@ STYLE = """body { margin: 0; background: #e2e3df; display: grid; grid-template-c
 div { background: #fff; height: 400px; overflow: hidden; padding: 10px 6px; } img { width: 100%; }"""
 
 
-def main(page, out, *systems):
+def main(tour, out, *systems):
     browser = Browser(900, 900)
     try:
-        browser.open(page)
-        browser.settle()
-        images = [browser.run(EXPORT % system) for system in systems]
+        images = []
+        for system in systems:
+            browser.open(os.path.join(tour, system + ".html"))
+            browser.settle()
+            images.append(browser.run(EXPORT % system))
         with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as file:
             cells = "".join(f'<div><img src="{image}"></div>' for image in images)
             file.write(f"<!DOCTYPE html><style>{STYLE}</style><body data-ready=yes>{cells}")

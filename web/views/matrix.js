@@ -219,15 +219,16 @@ class MatrixDrawing {
   }
   paint() {
     if (this.waiting) return;
-    this.waiting = requestAnimationFrame(() => {
-      this.waiting = 0;
-      const high = this.top + this.area[1] + 2;
-      for (const panel of this.panels) {
-        panel.host.lastChild.style.height = `${high}px`;
-        panel.host.lastChild.style.width = `${this.width}px`;
-        panel.paint(this.width, high);
-      }
-    });
+    this.waiting = requestAnimationFrame(() => this.paint_now());
+  }
+  paint_now() {
+    this.waiting = 0;
+    const high = this.top + this.area[1] + 2;
+    for (const panel of this.panels) {
+      panel.host.lastChild.style.height = `${high}px`;
+      panel.host.lastChild.style.width = `${this.width}px`;
+      panel.paint(this.width, high);
+    }
   }
 }
 

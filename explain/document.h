@@ -1,0 +1,22 @@
+// The frame of every page: one HTML file with its styles and scripts, which fetches nothing, and the
+// way to the pages beside it.
+#pragma once
+
+#include <string>
+
+namespace fovea::explain {
+
+// Another page, by its name relative to this one. Without an address there is none.
+struct PageLink {
+  std::string title{}, address{};
+};
+
+struct Document {
+  std::string title{}, subtitle{};
+  PageLink previous{}, contents{}, next{};
+  std::string main{};  // HTML
+};
+
+std::string html_document(const Document&);
+
+}  // namespace fovea::explain

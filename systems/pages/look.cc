@@ -1,0 +1,108 @@
+#include "systems/pages/look.h"
+
+#include <map>
+
+namespace fovea::systems {
+namespace {
+
+// One sentence or two of what the first picture shows. Facts of a run stand in the picture itself: here
+// is only what holds whatever the data are.
+const std::map<std::string, const char*> kLooks = {
+    {"nadaraya-watson",
+     "Move the bandwidth: a small one follows every observation, a large one ends at the mean of "
+     "all. The observations near the query carry the weight."},
+    {"pooling",
+     "The same bag under the pooling and under attention: pooling gives every item the same "
+     "share, attention asks which items speak for the label."},
+    {"deep-sets",
+     "The sum holds for sets far larger than those it learned from; the recurrent network's curve "
+     "falls where its training sizes end."},
+    {"set-outlier",
+     "One member of each row is odd, and the outline marks it: is the bar under it the tallest?"},
+    {"mil",
+     "The outlined instances are what makes a bag positive. Nobody told the network which they "
+     "are; "
+     "the weights say what it found."},
+    {"word2vec", "Names that lie together keep the same company in the text, whatever they mean."},
+    {"word-sum",
+     "Every word has weight 1; the colour is its own polarity. The answer is the sign of the sum."},
+    {"fixed-attention",
+     "Each query shades the words it looks for. Choose another head: it looks for something else."},
+    {"general",
+     "Each line goes from a question to the pair it reads. The truth is dotted: thick lines should "
+     "lie on it."},
+    {"gradient-masking",
+     "Move the difference of the scores: the branch with the small weight receives next to no "
+     "gradient, and so do the scores once the choice is made."},
+    {"document-attention",
+     "One sentence, two questions: the shading moves to the words about what was asked, and the "
+     "answer turns."},
+    {"hierarchical",
+     "The bar is the weight of a sentence, the shade the weight of a word in it. The sentences "
+     "that "
+     "decide are marked at the left."},
+    {"squeeze-excitation",
+     "One channel holds the digit that counts, and is outlined: its gate should be open and the "
+     "others shut."},
+    {"gat",
+     "Thick edges are neighbours the node listens to. Click a neighbour to stand there instead; "
+     "surveys, which tell nothing, should have thin edges."},
+    {"memory-network",
+     "Each column is one hop. The facts the answer needs are marked at the left: a question that "
+     "needs two is answered by two hops."},
+    {"stacked-attention",
+     "Hop by hop the light moves: first to the thing that is named, then to the place asked "
+     "about."},
+    {"dnc",
+     "Each step writes into a row of its own; after the end of the sequence, reading should follow "
+     "the order of writing."},
+    {"ntm",
+     "The diagonal is the head stepping on one row at a time: that is how the copy is laid down "
+     "and "
+     "found again."},
+    {"mixture-of-experts",
+     "Each piece of the data should be dark for one expert and blank for the others: the gate has "
+     "divided the work."},
+    {"seq2seq",
+     "The longer the source, the lower the curve: one vector has to carry the whole sentence. With "
+     "attention the curve stays up."},
+    {"bahdanau",
+     "Read a row: for this output, where did the decoder look? Dates come in another order than "
+     "they "
+     "go out, and the dark cells follow."},
+    {"luong",
+     "Read a row: for this output, where did the decoder look? A dot product is enough to find "
+     "it."},
+    {"alignment",
+     "Outlined cells are the links people drew; dark cells are where the model looked. It was "
+     "never "
+     "shown a link."},
+    {"convs2s",
+     "Every decoder layer looks for itself: choose one above the picture and see which of them has "
+     "found the source words."},
+    {"beam-search",
+     "The bold path won. Where it leaves the top branch, a worse word was worth it for the "
+     "sentence."},
+    {"scaled-dot-product",
+     "Put the finger on “it”: the line to the noun it stands for is thick, and the end of the "
+     "sentence decides which noun that is."},
+    {"multi-head",
+     "One query, every head in its own colour: one finds who acts, another what is done, another "
+     "to "
+     "whom."},
+    {"transformer",
+     "Each tile is one layer and head: click one. The best ones have found, for each output, the "
+     "source position it copies from."},
+    {"cost",
+     "The two lines cross: left of the crossing attention is the cheaper layer, right of it the "
+     "recurrent one. The marker is where counting operations puts it."},
+};
+
+}  // namespace
+
+std::string look_at(const std::string& system) {
+  const auto found = kLooks.find(system);
+  return found == kLooks.end() ? "" : found->second;
+}
+
+}  // namespace fovea::systems

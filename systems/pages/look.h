@@ -1,0 +1,11 @@
+// What to look at in the first picture of a system: one sentence under its idea.
+#pragma once
+
+#include <string>
+
+namespace fovea::systems {
+
+// Empty where nothing is said of this system.
+std::string look_at(const std::string& system);
+
+}  // namespace fovea::systems
