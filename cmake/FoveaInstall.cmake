@@ -11,6 +11,8 @@ set(engine_headers include/fovea/choices.h include/fovea/elementwise.h include/f
 install(FILES ${engine_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT engine)
 install(DIRECTORY include/fovea/choices DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT engine)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT engine)
+# The pages hold a part of a font.
+install(FILES web/math-font-LICENSE.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT systems)
 install(TARGETS fovea_engine EXPORT FoveaEngine ARCHIVE COMPONENT engine)
 install(EXPORT FoveaEngine NAMESPACE Fovea:: DESTINATION ${package_dir} COMPONENT engine)
 configure_file(cmake/fovea-engine.pc.in ${PROJECT_BINARY_DIR}/fovea-engine.pc @ONLY)

@@ -1,4 +1,4 @@
-# cmake -DMODULES=a.js;b.js -DSTYLE=s.css -DOUTPUT=assets.cc -P bundle.cmake
+# cmake -DMODULES=a.js;b.js -DSTYLES=a.css;b.css -DOUTPUT=assets.cc -P bundle.cmake
 # All modules share one scope once joined, so imports and the word `export` go; a name defined twice is a syntax error
 # that the page tests find.
 set(script "")
@@ -8,7 +8,11 @@ foreach(module IN LISTS MODULES)
   string(REGEX REPLACE "\nexport " "\n" text "${text}")
   string(APPEND script "${text}")
 endforeach()
-file(READ ${STYLE} style)
+set(style "")
+foreach(sheet IN LISTS STYLES)
+  file(READ ${sheet} text)
+  string(APPEND style "${text}")
+endforeach()
 foreach(text IN ITEMS script style)
   if("${${text}}" MATCHES "</(script|style)|[)]FOVEA")
     message(FATAL_ERROR "${text}: ${CMAKE_MATCH_0} would end the element or the literal it is embedded in")

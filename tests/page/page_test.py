@@ -72,6 +72,11 @@ class EveryView(Page):
               .map((label) => f.dataset.system + ': ' + label))""")
         self.assertEqual(missing, [])
 
+    def test_equations_are_set_in_the_font_of_the_page(self):
+        loaded = self.run_js("document.fonts.ready.then(() => [...document.fonts].map((f) => [f.family.replaceAll('\"', ''), f.status]))")
+        self.assertEqual(loaded, [["Fovea Math", "loaded"]])
+        self.assertIn("Fovea Math", self.run_js("getComputedStyle(document.querySelector('math mi')).fontFamily"))
+
     def test_hover_reads_the_weight_of_a_cell(self):
         sample = self.sample("bahdanau")
         self.scroll_to("figure[data-system=bahdanau] .matrix-box")
