@@ -80,7 +80,7 @@ class Sweep {
   // A combination in all its sizes, types and contents.
   void combination(const Case& choices) {
     const int turn = summary_.combinations++;
-    if (turn % every_ != 0 || refused(choices)) return;
+    if (turn % every_ != from_ || refused(choices)) return;
     ++summary_.ran;
     Case c = choices;
     c.seed = static_cast<uint64_t>(turn) + 1;
@@ -210,10 +210,15 @@ class Sweep {
   }
 
   Summary summary_;
+  static int number_of(const char* variable, int otherwise) {
+    const char* text = std::getenv(variable);
+    return text ? std::atoi(text) : otherwise;
+  }
+
   // A sanitised build is some twenty times slower: FOVEA_SWEEP_EVERY=13 takes one combination in
-  // thirteen.
-  const int every_ =
-      std::getenv("FOVEA_SWEEP_EVERY") ? std::atoi(std::getenv("FOVEA_SWEEP_EVERY")) : 1;
+  // thirteen. FOVEA_SWEEP_FROM says which is the first, so that several processes share the work.
+  const int every_ = number_of("FOVEA_SWEEP_EVERY", 1);
+  const int from_ = number_of("FOVEA_SWEEP_FROM", 0);
 };
 
 void print(const char* title, const std::map<std::string, Tally>& table) {
@@ -286,7 +291,7 @@ TEST(Sweep, EveryCombinationAgreesWithTheReference) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   print(sweep.summary(), seconds.count());
   EXPECT_EQ(sweep.summary().failures, 0);
-  EXPECT_LT(sweep.summary().kinks, sweep.summary().differences / 50);
+  EXPECT_LE(sweep.summary().kinks, 1 + sweep.summary().differences / 50);
 }
 
 // The names of a variant's alternatives.

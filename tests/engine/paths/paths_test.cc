@@ -244,42 +244,46 @@ TEST(Paths, StridedByResidues) {
   }
 }
 
-TEST(Paths, StridedBackwardInTwoParts) {
-  for (const char* normaliser : {"softmax", "softmax_sink", "sigmoid"}) {
-    for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-      for (const int64_t stride : {4, 17, 128, 400}) {
-        const Case c{.normaliser = normaliser,
-                     .structure = {"strided"},
-                     .shape = {.heads = 4,
-                               .key_heads = 2,
-                               .queries = 333,
-                               .keys = 333,
-                               .width = 8,
-                               .value_width = 12},
-                     .dtype = dtype,
-                     .layout = cases::Layout::kStrided};
-        SCOPED_TRACE(c.name() + " stride " + std::to_string(stride));
-        std::vector<Numbers> first;
-        for (const size_t workers : {1, 3}) {
-          cases::Built built = cases::build(c);
-          std::get<engine::Strided>(built.problem.structure.all_of[0]).stride = stride;
-          EXPECT_EQ(path_of(built.problem, engine::Task::kBackward), "strided");
-          if (workers == 1) {
-            expect_agreement(built, threads(workers));
-          } else {
-            engine::forward(built.problem, built.result, threads(workers));
-            engine::backward(built.problem, built.result, built.gradients, threads(workers));
-          }
-          std::vector<Numbers> all;
-          for (const NamedView& array : arrays_of(built.gradients))
-            all.push_back(numbers(array.view));
-          if (first.empty()) first = all;
-          EXPECT_TRUE(all == first) << workers;
+class StridedBackward : public testing::TestWithParam<const char*> {};
+
+TEST_P(StridedBackward, InTwoPartsAgrees) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const int64_t stride : {4, 17, 128, 400}) {
+      const Case c{.normaliser = GetParam(),
+                   .structure = {"strided"},
+                   .shape = {.heads = 4,
+                             .key_heads = 2,
+                             .queries = 333,
+                             .keys = 333,
+                             .width = 8,
+                             .value_width = 12},
+                   .dtype = dtype,
+                   .layout = cases::Layout::kStrided};
+      SCOPED_TRACE(c.name() + " stride " + std::to_string(stride));
+      std::vector<Numbers> first;
+      for (const size_t workers : {1, 3}) {
+        cases::Built built = cases::build(c);
+        std::get<engine::Strided>(built.problem.structure.all_of[0]).stride = stride;
+        EXPECT_EQ(path_of(built.problem, engine::Task::kBackward), "strided");
+        if (workers == 1) {
+          expect_agreement(built, threads(workers));
+        } else {
+          engine::forward(built.problem, built.result, threads(workers));
+          engine::backward(built.problem, built.result, built.gradients, threads(workers));
         }
+        std::vector<Numbers> all;
+        for (const NamedView& array : arrays_of(built.gradients))
+          all.push_back(numbers(array.view));
+        if (first.empty()) first = all;
+        EXPECT_TRUE(all == first) << workers;
       }
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Normalisers, StridedBackward,
+                         testing::Values("softmax", "softmax_sink", "sigmoid"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace fovea

@@ -13,29 +13,35 @@ namespace {
 
 using engine::DType;
 
-// Enough heads and few weights: backward goes by the pairs that have weight. Any number of workers
-// gives the same bits.
-TEST(Support, ThresholdNormalisersByTheirSupport) {
-  for (const char* normaliser : {"sparsemax", "entmax", "entmax_alpha", "top_k"}) {
-    for (const auto& structure :
-         std::vector<std::vector<std::string>>{{"dense"}, {"causal"}, {"ragged"}, {"keep"}}) {
-      for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
-        expect_agreement({.normaliser = normaliser,
-                          .structure = structure,
-                          .shape = {.batch = 2,
-                                    .heads = 4,
-                                    .key_heads = 2,
-                                    .queries = 70,
-                                    .keys = 330,
-                                    .width = 24,
-                                    .value_width = 12},
-                          .dtype = dtype,
-                          .key_lengths = structure[0] != "ragged",
-                          .content = dtype == DType::kFloat64 ? cases::Content::kLarge
-                                                              : cases::Content::kPoison});
-      }
+// Enough heads and few weights: backward goes by the pairs that have weight.
+class SupportOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(SupportOf, GivesTheGradients) {
+  for (const auto& structure :
+       std::vector<std::vector<std::string>>{{"dense"}, {"causal"}, {"ragged"}, {"keep"}}) {
+    for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
+      expect_agreement(
+          {.normaliser = GetParam(),
+           .structure = structure,
+           .shape = {.batch = 2,
+                     .heads = 4,
+                     .key_heads = 2,
+                     .queries = 70,
+                     .keys = 330,
+                     .width = 24,
+                     .value_width = 12},
+           .dtype = dtype,
+           .key_lengths = structure[0] != "ragged",
+           .content = dtype == DType::kFloat64 ? cases::Content::kLarge : cases::Content::kPoison});
     }
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Normalisers, SupportOf,
+                         testing::Values("sparsemax", "entmax", "entmax_alpha", "top_k"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Support, GivesTheSameBitsForAnyNumberOfWorkers) {
   const auto run = [](size_t workers) {
     cases::Built built = cases::build({.normaliser = "sparsemax",
                                        .shape = {.heads = 4,
