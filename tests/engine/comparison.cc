@@ -10,6 +10,7 @@
 #include "engine/call/view.h"
 #include "engine/reference/reference.h"
 #include "tests/engine/arrays.h"
+#include "tests/engine/bounds.h"
 #include "tests/engine/run.h"
 
 namespace fovea {
@@ -20,10 +21,9 @@ using engine::DType;
 using engine::View;
 
 // Looser than twice the naive run, each for its reason:
-// A few units in the last place of the array's scale: the naive run is lucky where a row has one or
-// two keys (its error is 0 then), and a product of width E in another order rounds as often. 9
-// seen.
-constexpr double kUlps = 12;
+// kUlps units in the last place of the array's scale: the naive run is lucky where a row has one or
+// two keys (its error is 0 then).
+using bounds::kUlps;
 // Gradients of a ratio of kernels are (dO.v_j - dO.o) K' / sum K: two products that nearly cancel,
 // over a sum that is as small as one likes where a row sees but the edge of a compact kernel. The
 // naive run makes both products alike and loses nothing; ours makes the second once a row. 65 seen.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "engine/reference/structure.h"
+#include "tests/engine/bounds.h"
 #include "tests/engine/run.h"
 
 namespace fovea {
@@ -18,7 +19,8 @@ using cases::Storage;
 using engine::DType;
 using engine::View;
 
-constexpr double kClose = 2e-6;  // float32 results of the order of 1, rounded along another path
+// Results of the order of 1, rounded along another path.
+const double kClose = bounds::rounded(1);
 
 bool has_meaning(const Case& c) {
   return c.score != "kernel_silverman" || c.normaliser == "kernel_ratio" ||
@@ -98,7 +100,7 @@ TEST(Rules, ANotANumberIsSeenOnlyByThoseWhoLookAtIt) {
     // Beside a NaN the sum skips what weighs nothing, term by term: other roundings, no other
     // terms.
     for (int64_t n = 0; n < 6 * 3; ++n)
-      EXPECT_NEAR(got[n], expected[n], 4 * 0x1p-23 * std::max(1.0, std::fabs(expected[n])));
+      expect_close(got[n], expected[n], bounds::rounded(std::max(1.0, std::fabs(expected[n]))));
   }
 }
 
@@ -141,11 +143,11 @@ TEST(Rules, OneKeyWeighsExactlyOne) {
       // K v / K rounds twice.
       const double ulps = c.normaliser == "kernel_ratio" ? 2 * 0x1p-23 : 0;
       for (size_t n = 0; n < results.output.size(); ++n) {
-        EXPECT_NEAR(results.output[n], value[n % 4], ulps * std::fabs(value[n % 4]));
+        expect_close(results.output[n], value[n % 4], ulps * std::fabs(value[n % 4]));
       }
       if (built.gradients.lse) assign(built.gradients.lse, Numbers(2 * 5, 0.0));
       const auto gradients = run_backward(built);
-      for (double d : gradients[0]) EXPECT_NEAR(d, 0, 8 * ulps);
+      for (double d : gradients[0]) expect_close(d, 0, 8 * ulps);
     }
   }
 }
@@ -184,14 +186,14 @@ TEST(Rules, SevenPadsChangeNothing) {
       assign(padded.gradients.output, numbers(plain.gradients.output));
       if (plain.gradients.lse) assign(padded.gradients.lse, numbers(plain.gradients.lse));
       padded.problem.key_lengths = padded.storage.values(DType::kInt32, {9});
-      expect_same(run_forward(padded).output, run_forward(plain).output, 1e-6, "output");
+      expect_same(run_forward(padded).output, run_forward(plain).output, kClose, "output");
       const auto got = run_backward(padded), expected = run_backward(plain);
-      expect_same(got[0], expected[0], 1e-6, "query gradient");
+      expect_same(got[0], expected[0], kClose, "query gradient");
       for (const auto& [array, width] :
            {std::pair{1, padded.problem.key.size[3]}, {2, int64_t(3)}}) {
         const auto real = static_cast<int64_t>(expected[array].size());
         for (int64_t n = 0; n < 16 * width; ++n) {
-          EXPECT_NEAR(got[array][n], n < real ? expected[array][n] : 0, 1e-6) << array;
+          expect_close(got[array][n], n < real ? expected[array][n] : 0, bounds::rounded(1));
         }
       }
     }
@@ -256,8 +258,8 @@ TEST(Rules, DropoutDropsAboutThatManyAndReplays) {
   Built built = cases::build(c);
   assign(built.problem.value, Numbers(2 * 2 * 100, 1.0));
   const Numbers first = run_forward(built).output;
-  const double kept = std::accumulate(first.begin(), first.end(), 0.0) * 0.7 / (4 * 100 * 100);
-  EXPECT_NEAR(kept, 0.7, 4 * std::sqrt(0.3 * 0.7 / 40000));
+  const double kept = std::accumulate(first.begin(), first.end(), 0.0) * 0.7, pairs = 4 * 100 * 100;
+  expect_close(kept, 0.7 * pairs, bounds::hits(pairs, 0.7));
   expect_same(run_forward(built).output, first, 0, "the same seed");
   built.problem.seed = 6;
   EXPECT_NE(run_forward(built).output, first);
@@ -273,7 +275,7 @@ TEST(Rules, TiesGoToTheLowerIndex) {
     assign(built.problem.query, scores);
     assign(built.problem.value, values);
     const double expected = std::string(normaliser) == "hard" ? 7 : (7 + 20 + 21) / 3.0;
-    EXPECT_NEAR(run_forward(built).output.at(0), expected, 1e-5) << normaliser;
+    expect_close(run_forward(built).output.at(0), expected, bounds::rounded(21), normaliser);
   }
 }
 

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <thread>
 
 #include "tests/engine/arrays.h"
+#include "tests/engine/bounds.h"
 
 namespace fovea {
 
@@ -66,9 +66,8 @@ void expect_same(const Numbers& got, const Numbers& expected, double tolerance,
                  const std::string& what) {
   ASSERT_EQ(got.size(), expected.size()) << what;
   for (size_t n = 0; n < got.size(); ++n) {
-    if (got[n] == expected[n]) continue;
-    if (std::isnan(got[n]) && std::isnan(expected[n])) continue;
-    ASSERT_NEAR(got[n], expected[n], tolerance) << what << ", element " << n;
+    ASSERT_TRUE(close(got[n], expected[n], tolerance))
+        << what << ", element " << n << ": " << got[n] << ", expected " << expected[n];
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "cases/cases.h"
 #include "engine/reference/reference.h"
+#include "tests/engine/bounds.h"
 
 namespace fovea {
 namespace {
@@ -73,11 +74,13 @@ void expect_largest(const Case& c) {
             continue;
           }
           const double want = row->weights[order[static_cast<size_t>(k)]];
-          EXPECT_NEAR(got, want, 1e-5);
+          const double scale = std::max(1.0, row->weights[order[0]]);
+          expect_close(got, want, bounds::rounded(scale));
           // Where the next weight is close, float32 may order them the other way.
           const auto found = std::find(row->keys.begin(), row->keys.end(), key);
           ASSERT_NE(found, row->keys.end());
-          EXPECT_NEAR(row->weights[static_cast<size_t>(found - row->keys.begin())], want, 1e-5);
+          expect_close(row->weights[static_cast<size_t>(found - row->keys.begin())], want,
+                       2 * bounds::rounded(scale));
           ++checked;
         }
       }
@@ -127,8 +130,8 @@ TEST(Selection, ChosenRowsAndHeads) {
             want[static_cast<size_t>(row->keys[n])] += row->weights[n];
         }
         for (int64_t j = 0; j < out.size[3]; ++j) {
-          EXPECT_NEAR(static_cast<float*>(out.data)[(h * 8 + r) * out.size[3] + j],
-                      want[static_cast<size_t>(j)], 1e-5);
+          expect_close(static_cast<float*>(out.data)[(h * 8 + r) * out.size[3] + j],
+                       want[static_cast<size_t>(j)], bounds::rounded(1));
         }
       }
     }
@@ -152,7 +155,8 @@ TEST(Selection, SumsOverRows) {
         want[static_cast<size_t>(at[1] * keys + row.keys[n])] += row.weights[n];
     }
     for (size_t i = 0; i < want.size(); ++i)
-      EXPECT_NEAR(static_cast<float*>(out.data)[i], want[i], 1e-4);
+      expect_close(static_cast<float*>(out.data)[i], want[i],
+                   bounds::rounded(std::max(1.0, want[i])));
   }
 }
 
@@ -171,8 +175,8 @@ TEST(Selection, OneForEachEdge) {
       const auto* row = truth.at(0, h, i);
       for (int32_t e = offsets[i]; e < offsets[i + 1]; ++e) {
         ASSERT_TRUE(row);
-        EXPECT_NEAR(static_cast<float*>(out.data)[e * 4 + h],
-                    row->weights[static_cast<size_t>(e - offsets[i])], 1e-6);
+        expect_close(static_cast<float*>(out.data)[e * 4 + h],
+                     row->weights[static_cast<size_t>(e - offsets[i])], bounds::rounded(1));
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cases/cases.h"
+#include "tests/engine/bounds.h"
 #include "tests/engine/differences.h"
 
 namespace fovea {
@@ -32,7 +33,8 @@ std::vector<double> weights_of(const std::vector<double>& scores, engine::Normal
 void expect_near(const std::vector<double>& got, const std::vector<double>& expected,
                  double tolerance) {
   ASSERT_EQ(got.size(), expected.size());
-  for (size_t n = 0; n < got.size(); ++n) EXPECT_NEAR(got[n], expected[n], tolerance) << n;
+  for (size_t n = 0; n < got.size(); ++n)
+    expect_close(got[n], expected[n], tolerance, "element " + std::to_string(n));
 }
 
 TEST(Reference, WeighsTheWorkedExamples) {

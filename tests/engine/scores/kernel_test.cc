@@ -1,5 +1,6 @@
 #include <numbers>
 
+#include "tests/engine/bounds.h"
 #include "tests/engine/scores/score_check.h"
 
 namespace fovea::engine::testing {
@@ -161,7 +162,7 @@ TEST_P(KernelTest, NearPointsKeepTheirDistance) {
   ScoreCase c = kernel_case({.name = KernelName::kGaussian}, 1, 1, 2);
   std::vector<double> q = {4096.5, 0}, k = {4096, 0.25};
   const auto run = run_score<float>(c, make_kernel<float>, q, k, {{1}}, {1}, false);
-  EXPECT_NEAR(run.scores[0], -(0.25 + 0.0625) / 2 - std::log(2 * kPi) / 2, 1e-6);
+  expect_close(run.scores[0], -(0.25 + 0.0625) / 2 - std::log(2 * kPi) / 2, bounds::rounded(1));
 }
 
 FOVEA_FOR_EVERY_TARGET(KernelTest);

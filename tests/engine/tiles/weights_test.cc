@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "engine/reference/reference.h"
+#include "tests/engine/bounds.h"
 #include "tests/engine/run.h"
 
 namespace fovea {
@@ -121,6 +122,7 @@ TEST(Weights, TheLargestOfEachRow) {
       const int64_t first = ((row.batch * 3 + row.head) * 13 + row.query) * kTop;
       Numbers sorted = row.weights;
       std::sort(sorted.begin(), sorted.end(), std::greater<>());
+      const double scale = std::max(1.0, sorted.empty() ? 0.0 : sorted.front());
       for (int64_t n = 0; n < kTop; ++n) {
         const double index = at[first + n];
         if (n >= static_cast<int64_t>(sorted.size())) {
@@ -131,10 +133,10 @@ TEST(Weights, TheLargestOfEachRow) {
           }
           continue;
         }
-        EXPECT_NEAR(got[first + n], sorted[n], 4e-6);
+        expect_close(got[first + n], sorted[n], bounds::rounded(scale));
         const auto key = std::find(row.keys.begin(), row.keys.end(), static_cast<int64_t>(index));
         ASSERT_NE(key, row.keys.end()) << index;
-        EXPECT_NEAR(row.weights[key - row.keys.begin()], sorted[n], 4e-6);
+        expect_close(row.weights[key - row.keys.begin()], sorted[n], 2 * bounds::rounded(scale));
         if (n > 0 && got[first + n] == got[first + n - 1]) {
           EXPECT_GT(index, at[first + n - 1]);  // ties: the lower index first
         }
@@ -166,8 +168,8 @@ TEST(Weights, OfSoftmaxSumToOne) {
     engine::weights(built.problem, {}, {weights, {}}, engine::default_parallel());
     const Numbers all = numbers(weights);
     for (size_t row = 0; row < all.size(); row += 21) {
-      EXPECT_NEAR(std::accumulate(all.begin() + row, all.begin() + row + 21, 0.0), 1, 1e-6)
-          << normaliser;
+      expect_close(std::accumulate(all.begin() + row, all.begin() + row + 21, 0.0), 1,
+                   bounds::rounded(1), normaliser);
     }
   }
 }
