@@ -196,6 +196,17 @@ DigitSets digits_of(const std::string& folder, int64_t train, int64_t test, uint
   return {generate_digits(train, mix(seed, 1)), generate_digits(test, mix(seed, 2))};
 }
 
+namespace {
+constexpr float kMean = 0.1307f, kDeviation = 0.3081f;  // of MNIST's pixels
+}  // namespace
+
+float normalised_pixel(float pixel) { return (pixel / 255.0f - kMean) / kDeviation; }
+
+uint8_t pixel_of(float normalised) {
+  return static_cast<uint8_t>(
+      std::clamp((normalised * kDeviation + kMean) * 255.0f + 0.5f, 0.0f, 255.0f));
+}
+
 void normalised_digit(const Digits& digits, int64_t which, float* to, Move move) {
   const int64_t height = digits.height, width = digits.width;
   const uint8_t* from = digits.pixels.data() + which * height * width;
@@ -204,7 +215,7 @@ void normalised_digit(const Digits& digits, int64_t which, float* to, Move move)
       const int64_t y = row - move.down, x = column - move.right;
       const bool inside = y >= 0 && y < height && x >= 0 && x < width;
       const float pixel = inside ? static_cast<float>(from[y * width + x]) : 0.0f;
-      to[row * width + column] = (pixel / 255.0f - 0.1307f) / 0.3081f;
+      to[row * width + column] = normalised_pixel(pixel);
     }
 }
 

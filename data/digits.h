@@ -35,8 +35,12 @@ struct Move {
   int64_t down = 0, right = 0;  // pixels
 };
 
-// One picture with pixels from 0 to 1, minus 0.1307 and divided by 0.3081, MNIST's mean and standard
-// deviation. A moved picture is filled with black. `to` must be large enough.
+// A pixel of 0 to 255 as the models see it: from 0 to 1, minus MNIST's mean and divided by MNIST's
+// standard deviation.
+float normalised_pixel(float pixel);
+// The pixel that a normalised number came from.
+uint8_t pixel_of(float normalised);
+// One picture of normalised pixels. A moved picture is filled with black. `to` must be large enough.
 void normalised_digit(const Digits& digits, int64_t which, float* to, Move move = {});
 
 }  // namespace fovea::data

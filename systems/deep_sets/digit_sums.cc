@@ -12,8 +12,8 @@
 #include "data/random.h"
 #include "systems/deep_sets/digits.h"
 #include "systems/deep_sets/model.h"
-#include "systems/deep_sets/shuffle.h"
 #include "systems/deep_sets/tasks.h"
+#include "systems/deep_sets/view.h"
 #include "train/answers.h"
 #include "train/fields.h"
 
@@ -61,14 +61,6 @@ torch::Tensor pictures_of(const data::Digits& digits, const torch::Tensor& membe
                            {move[0], move[1]});
   }
   return out;
-}
-
-explain::Picture picture_of(const data::Digits& digits, int64_t which) {
-  const auto* from = digits.pixels.data() + which * digits.height * digits.width;
-  return {static_cast<int>(digits.width),
-          static_cast<int>(digits.height),
-          1,
-          {from, from + digits.height * digits.width}};
 }
 
 double share_exact(const torch::Tensor& answers, const torch::Tensor& truth) {
@@ -159,11 +151,11 @@ class DigitSums : public GradientTask {
     answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
       const data::Digits digits = digits_in(data::folder_named(input.name, number, line));
       const torch::Tensor phi = all_features(digits);
-      const double sum = model_->sums(phi, whole_of(phi))[0].item<double>();
+      const double sum = model_->sums(phi, whole_set(phi))[0].item<double>();
       to << fmt::format("{}\t{}\t{}\t", line, fixed(std::round(sum), 0), fixed(sum, 3));
       const std::vector<float> parts = to_floats(model_->contributions(phi));
       // They add up to the answer only where ρ is linear.
-      const char* between = run_options_.options.text("rho") == "linear" ? " + " : " ";
+      const char* between = model_->rho_is_linear() ? " + " : " ";
       for (size_t i = 0; i < parts.size(); ++i) to << (i ? between : "") << fixed(parts[i], 2);
       to << "\n";
     });
@@ -173,19 +165,20 @@ class DigitSums : public GradientTask {
   // picture adds. The first can be shuffled.
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> out;
-    const auto show = [&](const explain::Explanation& set, const torch::Tensor& phi,
-                          const std::string& outcome) {
+    const auto show = [&](const ShownDigits& set, const std::string& outcome) {
       const bool first = std::ranges::none_of(
           out, [](const explain::Explanation& one) { return one.shuffle.has_value(); });
-      out.push_back(set);
-      if (first) out.push_back(shuffle_test(set, outcome, phi));
+      const explain::Explanation adds = what_each_adds(set, *model_);
+      out.push_back(adds);
+      if (first) out.push_back(shuffled_digits(adds, outcome, *model_, set.phi));
     };
     if (!input) {
-      out.push_back(accuracy_against_size());
+      out.push_back(accuracy_against_size(evaluate(Split::kTest).metrics, kSizes,
+                                          run_options_.options.integer("largest")));
       const Sets drawn = draw_sets(test_, 1, 8, 8, data::mix(seed_, 77));
-      const torch::Tensor phi = features_of(test_, drawn);
       const std::string sum = fmt::format("{:.0f}", drawn.sums[0]);
-      show(one_set("sum " + sum, test_, drawn.members[0], phi), phi, "the digits add up to " + sum);
+      show({"sum " + sum, test_, drawn.members[0], features_of(test_, drawn)},
+           "the digits add up to " + sum);
       return out;
     }
     data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
@@ -193,8 +186,7 @@ class DigitSums : public GradientTask {
       const data::Digits digits = digits_in(folder);
       std::vector<int64_t> all(static_cast<size_t>(digits.count));
       std::iota(all.begin(), all.end(), 0);
-      const torch::Tensor phi = all_features(digits);
-      show(one_set(folder, digits, all, phi), phi, "");
+      show({folder, digits, all, all_features(digits)}, "");
     });
     return out;
   }
@@ -219,10 +211,6 @@ class DigitSums : public GradientTask {
       digits.pixels.insert(digits.pixels.end(), image.pixels.begin(), image.pixels.end());
     return digits;
   }
-  // The offsets of one set of all these elements.
-  static torch::Tensor whole_of(const torch::Tensor& phi) {
-    return torch::tensor({int64_t{0}, phi.size(0)}, torch::kInt32).to(phi.device());
-  }
 
   torch::Tensor all_features(const data::Digits& digits) {
     std::vector<torch::Tensor> parts;
@@ -245,77 +233,6 @@ class DigitSums : public GradientTask {
     for (auto& set : sets.members)
       for (int64_t& member : set) member = next++;
     return sets;
-  }
-
-  explain::Explanation accuracy_against_size() {
-    const Evaluation found = evaluate(Split::kTest);
-    explain::Explanation out;
-    out.title = "Sets larger than any it learned from";
-    out.view = explain::View::kCurve;
-    label(out);
-    explain::Plot plot;
-    plot.title = "Exact sums against the size of the set";
-    plot.x_label = "digits in the set";
-    plot.y_label = "share of sums that are exact";
-    explain::Curve own{.label = "Deep Sets: ρ(sum φ(x))"}, gru{.label = "GRU over the same φ(x)"};
-    for (const int64_t size : kSizes) {
-      for (auto* curve : {&own, &gru}) curve->x.push_back(static_cast<double>(size));
-      own.y.push_back(found.metrics.at(fmt::format("exact_{}", size)));
-      gru.y.push_back(found.metrics.at(fmt::format("gru_exact_{}", size)));
-    }
-    plot.curves = {own, gru};
-    plot.markers.push_back({.label = "largest set learned from",
-                            .x = static_cast<double>(run_options_.options.integer("largest"))});
-    out.plots.push_back(plot);
-    out.outcome =
-        fmt::format("exact at 10: {:.1f} %, at 50: {:.1f} %; GRU {:.1f} %, {:.1f} %",
-                    100 * found.metrics.at("exact_10"), 100 * found.metrics.at("exact_50"),
-                    100 * found.metrics.at("gru_exact_10"), 100 * found.metrics.at("gru_exact_50"));
-    return out;
-  }
-
-  // One set: what each picture adds. phi [members, width]. A digit is called by its label, where it
-  // has one, and else by its place.
-  explain::Explanation one_set(const std::string& name, const data::Digits& digits,
-                               const std::vector<int64_t>& members, const torch::Tensor& phi) {
-    explain::Explanation out;
-    out.title = "What each element adds";
-    out.view = explain::View::kBag;
-    label(out);
-    out.normaliser = "none: what each adds to the answer";
-    out.query_label = "set";
-    out.key_label = "digit";
-    const torch::Tensor whole = whole_of(phi);
-    out.queries.emplace_back().text = fmt::format("{}: Deep Sets {:.2f}, GRU {:.2f}", name,
-                                                  model_->sums(phi, whole)[0].item<double>(),
-                                                  model_->gru_sums(phi, whole)[0].item<double>());
-    out.maps.emplace_back().dense = to_floats(model_->contributions(phi));
-    for (const int64_t member : members) {
-      explain::Item& item = out.keys.emplace_back();
-      item.text = std::to_string(digits.labels.empty()
-                                     ? static_cast<int64_t>(out.keys.size())
-                                     : int64_t{digits.labels[static_cast<size_t>(member)]});
-      item.picture = picture_of(digits, member);
-    }
-    if (run_options_.options.text("rho") == "linear")
-      out.notes.push_back("ρ is linear: the numbers beneath the digits add up to the answer.");
-    return out;
-  }
-
-  // The same set, to be shuffled by the reader.
-  explain::Explanation shuffle_test(const explain::Explanation& set, const std::string& outcome,
-                                    const torch::Tensor& phi) {
-    explain::Explanation out{.outcome = outcome, .key_label = set.key_label, .keys = set.keys};
-    label(out);
-    add_shuffle_test(out, *model_, phi);
-    return out;
-  }
-
-  static void label(explain::Explanation& out) {
-    out.score = "constant";
-    out.normaliser = "none (sum)";
-    out.structure = "set";
-    out.scale = "1";
   }
 
   const RunOptions run_options_;

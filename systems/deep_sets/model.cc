@@ -16,6 +16,10 @@ torch::Tensor sum_of(const torch::Tensor& values, const torch::Tensor& offsets) 
   return pooling::pool("sum", values.to(torch::kFloat64), offsets).to(values.scalar_type());
 }
 
+torch::Tensor whole_set(const torch::Tensor& elements) {
+  return torch::tensor({int64_t{0}, elements.size(0)}, torch::kInt32).to(elements.device());
+}
+
 Equivariant::Equivariant(int64_t inputs, int64_t outputs, std::string pool)
     : pool_(std::move(pool)) {
   lambda_ = register_module("lambda", Linear(inputs, outputs));

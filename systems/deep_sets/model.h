@@ -21,6 +21,9 @@ namespace fovea::systems::deep_sets {
 // width] -> [sets, width].
 torch::Tensor sum_of(const torch::Tensor& values, const torch::Tensor& offsets);
 
+// The offsets of one set of all these elements.
+torch::Tensor whole_set(const torch::Tensor& elements);
+
 class Equivariant : public torch::nn::Module {
  public:
   Equivariant(int64_t inputs, int64_t outputs, std::string pool);
@@ -59,6 +62,7 @@ class DigitSum : public torch::nn::Module {
   torch::Tensor gru_sums(const torch::Tensor& features, const torch::Tensor& offsets);
   // What one element adds: ρ(φ(x)) − ρ(0); exact where ρ is linear.
   torch::Tensor contributions(const torch::Tensor& features);  // [total]
+  bool rho_is_linear() const { return shape_.rho == "linear"; }
 
  private:
   torch::Tensor rho(const torch::Tensor& pooled);

@@ -70,8 +70,7 @@ struct Answers {
 Answers answers_of(DigitSum& model, const torch::Tensor& features, const std::vector<int>& order) {
   const torch::Tensor members = features.index_select(
       0, torch::tensor(at::ArrayRef<int>(order), torch::kInt64).to(features.device()));
-  const torch::Tensor offsets =
-      torch::tensor({int64_t{0}, members.size(0)}, torch::kInt32).to(features.device());
+  const torch::Tensor offsets = whole_set(members);
   return {model.sums(members, offsets).item<double>(),
           model.gru_sums(members, offsets).item<double>()};
 }

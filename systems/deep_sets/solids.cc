@@ -4,7 +4,6 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <span>
 
@@ -14,9 +13,8 @@
 #include "data/generated/solids.h"
 #include "data/random.h"
 #include "systems/deep_sets/model.h"
-#include "systems/deep_sets/shuffle.h"
 #include "systems/deep_sets/tasks.h"
-#include "systems/pooling/pooling.h"
+#include "systems/deep_sets/view.h"
 #include "train/classification_task.h"
 #include "train/fields.h"
 
@@ -25,7 +23,6 @@ namespace {
 
 const data::Features kSpace{.width = 3, .names = {"x", "y", "z"}};
 constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
-constexpr size_t kDrawn = 24;  // clouds on a page
 
 class Solids : public ClassificationTask {
  public:
@@ -92,54 +89,15 @@ class Solids : public ClassificationTask {
   // One test cloud of each kind, or the input's clouds as `predict` takes them: which points the
   // maximum took, and how often.
   std::vector<explain::Explanation> explain(Input* input) override {
-    const std::vector<Shown> clouds = input ? clouds_of(*input) : one_of_each_kind();
+    const std::vector<ShownCloud> clouds = input ? clouds_of(*input) : one_of_each_kind();
     if (clouds.empty()) return {};
-    explain::Explanation out;
-    out.title = "The points that decide";
-    out.view = explain::View::kCurve;
-    label(out);
-    out.notes.push_back(
-        "A point counts by the share of the last layer's coordinates whose largest value is its "
-        "own.");
-    if (clouds.size() > kDrawn)
-      out.notes.push_back(
-          fmt::format("The first {} of {} clouds are drawn.", kDrawn, clouds.size()));
-    explain::Table shuffled{.title = "Shuffle test: the largest change of any output",
-                            .columns = {"cloud", "change"}};
-    data::Random random(9);
-    for (const Shown& shown : std::span(clouds).first(std::min(clouds.size(), kDrawn))) {
-      const data::Packed& cloud = shown.points;
-      const torch::Tensor logits = model_->forward(cloud), p = logits.softmax(1)[0],
-                          share = pooling::pool_weights("max", model_->points(cloud).cpu());
-      out.plots.push_back(plot_of(cloud.values.cpu(), share, title_of(shown, p)));
-      std::vector<int64_t> order(static_cast<size_t>(cloud.values.size(0)));
-      std::iota(order.begin(), order.end(), 0);
-      random.shuffle(order);
-      const data::Packed other{
-          cloud.values.index_select(
-              0, torch::tensor(at::ArrayRef<int64_t>(order)).to(cloud.values.device())),
-          cloud.offsets};
-      const auto change = (model_->forward(other) - logits).abs().max().item<double>();
-      shuffled.rows.push_back({shown.name, change > 0 ? fmt::format("{:.1e}", change) : "0"});
-    }
-    // The table goes with the test it stands in for where no script runs.
-    explain::Explanation live = shuffle_test(clouds.front().points);
-    (live.shuffle ? live : out).tables.push_back(shuffled);
-    if (!live.shuffle) return {out};
-    return {out, live};
+    return points_that_decide(clouds, *model_, known_);
   }
 
  private:
-  // A cloud on a page: its name, and its class where that is known.
-  struct Shown {
-    std::string name;
-    std::optional<size_t> truth;
-    data::Packed points;
-  };
-
-  std::vector<Shown> one_of_each_kind() const {
+  std::vector<ShownCloud> one_of_each_kind() const {
     std::vector<bool> seen(known_.size());
-    std::vector<Shown> out;
+    std::vector<ShownCloud> out;
     for (const int64_t item : splits_.test) {
       const auto label = static_cast<size_t>(labels_[static_cast<size_t>(item)]);
       if (seen[label]) continue;
@@ -150,9 +108,9 @@ class Solids : public ClassificationTask {
     return out;
   }
   // CSV bag,x,y,z.
-  std::vector<Shown> clouds_of(Input& input) const {
+  std::vector<ShownCloud> clouds_of(Input& input) const {
     const data::Bags bags = bags_of(input);
-    std::vector<Shown> out;
+    std::vector<ShownCloud> out;
     for (size_t i = 0; i < bags.size(); ++i) {
       const auto item = static_cast<int64_t>(i);
       out.push_back(
@@ -216,60 +174,6 @@ class Solids : public ClassificationTask {
             path, 0,
             fmt::format("label {} of bag {}, expected 0 to {} as in training", bags.labels[i],
                         data::shown(bags.names[i]), known_.size() - 1));
-  }
-
-  static void label(explain::Explanation& out) {
-    out.score = "the coordinate itself";
-    out.normaliser = "hard, one head a coordinate";
-    out.structure = "set";
-    out.scale = "1";
-  }
-
-  // Without `shuffle` where the cloud is too large for a page.
-  explain::Explanation shuffle_test(const data::Packed& cloud) {
-    explain::Explanation out;
-    label(out);
-    out.key_label = "point";
-    const torch::Tensor points = cloud.values.cpu();
-    for (int64_t i = 0; i < points.size(0); ++i)
-      out.keys.push_back({.text = std::to_string(i + 1), .position = from_the_side(points[i])});
-    add_shuffle_test(out, *model_, cloud, known_);
-    return out;
-  }
-
-  static std::vector<double> from_the_side(const torch::Tensor& point) {
-    const double x = point[0].item<double>(), y = point[1].item<double>(),
-                 z = point[2].item<double>();
-    return {x + y / 2, z + y / 4};
-  }
-
-  // The probability is that of the answer, which need not be the truth.
-  std::string title_of(const Shown& shown, const torch::Tensor& p) const {
-    const auto answer = static_cast<size_t>(p.argmax().item<int64_t>());
-    return fmt::format("{}:{} p = {:.3f}", shown.name,
-                       shown.truth == answer ? "" : fmt::format(" taken for {},", known_[answer]),
-                       p.max().item<double>());
-  }
-
-  static explain::Plot plot_of(const torch::Tensor& points, const torch::Tensor& share,
-                               const std::string& title) {
-    explain::Plot plot;
-    plot.title = title;
-    plot.x_label = "x + y/2";
-    plot.y_label = "z + y/4";
-    explain::Curve winners{.kind = explain::Curve::Kind::kPoints, .label = "wins coordinates"},
-        others{.kind = explain::Curve::Kind::kPoints, .label = "wins none"};
-    for (int64_t i = 0; i < points.size(0); ++i) {
-      const double won = share[i].item<double>();
-      const std::vector<double> place = from_the_side(points[i]);
-      explain::Curve& curve = won > 0 ? winners : others;
-      curve.x.push_back(place[0]);
-      curve.y.push_back(place[1]);
-      curve.names.push_back(fmt::format("{:.1f} % of the coordinates", 100 * won));
-    }
-    for (const explain::Curve* curve : {&winners, &others})
-      if (!curve->x.empty()) plot.curves.push_back(*curve);
-    return plot;
   }
 
   std::vector<std::vector<float>> clouds_;

@@ -78,8 +78,7 @@ std::vector<float> as_numbers(const std::vector<data::Image>& images, int64_t si
   std::vector<float> out;
   out.reserve(images.size() * static_cast<size_t>(side * side));
   for (const data::Image& image : images)
-    for (const uint8_t pixel : image.pixels)
-      out.push_back((static_cast<float>(pixel) / 255.0f - 0.1307f) / 0.3081f);
+    for (const uint8_t pixel : image.pixels) out.push_back(data::normalised_pixel(pixel));
   return out;
 }
 

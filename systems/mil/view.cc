@@ -17,9 +17,7 @@ constexpr size_t kMostInstances = 200;  // shown of a bag, besides its key insta
 
 explain::Picture picture_of(const float* values, int64_t side) {
   explain::Picture out{static_cast<int>(side), static_cast<int>(side), 1, {}};
-  for (int64_t i = 0; i < side * side; ++i)
-    out.pixels.push_back(static_cast<uint8_t>(
-        std::clamp((values[i] * 0.3081f + 0.1307f) * 255.0f + 0.5f, 0.0f, 255.0f)));
+  for (int64_t i = 0; i < side * side; ++i) out.pixels.push_back(data::pixel_of(values[i]));
   return out;
 }
 

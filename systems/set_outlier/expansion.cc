@@ -15,6 +15,7 @@
 #include "systems/set_outlier/recall.h"
 #include "systems/set_outlier/tasks.h"
 #include "systems/set_outlier/things.h"
+#include "systems/set_outlier/view.h"
 #include "train/answers.h"
 #include "train/descent/finite.h"
 #include "train/fields.h"
@@ -156,7 +157,7 @@ class Expansion : public GradientTask {
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t line, std::string_view text) {
         if (text.empty()) return;
-        out.push_back(picture(shown_set(text), ranked(text, input->name, line)));
+        out.push_back(what_would_fit(shown_set(text), ranked(text, input->name, line)));
         if (std::string left = left_out(text); !left.empty())
           out.back().notes.push_back(std::move(left));
       });
@@ -173,9 +174,9 @@ class Expansion : public GradientTask {
           if (thing != hidden)
             line += (line.empty() ? "" : "|") + known_[static_cast<size_t>(thing)];
         const std::string& name = known_[static_cast<size_t>(hidden)];
-        out.push_back(picture(fmt::format("{} — hidden: {}, ranked {}", shown_set(line), name,
-                                          ordinal(asked.own.ranks[i])),
-                              ranked(line, "test", 1), name));
+        out.push_back(what_would_fit(fmt::format("{} — hidden: {}, ranked {}", shown_set(line),
+                                                 name, ordinal(asked.own.ranks[i])),
+                                     ranked(line, "test", 1), name));
       }
     }
     return out;
@@ -265,7 +266,6 @@ class Expansion : public GradientTask {
     return names.empty() ? "" : "unknown to this run and left out: " + names;
   }
 
-  using Ranking = std::vector<std::pair<std::string, double>>;
   Ranking ranked(std::string_view line, const std::string& name, size_t number) {
     const data::KnownSets known = data::item_sets_of({data::things_of_line(line)}, known_);
     if (known.sets[0].empty())
@@ -281,33 +281,6 @@ class Expansion : public GradientTask {
     for (int64_t i = 0; i < best.size(0); ++i)
       out.emplace_back(known_[static_cast<size_t>(index[i].item<int64_t>())],
                        best[i].item<double>());
-    return out;
-  }
-
-  static explain::Explanation picture(const std::string& set, const Ranking& ranking,
-                                      const std::string& hidden = "") {
-    explain::Explanation out;
-    out.title = "What would fit this set";
-    out.view = explain::View::kBag;
-    out.score = "s(x|X) = f({x} ∪ X)";
-    out.normaliser = "none: margins over the tenth candidate";
-    out.structure = "set";
-    out.scale = "1";
-    out.query_label = "set";
-    out.key_label = "candidate";
-    out.queries.emplace_back().text = set;
-    auto& dense = out.maps.emplace_back().dense;
-    const double last = ranking.empty() ? 0 : ranking.back().second;
-    if (!hidden.empty()) out.truth = explain::Truth{.label = "the hidden one"};
-    for (size_t i = 0; i < ranking.size(); ++i) {
-      out.keys.emplace_back().text = ranking[i].first;
-      dense.push_back(static_cast<float>(ranking[i].second - last));
-      if (ranking[i].first == hidden) out.truth->sure.push_back({0, static_cast<int32_t>(i)});
-    }
-    out.outcome = ranking.empty() ? "" : "best: " + ranking.front().first;
-    out.notes.push_back(
-        "A bar is the candidate's margin over the tenth; things already in the set are no "
-        "candidates.");
     return out;
   }
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
-#include <optional>
 
 #include "data/digits.h"
 #include "data/files/file.h"
@@ -14,6 +12,7 @@
 #include "systems/deep_sets/digits.h"
 #include "systems/set_outlier/model.h"
 #include "systems/set_outlier/tasks.h"
+#include "systems/set_outlier/view.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/fields.h"
@@ -114,17 +113,11 @@ class Outlier : public ClassificationTask {
         shown.push_back(test_set(i));
     }
     if (shown.empty()) return {};
-    return {picture(shown)};
+    for (ShownSet& set : shown) set.share = shares_of(set);
+    return {odd_ones(shown, side_)};
   }
 
  private:
-  struct ShownSet {
-    std::string name = {};
-    std::vector<std::string> members = {};
-    std::vector<float> values = {};  // the members' pixels, one member after the other
-    std::optional<size_t> odd = {};  // where it is known
-  };
-
   ShownSet folder(const std::string& path) const {
     ShownSet out{.name = path, .members = data::image_files(path)};
     // As data::read_image_bag has it: nothing at all is an empty set, other things are a mistake.
@@ -155,54 +148,6 @@ class Outlier : public ClassificationTask {
     return to_floats(OutlierModel::weights_of(model_->forward(set), set.offsets));
   }
 
-  explain::Explanation picture(const std::vector<ShownSet>& shown) {
-    explain::Explanation out;
-    out.title = "Which member does not belong";
-    out.view = explain::View::kBag;
-    out.score = "equivariant network";
-    out.normaliser = "softmax over the members";
-    out.structure = "set";
-    out.scale = "1";
-    out.query_label = "set";
-    out.key_label = "member";
-    size_t members = 0;
-    for (const ShownSet& set : shown) members += set.members.size();
-    auto& dense = out.maps.emplace_back().dense;
-    dense.assign(shown.size() * members, 0);
-    for (size_t i = 0; i < shown.size(); ++i) {
-      const ShownSet& set = shown[i];
-      const std::vector<float> share = shares_of(set);
-      const auto best =
-          static_cast<size_t>(std::max_element(share.begin(), share.end()) - share.begin());
-      const auto group = static_cast<int>(i);
-      out.groups.push_back({.name = set.name});
-      explain::Item& query = out.queries.emplace_back();
-      query.group = group;
-      query.text = set.odd ? fmt::format("{}: {}, the odd one has a share of {:.2f}", set.name,
-                                         best == *set.odd ? "found" : "missed", share[*set.odd])
-                           : fmt::format("{}: {}, with a share of {:.2f}", set.name,
-                                         shown_name(set.members[best]), share[best]);
-      for (size_t m = 0; m < set.members.size(); ++m) {
-        const size_t key = out.keys.size();
-        explain::Item& member = out.keys.emplace_back();
-        member.group = group;
-        member.text = shown_name(set.members[m]);
-        member.picture = picture_of(set.values.data() + m * static_cast<size_t>(side_ * side_));
-        dense[i * members + key] = share[m];
-        if (m != set.odd) continue;
-        if (!out.truth) out.truth = explain::Truth{.label = "the odd one"};
-        out.truth->sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(key)});
-      }
-    }
-    out.notes.push_back(
-        "Every member is judged against the whole set: the equivariant layers subtract what the "
-        "set has in common.");
-    return out;
-  }
-  static std::string shown_name(const std::string& member) {
-    return std::filesystem::path(member).filename().string();
-  }
-
   static data::DigitSets digits_from(const std::string& folder, uint64_t seed) {
     return deep_sets::digits_from(folder, seed, "sets of things: --set task=expansion");
   }
@@ -227,13 +172,6 @@ class Outlier : public ClassificationTask {
         kinds.push_back(static_cast<int64_t>(own));
       }
     }
-  }
-  explain::Picture picture_of(const float* values) const {
-    explain::Picture out{static_cast<int>(side_), static_cast<int>(side_), 1, {}};
-    for (int64_t i = 0; i < side_ * side_; ++i)
-      out.pixels.push_back(static_cast<uint8_t>(
-          std::clamp((values[i] * 0.3081f + 0.1307f) * 255.0f + 0.5f, 0.0f, 255.0f)));
-    return out;
   }
   data::Packed packed(std::span<const int64_t> items) const {
     return data::pack_features(sets_, side_ * side_, items).to(run_options_.device);

@@ -14,7 +14,6 @@
 #include "data/formats/text.h"
 #include "systems/word2vec/analogies.h"
 #include "text/generate.h"
-#include "text/pictures.h"
 #include "text/vectors.h"
 #include "train/answers.h"
 #include "train/descent/fit.h"
@@ -25,7 +24,8 @@ namespace {
 
 constexpr const char* kVocabularyFile = "vocabulary";
 constexpr size_t kLongestSentence = 1000;  // as word2vec's own
-constexpr int64_t kShownWords = 10, kShownNear = 8, kPlaneWords = 150;
+constexpr size_t kShownWords = 10;
+constexpr int64_t kShownNear = 8, kPlaneWords = 150;
 
 struct Tables : torch::nn::Module {
   Tables(int64_t words, int64_t width) {
@@ -34,19 +34,6 @@ struct Tables : torch::nn::Module {
   }
   at::Tensor input, output;
 };
-
-// Decimals that tell the cosines of neighbours apart, three to six: words used alike come within
-// 0.001 of each other.
-template <class Near>
-int decimals_of(const std::vector<Near>& nearest) {
-  int decimals = 3;
-  const auto alike = [&](const Near& a, const Near& b) {
-    return fmt::format("{:.{}f}", a.cosine, decimals) == fmt::format("{:.{}f}", b.cosine, decimals);
-  };
-  while (decimals < 6 && std::adjacent_find(nearest.begin(), nearest.end(), alike) != nearest.end())
-    ++decimals;
-  return decimals;
-}
 
 // Sentences of a file, a line each. Where every line begins with a whole number and a blank, that
 // is a label, and left out.
@@ -265,22 +252,20 @@ void Word2vecTask::predict(Input input, std::ostream& out) {
     for (const std::string& word : words) ids.push_back(known(word, input.name, number));
     const at::Tensor direction =
         ids.size() == 1 ? unit(ids[0]) : unit(ids[1]) - unit(ids[0]) + unit(ids[2]);
-    const std::vector<Near> found = nearest(direction, kShownNear, ids);
-    for (size_t i = 0; const Near& near : found)
-      to << fmt::format("{}{}:{:.{}f}", i++ ? " " : "", vocabulary_.word(near.id), near.cosine,
-                        decimals_of(found));
-    to << '\n';
+    to << fmt::format("{}\n", fmt::join(in_words(neighbours(direction, ids), ':'), " "));
   });
+}
+
+std::vector<Neighbour> Word2vecTask::neighbours(const at::Tensor& direction,
+                                                const std::vector<int64_t>& without) const {
+  std::vector<Neighbour> out;
+  for (const Near& near : nearest(direction, kShownNear, without))
+    out.push_back({vocabulary_.word(near.id), near.cosine});
+  return out;
 }
 
 std::vector<explain::Explanation> Word2vecTask::explain(Input* input) {
   refresh();
-  explain::Explanation out;
-  out.title = "Words that keep the same company stand together";
-  out.view = explain::View::kCurve;
-  out.score = "dot u_o·v_c", out.normaliser = "sigmoid against noise", out.structure = "window",
-  out.scale = "1";
-  // Frequent words, those of one or two letters and marks left out: they say little.
   std::vector<int64_t> shown;
   if (input) {
     data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
@@ -288,30 +273,17 @@ std::vector<explain::Explanation> Word2vecTask::explain(Input* input) {
         shown.push_back(known(word, input->name, number));
     });
   }
+  // Then frequent words, without marks and words of up to three letters: those say little.
   for (int64_t id = data::kEos + 1;
        id < vocabulary_.size() && static_cast<int64_t>(shown.size()) < kPlaneWords; ++id)
     if (vocabulary_.word(id).size() > 3) shown.push_back(id);
   text::Words names;
-  for (const int64_t id : shown) names.push_back(vocabulary_.word(id));
-  const at::Tensor rows = units_.index_select(0, at::tensor(shown, at::kLong));
-  out.plots.push_back(
-      text::word_plane("Word vectors in the plane where they vary most", names, text::plane(rows)));
-  explain::Table& table = out.tables.emplace_back();
-  table.title = "Nearest by cosine";
-  table.columns = {"word", "neighbours"};
-  for (int64_t i = 0; i < std::min<int64_t>(kShownWords, static_cast<int64_t>(shown.size())); ++i) {
-    std::string row;
-    const int64_t id = shown[static_cast<size_t>(i)];
-    const std::vector<Near> found = nearest(unit(id), kShownNear, {id});
-    for (const Near& near : found)
-      row += fmt::format("{}{} {:.{}f}", row.empty() ? "" : ", ", vocabulary_.word(near.id),
-                         near.cosine, decimals_of(found));
-    table.rows.push_back({vocabulary_.word(id), row});
+  std::vector<Neighbourhood> table;
+  for (const int64_t id : shown) {
+    names.push_back(vocabulary_.word(id));
+    if (table.size() < kShownWords) table.push_back({names.back(), neighbours(unit(id), {id})});
   }
-  out.notes.push_back(
-      "Two axes keep little of the vectors' many: words that look close here need not be; the "
-      "table compares them in full.");
-  return {out};
+  return {plane_of_words(names, units_.index_select(0, at::tensor(shown, at::kLong)), table)};
 }
 
 }  // namespace fovea::systems::word2vec

@@ -4,6 +4,7 @@
 
 #include "data/formats/vocabulary.h"
 #include "systems/word2vec/negative_sampling.h"
+#include "systems/word2vec/view.h"
 #include "text/tokens.h"
 #include "train/task.h"
 
@@ -35,6 +36,9 @@ class Word2vecTask : public Task {
   // Nearest by cosine, none of `without` among them; ties to the lower id.
   std::vector<Near> nearest(const at::Tensor& direction, int64_t count,
                             const std::vector<int64_t>& without) const;
+  // The same as words, as many as are shown.
+  std::vector<Neighbour> neighbours(const at::Tensor& direction,
+                                    const std::vector<int64_t>& without) const;
   at::Tensor unit(int64_t id) const { return units_[id]; }
   int64_t known(const std::string& word, const std::string& name, size_t line) const;
   void refresh();

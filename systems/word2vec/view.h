@@ -1,0 +1,33 @@
+// Words in a plane, and their neighbours in a table.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "explain/explanation.h"
+
+namespace fovea::systems::word2vec {
+
+// A word and the cosine of its angle to what was asked for.
+struct Neighbour {
+  std::string word;
+  double cosine;
+};
+struct Neighbourhood {
+  std::string word;
+  std::vector<Neighbour> nearest;
+};
+
+// "near 0.913", …: with as many decimals as tell the cosines apart, three to six. Words used alike
+// come within 0.001 of each other.
+std::vector<std::string> in_words(const std::vector<Neighbour>& nearest, char between);
+
+// vectors [words, width]; `nearest` are those of the first words.
+explain::Explanation plane_of_words(const std::vector<std::string>& words,
+                                    const at::Tensor& vectors,
+                                    const std::vector<Neighbourhood>& nearest);
+
+}  // namespace fovea::systems::word2vec
