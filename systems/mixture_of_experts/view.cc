@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "explain/bars.h"
+
 namespace fovea::systems::mixture_of_experts {
 namespace {
 
@@ -44,30 +46,21 @@ explain::Plot simplex(const Routing& routing) {
   return plot;
 }
 
-// Bars of the share of each expert, an epoch at a time.
+// The share of each expert, an epoch at a time; the last is shown first.
 std::optional<explain::Plot> loads_over_training(const torch::Tensor& loads) {
-  explain::Plot plot{
-      .title = "Load while learning", .x_label = "expert", .y_label = "load / mean load"};
-  explain::Slider slider{.label = "epoch"};
+  std::vector<explain::BarRow> epochs;
   for (int64_t epoch = 0; epoch < loads.size(0); ++epoch) {
     const double mean = loads[epoch].mean().item<double>();
     if (mean == 0) break;
-    explain::Curve bars{.kind = explain::Curve::Kind::kBars,
-                        .label = "load / mean load",
-                        .step = static_cast<int>(epoch)};
-    for (int64_t i = 0; i < loads.size(1); ++i) {
-      bars.x.push_back(static_cast<double>(i + 1));
-      bars.y.push_back(loads[epoch][i].item<double>() / mean);
-    }
-    plot.curves.push_back(std::move(bars));
-    slider.values.push_back(static_cast<double>(epoch + 1));
+    const torch::Tensor share = (loads[epoch] / mean).to(torch::kFloat64).contiguous();
+    epochs.push_back(
+        {"load / mean load", {share.data_ptr<double>(), share.data_ptr<double>() + share.numel()}});
   }
-  if (slider.values.empty()) return std::nullopt;
-  slider.chosen = static_cast<int>(slider.values.size()) - 1;
-  if (slider.values.size() > 1)
-    plot.slider = slider;
-  else
-    plot.curves.front().step = -1;
+  if (epochs.empty()) return std::nullopt;
+  explain::Plot plot = explain::bars(
+      {.title = "Load while learning", .x_label = "expert", .y_label = "load / mean load"}, "epoch",
+      epochs);
+  if (plot.slider) plot.slider->chosen = static_cast<int>(epochs.size()) - 1;
   return plot;
 }
 

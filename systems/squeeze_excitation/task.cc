@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "data/generated/channels.h"
 #include "systems/picture_task.h"
-#include "systems/squeeze_excitation/channels.h"
 #include "systems/squeeze_excitation/model.h"
 #include "systems/squeeze_excitation/view.h"
 
@@ -106,9 +106,9 @@ class SqueezeExcitation : public PictureTask {
  private:
   static constexpr size_t kPicturesOfAClass = 50;
 
-  Channels channels(uint64_t seed) const {
-    return generate(run_options_.options.integer("inputs"),
-                    run_options_.options.integer("pictures"), 1000, seed);
+  data::MarkedChannels channels(uint64_t seed) const {
+    return data::generate_channels(run_options_.options.integer("inputs"),
+                                   run_options_.options.integer("pictures"), 1000, seed);
   }
 
   // A row for each class of the test pictures, or for each picture given.

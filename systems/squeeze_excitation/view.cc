@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "explain/bars.h"
+
 namespace fovea::systems::squeeze_excitation {
 namespace {
 
@@ -22,27 +24,14 @@ explain::Explanation framed(const std::string& title) {
   return out;
 }
 
-// A panel of bars for each depth; the slider chooses the kind.
-explain::Plot bars(const std::string& depth, const std::vector<Kind>& kinds,
-                   const std::vector<std::vector<float>>& gates) {
-  explain::Plot plot{.title = "Gates, " + depth, .x_label = "channel", .y_label = "gate"};
-  explain::Slider slider{.label = "row"};
-  for (size_t kind = 0; kind < kinds.size(); ++kind) {
-    explain::Curve curve{.kind = explain::Curve::Kind::kBars,
-                         .label = kinds[kind].name,
-                         .step = static_cast<int>(kind)};
-    for (size_t c = 0; c < gates[kind].size(); ++c) {
-      curve.x.push_back(static_cast<double>(c + 1));
-      curve.y.push_back(gates[kind][c]);
-    }
-    plot.curves.push_back(std::move(curve));
-    slider.values.push_back(static_cast<double>(kind + 1));
-  }
-  if (kinds.size() > 1)
-    plot.slider = slider;
-  else
-    plot.curves.front().step = -1;
-  return plot;
+// The slider chooses the kind.
+explain::Plot gate_bars(const std::string& depth, const std::vector<Kind>& kinds,
+                        const std::vector<std::vector<float>>& gates) {
+  std::vector<explain::BarRow> rows;
+  for (size_t kind = 0; kind < kinds.size(); ++kind)
+    rows.push_back({kinds[kind].name, {gates[kind].begin(), gates[kind].end()}});
+  return explain::bars({.title = "Gates, " + depth, .x_label = "channel", .y_label = "gate"}, "row",
+                       rows);
 }
 
 }  // namespace
@@ -78,7 +67,7 @@ std::vector<explain::Explanation> gates_by_kind(Model& model, const std::vector<
     map.layer = static_cast<int>(out.back().layers.names.size());
     out.back().layers.names.push_back(names[i]);
     for (const auto& row : mean[i]) map.dense.insert(map.dense.end(), row.begin(), row.end());
-    out.back().plots.push_back(bars(names[i], kinds, mean[i]));
+    out.back().plots.push_back(gate_bars(names[i], kinds, mean[i]));
   }
   return out;
 }

@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "data/digits.h"
+#include "data/generated/channels.h"
 #include "data/pictures/idx.h"
 #include "data/pictures/pictures.h"
-#include "systems/squeeze_excitation/channels.h"
 #include "systems/squeeze_excitation/model.h"
 #include "tests/systems/run/runs.h"
 
@@ -49,7 +49,7 @@ TEST(SqueezeExcitation, CountsWhatTheGatesCost) {
 
 // The label is that of the digit on the brighter ground.
 TEST(SqueezeExcitation, GeneratedPicturesHaveOneChannelOnABrighterGround) {
-  const Channels made = generate(5, 30, 10, 3);
+  const data::MarkedChannels made = data::generate_channels(5, 30, 10, 3);
   ASSERT_EQ(made.useful.size(), 40u);
   const data::Digits& train = made.sets.train;
   const int64_t size = train.height * train.width;
@@ -107,7 +107,7 @@ TEST_F(SqueezeRuns, GatesRankTheChannelThatCountsFirst) {
   const Json report = train("run", {.system = "squeeze-excitation", .set = kSmall, .threads = 1});
   EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.9) << report.dump();
   // A picture of four channels is a folder of four files.
-  const Channels made = generate(4, 2000, 1000, 1);
+  const data::MarkedChannels made = data::generate_channels(4, 2000, 1000, 1);
   std::filesystem::create_directories(base_ / "one");
   const int64_t size = made.sets.test.height * made.sets.test.width;
   for (int64_t c = 0; c < 4; ++c)

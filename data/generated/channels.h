@@ -6,13 +6,13 @@
 
 #include "data/digits.h"
 
-namespace fovea::systems::squeeze_excitation {
+namespace fovea::data {
 
-struct Channels {
-  data::DigitSets sets;
+struct MarkedChannels {
+  DigitSets sets;
   std::vector<int64_t> useful;  // of each picture, those for training first
 };
 
-Channels generate(int64_t channels, int64_t train, int64_t test, uint64_t seed);
+MarkedChannels generate_channels(int64_t channels, int64_t train, int64_t test, uint64_t seed);
 
-}  // namespace fovea::systems::squeeze_excitation
+}  // namespace fovea::data
