@@ -63,10 +63,10 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("beam", defaults.beam, "width of the beam; 1 is greedy")
           .between(1, 1000)
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
-      Option("alpha", 0.6, "exponent of the length normalisation in the beam")
+      Option("alpha", defaults.alpha, "exponent of the length normalisation in the beam")
           .between(0, 5)
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
-      Option("coverage", 0.0, "weight of the coverage penalty")
+      Option("coverage", defaults.coverage, "weight of the coverage penalty")
           .between(0, 10)
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
       Option("align", false, "predict: print the alignment of each line after ` ||| `")

@@ -15,6 +15,7 @@ struct Defaults {
   std::string generator = "reordered";  // dates, reordered, copy-reverse
   int64_t beam = 4;
   double label_smoothing = 0;
+  double alpha = 0.6, coverage = 0;  // of the beam: length normalisation and coverage penalty
 };
 // The options of the task; a system adds its model's.
 std::vector<Option> task_options(const Defaults& defaults);

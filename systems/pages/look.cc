@@ -77,6 +77,10 @@ const std::map<std::string, const char*> kLooks = {
      "Outlined cells are the links people drew; dark cells are where the model looked. It was "
      "never "
      "shown a link."},
+    {"gnmt",
+     "Each row is a word of the output: the lowest layer of the decoder chose where to look, and "
+     "all "
+     "layers above read the same place."},
     {"convs2s",
      "Every decoder layer looks for itself: choose one above the picture and see which of them has "
      "found the source words."},

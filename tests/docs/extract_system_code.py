@@ -45,6 +45,8 @@ NAMES = {
   const at::Tensor query_offsets = torch::tensor({0, 1, 3}, torch::kInt32), key_offsets = torch::tensor({0, 3, 5}, torch::kInt32);
   const at::Tensor query = torch::randn({3, 1, 8}), key = torch::randn({5, 1, 8}), value = torch::randn({5, 1, 4}), weight = torch::randn({8});
 """,
+    "gnmt": SENTENCES
+    + "  const auto W = same, U = same;\n  const at::Tensor bottom = torch::randn({2, 1, 1, 8}), states = torch::randn({2, 1, 5, 8}), v = torch::randn({8});\n",
     "gradient-masking": """\
   at::Tensor scores = torch::tensor({{{{2.0f, 0.0f}}}}, torch::requires_grad()), keys = torch::zeros({1, 1, 2, 1});
   at::Tensor x = torch::randn({1, 1, 2, 8}, torch::requires_grad()), gradient_at_o = torch::ones({1, 1, 1, 8});

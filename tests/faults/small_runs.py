@@ -134,6 +134,7 @@ SMALL = [
     Small("seq2seq", "parallel", TRANSLATION),
     Small("bahdanau", "parallel", TRANSLATION),
     Small("luong", "parallel", TRANSLATION),
+    Small("gnmt", "parallel", TRANSLATION | {"layers": 3}),
     Small("alignment", "parallel", {"width": 16, "batch": 16}),
     Small("convs2s", "parallel", {"width": 16, "layers": 1, "batch": 16, "vocabulary": 60, "beam": 2}),
     Small("beam-search", "parallel", TRANSLATION),

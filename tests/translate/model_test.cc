@@ -5,6 +5,7 @@
 
 #include "systems/bahdanau/model.h"
 #include "systems/convs2s/model.h"
+#include "systems/gnmt/model.h"
 #include "systems/luong/model.h"
 #include "systems/seq2seq/model.h"
 #include "systems/transformer/model.h"
@@ -27,7 +28,7 @@ std::shared_ptr<Model> luong(systems::LuongConfig config) {
 }
 
 std::vector<Named> models() {
-  using namespace systems;  // NOLINT: five models side by side
+  using namespace systems;  // NOLINT: six models side by side
   TransformerConfig small;
   small.stacks.layer = {.width = 8, .heads = 2, .hidden = 12, .dropout = 0, .attention_dropout = 0};
   small.stacks.encoder_layers = small.stacks.decoder_layers = 2;
@@ -63,6 +64,11 @@ std::vector<Named> models() {
        [] {
          return std::make_shared<Seq2SeqModel>(
              Seq2SeqConfig{.embedding = 6, .width = 5, .dropout = 0}, kSizes);
+       }},
+      {"gnmt",
+       [] {
+         return std::make_shared<GnmtModel>(
+             GnmtConfig{.embedding = 6, .width = 5, .layers = 4, .dropout = 0}, kSizes);
        }},
       {"convs2s",
        [] {
@@ -167,6 +173,31 @@ INSTANTIATE_TEST_SUITE_P(All, Models, testing::Range<size_t>(0, models().size())
                          [](const testing::TestParamInfo<size_t>& info) {
                            return models()[info.param].name;
                          });
+
+// A layer whose weights are zero writes zeros. As the third, it hands on what it read, so that the
+// model is that of two layers; as the second, it hands on nothing.
+TEST(Gnmt, LayersFromTheThirdOnAddWhatTheyRead) {
+  torch::manual_seed(7);
+  const torch::NoGradGuard no_grad;
+  const Tokens pair = tokens({4, 5, 6}, {7, 8});
+  const Batch batch = make_batch({&pair}, torch::kCPU);
+  systems::GnmtConfig config{.embedding = 6, .width = 5, .layers = 3, .dropout = 0};
+  systems::GnmtModel three(config, kSizes);
+  config.layers = 2;
+  systems::GnmtModel two(config, kSizes);
+  const auto parameters = three.named_parameters();
+  for (auto& p : two.named_parameters()) p.value().copy_(parameters[p.key()]);
+  const auto silence = [](Model& model, const std::string& layer) {
+    for (auto& p : model.named_parameters())
+      if (p.key().starts_with("encoder" + layer) || p.key().starts_with("decoder" + layer))
+        p.value().zero_();
+  };
+  silence(three, "3");
+  EXPECT_TRUE(three.logits(batch).equal(two.logits(batch)));
+  silence(two, "2");
+  const at::Tensor logits = two.logits(batch), bias = two.named_parameters()["output.bias"];
+  EXPECT_TRUE(logits.equal(bias.expand_as(logits)));
+}
 
 TEST(TokenLoss, SmoothingLeavesPadOut) {
   torch::manual_seed(1);

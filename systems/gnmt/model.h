@@ -1,0 +1,46 @@
+// Wu et al. 2016, Google's Neural Machine Translation System: stacks of LSTM layers on both sides.
+//
+//   e_tj = v' tanh(W s1_{t-1} + U h_j),  c_t = sum_j a_tj h_j
+//   s1_t = LSTM_1(s1_{t-1}, [y_{t-1}; c_t])
+//   x_t^l = LSTM_l([x_t^{l-1}; c_t]) (+ x_t^{l-1} from the third layer on)
+//
+// Attention is asked by the bottom layer of the decoder alone; all layers read what it found. So
+// only the bottom layer waits for it, and the layers above take a whole sentence at once.
+#pragma once
+
+#include "fovea/nn/recurrent.h"
+#include "translate/recurrent_model.h"
+
+namespace fovea::systems {
+
+struct GnmtConfig {
+  int64_t embedding = 128,
+          width = 128;   // width: of every layer, and of each direction of the first
+  int64_t layers = 3;    // of the encoder and of the decoder, at least 2
+  double dropout = 0.1;  // before every layer and before the output
+};
+
+class GnmtModel : public translate::RecurrentModel {
+ public:
+  GnmtModel(const GnmtConfig& config, const translate::Vocabularies& vocabularies);
+
+  std::vector<translate::AttentionMaps> maps(const translate::Batch& batch) override;
+
+ private:
+  // States: hidden and cell of the bottom layer, of the next, and so on.
+  Decoder encode(const translate::Batch& batch) override;
+  at::Tensor decode(Decoder& decoder, const at::Tensor& words,
+                    std::vector<at::Tensor>* rows) override;
+  at::Tensor dropped(const at::Tensor& x) const;
+
+  GnmtConfig config_;
+  torch::nn::Embedding source_{nullptr}, target_{nullptr};
+  std::vector<nn::Recurrent> encoder_;
+  torch::nn::Linear query_{nullptr}, key_{nullptr};
+  at::Tensor score_;  // v
+  torch::nn::LSTMCell bottom_{nullptr};
+  std::vector<torch::nn::LSTM> above_;
+  torch::nn::Linear output_{nullptr};
+};
+
+}  // namespace fovea::systems
