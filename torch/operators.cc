@@ -1,11 +1,11 @@
 #include "torch/operators.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
+#include "torch/find_operator.h"
 #include "torch/lists.h"
 #include "torch/spec.h"
 
@@ -49,21 +49,12 @@ TORCH_LIBRARY_FRAGMENT(fovea, m) {
 }
 
 namespace fovea::operators {
-namespace {
-
-template <class Signature>
-auto find(const char* name) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
-}
-
-}  // namespace
-
 Outputs attend(const Tensor& query, const Tensor& key, const Tensor& value,
                c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                const OptionalTensor& key_lengths, double dropout_p, const OptionalTensor& seed,
                bool return_lse, bool strict, const OptionalTensor& query_offset,
                bool check_finite) {
-  static const auto op = find<WithLists<Attend>::Type>("fovea::attend");
+  static const auto op = find_operator<WithLists<Attend>::Type>("fovea::attend");
   return WithLists<Attend>::through(op, query, key, value, choices, arrays, numbers, key_lengths,
                                     dropout_p, seed, return_lse, strict, query_offset,
                                     check_finite);
@@ -83,7 +74,7 @@ Gradients attend_backward(const Tensor& d_output, const OptionalTensor& d_lse, c
                           const OptionalTensor& seed, const Tensor& output,
                           const Tensor& statistics, at::IntArrayRef wanted,
                           const OptionalTensor& query_offset) {
-  static const auto op = find<AttendBackward>("fovea::attend_backward");
+  static const auto op = find_operator<AttendBackward>("fovea::attend_backward");
   return op.call(d_output, d_lse, query, key, value, arrays, choices, numbers, key_lengths,
                  dropout_p, seed, output, statistics, wanted, query_offset);
 }
@@ -96,7 +87,7 @@ std::vector<Tensor> attend_double_backward(at::TensorList directions, at::IntArr
                                            const OptionalTensor& key_lengths, double dropout_p,
                                            const OptionalTensor& seed, at::IntArrayRef wanted,
                                            const OptionalTensor& query_offset) {
-  static const auto op = find<AttendDoubleBackward>("fovea::attend_double_backward");
+  static const auto op = find_operator<AttendDoubleBackward>("fovea::attend_double_backward");
   return op.call(directions, given, d_output, d_lse, query, key, value, arrays, choices, numbers,
                  key_lengths, dropout_p, seed, wanted, query_offset);
 }
@@ -107,7 +98,7 @@ std::tuple<Tensor, Tensor> weights(const Tensor& query, const Tensor& key, c10::
                                    const OptionalTensor& rows, const OptionalTensor& heads,
                                    int64_t top_k, bool column_sums,
                                    const OptionalTensor& query_offset, bool check_finite) {
-  static const auto op = find<WithLists<Weights>::Type>("fovea::weights");
+  static const auto op = find_operator<WithLists<Weights>::Type>("fovea::weights");
   return WithLists<Weights>::through(op, query, key, choices, arrays, numbers, key_lengths, seed,
                                      rows, heads, top_k, column_sums, query_offset, check_finite);
 }

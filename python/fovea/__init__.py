@@ -24,6 +24,7 @@ _load()
 
 from ._attend import attend, explain_dispatch, weights  # noqa: E402
 from ._functions import Function, Where
+from ._marginals import ChainMarginals, TreeMarginals, chain_marginals, tree_marginals
 from ._normalisers import Entmax, Hard, KernelRatio, Normaliser, Sigmoid, Softmax, Sparsemax, TopK, Uniform, Unnormalised
 from ._runs import Report, Run, load, train
 from ._scores import Additive, Bilinear, Constant, Cosine, Dot, GatedAdditive, Kernel, Location, RankOne, Score
@@ -62,8 +63,8 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "Additive", "Bilinear", "Blocks", "Causal", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
+    "Additive", "Bilinear", "Blocks", "Causal", "ChainMarginals", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
     "Function", "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
-    "Report", "Run", "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "Uniform", "Unnormalised", "Where", "Window",
-    "attend", "explain_dispatch", "hf", "load", "nn", "scaled_dot_product_attention", "simd_target", "train", "weights",
+    "Report", "Run", "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "TreeMarginals", "Uniform", "Unnormalised", "Where", "Window",
+    "attend", "chain_marginals", "explain_dispatch", "hf", "load", "nn", "scaled_dot_product_attention", "simd_target", "train", "tree_marginals", "weights",
 ]  # fmt: skip
