@@ -1,4 +1,5 @@
-"""Times Fovea beside the peers that live in Python: compiled eager, FlexAttention, torch-geometric, entmax, KeOps, transformers.
+"""Times Fovea beside the peers that live in Python: compiled eager, FlexAttention, torch-geometric, entmax, KeOps, torch-struct,
+transformers.
 
     python bench/peers/python_peers.py [--filter GLOB] [--json FILE] [--threads N] [--rounds N]
 
@@ -211,6 +212,33 @@ def kernel_rows() -> list[Row]:
     return passes("kernel-gaussian/2000x100000/dense", "KeOps", (q, k, v), g, ours, theirs, tolerance=2e-3)
 
 
+def marginals_rows() -> list[Row]:
+    """torch-struct's distributions, whose marginals are gradients of log Z by autograd."""
+    struct = have("torch_struct")
+    if struct is None:
+        return []
+    items, positions, words = 64, 50, 25
+    unary, pairwise, arcs = normal(items, positions, 2, seed=1), normal(2, 2, seed=2), normal(items, words, words, seed=3)
+
+    def chain():
+        steps = pairwise.t() + unary[:, 1:, :, None]  # theirs: [items, step, next, previous]
+        steps = torch.cat([steps[:, :1] + unary[:, :1, None, :], steps[:, 1:]], 1)
+        parts = struct.LinearChainCRF(steps).marginals
+        return torch.cat([parts[:, :1].sum(2), parts.sum(3)], 1)
+
+    # Theirs needs autograd for the marginals alone: there is no forward pass without it. Its float32 gradient of the pairs is 6e-4
+    # from the float64 one, ours 7e-6: hence the tolerance.
+    def row(name, leaves, gradient, ours, theirs):
+        return Row(name, "torch-struct", runner(True, leaves, gradient, ours), runner(True, leaves, gradient, theirs), 1e-3, at_least=10)
+
+    return [
+        row("marginals/64 chains of 50/forward+backward", (unary, pairwise), normal(items, positions, 2, seed=4).detach(),
+            lambda: fovea.chain_marginals(unary, pairwise).states, chain),
+        row("marginals/64 trees of 25/forward+backward", (arcs,), normal(items, words, words, seed=5).detach(),
+            lambda: fovea.tree_marginals(arcs).arcs, lambda: struct.DependencyCRF(arcs).marginals),
+    ]
+
+
 def tiny_rows() -> list[Row]:
     """A call so small that it is the way to the kernel and back, beside libtorch's fused attention."""
     q, k, v = (normal(1, 1, 4, 8, seed=s) for s in (1, 2, 3))
@@ -281,7 +309,7 @@ def transformers_rows() -> list[Row]:
     return rows
 
 
-FAMILIES = (tiny_rows, transformers_rows, additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows)
+FAMILIES = (tiny_rows, transformers_rows, additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows, marginals_rows)
 
 
 def largest_error(ours, theirs) -> float:
