@@ -10,23 +10,40 @@
 namespace fovea::engine {
 namespace {
 
+// The bytes from the lowest of a view to the one after its highest.
+struct Range {
+  uintptr_t low = 0, high = 0;
+
+  explicit Range(const View& view) {
+    const auto element = static_cast<int64_t>(size_of(view.dtype));
+    low = reinterpret_cast<uintptr_t>(view.data);
+    high = low + static_cast<uintptr_t>(element);
+    for (int d = 0; d < view.rank; ++d) {
+      if (view.size[d] == 0) {
+        low = high = 0;  // meets nothing
+        return;
+      }
+      const int64_t reach = view.stride[d] * element * (view.size[d] - 1);
+      (reach < 0 ? low : high) += static_cast<uintptr_t>(reach);
+    }
+  }
+
+  bool empty() const { return low == high; }
+  bool meets(const Range& other) const { return low < other.high && other.low < high; }
+};
+
 // A view as steps through bytes, from its lowest address on.
 struct Lattice {
   uintptr_t low = 0;
-  int64_t element = 0, extent = 0;  // bytes of one; from the first byte to the one after the last
+  int64_t element = 0;  // bytes of one
   int dimensions = 0;
   std::array<int64_t, 4> step{}, count{};  // of the dimensions of more than one element
 
-  explicit Lattice(const View& view) : element(static_cast<int64_t>(size_of(view.dtype))) {
-    low = reinterpret_cast<uintptr_t>(view.data);
-    extent = element;
+  explicit Lattice(const View& view)
+      : low(Range(view).low), element(static_cast<int64_t>(size_of(view.dtype))) {
     for (int d = 0; d < view.rank; ++d) {
-      if (view.size[d] == 0) extent = 0;
       if (view.size[d] <= 1) continue;
-      const int64_t bytes = view.stride[d] * element, reach = bytes * (view.size[d] - 1);
-      if (bytes < 0) low -= static_cast<uintptr_t>(-reach);
-      if (extent > 0) extent += std::abs(reach);
-      step[dimensions] = std::abs(bytes);
+      step[dimensions] = std::abs(view.stride[d] * element);
       count[dimensions++] = view.size[d];
     }
   }
@@ -49,11 +66,8 @@ bool apart_within(const Lattice& a, const Lattice& b, int64_t period) {
   return from_a >= a.within(period) && from_a + b.within(period) <= period;
 }
 
-bool may_share(const Lattice& a, const Lattice& b) {
-  if (a.extent == 0 || b.extent == 0) return false;
-  if (a.low + static_cast<uintptr_t>(a.extent) <= b.low ||
-      b.low + static_cast<uintptr_t>(b.extent) <= a.low)
-    return false;
+// Of views whose ranges meet: whether no step keeps them apart.
+bool may_mesh(const Lattice& a, const Lattice& b) {
   for (const Lattice* x : {&a, &b}) {
     for (int d = 0; d < x->dimensions; ++d) {
       if (x->step[d] > 0 && apart_within(a, b, x->step[d])) return false;
@@ -69,10 +83,11 @@ struct Name {
   std::string text() const { return field ? std::string(owner) + "." + field : owner; }
 };
 
-// Every array of a choice.
+// Every array of a choice, which is not copied: that is a good part of a call of one key.
 template <class Choice, class Visit>
-void each_field(const char* owner, Choice choice, const Visit& visit) {
-  choice.fields([&](const char* field, auto& value) {
+void each_field(const char* owner, const Choice& choice, const Visit& visit) {
+  // `fields` is for writers too; nothing is written here.
+  const_cast<Choice&>(choice).fields([&](const char* field, const auto& value) {
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, View>)
       visit(Name{owner, field}, value);
   });
@@ -97,13 +112,26 @@ void each_input(const Problem& problem, const Visit& visit) {
     std::visit([&](const auto& kind) { each_field("structure", kind, visit); }, part);
 }
 
+// Whether each step goes past all that the dimensions after it reach, as in most arrays.
+bool in_order(const View& place) {
+  int64_t reached = 1;
+  for (int d = place.rank - 1; d >= 0; --d) {
+    if (place.size[d] <= 1) continue;
+    if (place.stride[d] < reached) return false;
+    reached += place.stride[d] * (place.size[d] - 1);
+  }
+  return true;
+}
+
 // Each element its own: every step goes past all that the smaller ones reach.
-void check_own(const Name& name, const View& place, const Lattice& lattice) {
+void check_own(const Name& name, const View& place) {
+  if (in_order(place)) return;
   for (int d = 0; d < place.rank; ++d) {
     FOVEA_CHECK(place.size[d] <= 1 || place.stride[d] != 0,
                 name.text() + ": stride 0 in dimension " + std::to_string(d) + " of size " +
                     std::to_string(place.size[d]) + ", expected elements of their own");
   }
+  const Lattice lattice(place);
   for (int d = 0; d < lattice.dimensions; ++d) {
     int64_t reached = lattice.element;
     for (int e = 0; e < lattice.dimensions; ++e) {
@@ -124,12 +152,12 @@ void check_each(const EachRead& each_read, const EachPlace& each_place) {
   each_place([&](const Name& name, const View& place) {
     ++number;
     if (!place) return;
-    const Lattice lattice(place);
-    if (lattice.extent == 0) return;
-    check_own(name, place, lattice);
+    const Range range(place);
+    if (range.empty()) return;
+    check_own(name, place);
     const auto apart = [&](const Name& other, const View& view) {
       FOVEA_CHECK(
-          !view || !may_share(lattice, Lattice(view)),
+          !view || !range.meets(Range(view)) || !may_mesh(Lattice(place), Lattice(view)),
           name.text() + ": shares memory with " + other.text() + ", expected memory of its own");
     };
     each_read(apart);
@@ -142,7 +170,9 @@ void check_each(const EachRead& each_read, const EachPlace& each_place) {
 
 }  // namespace
 
-bool may_share(const View& a, const View& b) { return may_share(Lattice(a), Lattice(b)); }
+bool may_share(const View& a, const View& b) {
+  return Range(a).meets(Range(b)) && may_mesh(Lattice(a), Lattice(b));
+}
 
 void check_places(const Problem& problem, const Result& result) {
   check_each([&](const auto& visit) { each_input(problem, visit); },

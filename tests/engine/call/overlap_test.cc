@@ -224,6 +224,7 @@ TEST(Overlap, IsExactForSlicesAndNeverMissed) {
   EXPECT_TRUE(may_share(view(0, {4, 4}, {8, 1}), view(4, {4, 5}, {8, 1})));   // round the end
   EXPECT_FALSE(may_share(view(0, {8, 2}, {8, 2}), view(1, {8, 2}, {8, 2})));  // every other one
   EXPECT_FALSE(may_share(view(0, {0, 4}, {8, 1}), view(0, {4, 4}, {8, 1})));  // nothing there
+  EXPECT_FALSE(may_share(view(9, {0, 4}, {8, 1}), view(0, {4, 4}, {8, 1})));  // in its midst
   EXPECT_FALSE(may_share(view(24, {4, 4}, {-8, 1}), view(4, {4, 4}, {8, 1})));
   EXPECT_TRUE(may_share(view(28, {4, 4}, {-8, 1}), view(4, {4, 4}, {8, 1})));
   // Against every element of every pair of small views: no pair that shares is missed.
