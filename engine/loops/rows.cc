@@ -97,6 +97,10 @@ HWY_INLINE void gather_columns(const T* HWY_RESTRICT weights, const int32_t* HWY
 template <class T>
 void gather(const T* weights, const int32_t* index, size_t n, const T* rows, size_t stride,
             size_t width, Into into, T* out) {
+  if (n == 0) {  // there may be no rows at all, and no address to count from
+    if (into == Into::kStore) fill(out, out + width, T(0));
+    return;
+  }
   const size_t N = hn::Lanes(hn::ScalableTag<T>());
   size_t e = 0;
   for (; e + 8 * N <= width; e += 8 * N)

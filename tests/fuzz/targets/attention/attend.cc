@@ -110,14 +110,28 @@ void check_weights(Built& built, Bytes& bytes, const std::string& name) {
   }
 }
 
+// Fifteen of sixteen problems are small, a part of a tile or a few tiles: the reference takes longer
+// than all else, and its time is a product of these sizes.
+void keep_small(Case& c) {
+  constexpr uint64_t kWholeOneIn = 16;
+  if (c.seed % kWholeOneIn == 0) return;
+  cases::Shape& shape = c.shape;
+  shape.batch = 1 + shape.batch % 2;
+  shape.queries %= 10;
+  shape.keys %= 20;
+  shape.width = 1 + shape.width % 12;
+  shape.value_width = 1 + shape.value_width % 12;
+}
+
 void fuzz_attend(std::string_view input) {
   Bytes bytes(input);
-  const Case c = draw_case(
+  Case c = draw_case(
       [&](int64_t low, int64_t high) {
         return low + static_cast<int64_t>(bytes.below(static_cast<size_t>(high - low + 1)));
       },
       bytes.below(1 << 16));
   if (!well_formed(c)) return;
+  keep_small(c);
   const Held held(bytes);
   Built built = cases::build(c);
   if (is_refused(built.problem)) {
