@@ -52,8 +52,9 @@ int error_named(const char* name) {
   const struct {
     const char* name;
     int value;
-  } known[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EROFS", EROFS},   {"EACCES", EACCES},
-               {"EMFILE", EMFILE}, {"ENOMEM", ENOMEM}, {"EAGAIN", EAGAIN}, {"EDQUOT", EDQUOT}};
+  } known[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EROFS", EROFS},
+               {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"ENOMEM", ENOMEM},
+               {"EAGAIN", EAGAIN}, {"EDQUOT", EDQUOT}, {"EPERM", EPERM}};
   for (const auto& one : known)
     if (strcmp(one.name, name) == 0) return one.value;
   return EIO;
@@ -280,6 +281,18 @@ int mkdir(const char* path, mode_t mode) {
 int unlink(const char* path) {
   if (is_users(path) && fails("unlink", path)) return -1;
   return original<int(const char*)>("unlink")(path);
+}
+// How std::filesystem removes one, and how a tree: by its name within a folder that is open.
+int remove(const char* path) {
+  if (is_users(path) && fails("unlink", path)) return -1;
+  return original<int(const char*)>("remove")(path);
+}
+int unlinkat(int at, const char* path, int flags) {
+  char folder[256] = "", file[520];
+  if (at != AT_FDCWD && armed) name_of(at, folder, sizeof folder);
+  snprintf(file, sizeof file, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", path);
+  if (is_users(file) && fails("unlink", file)) return -1;
+  return original<int(int, const char*, int)>("unlinkat")(at, path, flags);
 }
 
 void* mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset) {

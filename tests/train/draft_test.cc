@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "fovea/error.h"
+#include "train/run/run_lock.h"
 
 namespace fovea::train {
 namespace {
@@ -48,6 +49,36 @@ TEST_F(DraftTest, ReadsBackWhatWasPublished) {
   EXPECT_EQ(whole.read("empty"), "");
   EXPECT_FALSE(fs::exists(run_ / "old"));
   EXPECT_EQ(contents(run_ / "notes.txt"), "mine");
+}
+
+TEST_F(DraftTest, AFileOfTheRunBeforeThatCannotBeRemovedIsNamed) {
+  publish({{"config.json", "{}"}, {"old", "1"}});
+  fs::remove(run_ / "old");
+  fs::create_directories(run_ / "old/not-empty");
+  try {
+    publish({{"config.json", "[]"}});
+    ADD_FAILURE() << "expected an error";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()),
+              (run_ / "old").string() + ": cannot be removed: Directory not empty");
+  }
+  EXPECT_EQ(RunFolder(run_).read("config.json"), "[]");  // the new run is whole all the same
+  fs::remove_all(run_ / "old");
+  finish_publication(run_);
+  EXPECT_FALSE(fs::exists(run_ / kReadyFolder));
+  EXPECT_EQ(RunFolder(run_).read("config.json"), "[]");
+}
+
+TEST_F(DraftTest, ALockThatCannotBeRemovedNamesNobody) {
+  const fs::path file = run_ / ".lock";
+  {
+    const RunLock lock(run_, RunLock::Kind::kExclusive);
+    EXPECT_NE(contents(file), "");
+    // A folder is not unlinked; the lock keeps the file that it has open.
+    fs::rename(file, run_ / "moved");
+    fs::create_directory(file);
+  }
+  EXPECT_EQ(contents(run_ / "moved"), "");
 }
 
 TEST_F(DraftTest, AnUnpublishedDraftChangesNothing) {

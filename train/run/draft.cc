@@ -39,6 +39,17 @@ void remove_tree(const fs::path& path) {
   if (error) fail(path, "cannot be removed", error);
 }
 
+// Of the run before; its folder goes with the last of its files.
+void remove_old(const fs::path& file, const fs::path& run) {
+  std::error_code error;
+  fs::remove(file, error);
+  if (error) fail(file, "cannot be removed", error);
+  if (file.parent_path() == run) return;
+  fs::remove(file.parent_path(), error);
+  if (error && error != std::errc::directory_not_empty)
+    fail(file.parent_path(), "cannot be removed", error);
+}
+
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));
@@ -73,11 +84,8 @@ void move_files(const fs::path& from, const fs::path& to) {
   }
   for (const auto& [name, file] : before.files) {
     if (now.files.contains(name)) continue;
-    std::error_code ignored;
-    fs::remove(to / name, ignored);
-    const fs::path folder = (to / name).parent_path();
-    if (folder != to) fs::remove(folder, ignored);  // which fails until it is empty
-    touched.insert(folder);
+    remove_old(to / name, to);
+    touched.insert((to / name).parent_path());
   }
   for (const fs::path& folder : touched)
     if (is_there(folder)) data::sync_folder(folder);

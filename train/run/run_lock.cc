@@ -74,8 +74,12 @@ RunLock::~RunLock() {
 
 void RunLock::remove_file() const {
   // Of several that share it the last one removes the file.
-  if (kind_ && (*kind_ == Kind::kExclusive || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0))
-    ::unlink(path_.c_str());
+  const bool last =
+      kind_ && (*kind_ == Kind::kExclusive || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0);
+  if (!last || ::unlink(path_.c_str()) == 0) return;
+  // Where it cannot be removed it names nobody: the next training must not say that this one did not
+  // finish. Nothing is left to do where this fails too.
+  [[maybe_unused]] const int emptied = ::ftruncate(descriptor_, 0);
 }
 
 void remove_lock_files() {
