@@ -25,7 +25,8 @@ endfunction()
 set(FOVEA_LIGHT_OPTIMISATION $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
 function(fovea_torch_target name)
   target_link_libraries(${name} PRIVATE fovea_options PUBLIC Libtorch::torch)
-  target_compile_options(${name} PRIVATE ${FOVEA_LIGHT_OPTIMISATION})
+  # Some of libtorch's classes have no type information that a sanitiser could compare with.
+  target_compile_options(${name} PRIVATE ${FOVEA_LIGHT_OPTIMISATION} $<$<BOOL:${FOVEA_SANITIZE}>:-fno-sanitize=vptr>)
   # The first target makes it (a target of its own would need a source, and the emptiest costs those 7 s), so what it defines all
   # must define: nothing.
   set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "")
