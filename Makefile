@@ -33,6 +33,17 @@ sanitise: setup-tests build-asan-ubsan/build.ninja ## what needs no libtorch, un
 	@cmake --build build-asan-ubsan -j $(JOBS)
 	@FOVEA_SWEEP_EVERY=13 ctest --test-dir build-asan-ubsan -j $(JOBS) -LE slow --output-on-failure --no-tests=error
 
+# Not in `make test`: it compiles everything a second time. Left out, each for a reason: what Python loads (its process has no sanitiser), what
+# preloads libfaults.so (the sanitiser must come first), what pages and the README say (they run no other code), and the engine's tests, which
+# `make sanitise` has. What libtorch itself never frees is listed in tests/leaks.txt.
+ALL_LABELS = torch|systems|cli|page
+sanitise-all: setup-tests ## the same with libtorch: training, explaining, every system and the command (half an hour of two cores)
+	@[ -e build-asan-torch/build.ninja ] || cmake --preset asan-torch $(CMAKE_FLAGS)
+	@cmake --build build-asan-torch -j $(JOBS)
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/leaks.txt:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  ctest --test-dir build-asan-torch -j $(JOBS) -L '$(ALL_LABELS)' -LE 'slow|python' -E '^(faults|kills)\.|^(loaded_test|readme_systems|system_pages)' \
+	  --output-on-failure --no-tests=error
+
 races: setup-tests ## the engine's tests of threads under the thread sanitiser (minutes)
 	@[ -e build-tsan/build.ninja ] || cmake --preset tsan $(CMAKE_FLAGS)
 	@cmake --build build-tsan -j $(JOBS) --target threads_test
@@ -60,6 +71,9 @@ faults: setup-tests build/build.ninja ## every file operation and many allocatio
 kills: setup-tests build/build.ninja ## N=1000 kills over every system that trains, seeds and folds, each resumed and compared
 	@cmake --build build -j $(JOBS) --target fovea_command faults
 	@FOVEA_FAULTS=$(CURDIR)/build/lib/libfaults.so scripts/kills --kills $(N) --jobs $(JOBS)
+
+damages: build ## whatever a finished run of every system has recorded damaged, one thing at a time, and opened (minutes on many cores)
+	@scripts/damages --jobs $(JOBS)
 
 # Sizes and the patience: scripts/growth --help.
 growth: build ## peak memory and time of every system against the number of its items, slopes, and ten times the epochs
@@ -134,4 +148,4 @@ build-arm/build.ninja: | setup-arm
 build-lint/build.ninja: | setup
 	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: help demo test test-cuda sanitise races arm fuzz fuzz-fast seeds faults kills growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz
+.PHONY: help demo test test-cuda sanitise sanitise-all races arm fuzz fuzz-fast seeds faults kills damages growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz
