@@ -22,11 +22,13 @@ endfunction()
 # What calls libtorch spends its time there, and what libtorch's headers instantiate takes a third less to compile with -O1. The
 # precompiled header serves one level only, so all of these have it; sources with loops of their own are better off in a target
 # without libtorch.
+if(FOVEA_SANITIZE)
+  set(FOVEA_UNTYPED -fno-sanitize=vptr)  # some of libtorch's classes have no type information to compare with
+endif()
 set(FOVEA_LIGHT_OPTIMISATION $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
 function(fovea_torch_target name)
   target_link_libraries(${name} PRIVATE fovea_options PUBLIC Libtorch::torch)
-  # Some of libtorch's classes have no type information that a sanitiser could compare with.
-  target_compile_options(${name} PRIVATE ${FOVEA_LIGHT_OPTIMISATION} $<$<BOOL:${FOVEA_SANITIZE}>:-fno-sanitize=vptr>)
+  target_compile_options(${name} PRIVATE ${FOVEA_LIGHT_OPTIMISATION} ${FOVEA_UNTYPED})
   # The first target makes it (a target of its own would need a source, and the emptiest costs those 7 s), so what it defines all
   # must define: nothing.
   set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "")

@@ -98,7 +98,7 @@ void PictureTask::restore(const Assets& assets) {
   mean_ = facts.number("mean");
   deviation_ = facts.number("deviation");
   if (pictures_.classes.empty()) facts.refuse("classes", "at least one name");
-  if (!std::isfinite(mean_) || !(deviation_ > 0)) facts.refuse("deviation", "a positive number");
+  if (!(deviation_ > 0)) facts.refuse("deviation", "a positive number");
   restored_ = true;
 }
 

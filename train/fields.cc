@@ -62,6 +62,12 @@ uint64_t Fields::seed(std::string_view name) const {
 }
 
 double Fields::number(std::string_view name) const {
+  const double value = number_or_nan(name);
+  if (!std::isfinite(value)) refuse(name, "a finite number");
+  return value;
+}
+
+double Fields::number_or_nan(std::string_view name) const {
   const Json& value = entry(name);
   if (value.is_null()) return std::nan("");
   if (!value.is_number()) refuse(name, "a number");

@@ -23,7 +23,8 @@ class Fields {
   int64_t integer(std::string_view name, int64_t least = std::numeric_limits<int64_t>::min(),
                   int64_t most = std::numeric_limits<int64_t>::max()) const;
   uint64_t seed(std::string_view name) const;
-  double number(std::string_view name) const;  // null, which is how JSON has a NaN, is one
+  double number(std::string_view name) const;         // a finite one
+  double number_or_nan(std::string_view name) const;  // null, which is how JSON has a NaN, is one
   std::string text(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
   std::vector<double> numbers(std::string_view name) const;  // finite ones

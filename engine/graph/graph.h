@@ -12,9 +12,10 @@ namespace fovea::engine {
 struct GraphView {
   explicit GraphView(const Geometry& geometry);
 
+  Vector<int32_t> offsets_copy,
+      columns_copy;  // where the views have strides; filled by what follows
   const int32_t* row_offsets;
   const int32_t* columns;
-  Vector<int32_t> offsets_copy, columns_copy;  // where the views have strides
   size_t rows = 0, keys = 0, edges = 0, max_degree = 0;
 
   size_t begin(size_t row) const { return static_cast<size_t>(row_offsets[row]); }

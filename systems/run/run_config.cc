@@ -20,7 +20,7 @@ using train::RunFolder;
 // A run holds what it names: a path would lead a reader, or one who overwrites, elsewhere.
 void check_own(const std::string& name, const std::string& path) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
-      name.find('\0') != std::string::npos)
+      data::visible(name) != name)
     throw InvalidArgument(
         fmt::format("{}: {} is not the name of a part of the run", path, data::shown(name)));
 }
@@ -58,7 +58,7 @@ Json parse_config(const std::string& text, const std::string& path) {
   if (!fields.has("data")) fields.refuse("data", "a path or null");
   for (const char* name : {"data", "data_sha256", "inputs_sha256", "split_sha256"})
     if (!config.value(name, Json()).is_null()) fields.text(name);
-  if (fields.has("rank")) fields.number("rank");
+  if (fields.has("rank")) fields.number_or_nan("rank");
   for (const char* list : {"members", "files"})
     if (fields.has(list))
       for (const std::string& name : fields.texts(list)) check_own(name, path);

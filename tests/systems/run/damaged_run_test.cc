@@ -56,6 +56,7 @@ TEST_F(DamagedRun, FactsOfAnotherLengthOrType) {
   expect_refused("curve", "/facts/grid", {{1, 2, 3}}, "facts.grid: expected");
   expect_refused("curve", "/facts/columns", Json::array(), "facts.columns: expected");
   expect_refused("curve", "/facts/rows", nullptr, "facts.rows: expected an integer");
+  expect_refused("curve", "/facts/single_loo_mse", nullptr, "expected a finite number");
 }
 
 TEST_F(DamagedRun, WhatEveryRunHas) {
@@ -64,7 +65,8 @@ TEST_F(DamagedRun, WhatEveryRunHas) {
   expect_refused("pool", "/data", 3, "config.json: data: expected text");
   expect_refused("pool", "/fold", 7, "config.json: fold: expected an integer, 0 to 0");
   expect_refused("pool", "/options", 3, "config.json: options: expected an object");
-  expect_refused("pool", "/files", {"../pool/config.json"}, "not the name of a part of the run");
+  for (const char* name : {"../pool/config.json", "\x7fvocabulary"})
+    expect_refused("pool", "/files", {name}, "not the name of a part of the run");
   std::ofstream(base_ / "pool/config.json") << std::string(100'000, '[');
   sign_again("pool");
   expect_error("nested deeper", [&] { systems::open(base_ / "pool"); });

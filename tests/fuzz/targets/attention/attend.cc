@@ -1,5 +1,7 @@
 // Attention itself: any combination of choices, shapes, types and layouts, forward and backward, on
 // every path, against the reference within derived bounds.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -41,8 +43,9 @@ engine::Parallel backwards(size_t workers) {
 
 void check_agreement(Built& built, const std::string& name) {
   for (const Agreement& a : compare(built, serial()))
-    require(a.within, name + ": " + a.array + " off by " + std::to_string(a.error) + ", allowed " +
-                          std::to_string(a.bound));
+    require(a.within,
+            fmt::format("{}: {} off by {:.3g}, allowed {:.3g}, {:.3g} times the naive run's", name,
+                        a.array, a.error, a.bound, a.multiple));
 }
 
 bool same(const Numbers& a, const Numbers& b) {
