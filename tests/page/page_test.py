@@ -320,16 +320,20 @@ class Large(Page):
     file = "large.html"
 
     def test_a_million_cells_stay_smooth(self):
+        # Of each frame the fastest of three counts: one that is slow by itself is slow each time, one that another program held up is not.
         self.scroll_to("figure[data-system=sparse-patterns] .matrix-box")
         slowest, typical = self.figure("sparse-patterns", """(() => {
-            const d = frame.drawing, times = [];
-            for (let i = 0; i < 60; ++i) {
-              const start = performance.now();
-              if (i < 30) d.zoom(1.12, 300, 200); else d.pan(37, 21);
-              cancelAnimationFrame(d.waiting);
-              d.waiting = 0;
-              for (const panel of d.panels) panel.paint(d.width, d.top + d.area[1] + 2);
-              times.push(performance.now() - start);
+            const d = frame.drawing, times = Array(60).fill(Infinity);
+            for (let pass = 0; pass < 3; ++pass) {
+              d.fit();
+              for (let i = 0; i < 60; ++i) {
+                const start = performance.now();
+                if (i < 30) d.zoom(1.12, 300, 200); else d.pan(37, 21);
+                cancelAnimationFrame(d.waiting);
+                d.waiting = 0;
+                for (const panel of d.panels) panel.paint(d.width, d.top + d.area[1] + 2);
+                times[i] = Math.min(times[i], performance.now() - start);
+              }
             }
             d.fit();
             times.sort((a, b) => a - b);
