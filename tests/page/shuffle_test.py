@@ -155,6 +155,10 @@ class Run(Shuffle):
         for arguments in (["train", "deep-sets", "--quiet", "--out", run, *settings], ["explain", run, "--out", os.path.join(FOLDER, cls.file)]):
             subprocess.run([FOVEA, *arguments], check=True, capture_output=True)
         super().setUpClass()
+        # One picture of several is shown; each is drawn when its tab is chosen.
+        drawn = "figure[data-system=\"%s\"]" % cls.system
+        cls.browser.run("[...document.querySelectorAll('[role=tab]')].find((tab) => { tab.click();"
+                        " return [...document.querySelectorAll('%s')].some((f) => f.frame.model.view === 'shuffle'); })?.textContent" % drawn)
 
     def test_the_page_repeats_the_model(self):
         self.check_the_page_repeats_the_model()
