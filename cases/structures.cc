@@ -194,6 +194,29 @@ const std::vector<StructureRow>& structures() {
        [](S&, const Case&, const Shape& s) -> engine::Structure {
          return engine::Fixed{root(s.keys), 1};
        }},
+      {"first", "first",
+       [](S&, const Case&, const Shape& s) -> engine::Structure {
+         return engine::First{(s.keys + 3) / 4};
+       }},
+      {"streaming", "any_of",
+       [](S&, const Case&, const Shape& s) -> engine::Structure {
+         return engine::Causal{} & (engine::Window{s.keys / 5, 0} | engine::First{2});
+       }},
+      {"keep_or_window", "any_of",
+       [](S& m, const Case&, const Shape& s) -> engine::Structure {
+         return engine::Keep{booleans(m, {s.batch, 1, s.queries, s.keys}, 0.3)} |
+                engine::Window{1, 1};
+       }},
+      {"beyond_window", "not",
+       [](S&, const Case&, const Shape& s) -> engine::Structure {
+         return ~engine::Window{s.keys / 5, s.keys / 7};
+       }},
+      {"not_documents", "not",
+       [](S& m, const Case&, const Shape& s) -> engine::Structure {
+         return ~(engine::Documents{documents(m, {s.batch, s.queries}, -1),
+                                    documents(m, {s.batch, s.keys}, -2)} |
+                  ~engine::Causal{});
+       }},
   };
   return rows;
 }

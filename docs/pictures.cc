@@ -259,6 +259,8 @@ void draw_structures(const Album& album) {
   draw("graph", Graph{ints(row_offsets), ints(columns)}, true);
   draw("strided", Strided{4});
   draw("fixed", Fixed{4, 1});
+  draw("first", First{3});
+  draw("streaming", Causal{} & (Window{3, 0} | First{2}));
 }
 
 }  // namespace

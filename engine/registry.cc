@@ -64,6 +64,26 @@ struct MakeStructure {
   StructurePointer operator()(const Keep& s) const { return make_keep(s, geometry); }
   StructurePointer operator()(const Strided& s) const { return make_strided(s, geometry); }
   StructurePointer operator()(const Fixed& s) const { return make_fixed(s, geometry); }
+  StructurePointer operator()(const First& s) const { return make_first(s, geometry); }
+  StructurePointer operator()(const AnyOf& s) const {
+    Vector<StructurePointer> parts;
+    for (const Structure& part : s.parts) parts.push_back(all_of(part));
+    return make_any_of(std::move(parts));
+  }
+  StructurePointer operator()(const Not& s) const {
+    return make_complement(all_of(s.parts[0]), geometry);
+  }
+
+  StructurePointer all_of(const Structure& structure) const {
+    Vector<StructurePointer> parts;
+    for (const auto& part : structure.all_of) {
+      const bool shape_only =
+          std::holds_alternative<Ragged>(part) || std::holds_alternative<Graph>(part);
+      if (!shape_only) parts.push_back(std::visit(*this, part));
+    }
+    if (parts.empty()) parts.push_back(make_dense(geometry));
+    return make_conjunction(std::move(parts));
+  }
 };
 
 }  // namespace
@@ -90,14 +110,7 @@ template Stages<float> make_stages<float>(const StageContext&);
 template Stages<double> make_stages<double>(const StageContext&);
 
 std::unique_ptr<StructureStage> make_structure(const Problem& problem, const Geometry& geometry) {
-  Vector<StructurePointer> parts;
-  for (const auto& part : problem.structure.all_of) {
-    const bool shape_only =
-        std::holds_alternative<Ragged>(part) || std::holds_alternative<Graph>(part);
-    if (!shape_only) parts.push_back(std::visit(MakeStructure{geometry}, part));
-  }
-  if (parts.empty()) parts.push_back(make_dense(geometry));
-  return make_conjunction(std::move(parts));
+  return MakeStructure{geometry}.all_of(problem.structure);
 }
 
 }  // namespace fovea::engine

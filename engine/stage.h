@@ -177,6 +177,16 @@ class NormaliserStage : public InScratch {
 
 enum class Cover { kNone, kSome, kAll };
 
+// Ranges of keys: ascending, none empty, none touching the next.
+struct KeyRanges {
+  static constexpr size_t kMost = 8;
+  struct Range {
+    size_t begin, end;
+  };
+  size_t count = 0;
+  Range each[kMost];
+};
+
 // Which pairs are allowed. Not a template: it uses positions only. Several structures: all must allow.
 class StructureStage : public InScratch {
  public:
@@ -190,6 +200,15 @@ class StructureStage : public InScratch {
   virtual void mask(size_t batch, size_t head, size_t i, size_t k0, size_t nk,
                     uint8_t* keep) const {}
   virtual bool allows(size_t batch, size_t head, size_t i, size_t j) const = 0;
+  // A key at or after k, before which queries [q0, q0 + nq) see nothing from k on; SIZE_MAX if they
+  // see nothing at all there. A structure that cannot tell says k.
+  virtual size_t seek(size_t batch, size_t head, size_t q0, size_t nq, size_t k) const { return k; }
+  // How many ranges of keys a query sees at most; 0: they cannot be listed. And these ranges.
+  virtual size_t most_ranges() const { return irregular() ? 0 : 1; }
+  virtual void ranges(size_t batch, size_t head, size_t i, KeyRanges* out) const {
+    range(batch, head, i, &out->each[0].begin, &out->each[0].end);
+    out->count = out->each[0].begin < out->each[0].end ? 1 : 0;
+  }
 };
 
 #pragma GCC diagnostic pop

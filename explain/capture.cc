@@ -27,7 +27,18 @@ std::string score_name(const Score& score) {
 
 std::string structure_name(const Structure& structure) {
   std::string name;
-  for (const auto& kind : structure.all_of) name += (name.empty() ? "" : " and ") + name_of(kind);
+  for (const auto& kind : structure.all_of) {
+    std::string one = name_of(kind);
+    if (const auto* any = std::get_if<AnyOf>(&kind)) {
+      one.clear();
+      for (const Structure& part : any->parts)
+        one += (one.empty() ? "(" : " or ") + structure_name(part);
+      one += ")";
+    }
+    if (const auto* complement = std::get_if<Not>(&kind))
+      one = "not (" + structure_name(complement->parts[0]) + ")";
+    name += (name.empty() ? "" : " and ") + one;
+  }
   return name.empty() ? "dense" : name;
 }
 

@@ -24,7 +24,7 @@ void visit_fields(Choices& choices, Visit&& visit) {
   std::visit(fields, choices.score.kind);
   for (auto& modifier : choices.score.modifiers) std::visit(fields, modifier);
   std::visit(fields, choices.normaliser);
-  for (auto& structure : choices.structure.all_of) std::visit(fields, structure);
+  choice::each_kind(choices.structure, fields);
 }
 
 // Every tensor a call's choices hold: visit(const char* name, at::Tensor&), undefined ones left

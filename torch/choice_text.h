@@ -128,13 +128,17 @@ std::variant<Kinds...> parse_kind(std::variant<Kinds...>, const char* what, std:
   const std::string_view fields =
       colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
   std::optional<std::variant<Kinds...>> result;
+  std::vector<std::string> names;
   const auto try_kind = [&]<class Kind>(Kind kind) {
-    if (result || name != Kind::kName) return;
-    parse_fields(kind, fields, reading);
-    result.emplace(std::move(kind));
+    if constexpr (!choice::HasParts<Kind>) {  // which are written with | and ~
+      names.push_back(Kind::kName);
+      if (result || name != Kind::kName) return;
+      parse_fields(kind, fields, reading);
+      result.emplace(std::move(kind));
+    }
   };
   (try_kind(Kinds{}), ...);
-  if (!result) throw UnknownName(what, std::string(name), {Kinds::kName...});
+  if (!result) throw UnknownName(what, std::string(name), std::move(names));
   return *std::move(result);
 }
 
@@ -154,14 +158,82 @@ choice::Normaliser<Array> parse_normaliser(std::string_view text, const Reading<
   return parse_kind(choice::Normaliser<Array>{}, "normaliser", text, reading);
 }
 
+// Structures: a kind, ~a, a & b, a | b, (a), binding in this order, closest first. A term ends at an
+// operator or at a bracket that it has not opened: a file's name may hold brackets in pairs.
+template <class Array>
+class StructureReader {
+ public:
+  StructureReader(std::string_view text, const Reading<Array>& reading)
+      : text_(text), reading_(reading) {}
+
+  choice::Structure<Array> all() {
+    auto structure = either();
+    if (at_ < text_.size()) fail("expected & or |");
+    return structure;
+  }
+
+ private:
+  choice::Structure<Array> either() {
+    auto structure = both();
+    while (take('|')) structure = structure | both();
+    return structure;
+  }
+  choice::Structure<Array> both() {
+    auto structure = one();
+    while (take('&')) structure = structure & one();
+    return structure;
+  }
+  choice::Structure<Array> one() {
+    constexpr int kDeepest = 64;  // a text, and not the stack, sets the end
+    if (++depth_ > kDeepest) fail("more than 64 brackets and ~ inside each other");
+    auto structure = take('~') ? ~one() : take('(') ? bracket() : kind();
+    --depth_;
+    return structure;
+  }
+  choice::Structure<Array> bracket() {
+    auto structure = either();
+    if (!take(')')) fail("expected )");
+    return structure;
+  }
+  choice::Structure<Array> kind() {
+    const size_t from = at_;
+    int open = 0;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (open == 0 && (c == '&' || c == '|' || c == ')')) break;
+      open += (c == '(') - (c == ')');
+    }
+    choice::Structure<Array> structure;
+    structure.all_of.push_back(parse_kind(choice::StructureKind<Array>{}, "structure",
+                                          trim(text_.substr(from, at_ - from)), reading_));
+    return structure;
+  }
+
+  static std::string_view trim(std::string_view text) {
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    return text;
+  }
+  bool take(char c) {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    return true;
+  }
+  [[noreturn]] void fail(const char* why) const {
+    throw InvalidArgument("structure: '" + std::string(text_) + "', " + why + " at character " +
+                          std::to_string(at_ + 1));
+  }
+
+  const std::string_view text_;
+  const Reading<Array>& reading_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
 template <class Array>
 choice::Structure<Array> parse_structure(std::string_view text, const Reading<Array>& reading) {
-  choice::Structure<Array> structure;
-  for (const auto part : split(text, '&')) {
-    structure.all_of.push_back(
-        parse_kind(choice::StructureKind<Array>{}, "structure", part, reading));
-  }
-  return structure;
+  return StructureReader<Array>(text, reading).all();
 }
 
 // ---- a choice to its text ----
@@ -209,6 +281,27 @@ struct Writer {
     start(Kind::kName);
     kind.fields(*this);
   }
+  void write_structure(const choice::Structure<Array>& structure) {
+    if (structure.all_of.empty()) start(choice::Dense<Array>::kName);
+    for (const auto& one : structure.all_of) {
+      if (&one != structure.all_of.data()) text += '&';
+      write_kind(one);
+    }
+  }
+  void write(const choice::AnyOf<Array>& any) {
+    for (const auto& part : any.parts) {
+      text += &part == any.parts.data() ? '(' : '|';
+      write_structure(part);
+    }
+    text += ')';
+  }
+  void write(const choice::Not<Array>& complement) {
+    for (const auto& part : complement.parts) {
+      text += "~(";
+      write_structure(part);
+      text += ')';
+    }
+  }
   template <class Variant>
   void write_kind(const Variant& variant) {
     std::visit([this](const auto& kind) { this->write(kind); }, variant);
@@ -238,11 +331,7 @@ template <class Array>
 std::string write_structure(const choice::Structure<Array>& structure,
                             const Writing<Array>& writing) {
   Writer<Array> writer{writing};
-  if (structure.all_of.empty()) writer.text = choice::Dense<Array>::kName;
-  for (const auto& one : structure.all_of) {
-    if (&one != structure.all_of.data()) writer.text += '&';
-    writer.write_kind(one);
-  }
+  writer.write_structure(structure);
   return std::move(writer.text);
 }
 

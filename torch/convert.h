@@ -53,6 +53,17 @@ choice::Normaliser<To> convert(const choice::Normaliser<From>& normaliser, const
 }
 
 template <class To, class From, class Convert>
+choice::Structure<To> convert(const choice::Structure<From>& structure, const Convert& array);
+
+template <class To, class From, template <class> class Kind, class Convert>
+requires choice::HasParts<Kind<From>> Kind<To> convert_kind(const Kind<From>& from,
+                                                            const Convert& array) {
+  Kind<To> to;
+  for (const auto& part : from.parts) to.parts.push_back(convert<To, From>(part, array));
+  return to;
+}
+
+template <class To, class From, class Convert>
 choice::Structure<To> convert(const choice::Structure<From>& structure, const Convert& array) {
   choice::Structure<To> to;
   for (const auto& part : structure.all_of) {

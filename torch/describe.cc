@@ -48,9 +48,12 @@ template <class... Kinds>
 std::string kinds(std::variant<Kinds...>) {
   std::string text;
   const auto add = [&]<class Kind>(Kind kind) {
-    text += (text.empty() ? "" : ", ") + ("{\"name\": " + quoted(Kind::kName)) + ", \"fields\": [";
-    kind.fields(Fields{text});
-    text += "]}";
+    if constexpr (!choice::HasParts<Kind>) {
+      text +=
+          (text.empty() ? "" : ", ") + ("{\"name\": " + quoted(Kind::kName)) + ", \"fields\": [";
+      kind.fields(Fields{text});
+      text += "]}";
+    }
   };
   (add(Kinds{}), ...);
   return '[' + text + ']';

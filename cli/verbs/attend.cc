@@ -117,7 +117,7 @@ Verb attend_verb() {
                            "NAME[:FIELD=VALUE,...], a modifier after each |");
             app.add_option("--normaliser", options->normaliser, "NAME[:FIELD=VALUE,...]");
             app.add_option("--structure", options->structure,
-                           "NAME[:FIELD=VALUE,...], several joined by &");
+                           "NAME[:FIELD=VALUE,...]; a & b: both, a | b: either, ~a: not, with brackets");
             app.add_option(
                 "--scale", options->scale,
                 "scale of a dot or bilinear score; default: 1/sqrt(E) for dot, 1 for bilinear");

@@ -1,5 +1,6 @@
 #include "engine/call/check.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/call/meaning.h"
@@ -216,6 +217,9 @@ struct StructureChecks {
   void operator()(const Strided& s) const {
     FOVEA_CHECK(s.stride > 0, "structure.stride: " + number(s.stride) + ", expected at least 1");
   }
+  void operator()(const First& s) const {
+    FOVEA_CHECK(s.count >= 0, "structure.count: " + number(s.count) + ", expected at least 0");
+  }
   void operator()(const Fixed& s) const {
     FOVEA_CHECK(s.stride > 0, "structure.stride: " + number(s.stride) + ", expected at least 1");
     FOVEA_CHECK(s.summary >= 0 && s.summary <= s.stride, "structure.summary: " + number(s.summary) +
@@ -260,7 +264,9 @@ void check_rows(const View& view, const ArgumentName& name) {
                                        number(d) + ", expected at least 0");
   }
   const int last = view.rank - 1;
-  FOVEA_CHECK(view.size[last] <= 1 || view.stride[last] == 1,
+  const bool nothing = std::any_of(view.size.begin(), view.size.begin() + view.rank,
+                                   [](int64_t n) { return n == 0; });
+  FOVEA_CHECK(nothing || view.size[last] <= 1 || view.stride[last] == 1,
               name + ": stride " + number(view.stride[last]) +
                   " in its last dimension, expected 1 (contiguous)");
 }
@@ -292,8 +298,26 @@ void check_normaliser(const Problem& problem, const Geometry& geometry) {
   }
 }
 
+void check_parts(const Structure& structure) {
+  for (const auto& part : structure.all_of) {
+    std::visit(
+        []<class Kind>(const Kind& kind) {
+          if constexpr (choice::HasParts<Kind>) {
+            if constexpr (std::is_same_v<Kind, Not>) {
+              FOVEA_CHECK(kind.parts.size() == 1,
+                          "structure.not: " + number(kind.parts.size()) + " parts, expected 1");
+            } else {
+              FOVEA_CHECK(!kind.parts.empty(), "structure.any_of: no parts, expected at least 1");
+            }
+            for (const Structure& inner : kind.parts) check_parts(inner);
+          }
+        },
+        part);
+  }
+}
+
 void check_structure(const Problem& problem, const Geometry& geometry) {
-  for (const auto& part : problem.structure.all_of) std::visit(StructureChecks{geometry}, part);
+  choice::each_kind(problem.structure, StructureChecks{geometry});
 }
 
 }  // namespace fovea::engine

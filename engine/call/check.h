@@ -36,6 +36,8 @@ void check_rows(const View& view, const ArgumentName& name);
 
 void check_score(const Problem& problem, const Geometry& geometry);
 void check_normaliser(const Problem& problem, const Geometry& geometry);
+// That unions have parts and complements one.
+void check_parts(const Structure& structure);
 void check_structure(const Problem& problem, const Geometry& geometry);
 
 }  // namespace fovea::engine

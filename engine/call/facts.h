@@ -21,10 +21,12 @@ double dot_scale(const choice::Dot<Array>& dot, int64_t width) {
 // Whether a causal structure puts the last query at the position of the last key.
 template <class Array>
 bool has_bottom_right(const choice::Structure<Array>& structure) {
-  return std::any_of(structure.all_of.begin(), structure.all_of.end(), [](const auto& part) {
-    const auto* causal = std::get_if<choice::Causal<Array>>(&part);
-    return causal && causal->alignment == choice::Alignment::kBottomRight;
+  bool found = false;
+  choice::each_kind(structure, [&]<class Kind>(const Kind& kind) {
+    if constexpr (std::is_same_v<Kind, choice::Causal<Array>>)
+      found = found || kind.alignment == choice::Alignment::kBottomRight;
   });
+  return found;
 }
 
 // Normalisers that have a log-sum-exp (Hard: the log-probability of its choice).

@@ -26,6 +26,16 @@ bool has_structure(const Problem& p) {
                      is<Choice, choice::StructureKind<View>>);
 }
 
+// Inside AnyOf or Not.
+bool packs_inside(const Problem& p) {
+  size_t inside = 0, outside = 0;
+  choice::each_kind(p.structure, [&]<class Kind>(const Kind&) {
+    inside += std::is_same_v<Kind, Ragged> || std::is_same_v<Kind, Graph>;
+  });
+  for (const auto& part : p.structure.all_of) outside += is<Ragged>(part) || is<Graph>(part);
+  return inside > outside;
+}
+
 bool is_silverman(const Problem& p) {
   const auto* kernel = std::get_if<Kernel>(&p.score.kind);
   return kernel && kernel->name == choice::KernelName::kSilverman;
@@ -62,6 +72,10 @@ constexpr std::array kRefusals = {
             "both say how packed tensors are divided; a graph's rows are queries of one packed "
             "sequence",
             [](const Problem& p) { return has_structure<Ragged>(p) && has_structure<Graph>(p); }},
+    Refusal{"ragged or graph inside a union or a complement",
+            "both say how packed tensors are divided, which does not differ from pair to pair; a "
+            "conjunction with them is allowed",
+            packs_inside},
     Refusal{
         "query_offset with causal to the bottom right",
         "the bottom right says where the queries stand, at the last keys; use causal to the top "

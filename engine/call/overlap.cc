@@ -108,8 +108,8 @@ void each_input(const Problem& problem, const Visit& visit) {
   visit(Name{"query_offset"}, problem.query_offset.each);
   each_score_field("score", problem.score, visit);
   std::visit([&](const auto& kind) { each_field("normaliser", kind, visit); }, problem.normaliser);
-  for (const auto& part : problem.structure.all_of)
-    std::visit([&](const auto& kind) { each_field("structure", kind, visit); }, part);
+  choice::each_kind(problem.structure,
+                    [&](const auto& kind) { each_field("structure", kind, visit); });
 }
 
 // Whether each step goes past all that the dimensions after it reach, as in most arrays.

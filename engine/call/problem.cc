@@ -134,6 +134,7 @@ Geometry resolve(const Problem& problem) {
       g.graph = graph;
     }
   }
+  check_parts(problem.structure);
   check_meaning(problem);
   g.packed = ragged || g.graph;
   const int rank = g.packed ? 3 : 4;

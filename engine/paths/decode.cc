@@ -32,7 +32,8 @@ class Decode {
         result_(result),
         rows_(g_.group * g_.max_queries),
         parts_((g_.max_keys + kDecodePart - 1) / kDecodePart),
-        states_(g_.batches * g_.key_heads * parts_ * rows_ * state_size()) {
+        pieces_(pass_.structure->most_ranges()),
+        states_(g_.batches * g_.key_heads * parts_ * pieces_ * rows_ * state_size()) {
     scale_ = static_cast<T>(
         dot_scale(std::get<Dot>(problem.score.kind), static_cast<int64_t>(g_.query_width)));
   }
@@ -61,13 +62,14 @@ class Decode {
  private:
   size_t state_size() const { return kDecodeState + g_.value_width; }
   // Of the rows that share a key head, those of one head after those of another.
-  T* states(size_t batch, size_t key_head, size_t part) const {
+  // `piece` counts parts and, within a part, the ranges of keys of a query.
+  T* states(size_t batch, size_t key_head, size_t piece) const {
     return states_.data() +
-           ((batch * g_.key_heads + key_head) * parts_ + part) * rows_ * state_size();
+           ((batch * g_.key_heads + key_head) * parts_ * pieces_ + piece) * rows_ * state_size();
   }
-  const T* state(size_t batch, size_t head, size_t part, size_t query) const {
+  const T* state(size_t batch, size_t head, size_t piece, size_t query) const {
     const size_t row = head % g_.group * g_.query_count[batch] + query;
-    return states(batch, head / g_.group, part) + row * state_size();
+    return states(batch, head / g_.group, piece) + row * state_size();
   }
 
   struct Worker {
@@ -94,11 +96,12 @@ class Decode {
                 g_.query_width, w.q + i * queries * g_.query_width, g_.query_width);
     }
     for (size_t i = 0; i < rows * g_.query_width; ++i) w.q[i] *= scale_;
-    size_t begin[kMostRows], end[kMostRows];
+    KeyRanges ranges[kMostRows];
+    size_t last_key = 0;
     for (size_t r = 0; r < rows; ++r) {
-      pass_.structure->range(batch, key_head * g_.group + r / queries, r % queries, &begin[r],
-                             &end[r]);
-      end[r] = std::min(end[r], g_.key_limit[batch]);
+      pass_.structure->ranges(batch, key_head * g_.group + r / queries, r % queries, &ranges[r]);
+      if (ranges[r].count > 0)
+        last_key = std::max(last_key, ranges[r].each[ranges[r].count - 1].end);
     }
     const Rows key = g_.key_rows(p.key, batch, key_head),
                value = g_.key_rows(p.value, batch, key_head);
@@ -108,12 +111,24 @@ class Decode {
     const auto keys_from = [](size_t at, size_t end_of_keys) {
       return std::min(kDecodePart, std::max(at, end_of_keys) - at);
     };
-    for (size_t part = from; part < to; ++part) {
-      const size_t k0 = part * kDecodePart, k1 = k0 + kDecodePart;
-      uint32_t first[kMostRows], last[kMostRows];
+    for (size_t piece = from * pieces_; piece < to * pieces_; ++piece) {
+      const size_t part = piece / pieces_, n = piece % pieces_, k0 = part * kDecodePart,
+                   k1 = k0 + kDecodePart;
+      uint32_t first[kMostRows] = {}, last[kMostRows] = {};
       for (size_t r = 0; r < rows; ++r) {
-        last[r] = static_cast<uint32_t>(std::clamp(end[r], k0, k1) - k0);
-        first[r] = std::min(static_cast<uint32_t>(std::clamp(begin[r], k0, k1) - k0), last[r]);
+        if (n >= ranges[r].count) continue;
+        const auto& range = ranges[r].each[n];
+        last[r] = static_cast<uint32_t>(std::clamp(range.end, k0, k1) - k0);
+        first[r] = std::min(static_cast<uint32_t>(std::clamp(range.begin, k0, k1) - k0), last[r]);
+      }
+      T* const out = states(batch, key_head, piece);
+      if (std::equal(first, first + rows, last)) {  // nothing is seen here
+        for (size_t r = 0; r < rows; ++r) {
+          T* state = out + r * state_size();
+          state[0] = -std::numeric_limits<T>::infinity();
+          state[1] = state[2] = 0;
+        }
+        continue;
       }
       const auto row = static_cast<int64_t>(k0);
       decode_part<T>(g_.storage, {.query = w.q,
@@ -126,10 +141,10 @@ class Decode {
                                   .value_stride = value.stride,
                                   .begin = first,
                                   .end = last,
-                                  .keys_ahead = far && part + 1 < to ? keys_from(k1, end[0]) : 0,
+                                  .keys_ahead = far && part + 1 < to ? keys_from(k1, last_key) : 0,
                                   .values_ahead = far,
                                   .scores = w.scores,
-                                  .states = states(batch, key_head, part)});
+                                  .states = out});
     }
   }
 
@@ -145,11 +160,12 @@ class Decode {
     show_output(pass_, result_, scratch, &tile);
     for (size_t i = 0; i < tile.nq; ++i) {
       T top = -std::numeric_limits<T>::infinity(), sum = 0;
-      for (size_t c = 0; c < parts_; ++c) top = std::max(top, state(batch, head, c, i)[0]);
+      for (size_t c = 0; c < parts_ * pieces_; ++c)
+        top = std::max(top, state(batch, head, c, i)[0]);
       T* o = tile.o + i * tile.o_stride;
       std::fill_n(o, g_.value_width, T(0));
       scratch.seen[i] = 0;
-      for (size_t c = 0; c < parts_; ++c) {
+      for (size_t c = 0; c < parts_ * pieces_; ++c) {
         const T* part = state(batch, head, c, i);
         scratch.seen[i] |= part[2] != 0;
         if (part[1] == 0) continue;
@@ -168,7 +184,7 @@ class Decode {
   Pass<T> pass_;
   const Geometry& g_;
   const Result& result_;
-  const size_t rows_, parts_;
+  const size_t rows_, parts_, pieces_;
   ScratchArray<T> states_;
   T scale_;
   Report report_;
@@ -189,8 +205,8 @@ Reason decode_declines(const Request& request) {
   if (g.max_keys < kFewestKeys && g.group * g.max_queries > kFewRows) {
     return {"%zu keys, at least %zu for more than a few query rows", g.max_keys, kFewestKeys};
   }
-  if (make_structure(problem, g)->irregular())
-    return {"the structure is not one range of keys for each query"};
+  if (make_structure(problem, g)->most_ranges() == 0)
+    return {"the structure is not a few ranges of keys for each query"};
   return {};
 }
 

@@ -129,7 +129,7 @@ bool is_range(const Structure& structure) {
   return std::all_of(structure.all_of.begin(), structure.all_of.end(), [](const auto& part) {
     return std::holds_alternative<Dense>(part) || std::holds_alternative<Causal>(part) ||
            std::holds_alternative<Window>(part) || std::holds_alternative<Prefix>(part) ||
-           std::holds_alternative<Ragged>(part);
+           std::holds_alternative<First>(part) || std::holds_alternative<Ragged>(part);
   });
 }
 
@@ -161,7 +161,7 @@ Reason short_declines(const Request& request) {
     return {"rows of %zu, at most %zu", width, kShortWidth};
   if (g.value_width == 0) return {"there are no values"};
   if (g.max_keys == 0) return {"there are no keys"};
-  if (!is_range(problem.structure)) return {"the structure is not dense, causal, window or prefix"};
+  if (!is_range(problem.structure)) return {"the structure is not dense, causal, window, prefix or first"};
   return {};
 }
 

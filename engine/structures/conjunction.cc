@@ -43,6 +43,41 @@ class ConjunctionStage final : public StructureStage {
     return std::all_of(all_of_.begin(), all_of_.end(),
                        [&](const auto& part) { return part->allows(batch, head, i, j); });
   }
+  // No key before the answer of one part counts for the others: they go on from there until all
+  // agree.
+  size_t seek(size_t batch, size_t head, size_t q0, size_t nq, size_t k) const override {
+    for (size_t before = SIZE_MAX; k != before && k != SIZE_MAX;) {
+      before = k;
+      for (const auto& part : all_of_) {
+        if (k != SIZE_MAX) k = part->seek(batch, head, q0, nq, k);
+      }
+    }
+    return k;
+  }
+  // Each range of a common one begins where a range of a part begins, and the first begins twice.
+  size_t most_ranges() const override {
+    size_t sum = 1;
+    for (const auto& part : all_of_) {
+      if (part->most_ranges() == 0) return 0;
+      sum += part->most_ranges() - 1;
+    }
+    return sum <= KeyRanges::kMost ? sum : 0;
+  }
+  void ranges(size_t batch, size_t head, size_t i, KeyRanges* out) const override {
+    all_of_[0]->ranges(batch, head, i, out);
+    for (size_t n = 1; n < all_of_.size(); ++n) {
+      const KeyRanges before = *out;
+      KeyRanges one;
+      all_of_[n]->ranges(batch, head, i, &one);
+      out->count = 0;
+      for (size_t a = 0, b = 0; a < before.count && b < one.count;) {
+        const auto &x = before.each[a], &y = one.each[b];
+        const size_t begin = std::max(x.begin, y.begin), end = std::min(x.end, y.end);
+        if (begin < end) out->each[out->count++] = {begin, end};
+        ++(x.end < y.end ? a : b);
+      }
+    }
+  }
 
  private:
   const Vector<StructurePointer> all_of_;

@@ -21,6 +21,9 @@ StructurePointer make_blocks(const Blocks& blocks, const Geometry& geometry);
 StructurePointer make_keep(const Keep& keep, const Geometry& geometry);
 StructurePointer make_strided(const Strided& strided, const Geometry& geometry);
 StructurePointer make_fixed(const Fixed& fixed, const Geometry& geometry);
+StructurePointer make_first(const First& first, const Geometry& geometry);
+StructurePointer make_any_of(Vector<StructurePointer> any_of);
+StructurePointer make_complement(StructurePointer part, const Geometry& geometry);
 StructurePointer make_conjunction(Vector<StructurePointer> all_of);
 
 // How many keys are at or before the position of query row i.
@@ -34,6 +37,11 @@ class RangeStructure : public StructureStage {
  public:
   Cover cover(size_t batch, size_t head, size_t q0, size_t nq, size_t k0, size_t nk) const override;
   bool allows(size_t batch, size_t head, size_t i, size_t j) const override;
+  size_t seek(size_t batch, size_t head, size_t q0, size_t nq, size_t k) const override;
 };
+
+// marks[c] = may query i see key k0 + c, by the structure's range and its mask together.
+void marks_of(const StructureStage& structure, size_t batch, size_t head, size_t i, size_t k0,
+              size_t nk, uint8_t* marks);
 
 }  // namespace fovea::engine

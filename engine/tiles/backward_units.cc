@@ -54,10 +54,6 @@ class Unit {
     tile.ds = gradients_;
     tile.raw = s_.pass.stages.score->needs_raw() ? raw_ : nullptr;
     tile.scores = kept_scores_;
-    tile.dk = dk_;
-    tile.dk_stride = dk_stride_;
-    tile.dv = dv_;
-    tile.dv_stride = dv_stride_;
     bool first = true;
     for (size_t h = key_head * g.group; h < (key_head + 1) * g.group; ++h) {
       std::fill_n(partial_, s_.partial_size, T(0));
@@ -133,21 +129,42 @@ class Unit {
     Turn& turn = s_.turns[s_.index(batch, head) * s_.block_count + b];
     s_.show(batch, head, b, &tile);
     const auto& structure = *s_.pass.structure;
-    const Span span{
-        k0, nk, nk == 0 ? Cover::kNone : structure.cover(batch, head, tile.q0, tile.nq, k0, nk)};
+    Span span{k0, nk,
+              nk == 0 ? Cover::kNone : structure.cover(batch, head, tile.q0, tile.nq, k0, nk)};
     bool waited = false;
     const auto wait = [&] {
       if (!waited) turn.wait_for(unit);
       waited = true;
     };
     if (span.cover != Cover::kNone && describe(structure, span, *marks_, &tile)) {
-      s_.keys.show(run_, k0, nk, &tile);
+      s_.keys.show(run_, span.k0, span.nk, &tile);
       tile.finite = tile.finite && block.finite;
-      tile.s_stride = tile_stride(nk);
+      tile.s_stride = tile_stride(span.nk);
+      show_sums(span, k0, nk, tile, first);
       differentiate(tile, block, first, wait);
     }
     wait();
     turn.pass_on();
+  }
+
+  // The sums over queries of the keys that the tile has. They begin at zero where the first tile does
+  // not store them all.
+  void show_sums(const Span& span, size_t k0, size_t nk, Tile<T>& tile, bool* first) {
+    if (*first && span.nk < nk) {
+      clear_sums(0, nk);
+      *first = false;
+    }
+    const size_t front = span.k0 - k0;
+    tile.dk = dk_ ? dk_ + front * dk_stride_ : nullptr;
+    tile.dk_stride = dk_stride_;
+    tile.dv = dv_ ? dv_ + front * dv_stride_ : nullptr;
+    tile.dv_stride = dv_stride_;
+  }
+  void clear_sums(size_t from, size_t to) {
+    for (size_t j = from; j < to; ++j) {
+      if (dk_) std::fill_n(dk_ + j * dk_stride_, s_.keys.key_width(), T(0));
+      if (dv_) std::fill_n(dv_ + j * dv_stride_, s_.geometry.value_width, T(0));
+    }
   }
 
   template <class Wait>
@@ -231,10 +248,7 @@ class Unit {
     const Gradients& wanted = s_.gradients;
     const auto& score = *s_.pass.stages.score;
     const size_t seen = std::min(k0 + nk, std::max(k0, g.key_limit[batch])) - k0;
-    for (size_t j = nothing ? 0 : seen; j < nk; ++j) {
-      if (dk_) std::fill_n(dk_ + j * dk_stride_, s_.keys.key_width(), T(0));
-      if (dv_) std::fill_n(dv_ + j * dv_stride_, g.value_width, T(0));
-    }
+    clear_sums(nothing ? 0 : seen, nk);
     if (dv_ == dv_scratch_ && dv_) {
       store_rows(dv_, dv_stride_, nk, g.value_width, wanted.value.dtype,
                  g.key_rows(wanted.value, batch, key_head), k0);

@@ -126,9 +126,10 @@ void ForwardBlock<T>::fill_strip(TileScratch<T>& scratch, const KeyRun<T>& keys,
       std::fill(row + (at - first), row + (k - first), pass_.masked);
     }
   };
-  for (Span span; reach.next(&span); at = span.k0 + span.nk) {
+  for (Span span; reach.next(&span);) {
+    if (!describe(*pass_.structure, span, *scratch.marks, &tile)) continue;
     skip_to(span.k0);
-    describe(*pass_.structure, span, *scratch.marks, &tile);
+    at = span.k0 + span.nk;
     keys_.show(keys, span.k0, span.nk, &tile);
     tile.s = scratch.s + (span.k0 - first);
     for (size_t r = 0; r < tile.nq; ++r) scratch.seen[r] |= tile.row_begin(r) < tile.row_end(r);

@@ -3,7 +3,7 @@
     out = fovea.attend(query, key, value, score=fovea.Dot(), normaliser=fovea.Softmax(), structure=fovea.Causal())
 
 A *score* says what a pair of query and key is worth, a *normaliser* how a row of scores becomes weights, a *structure* which pairs
-may meet. Every combination works, forward and backward, without storing a queries x keys matrix.
+may meet (``a & b``, ``a | b``, ``~a`` combine structures). Every combination works, forward and backward, without storing a queries x keys matrix.
 
     fovea.scaled_dot_product_attention    torch's function, argument for argument
     fovea.nn                              torch.nn's and torch_geometric's layers, and a few more
@@ -34,6 +34,7 @@ from ._structures import (
     Causal,
     Dense,
     Documents,
+    First,
     Fixed,
     Graph,
     Keep,
@@ -63,7 +64,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "Additive", "Bilinear", "Blocks", "Causal", "ChainMarginals", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "Fixed",
+    "Additive", "Bilinear", "Blocks", "Causal", "ChainMarginals", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "First", "Fixed",
     "Function", "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
     "Report", "Run", "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "TreeMarginals", "Uniform", "Unnormalised", "Where", "Window",
     "attend", "chain_marginals", "explain_dispatch", "hf", "load", "nn", "scaled_dot_product_attention", "simd_target", "train", "tree_marginals", "weights",

@@ -95,14 +95,16 @@ class _Blocks:
         if query.dim() != 4 or any(isinstance(part, (Ragged, Graph)) for part in structure._parts()):
             raise ValueError("query: packed, expected [B, H, L, E] with a score or a mask that is a Python function")
         self.query, self.key, self.score, self.normaliser, self.offset = query, key, score, normaliser, offset
-        self.parts: List[Structure] = []
-        for part in structure._parts():
+
+        def placed(part: Structure) -> Structure:
             if isinstance(part, Causal) and part.alignment == "bottom_right":
                 part = Causal()
                 self.offset = (key.shape[2] if lengths is None else lengths) - query.shape[2]
-            self.parts.append(part)
+            return part
+
+        self.structure = structure._changed(placed)
         batch, heads, rows, _ = query.shape
-        grain = max([part.size for part in self.parts if isinstance(part, Blocks)], default=1)
+        grain = max([part.size for part in structure._kinds() if isinstance(part, Blocks)], default=1)
         self.size = max(1, BLOCK // max(1, batch * heads * key.shape[2]) // grain) * grain
         self.count = rows
 
@@ -123,18 +125,17 @@ class _Blocks:
             score = Location()
             for modifier in self.score._modifiers:
                 score = score._with(_rows(modifier, start, end, self.count))
-        structure: Optional[Structure] = None
-        for part in self.parts:
-            if isinstance(part, Where):
-                mask = torch.as_tensor(part.function(*places), device=query.device)
-                if mask.dtype != torch.bool:
-                    raise TypeError(f"Where.function: gave {_check.said(mask)}, expected bool")
-                part = Keep(mask if mask.dim() >= 2 else mask.reshape(1, 1, 1, -1))
-            else:
-                part = _rows(part, start, end, self.count)
-            structure = part if structure is None else structure & part
-        assert structure is not None
-        return query, score, structure, self.offset + start
+
+        def of_rows(part: Structure) -> Structure:
+            if not isinstance(part, Where):
+                kept: Structure = _rows(part, start, end, self.count)
+                return kept
+            mask = torch.as_tensor(part.function(*places), device=query.device)
+            if mask.dtype != torch.bool:
+                raise TypeError(f"Where.function: gave {_check.said(mask)}, expected bool")
+            return Keep(mask if mask.dim() >= 2 else mask.reshape(1, 1, 1, -1))
+
+        return query, score, self.structure._changed(of_rows), self.offset + start
 
     def _scores(self, score: Score, query: Tensor, places: Tuple[Tensor, ...], start: int, end: int) -> Tensor:
         wanted = (*query.shape[:3], self.key.shape[2])

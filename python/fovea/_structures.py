@@ -1,4 +1,7 @@
-"""Structures: which pairs of query ``i`` and key ``j`` may meet. ``a & b`` allows what both allow.
+"""Structures: which pairs of query ``i`` and key ``j`` may meet.
+
+``a & b`` allows what both allow, ``a | b`` what either allows, ``~a`` what ``a`` does not: StreamingLLM's keys are
+``Causal() & (Window(1020, 0) | First(4))``. :class:`Ragged` and :class:`Graph` say how tensors are packed, and stand in ``&`` only.
 
 :class:`Causal`, :class:`Window`, :class:`Prefix`, :class:`Strided` and :class:`Fixed` count positions: ``i`` is the query's row plus the
 call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` index arrays by the query's row and know no offset.
@@ -7,7 +10,7 @@ call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Literal, Optional, Tuple, Union
+from typing import Callable, List, Literal, Optional, Tuple, Union
 
 import torch
 
@@ -33,31 +36,105 @@ class Structure(Choice):
             return NotImplemented
         return _All((*self._parts(), *other._parts()))
 
+    def __or__(self, other: "Structure") -> "Structure":
+        if not isinstance(other, Structure):
+            return NotImplemented
+        sides = [side.parts if isinstance(side, _Any) else (side,) for side in (self, other)]
+        return _Any((*sides[0], *sides[1]))
+
+    def __invert__(self) -> "Structure":
+        return _Not((self,))
+
     def _parts(self) -> Tuple["Structure", ...]:
+        """Structures that must all allow a pair."""
         return (self,)
+
+    def _kinds(self) -> Tuple["Structure", ...]:
+        """Every structure in it that is not made of others."""
+        return (self,)
+
+    def _changed(self, change: Callable[["Structure"], "Structure"]) -> "Structure":
+        """The same expression of changed structures."""
+        return change(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _All(Structure):
-    """Structures that must all allow a pair."""
+class _Expression(Structure):
+    """A structure made of others."""
 
     parts: Tuple[Structure, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_text", "&".join([part._text for part in self.parts]))
+        object.__setattr__(self, "_text", self._joined([part._text for part in self.parts]))
         object.__setattr__(self, "_calls", any([part._calls for part in self.parts]))
         if all([part._whole_structure is not None for part in self.parts]):
             self._set_whole()
 
-    def __repr__(self) -> str:
-        return " & ".join(repr(part) for part in self.parts)
+    def _joined(self, texts: List[str]) -> str:
+        raise NotImplementedError
 
-    def _parts(self) -> Tuple[Structure, ...]:
-        return self.parts
+    def _kinds(self) -> Tuple[Structure, ...]:
+        return tuple([kind for part in self.parts for kind in part._kinds()])
+
+    def _changed(self, change: Callable[[Structure], Structure]) -> Structure:
+        return type(self)(tuple([part._changed(change) for part in self.parts]))
 
     def _collect(self, arrays: List[torch.Tensor], numbers: List[int], query: torch.Tensor) -> None:
         for part in self.parts:
             part._collect(arrays, numbers, query)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _All(_Expression):
+    """Structures that must all allow a pair."""
+
+    def _joined(self, texts: List[str]) -> str:
+        return "&".join(texts)
+
+    def __repr__(self) -> str:
+        return " & ".join(f"({part!r})" if isinstance(part, _Any) else repr(part) for part in self.parts)
+
+    def _parts(self) -> Tuple[Structure, ...]:
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Any(_Expression):
+    """Structures of which one must allow a pair."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_packed(self.parts, "|")
+
+    def _joined(self, texts: List[str]) -> str:
+        return "(" + "|".join(texts) + ")"
+
+    def __repr__(self) -> str:
+        return " | ".join(repr(part) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Not(_Expression):
+    """What a structure, the one part, does not allow."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_packed(self.parts, "~")
+
+    def _joined(self, texts: List[str]) -> str:
+        return "~(" + texts[0] + ")"
+
+    def __repr__(self) -> str:
+        inner = repr(self.parts[0])
+        return f"~({inner})" if isinstance(self.parts[0], (_All, _Any)) else "~" + inner
+
+
+def _refuse_packed(parts: Tuple[Structure, ...], operator: str) -> None:
+    for part in parts:
+        for kind in part._kinds():
+            if isinstance(kind, (Ragged, Graph)):
+                name = type(kind).__name__
+                raise ValueError(f"structure: {name} inside {operator}, expected it in & only: it says how tensors are packed; write {name} & (a | b)")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,6 +247,13 @@ def sorted_edges(edges: torch.Tensor, targets: int) -> Tuple[torch.Tensor, torch
     if not torch.compiler.is_compiling() and target.numel() and (int(target[0]) < 0 or int(target[-1]) >= targets):
         raise ValueError(f"edge_index: a target of {int(target[0] if target[0] < 0 else target[-1])}, expected 0 to {targets - 1}")
     return offsets, edges[0, order], order
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class First(Structure, kind="first", ranges={"count": _check.at_least(0)}):
+    r""":math:`j < \mathrm{count}`: the first keys, as StreamingLLM keeps (Xiao et al. 2024)."""
+
+    count: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -83,6 +83,20 @@ TEST(Identities, StructuresThatKeepTheSamePairs) {
   expect_same_structure("causal", [](Built&) {
     return engine::Structure(engine::Causal{}) & engine::Structure(engine::Dense{});
   });
+  expect_same_structure("causal", [](Built&) { return ~~engine::Structure(engine::Causal{}); });
+  expect_same_structure("causal", [](Built&) {
+    return ~engine::Window{-1, -1} | engine::Causal{};
+  });
+  expect_same_structure("prefix",
+                        [](Built&) { return engine::Causal{} | engine::First{(35 + 2) / 3}; });
+  // De Morgan.
+  expect_same_structure("streaming", [](Built&) {
+    return ~(~engine::Structure(engine::Causal{}) |
+             (~engine::Window{35 / 5, 0} & ~engine::First{2}));
+  });
+  expect_same_structure("streaming", [](Built&) {
+    return (engine::Causal{} & engine::Window{35 / 5, 0}) | (engine::Causal{} & engine::First{2});
+  });
   // Bottom right is an offset: the same pairs, and the same draws.
   expect_same_structure("causal_bottom_right", [](Built& b) {
     b.problem.query_offset = 35 - 19;

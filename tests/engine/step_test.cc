@@ -69,11 +69,13 @@ class Step {
       step_.gradients.lse = take_numbers(whole_.gradients.lse);
     }
     bool bottom_right = false;
-    for (auto& part : step_.problem.structure.all_of) {
-      if (!std::visit([&](auto& kind) { return slice(kind); }, part)) return false;
-      const auto* causal = std::get_if<engine::Causal>(&part);
-      bottom_right |= causal && causal->alignment == choice::Alignment::kBottomRight;
-    }
+    bool whole_blocks = true;
+    choice::each_kind(step_.problem.structure, [&]<class Kind>(Kind& kind) {
+      whole_blocks = slice(kind) && whole_blocks;
+      if constexpr (std::is_same_v<Kind, engine::Causal>)
+        bottom_right |= kind.alignment == choice::Alignment::kBottomRight;
+    });
+    if (!whole_blocks) return false;
     std::visit([&](auto& kind) { slice(kind); }, step_.problem.score.kind);
     for (auto& modifier : step_.problem.score.modifiers) {
       if (auto* bias = std::get_if<engine::Bias>(&modifier)) bias->bias = take_pairs(bias->bias);

@@ -60,6 +60,9 @@ STRUCTURES = {
     "strided": lambda: fovea.Strided(2),
     "fixed": lambda: fovea.Fixed(3, 1),
     "causal_and_window": lambda: fovea.Causal() & fovea.Window(1, -1),
+    "first": lambda: fovea.First(3),
+    "streaming": lambda: fovea.Causal() & (fovea.Window(1, 0) | fovea.First(2)),
+    "not_keep": lambda: ~fovea.Keep(torch.arange(B * L * S).reshape(B, 1, L, S) % 3 != 0),
 }
 PACKED = {
     "ragged": lambda: fovea.Ragged(torch.tensor([0, 2, 5]), torch.tensor([0, 3, 7])),

@@ -31,6 +31,9 @@ STRUCTURES = {
     "strided": lambda: fovea.Strided(4),
     "fixed": lambda: fovea.Fixed(5, 2),
     "causal_and_window": lambda: fovea.Causal() & fovea.Window(3, -1),
+    "first": lambda: fovea.First(3),
+    "streaming": lambda: fovea.Causal() & (fovea.Window(3, 0) | fovea.First(2)),
+    "beyond_window": lambda: fovea.Causal() & ~fovea.Window(3, 2),
 }
 
 

@@ -33,7 +33,7 @@ TEST(Spec, WritesEveryFieldThatIsSet) {
 
 TEST(Spec, ReadsBackWhatItWrote) {
   const auto one = at::ones({1});
-  const Choices all[] = {
+  std::vector<Choices> all = {
       {.score = Dot{0.1}, .normaliser = Softmax{one}, .structure = Fixed{7, 2}},
       {.score = Kernel{KernelName::kTricube, one, one},
        .normaliser = Hard{true},
@@ -45,6 +45,8 @@ TEST(Spec, ReadsBackWhatItWrote) {
        .normaliser = Entmax{1.5, one},
        .structure = Blocks{one, 32}},
   };
+  all.push_back({.structure = Causal{} & (Window{1020, 0} | First{4})});
+  all.push_back({.structure = ~(Keep{one} | (Causal{} & ~Documents{one, one})) | Dense{}});
   for (const Choices& choices : all) {
     const Flat flat = flatten(choices);
     const Flat again = flatten(unflatten(flat.text, flat.arrays, {}));
@@ -83,6 +85,13 @@ TEST(Spec, NamesWhatIsWrong) {
             "arrays: 0 given, expected 1 (those the choices name)");
   EXPECT_EQ(refusal("dot;softmax;window:left=#"),
             "numbers: 0 given, expected 1 (those the choices name)");
+  EXPECT_EQ(refusal("dot;softmax;causal&(dense|first"),
+            "structure: 'causal&(dense|first', expected ) at character 20");
+  EXPECT_EQ(refusal("dot;softmax;causal)"), "structure: 'causal)', expected & or | at character 7");
+  EXPECT_TRUE(
+      refusal("dot;softmax;" + std::string(100, '~') + "causal").find("more than 64 brackets") !=
+      std::string::npos);
+  EXPECT_TRUE(refusal("dot;softmax;any_of").starts_with("structure: unknown 'any_of'"));
   EXPECT_TRUE(refusal("dot|custom:handle=77;softmax;dense").starts_with("custom.handle: 77"));
 }
 
@@ -91,6 +100,12 @@ TEST(Spec, ReadsACommandLinesTexts) {
   EXPECT_EQ(std::get<Dot>(score.kind).scale, 2);
   EXPECT_EQ(score.modifiers.size(), 1u);
   EXPECT_EQ(parse_structure("causal&window:left=8", no_file).all_of.size(), 2u);
+  const Structure streaming =
+      parse_structure("causal & (window:left=1020,right=0 | first:count=4)", no_file);
+  EXPECT_EQ(flatten({.structure = streaming}).text,
+            flatten({.structure = Causal{} & (Window{1020, 0} | First{4})}).text);
+  EXPECT_EQ(flatten({.structure = parse_structure("~causal|~(first:count=2&dense)", no_file)}).text,
+            flatten({.structure = ~Causal{} | ~(First{2} & Dense{})}).text);
   EXPECT_THROW(parse_structure("window:left=#", no_file), InvalidArgument);  // an operator's only
   try {
     parse_normaliser("entmx", no_file);

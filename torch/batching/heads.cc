@@ -35,7 +35,7 @@ std::vector<std::optional<int64_t>> inside_heads(Choices& choices,
   std::visit(visit, choices.score.kind);
   for (auto& modifier : choices.score.modifiers) std::visit(visit, modifier);
   std::visit(visit, choices.normaliser);
-  for (auto& structure : choices.structure.all_of) std::visit(visit, structure);
+  choice::each_kind(choices.structure, visit);
   return all;
 }
 

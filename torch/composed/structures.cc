@@ -55,21 +55,51 @@ at::Tensor allowed(const Fixed& fixed, const Block& block) {
   return (block.j <= block.position) & (same | summary);
 }
 
+at::Tensor allowed(const First& first, const Block& block) { return block.j < first.count; }
+
+at::Tensor all_allow(const Structure& structure, const Block& block);
+at::Tensor everything(const Block& block) {
+  return at::ones_like(block.j - block.position, at::kBool);
+}
+
+at::Tensor allowed(const AnyOf& any, const Block& block) {
+  at::Tensor keep;
+  for (const Structure& part : any.parts) {
+    const at::Tensor one = all_allow(part, block);
+    if (!one.defined()) return {};
+    keep = keep.defined() ? keep | one : one;
+  }
+  return keep;
+}
+
+at::Tensor allowed(const Not& complement, const Block& block) {
+  const at::Tensor keep = all_allow(complement.parts[0], block);
+  return keep.defined() ? keep.logical_not() : everything(block).logical_not();
+}
+
 // Dense allows all; the packed structures have chosen the block's keys already.
 template <class Everything>
 at::Tensor allowed(const Everything&, const Block&) {
   return {};
 }
 
+// Undefined where every pair is allowed.
+at::Tensor all_allow(const Structure& structure, const Block& block) {
+  at::Tensor all;
+  for (const auto& kind : structure.all_of) {
+    const at::Tensor keep = std::visit([&](const auto& s) { return allowed(s, block); }, kind);
+    if (keep.defined()) all = all.defined() ? all & keep : keep;
+  }
+  return all;
+}
+
 }  // namespace
 
 at::Tensor allowed_pairs(const Structure& structure, const Block& block) {
-  at::Tensor all = (block.j < block.lengths) & (block.j >= 0);  // a graph's padding has column -1
-  for (const auto& kind : structure.all_of) {
-    const at::Tensor keep = std::visit([&](const auto& s) { return allowed(s, block); }, kind);
-    if (keep.defined()) all = all & keep;
-  }
-  return all;
+  // A graph's padding has column -1.
+  const at::Tensor there = (block.j < block.lengths) & (block.j >= 0);
+  const at::Tensor keep = all_allow(structure, block);
+  return keep.defined() ? there & keep : there;
 }
 
 }  // namespace fovea::composed

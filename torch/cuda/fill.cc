@@ -104,6 +104,10 @@ struct Filling {
     part.number[1] = fixed.summary;
     return true;
   }
+  // kernels_decline refuses these.
+  bool fill_part(const First&, Part&) { return false; }
+  bool fill_part(const AnyOf&, Part&) { return false; }
+  bool fill_part(const Not&, Part&) { return false; }
   bool fill_part(const Ragged& ragged, Part&) {
     to.arguments.query_offsets = integers(ragged.query_offsets);
     to.arguments.key_offsets = integers(ragged.key_offsets);

@@ -67,6 +67,14 @@ std::vector<std::string> kernels_decline(const Call& call) {
           "more than " + std::to_string(kMostChanges) + " modifiers");
   against(call.choices.structure.all_of.size() > kMostParts,
           "more than " + std::to_string(kMostParts) + " structures");
+  for (const auto& part : call.choices.structure.all_of) {
+    std::visit(
+        [&]<class Kind>(const Kind&) {
+          against(choice::HasParts<Kind> || std::is_same_v<Kind, First>,
+                  std::string("structure ") + Kind::kName);
+        },
+        part);
+  }
   const bool packed = is_packed(call.choices.structure);
   const int64_t queries = call.query.size(packed ? 0 : 2), keys = call.key.size(packed ? 0 : 2);
   against(queries >= INT32_MAX / 2 || keys >= INT32_MAX / 2, "more rows than 32 bits count");

@@ -145,12 +145,45 @@ struct Fixed {
   }
 };
 
+// j < count: the first keys, which StreamingLLM keeps as its sinks.
 template <class Array>
-using StructureKind = std::variant<Dense<Array>, Causal<Array>, Window<Array>, Prefix<Array>,
-                                   Documents<Array>, Blocks<Array>, Keep<Array>, Ragged<Array>,
-                                   Graph<Array>, Strided<Array>, Fixed<Array>>;
+struct First {
+  static constexpr const char* kName = "first";
+  int64_t count = 0;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("count", count);
+  }
+};
 
-// One structure, or several: a pair is allowed if all of them allow it.
+template <class Array>
+struct Structure;
+// A pair that any of the parts allows; written a | b.
+template <class Array>
+struct AnyOf {
+  static constexpr const char* kName = "any_of";
+  std::vector<Structure<Array>> parts;
+};
+// A pair that the one part does not allow; written ~a.
+template <class Array>
+struct Not {
+  static constexpr const char* kName = "not";
+  std::vector<Structure<Array>> parts;
+};
+// AnyOf and Not: they have parts, and no fields of their own.
+template <class Kind>
+concept HasParts = requires(const Kind& kind) {
+  kind.parts;
+};
+
+template <class Array>
+using StructureKind =
+    std::variant<Dense<Array>, Causal<Array>, Window<Array>, Prefix<Array>, Documents<Array>,
+                 Blocks<Array>, Keep<Array>, Ragged<Array>, Graph<Array>, Strided<Array>,
+                 Fixed<Array>, First<Array>, AnyOf<Array>, Not<Array>>;
+
+// One structure, or several: a pair is allowed if all of them allow it. Ragged and Graph say how
+// tensors are packed, so they stand here and not inside AnyOf or Not.
 template <class Array>
 struct Structure {
   std::vector<StructureKind<Array>> all_of;
@@ -162,15 +195,59 @@ struct Structure {
   }  // NOLINT: a structure type is a structure
 };
 
+// Every kind of a structure, those inside AnyOf and Not too, in the order they are written:
+// visit(kind&).
+template <class S, class Visit>
+void each_kind(S& structure, const Visit& visit) {
+  for (auto& one : structure.all_of) {
+    std::visit(
+        [&]<class Kind>(Kind& kind) {
+          if constexpr (HasParts<Kind>) {
+            for (auto& part : kind.parts) each_kind(part, visit);
+          } else {
+            visit(kind);
+          }
+        },
+        one);
+  }
+}
+
+template <class T, class Array>
+concept StructureLike = std::is_constructible_v<Structure<Array>, T>;
+
 // Causal{} & Window{.left = 8}: the pairs that both allow. Both sides may be kinds or structures.
 template <template <class> class A, template <class> class B, class Array>
-requires(std::is_constructible_v<Structure<Array>, A<Array>>&&
-             std::is_constructible_v<Structure<Array>, B<Array>>) Structure<Array>
+requires(StructureLike<A<Array>, Array>&& StructureLike<B<Array>, Array>) Structure<Array>
 operator&(const A<Array>& a, const B<Array>& b) {
   Structure<Array> both = a;
   const Structure<Array> other = b;
   both.all_of.insert(both.all_of.end(), other.all_of.begin(), other.all_of.end());
   return both;
+}
+// Causal{} & (Window{.left = 1020} | First{4}): the pairs that either allows.
+template <template <class> class A, template <class> class B, class Array>
+requires(StructureLike<A<Array>, Array>&& StructureLike<B<Array>, Array>) Structure<Array>
+operator|(const A<Array>& a, const B<Array>& b) {
+  AnyOf<Array> either;
+  for (const Structure<Array>& side : {Structure<Array>(a), Structure<Array>(b)}) {
+    const auto* inner =
+        side.all_of.size() == 1 ? std::get_if<AnyOf<Array>>(&side.all_of[0]) : nullptr;
+    if (inner)
+      either.parts.insert(either.parts.end(), inner->parts.begin(), inner->parts.end());
+    else
+      either.parts.push_back(side);
+  }
+  return either;
+}
+// ~Window{.left = 8}: the pairs that it does not allow.
+template <template <class> class A, class Array>
+requires(StructureLike<A<Array>, Array>) Structure<Array>
+operator~(const A<Array>& a) {
+  const Structure<Array> inner = a;
+  if (inner.all_of.size() == 1) {
+    if (const auto* twice = std::get_if<Not<Array>>(&inner.all_of[0])) return twice->parts[0];
+  }
+  return Not<Array>{{inner}};
 }
 
 }  // namespace fovea::choice

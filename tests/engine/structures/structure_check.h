@@ -59,6 +59,31 @@ inline void expect_pairs(const StructureStage& stage, const Geometry& g, const D
         if (stage.irregular()) stage.mask(batch, head, i, k0, nk, part.data());
         for (size_t c = 0; c < nk && stage.irregular(); ++c) ASSERT_EQ(part[c], keep[k0 + c]);
       }
+      // The same pairs as ranges, where the structure lists them.
+      for (size_t i = 0; i < queries && stage.most_ranges() > 0; ++i) {
+        KeyRanges listed;
+        stage.ranges(batch, head, i, &listed);
+        ASSERT_LE(listed.count, stage.most_ranges());
+        std::vector<bool> in(keys, false);
+        for (size_t n = 0; n < listed.count; ++n) {
+          ASSERT_LT(listed.each[n].begin, listed.each[n].end);
+          ASSERT_TRUE(n == 0 || listed.each[n - 1].end < listed.each[n].begin);
+          for (size_t j = listed.each[n].begin; j < listed.each[n].end; ++j) in.at(j) = true;
+        }
+        for (size_t j = 0; j < keys; ++j) ASSERT_EQ(in[j], meet(i, j)) << i << ", " << j;
+      }
+      // What is skipped holds nothing.
+      for (const size_t nq : {size_t{1}, size_t{5}, size_t{64}}) {
+        for (size_t q0 = 0; q0 < queries; q0 += nq) {
+          const size_t rows = std::min(nq, queries - q0);
+          for (size_t k = 0; k < keys; ++k) {
+            const size_t next = stage.seek(batch, head, q0, rows, k);
+            ASSERT_GE(next, k);
+            for (size_t i = q0; i < q0 + rows; ++i)
+              for (size_t j = k; j < std::min(next, keys); ++j) ASSERT_FALSE(meet(i, j)) << k;
+          }
+        }
+      }
       for (const auto& [nq, nk] : {std::pair<size_t, size_t>{1, 1}, {3, 5}, {4, 16}, {64, 64}}) {
         for (size_t q0 = 0; q0 < queries; q0 += nq) {
           for (size_t k0 = 0; k0 < keys; k0 += nk) {

@@ -67,7 +67,7 @@ Parts parts_of(cases::Built& built) {
   parts.add(p.score.kind);
   for (auto& modifier : p.score.modifiers) parts.add(modifier);
   parts.add(p.normaliser);
-  for (auto& structure : p.structure.all_of) parts.add(structure);
+  choice::each_kind(p.structure, [&](auto& kind) { kind.fields(parts); });
   for (View* view :
        {&built.result.output, &built.result.lse, &built.result.statistics, &built.gradients.output,
         &built.gradients.lse, &built.gradients.query, &built.gradients.key, &built.gradients.value})
