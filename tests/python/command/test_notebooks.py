@@ -1,0 +1,54 @@
+"""The notebooks run from their first cell to their last, and are stored without outputs."""
+
+import ast
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+NOTEBOOKS = sorted((Path(__file__).parents[3] / "notebooks").glob("*.ipynb"))
+NEEDS = {"huggingface": "transformers"}
+
+
+def cells(path):
+    return [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+
+
+def execute(cell, scope, name):
+    """As a notebook does: the last expression is shown, by its own picture where it has one."""
+    tree = ast.parse("".join(cell["source"]), name)
+    shown = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec"), scope)
+    if shown is None:
+        return None
+    value = eval(compile(ast.Expression(shown.value), name, "eval"), scope)
+    return value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)
+
+
+def test_the_notebooks_are_there():
+    assert [path.stem for path in NOTEBOOKS] == ["gat", "huggingface", "mil", "tour", "translation"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_has_no_outputs(path):
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells(path))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_runs(path, monkeypatch, tmp_path):
+    if path.stem in NEEDS and importlib.util.find_spec(NEEDS[path.stem]) is None:
+        pytest.skip(f"{NEEDS[path.stem]}: not installed")
+    if path.stem == "translation" and not os.environ.get("FOVEA_COMMAND"):
+        pytest.skip("FOVEA_COMMAND: not set; run through ctest")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FOVEA_DATA", raising=False)  # generated data: the same everywhere, and quick
+    state = torch.get_rng_state()
+    scope = {"__name__": "__main__"}
+    shown = [execute(cell, scope, f"{path.name}[{n}]") for n, cell in enumerate(cells(path))]
+    torch.set_rng_state(state)
+    assert any(shown)
+    if path.stem == "translation":
+        assert shown[-1].startswith("<iframe")
