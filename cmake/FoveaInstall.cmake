@@ -33,4 +33,7 @@ if(FOVEA_TORCH)
   configure_file(cmake/fovea.pc.in ${PROJECT_BINARY_DIR}/fovea.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/fovea.pc DESTINATION ${pkgconfig_dir} COMPONENT fovea)
   install(TARGETS fovea LIBRARY DESTINATION fovea COMPONENT python EXCLUDE_FROM_ALL)
+  # Which torch the wheel is for: python/fovea/_library.py compares before it loads the library.
+  file(WRITE ${PROJECT_BINARY_DIR}/built_for_torch.txt "${Libtorch_VERSION}\n")
+  install(FILES ${PROJECT_BINARY_DIR}/built_for_torch.txt DESTINATION fovea COMPONENT python EXCLUDE_FROM_ALL)
 endif()
