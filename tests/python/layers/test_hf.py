@@ -219,6 +219,28 @@ def test_a_compiled_model_is_the_model_and_writes_no_mask(name, given, monkeypat
     torch.testing.assert_close(found[mask.bool()], expected[mask.bool()], atol=1e-4, rtol=1e-4)
 
 
+BERT = dict(vocab_size=64, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=48, pad_token_id=0)
+T5 = dict(vocab_size=64, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4, pad_token_id=0, eos_token_id=2, decoder_start_token_id=0)
+
+
+@pytest.mark.parametrize("name", ["Mistral", "gpt-oss", "GPT-2", "BERT", "T5"])
+def test_a_compiled_model_is_eagers(name):
+    kinds = {"BERT": (transformers.AutoModel, transformers.BertConfig(**BERT)), "T5": (transformers.AutoModelForSeq2SeqLM, transformers.T5Config(**T5))}
+    kind, config = kinds[name] if name in kinds else (transformers.AutoModelForCausalLM, DECODERS[name]())
+    if name not in kinds:
+        config.num_hidden_layers = 2 if name == "gpt-oss" else 1  # of both kinds
+    model, ids = made(config, kind), tokens(3, 11)
+    mask = padded(ids, "right")
+    call = {"attention_mask": mask, **({"decoder_input_ids": tokens(3, 7)} if name == "T5" else {"use_cache": False} if name != "BERT" else {})}
+    torch._dynamo.reset()
+    with torch.no_grad():
+        expected = model(ids, **call)[0]
+        model.set_attn_implementation("fovea")
+        found = torch.compile(model, backend="aot_eager")(ids, **call)[0]
+    seen = slice(None) if name == "T5" else mask.bool()
+    torch.testing.assert_close(found[seen], expected[seen], atol=1e-4, rtol=1e-4)
+
+
 def test_generating_with_a_compiled_step_and_a_static_cache():
     model, ids = made(DECODERS["Gemma-2"](), dtype=torch.float32), tokens(3, 11)
     model.set_attn_implementation("fovea")
