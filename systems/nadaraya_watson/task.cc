@@ -112,7 +112,8 @@ void Regression::restore(const Assets& assets) {
   columns_ = facts.texts("columns");
   if (columns_.empty()) facts.refuse("columns", "at least one name");
   target_ = facts.text("target");
-  shape_ = {.rows = facts.integer("rows", 1),
+  constexpr int64_t kMostRows = int64_t{1} << 31;  // more than any machine's memory holds of them
+  shape_ = {.rows = facts.integer("rows", 1, kMostRows),
             .inputs = static_cast<int64_t>(columns_.size()),
             .metric = run_options_.options.text("learn"),
             .type = facts.flag("float32") ? torch::kFloat32 : torch::kFloat64};

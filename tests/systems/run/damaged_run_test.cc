@@ -56,6 +56,7 @@ TEST_F(DamagedRun, FactsOfAnotherLengthOrType) {
   expect_refused("curve", "/facts/grid", {{1, 2, 3}}, "facts.grid: expected");
   expect_refused("curve", "/facts/columns", Json::array(), "facts.columns: expected");
   expect_refused("curve", "/facts/rows", nullptr, "facts.rows: expected an integer");
+  expect_refused("curve", "/facts/rows", int64_t{1} << 62, "facts.rows: expected an integer, 1 to");
   expect_refused("curve", "/facts/single_loo_mse", nullptr, "expected a finite number");
 }
 
