@@ -7,6 +7,7 @@
 
 #include "engine/call/facts.h"
 #include "engine/call/problem.h"
+#include "torch/array_memo.h"
 #include "torch/convert.h"
 
 namespace fovea {
@@ -69,6 +70,16 @@ at::Tensor canonical_numbers(const char* name, const at::Tensor& numbers, const 
   }
   const at::Tensor list = numbers.dim() == 0 ? numbers.reshape({1}) : numbers;
   return list.device().is_cpu() ? to_int32(name, list) : canonical_array(name, list, query);
+}
+
+// Graphs on a device that were found right, with the rows they lie beside.
+ArrayMemo<bool>& checked_graphs() {
+  static auto& graphs = *new ArrayMemo<bool>;
+  return graphs;
+}
+std::vector<int64_t> sizes_of(const Call& call) { return {call.query.size(0), call.key.size(0)}; }
+bool is_known(const Graph& graph, const Call& call) {
+  return checked_graphs().find(arrays_of(graph), sizes_of(call)).has_value();
 }
 
 View view_or_nothing(const at::Tensor& tensor) {
@@ -161,23 +172,29 @@ void check_call(const Call& call, bool return_lse) {
     engine::resolve(problem_of(call));
     return;
   }
-  // What the checks read comes to the host; operands, biases and masks are only measured.
+  // What the checks read comes to the host; operands, biases and masks are only measured. A graph is
+  // large and seldom changes: it is read once.
   Call host = call;
-  const auto shape_only = [](const at::Tensor& x) {
-    return at::empty_like(x, x.options().device(at::kMeta));
-  };
-  for (at::Tensor* x : {&host.query, &host.key, &host.value}) *x = shape_only(*x);
+  const auto* graph = find_structure<Graph>(call.choices.structure);
+  const bool known = graph && is_known(*graph, call);
   const auto is_read = [](std::string_view name) {
     return name == "bandwidth" || name == "alpha_tensor" || name.ends_with("offsets") ||
            name == "columns" || name == "lengths";
   };
   visit_arrays(host.choices, [&](const char* name, at::Tensor& x) {
-    x = is_read(name) ? x.cpu() : shape_only(x);
+    const bool of_graph = graph && (x.is_same(graph->row_offsets) || x.is_same(graph->columns));
+    if (is_read(name) && !(known && of_graph)) x = x.cpu();
   });
   for (at::Tensor* x : {&host.key_lengths, &host.query_offset}) {
     if (x->defined()) *x = x->cpu();
   }
-  engine::resolve(problem_of(host));
+  engine::Problem problem = problem_of(host);
+  for (auto& part : problem.structure.all_of) {
+    auto* views = std::get_if<engine::Graph>(&part);
+    if (known && views) views->row_offsets.data = views->columns.data = nullptr;
+  }
+  engine::resolve(problem);
+  if (graph && !known) checked_graphs().keep(arrays_of(*graph), sizes_of(call), true);
 }
 
 const engine::Parallel& torch_parallel() {

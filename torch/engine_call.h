@@ -1,6 +1,8 @@
 // From tensors to the engine's views: what the CPU kernels and the checks of every path share.
 #pragma once
 
+#include <vector>
+
 #include "fovea/engine.h"
 #include "torch/call.h"
 
@@ -16,6 +18,11 @@ void check_device(const char* name, const at::Tensor& x, const at::Tensor& query
 // The same for query, key or value of a rank or type that is never right. Reads no numbers.
 void check_operand(const char* name, const at::Tensor& x, const at::Tensor& query);
 
+// By which what is known of a graph is kept (array_memo.h).
+inline std::vector<at::Tensor> arrays_of(const Graph& graph) {
+  return {graph.row_offsets, graph.columns};
+}
+
 // The type of arithmetic, of parameters' gradients, of lse and statistics.
 at::ScalarType arithmetic_type(const at::Tensor& query);
 
@@ -26,7 +33,7 @@ engine::Score views_of(const Score& score);
 engine::Normaliser views_of(const Normaliser& normaliser);
 
 // Throws InvalidArgument or Unsupported for a canonical call on any device; small arrays of a
-// device are read on the host.
+// device are read on the host, and a graph's when it is first met.
 void check_call(const Call& call, bool return_lse = false);
 
 // libtorch's threads.

@@ -22,7 +22,8 @@ Rows rows_of(const at::Tensor& x);
 // Blocks, and chunks of columns, as a grid has them.
 unsigned grid(int64_t n);
 int64_t chunks_of(int64_t width, int64_t chunk);
-inline constexpr int kWarps = 8;  // of a block
+// Rows of a graph that a block has at once.
+int64_t rows_of_block(const Program& program);
 
 // How many queries there are in all, over all heads.
 int64_t row_count(const at::Tensor& query);

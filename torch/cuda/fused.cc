@@ -51,6 +51,10 @@ int64_t chunks_of(int64_t width, int64_t chunk) {
   return std::max<int64_t>(1, (width + chunk - 1) / chunk);
 }
 
+int64_t rows_of_block(const Program& program) {
+  return static_cast<int64_t>(program.threads) / program.lanes;
+}
+
 std::vector<std::string> kernels_decline(const Call& call) {
   std::vector<std::string> reasons;
   const auto against = [&](bool applies, std::string reason) {
@@ -137,7 +141,7 @@ void forward(Device& device, const Call& call, const Places& places) {
   int64_t blocks, chunks = 1;
   Tensor scratch;
   if (program.on_graph) {
-    blocks = (a.rows + kWarps - 1) / kWarps;
+    blocks = chunks_of(a.rows, rows_of_block(program));
     if (program.has_threshold) {
       a.scratch_row = find_structure<Graph>(call.choices.structure)->columns.numel();
       scratch = at::empty({a.heads, a.scratch_row}, options);

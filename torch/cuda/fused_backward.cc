@@ -1,9 +1,11 @@
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <array>
 #include <optional>
 
+#include "torch/array_memo.h"
 #include "torch/composed/recording.h"
 #include "torch/cuda/fill.h"
 #include "torch/cuda/fused.h"
@@ -35,6 +37,27 @@ Call leaves_of(const Call& call) {
 // in the gradient of what multiplies them.
 Tensor only_moved(const Tensor& rows, const Tensor& gradient) {
   return at::where((gradient != 0).any(-1, /*keepdim=*/true), rows, 0.0);
+}
+
+// For each key the edges that lead to it, in the order of the graph: the edges, their rows, and where
+// a key's begin. Made once for a graph, on a stream that then uses it.
+Tensor transposed(const Graph& graph, int64_t keys) {
+  static auto& memo = *new ArrayMemo<Tensor>;
+  const c10::impl::VirtualGuardImpl guard(graph.columns.device().type());
+  const int64_t stream = graph.columns.is_cpu()
+                             ? 0
+                             : static_cast<int64_t>(guard.getStream(graph.columns.device()).id());
+  if (auto known = memo.find(arrays_of(graph), {keys, stream})) return *std::move(known);
+  const Tensor columns = graph.columns.to(at::kLong);
+  const Tensor order = std::get<1>(columns.sort(/*stable=*/true, -1, /*descending=*/false));
+  const Tensor rows =
+      at::repeat_interleave(graph.row_offsets.to(at::kLong).diff(),
+                            std::optional<int64_t>(columns.numel()));  // a number would repeat all
+  const Tensor ends = at::bincount(columns, {}, keys).cumsum(0);
+  Tensor all =
+      at::cat({order, rows.index_select(0, order), at::constant_pad_nd(ends, {1, 0})}).to(at::kInt);
+  memo.keep(arrays_of(graph), {keys, stream}, all);
+  return all;
 }
 
 class Backward {
@@ -141,14 +164,14 @@ class Backward {
   }
 
   void launch(const Program& program, Arguments& a) {
-    const auto tiles = [&](int64_t n) { return (n + program.own - 1) / program.own; };
-    int64_t query_blocks = (a.rows + kWarps - 1) / kWarps, query_chunks = 1;
-    int64_t key_blocks = (int64_t{a.keys} * a.key_heads + kWarps - 1) / kWarps, key_chunks = 1;
+    int64_t query_blocks = chunks_of(a.rows, rows_of_block(program)), query_chunks = 1;
+    int64_t key_blocks = chunks_of(int64_t{a.keys} * a.key_heads, rows_of_block(program)),
+            key_chunks = 1;
     if (program.on_graph) {
       transpose_graph(a);
     } else {
-      query_blocks = tiles(a.queries) * a.heads * a.batches;
-      key_blocks = tiles(a.keys) * a.key_heads * a.batches;
+      query_blocks = chunks_of(a.queries, program.own) * a.heads * a.batches;
+      key_blocks = chunks_of(a.keys, program.key_own) * a.key_heads * a.batches;
     }
     if (!program.on_graph && !program.on_tensor_cores) {
       query_chunks = program.features == 0 ? 1 : chunks_of(program.features, program.feature_chunk);
@@ -160,21 +183,13 @@ class Backward {
     if (program.has_bias) launch_biases(program, a);
   }
 
-  // For each key the edges that lead to it, in the order of the graph.
   void transpose_graph(Arguments& a) {
-    const auto& graph = *find_structure<Graph>(call_.choices.structure);
-    const Tensor columns = graph.columns.to(at::kLong);
-    const Tensor order = std::get<1>(columns.sort(/*stable=*/true, -1, /*descending=*/false));
-    const Tensor rows = at::repeat_interleave(
-        graph.row_offsets.to(at::kLong).diff(),
-        std::optional<int64_t>(columns.numel()));  // a number would repeat all
-    held_.push_back(order.to(at::kInt));
-    a.edges = held_.back().const_data_ptr<int>();
-    held_.push_back(rows.index_select(0, order).to(at::kInt));
-    a.edge_rows = held_.back().const_data_ptr<int>();
-    const Tensor counts = at::bincount(columns, {}, a.keys);
-    held_.push_back(at::constant_pad_nd(counts.cumsum(0), {1, 0}).to(at::kInt));
-    a.edge_offsets = held_.back().const_data_ptr<int>();
+    held_.push_back(transposed(*find_structure<Graph>(call_.choices.structure), a.keys));
+    const int* const all = held_.back().const_data_ptr<int>();
+    const int64_t edges = (held_.back().numel() - a.keys - 1) / 2;
+    a.edges = all;
+    a.edge_rows = all + edges;
+    a.edge_offsets = all + 2 * edges;
   }
 
   // fn(modifier, its number, the place of its first array among the gradients).

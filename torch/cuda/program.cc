@@ -1,5 +1,6 @@
 #include "torch/cuda/program.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -139,14 +140,26 @@ bool on_tensor_cores(const Call& call, const Stage& score, const Stage& normalis
   return has_whole_pieces(call.query) && has_whole_pieces(call.key) && has_whole_pieces(call.value);
 }
 
+// drivers/mma_backward.h: whose sums leave room for 16 keys of a warp only.
+bool is_wide(int64_t width, int64_t value_width) { return width > 64 || value_width > 64; }
+
 // drivers/mma_forward.h and mma_backward.h: the larger of the two kernels of gradients.
 unsigned tensor_core_bytes(int64_t width, int64_t value_width, bool forward) {
   constexpr int64_t kNumber = 2, kRowData = 40, kFlag = 4;
   const int64_t row = kNumber * (width + 8), value_row = kNumber * (value_width + 8);
   if (forward)
     return static_cast<unsigned>(128 * (row + kRowData) + 64 * (2 * (row + value_row) + kFlag));
-  return static_cast<unsigned>(64 * (row + value_row + kRowData) +
-                               64 * (2 * (row + value_row) + kFlag));
+  const int64_t other = is_wide(width, value_width) ? 32 : 64;
+  return static_cast<unsigned>(128 * (row + value_row + kRowData) +
+                               other * (2 * (row + value_row) + kFlag));
+}
+
+// Lanes that share a row of a graph, four numbers each; normalisers that look for a threshold read
+// rows a warp at a time.
+int graph_lanes(int64_t features, int64_t value_width, bool has_threshold) {
+  int lanes = has_threshold ? 32 : 4;
+  while (lanes < 32 && 4 * lanes < std::max(features, value_width)) lanes *= 2;
+  return lanes;
 }
 
 class Text {
@@ -185,11 +198,12 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
   program.on_tensor_cores = on_tensor_cores(call, score, normaliser, forward);
   if (program.on_tensor_cores) {
     program.threads = 128;
-    program.own = forward ? 128 : 64;
+    program.own = 128;
+    program.key_own = is_wide(width, call.value.size(-1)) ? 64 : 128;
     program.shared_bytes = tensor_core_bytes(width, call.value.size(-1), forward);
     text.define("FOVEA_FAST");
   } else {
-    program.own = program.tile;
+    program.own = program.key_own = program.tile;
   }
   text.include("base");
   text.declare("using T = " + std::string(type_name(arithmetic)) + "; using Operand = " +
@@ -240,6 +254,10 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
   if (program.on_tensor_cores) {
     text.declare("constexpr int kSharedBytes = " + std::to_string(program.shared_bytes) + ";");
     text.include("mma");
+  }
+  if (program.on_graph) {
+    program.lanes = graph_lanes(program.features, call.value.size(-1), program.has_threshold);
+    text.declare("constexpr int kGroup = " + std::to_string(program.lanes) + ";");
   }
   text.include(program.on_graph          ? "drivers/graph"
                : program.on_tensor_cores ? "drivers/mma_tile"

@@ -17,7 +17,8 @@ struct Program {
   bool has_bias = false;
   bool on_tensor_cores = false;
   int tile = 64, chunk = 128;  // drivers/tile.h
-  int own = 64;                // rows of a block, where it is on tiles
+  int lanes = 32;              // of a graph's row
+  int own = 64, key_own = 64;  // queries, keys of a block, where it is on tiles
   unsigned threads = 256;
   unsigned shared_bytes = 0;  // beyond what the text declares
   int64_t features = 0;       // of a score: 0 where it looks at no rows

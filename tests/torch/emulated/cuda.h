@@ -34,7 +34,8 @@ struct Block {
   bool done[kMostThreads]{};
   std::vector<char> stacks = std::vector<char>(kMostThreads * kStack);
   // Barriers: who came, and how often all did.
-  unsigned arrived = 0, passed = 0, warp_arrived[kWarps]{}, warp_passed[kWarps]{};
+  unsigned arrived = 0, passed = 0;
+  unsigned lanes_arrived[kMostThreads]{}, lanes_passed[kMostThreads]{};  // by a group's first lane
   int sum = 0, last_sum = 0;
   uint64_t slots[2][kMostThreads]{};
   const void* addresses[kMostThreads]{};
@@ -88,14 +89,16 @@ inline void run_block(Block& block) {
 
 inline Index thread() { return {now->current, 0}; }
 
-// What another lane of the warp gave.
+// What another lane of the warp gave; `mask`: the lanes that take part.
 template <class Number>
-Number exchange(Number x, unsigned from_lane) {
+Number exchange(Number x, unsigned from_lane, unsigned mask = ~0u) {
   const unsigned me = now->current, warp = me / kWarp, turn = now->turn[me]++ % 2;
   uint64_t bits = 0;
   std::memcpy(&bits, &x, sizeof x);
   now->slots[turn][me] = bits;
-  now->wait(now->warp_arrived[warp], now->warp_passed[warp], kWarp);
+  const unsigned first = warp * kWarp + static_cast<unsigned>(std::countr_zero(mask));
+  now->wait(now->lanes_arrived[first], now->lanes_passed[first],
+            static_cast<unsigned>(std::popcount(mask)));
   std::memcpy(&x, &now->slots[turn][warp * kWarp + from_lane % kWarp], sizeof x);
   return x;
 }
@@ -167,8 +170,8 @@ inline int __syncthreads_or(int x) {
 }
 inline void __syncwarp() { emulated::sync_warp(); }
 template <class Number>
-Number __shfl_xor_sync(unsigned, Number x, int distance) {
-  return emulated::exchange(x, emulated::now->current % 32 ^ static_cast<unsigned>(distance));
+Number __shfl_xor_sync(unsigned mask, Number x, int distance) {
+  return emulated::exchange(x, emulated::now->current % 32 ^ static_cast<unsigned>(distance), mask);
 }
 template <class Number>
 Number __shfl_sync(unsigned, Number x, int lane) {

@@ -69,6 +69,13 @@ bool is_finite(T x) {
 #define FOVEA_APART inline
 #endif
 
+// What keeps arrays in registers must be inlined: as arguments of a call they would lie in memory.
+#ifdef __CUDACC_RTC__
+#define FOVEA_INLINE __forceinline__
+#else
+#define FOVEA_INLINE inline
+#endif
+
 inline float larger(float x, float y) { return fmaxf(x, y); }
 inline double larger(double x, double y) { return fmax(x, y); }
 inline int least(int x, int y) { return x < y ? x : y; }
@@ -97,10 +104,20 @@ FOVEA_APART float cosine(float x) { return cosf(x); }
 FOVEA_APART double cosine(double x) { return cos(x); }
 FOVEA_APART float to_the_power(float x, float y) { return powf(x, y); }
 FOVEA_APART double to_the_power(double x, double y) { return pow(x, y); }
-template <class T>
-T logistic(T x) {
-  return 1 / (1 + exponential(-x));
+inline double logistic(double x) { return 1 / (1 + exponential(-x)); }
+#if defined(__CUDACC_RTC__) && defined(FOVEA_FAST)
+inline float logistic(float x) { return __fdividef(1, 1 + __expf(-x)); }
+inline float power_of_two(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
 }
+#else
+inline float logistic(float x) { return 1 / (1 + exponential(-x)); }
+inline float power_of_two(float x) { return exp2f(x); }
+#endif
+inline double power_of_two(double x) { return exp2(x); }
+constexpr double kLog2OfE = 1.44269504088896340735992468100189214;
 
 // ---- where a pair lies ----
 

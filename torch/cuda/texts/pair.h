@@ -76,6 +76,40 @@ inline void read_statistics(const Arguments& a, Whole index, RowData& data) {
   if (a.d_lse) data.d_lse = static_cast<const T*>(a.d_lse)[index];
 }
 
+// body(sequence, head, first row) for the tiles of `own` queries that are the block's. Long rows come
+// first where later queries see more keys.
+template <class Body>
+void each_query_tile(const Arguments& a, int own, Body body) {
+  const int tiles = (a.queries + own - 1) / own;
+  const Whole work = static_cast<Whole>(a.batches) * a.heads * tiles;
+  for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
+    const int row = (tiles - 1 - static_cast<int>(n % tiles)) * own;
+    const int head = static_cast<int>(n / tiles % a.heads);
+    const Sequence s = sequence_of(a, static_cast<int>(n / tiles / a.heads));
+    if (row < s.queries) body(s, head, row);
+  }
+}
+
+// The keys that a tile of queries may see, and the rows that may see a tile of keys.
+inline void key_range(const Arguments& a, const Sequence& s, int head, int row, int rows,
+                      int& first, int& end) {
+  first = 0;
+  end = s.keys;
+  const int there = least(rows, s.queries - row);
+  Structure::narrow_keys(a.structure, {s.batch, head, row, there, s.position + row, 0, s.keys},
+                         first, end);
+}
+inline void row_range(const Arguments& a, const Sequence& s, int head, int key, int keys,
+                      int& first, int& end) {
+  first = s.position;
+  end = s.position + s.queries;
+  Structure::narrow_positions(
+      a.structure, {s.batch, head, 0, s.queries, s.position, key, least(keys, s.keys - key)}, first,
+      end);
+  first -= s.position;
+  end -= s.position;
+}
+
 // The end of a row's forward pass: statistics, log-sum-exp, the count of empty rows.
 inline void keep_row(const Arguments& a, Whole index, const Row& row, T lse) {
   static_cast<Row*>(a.statistics)[index] = row;

@@ -132,7 +132,9 @@ struct QueryGradient {
 
   template <class Body>
   void each_tile(Body body) {
-    for (int key = 0; key < s.keys; key += kTile) {
+    int first, end;
+    key_range(a, s, head, row, kTile, first, end);
+    for (int key = first / kTile * kTile; key < end; key += kTile) {
       Rectangle at;
       if (rectangle_of(a, s, head, row, key, at)) body(at);
     }
@@ -313,15 +315,8 @@ extern "C" __global__ void __launch_bounds__(256)
     fovea_gradient_query(const __grid_constant__ fovea::cuda::Arguments a) {
   using namespace fovea::cuda;
   __shared__ Tiles tiles;
-  const int query_tiles = (a.queries + kTile - 1) / kTile;
-  const Whole work = static_cast<Whole>(a.batches) * a.heads * query_tiles;
-  for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
-    const int tile = query_tiles - 1 - static_cast<int>(n % query_tiles);
-    const int head = static_cast<int>(n / query_tiles % a.heads);
-    const Sequence s = sequence_of(a, static_cast<int>(n / query_tiles / a.heads));
-    if (tile * kTile >= s.queries) continue;
-    QueryGradient{
-        a, tiles, s, head, tile * kTile, tile, static_cast<int>(blockIdx.y) * kFeatureChunk}
+  each_query_tile(a, kTile, [&](const Sequence& s, int head, int row) {
+    QueryGradient{a, tiles, s, head, row, row / kTile, static_cast<int>(blockIdx.y) * kFeatureChunk}
         .run();
-  }
+  });
 }

@@ -62,7 +62,9 @@ struct KeyGradient {
   void run() {
     const int shared = a.heads / a.key_heads;
     for (int head = key_head * shared; head < (key_head + 1) * shared; ++head) {
-      for (int row = 0; row < s.queries; row += kTile) {
+      int first, end;
+      row_range(a, s, head, key, kTile, first, end);
+      for (int row = first / kTile * kTile; row < end; row += kTile) {
         Rectangle at;
         if (rectangle_of(a, s, head, row, key, at)) add_tile(at);
       }

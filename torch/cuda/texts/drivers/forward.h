@@ -20,7 +20,9 @@ struct Forward {
   // body(rectangle, sums) for the tiles of keys that the tile of queries meets, in order.
   template <class Body>
   void each_tile(Body body) {
-    for (int key = 0; key < s.keys; key += kTile) {
+    int first, end;
+    key_range(a, s, head, row, kTile, first, end);
+    for (int key = first / kTile * kTile; key < end; key += kTile) {
       Rectangle at;
       if (!rectangle_of(a, s, head, row, key, at)) continue;
       T scores[kPer][kPer];
@@ -263,13 +265,7 @@ extern "C" __global__ void __launch_bounds__(256)
     fovea_forward(const __grid_constant__ fovea::cuda::Arguments a) {
   using namespace fovea::cuda;
   __shared__ Tiles tiles;
-  const int query_tiles = (a.queries + kTile - 1) / kTile;
-  const Whole work = static_cast<Whole>(a.batches) * a.heads * query_tiles;
-  for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
-    const int tile = query_tiles - 1 - static_cast<int>(n % query_tiles);
-    const int head = static_cast<int>(n / query_tiles % a.heads);
-    const Sequence s = sequence_of(a, static_cast<int>(n / query_tiles / a.heads));
-    if (tile * kTile >= s.queries) continue;
-    Forward{a, tiles, s, head, tile * kTile, static_cast<int>(blockIdx.y) * kChunk}.run();
-  }
+  each_query_tile(a, kTile, [&](const Sequence& s, int head, int row) {
+    Forward{a, tiles, s, head, row, static_cast<int>(blockIdx.y) * kChunk}.run();
+  });
 }

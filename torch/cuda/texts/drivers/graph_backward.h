@@ -4,13 +4,13 @@
 namespace fovea::cuda {
 
 struct GraphQueryGradient : GraphRow {
-  T sums[kFeatureLanes][Score::kComponents] = {};
+  T sums[Score::kComponents][kFeatureLanes] = {};
   T weights[kFeatureLanes] = {};
   T slots[kSlots] = {};
 
-  T da_of(const Place& p, const Columns& d_output, T factor) const {
+  T da_of(const Place& p, const Columns& value, const Columns& d_output, T factor) const {
     if (factor == 0) return 0;
-    return factor * (product(d_output, value_of(p.j)) + Modifiers::value_product(a.modifier, p));
+    return factor * (product(d_output, value) + Modifiers::value_product(a.modifier, p));
   }
 
   struct Sink : DistanceSums {
@@ -32,11 +32,11 @@ struct GraphQueryGradient : GraphRow {
     }
     if constexpr (Normaliser::kDelta == Delta::kFold) {
       T weighted = 0;
-      each_seen([&](const Place& p, const Scored& scored, const Features&) {
+      each_seen<true>([&](const Place& p, const Scored& scored, const Edge& edge) {
         const T weight = weight_of(a, head, scored.e, data.row, p.ordinal);
         const T w = Normaliser::fold_weight(a, head, weight);
         if (w == 0) return;
-        weighted += w * da_of(p, d_output, dropout_factor(a, data.random, p.j));
+        weighted += w * da_of(p, edge.value, d_output, dropout_factor(a, data.random, p.j));
         w_sum += w;
         if (weight > 0) {
           const T log = logarithm(weight);
@@ -46,9 +46,10 @@ struct GraphQueryGradient : GraphRow {
       });
       data.delta = w_sum == 0 ? T(0) : weighted / w_sum;
     }
-    each_seen([&](const Place& p, const Scored& scored, const Features& key) {
+    each_seen<true>([&](const Place& p, const Scored& scored, const Edge& edge) {
       const T weight = weight_of(a, head, scored.e, data.row, p.ordinal);
-      const T factor = dropout_factor(a, data.random, p.j), da = da_of(p, d_output, factor);
+      const T factor = dropout_factor(a, data.random, p.j),
+              da = da_of(p, edge.value, d_output, factor);
       T de = gradient_of(a, head, weight, da, scored.e, data);
       if constexpr (Normaliser::kAlpha)
         slots[kParameterSlot] +=
@@ -70,8 +71,12 @@ struct GraphQueryGradient : GraphRow {
         if (g == 0) return;
 #pragma unroll
         for (int n = 0; n < kFeatureLanes; ++n) {
-          Score::query_terms(g, query.x[n], key.x[n], sums[n]);
-          if constexpr (Score::kWeighted) weights[n] += Score::weight_term(g, query.x[n], key.x[n]);
+          T terms[Score::kComponents] = {};
+          Score::query_terms(g, query.x[n], edge.key.x[n], terms);
+#pragma unroll
+          for (int part = 0; part < Score::kComponents; ++part) sums[part][n] += terms[part];
+          if constexpr (Score::kWeighted)
+            weights[n] += Score::weight_term(g, query.x[n], edge.key.x[n]);
         }
       }
     });
@@ -80,17 +85,20 @@ struct GraphQueryGradient : GraphRow {
 
   void write() {
     if constexpr (!Score::kDirect) {
-      Operand* out = row_of<Operand>(a.d_query, 0, head, row);
+#pragma unroll
       for (int n = 0; n < kFeatureLanes; ++n) {
-        const int f = n * kWarp + lane();
-        if (f >= kFeatures) continue;
-        const T w = Score::kWeighted ? element<T>(a.weight, 0, head, 0, f) : T(1);
+#pragma unroll
         for (int part = 0; part < Score::kComponents; ++part)
-          narrow(w * sums[n][part], out[part * kFeatures + f]);
-        if constexpr (Score::kWeighted)
-          static_cast<T*>(
-              a.d_weight)[(static_cast<Whole>(head) * a.queries + row) * kFeatures + f] =
-              weights[n];
+          sums[part][n] *= feature_weight(a, head, n);
+      }
+      cuda::write_features(row_of<Operand>(a.d_query, 0, head, row), sums);
+      if constexpr (Score::kWeighted) {
+        T* out =
+            static_cast<T*>(a.d_weight) + (static_cast<Whole>(head) * a.queries + row) * kFeatures;
+        if constexpr (kFeatureLanes >= kPiece)
+          write_row(out, kFeatures, weights);
+        else if (lane() == 0)
+          *out = weights[0];
       }
     }
     if (lane() != 0) return;
@@ -113,7 +121,7 @@ struct GraphKeyGradient {
   Sequence s;
   int key_head, key;
   T values[kValueLanes] = {};
-  T sums[kFeatureLanes][Score::kComponents] = {};
+  T sums[Score::kComponents][kFeatureLanes] = {};
 
   struct Sink {
     void score(int, T) {}
@@ -121,17 +129,37 @@ struct GraphKeyGradient {
     void distance(void*, const Change&, const Place&, T) {}
   };
 
-  void add(int head, int row, int ordinal, const Features& features, const Columns& value) {
-    GraphRow from{a, s, head, row, 0, {}, {}};
-    const Place looked{0, head, row, s.position + row, key, ordinal, 0};
-    if (!from.allows(looked)) return;
+  // What an edge needs of its query.
+  struct Seen {
+    int row, ordinal;
+    Whole index;
+    RowData data;
+    Features query;
+    Columns d_output;
+  };
+  FOVEA_INLINE Seen load(int head, int n) const {
+    Seen seen;
+    seen.row = a.edge_rows[n];
+    seen.ordinal = a.edges[n] - a.row_offsets[seen.row];
+    GraphRow from{a, s, head, seen.row, 0, {}, {}};
     from.start(true);
+    seen.index = from.index;
+    seen.data = from.data;
+    seen.data.delta = static_cast<const T*>(a.delta)[from.index];
+    seen.query = from.query;
+    seen.d_output.read(row_of<Value>(a.d_output, 0, head, seen.row), kValueWidth);
+    return seen;
+  }
+
+  FOVEA_INLINE void add(int head, const Seen& seen, const Features& features,
+                        const Columns& value) {
+    const GraphRow from{a, s, head, seen.row, seen.index, seen.data, seen.query};
+    const int ordinal = seen.ordinal;
     const Place p = from.at(key, ordinal);
-    from.data.delta = static_cast<const T*>(a.delta)[from.index];
+    if (!from.allows(p)) return;
     const Scored scored = from.score(p, features);
     if (!scored.seen) return;
-    Columns d_output;
-    d_output.read(row_of<Value>(a.d_output, 0, head, row), kValueWidth);
+    const Columns& d_output = seen.d_output;
     const T weight = weight_of(a, head, scored.e, from.data.row, ordinal);
     const T factor = dropout_factor(a, from.data.random, key);
     const T da =
@@ -150,11 +178,11 @@ struct GraphKeyGradient {
       if (g == 0) return;
 #pragma unroll
       for (int n = 0; n < kFeatureLanes; ++n) {
-        const int f = n * kWarp + lane();
-        const T w = Score::kWeighted && f < kFeatures ? element<T>(a.weight, 0, head, 0, f) : T(1);
+        const T w = feature_weight(a, head, n);
         T terms[Score::kComponents] = {};
         Score::key_terms(g, from.query.x[n], features.x[n], terms);
-        for (int part = 0; part < Score::kComponents; ++part) sums[n][part] += w * terms[part];
+#pragma unroll
+        for (int part = 0; part < Score::kComponents; ++part) sums[part][n] += w * terms[part];
       }
     }
   }
@@ -165,27 +193,14 @@ struct GraphKeyGradient {
     const Features features = reader.key_of(key);
     const Columns value = reader.value_of(key);
     for (int head = key_head * shared; head < (key_head + 1) * shared; ++head) {
-      for (int n = a.edge_offsets[key]; n < a.edge_offsets[key + 1]; ++n) {
-        const int row = a.edge_rows[n];
-        add(head, row, a.edges[n] - a.row_offsets[row], features, value);
-      }
+      const int first = a.edge_offsets[key];
+      each_ahead(
+          a.edge_offsets[key + 1] - first, [&](int n) { return load(head, first + n); },
+          [&](const Seen& seen) { add(head, seen, features, value); });
     }
-    if (a.d_value.data) {
-      Value* out = row_of<Value>(a.d_value, 0, key_head, key);
-      for (int n = 0; n < kValueLanes; ++n) {
-        const int c = n * kWarp + lane();
-        if (c < kValueWidth) narrow(values[n], out[c]);
-      }
-    }
+    if (a.d_value.data) write_row(row_of<Value>(a.d_value, 0, key_head, key), kValueWidth, values);
     if constexpr (!Score::kDirect) {
-      if (!a.d_key.data) return;
-      Operand* out = row_of<Operand>(a.d_key, 0, key_head, key);
-      for (int n = 0; n < kFeatureLanes; ++n) {
-        const int f = n * kWarp + lane();
-        if (f >= kFeatures) continue;
-        for (int part = 0; part < Score::kComponents; ++part)
-          narrow(sums[n][part], out[part * kFeatures + f]);
-      }
+      if (a.d_key.data) cuda::write_features(row_of<Operand>(a.d_key, 0, key_head, key), sums);
     }
   }
 };
@@ -196,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(256)
     fovea_gradient_query(const __grid_constant__ fovea::cuda::Arguments a) {
   using namespace fovea::cuda;
   const Sequence s = sequence_of(a, 0);
-  each_warp(static_cast<Whole>(a.queries) * a.heads, [&](Whole n) {
+  each_group(static_cast<Whole>(a.queries) * a.heads, [&](Whole n) {
     GraphQueryGradient{
         {a, s, static_cast<int>(n % a.heads), static_cast<int>(n / a.heads), 0, {}, {}}}
         .run();
@@ -207,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(256)
     fovea_gradient_key(const __grid_constant__ fovea::cuda::Arguments a) {
   using namespace fovea::cuda;
   const Sequence s = sequence_of(a, 0);
-  each_warp(static_cast<Whole>(a.keys) * a.key_heads, [&](Whole n) {
+  each_group(static_cast<Whole>(a.keys) * a.key_heads, [&](Whole n) {
     GraphKeyGradient{a, s, static_cast<int>(n % a.key_heads), static_cast<int>(n / a.key_heads)}
         .run();
   });

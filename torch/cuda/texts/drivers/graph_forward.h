@@ -8,15 +8,15 @@ struct GraphForward : GraphRow {
   T total = 0, shift = -infinity_of(T()), seen = 0;
   bool bad = false;
 
-  void add_value(int j, T weight) {
+  void add_value(const Columns& value, T weight) {
     if (weight == 0) return;
-    const Columns value = value_of(j);
 #pragma unroll
     for (int n = 0; n < kValueLanes; ++n) sums[n] += weight * value.x[n][0];
   }
 
-  void fold(bool to_values) {
-    each_seen([&](const Place& p, const Scored& scored, const Features&) {
+  template <bool kValues>
+  void fold() {
+    each_seen<kValues>([&](const Place& p, const Scored& scored, const Edge& edge) {
       if constexpr (Normaliser::kShifts) {
         if (scored.e > shift) {
           const T rescale = shift == -infinity_of(T()) ? T(0) : exponential(shift - scored.e);
@@ -30,7 +30,7 @@ struct GraphForward : GraphRow {
       const T x = Normaliser::power(scored.e, shift);
       total += x;
       seen += 1;
-      if (to_values) add_value(p.j, x * dropout_factor(a, data.random, p.j));
+      if constexpr (kValues) add_value(edge.value, x * dropout_factor(a, data.random, p.j));
     });
   }
   Row folded(T& factor) const {
@@ -49,7 +49,7 @@ struct GraphForward : GraphRow {
           static_cast<T*>(a.scratch) + static_cast<Whole>(head) * a.scratch_row + first_edge();
       for (int n = lane(); n < edges(); n += kWarp) scores[n] = -infinity_of(T());
       __syncwarp();
-      each_seen([&](const Place& p, const Scored& scored, const Features&) {
+      each_seen<false>([&](const Place& p, const Scored& scored, const Edge&) {
         bad |= !is_finite(scored.e);
         if (lane() == 0) scores[p.ordinal] = scored.e;
       });
@@ -57,7 +57,7 @@ struct GraphForward : GraphRow {
       if (bad) return {0, 0, 0, kSpoiled};
       return Normaliser::solve(a, head, scores, edges(), data.random, 0, &lse);
     } else {
-      fold(false);
+      fold<false>();
       T factor;
       const Row made = folded(factor);
       lse = Normaliser::lse(made);
@@ -66,12 +66,9 @@ struct GraphForward : GraphRow {
   }
 
   void write(T factor) {
-    Value* out = row_of<Value>(a.output, 0, head, row);
 #pragma unroll
-    for (int n = 0; n < kValueLanes; ++n) {
-      const int c = n * kWarp + lane();
-      if (c < kValueWidth) narrow(factor == 0 ? T(0) : factor * sums[n], out[c]);
-    }
+    for (int n = 0; n < kValueLanes; ++n) sums[n] = factor == 0 ? T(0) : factor * sums[n];
+    write_row(row_of<Value>(a.output, 0, head, row), kValueWidth, sums);
   }
 
   void run() {
@@ -79,16 +76,16 @@ struct GraphForward : GraphRow {
     T factor = 1, lse = 0;
     Row made;
     if constexpr (kOnePass) {
-      fold(true);
+      fold<true>();
       made = folded(factor);
       lse = Normaliser::lse(made);
     } else {
       made = solved(lse);
-      each_seen([&](const Place& p, const Scored& scored, const Features&) {
+      each_seen<true>([&](const Place& p, const Scored& scored, const Edge& edge) {
         const T weight = weight_of(a, head, scored.e, made, p.ordinal);
         const T kept = weight == 0 ? T(0) : weight * dropout_factor(a, data.random, p.j);
         Modifiers::weigh(a.modifier, p, kept, DistanceSums{});
-        add_value(p.j, kept);
+        add_value(edge.value, kept);
       });
     }
     if (lane() == 0) keep_row(a, index, made, lse);
@@ -102,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(256)
     fovea_forward(const __grid_constant__ fovea::cuda::Arguments a) {
   using namespace fovea::cuda;
   const Sequence s = sequence_of(a, 0);
-  each_warp(static_cast<Whole>(a.queries) * a.heads, [&](Whole n) {
+  each_group(static_cast<Whole>(a.queries) * a.heads, [&](Whole n) {
     GraphForward{{a, s, static_cast<int>(n % a.heads), static_cast<int>(n / a.heads), 0, {}, {}}}
         .run();
   });

@@ -3,18 +3,19 @@
 
 namespace fovea::cuda {
 
-constexpr int kM = 1, kOwn = kMmaWarps * 16 * kM;
-constexpr int kKeys = 64,
-              kQueries = kWidth > 64 || kValueWidth > 64 ? 32 : 64;  // of the other side
+// Accumulators take most registers: 16 rows of a warp where both of a key's are wide.
+constexpr bool kWide = kWidth > 64 || kValueWidth > 64;
+constexpr int kQueryM = 2, kOwnQueries = kMmaWarps * 16 * kQueryM, kKeys = kWide ? 32 : 64;
+constexpr int kKeyM = kWide ? 1 : 2, kOwnKeys = kMmaWarps * 16 * kKeyM, kQueries = 32;
 
 struct MmaQueryShared {
-  Stored queries[kOwn * kPitch], outputs[kOwn * kValuePitch];
+  Stored queries[kOwnQueries * kPitch], outputs[kOwnQueries * kValuePitch];
   Stored keys[2][kKeys * kPitch], values[2][kKeys * kValuePitch];
-  RowData rows[kOwn];
+  RowData rows[kOwnQueries];
   int bad[kKeys];
 };
 struct MmaKeyShared {
-  Stored keys[kOwn * kPitch], values[kOwn * kValuePitch];
+  Stored keys[kOwnKeys * kPitch], values[kOwnKeys * kValuePitch];
   Stored queries[2][kQueries * kPitch], outputs[2][kQueries * kValuePitch];
   RowData rows[kQueries];
   int bad[kQueries];
@@ -38,54 +39,55 @@ struct MmaQueryGradient {
   MmaQueryShared& shared;
   Sequence s;
   int head, row;
-  float sums[kM][kWidth / 8][4] = {};
-  float slots[2][kSlots] = {};
+  float sums[kQueryM][kWidth / 8][4] = {};
+  float slots[kQueryM][2][kSlots] = {};
 
   struct Sink {
     float* slots;
+    bool seen;
     void score(int, T) {}
-    void slope(int n, T x) { slots[kFirstChange + n] += x; }
+    void slope(int n, T x) { slots[kFirstChange + n] += seen ? x : 0; }
     void distance(void*, const Change&, const Place&, T) {}
   };
 
-  int next(int key, Rectangle& at) const {
-    for (; key < s.keys; key += kKeys)
-      if (rectangle_of(a, s, head, row, kOwn, key, kKeys, at)) break;
-    return key;
+  int next(int key, int end, Rectangle& at) const {
+    for (; key < end; key += kKeys)
+      if (rectangle_of(a, s, head, row, kOwnQueries, key, kKeys, at)) return key;
+    return end;
   }
   void copy(int key, int buffer) {
-    const int key_head = head / (a.heads / a.key_heads);
+    const int key_head = key_head_of(a, head);
     copy_rows<kKeys, kWidth>(shared.keys[buffer], a.key, s.batch, key_head, s.first_key + key,
                              s.keys - key);
     copy_rows<kKeys, kValueWidth>(shared.values[buffer], a.value, s.batch, key_head,
                                   s.first_key + key, s.keys - key);
   }
 
-  void add_tile(const Rectangle& at, int buffer) {
-    float scores[kM][kKeys / 8][4], products[kM][kKeys / 8][4], g[kM][kKeys / 8][4] = {};
-    multiply_rows<kM, kKeys, kWidth>(shared.queries, shared.keys[buffer], scores);
-    multiply_rows<kM, kKeys, kValueWidth>(shared.outputs, shared.values[buffer], products);
-    each_seen<true, kM, kKeys>(
-        a, at, shared.rows, scores,
-        [&](int m, int n, int c, const Place& p, const Scored& scored, const RowData& data) {
+  FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
+    float g[kQueryM][kKeys / 8][4], products[kQueryM][kKeys / 8][4];
+    multiply_rows<kQueryM, kKeys, kWidth>(shared.queries, shared.keys[buffer], g);
+    multiply_rows<kQueryM, kKeys, kValueWidth>(shared.outputs, shared.values[buffer], products);
+    each_pair<true, kQueryM, kKeys>(
+        a, s, at, shared.rows, g, 0,
+        [&](int m, int n, int c, const Place& p, const Scored& scored, const RowData& data,
+            bool seen) {
           const auto of = pair_gradient(a, head, p, scored, data, products[m][n][c]);
-          const float de =
-              Modifiers::backward(a.modifier, p, scored.steps, of.de, 0, Sink{slots[c / 2]});
-          g[m][n][c] = Score::slope(a, scored.sum, 1, de);
+          const float de = Modifiers::backward(a.modifier, p, scored.steps, of.de, 0,
+                                               Sink{slots[m][c / 2], seen});
+          return Score::slope(a, scored.sum, 1, de);
         });
-    if (at.whole)
-      multiply_columns<kM, kKeys, kWidth>(g, shared.keys[buffer], sums);
-    else
-      multiply_seen<kM, kKeys, kWidth>(g, shared.keys[buffer], a.key, s.batch, at.key_head,
-                                       s.first_key + at.key, shared.bad, sums);
+    multiply_seen<kQueryM, kKeys, kWidth>(at.whole, g, shared.keys[buffer], a.key, s.batch,
+                                          key_head_of(a, head), s.first_key + at.key, shared.bad,
+                                          sums);
   }
 
   void run() {
     __syncthreads();
-    const int count = least(kOwn, s.queries - row);
-    copy_rows<kOwn, kWidth>(shared.queries, a.query, s.batch, head, s.first_query + row, count);
-    copy_rows<kOwn, kValueWidth>(shared.outputs, a.d_output, s.batch, head, s.first_query + row,
-                                 count);
+    const int count = least(kOwnQueries, s.queries - row);
+    copy_rows<kOwnQueries, kWidth>(shared.queries, a.query, s.batch, head, s.first_query + row,
+                                   count);
+    copy_rows<kOwnQueries, kValueWidth>(shared.outputs, a.d_output, s.batch, head,
+                                        s.first_query + row, count);
     for (int r = warp(); r < count; r += kMmaWarps) {
       const Stored* d_output = row_of<Stored>(a.d_output, s.batch, head, s.first_query + row + r);
       const Stored* output = row_of<Stored>(a.output, s.batch, head, s.first_query + row + r);
@@ -104,13 +106,15 @@ struct MmaQueryGradient {
       }
     }
     Rectangle at, after;
-    int key = next(0, at), buffer = 0;
-    if (key < s.keys) copy(key, buffer);
-    while (key < s.keys) {
-      const int following = next(key + kKeys, after);
+    int first, end, buffer = 0;
+    key_range(a, s, head, row, kOwnQueries, first, end);
+    int key = next(first / kKeys * kKeys, end, at);
+    if (key < end) copy(key, buffer);
+    while (key < end) {
+      const int following = next(key + kKeys, end, after);
       wait_copies();
       __syncthreads();
-      if (following < s.keys) copy(following, buffer ^ 1);
+      if (following < end) copy(following, buffer ^ 1);
       add_tile(at, buffer);
       buffer ^= 1;
       key = following;
@@ -118,24 +122,30 @@ struct MmaQueryGradient {
     }
     wait_copies();
     __syncthreads();
-    const float factors[kM][2] = {{1, 1}};
-    write_rows<kM, kWidth>(a.d_query, s.batch, head, s.first_query + row, count, sums, factors);
+    const float factors[kQueryM][2] = {{1, 1}, {1, 1}};
+    write_rows<kQueryM, kWidth>(a.d_query, s.batch, head, s.first_query + row, count, sums,
+                                factors);
     write_slots(count);
   }
 
   void write_slots(int count) {
-    for (int half = 0; half < 2; ++half) {
-      const int r = warp() * 16 + lane() / 4 + half * 8;
-      for (int n = 0; n < kSlots; ++n) {
-        float x = lanes_sum<4>(slots[half][n]);
-        if (lane() % 4 != 0 || r >= count) continue;
-        const RowData& data = shared.rows[r];
-        if (n == kParameterSlot && Normaliser::kParameter) {
-          x = Normaliser::parameter_gradient(a, head, data.row, data.delta, data.d_lse);
-          if (data.row.state == kSpoiled) x = nan_of(T());
-          if (data.row.state == kEmpty) x = 0;
+#pragma unroll
+    for (int m = 0; m < kQueryM; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int r = (warp() * kQueryM + m) * 16 + lane() / 4 + half * 8;
+#pragma unroll
+        for (int n = 0; n < kSlots; ++n) {
+          float x = lanes_sum<4>(slots[m][half][n]);
+          if (lane() % 4 != 0 || r >= count) continue;
+          const RowData& data = shared.rows[r];
+          if (n == kParameterSlot && Normaliser::kParameter) {
+            x = Normaliser::parameter_gradient(a, head, data.row, data.delta, data.d_lse);
+            if (data.row.state == kSpoiled) x = nan_of(T());
+            if (data.row.state == kEmpty) x = 0;
+          }
+          static_cast<T*>(a.row_gradients)[n * a.rows + row_index(a, s, head, row + r)] = x;
         }
-        static_cast<T*>(a.row_gradients)[n * a.rows + row_index(a, s, head, row + r)] = x;
       }
     }
   }
@@ -146,7 +156,7 @@ struct MmaKeyGradient {
   MmaKeyShared& shared;
   Sequence s;
   int key_head, key;
-  float sums[kM][kWidth / 8][4] = {}, values[kM][kValueWidth / 8][4] = {};
+  float sums[kKeyM][kWidth / 8][4] = {}, values[kKeyM][kValueWidth / 8][4] = {};
 
   struct Sink {
     void score(int, T) {}
@@ -158,8 +168,10 @@ struct MmaKeyGradient {
   void next(int& head, int& row, Rectangle& at) const {
     const int last = (key_head + 1) * (a.heads / a.key_heads);
     for (; head < last; ++head, row = 0) {
-      for (; row < s.queries; row += kQueries)
-        if (rectangle_of(a, s, head, row, kQueries, key, kOwn, at)) return;
+      int first, end;
+      row_range(a, s, head, key, kOwnKeys, first, end);
+      for (row = most(row, first / kQueries * kQueries); row < end; row += kQueries)
+        if (rectangle_of(a, s, head, row, kQueries, key, kOwnKeys, at)) return;
     }
   }
   void copy(int head, int row, int buffer) {
@@ -169,37 +181,34 @@ struct MmaKeyGradient {
                                      s.first_query + row, s.queries - row);
   }
 
-  void add_tile(const Rectangle& at, int buffer) {
-    float scores[kM][kQueries / 8][4], products[kM][kQueries / 8][4];
-    float weights[kM][kQueries / 8][4] = {}, g[kM][kQueries / 8][4] = {};
-    multiply_rows<kM, kQueries, kWidth>(shared.keys, shared.queries[buffer], scores);
-    multiply_rows<kM, kQueries, kValueWidth>(shared.values, shared.outputs[buffer], products);
-    each_seen<false, kM, kQueries>(
-        a, at, shared.rows, scores,
-        [&](int m, int n, int c, const Place& p, const Scored& scored, const RowData& data) {
-          const auto of = pair_gradient(a, at.head, p, scored, data, products[m][n][c]);
-          weights[m][n][c] = of.weight;
+  FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
+    float g[kKeyM][kQueries / 8][4], weights[kKeyM][kQueries / 8][4];
+    multiply_rows<kKeyM, kQueries, kWidth>(shared.keys, shared.queries[buffer], g);
+    multiply_rows<kKeyM, kQueries, kValueWidth>(shared.values, shared.outputs[buffer], weights);
+    each_pair<false, kKeyM, kQueries>(
+        a, s, at, shared.rows, g, 0,
+        [&](int m, int n, int c, const Place& p, const Scored& scored, const RowData& data,
+            bool seen) {
+          const auto of = pair_gradient(a, at.head, p, scored, data, weights[m][n][c]);
+          weights[m][n][c] = seen ? of.weight : 0;
           const float de = Modifiers::backward(a.modifier, p, scored.steps, of.de, 0, Sink{});
-          g[m][n][c] = Score::slope(a, scored.sum, 1, de);
+          return Score::slope(a, scored.sum, 1, de);
         });
     const Whole first = s.first_query + at.row;
-    if (at.whole) {
-      multiply_columns<kM, kQueries, kValueWidth>(weights, shared.outputs[buffer], values);
-      multiply_columns<kM, kQueries, kWidth>(g, shared.queries[buffer], sums);
-    } else {
-      multiply_seen<kM, kQueries, kValueWidth>(weights, shared.outputs[buffer], a.d_output, s.batch,
-                                               at.head, first, shared.bad, values);
-      __syncthreads();
-      multiply_seen<kM, kQueries, kWidth>(g, shared.queries[buffer], a.query, s.batch, at.head,
-                                          first, shared.bad, sums);
-    }
+    multiply_seen<kKeyM, kQueries, kValueWidth>(at.whole, weights, shared.outputs[buffer],
+                                                a.d_output, s.batch, at.head, first, shared.bad,
+                                                values);
+    if (!at.whole) __syncthreads();
+    multiply_seen<kKeyM, kQueries, kWidth>(at.whole, g, shared.queries[buffer], a.query, s.batch,
+                                           at.head, first, shared.bad, sums);
   }
 
   void run() {
     __syncthreads();
-    copy_rows<kOwn, kWidth>(shared.keys, a.key, s.batch, key_head, s.first_key + key, s.keys - key);
-    copy_rows<kOwn, kValueWidth>(shared.values, a.value, s.batch, key_head, s.first_key + key,
-                                 s.keys - key);
+    copy_rows<kOwnKeys, kWidth>(shared.keys, a.key, s.batch, key_head, s.first_key + key,
+                                s.keys - key);
+    copy_rows<kOwnKeys, kValueWidth>(shared.values, a.value, s.batch, key_head, s.first_key + key,
+                                     s.keys - key);
     const int shares = a.heads / a.key_heads, last = (key_head + 1) * shares;
     Rectangle at, after;
     int head = key_head * shares, row = 0, buffer = 0;
@@ -227,13 +236,15 @@ struct MmaKeyGradient {
     }
     wait_copies();
     const int all = a.key_offsets ? a.key_offsets[s.batch + 1] - a.key_offsets[s.batch] : a.keys;
-    const int count = least(kOwn, all - key);
-    const float factors[kM][2] = {{1, 1}};
+    const int count = least(kOwnKeys, all - key);
+    float factors[kKeyM][2];
+    for (int m = 0; m < kKeyM; ++m) factors[m][0] = factors[m][1] = 1;
     if (a.d_value.data)
-      write_rows<kM, kValueWidth>(a.d_value, s.batch, key_head, s.first_key + key, count, values,
-                                  factors);
+      write_rows<kKeyM, kValueWidth>(a.d_value, s.batch, key_head, s.first_key + key, count, values,
+                                     factors);
     if (a.d_key.data)
-      write_rows<kM, kWidth>(a.d_key, s.batch, key_head, s.first_key + key, count, sums, factors);
+      write_rows<kKeyM, kWidth>(a.d_key, s.batch, key_head, s.first_key + key, count, sums,
+                                factors);
   }
 };
 
@@ -244,15 +255,9 @@ extern "C" __global__ void __launch_bounds__(128)
   using namespace fovea::cuda;
   FOVEA_SHARED(bytes);
   auto& shared = *reinterpret_cast<MmaQueryShared*>(bytes);
-  const int query_tiles = (a.queries + kOwn - 1) / kOwn;
-  const Whole work = static_cast<Whole>(a.batches) * a.heads * query_tiles;
-  for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
-    const int tile = query_tiles - 1 - static_cast<int>(n % query_tiles);
-    const int head = static_cast<int>(n / query_tiles % a.heads);
-    const Sequence s = sequence_of(a, static_cast<int>(n / query_tiles / a.heads));
-    if (tile * kOwn >= s.queries) continue;
-    MmaQueryGradient{a, shared, s, head, tile * kOwn}.run();
-  }
+  each_query_tile(a, kOwnQueries, [&](const Sequence& s, int head, int row) {
+    MmaQueryGradient{a, shared, s, head, row}.run();
+  });
 }
 
 extern "C" __global__ void __launch_bounds__(128)
@@ -260,12 +265,12 @@ extern "C" __global__ void __launch_bounds__(128)
   using namespace fovea::cuda;
   FOVEA_SHARED(bytes);
   auto& shared = *reinterpret_cast<MmaKeyShared*>(bytes);
-  const int key_tiles = (a.keys + kOwn - 1) / kOwn;
+  const int key_tiles = (a.keys + kOwnKeys - 1) / kOwnKeys;
   const Whole work = static_cast<Whole>(a.batches) * a.key_heads * key_tiles;
   for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
     const int tile = static_cast<int>(n % key_tiles);
     const int key_head = static_cast<int>(n / key_tiles % a.key_heads);
     const Sequence s = sequence_of(a, static_cast<int>(n / key_tiles / a.key_heads));
-    MmaKeyGradient{a, shared, s, key_head, tile * kOwn}.run();
+    MmaKeyGradient{a, shared, s, key_head, tile * kOwnKeys}.run();
   }
 }

@@ -19,69 +19,68 @@ struct MmaForward {
   Sequence s;
   int head, row;
   float sums[kM][kValueWidth / 8][4] = {};
-  float shift[kM][2], total[kM][2] = {}, seen[kM][2] = {};
-  bool bad[kM][2] = {};
+  float shift[kM][2], total[kM][2] = {};
+  bool bad[kM][2] = {}, seen[kM][2] = {};  // without a shift, which tells both
 
   int own(int m, int half) const { return (warp() * kM + m) * 16 + lane() / 4 + half * 8; }
 
-  // The next tile of keys that has a pair, or beyond the last.
-  int next(int key, Rectangle& at) const {
-    for (; key < s.keys; key += kOther)
-      if (rectangle_of(a, s, head, row, kOwn, key, kOther, at)) break;
-    return key;
+  // The next tile of keys that has a pair, or `end`.
+  int next(int key, int end, Rectangle& at) const {
+    for (; key < end; key += kOther)
+      if (rectangle_of(a, s, head, row, kOwn, key, kOther, at)) return key;
+    return end;
   }
   void copy(int key, int buffer) {
-    const int key_head = head / (a.heads / a.key_heads);
+    const int key_head = key_head_of(a, head);
     copy_rows<kOther, kWidth>(shared.keys[buffer], a.key, s.batch, key_head, s.first_key + key,
                               s.keys - key);
     copy_rows<kOther, kValueWidth>(shared.values[buffer], a.value, s.batch, key_head,
                                    s.first_key + key, s.keys - key);
   }
 
-  void add_tile(const Rectangle& at, int buffer) {
-    float e[kM][kOther / 8][4];
-    {
-      float products[kM][kOther / 8][4];
-      multiply_rows<kM, kOther, kWidth>(shared.queries, shared.keys[buffer], products);
+  // Brings a row to the largest score so far.
+  FOVEA_INLINE void shift_row(int m, int half, const float (&e)[kM][kOther / 8][4]) {
+    float top = shift[m][half];
 #pragma unroll
-      for (int m = 0; m < kM; ++m)
+    for (int n = 0; n < kOther / 8; ++n)
+      top = larger(top, larger(e[m][n][2 * half], e[m][n][2 * half + 1]));
+    top = lanes_max<4>(top);
+    if (__ballot_sync(~0u, top > shift[m][half])) {  // soon seldom
+      const float rescale =
+          shift[m][half] == -infinity_of(T()) ? 0 : exponential(shift[m][half] - top);
+      total[m][half] *= rescale;
 #pragma unroll
-        for (int n = 0; n < kOther / 8; ++n)
-#pragma unroll
-          for (int c = 0; c < 4; ++c) e[m][n][c] = -infinity_of(T());
-      each_seen<true, kM, kOther>(a, at, shared.rows, products,
-                                  [&](int m, int n, int c, const Place&, const Scored& scored,
-                                      const RowData&) { e[m][n][c] = scored.e; });
+      for (int n = 0; n < kValueWidth / 8; ++n) {
+        sums[m][n][2 * half] *= rescale;
+        sums[m][n][2 * half + 1] *= rescale;
+      }
+      shift[m][half] = top;
     }
+  }
+
+  FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
+    float e[kM][kOther / 8][4];
+    multiply_rows<kM, kOther, kWidth>(shared.queries, shared.keys[buffer], e);
+    each_pair<true, kM, kOther>(a, s, at, shared.rows, e, -infinity_of(T()),
+                                [](int, int, int, const Place&, const Scored& scored,
+                                   const RowData&, bool) { return scored.e; });
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        if constexpr (Normaliser::kShifts) {
-          float top = shift[m][half];
-#pragma unroll
-          for (int n = 0; n < kOther / 8; ++n)
-            top = larger(top, larger(e[m][n][2 * half], e[m][n][2 * half + 1]));
-          top = lanes_max<4>(top);
-          const float rescale =
-              shift[m][half] == -infinity_of(T()) ? 0 : exponential(shift[m][half] - top);
-          total[m][half] *= rescale;
-#pragma unroll
-          for (int n = 0; n < kValueWidth / 8; ++n) {
-            sums[m][n][2 * half] *= rescale;
-            sums[m][n][2 * half + 1] *= rescale;
-          }
-          shift[m][half] = top;
-        }
+        if constexpr (Normaliser::kShifts) shift_row(m, half, e);
+        const float base = Normaliser::base(shift[m][half]);
 #pragma unroll
         for (int n = 0; n < kOther / 8; ++n) {
 #pragma unroll
           for (int c = 2 * half; c < 2 * half + 2; ++c) {
             float& x = e[m][n][c];
-            const bool there = x != -infinity_of(T());
-            if constexpr (!Normaliser::kShifts) bad[m][half] |= there && !is_finite(x);
-            seen[m][half] += there ? 1 : 0;
-            x = there ? Normaliser::power(x, shift[m][half]) : 0;
+            if constexpr (!Normaliser::kShifts) {
+              const bool there = x != -infinity_of(T());
+              bad[m][half] |= there && !is_finite(x);
+              seen[m][half] |= there;
+            }
+            x = Normaliser::power_from(x, base);
             total[m][half] += x;
             if constexpr (kDropout)
               x *= dropout_factor(a, shared.rows[own(m, half)].random,
@@ -90,11 +89,9 @@ struct MmaForward {
         }
       }
     }
-    if (at.whole)
-      multiply_columns<kM, kOther, kValueWidth>(e, shared.values[buffer], sums);
-    else
-      multiply_seen<kM, kOther, kValueWidth>(e, shared.values[buffer], a.value, s.batch,
-                                             at.key_head, s.first_key + at.key, shared.bad, sums);
+    multiply_seen<kM, kOther, kValueWidth>(at.whole, e, shared.values[buffer], a.value, s.batch,
+                                           key_head_of(a, head), s.first_key + at.key, shared.bad,
+                                           sums);
   }
 
   void run() {
@@ -105,13 +102,15 @@ struct MmaForward {
       shared.rows[r] = row_data(a, s, head, row + r);
     for (int m = 0; m < kM; ++m) shift[m][0] = shift[m][1] = -infinity_of(T());
     Rectangle at, after;
-    int key = next(0, at), buffer = 0;
-    if (key < s.keys) copy(key, buffer);
-    while (key < s.keys) {
-      const int following = next(key + kOther, after);
+    int first, end, buffer = 0;
+    key_range(a, s, head, row, kOwn, first, end);
+    int key = next(first / kOther * kOther, end, at);
+    if (key < end) copy(key, buffer);
+    while (key < end) {
+      const int following = next(key + kOther, end, after);
       wait_copies();
       __syncthreads();
-      if (following < s.keys) copy(following, buffer ^ 1);
+      if (following < end) copy(following, buffer ^ 1);
       add_tile(at, buffer);
       buffer ^= 1;
       key = following;
@@ -121,12 +120,14 @@ struct MmaForward {
     float factors[kM][2];
     for (int m = 0; m < kM; ++m) {
       for (int half = 0; half < 2; ++half) {
-        const float sum = lanes_sum<4>(total[m][half]), pairs = lanes_sum<4>(seen[m][half]);
+        const float sum = lanes_sum<4>(total[m][half]);
         const bool spoiled = lanes_any<4>(bad[m][half]) || sum != sum;
+        const bool any =
+            Normaliser::kShifts ? shift[m][half] > -infinity_of(T()) : lanes_any<4>(seen[m][half]);
         Row made{0, 0, 0, spoiled ? kSpoiled : kEmpty};
         factors[m][half] = spoiled ? nan_of(T()) : T(0);
-        if (!spoiled && pairs > 0) {
-          made = Normaliser::finish(a, head, shift[m][half], sum, pairs);
+        if (!spoiled && any) {
+          made = Normaliser::finish(a, head, shift[m][half], sum, 1);
           factors[m][half] = Normaliser::factor(shift[m][half], made);
         }
         if (lane() % 4 == 0 && own(m, half) < count)
@@ -144,13 +145,7 @@ extern "C" __global__ void __launch_bounds__(128)
   using namespace fovea::cuda;
   FOVEA_SHARED(bytes);
   auto& shared = *reinterpret_cast<MmaShared*>(bytes);
-  const int query_tiles = (a.queries + kOwn - 1) / kOwn;
-  const Whole work = static_cast<Whole>(a.batches) * a.heads * query_tiles;
-  for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
-    const int tile = query_tiles - 1 - static_cast<int>(n % query_tiles);
-    const int head = static_cast<int>(n / query_tiles % a.heads);
-    const Sequence s = sequence_of(a, static_cast<int>(n / query_tiles / a.heads));
-    if (tile * kOwn >= s.queries) continue;
-    MmaForward{a, shared, s, head, tile * kOwn}.run();
-  }
+  each_query_tile(a, kOwn, [&](const Sequence& s, int head, int row) {
+    MmaForward{a, shared, s, head, row}.run();
+  });
 }

@@ -4,6 +4,7 @@
 namespace fovea::cuda {
 
 struct Bias : PlainModifier {
+  static constexpr bool kReads = true;
   static T value(const Change& change, const Place& p, T e) {
     return e + element<T>(change.array, p.batch, p.head, p.row, p.j);
   }

@@ -10,7 +10,7 @@ struct Chain;
 template <>
 struct Chain<> {
   static constexpr int kCount = 0;
-  static constexpr bool kAddsValues = false;
+  static constexpr bool kAddsValues = false, kReads = false;
   static T value(const Change*, const Place&, T e, T*) { return e; }
   template <class Sink>
   static T backward(const Change*, const Place&, const T*, T de, int, Sink&&) {
@@ -24,7 +24,8 @@ template <class First, class... Rest>
 struct Chain<First, Rest...> {
   using Others = Chain<Rest...>;
   static constexpr int kCount = 1 + Others::kCount;
-  static constexpr bool kAddsValues = First::kAddsValues || Others::kAddsValues;
+  static constexpr bool kAddsValues = First::kAddsValues || Others::kAddsValues,
+                        kReads = First::kReads || Others::kReads;
   static T value(const Change* changes, const Place& place, T e, T* steps) {
     *steps = e;
     return Others::value(changes + 1, place, First::value(*changes, place, e), steps + 1);
@@ -52,7 +53,8 @@ struct Chain<First, Rest...> {
 // What a modifier that only changes scores need not say.
 struct PlainModifier {
   static constexpr bool kAddsValues = false;
-  static constexpr T kSlope = 0;  // times `slope`: the derivative by a parameter of the head
+  static constexpr bool kReads = false;  // an array's number of the pair, which must be there
+  static constexpr T kSlope = 0;         // times `slope`: the derivative by a parameter of the head
   static T slope(const Place&) { return 0; }
   static T value_product(const Change&, const Place&) { return 0; }
   static T backward(const Change&, const Place&, T, T de) { return de; }

@@ -9,7 +9,7 @@
 namespace fovea::cuda {
 
 struct Relative : PlainModifier {
-  static constexpr bool kAddsValues = true;
+  static constexpr bool kAddsValues = true, kReads = true;
   static Whole at(const Change& change, const Place& p) {
     const int clip = static_cast<int>(change.whole);
     return p.row_index * (2 * clip + 1) + least(most(p.j - p.i, -clip), clip) + clip;

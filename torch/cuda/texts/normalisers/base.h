@@ -33,6 +33,9 @@ struct PlainNormaliser {
   static T fold_weight(const Arguments&, int, T) { return 0; }
   static T parameter_gradient(const Arguments&, int, const Row&, T, T) { return 0; }
   static T alpha_slope(const Arguments&, int, T, T, T, T) { return 0; }
+  // On tensor cores `power_from(e, base(shift))` is power(e, shift); a score of -infinity has 0.
+  static T base(T shift) { return shift; }
+  static T power_from(T, T) { return 0; }
   // What only one of the two ways says.
   static T power(T, T) { return 0; }
   static Row finish(const Arguments&, int, T, T, T) { return {0, 0, 0, kEmpty}; }

@@ -5,6 +5,7 @@ namespace fovea::cuda {
 
 struct Sigmoid : PlainNormaliser {
   static T power(T e, T) { return logistic(e); }
+  static T power_from(T e, T) { return logistic(e); }
   static Row finish(const Arguments&, int, T, T, T) { return {0, 1, 0, kSeen}; }
   static T weight(const Arguments&, int, T e, const Row&, int) { return logistic(e); }
   static T gradient(const Arguments&, int, T weight, T da, T e, const Row&, T, T) {

@@ -9,6 +9,8 @@ struct SoftmaxOf : PlainNormaliser {
   static constexpr bool kShifts = true, kParameter = kSink;
   static constexpr Delta kDelta = Delta::kFromOutput;
   static T power(T e, T shift) { return exponential(e - shift); }
+  static T base(T shift) { return shift == -infinity_of(T()) ? T(0) : shift * T(kLog2OfE); }
+  static T power_from(T e, T base) { return power_of_two(e * T(kLog2OfE) - base); }
   static Row finish(const Arguments& a, int head, T shift, T sum, T) {
     if constexpr (kSink) {
       const T sink = head_number(a, head), top = larger(shift, sink);

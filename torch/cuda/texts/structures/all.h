@@ -3,12 +3,21 @@
 
 namespace fovea::cuda {
 
+// Which keys a span's rows may see, and which rows may see its keys, where a structure bounds them:
+// the two ends are brought closer together. Rows are counted from position 0.
+struct Unbounded {
+  static void narrow_keys(const Part&, const Span&, int&, int&) {}
+  static void narrow_positions(const Part&, const Span&, int&, int&) {}
+};
+
 template <class... Kinds>
 struct All;
 template <>
 struct All<> {
   static Cover cover(const Part*, const Span&) { return Cover::kAll; }
   static bool allows(const Part*, const Place&) { return true; }
+  static void narrow_keys(const Part*, const Span&, int&, int&) {}
+  static void narrow_positions(const Part*, const Span&, int&, int&) {}
 };
 template <class First, class... Rest>
 struct All<First, Rest...> {
@@ -20,6 +29,14 @@ struct All<First, Rest...> {
   }
   static bool allows(const Part* parts, const Place& place) {
     return First::allows(*parts, place) && All<Rest...>::allows(parts + 1, place);
+  }
+  static void narrow_keys(const Part* parts, const Span& span, int& first, int& end) {
+    First::narrow_keys(*parts, span, first, end);
+    All<Rest...>::narrow_keys(parts + 1, span, first, end);
+  }
+  static void narrow_positions(const Part* parts, const Span& span, int& first, int& end) {
+    First::narrow_positions(*parts, span, first, end);
+    All<Rest...>::narrow_positions(parts + 1, span, first, end);
   }
 };
 

@@ -3,7 +3,7 @@
 
 namespace fovea::cuda {
 
-struct Blocks {
+struct Blocks : Unbounded {
   static bool at(const Part& part, int batch, int head, Whole row, Whole key) {
     return element<bool>(part.array[0], batch, head, row, key);
   }

@@ -8,6 +8,12 @@ struct Causal {
     if (s.key > s.i + s.rows - 1) return Cover::kNone;
     return s.key + s.keys - 1 <= s.i ? Cover::kAll : Cover::kSome;
   }
+  static void narrow_keys(const Part&, const Span& s, int&, int& end) {
+    end = least(end, s.i + s.rows);
+  }
+  static void narrow_positions(const Part&, const Span& s, int& first, int&) {
+    first = most(first, s.key);
+  }
   static bool allows(const Part&, const Place& p) { return p.j <= p.i; }
 };
 

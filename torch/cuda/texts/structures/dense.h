@@ -2,7 +2,7 @@
 
 namespace fovea::cuda {
 
-struct Dense {
+struct Dense : Unbounded {
   static Cover cover(const Part&, const Span&) { return Cover::kAll; }
   static bool allows(const Part&, const Place&) { return true; }
 };

@@ -4,7 +4,7 @@
 
 namespace fovea::cuda {
 
-struct Documents {
+struct Documents : Unbounded {
   // Ids of rows first .. first + count, or of some more.
   static void bounds(const Part& part, int side, int batch, int first, int count, int& low,
                      int& high) {

@@ -2,9 +2,11 @@
 // number: stride, summary.
 #pragma once
 
+#include "torch/cuda/texts/structures/causal.h"
+
 namespace fovea::cuda {
 
-struct Fixed {
+struct Fixed : Causal {
   static Cover cover(const Part&, const Span& s) {
     return s.key > s.i + s.rows - 1 ? Cover::kNone : Cover::kSome;
   }

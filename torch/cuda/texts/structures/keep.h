@@ -3,7 +3,7 @@
 
 namespace fovea::cuda {
 
-struct Keep {
+struct Keep : Unbounded {
   static Cover cover(const Part&, const Span&) { return Cover::kSome; }
   static bool allows(const Part& part, const Place& p) {
     return element<bool>(part.array[0], p.batch, p.head, p.row, p.j);

@@ -3,7 +3,7 @@
 
 namespace fovea::cuda {
 
-struct Prefix {
+struct Prefix : Unbounded {
   static Whole length(const Part& part, int batch) {
     return part.array[0].data ? element<int>(part.array[0], batch, 0, 0, 0) : part.number[0];
   }

@@ -1,9 +1,11 @@
 // j <= i and (i - j <= stride or (i - j) mod stride = 0). number: stride.
 #pragma once
 
+#include "torch/cuda/texts/structures/causal.h"
+
 namespace fovea::cuda {
 
-struct Strided {
+struct Strided : Causal {
   static Cover cover(const Part& part, const Span& s) {
     const Whole stride = part.number[0], last_key = s.key + s.keys - 1;
     const Whole furthest = s.i + s.rows - 1 - s.key, nearest = s.i - last_key;
