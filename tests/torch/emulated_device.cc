@@ -32,11 +32,14 @@ void* library_of(const std::string& text) {
   std::ofstream source(name.string() + ".cc");
   source << "#include \"tests/torch/emulated/cuda.h\"\n"
          << text << "#include \"tests/torch/emulated/run.h\"\n";
-  for (const char* kernel :
-       {"fovea_forward", "fovea_gradient_query", "fovea_gradient_key", "fovea_gradient_bias"}) {
-    if ((std::string_view(kernel) == "fovea_forward") != (text.find("forward.h") != text.npos) ||
-        (std::string_view(kernel) == "fovea_gradient_bias" &&
-         text.find("backward_bias.h") == text.npos))
+  for (const char* kernel : {"fovea_forward", "fovea_merge", "fovea_gradient_query",
+                             "fovea_gradient_key", "fovea_gradient_bias"}) {
+    const std::string_view name = kernel;
+    const auto has = [&](const char* driver) { return text.find(driver) != text.npos; };
+    const bool is_forward = has("forward.h") || has("decode.h");
+    if ((name == "fovea_forward" && !is_forward) || (name == "fovea_merge" && !has("decode.h")) ||
+        (name.starts_with("fovea_gradient") && is_forward) ||
+        (name == "fovea_gradient_bias" && !has("backward_bias.h")))
       continue;
     source << "extern \"C\" void run_" << kernel
            << "(unsigned blocks, unsigned chunks, unsigned threads, const fovea::cuda::Arguments* "

@@ -235,6 +235,30 @@ TEST(KernelsOnTensorCores, AgreeWithTheComposedFormula) {
   }
 }
 
+// Few queries: the keys in parts, and one row's parts together again.
+TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaForFewQueries) {
+  at::manual_seed(4);
+  const auto options = at::TensorOptions(at::kBFloat16);
+  const auto rows = [&](int64_t heads, int64_t length, int64_t width) {
+    return at::randn({2, heads, length, width}, options);
+  };
+  Call call{rows(4, 3, 32), rows(2, 700, 32), rows(2, 700, 48), {}, {}, 0, 7};
+  call.query_offset = at::tensor({690, 300}, at::kInt);
+  call.choices = {Score(Dot{}).soft_cap(4).alibi(at::tensor({0.1f, 0.2f, 0.3f, 0.4f})),
+                  Softmax{at::tensor({0.5f})}, Causal{} & Window{400, -1}};
+  call.dropout_p = 0.25;
+  ASSERT_TRUE(cuda::forward_program(canonical(call)).decodes);
+  check_tensor_cores(call, 0.06);
+  // What padding holds is not seen, and a row may see nothing.
+  call.dropout_p = 0;
+  call.query_offset = at::Tensor();
+  call.choices = {Dot{}, Softmax{}, Dense{}};
+  call.key_lengths = at::tensor({97, 0}, at::kInt);
+  call.key.slice(2, 97) = NAN;
+  call.value.slice(2, 97) = INFINITY;
+  check_tensor_cores(call, 0.06);
+}
+
 // ---- with NVRTC, which needs no device ----
 
 TEST(Kernels, AreCompiledForTheDevicesInUse) {

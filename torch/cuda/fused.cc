@@ -146,6 +146,13 @@ void forward(Device& device, const Call& call, const Places& places) {
       a.scratch_row = find_structure<Graph>(call.choices.structure)->columns.numel();
       scratch = at::empty({a.heads, a.scratch_row}, options);
     }
+  } else if (program.decodes) {
+    constexpr int64_t kKeys = 256, kWarps = 4;  // at least the keys of a part; parts of a block
+    blocks = int64_t{a.batches} * a.key_heads;
+    const int64_t busy = 3 * int64_t{device.blocks()};
+    chunks = std::clamp<int64_t>(busy / blocks, 1, chunks_of(a.keys, kKeys));
+    a.scratch_row = chunks * kWarps;
+    scratch = at::empty({a.rows, a.scratch_row, 4 + call.value.size(-1)}, options);
   } else {
     blocks = tiles * a.heads * a.batches;
     chunks = program.on_tensor_cores ? 1 : chunks_of(call.value.size(-1), program.chunk);
@@ -160,6 +167,7 @@ void forward(Device& device, const Call& call, const Places& places) {
   }
   if (scratch.defined()) a.scratch = scratch.mutable_data_ptr();
   device.launch(program, "fovea_forward", grid(blocks), grid(chunks), a);
+  if (program.decodes) device.launch(program, "fovea_merge", grid(chunks_of(a.rows, 4)), 1, a);
   if (by_distance.defined()) {
     auto sizes = call.query.sizes().vec();
     sizes.back() = by_distance.size(1);

@@ -140,13 +140,22 @@ bool on_tensor_cores(const Call& call, const Stage& score, const Stage& normalis
   return has_whole_pieces(call.query) && has_whole_pieces(call.key) && has_whole_pieces(call.value);
 }
 
+// drivers/mma_decode.h: the queries of all heads that share a key are rows of one tile.
+bool is_decoding(const Call& call) {
+  constexpr int64_t kRows = 16;
+  return !is_packed(call.choices.structure) &&
+         call.query.size(2) * (call.query.size(1) / call.key.size(1)) <= kRows;
+}
+
 // drivers/mma_backward.h: whose sums leave room for 16 keys of a warp only.
 bool is_wide(int64_t width, int64_t value_width) { return width > 64 || value_width > 64; }
 
 // drivers/mma_forward.h and mma_backward.h: the larger of the two kernels of gradients.
-unsigned tensor_core_bytes(int64_t width, int64_t value_width, bool forward) {
+unsigned tensor_core_bytes(int64_t width, int64_t value_width, bool forward, bool decodes) {
   constexpr int64_t kNumber = 2, kRowData = 40, kFlag = 4;
   const int64_t row = kNumber * (width + 8), value_row = kNumber * (value_width + 8);
+  if (decodes)
+    return static_cast<unsigned>(16 * (row + kRowData) + 64 * (2 * (row + value_row) + kFlag));
   if (forward)
     return static_cast<unsigned>(128 * (row + kRowData) + 64 * (2 * (row + value_row) + kFlag));
   const int64_t other = is_wide(width, value_width) ? 32 : 64;
@@ -200,7 +209,8 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
     program.threads = 128;
     program.own = 128;
     program.key_own = is_wide(width, call.value.size(-1)) ? 64 : 128;
-    program.shared_bytes = tensor_core_bytes(width, call.value.size(-1), forward);
+    program.decodes = forward && is_decoding(call);
+    program.shared_bytes = tensor_core_bytes(width, call.value.size(-1), forward, program.decodes);
     text.define("FOVEA_FAST");
   } else {
     program.own = program.key_own = program.tile;
@@ -263,7 +273,9 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
                : program.on_tensor_cores ? "drivers/mma_tile"
                                          : "drivers/tile");
   text.include("drivers/" + driver + (driver.empty() ? "" : "_") +
-               (forward ? "forward" : "backward"));
+               (program.decodes ? "decode"
+                : forward       ? "forward"
+                                : "backward"));
   if (!forward && driver.empty()) text.include("drivers/backward_key");
   if (!forward && program.has_bias && !program.on_graph) text.include("drivers/backward_bias");
   program.text = text.take();

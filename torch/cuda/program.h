@@ -16,6 +16,7 @@ struct Program {
   bool has_threshold = false;  // needs scratch for rows of scores
   bool has_bias = false;
   bool on_tensor_cores = false;
+  bool decodes = false;        // few queries: keys in parts, brought together by a second kernel
   int tile = 64, chunk = 128;  // drivers/tile.h
   int lanes = 32;              // of a graph's row
   int own = 64, key_own = 64;  // queries, keys of a block, where it is on tiles

@@ -65,8 +65,10 @@ struct MmaQueryGradient {
 
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
     float g[kQueryM][kKeys / 8][4], products[kQueryM][kKeys / 8][4];
-    multiply_rows<kQueryM, kKeys, kWidth>(shared.queries, shared.keys[buffer], g);
-    multiply_rows<kQueryM, kKeys, kValueWidth>(shared.outputs, shared.values[buffer], products);
+    multiply_rows<kQueryM, kKeys, kWidth>(of_warp<kQueryM, kWidth>(shared.queries),
+                                          shared.keys[buffer], g);
+    multiply_rows<kQueryM, kKeys, kValueWidth>(of_warp<kQueryM, kValueWidth>(shared.outputs),
+                                               shared.values[buffer], products);
     each_pair<true, kQueryM, kKeys>(
         a, s, at, shared.rows, g, 0,
         [&](int m, int n, int c, const Place& p, const Scored& scored, const RowData& data,
@@ -183,8 +185,10 @@ struct MmaKeyGradient {
 
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
     float g[kKeyM][kQueries / 8][4], weights[kKeyM][kQueries / 8][4];
-    multiply_rows<kKeyM, kQueries, kWidth>(shared.keys, shared.queries[buffer], g);
-    multiply_rows<kKeyM, kQueries, kValueWidth>(shared.values, shared.outputs[buffer], weights);
+    multiply_rows<kKeyM, kQueries, kWidth>(of_warp<kKeyM, kWidth>(shared.keys),
+                                           shared.queries[buffer], g);
+    multiply_rows<kKeyM, kQueries, kValueWidth>(of_warp<kKeyM, kValueWidth>(shared.values),
+                                                shared.outputs[buffer], weights);
     each_pair<false, kKeyM, kQueries>(
         a, s, at, shared.rows, g, 0,
         [&](int m, int n, int c, const Place& p, const Scored& scored, const RowData& data,

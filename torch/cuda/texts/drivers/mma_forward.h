@@ -60,7 +60,7 @@ struct MmaForward {
 
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
     float e[kM][kOther / 8][4];
-    multiply_rows<kM, kOther, kWidth>(shared.queries, shared.keys[buffer], e);
+    multiply_rows<kM, kOther, kWidth>(of_warp<kM, kWidth>(shared.queries), shared.keys[buffer], e);
     each_pair<true, kM, kOther>(a, s, at, shared.rows, e, -infinity_of(T()),
                                 [](int, int, int, const Place&, const Scored& scored,
                                    const RowData&, bool) { return scored.e; });

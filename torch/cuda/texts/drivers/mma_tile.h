@@ -18,6 +18,12 @@ inline int key_head_of(const Arguments& a, int head) { return head / (a.heads / 
 inline int lane() { return threadIdx.x % kWarp; }
 inline int warp() { return threadIdx.x / kWarp; }
 
+// The first of a warp's rows.
+template <int kM, int kColumns>
+const Stored* of_warp(const Stored* rows) {
+  return rows + warp() * kM * 16 * pitch_of(kColumns);
+}
+
 // Rows of an operand to shared memory, zeros beyond the count.
 template <int kRows, int kColumns>
 void copy_rows(Stored* to, const Rows& rows, int batch, int head, Whole first, int count) {
@@ -30,7 +36,7 @@ void copy_rows(Stored* to, const Rows& rows, int batch, int head, Whole first, i
   }
 }
 
-// products[m][n] = own rows . other rows
+// products[m][n] = own rows, of this warp . other rows
 template <int kM, int kOther, int kColumns>
 FOVEA_INLINE void multiply_rows(const Stored* own, const Stored* other,
                                 float (&products)[kM][kOther / 8][4]) {
@@ -46,8 +52,7 @@ FOVEA_INLINE void multiply_rows(const Stored* own, const Stored* other,
     Word a[kM][4];
 #pragma unroll
     for (int m = 0; m < kM; ++m)
-      load_matrices(a[m],
-                    own + ((warp() * kM + m) * 16 + lane() % 16) * kRowPitch + d + lane() / 16 * 8);
+      load_matrices(a[m], own + (m * 16 + lane() % 16) * kRowPitch + d + lane() / 16 * 8);
 #pragma unroll
     for (int n = 0; n < kOther / 16; ++n) {
       Word b[4];
