@@ -23,9 +23,9 @@ struct Gradient {
         side_of<Value>(a.value, at.s.batch, at.key_head, at.s.first_key + at.key, at.keys);
     const auto step = [](T sum, const T* x, const T* y, T) { return sum + x[0] * y[0]; };
     if constexpr (kOwnerIsQuery)
-      sum_features<1>(tiles, outputs, values, kValueWidth, nullptr, 0, products, step);
+      sum_features<1, kValueWidth>(tiles, outputs, values, nullptr, 0, products, step);
     else
-      sum_features<1>(tiles, values, outputs, kValueWidth, nullptr, 0, products, step);
+      sum_features<1, kValueWidth>(tiles, values, outputs, nullptr, 0, products, step);
   }
 
   // visit(r, n, place, scored, data, weight, factor of dropout, gradient of the weight).

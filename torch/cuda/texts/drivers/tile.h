@@ -6,12 +6,12 @@
 namespace fovea::cuda {
 
 constexpr int kThreads = 256, kSide = 16, kPer = kTile / kSide;
-constexpr int kDepth = 16;  // features staged at a time
 constexpr int kRowPitch = kTile + 4;
 constexpr int kStep = 16;                          // rows staged at a time for a sum over rows
 constexpr int kChunk = sizeof(T) == 8 ? 64 : 128;  // columns a block computes
 constexpr int kFeatures = kWidth / Score::kComponents;
 constexpr int kFeatureChunk = kChunk / Score::kComponents;
+constexpr int kMostDepth = 16;  // features staged at a time
 
 constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 constexpr int smaller(int x, int y) { return x < y ? x : y; }
@@ -21,12 +21,12 @@ constexpr int columns_of(int width, int chunk) {
 }
 
 struct Tiles {
-  T stage[2 * 2 * kDepth * kRowPitch];  // two sides, two components
-  T weights[kDepth];
+  T stage[2 * 2 * kMostDepth * kRowPitch];  // two sides, two components
+  T weights[kMostDepth];
   T products[kTile][kRowPitch];  // [other][owner]: weights, or gradients, of the pairs
   RowData rows[kTile];           // of the queries
 };
-static_assert(kStep * kChunk <= 2 * 2 * kDepth * kRowPitch);
+static_assert(kStep * kChunk <= 2 * 2 * kMostDepth * kRowPitch);
 
 inline int group() { return threadIdx.x / kSide; }
 inline int member() { return threadIdx.x % kSide; }
@@ -45,7 +45,7 @@ Side<Stored> side_of(const Rows& rows, int batch, int head, Whole first, int cou
 }
 
 // Columns column .. of a side's rows to [component][feature][row], zero where there are none.
-template <int kParts, class Stored>
+template <int kParts, int kDepth, class Stored>
 void stage_features(const Side<Stored>& side, int feature, int features, int part_stride,
                     T* stage) {
   for (int n = threadIdx.x; n < kParts * kDepth * kTile; n += kThreads) {
@@ -58,24 +58,24 @@ void stage_features(const Side<Stored>& side, int feature, int features, int par
 }
 
 // sums[r][n] over features of step(owner's row r, other's row n).
-template <int kParts, class StoredOwner, class StoredOther, class Step>
+template <int kParts, int kCount, class StoredOwner, class StoredOther, class Step>
 void sum_features(Tiles& tiles, const Side<StoredOwner>& owner, const Side<StoredOther>& other,
-                  int features, const Broadcast* weight, int head, T (&sums)[kPer][kPer],
-                  Step step) {
+                  const Broadcast* weight, int head, T (&sums)[kPer][kPer], Step step) {
+  constexpr int kDepth = at_least_one(smaller(kCount, kMostDepth));
   T* mine = tiles.stage;
   T* theirs = tiles.stage + kParts * kDepth * kRowPitch;
   for (int r = 0; r < kPer; ++r)
     for (int n = 0; n < kPer; ++n) sums[r][n] = 0;
-  for (int first = 0; first < features; first += kDepth) {
+  for (int first = 0; first < kCount; first += kDepth) {
     __syncthreads();
-    stage_features<kParts>(owner, first, features, features, mine);
-    stage_features<kParts>(other, first, features, features, theirs);
+    stage_features<kParts, kDepth>(owner, first, kCount, kCount, mine);
+    stage_features<kParts, kDepth>(other, first, kCount, kCount, theirs);
     if (weight && threadIdx.x < kDepth)
-      tiles.weights[threadIdx.x] = first + static_cast<int>(threadIdx.x) < features
+      tiles.weights[threadIdx.x] = first + static_cast<int>(threadIdx.x) < kCount
                                        ? element<T>(*weight, 0, head, 0, first + threadIdx.x)
                                        : T(0);
     __syncthreads();
-    const int depth = least(kDepth, features - first);
+    const int depth = least(kDepth, kCount - first);
 #pragma unroll 4
     for (int f = 0; f < depth; ++f) {
       T a[kPer][kParts], b[kPer][kParts];
@@ -201,12 +201,12 @@ struct Pairs {
           side_of<Operand>(a.key, at.s.batch, at.key_head, at.s.first_key + at.key, at.keys);
       const Broadcast* weight = Score::kWeighted ? &a.weight : nullptr;
       if constexpr (kOwnerIsQuery) {
-        sum_features<kParts>(
-            tiles, queries, keys, kFeatures, weight, at.head, sums,
+        sum_features<kParts, kFeatures>(
+            tiles, queries, keys, weight, at.head, sums,
             [](T sum, const T* q, const T* k, T w) { return Score::step(sum, q, k, w); });
       } else {
-        sum_features<kParts>(
-            tiles, keys, queries, kFeatures, weight, at.head, sums,
+        sum_features<kParts, kFeatures>(
+            tiles, keys, queries, weight, at.head, sums,
             [](T sum, const T* k, const T* q, T w) { return Score::step(sum, q, k, w); });
       }
     }
