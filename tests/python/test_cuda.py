@@ -281,6 +281,36 @@ def test_bad_input_is_named_as_on_the_cpu():
                     fovea.attend(query.to(dtype), key.to(dtype), value.to(dtype), key_lengths=lengths)
 
 
+def test_a_graph_is_checked_again_when_its_arrays_change():
+    offsets, columns = torch.tensor([0, 2, 3], device="cuda"), torch.tensor([0, 1, 1], device="cuda")
+    offsets, columns = offsets.int(), columns.int()
+    inputs = [torch.randn(2, 1, 4, device="cuda", requires_grad=True) for _ in range(3)]
+
+    def run():
+        out = fovea.attend(*inputs, structure=fovea.Graph(offsets, columns))
+        return [out, *torch.autograd.grad(out.square().sum(), inputs)]
+
+    first = run()
+    assert all(torch.equal(a, b) for a, b in zip(run(), first))
+    columns[2] = 0
+    changed = [x.detach().cpu().requires_grad_() for x in inputs]
+    out = fovea.attend(*changed, structure=fovea.Graph(offsets.cpu(), columns.cpu()))
+    for a, b in zip(run(), [out, *torch.autograd.grad(out.square().sum(), changed)]):
+        torch.testing.assert_close(a.cpu(), b, atol=1e-5, rtol=1e-4)
+    columns[0] = 2
+    with pytest.raises(ValueError, match=r"columns\[0\]: 2, expected between 0 and 1"):
+        run()
+
+
+@pytest.mark.parametrize("score", [lambda _: fovea.Dot().soft_cap(20.0), lambda kind: fovea.Dot().alibi(torch.full((8,), 0.01, dtype=kind))])
+@pytest.mark.parametrize("structure", [fovea.Dense(), fovea.Window(500, -1)])
+def test_one_query_against_many_keys_agrees_with_float64(score, structure):
+    lengths = {"key_lengths": torch.tensor([1500, 700])}
+    results = on_both(score, lambda _: fovea.Softmax(), lambda _: structure, (2, 8, 1, 128), (2, 2, 1500, 128), torch.bfloat16, query_offset=torch.tensor([1499, 699]), **lengths)
+    for a, b in results:
+        assert (a - b).norm() / b.norm() < 2e-2
+
+
 def test_memory_is_bounded_in_a_long_sequence():
     shape = (1, 8, 8192, 64)
     inputs = [torch.randn(shape, device="cuda", requires_grad=True) for _ in range(3)]
