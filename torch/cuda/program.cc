@@ -147,7 +147,7 @@ bool is_decoding(const Call& call) {
          call.query.size(2) * (call.query.size(1) / call.key.size(1)) <= kRows;
 }
 
-// drivers/mma_backward.h: whose sums leave room for 16 keys of a warp only.
+// drivers/mma_backward.h: tiles of the other side are smaller.
 bool is_wide(int64_t width, int64_t value_width) { return width > 64 || value_width > 64; }
 
 // drivers/mma_forward.h and mma_backward.h: the larger of the two kernels of gradients.
@@ -208,7 +208,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
   if (program.on_tensor_cores) {
     program.threads = 128;
     program.own = 128;
-    program.key_own = is_wide(width, call.value.size(-1)) ? 64 : 128;
+    program.key_own = 64;
     program.decodes = forward && is_decoding(call);
     program.shared_bytes = tensor_core_bytes(width, call.value.size(-1), forward, program.decodes);
     text.define("FOVEA_FAST");

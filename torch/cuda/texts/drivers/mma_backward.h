@@ -3,10 +3,10 @@
 
 namespace fovea::cuda {
 
-// Accumulators take most registers: 16 rows of a warp where both of a key's are wide.
+// Sums take most registers: two of them for a key leave room for 16 keys of a warp.
 constexpr bool kWide = kWidth > 64 || kValueWidth > 64;
 constexpr int kQueryM = 2, kOwnQueries = kMmaWarps * 16 * kQueryM, kKeys = kWide ? 32 : 64;
-constexpr int kKeyM = kWide ? 1 : 2, kOwnKeys = kMmaWarps * 16 * kKeyM, kQueries = 32;
+constexpr int kKeyM = 1, kOwnKeys = kMmaWarps * 16 * kKeyM, kQueries = kWide ? 32 : 64;
 
 struct MmaQueryShared {
   Stored queries[kOwnQueries * kPitch], outputs[kOwnQueries * kValuePitch];
