@@ -26,8 +26,8 @@ at::Tensor bag(const at::Tensor& weight, const at::Tensor& words, const at::Tens
                                        /*padding_idx=*/0));
 }
 
-// l_cj = (1 - j/J) + (c/d)(2j/J - 1) is the sum of two products of a factor of the word and one of
-// the column: two weighted bags, and nothing of size words x width.
+// l_cj is a factor of the word plus the product of one of the word and one of the column: two weighted
+// bags, and nothing of size words x width.
 at::Tensor encoded(const at::Tensor& weight, int64_t width, const at::Tensor& words,
                    const at::Tensor& bounds32, LineEncoding encoding) {
   const at::Tensor bounds = bounds32.to(at::kLong);
@@ -35,13 +35,21 @@ at::Tensor encoded(const at::Tensor& weight, int64_t width, const at::Tensor& wo
   if (words.numel() == 0) return at::zeros({lines, weight.size(1)}, weight.options());
   if (encoding == LineEncoding::kBag) return bag(weight, words, bounds, std::nullopt);
   const at::Tensor lengths = lengths_of(bounds), line = owners_of(lengths);
+  const at::Tensor count = lengths.index_select(0, line).to(weight.scalar_type());  // J
   const at::Tensor place =
-      at::arange(1, words.size(0) + 1, bounds.options()) - bounds.index_select(0, line);
-  const at::Tensor share = place.to(weight.scalar_type()) /
-                           lengths.index_select(0, line).to(weight.scalar_type());  // j/J
-  const at::Tensor column = at::arange(1, width + 1, weight.options()) / static_cast<double>(width);
-  return bag(weight, words, bounds, 1 - share) +
-         bag(weight, words, bounds, 2 * share - 1) * column.repeat({weight.size(1) / width});
+      (at::arange(1, words.size(0) + 1, bounds.options()) - bounds.index_select(0, line))
+          .to(weight.scalar_type());                                     // j
+  const at::Tensor column = at::arange(1, width + 1, weight.options());  // c
+  const auto sum = [&](const std::optional<at::Tensor>& plain, const at::Tensor& of_word,
+                       const at::Tensor& of_column) {
+    return bag(weight, words, bounds, plain) +
+           bag(weight, words, bounds, of_word) * of_column.repeat({weight.size(1) / width});
+  };
+  const auto d = static_cast<double>(width);
+  if (encoding == LineEncoding::kCentred)
+    return sum(std::nullopt, (place - (count + 1) / 2) / count, (column - (d + 1) / 2) * (4 / d));
+  const at::Tensor share = place / count;
+  return sum(1 - share, 2 * share - 1, column / d);
 }
 
 void check_bounds(const at::Tensor& bounds, const char* name, int64_t total) {

@@ -23,7 +23,6 @@ struct Relation {
 constexpr std::array<Relation, 4> kRelations = {
     {{"left of", 0, -1}, {"right of", 0, 1}, {"above", -1, 0}, {"below", 1, 0}}};
 constexpr uint64_t kMostOthers = 4;
-constexpr uint64_t kStraight = 3;  // one question in so many asks for the referent's own colour
 
 // x and y from -1 to 1 within the cell.
 bool inside(size_t shape, double x, double y) {
@@ -79,8 +78,8 @@ void add_picture(PictureQuestions& set, Random& random) {
     return (shape + 1 + random.below(kShapes.size() - 1)) % kShapes.size();
   };
   std::vector<uint8_t> picture = ground(random);
-  const size_t own = random.below(kColours.size()), colour = random.below(kColours.size());
-  draw(picture, referent, shape, own, random);
+  const size_t colour = random.below(kColours.size());
+  draw(picture, referent, shape, random.below(kColours.size()), random);
   draw(picture, thing, other_shape(), colour, random);
   std::vector<int64_t> free;
   for (int64_t cell = 0; cell < kCells; ++cell)
@@ -90,17 +89,11 @@ void add_picture(PictureQuestions& set, Random& random) {
   for (uint64_t i = 0; i < others; ++i)
     draw(picture, free[i], other_shape(), random.below(kColours.size()), random);
   const std::string name = fmt::format("pictures.idx#{}", set.questions.size());
-  if (random.below(kStraight) == 0)
-    set.questions.push_back({.picture = name,
-                             .question = fmt::format("what colour is the {}", kShapes[shape]),
-                             .answers = {kColours[own]},
-                             .cells = {referent}});
-  else
-    set.questions.push_back({.picture = name,
-                             .question = fmt::format("what colour is the thing {} the {}",
-                                                     relation.words, kShapes[shape]),
-                             .answers = {kColours[colour]},
-                             .cells = {referent, thing}});
+  set.questions.push_back({.picture = name,
+                           .question = fmt::format("what colour is the thing {} the {}",
+                                                   relation.words, kShapes[shape]),
+                           .answers = {kColours[colour]},
+                           .cells = {referent, thing}});
   set.pictures.push_back(std::move(picture));
 }
 

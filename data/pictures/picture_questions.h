@@ -62,9 +62,8 @@ std::map<std::string, std::string> picture_question_files(const PictureQuestions
                                                           int64_t side);
 
 // Grids of cells x cells, a few things in them of four shapes and five colours. Each picture has one
-// question. Two in three ask "what colour is the thing left of the circle": there is one circle, and
-// `cells` are those of the circle and of the thing. One in three asks for the circle's own colour.
-// Pictures for choosing are an eighth as many, for judging a quarter.
+// question, "what colour is the thing left of the circle": there is one circle, and `cells` are those
+// of the circle and of the thing. Pictures for choosing are an eighth as many, for judging a quarter.
 inline constexpr int64_t kGridCells = 4, kCellPixels = 8;
 PictureQuestions generate_shape_grids(int64_t pictures, uint64_t seed);
 

@@ -28,6 +28,9 @@ using Ids = std::vector<int64_t>;
 using Support = train::TaskCounts::Support;
 
 constexpr const char* kVocabularyFile = "vocabulary";
+// Of the first weights of keys, gates and what is written. With libtorch's alone a row is so faint beside
+// the vector of a line that the controller learns to answer without the memory, and stays there.
+constexpr double kInterfaceGain = 4;
 
 // Lines as vectors: Σ_j l_j ⊙ A x_j, with the position weights of Sukhbaatar et al. 2015,
 // l_cj = (1 - j/J) - (c/d)(1 - 2j/J): who fears whom is a matter of order.
@@ -38,6 +41,8 @@ class StoryModel : public torch::nn::Module {
         "embedding",
         torch::nn::Embedding(torch::nn::EmbeddingOptions(words, options.input).padding_idx(0)));
     machine = register_module("machine", std::make_shared<Model>(options));
+    const torch::NoGradGuard no_grad;
+    machine->named_parameters()["cell.interface.weight"].mul_(kInterfaceGain);
   }
   // words int64 [steps, B, most words], 0 where there is none or it is unknown, and how many each line
   // has, [steps, B, 1] -> [steps, B, width]

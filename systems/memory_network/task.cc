@@ -61,6 +61,10 @@ class MemoryNetwork : public GradientTask {
     codec_ = data::StoryCodec(train::file_of(assets, kVocabularyFile), kVocabularyFile);
   }
   std::shared_ptr<torch::nn::Module> build() override {
+    static const std::map<std::string, nn::LineEncoding> encodings = {
+        {"position", nn::LineEncoding::kPosition},
+        {"centred", nn::LineEncoding::kCentred},
+        {"bag", nn::LineEncoding::kBag}};
     const OptionValues& o = run_options_.options;
     const nn::MemoryOptions options{
         .words = codec_.words(),
@@ -68,8 +72,7 @@ class MemoryNetwork : public GradientTask {
         .hops = o.integer("hops"),
         .slots = o.integer("slots"),
         .tying = o.text("tying") == "adjacent" ? nn::Tying::kAdjacent : nn::Tying::kLayerWise,
-        .encoding =
-            o.text("encoding") == "bag" ? nn::LineEncoding::kBag : nn::LineEncoding::kPosition};
+        .encoding = encodings.at(o.text("encoding"))};
     return model_ = std::make_shared<Model>(options, o.text("training") == "supervised"
                                                          ? Training::kSupervised
                                                          : Training::kEndToEnd);
@@ -81,13 +84,15 @@ class MemoryNetwork : public GradientTask {
 
   // Linear start: until validation gets no better, which no later epoch undoes.
   void begin_epoch(int64_t, const std::vector<Metrics>& history) override {
-    bool linear = run_options_.options.flag("linear_start") && !model_->supervised() &&
-                  items(Split::kValidation) > 0;
+    const bool linear_start = run_options_.options.flag("linear_start") && !model_->supervised();
+    bool linear = linear_start && items(Split::kValidation) > 0;
     double best = std::numeric_limits<double>::infinity();
     for (const Metrics& epoch : history) {
       linear = linear && epoch.contains("loss") && epoch.at("loss") < best;
       if (linear) best = epoch.at("loss");
     }
+    if (const int64_t epochs = run_options_.options.integer("linear_epochs"); epochs > 0)
+      linear = linear_start && static_cast<int64_t>(history.size()) < epochs;
     model_->set_reading(linear ? Reading::kLinear : Reading::kNormalised);
   }
 

@@ -74,16 +74,16 @@ const Registration registered{{
               "task=curve: CSV with numeric columns, inputs and target (x=, y=)",
               "task=pictures: MNIST's or Fashion-MNIST's folder of IDX files, or CLASS/*.png, "
               "*.jpg"},
-         .expect = "measured: each of the four pieces owned by one expert, 98.7 % of the rows; "
-                   "Fashion-MNIST with 8 experts, k = 2: 88.2 %"},
+         .expect = "measured: each of the four pieces owned by one expert, 99.2 % of the rows; "
+                   "Fashion-MNIST with 8 experts, k = 2: 88.8 %, five seeds"},
     .options = options(),
-    .recipe = train::Recipe{.epochs = 30,
+    .recipe = train::Recipe{.epochs = 100,
                             .batch = 64,
                             .optimiser = "adam",
                             .rate = 0.02,
                             .schedule = "cosine",
                             .monitor = "loss"},
-    .tour = {"epochs=20"},
+    .tour = {"epochs=40", "rate=0.1"},
     .step_work =
         [](const OptionValues& o, const std::string&) {
           return o.text("task") == "pictures"

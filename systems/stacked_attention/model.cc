@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "fovea/error.h"
+#include "nn/forget_gate.h"
 
 namespace fovea::systems::stacked_attention {
 namespace {
@@ -18,11 +19,26 @@ using torch::nn::Linear;
 
 constexpr int64_t kFirst = 32, kSecond = 64;  // channels
 
-// The row and the column of each region, from -1 to 1: [regions, 2]. As numbers, not as ones and
-// zeros: then "left of" is one step whatever the column, and is learnt from all of them.
+// The row and the column of each region, from -3 to 3: [regions, 2]. As numbers, not as ones and
+// zeros: then "left of" is one step whatever the column, and is learnt from all of them. Two numbers
+// among 64 features: smaller ones would hardly be seen.
 torch::Tensor places(int64_t grid, const torch::TensorOptions& options) {
-  const torch::Tensor step = torch::linspace(-1, 1, grid, options);
+  const torch::Tensor step = torch::linspace(-3, 3, grid, options);
   return torch::stack({step.repeat_interleave(grid), step.repeat({grid})}, 1);
+}
+
+// So that numbers keep their size from pixels and words to the scores. Question and region meet only
+// where tanh bends: with small weights it is a straight line, their parts add, the question's cancels
+// in the softmax, and every question reads the same regions for thousands of steps.
+void keep_scale(torch::nn::Module& model) {
+  const double of_tanh = torch::nn::init::calculate_gain(torch::kTanh);
+  for (const auto& p : model.named_parameters()) {
+    if (p.key().starts_with("words")) continue;
+    if (p.value().dim() == 4)
+      torch::nn::init::kaiming_normal_(p.value());
+    else if (p.value().dim() >= 2)
+      torch::nn::init::xavier_normal_(p.value(), of_tanh);
+  }
 }
 
 }  // namespace
@@ -40,11 +56,10 @@ Model::Model(const Shape& shape) : shape_(shape) {
       "words",
       torch::nn::Embedding(torch::nn::EmbeddingOptions(shape.words, shape.width).padding_idx(0)));
   if (shape.question == "lstm") {
-    recurrent_ =
-        register_module("question", nn::Recurrent(nn::RecurrentOptions{.cell = nn::Cell::kLstm,
-                                                                       .input = shape.width,
-                                                                       .width = shape.width,
-                                                                       .bidirectional = false}));
+    lstm_ = register_module(
+        "question",
+        torch::nn::LSTM(torch::nn::LSTMOptions(shape.width, shape.width).batch_first(true)));
+    nn::open_forget_gate(*lstm_, shape.width);
   } else {
     for (int64_t n = 1; n <= 3; ++n) {
       const int64_t third = shape.width / 3, filters = n < 3 ? third : shape.width - 2 * third;
@@ -59,10 +74,11 @@ Model::Model(const Shape& shape) : shape_(shape) {
         Linear(torch::nn::LinearOptions(shape.width, shape.attention).bias(false))));
     of_state_.push_back(
         register_module(fmt::format("state{}", hop), Linear(shape.width, shape.attention)));
-    const double bound = 1 / std::sqrt(static_cast<double>(shape.attention));
-    weight_.push_back(register_parameter(fmt::format("weight{}", hop),
-                                         torch::empty({shape.attention}).uniform_(-bound, bound)));
+    weight_.push_back(register_parameter(
+        fmt::format("weight{}", hop),
+        torch::randn({shape.attention}) / std::sqrt(static_cast<double>(shape.attention))));
   }
+  keep_scale(*this);
   out_ = register_module("out", Linear(shape.width, shape.answers));
 }
 
@@ -75,7 +91,12 @@ torch::Tensor Model::regions(const torch::Tensor& pictures) {
 
 torch::Tensor Model::question(const torch::Tensor& words, const torch::Tensor& lengths) {
   const torch::Tensor x = words_(words);
-  if (recurrent_) return recurrent_(x, lengths).forward;
+  // The state at a question's last word has not seen what stands behind it: walking over padding
+  // costs less than packing.
+  if (lstm_) {
+    const torch::Tensor last = (lengths - 1).view({-1, 1, 1}).expand({-1, 1, shape_.width});
+    return std::get<0>(lstm_(x)).gather(1, last).squeeze(1);
+  }
   // Padding reaches no window that is kept: the last of a question ends with its last word.
   std::vector<torch::Tensor> parts;
   for (size_t n = 0; n < filters_.size(); ++n) {

@@ -10,12 +10,12 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/rnn.h>
 
 #include <string>
 #include <vector>
 
 #include "fovea/attend.h"
-#include "fovea/nn/recurrent.h"
 
 namespace fovea::systems::stacked_attention {
 
@@ -55,7 +55,7 @@ class Model : public torch::nn::Module {
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
   torch::nn::Linear region_{nullptr}, out_{nullptr};
   torch::nn::Embedding words_{nullptr};
-  nn::Recurrent recurrent_{nullptr};
+  torch::nn::LSTM lstm_{nullptr};
   std::vector<torch::nn::Conv1d> filters_;
   std::vector<torch::nn::Linear> of_region_, of_state_;
   std::vector<torch::Tensor> weight_;

@@ -15,8 +15,8 @@ const Registration registered{{
              "circle, and only then is it clear where to look for the answer. Each hop attends to "
              "the regions of the picture, adds what it saw to the question, and the next hop asks "
              "with both.\n\nWithout pictures of yours, grids of coloured shapes are drawn. A "
-             "region shows its own pixels and knows where it is: one hop tells the circle's own "
-             "colour, and what lies beside it takes two.",
+             "region shows its own pixels and knows where it is, so that one hop can only guess "
+             "among the things around, and what lies beside the circle takes two.",
          .paper = "Yang, He, Gao, Deng & Smola 2016",
          .equation =
              R"(u^{k+1} = u^k + \sum_i \operatorname{softmax}_i\big(w^\top \tanh(W_I v_i + W_Q u^k + b)\big)\, v_i, \quad u^0 = v_Q)",
@@ -35,9 +35,8 @@ const Registration registered{{
               "a folder of train.jsonl, test.jsonl, perhaps valid.jsonl, or questions.jsonl: "
               "{picture, question, answer or answers, cells}, and the pictures: PNG, JPEG, "
               "or pictures.idx#3"},
-         .expect =
-             "measured: generated grids 74 %, with two hops as with one (60 % where two looks "
-             "are needed)"},
+         .expect = "measured: generated grids, three seeds: one hop 64, 65 and 64 %, two hops 64, "
+                   "64 and 81 %; all questions need two looks"},
     .options =
         {Option("hops", 2, "looks at the picture").between(1, 16),
          Option("width", 64, "of regions and question").between(3, 4096),
@@ -51,10 +50,10 @@ const Registration registered{{
          Option("answers", 1000, "the commonest, from which one is chosen").between(2, 1000000),
          Option("dropout", 0.0, "of the last state").between(0, 0.95),
          Option("pictures", 8000, "generated, to learn from").between(16, 1000000)},
-    .recipe = train::Recipe{.epochs = 60,
+    .recipe = train::Recipe{.epochs = 30,
                             .batch = 64,
                             .optimiser = "adam",
-                            .rate = 5e-3,
+                            .rate = 2e-3,
                             .schedule = "cosine",
                             .clip = 5,
                             .monitor = "accuracy"},

@@ -44,7 +44,12 @@ at::Tensor by_hand(Memory& memory, const std::vector<std::vector<int64_t>>& line
       for (int64_t c = 1; c <= o.width; ++c) {
         const double place = static_cast<double>(j) / count,
                      column = static_cast<double>(c) / static_cast<double>(o.width);
-        sum[c - 1] += ((1 - place) - column * (1 - 2 * place)) * weight[words[j - 1]][c - 1];
+        const double around = 1 + 4 * (column - 0.5 - 0.5 / static_cast<double>(o.width)) *
+                                      (place - 0.5 - 0.5 / count),
+                     factor = o.encoding == LineEncoding::kCentred
+                                  ? around
+                                  : (1 - place) - column * (1 - 2 * place);
+        sum[c - 1] += factor * weight[words[j - 1]][c - 1];
       }
     return sum;
   };
@@ -67,10 +72,14 @@ at::Tensor by_hand(Memory& memory, const std::vector<std::vector<int64_t>>& line
   return (adjacent ? block(all, o.hops) : parameter(memory, "answer_weight")).mv(u);
 }
 
-TEST(Memory, FollowsTheEquationsForBothTyings) {
-  for (const Tying tying : {Tying::kAdjacent, Tying::kLayerWise}) {
+TEST(Memory, FollowsTheEquationsForTyingsAndPositions) {
+  for (const auto& [tying, encoding] : {std::pair(Tying::kAdjacent, LineEncoding::kPosition),
+                                        {Tying::kLayerWise, LineEncoding::kPosition},
+                                        {Tying::kAdjacent, LineEncoding::kCentred}}) {
     torch::manual_seed(1);
-    Memory memory(small(tying, 3));
+    MemoryOptions options = small(tying, 3);
+    options.encoding = encoding;
+    Memory memory(options);
     memory->to(torch::kFloat64);
     const at::Tensor out = memory->forward(three());
     const at::Tensor expected =

@@ -21,7 +21,11 @@
 namespace fovea::nn {
 
 enum class Tying { kAdjacent, kLayerWise };
-enum class LineEncoding { kPosition, kBag };  // kBag: l = 1, the order of words is lost
+enum class LineEncoding {
+  kPosition,
+  kCentred,  // l_cj = 1 + 4 (c/d - (d+1)/2d)(j/J - (J+1)/2J), about twice kPosition: around 1
+  kBag,      // l = 1, the order of words is lost
+};
 
 struct MemoryOptions {
   int64_t words = 0;  // of the vocabulary; word 0 is no word, and stays zero

@@ -109,7 +109,7 @@ TEST(SqueezeSpeed, GatesByAttendCostNoMoreThanEagerOnes) {
       medians({[&] { return ours.forward(x); }, [&] { return eager.forward(x); }}, 9);
   std::printf("squeeze-excitation, 64 pictures: eager takes %.2f x as long; %d threads\n",
               taken[1] / taken[0], at::get_num_threads());
-  EXPECT_GE(taken[1] / taken[0], 0.9);
+  EXPECT_GE(taken[1] / taken[0], 1.0);
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ TEST(HopsSpeed, RaggedMemoriesAreFasterThanPaddedOnes) {
   std::printf(
       "memory-network, %lld stories of 2 to 50 lines: eager takes %.2f x as long; %d threads\n",
       static_cast<long long>(kStories), taken[1] / taken[0], at::get_num_threads());
-  EXPECT_GE(taken[1] / taken[0], 1.2);
+  EXPECT_GE(taken[1] / taken[0], 1.5);
 }
 
 // The same network with hops written out.
@@ -159,7 +159,7 @@ struct EagerHops : torch::nn::Module {
       weight.push_back(register_parameter("weight" + number, torch::randn({s.attention}) * 0.1));
     }
     out = register_module("out", torch::nn::Linear(s.width, s.answers));
-    const torch::Tensor step = torch::linspace(-1, 1, s.grid);
+    const torch::Tensor step = torch::linspace(-3, 3, s.grid);
     places = torch::stack({step.repeat_interleave(s.grid), step.repeat({s.grid})}, 1);
   }
   torch::Tensor forward(const torch::Tensor& pictures, const torch::Tensor& ids,
@@ -185,7 +185,7 @@ struct EagerHops : torch::nn::Module {
   torch::Tensor places;
 };
 
-TEST(HopsSpeed, StackedAttentionTakesLessThanTwiceAsLongAsEager) {
+TEST(HopsSpeed, StackedAttentionTakesLessThanHalfAsLongAgainAsEager) {
   torch::manual_seed(1);
   const stacked_attention::Shape shape{.words = 20, .answers = 5};
   stacked_attention::Model ours(shape);
@@ -199,7 +199,7 @@ TEST(HopsSpeed, StackedAttentionTakesLessThanTwiceAsLongAsEager) {
               21);
   std::printf("stacked-attention, 64 pictures: eager takes %.2f x as long; %d threads\n",
               taken[1] / taken[0], at::get_num_threads());
-  EXPECT_GE(taken[1] / taken[0], 0.5);
+  EXPECT_GE(taken[1] / taken[0], 0.7);
 }
 
 }  // namespace
