@@ -35,6 +35,10 @@ Corpus generate_dates(uint64_t seed);
 // others possible.
 Corpus generate_reordered(uint64_t seed);
 
+// English to German from a small grammar: cases, participles at the end, verbs last after "weil". One
+// to three clauses. Each word has one sure link; that of an article to its noun is possible.
+Corpus generate_german(uint64_t seed);
+
 // "copy a b c" -> "a b c", "reverse a b c" -> "c b a".
 Corpus generate_copy_reverse(uint64_t seed);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <istream>
 #include <numeric>
+#include <tuple>
 
 #include "data/files/file.h"
 #include "data/files/json.h"
@@ -15,6 +16,48 @@
 
 namespace fovea::translate {
 
+namespace {
+
+// How many pairs of links cross: words that change places.
+size_t crossings(const metrics::GoldLinks& links) {
+  size_t n = 0;
+  for (const metrics::Link& a : links.possible)
+    for (const metrics::Link& b : links.possible) n += a.source < b.source && a.target > b.target;
+  return n;
+}
+
+// What one looks at in a lecture: not so long that its words are too small to read.
+constexpr size_t kReadable = 14;
+
+}  // namespace
+
+// Of the first of the test split those that show most: right answers, readable, whose words change
+// places; and last a wrong one, if there is any.
+std::vector<size_t> TranslationTask::telling(size_t most) {
+  constexpr size_t kCandidates = 40;
+  std::vector<size_t> order(std::min(kCandidates, test_.pairs.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<const Encoded*> sources;
+  for (const size_t i : order) sources.push_back(&test_.tokens[i].source);
+  const std::vector<nn::SearchResult> found = translate(sources, beam_options());
+  const auto right = [&](size_t i) {
+    return !found[i].n_best.empty() &&
+           target_codec_->decode(found[i].n_best[0].tokens) == test_.pairs[i].target;
+  };
+  const auto rank = [&](size_t i) {
+    return std::tuple{right(i), test_.tokens[i].target.ids.size() <= kReadable,
+                      crossings(test_.pairs[i].links)};
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return rank(a) > rank(b); });
+  const auto wrong = std::find_if_not(order.begin(), order.end(), right);
+  if (most > 1 && order.size() > most && wrong != order.end() &&
+      wrong - order.begin() >= static_cast<ptrdiff_t>(most))
+    std::iter_swap(order.begin() + static_cast<ptrdiff_t>(most) - 1, wrong);
+  order.resize(std::min(most, order.size()));
+  return order;
+}
+
 std::vector<TranslationTask::Searched> TranslationTask::searched(Input* input, size_t most) {
   std::vector<Searched> out;
   if (input != nullptr) {
@@ -22,8 +65,7 @@ std::vector<TranslationTask::Searched> TranslationTask::searched(Input* input, s
       if (!line.empty()) out.push_back({{std::string(line), "", {}}, {}, {}, ""});
     });
   } else {
-    for (size_t i = 0; i < std::min(most, test_.pairs.size()); ++i)
-      out.push_back({test_.pairs[i], {}, {}, ""});
+    for (const size_t i : telling(most)) out.push_back({test_.pairs[i], {}, {}, ""});
   }
   nn::BeamOptions options = beam_options();
   options.keep_tree = true;
@@ -48,14 +90,20 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
     const size_t first = all.size();
     for (const AttentionMaps& maps : model_->maps(make_batch({&tokens}, run_options_.device))) {
       all.push_back(attention_picture(context(), maps, tokens, shown));
+      all.back().outcome = outcome_of(one.said, one.pair);
     }
     const std::vector<std::string> unknown = source_codec_->unknown(prepared(one.pair.source));
     if (!unknown.empty())
       for (size_t i = first; i < all.size(); ++i)
         all[i].notes.push_back("Never seen in training: " + data::listed(unknown) + ".");
-    if (one.result.tree.size() > 1) all.push_back(beam_picture(context(), one.result, one.said));
+    if (one.result.tree.size() > 1)
+      all.push_back(beam_picture(context(), one.result, outcome_of(one.said, one.pair)));
   }
-  if (input == nullptr && !test_.pairs.empty()) all.push_back(length_curve());
+  // Without attention there is no picture of it: what that costs comes first.
+  const bool attends =
+      std::any_of(all.begin(), all.end(), [](const auto& e) { return !e.maps.empty(); });
+  if (input == nullptr && !test_.pairs.empty())
+    all.insert(attends ? all.end() : all.begin(), length_curve());
   if (more_ && !all.empty()) {
     for (explain::Explanation& e : more_(*model_, run_options_.options))
       all.push_back(std::move(e));
@@ -64,8 +112,6 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
 }
 
 namespace {
-
-constexpr const char* kLengthTitle = "Score against the length of the source";
 
 // The curves of another run, from the explanation that `fovea explain --out FILE.json` wrote of it.
 std::vector<explain::Curve> curves_of(const std::string& path) {

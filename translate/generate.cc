@@ -3,26 +3,13 @@
 
 #include "data/random.h"
 #include "translate/corpus.h"
+#include "translate/generated.h"
 
 namespace fovea::translate {
 namespace {
 
 using data::Random;
 using metrics::Link;
-
-constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
-
-template <class Make>
-Corpus make_corpus(uint64_t seed, uint64_t purpose, Make make, int64_t train = kTrain) {
-  Corpus corpus;
-  Random random(data::mix(seed, purpose));
-  for (const auto& [part, count] : {std::pair{&corpus.train, train},
-                                    {&corpus.validation, kValidation},
-                                    {&corpus.test, kTest}}) {
-    for (int64_t i = 0; i < count; ++i) part->push_back(make(random));
-  }
-  return corpus;
-}
 
 // ---- dates --------------------------------------------------------------------------------------
 
@@ -146,33 +133,6 @@ std::vector<std::string> translations(const std::string& word, size_t index, siz
   if (every > 0 && index % every == every - 1) return {turned + "a", "ve" + turned.substr(0, 2)};
   return {turned + "o"};
 }
-
-// A source phrase and the order in which its words appear in the target.
-class Builder {
- public:
-  // Adds a source word; returns its position.
-  int32_t source(const std::string& word) {
-    pair_.source += (pair_.source.empty() ? "" : " ") + word;
-    return n_source_++;
-  }
-  void target(int32_t position, const std::vector<std::string>& words) {
-    for (const std::string& word : words) {
-      pair_.target += (pair_.target.empty() ? "" : " ") + word;
-      if (words.size() == 1) pair_.links.sure.insert({position, n_target_});
-      pair_.links.possible.insert({position, n_target_++});
-    }
-  }
-  Pair done() { return std::move(pair_); }
-
- private:
-  Pair pair_;
-  int32_t n_source_ = 0, n_target_ = 0;
-};
-
-struct Word {
-  int32_t position;
-  std::vector<std::string> target;
-};
 
 Word draw(Random& random, Builder& builder, const std::vector<std::string>& list, size_t every) {
   const size_t i = random.below(list.size());

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 namespace fovea::translate {
 namespace {
 
@@ -41,7 +43,36 @@ std::vector<std::string> numbered(const std::string& word, int64_t n) {
   return names;
 }
 
+// The weight on the truth; without one, the mean of the largest weight of each query.
+double worth(const explain::Map& map, const Explanation& e) {
+  const size_t keys = e.keys.size();
+  double sum = 0;
+  if (e.truth) {
+    for (const explain::Link& link : e.truth->possible)
+      sum += static_cast<double>(
+          map.dense[static_cast<size_t>(link.query) * keys + static_cast<size_t>(link.key)]);
+    return sum;
+  }
+  for (auto row = map.dense.begin(); row != map.dense.end(); row += static_cast<ptrdiff_t>(keys))
+    sum += static_cast<double>(*std::max_element(row, row + static_cast<ptrdiff_t>(keys)));
+  return sum;
+}
+
+void choose_head(Explanation& e) {
+  const auto best = std::max_element(
+      e.maps.begin(), e.maps.end(),
+      [&](const explain::Map& a, const explain::Map& b) { return worth(a, e) < worth(b, e); });
+  if (best == e.maps.end()) return;
+  e.layers.chosen = best->layer;
+  e.heads.chosen = best->head;
+}
+
 }  // namespace
+
+std::string outcome_of(const std::string& said, const Pair& asked) {
+  if (asked.target.empty()) return said;
+  return said == asked.target ? said + " (right)" : said + " (wrong; right: " + asked.target + ")";
+}
 
 Explanation attention_picture(const PictureContext& context, const AttentionMaps& maps,
                               const Tokens& tokens, const Pair& pair) {
@@ -85,11 +116,12 @@ Explanation attention_picture(const PictureContext& context, const AttentionMaps
                              token_links(pair.links.sure, tokens),
                              token_links(pair.links.possible, tokens)};
   }
+  choose_head(e);
   return e;
 }
 
 Explanation beam_picture(const PictureContext& context, const nn::SearchResult& result,
-                         const std::string& said) {
+                         const std::string& outcome) {
   using State = explain::TreeNode::State;
   Explanation e;
   e.system = context.system;
@@ -99,7 +131,7 @@ Explanation beam_picture(const PictureContext& context, const nn::SearchResult& 
   e.normaliser = "top k";
   e.structure = "the beam";
   e.scale = "log-probability";
-  e.outcome = said;
+  e.outcome = outcome;
   for (const nn::BeamNode& node : result.tree) {
     State state = State::kLive;
     if (node.fate == nn::BeamNode::Fate::kPruned) state = State::kPruned;

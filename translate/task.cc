@@ -26,6 +26,7 @@ constexpr const char* kTargetFile = "target.vocabulary";
 
 Corpus generate(const std::string& name, uint64_t seed) {
   if (name == "dates") return generate_dates(seed);
+  if (name == "german") return generate_german(seed);
   if (name == "copy-reverse") return generate_copy_reverse(seed);
   return generate_reordered(seed);
 }
@@ -39,7 +40,7 @@ std::vector<std::string> formats(const std::string& generated) {
 std::vector<Option> task_options(const Defaults& defaults) {
   return {
       Option("generator", defaults.generator.c_str(), "generated text when no --data is given")
-          .among({"dates", "reordered", "copy-reverse"}),
+          .among({"dates", "reordered", "german", "copy-reverse"}),
       Option("source", "en", "source language: the ending of its files")
           .during({Use::kEvaluate, Use::kExplain}),
       Option("target", "de", "target language: the ending of its files")

@@ -80,6 +80,7 @@ class TranslationTask : public GradientTask {
   void answer(const std::vector<std::string>& lines, size_t first_number, std::ostream&);
   void note_unknown(const Input&, const std::vector<std::string>& lines, size_t first_number) const;
   void predict_forced(const Input&, std::ostream&);
+  std::vector<size_t> telling(size_t most);
   explain::Explanation length_curve();
   // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.
   struct Forced {

@@ -57,7 +57,7 @@ const Registration registered{System{
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 12, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
-    .tour = {"epochs=5", "width=64", "embedding=32", "rate=0.006"},
+    .tour = {"generator=german", "epochs=5", "width=64", "embedding=32", "rate=0.006"},
     .step_work =
         [](const OptionValues& o, const std::string& data) {
           return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 3)

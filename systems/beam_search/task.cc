@@ -49,7 +49,7 @@ class BeamSearchTask : public translate::TranslationTask {
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> all;
     for (const Searched& one : searched(input, kShown))
-      all.push_back(beam_picture(context(), one.result, one.said));
+      all.push_back(beam_picture(context(), one.result, translate::outcome_of(one.said, one.pair)));
     if (input == nullptr) {
       const double normalised = beam_options().length_alpha;
       all.push_back(width_curves({by_width(normalised), by_width(0)},

@@ -67,12 +67,13 @@ const std::map<std::string, const char*> kLooks = {
      "The longer the source, the lower the curve: one vector has to carry the whole sentence. With "
      "attention the curve stays up."},
     {"bahdanau",
-     "Read a row: for this output, where did the decoder look? Dates come in another order than "
-     "they "
-     "go out, and the dark cells follow."},
+     "Read a row: for this output word, where did the decoder look? Where the words change places, "
+     "the dark cells leave the diagonal."},
     {"luong",
-     "Read a row: for this output, where did the decoder look? A dot product is enough to find "
-     "it."},
+     "Read a row: for this output, where did the decoder look? A dot product is enough to find the "
+     "place, wherever the day, the month and the year stand."},
+    {"gnmt",
+     "Read a row: the bottom layer alone attends, and every layer above is given what it read."},
     {"alignment",
      "Outlined cells are the links people drew; dark cells are where the model looked. It was "
      "never "

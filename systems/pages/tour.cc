@@ -10,6 +10,7 @@
 #include "explain/report.h"
 #include "explain/still.h"
 #include "explain/thumbnail.h"
+#include "systems/pages/beside.h"
 #include "systems/pages/equations.h"
 #include "systems/pages/lecture.h"
 #include "systems/run/session.h"
@@ -170,6 +171,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
     }
   }
   if (sections.empty()) return result;  // a page of nothing would replace one of something
+  set_beside(sections, "seq2seq", "bahdanau");
   write_pages(request.out, sections);
   write_index(result.page, sections);
   if (const std::string still = still_of(sections); !still.empty())

@@ -45,7 +45,7 @@ const Registration registered{System{
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 12, .batch = 64, .rate = 2e-3, .schedule = "cosine", .clip = 1.0},
-    .tour = {"epochs=6"},
+    .tour = {"generator=german", "epochs=10", "width=128", "rate=0.004"},
     .step_work =
         [](const OptionValues& o, const std::string& data) {
           return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 3)

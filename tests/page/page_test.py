@@ -196,6 +196,17 @@ class EveryView(Page):
             self.browser.press("ArrowRight")
         self.assertEqual(self.figure("beam-search", "f.querySelector('.readout').textContent"), "<s> the house is small: score −1.00, kept")
 
+    def test_the_tree_fits_its_box_and_folds_what_was_pruned(self):
+        read = "(() => { const b = f.querySelector('.stage svg').getBoundingClientRect(); return [f.querySelectorAll('.node.pruned').length, b.width, f.querySelector('.stage').clientWidth]; })()"
+        pruned = sum(node.get("state") == "pruned" for node in self.sample("beam-search")["tree"])
+        self.assertGreater(pruned, 0)
+        shown, wide, room = self.figure("beam-search", read)
+        self.assertEqual(shown, 0)
+        self.assertLessEqual(wide, room)
+        self.figure("beam-search", "f.querySelectorAll('.controls input')[1].click()")
+        self.assertEqual(self.figure("beam-search", read)[0], pruned)
+        self.figure("beam-search", "f.querySelectorAll('.controls input')[0].click()")
+
     def test_hostile_text_stays_text(self):
         self.assertIsNone(self.run_js("window.broken ?? null"))
         self.assertEqual(self.figure("hostile", "f.querySelector('h4').textContent"), "</script><script>window.broken = 1</script> & <b>bold</b>")

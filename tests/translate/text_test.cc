@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 #include "fovea/error.h"
 #include "translate/codec.h"
@@ -152,6 +154,36 @@ TEST(Generate, ReorderedLinksCoverEveryTargetWord) {
     for (const metrics::Link& link : pair.links.sure)
       EXPECT_TRUE(pair.links.possible.contains(link));
   }
+}
+
+TEST(Generate, GermanHasItsVerbLastAfterWeilAndALinkForEveryWord) {
+  const auto words = [](const std::string& text) {
+    std::istringstream in(text);
+    return std::vector<std::string>(std::istream_iterator<std::string>(in), {});
+  };
+  size_t subordinate = 0, longest = 0;
+  for (const Pair& pair : generate_german(1).test) {
+    const std::vector<std::string> english = words(pair.source), german = words(pair.target);
+    ASSERT_EQ(english.size(), german.size());
+    longest = std::max(longest, english.size());
+    EXPECT_EQ(pair.links.sure.size(), german.size());
+    for (const metrics::Link& link : pair.links.sure) {
+      const std::string& from = english[static_cast<size_t>(link.source)];
+      const std::string& to = german[static_cast<size_t>(link.target)];
+      if (from == "has") EXPECT_EQ(to, "hat");
+      if (from == "dog") EXPECT_EQ(to, "Hund");
+      if (from == "the") EXPECT_TRUE(to == "der" || to == "die" || to == "das" || to == "den");
+    }
+    // "… because SUBJECT VERB OBJECT" at the end is "… weil SUBJECT OBJECT VERB".
+    const auto because = std::find(english.rbegin(), english.rend(), "because");
+    const auto join = std::find(english.rbegin(), english.rend(), "and");
+    if (because < join && std::find(english.rbegin(), because, "sees") != because) {
+      ++subordinate;
+      EXPECT_EQ(german.back(), "sieht") << pair.target;
+    }
+  }
+  EXPECT_GT(subordinate, 5u);
+  EXPECT_GT(longest, 20u);
 }
 
 TEST(Generate, ReverseTurnsAndCopyKeeps) {

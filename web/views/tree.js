@@ -1,6 +1,7 @@
 // The beam tree: time runs to the right, the best hypothesis is bold, pruned branches are faint.
 
-import { clamp, el, largest, number, shorten, svg } from '../core/dom.js';
+import { picker } from '../core/controls.js';
+import { clamp, count, el, largest, number, shorten, svg } from '../core/dom.js';
 
 // Leaves take one row each from top to bottom; a parent sits amid its children.
 function arrange(tree) {
@@ -29,6 +30,21 @@ function arrange(tree) {
   return { depth, y, rows };
 }
 
+// Without what was pruned: a hypothesis says how many of its continuations were.
+function kept(tree) {
+  const place = [], out = [];
+  tree.forEach((node, i) => {
+    const above = node.parent < 0 ? -1 : place[node.parent];
+    if (node.state === 'pruned' || above === undefined) {
+      if (node.state === 'pruned' && above >= 0) out[above].pruned += 1;
+      return;
+    }
+    place[i] = out.length;
+    out.push({ ...node, parent: above, pruned: 0 });
+  });
+  return out;
+}
+
 function hypothesis(tree, i) {
   const words = [];
   for (let node = i; node >= 0; node = tree[node].parent) words.unshift(tree[node].text);
@@ -37,12 +53,21 @@ function hypothesis(tree, i) {
 
 const STATES = { live: 'kept', pruned: 'pruned', finished: 'finished', best: 'best' };
 
+const NARROWEST = 62, WIDEST = 118;  // px of a column: a short word, and a long one
+const SMALLEST = 0.75;  // of a word's own size: what can still be read
+
 export const tree_view = {
   picks: [],
+  state: () => ({ pruned: false }),
+  controls(frame) {
+    if (!frame.model.tree.some((node) => node.state === 'pruned')) return [];
+    return [picker('pruned branches', ['folded', 'shown'], 0, (i) => frame.set({ pruned: i === 1 }))];
+  },
   draw(frame, stage) {
-    const { tree } = frame.model;
+    const tree = frame.state.pruned ? frame.model.tree : kept(frame.model.tree);
     const { depth, y, rows } = arrange(tree);
-    const row = 38, column = 118, deepest = largest(depth);
+    const deepest = largest(depth), row = 38;
+    const column = clamp(Math.floor((stage.clientWidth - 24) / (deepest + 1)), NARROWEST, WIDEST), gap = column > 90 ? 26 : 12;
     const width = (deepest + 1) * column + 20, height = rows * row + 20;
     const X = (i) => 14 + depth[i] * column, Y = (i) => 10 + (y[i] + 0.5) * row;
     const state = (i) => tree[i].state || 'live';
@@ -50,27 +75,32 @@ export const tree_view = {
     const best = new Set();
     tree.forEach((_, i) => { if (state(i) === 'best') for (let n = i; n >= 0; n = tree[n].parent) best.add(n); });
     const kind = (i) => best.has(i) ? 'best' : state(i);
-    const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'tree', 'aria-label': 'Beam search' });
+    // A tree a little too wide is drawn a little smaller; one much too wide scrolls.
+    const zoom = clamp((stage.clientWidth - 2) / width, SMALLEST, 1);
+    const root = svg('svg', { width: width * zoom, height: height * zoom, viewBox: `0 0 ${width} ${height}`, role: 'tree', 'aria-label': 'Beam search' });
     tree.forEach((node, i) => {
       if (node.parent < 0) return;
-      const [x1, y1, x2, y2] = [X(node.parent) + column - 26, Y(node.parent), X(i), Y(i)];
+      const [x1, y1, x2, y2] = [X(node.parent) + column - gap, Y(node.parent), X(i), Y(i)];
       root.append(svg('path', { class: `branch ${kind(i)}`, d: `M${x1},${y1}C${(x1 + x2) / 2},${y1} ${(x1 + x2) / 2},${y2} ${x2},${y2}` }));
     });
     const nodes = tree.map((node, i) => {
-      const words = `${hypothesis(tree, i)}: score ${number(node.score)}, ${STATES[state(i)]}`;
+      const words = `${hypothesis(tree, i)}: score ${number(node.score)}, ${STATES[state(i)]}${node.pruned ? `; ${count(node.pruned, 'continuation')} pruned` : ''}`;
       return svg('g', { class: `node ${kind(i)}`, role: 'treeitem', 'aria-level': depth[i] + 1, 'aria-selected': state(i) === 'best', 'aria-label': words, 'data-item': i,
         onpointermove: (event) => frame.show_tip(event, words), onpointerleave: () => frame.hide_tip(), onfocus: () => frame.say(words) },
-      svg('rect', { x: X(i), y: Y(i) - 15, width: column - 26, height: 30, rx: 6 }),
-      svg('text', { class: 'node-text', x: X(i) + 8, y: Y(i) - 1 }, shorten(node.text, 11)),
+      svg('rect', { x: X(i), y: Y(i) - 15, width: column - gap, height: 30, rx: 6 }),
+      svg('text', { class: 'node-text', x: X(i) + 8, y: Y(i) - 1 }, shorten(node.text, Math.floor((column - gap - 12) / 7.2))),
       svg('text', { class: 'node-score', x: X(i) + 8, y: Y(i) + 11 }, number(node.score)),
-      ['finished', 'best'].includes(state(i)) ? svg('text', { class: 'node-done', x: X(i) + column - 34, y: Y(i) + 5, 'text-anchor': 'end' }, '✓') : null);
+      node.pruned ? svg('text', { class: 'node-folded', x: X(i) + column - gap - 2, y: Y(i) + 26, 'text-anchor': 'end' }, `+${node.pruned}`) : null,
+      ['finished', 'best'].includes(state(i)) ? svg('text', { class: 'node-done', x: X(i) + column - gap - 4, y: Y(i) + 5, 'text-anchor': 'end' }, '✓') : null);
     });
     root.append(...nodes);
     this.walk(nodes, tree);
-    stage.append(el('div', { class: 'scroll', style: { maxHeight: '620px' } }, root),
+    stage.append(el('div', { class: 'scroll', style: { maxHeight: '760px' } }, root),
       el('div', { class: 'legend' }, el('span', {}, el('i', { class: 'swatch branch-best' }), 'best'), el('span', {}, el('i', { class: 'swatch branch-live' }), 'kept'),
-        el('span', {}, el('i', { class: 'swatch branch-pruned' }), 'pruned'), el('span', {}, '✓ finished')));
-    stage.firstChild.scrollTop = clamp(Y(0) - 300, 0, height);
+        el('span', {}, el('i', { class: 'swatch branch-pruned' }), 'pruned'), el('span', {}, '✓ finished'), frame.state.pruned ? '' : el('span', {}, '+n: continuations that were pruned')));
+    // Open on the best path.
+    const end = tree.findIndex((_, i) => state(i) === 'best');
+    stage.firstChild.scrollTop = clamp(zoom * Y(Math.max(0, end)) - 380, 0, height);
   },
   // Left to the parent, right to the first child, up and down among the nodes as listed.
   walk(nodes, tree) {

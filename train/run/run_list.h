@@ -1,0 +1,24 @@
+// The RUNs in a folder, each in a line: for one who looks for the one he trained last week.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fovea::train {
+
+struct RunLine {
+  std::filesystem::path folder;
+  std::string system, data;  // "generated" where no data were given
+  std::string figure;        // "validation loss 0.049", the last that was monitored; or empty
+  std::chrono::system_clock::time_point written;
+  std::string broken;  // why it cannot be read; the rest is then empty
+};
+
+// Every RUN in `folder` and below it, by path; what is inside a RUN belongs to it. InvalidArgument
+// where there is no such folder.
+std::vector<RunLine> runs_under(const std::filesystem::path& folder);
+
+}  // namespace fovea::train
