@@ -19,24 +19,12 @@
 #include "bench/timing.h"
 #include "engine/dispatch.h"
 #include "fovea/engine.h"
+#include "torch/engine_call.h"
 
 namespace fovea::bench {
 namespace {
 
-using engine::DType;
-
 constexpr int64_t kHeads = 8, kWidth = 64;
-
-DType dtype_of(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kBFloat16 ? DType::kBFloat16
-         : tensor.scalar_type() == at::kHalf   ? DType::kFloat16
-                                               : DType::kFloat32;
-}
-
-engine::View view_of(const at::Tensor& tensor) {  // [1, heads, rows, width], without gaps
-  return engine::View::of(tensor.data_ptr(), dtype_of(tensor),
-                          {1, tensor.size(1), tensor.size(2), tensor.size(3)});
-}
 
 struct Call {
   at::Tensor query, key, value, output, plain_output;

@@ -5,10 +5,16 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <functional>
+#include <optional>
+
 #include "cases/cases.h"
+#include "engine/call/meaning.h"
+#include "engine/reference/reference.h"
 #include "engine/reference/structure.h"
 #include "torch/call.h"
 #include "torch/convert.h"
+#include "torch/engine_call.h"
 
 namespace fovea {
 
@@ -79,6 +85,83 @@ inline void spoil(cases::Built& built, double bad) {
     }
   }
   ADD_FAILURE() << "no row sees two keys";
+}
+
+// One form of the operation that is to equal the reference.
+struct Form {
+  struct Results {
+    at::Tensor output, lse, empty_rows;
+    at::Tensor statistics = {};  // for its own backward
+  };
+  // Nothing where it declines the call. `with_lse`: the normaliser has a log-sum-exp.
+  std::function<std::optional<Results>(const Call&, bool with_lse)> forward;
+  // Gradients of query, key, value and of the choices' arrays; none where it declines `wanted`.
+  std::function<std::vector<at::Tensor>(const Call&, const Results&, const at::Tensor& d_output,
+                                        const at::Tensor& d_lse,
+                                        const std::vector<int64_t>& wanted)>
+      backward;
+  // A normaliser whose empty rows it counts in another way than the reference.
+  std::string counts_otherwise = {};
+};
+
+// In double: a form adds in another order than the reference, and scores reach a few hundred.
+inline constexpr double kFormBound = 1e-8;
+
+inline void expect_gradients(const Case& c, const std::vector<at::Tensor>& got,
+                             const reference::Backward<double>& truth) {
+  std::vector<const reference::Tensor<double>*> all{&truth.query, &truth.key, &truth.value};
+  const auto take = [&](const std::vector<reference::Tensor<double>>& list) {
+    for (const auto& x : list) {
+      if (x) all.push_back(&x);
+    }
+  };
+  take(truth.score);
+  for (const auto& list : truth.modifiers) take(list);
+  take(truth.normaliser);
+  for (size_t n = 0; n < all.size(); ++n) {
+    if (!got[n].defined()) {
+      ADD_FAILURE() << c.name() << ": no gradient " << n;
+    } else {
+      EXPECT_LT(worst(got[n], all[n]->data), kFormBound) << c.name() << ": gradient " << n;
+    }
+  }
+}
+
+// Forward and backward against the reference. False where the combination has no meaning, or the
+// form declines it.
+inline bool check(
+    const Form& form, const Case& c,
+    const std::function<void(cases::Built&)>& change = [](auto&) {}) {
+  auto built = cases::build(c);
+  change(built);
+  try {
+    engine::check_meaning(built.problem);
+  } catch (const Unsupported&) {
+    return false;
+  }
+  const at::NoGradGuard guard;
+  const Call call = canonical(call_of(built.problem));
+  const auto truth = reference::forward<double>(built.problem);
+  const auto got = form.forward(call, !truth.lse.empty());
+  if (!got) return false;
+  EXPECT_LT(worst(got->output, truth.output.data), kFormBound) << c.name() << ": output";
+  if (c.normaliser != form.counts_otherwise) {
+    EXPECT_EQ(got->empty_rows.item<int64_t>(), truth.empty_rows) << c.name();
+  }
+  if (!truth.lse.empty()) {
+    EXPECT_LT(worst(got->lse, truth.lse), kFormBound) << c.name() << ": lse";
+  }
+  size_t arrays = 0;
+  Choices copy = call.choices;
+  visit_arrays(copy, [&](const char*, at::Tensor&) { ++arrays; });
+  const auto gradients =
+      form.backward(call, *got, tensor_of(built.gradients.output), tensor_of(built.gradients.lse),
+                    std::vector<int64_t>(3 + arrays, 1));
+  if (gradients.empty()) return true;
+  expect_gradients(
+      c, gradients,
+      reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse));
+  return true;
 }
 
 }  // namespace fovea

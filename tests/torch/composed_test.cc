@@ -5,65 +5,27 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "engine/call/meaning.h"
-#include "engine/reference/reference.h"
 #include "tests/torch/against_reference.h"
-#include "torch/engine_call.h"
 
 namespace fovea {
 namespace {
 
-constexpr double kBound = 1e-8;
+// A ratio whose sum is zero counts as empty here and in the engine; the reference counts rows
+// without keys.
+const Form kComposed{.forward = [](const Call& call, bool) -> std::optional<Form::Results> {
+                       const auto got = composed::attend(call);
+                       return Form::Results{got.output, got.lse, got.empty_rows};
+                     },
+                     .backward =
+                         [](const Call& call, const Form::Results&, const at::Tensor& d_output,
+                            const at::Tensor& d_lse, const std::vector<int64_t>& wanted) {
+                           return composed::backward(call, d_output, d_lse, wanted);
+                         },
+                     .counts_otherwise = "kernel_ratio"};
 
-// False where the combination has no meaning.
 bool check(
     const Case& c, const std::function<void(cases::Built&)>& change = [](auto&) {}) {
-  auto built = cases::build(c);
-  change(built);
-  try {
-    engine::check_meaning(built.problem);
-  } catch (const Unsupported&) {
-    return false;
-  }
-  const Call call = canonical(call_of(built.problem));
-  const auto truth = reference::forward<double>(built.problem);
-  const at::NoGradGuard guard;
-  const auto got = composed::attend(call);
-  EXPECT_LT(worst(got.output, truth.output.data), kBound) << c.name() << ": output";
-  // A ratio whose sum is zero counts as empty here and in the engine; the reference counts rows
-  // without keys.
-  if (c.normaliser != "kernel_ratio") {
-    EXPECT_EQ(got.empty_rows.item<int64_t>(), truth.empty_rows) << c.name();
-  }
-  if (!truth.lse.empty()) {
-    EXPECT_LT(worst(got.lse, truth.lse), kBound) << c.name() << ": lse";
-  }
-
-  const at::Tensor d_output = tensor_of(built.gradients.output),
-                   d_lse = tensor_of(built.gradients.lse);
-  size_t arrays = 0;
-  Choices copy = call.choices;
-  visit_arrays(copy, [&](const char*, at::Tensor&) { ++arrays; });
-  const auto gradients =
-      composed::backward(call, d_output, d_lse, std::vector<int64_t>(3 + arrays, 1));
-  const auto expected =
-      reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
-  std::vector<const reference::Tensor<double>*> all{&expected.query, &expected.key,
-                                                    &expected.value};
-  const auto take = [&](const std::vector<reference::Tensor<double>>& list) {
-    for (const auto& x : list) {
-      if (x) all.push_back(&x);
-    }
-  };
-  take(expected.score);
-  for (const auto& list : expected.modifiers) take(list);
-  take(expected.normaliser);
-  size_t n = 0;
-  for (const auto* truth_of : all) {
-    EXPECT_LT(worst(gradients[n], truth_of->data), kBound) << c.name() << ": gradient " << n;
-    ++n;
-  }
-  return true;
+  return fovea::check(kComposed, c, change);
 }
 
 TEST(Composed, IsTheReferenceForTheWholeProduct) {

@@ -24,69 +24,34 @@
 namespace fovea {
 namespace {
 
-constexpr double kBound = 1e-8;
+// The device texts on the host.
+const Form kKernels{
+    .forward = [](const Call& call, bool with_lse) -> std::optional<Form::Results> {
+      if (!cuda::kernels_decline(call).empty()) return std::nullopt;
+      cuda::EmulatedDevice device;
+      auto sizes = call.query.sizes().vec();
+      sizes.back() = call.value.size(-1);
+      const auto filled = [&](at::IntArrayRef shape) {
+        return at::full(shape, -7.5, call.query.options());  // a place that is not written shows
+      };
+      const cuda::Places places{
+          filled(sizes),
+          with_lse ? filled(call.query.sizes().slice(0, call.query.dim() - 1)) : at::Tensor(),
+          filled({call.query.numel() / call.query.size(-1), 4}), at::full({}, 5, at::kLong)};
+      cuda::forward(device, call, places);
+      return Form::Results{places.output, places.lse, places.empty_rows, places.statistics};
+    },
+    .backward = [](const Call& call, const Form::Results& got, const at::Tensor& d_output,
+                   const at::Tensor& d_lse,
+                   const std::vector<int64_t>& wanted) -> std::vector<at::Tensor> {
+      if (!cuda::gradients_decline(call, wanted).empty()) return {};
+      cuda::EmulatedDevice device;
+      return cuda::backward(device, call, d_output, d_lse, got.output, got.statistics, wanted);
+    }};
 
 bool check(
     const Case& c, const std::function<void(cases::Built&)>& change = [](auto&) {}) {
-  auto built = cases::build(c);
-  change(built);
-  try {
-    engine::check_meaning(built.problem);
-  } catch (const Unsupported&) {
-    return false;
-  }
-  const Call call = canonical(call_of(built.problem));
-  if (!cuda::kernels_decline(call).empty()) return false;
-  cuda::EmulatedDevice device;
-  const at::NoGradGuard guard;
-  const auto truth = reference::forward<double>(built.problem);
-  auto sizes = call.query.sizes().vec();
-  sizes.back() = call.value.size(-1);
-  const auto filled = [&](at::IntArrayRef shape) {
-    return at::full(shape, -7.5, call.query.options());  // a place that is not written shows
-  };
-  const cuda::Places places{
-      filled(sizes),
-      truth.lse.empty() ? at::Tensor() : filled(call.query.sizes().slice(0, call.query.dim() - 1)),
-      filled({call.query.numel() / call.query.size(-1), 4}), at::full({}, 5, at::kLong)};
-  cuda::forward(device, call, places);
-  EXPECT_LT(worst(places.output, truth.output.data), kBound) << c.name() << ": output";
-  EXPECT_EQ(places.empty_rows.item<int64_t>(), truth.empty_rows) << c.name();
-  if (!truth.lse.empty()) {
-    EXPECT_LT(worst(places.lse, truth.lse), kBound) << c.name() << ": lse";
-  }
-
-  const at::Tensor d_output = tensor_of(built.gradients.output),
-                   d_lse = tensor_of(built.gradients.lse);
-  size_t arrays = 0;
-  Choices copy = call.choices;
-  visit_arrays(copy, [&](const char*, at::Tensor&) { ++arrays; });
-  const std::vector<int64_t> wanted(3 + arrays, 1);
-  if (!cuda::gradients_decline(call, wanted).empty()) return true;
-  const auto gradients =
-      cuda::backward(device, call, d_output, d_lse, places.output, places.statistics, wanted);
-  const auto expected =
-      reference::backward<double>(built.problem, built.gradients.output, built.gradients.lse);
-  std::vector<const reference::Tensor<double>*> all{&expected.query, &expected.key,
-                                                    &expected.value};
-  const auto take = [&](const std::vector<reference::Tensor<double>>& list) {
-    for (const auto& x : list) {
-      if (x) all.push_back(&x);
-    }
-  };
-  take(expected.score);
-  for (const auto& list : expected.modifiers) take(list);
-  take(expected.normaliser);
-  size_t n = 0;
-  for (const auto* truth_of : all) {
-    if (!gradients[n].defined()) {
-      ADD_FAILURE() << c.name() << ": no gradient " << n;
-    } else {
-      EXPECT_LT(worst(gradients[n], truth_of->data), kBound) << c.name() << ": gradient " << n;
-    }
-    ++n;
-  }
-  return true;
+  return fovea::check(kKernels, c, change);
 }
 
 // Case n of a walk through the four tables at once, each from its start again when it ends: 31 steps
