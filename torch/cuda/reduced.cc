@@ -21,9 +21,16 @@ Tensor unit_rows(const Tensor& x) {
   return x / at::where(norm > 0, norm, 1.0);
 }
 
-// x W of every row; W [E, F] or [H, E, F].
+// x W of every row; W [E, F] or [H, E, F]. With one W always as one product of matrices: left to
+// at::matmul, that depends on who wants a gradient, and so do the last bits. Backward must find the
+// scores of forward again, bit by bit: top-k compares them with the k-th.
 Tensor times(const Tensor& x, const Tensor& weight) {
-  if (weight.dim() == 2 || x.dim() == 4) return at::matmul(x, weight);
+  if (weight.dim() == 2) {
+    auto sizes = x.sizes().vec();
+    sizes.back() = weight.size(1);
+    return x.flatten(0, -2).mm(weight).view(sizes);
+  }
+  if (x.dim() == 4) return at::matmul(x, weight);
   return at::matmul(x.transpose(0, 1), weight).transpose(0, 1);
 }
 
@@ -43,7 +50,7 @@ Reduced reduced(const Call& call) {
   if (const auto* dot = std::get_if<Dot>(&kind)) {
     to.scale = engine::dot_scale(*dot, call.query.size(-1));
     if (const auto* relative = relative_of(call); relative && relative->key_table.defined())
-      to.relative = at::matmul(call.query.to(type), relative->key_table.t()) * to.scale;
+      to.relative = times(call.query.to(type), relative->key_table.t()) * to.scale;
   } else if (const auto* bilinear = std::get_if<Bilinear>(&kind)) {
     to.scale = bilinear->scale.value_or(1);
     to.query = times(call.query.to(type), bilinear->weight);
@@ -54,7 +61,7 @@ Reduced reduced(const Call& call) {
     to.key = unit_rows(call.key.to(type));
   } else if (const auto* kernel = std::get_if<Kernel>(&kind); kernel && kernel->metric.defined()) {
     const auto stretched = [&](const Tensor& x) {
-      return kernel->metric.dim() == 2 ? at::matmul(x.to(type), kernel->metric.t())
+      return kernel->metric.dim() == 2 ? times(x.to(type), kernel->metric.t())
                                        : x.to(type) * kernel->metric;
     };
     to.query = stretched(call.query);
