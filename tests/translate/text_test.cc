@@ -170,9 +170,15 @@ TEST(Generate, GermanHasItsVerbLastAfterWeilAndALinkForEveryWord) {
     for (const metrics::Link& link : pair.links.sure) {
       const std::string& from = english[static_cast<size_t>(link.source)];
       const std::string& to = german[static_cast<size_t>(link.target)];
-      if (from == "has") EXPECT_EQ(to, "hat");
-      if (from == "dog") EXPECT_EQ(to, "Hund");
-      if (from == "the") EXPECT_TRUE(to == "der" || to == "die" || to == "das" || to == "den");
+      if (from == "has") {
+        EXPECT_EQ(to, "hat");
+      }
+      if (from == "dog") {
+        EXPECT_EQ(to, "Hund");
+      }
+      if (from == "the") {
+        EXPECT_TRUE(to == "der" || to == "die" || to == "das" || to == "den");
+      }
     }
     // "… because SUBJECT VERB OBJECT" at the end is "… weil SUBJECT OBJECT VERB".
     const auto because = std::find(english.rbegin(), english.rend(), "because");
