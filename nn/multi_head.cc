@@ -3,15 +3,10 @@
 #include <ATen/ATen.h>
 
 #include "engine/call/facts.h"
+#include "nn/split_heads.h"
 
 namespace fovea::nn {
 namespace {
-
-// [B, L, H E] -> [B, H, L, E]: a view, the head's slice of each row, not a slice of positions.
-at::Tensor split_heads(const at::Tensor& x, int64_t heads) {
-  return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2);
-}
-at::Tensor join_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(2); }
 
 void check(const MultiHeadOptions& o) {
   if (o.width <= 0 || o.heads <= 0 || o.width % o.heads != 0) {

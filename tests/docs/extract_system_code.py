@@ -73,6 +73,7 @@ NAMES = {
   const at::Tensor x = torch::randn({1, 1, 5, 2}), x_query = x, y = torch::randn({1, 1, 5, 1}), h = torch::ones({1});
   const at::Tensor not_itself = torch::eye(5).logical_not();
 """,
+    "next-word": "  const at::Tensor query = torch::randn({1, 4, 5, 8}), key = torch::randn({1, 2, 5, 8}), value = torch::randn({1, 2, 5, 8}), last = query.narrow(2, 4, 1);\n",
     "ntm": """\
   const std::vector<at::Tensor> words = {torch::randn({2, 7}), torch::randn({2, 7})};
   const at::Tensor w = torch::rand({2, 1, 1, 16}), M = torch::randn({2, 1, 16, 12});

@@ -12,6 +12,7 @@
 #include "fovea/nn/multi_head.h"
 #include "fovea/nn/ntm.h"
 #include "fovea/nn/recurrent.h"
+#include "fovea/nn/rotary.h"
 
 namespace {
 

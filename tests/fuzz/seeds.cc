@@ -15,6 +15,7 @@
 #include "data/formats/bags.h"
 #include "data/formats/graph.h"
 #include "data/formats/item_sets.h"
+#include "data/formats/llama2c.h"
 #include "data/formats/npy.h"
 #include "data/formats/safetensors.h"
 #include "data/formats/vocabulary.h"
@@ -122,6 +123,37 @@ void add_arrays(Files& files) {
                                 {"bias", {data::ElementType::kFloat64, {1}, "12345678"}}},
                                {{"format", "pt"}}});
   files["safetensors/none"] = data::safetensors_bytes({});
+  for (const auto& [name, own] : {std::pair("shared", false), {"own", true}}) {
+    data::Llama2c model{.width = 4,
+                        .hidden = 2,
+                        .layers = 1,
+                        .heads = 2,
+                        .key_heads = 1,
+                        .vocabulary = 3,
+                        .context = 2,
+                        .own_output = own};
+    const auto put = [&](const char* array, std::vector<int64_t> shape) {
+      data::Array& to = model.arrays[array] = {data::ElementType::kFloat32, std::move(shape), {}};
+      for (size_t i = 0; i < *data::byte_count(to.type, to.shape) / 4; ++i)
+        to.bytes += std::string("\0\0\0\x3f", 4);  // 0.5
+    };
+    put("tok_embeddings", {3, 4});
+    for (const char* norm : {"attention_norm", "ffn_norm"}) put(norm, {1, 4});
+    for (const char* square : {"wq", "wo"}) put(square, {1, 4, 4});
+    for (const char* narrow : {"wk", "wv", "w1", "w3"}) put(narrow, {1, 2, 4});
+    put("w2", {1, 4, 2});
+    put("norm", {4});
+    if (own) put("output", {3, 4});
+    files[std::string("llama2c/") + name] = data::llama2c_bytes(model);
+  }
+  data::Llama2cTokens pieces{{"<unk>", "<s>", "</s>"}, {0, -1, -2}};
+  for (int byte = 0; byte < 256; ++byte)
+    pieces.pieces.push_back(
+        "<0x" + std::string{"0123456789ABCDEF"[byte / 16], "0123456789ABCDEF"[byte % 16]} + ">");
+  for (const char* piece : {" ", "a", "b", "ab", " ab"}) pieces.pieces.emplace_back(piece);
+  while (pieces.scores.size() < pieces.pieces.size())
+    pieces.scores.push_back(-static_cast<float>(pieces.scores.size()));
+  files["llama2c_tokens/two"] = joined({data::llama2c_token_bytes(pieces), "ab abb"});
   files["png/grey"] = png(PNG_FORMAT_GRAY, 1);
   files["png/colour"] = png(PNG_FORMAT_RGBA, 4);
   files["jpeg/grey"] = jpeg(JCS_GRAYSCALE, 1, false);

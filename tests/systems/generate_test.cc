@@ -47,6 +47,7 @@ TEST_F(Generate, EverySystemReadsBackWhatItWrote) {
       {"dnc", {{"sequences=60"}, {"task=stories", "stories=40"}}},
       {"general", {{"memories=40"}}},
       {"scaled-dot-product", {{"sentences=60"}}},
+      {"next-word", {{"sentences=60"}}},
       {"bahdanau", {{}, {"generator=reordered"}, {"generator=copy-reverse"}}},
       {"document-attention", {{}}},
       {"hierarchical", {{}}}};

@@ -1,0 +1,16 @@
+// Rotary positions (Su et al. 2021): the numbers 2i and 2i + 1 of a row are a point of the plane,
+// turned by position · base^(-2i/E). The product of a query and a key so turned depends on the
+// distance of their positions only.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace fovea::nn {
+
+// x [..., L, E], E even; row r has position `first` + r: under a cache, `first` is the number of
+// rows before x.
+at::Tensor rotary(const at::Tensor& x, int64_t first = 0, double base = 10000);
+
+}  // namespace fovea::nn
