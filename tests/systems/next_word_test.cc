@@ -107,8 +107,9 @@ TEST(Llama2c, ADamagedCheckpointIsNamed) {
                          "key heads", "vocabulary",   "context"};
   for (size_t field = 0; field < 7; ++field) {
     EXPECT_NE(with(field, 0).find(names[field]), std::string::npos) << with(field, 0);
-    if (field != 5)
+    if (field != 5) {
       EXPECT_NE(with(field, -3).find(names[field]), std::string::npos) << with(field, -3);
+    }
     EXPECT_NE(with(field, 2147483647).find("model.bin"), std::string::npos) << names[field];
   }
   EXPECT_NE(with(3, 3).find("heads: 3"), std::string::npos);
