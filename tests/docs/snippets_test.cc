@@ -67,7 +67,11 @@ TEST(Pages, EveryNormaliserHasOne) {
   expect_pages("normalisers", Names<engine::Normaliser>::all());
 }
 TEST(Pages, EveryStructureHasOne) {
-  expect_pages("structures", Names<choice::StructureKind<engine::View>>::all());
+  std::set<std::string> names = Names<choice::StructureKind<engine::View>>::all();
+  names.erase("any_of");  // | and ~ share a page with &
+  names.erase("not");
+  names.insert("together");
+  expect_pages("structures", names);
 }
 
 }  // namespace
