@@ -111,7 +111,8 @@ TEST(Columns, AreStandardisedWithTheNodesGivenAndConstantsBecomeZero) {
 // Chromium draws a parenthesis as tall as what is under the sum, unless told.
 TEST(Formula, ParenthesesKeepTheirSize) {
   const std::string equation = systems::mathml(systems::find("gat").info.equation);
-  EXPECT_NE(equation.find("<mo stretchy=\"false\">(</mo>"), std::string::npos);
+  EXPECT_NE(equation.find("<mo stretchy=\"false\" lspace=\"0em\" rspace=\"0em\">(</mo>"),
+            std::string::npos);
   for (const char* stretching : {"<mo>(</mo>", "<mo>)</mo>", "<mo>{</mo>", "<mo>}</mo>"})
     EXPECT_EQ(equation.find(stretching), std::string::npos) << stretching;
 }
