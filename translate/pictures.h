@@ -2,7 +2,7 @@
 #pragma once
 
 #include "explain/explanation.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 #include "translate/model.h"
 
 namespace fovea::translate {

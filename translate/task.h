@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "train/task.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 #include "translate/model.h"
 #include "translate/pictures.h"
 

@@ -4,7 +4,7 @@
 
 #include "systems/alignment/aligner.h"
 #include "train/task.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 
 namespace fovea::systems {
 

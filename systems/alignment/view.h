@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "explain/explanation.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 
 namespace fovea::systems {
 

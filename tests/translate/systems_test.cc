@@ -15,7 +15,7 @@
 #include "systems/run/session.h"
 #include "train/run/manifest.h"
 #include "translate/codec.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 #include "translate/links.h"
 
 namespace fovea::translate {

@@ -12,7 +12,7 @@
 
 #include "fovea/error.h"
 #include "translate/codec.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 
 namespace fovea::translate {
 namespace {

@@ -1,6 +1,6 @@
 // Parallel text: a folder of parts with gold links, one table, or a gold corpus.
 #include "tests/fuzz/target.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 
 namespace fovea::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/random.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 
 namespace fovea::translate {
 

@@ -6,7 +6,7 @@
 
 #include "data/files/file.h"
 #include "data/formats/text.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 
 namespace fovea::translate {
 namespace {

@@ -2,8 +2,8 @@
 #include <array>
 
 #include "data/random.h"
-#include "translate/corpus.h"
-#include "translate/generated.h"
+#include "translate/corpus/corpus.h"
+#include "translate/corpus/generated.h"
 
 namespace fovea::translate {
 namespace {

@@ -2,8 +2,8 @@
 // verbs last after "weil". A sentence has one to three clauses, so that lengths differ much.
 #include <array>
 
-#include "translate/corpus.h"
-#include "translate/generated.h"
+#include "translate/corpus/corpus.h"
+#include "translate/corpus/generated.h"
 
 // A namespace of its own: the reordered language has words by the same names.
 namespace fovea::translate::german {

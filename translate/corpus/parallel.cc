@@ -7,7 +7,7 @@
 #include "data/files/file.h"
 #include "data/formats/text.h"
 #include "data/split.h"
-#include "translate/corpus.h"
+#include "translate/corpus/corpus.h"
 
 namespace fovea::translate {
 namespace {
