@@ -91,6 +91,10 @@ if(Libtorch_FOUND AND NOT TARGET Libtorch::torch)
   target_include_directories(Libtorch::torch SYSTEM INTERFACE ${LIBTORCH_DIR}/include
                                                               ${LIBTORCH_DIR}/include/torch/csrc/api/include)
   target_compile_options(Libtorch::torch INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fopenmp>)
+  # libtorch exports templates such as const_data_ptr<float>() under the names that GCC gives them. Since 18 clang writes the kind of an
+  # enable_if parameter into the name, and the linker finds nothing.
+  target_compile_options(Libtorch::torch INTERFACE
+    $<$<AND:$<CXX_COMPILER_ID:Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,18>>:-fclang-abi-compat=17>)
   target_link_libraries(Libtorch::torch INTERFACE ${libtorch_libraries} $<$<CXX_COMPILER_ID:GNU>:${libtorch_gomp}>)
   # libtorch_cpu.so of the CUDA wheel needs libraries (NVIDIA's) that only the loader finds. Where libtorch itself is, CMake tells programs
   # in a build tree, and takes it out of what is installed.
