@@ -25,6 +25,7 @@
 #include "systems/general/memories.h"
 #include "text/documents.h"
 #include "text/vectors.h"
+#include "text/wordpiece/read.h"
 #include "train/descent/recipe.h"
 #include "train/run/manifest.h"
 #include "translate/codec.h"
@@ -209,6 +210,11 @@ void add_texts(Files& files) {
   files["corpus/folds"] =
       with_choices("a\tcv000\tx .\nb\tcv123\ty .\na\tcv999\tz .\n", {1, 10, 1, 0});
   files["vocabulary/two"] = data::Vocabulary::of({{"the", "the", "cat"}}, {}).text();
+  const text::WordPiece pieces = text::parse_vocabulary(
+      "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\n##do\ncafe\n!\n", "vocab.txt");
+  const std::string words = "Undo the caf\xC3\xA9![MASK]";
+  files["wordpiece_vocabulary/nine"] = joined({text::vocabulary_bytes(pieces), words});
+  files["wordpiece_tokenizer/nine"] = joined({text::tokenizer_bytes(pieces), words});
   const text::Vectors vectors{2, {"the", "cat"}, {1, -0.5f, 3e-9f, 4}};
   files["vectors/glove"] = text::vector_bytes(vectors, text::VectorFormat::kGlove);
   files["vectors/text"] = text::vector_bytes(vectors, text::VectorFormat::kWord2vecText);
