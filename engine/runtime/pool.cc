@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #if defined(__unix__)
 #include <pthread.h>
@@ -57,14 +58,26 @@ void Pool::run(size_t n, const std::function<void(size_t)>& body) {
   start_threads(helpers);
   body_ = &body;
   pieces_ = n;
+  failed_.store(false);
   done_.reset(0);
   open_.store((uint64_t{calls_.get()} + 1) << 32 | n);
   calls_.add_one(helpers);
   size_t by_caller = 0;
-  for (size_t piece; take(&piece); ++by_caller) body(piece);
+  for (size_t piece; take(&piece); ++by_caller) do_piece(piece);
   const auto others = static_cast<uint32_t>(n - by_caller);
   done_.wait([&](uint32_t done) { return done == others; });
+  const std::exception_ptr failure = failed_.load() ? std::move(failure_) : nullptr;
   busy_.store(false);
+  if (failure) std::rethrow_exception(failure);
+}
+
+void Pool::do_piece(size_t piece) {
+  if (failed_.load(std::memory_order_relaxed)) return;
+  try {
+    (*body_)(piece);
+  } catch (...) {
+    if (!failed_.exchange(true)) failure_ = std::current_exception();
+  }
 }
 
 bool Pool::take(size_t* piece) {
@@ -84,7 +97,7 @@ void Pool::serve() {
   uint32_t seen = 0;
   while (!stopped_.load()) {
     for (size_t piece; take(&piece);) {
-      (*body_)(piece);
+      do_piece(piece);
       done_.add_one();
     }
     seen = calls_.wait([&](uint32_t calls) { return calls != seen; }, look_);

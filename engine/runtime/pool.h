@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -23,7 +24,8 @@ class Pool {
   Pool(const Pool&) = delete;
   ~Pool() { stop(); }
 
-  // body(0) ... body(n - 1), which do not throw.
+  // body(0) ... body(n - 1). The first exception that one of them throws reaches the caller, after
+  // the pieces in progress have ended; pieces that nobody has begun are then left out.
   void run(size_t n, const std::function<void(size_t)>& body);
   // Ends the threads; later calls run on their callers. A call in progress keeps its threads.
   void stop();
@@ -32,6 +34,7 @@ class Pool {
   void start_threads(size_t n);
   void serve();
   bool take(size_t* piece);
+  void do_piece(size_t piece);
 
   const size_t workers_;
   const std::chrono::nanoseconds look_;  // of a thread that waits for a call
@@ -43,6 +46,8 @@ class Pool {
   // before the piece has.
   const std::function<void(size_t)>* body_ = nullptr;
   size_t pieces_ = 0;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;     // written by who set failed_, read when every piece has ended
   std::atomic<uint64_t> open_{0};  // number of the call << 32 | pieces nobody has taken
   Signal calls_, done_;            // calls so far; pieces done by threads other than the caller
 };

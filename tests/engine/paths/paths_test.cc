@@ -135,7 +135,7 @@ TEST(Paths, KernelMeansFarAway) {
         .normaliser = "kernel_ratio",
         .shape = {
             .heads = 2, .key_heads = 2, .queries = 70, .keys = 1100, .width = 3, .value_width = 2}};
-    const auto run = [&](size_t workers) {
+    const auto run = [&, score = score, distance = distance](size_t workers) {
       cases::Built built = cases::build(c);
       auto* query = static_cast<float*>(built.problem.query.data);
       for (size_t i = 0; i < 70 * 3; i += 9) query[i] += distance;

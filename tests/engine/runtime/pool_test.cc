@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "engine/runtime/pool.h"
@@ -44,6 +46,31 @@ TEST(Pool, ServesCallsFromInsideAndFromOtherThreads) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(sum, 4u * 50 * 4 * 3);
+}
+
+// On whichever thread: a piece that throws must neither end the program nor leave the pool busy.
+TEST(Pool, AnExceptionOfAnyPieceReachesTheCaller) {
+  Pool pool(kWorkers);
+  for (size_t failing = 0; failing < 64; ++failing) {
+    try {
+      pool.run(64, [&](size_t piece) {
+        if (piece == failing) throw std::runtime_error(std::to_string(piece));
+      });
+      ADD_FAILURE() << "piece " << failing << " failed and nobody heard of it";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), std::to_string(failing));
+    }
+  }
+  std::atomic<size_t> done{0};
+  pool.run(64, [&](size_t) { ++done; });
+  EXPECT_EQ(done, 64u);
+}
+
+TEST(Pool, OneOfManyExceptionsReachesTheCaller) {
+  Pool pool(kWorkers);
+  for (int call = 0; call < 200; ++call)
+    EXPECT_THROW(pool.run(16, [](size_t) { throw std::runtime_error("each"); }),
+                 std::runtime_error);
 }
 
 TEST(Pool, RunsOnItsCallerOnceStopped) {

@@ -13,7 +13,7 @@ TEST(KeepStructure, SeesWhatItsMaskKeeps) {
         make_keep({View::of(mask.data(), DType::kBool,
                             {static_cast<int64_t>(queries), static_cast<int64_t>(keys)})},
                   g);
-    const Definition sees = [&](size_t, size_t, size_t i, size_t j) {
+    const Definition sees = [&, keys = keys](size_t, size_t, size_t i, size_t j) {
       return mask[i * keys + j] != 0;
     };
     expect_pairs(*stage, g, sees);
