@@ -33,7 +33,9 @@ void TextTask::read(const Source& source) {
   if (hide && source.path.empty())
     throw UsageError("--set hide=true: expected --data FOLDER with it, that of MR and SUBJ");
   if (source.path.empty())
-    corpus_ = parts_.generators.at(o.text("generator"))(source.seed);
+    corpus_ =
+        (parts_.generators.size() == 1 ? parts_.generators.begin()->second
+                                       : parts_.generators.at(o.text("generator")))(source.seed);
   else if (hide && !source.all_test)
     corpus_ = compose_hidden(source.path, source.seed, o.integer("documents"));
   else

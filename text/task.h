@@ -39,7 +39,7 @@ struct Parts {
   Level level = Level::kWords;
   bool aspects = false;  // a document is asked about one aspect of it
   std::map<std::string, std::function<Corpus(uint64_t seed)>> generators =
-      {};  // option "generator" chooses
+      {};  // option "generator" chooses among several
   std::function<std::shared_ptr<Model>(const OptionValues&, const Known&)> model = {};
   // The table of word vectors in the model.
   std::function<Embedding(Model&)> embedding = {};

@@ -112,7 +112,7 @@ std::string Option::describe_type() const {
 OptionValues::OptionValues(std::vector<Option> declared)
     : declared_(std::move(declared)), values_(declared_.size()), given_(declared_.size()) {
   for (size_t i = declared_.size(); i-- > 0;) {
-    for (size_t j = 0; j < i; ++j) {
+    for (size_t j = i; j-- > 0;) {  // the nearest: of three declarations the last must win
       if (declared_[j].name != declared_[i].name) continue;
       declared_[j] = std::move(declared_[i]);
       declared_.erase(declared_.begin() + static_cast<ptrdiff_t>(i));

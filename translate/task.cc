@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <istream>
 
@@ -24,11 +25,18 @@ constexpr int64_t kExtraLength =
 constexpr const char* kSourceFile = "source.vocabulary";
 constexpr const char* kTargetFile = "target.vocabulary";
 
-Corpus generate(const std::string& name, uint64_t seed) {
+Corpus generate_named(const std::string& name, uint64_t seed) {
   if (name == "dates") return generate_dates(seed);
   if (name == "german") return generate_german(seed);
   if (name == "copy-reverse") return generate_copy_reverse(seed);
   return generate_reordered(seed);
+}
+
+// The share of the target, its end counted, that was said before the first wrong token.
+double right_until_failure(const std::vector<int64_t>& said, std::vector<int64_t> target) {
+  target.push_back(kEnd);
+  const auto wrong = std::mismatch(target.begin(), target.end(), said.begin(), said.end()).first;
+  return static_cast<double>(wrong - target.begin()) / static_cast<double>(target.size());
 }
 
 }  // namespace
@@ -91,16 +99,20 @@ std::vector<Option> task_options(const Defaults& defaults) {
 }
 
 TranslationTask::TranslationTask(std::string system, const RunOptions& run_options,
-                                 MakeModel make_model, MorePictures more)
+                                 MakeModel make_model, MorePictures more, Generate generate)
     : system_(std::move(system)),
       run_options_(run_options),
       make_model_(std::move(make_model)),
-      more_(std::move(more)) {}
+      more_(std::move(more)),
+      generate_(std::move(generate)) {}
 TranslationTask::~TranslationTask() = default;
 
 void TranslationTask::read(const Source& source) {
   const OptionValues& o = run_options_.options;
-  Corpus corpus = source.path.empty() ? generate(o.text("generator"), source.seed)
+  const auto generated = [&] {
+    return generate_ ? generate_(o, source.seed) : generate_named(o.text("generator"), source.seed);
+  };
+  Corpus corpus = source.path.empty() ? generated()
                                       : read_parallel({.path = source.path,
                                                        .source = o.text("source"),
                                                        .target = o.text("target"),
@@ -318,12 +330,15 @@ Evaluation TranslationTask::evaluate(Split split) {
   const std::vector<nn::SearchResult> found = translate(sources, beam_options());
   std::vector<std::string> hypotheses;
   std::vector<std::vector<std::string>> references(1);
-  double exact = 0;
+  double exact = 0, before_failure = 0;
   for (size_t i = 0; i < p.pairs.size(); ++i) {
     hypotheses.push_back(
         found[i].n_best.empty() ? "" : target_codec_->decode(found[i].n_best[0].tokens));
     references[0].push_back(p.pairs[i].target);
     exact += hypotheses.back() == p.pairs[i].target;
+    before_failure += right_until_failure(
+        found[i].n_best.empty() ? std::vector<int64_t>() : found[i].n_best[0].tokens,
+        p.tokens[i].target.ids);
   }
   Evaluation result;
   result.items = static_cast<int64_t>(p.pairs.size());
@@ -331,6 +346,9 @@ Evaluation TranslationTask::evaluate(Split split) {
                     {"chrf", metrics::corpus_chrf(hypotheses, references, {})},
                     {"exact", exact / static_cast<double>(p.pairs.size())},
                     {"perplexity", std::exp(f.loss / static_cast<double>(f.tokens))}};
+  // Where answers are right or wrong, and not better or worse: a corpus with its truth.
+  if (has_truth)
+    result.metrics["before_failure"] = before_failure / static_cast<double>(p.pairs.size());
   if (has_truth && !f.links.empty() && !f.links.front().empty()) {
     HitRate hits;
     metrics::AlignmentErrorRate aer;

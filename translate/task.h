@@ -25,11 +25,13 @@ std::vector<std::string> formats(const std::string& generated);
 using MakeModel = std::function<std::shared_ptr<Model>(const OptionValues&, const Vocabularies&)>;
 // Pictures beside the attention: a schedule, a table of positions. May be empty.
 using MorePictures = std::function<std::vector<explain::Explanation>(Model&, const OptionValues&)>;
+// A system's own text where no data are given. Empty: what the option "generator" names.
+using Generate = std::function<Corpus(const OptionValues&, uint64_t seed)>;
 
 class TranslationTask : public GradientTask {
  public:
   TranslationTask(std::string system, const RunOptions& run_options, MakeModel make_model,
-                  MorePictures more = {});
+                  MorePictures more = {}, Generate generate = {});
   ~TranslationTask() override;
 
   void read(const Source&) override;
@@ -94,6 +96,7 @@ class TranslationTask : public GradientTask {
   RunOptions run_options_;
   MakeModel make_model_;
   MorePictures more_;
+  Generate generate_;
   Part train_, validation_, test_;
   std::shared_ptr<Codec> source_codec_, target_codec_;
   std::shared_ptr<Model> model_;

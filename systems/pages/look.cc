@@ -78,10 +78,6 @@ const std::map<std::string, const char*> kLooks = {
      "Outlined cells are the links people drew; dark cells are where the model looked. It was "
      "never "
      "shown a link."},
-    {"gnmt",
-     "Each row is a word of the output: the lowest layer of the decoder chose where to look, and "
-     "all "
-     "layers above read the same place."},
     {"convs2s",
      "Every decoder layer looks for itself: choose one above the picture and see which of them has "
      "found the source words."},
@@ -98,6 +94,10 @@ const std::map<std::string, const char*> kLooks = {
     {"transformer",
      "Each tile is one layer and head: click one. The best ones have found, for each output, the "
      "source position it copies from."},
+    {"structured-attention",
+     "Words and symbols are weighed as parts of a whole: a run without gaps, a tree. Softmax of "
+     "the "
+     "same scores, beside it, weighs each of them alone."},
     {"cost",
      "The two lines cross: left of the crossing attention is the cheaper layer, right of it the "
      "recurrent one. The marker is where counting operations puts it."},

@@ -97,6 +97,10 @@ NAMES = {
   const std::vector<at::Tensor> w = {torch::randn({4}), torch::randn({4})};
   const at::Tensor v_Q = torch::randn({2, 1, 1, 8});
 """,
+    "structured-attention": """\
+  const at::Tensor lengths = torch::tensor({5, 3}), arcs = torch::randn({2, 5, 5}), unary = torch::randn({2, 5, 2}), b = torch::randn({2, 2});
+  const at::Tensor x = torch::randn({2, 1, 5, 8}), none = torch::zeros({2, 1, 5, 1});
+""",
     "transformer": "  const at::Tensor query = torch::randn({1, 2, 5, 8}), key = torch::randn({1, 2, 5, 8}), value = torch::randn({1, 2, 5, 8});\n",
     "word2vec": BAGS + "  const at::Tensor blank = torch::zeros({2, 1, 1}), none = torch::zeros({5, 1, 1}), phi = torch::randn({5, 1, 8});\n",
     "word-sum": BAGS + "  const at::Tensor blank = torch::zeros({2, 1, 8}), x = torch::randn({5, 1, 8});\n",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fovea/attend.h"
+#include "fovea/marginals.h"
 #include "fovea/nn/beam_search.h"
 #include "fovea/nn/dnc.h"
 #include "fovea/nn/memory.h"

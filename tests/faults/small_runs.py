@@ -138,6 +138,7 @@ SMALL = [
     Small("alignment", "parallel", {"width": 16, "batch": 16}),
     Small("convs2s", "parallel", {"width": 16, "layers": 1, "batch": 16, "vocabulary": 60, "beam": 2}),
     Small("beam-search", "parallel", TRANSLATION),
+    Small("structured-attention", "parallel", {"width": 8, "state": 16, "batch": 16, "vocabulary": 60, "beam": 2}),
     Small("scaled-dot-product", "", {"width": 8, "key_width": 8, "batch": 16}, "sentences"),
     Small("multi-head", "free_order", {"width": 12, "batch": 16}),
     Small("transformer", "parallel", {"width": 16, "heads": 2, "hidden": 16, "layers": 1, "batch": 16, "vocabulary": 60, "beam": 2}),

@@ -48,6 +48,7 @@ TEST_F(Generate, EverySystemReadsBackWhatItWrote) {
       {"general", {{"memories=40"}}},
       {"scaled-dot-product", {{"sentences=60"}}},
       {"next-word", {{"sentences=60"}}},
+      {"structured-attention", {{"pairs=40", "depth=3"}, {"task=spans"}}},
       {"bahdanau", {{}, {"generator=reordered"}, {"generator=copy-reverse"}}},
       {"document-attention", {{}}},
       {"hierarchical", {{}}}};

@@ -8,6 +8,7 @@
 #include "systems/gnmt/model.h"
 #include "systems/luong/model.h"
 #include "systems/seq2seq/model.h"
+#include "systems/structured_attention/model.h"
 #include "systems/transformer/model.h"
 #include "translate/links.h"
 
@@ -25,6 +26,13 @@ std::shared_ptr<Model> luong(systems::LuongConfig config) {
   config.embedding = config.width = 8;
   config.dropout = 0;
   return std::make_shared<systems::LuongModel>(config, kSizes);
+}
+
+using FormulaWeighing = systems::structured_attention::Weighing;
+std::shared_ptr<Model> formulas(FormulaWeighing weighing) {
+  return std::make_shared<systems::structured_attention::FormulaModel>(
+      systems::structured_attention::FormulaConfig{.width = 6, .state = 5, .weighing = weighing},
+      kSizes);
 }
 
 std::vector<Named> models() {
@@ -70,6 +78,9 @@ std::vector<Named> models() {
          return std::make_shared<GnmtModel>(
              GnmtConfig{.embedding = 6, .width = 5, .layers = 4, .dropout = 0}, kSizes);
        }},
+      {"structured_trees", [] { return formulas(FormulaWeighing::kStructured); }},
+      {"structured_softmax", [] { return formulas(FormulaWeighing::kSoftmax); }},
+      {"structured_none", [] { return formulas(FormulaWeighing::kNone); }},
       {"convs2s",
        [] {
          return std::make_shared<ConvS2SModel>(
