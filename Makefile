@@ -44,6 +44,11 @@ sanitise-all: setup-tests ## the same with libtorch: training, explaining, every
 	  ctest --test-dir build-asan-torch -j $(JOBS) -L '$(ALL_LABELS)' -LE 'slow|python' -E '^(faults|kills)\.|^(loaded_test|readme_systems|system_pages)' \
 	  --output-on-failure --no-tests=error
 
+clang: setup-tests ## all of it compiled by clang, warnings as errors, and what the engine and libtorch's operators are tested by
+	@[ -e build-clang/build.ninja ] || cmake --preset clang $(CMAKE_FLAGS)
+	@cmake --build build-clang -j $(JOBS)
+	@ctest --test-dir build-clang -j $(JOBS) -L 'engine|torch' -LE 'slow|python' --output-on-failure --no-tests=error
+
 races: setup-tests ## the engine's tests of threads under the thread sanitiser (minutes)
 	@[ -e build-tsan/build.ninja ] || cmake --preset tsan $(CMAKE_FLAGS)
 	@cmake --build build-tsan -j $(JOBS) --target threads_test
@@ -148,4 +153,4 @@ build-arm/build.ninja: | setup-arm
 build-lint/build.ninja: | setup
 	@cmake --preset release -B build-lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DFOVEA_TESTS=OFF $(CMAKE_FLAGS)
 
-.PHONY: help demo test test-cuda sanitise sanitise-all races arm fuzz fuzz-fast seeds faults kills damages growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz
+.PHONY: help demo test test-cuda sanitise sanitise-all races clang arm fuzz fuzz-fast seeds faults kills damages growth slow build python bench format lint clean setup setup-tests setup-arm setup-fuzz

@@ -41,7 +41,7 @@ void add_maps(explain::Explanation& e, const torch::Tensor& weights) {
 std::vector<explain::Explanation> pictures(const Shown& shown) {
   const torch::Tensor p = shown.layers.to(torch::kDouble).softmax(-1).cpu();
   const auto [best, places] = p[-1].topk(std::min(kBars, p.size(1)));
-  const auto piece = [&](int64_t i) {
+  const auto piece = [&, places = places](int64_t i) {
     return shown.pieces[static_cast<size_t>(places[i].item<int64_t>())];
   };
 
