@@ -49,6 +49,7 @@ Verb train_verb();
 Verb evaluate_verb();
 Verb predict_verb();
 Verb explain_verb();
+Verb export_verb();
 Verb compare_verb();
 Verb completion_verb();
 Verb curves_verb();

@@ -73,6 +73,7 @@ NAMES = {
   const at::Tensor x = torch::randn({1, 1, 5, 2}), x_query = x, y = torch::randn({1, 1, 5, 1}), h = torch::ones({1});
   const at::Tensor not_itself = torch::eye(5).logical_not();
 """,
+    "bert": "  const at::Tensor query = torch::randn({5, 2, 8}), key = torch::randn({5, 2, 8}), value = torch::randn({5, 2, 8}), offsets = torch::tensor({0, 2, 5}, torch::kInt32);\n",
     "next-word": "  const at::Tensor query = torch::randn({1, 4, 5, 8}), key = torch::randn({1, 2, 5, 8}), value = torch::randn({1, 2, 5, 8}), last = query.narrow(2, 4, 1);\n",
     "ntm": """\
   const std::vector<at::Tensor> words = {torch::randn({2, 7}), torch::randn({2, 7})};

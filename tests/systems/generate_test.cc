@@ -47,6 +47,8 @@ TEST_F(Generate, EverySystemReadsBackWhatItWrote) {
       {"dnc", {{"sequences=60"}, {"task=stories", "stories=40"}}},
       {"general", {{"memories=40"}}},
       {"scaled-dot-product", {{"sentences=60"}}},
+      {"bert",
+       {{"documents=60"}, {"documents=60", "task=classify"}, {"documents=60", "task=span"}}},
       {"next-word", {{"sentences=60"}}},
       {"structured-attention", {{"pairs=40", "depth=3"}, {"task=spans"}}},
       {"bahdanau", {{}, {"generator=reordered"}, {"generator=copy-reverse"}}},

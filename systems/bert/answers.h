@@ -1,0 +1,51 @@
+// What a model says of lines: the words at [MASK], a sentence's vector, its class, an answer's place.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "systems/bert/start.h"
+
+namespace fovea::systems::bert {
+
+// Whether the option `answer` asks for this one; "auto": for `otherwise`.
+bool is_asked(const OptionValues& options, const std::string& answer, const std::string& otherwise);
+
+// Reads lines in batches of `at_once`, so that the encoder is called once for all of them; `read` makes
+// a sequence of a line or refuses it, `answers` gives a text for each sequence.
+struct LineAnswers {
+  size_t at_once = 32;
+  std::function<Sequence(std::string_view line)> read = {};
+  std::function<std::vector<std::string>(const std::vector<const Sequence*>&)> answers = {};
+};
+void answer_in_batches(const Input& input, std::ostream& out, const LineAnswers& how);
+
+// The vector's numbers, blanks between them.
+std::vector<std::string> embedded_lines(Start& start,
+                                        const std::vector<const Sequence*>& sequences);
+
+// {"tokens": […], "states": [[…], …]}: the last layer's, a row for each token.
+std::vector<std::string> state_lines(Start& start, const std::vector<const Sequence*>& sequences);
+// Those of the answers that every task has: embed and states; nothing for another.
+std::optional<std::vector<std::string>> common_lines(Start& start, const OptionValues& options,
+                                                     const std::vector<const Sequence*>& sequences,
+                                                     const std::string& otherwise);
+
+// Where [MASK] stands; InvalidArgument where it does not, or where the model has no head to fill it.
+std::vector<int64_t> places_to_fill(Start& start, const Sequence& sequence);
+
+struct Guess {
+  int64_t piece = 0;
+  double probability = 0;
+};
+// The likeliest pieces at each [MASK] of a sequence. Special pieces are never among them, and those
+// that are have probabilities among themselves.
+std::vector<std::vector<Guess>> guesses(Start& start, const Sequence& sequence, int64_t count);
+// `word p` for each guess, tabs between them; " | " between places.
+std::vector<std::string> filled_lines(Start& start, const std::vector<const Sequence*>& sequences,
+                                      int64_t count);
+
+}  // namespace fovea::systems::bert

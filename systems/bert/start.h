@@ -1,0 +1,52 @@
+// What every task of bert begins with: pieces and sizes, learned and chosen, or those of a folder; the
+// model of them; and what a run keeps.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "systems/bert/folder.h"
+#include "systems/bert/model.h"
+#include "systems/bert/sequences.h"
+#include "train/task.h"
+
+namespace fovea::systems::bert {
+
+class Start {
+ public:
+  explicit Start(const RunOptions& run_options);
+
+  // Learns pieces from the lines, or reads the folder. The heads are the task's; those the folder has
+  // besides stay where nothing is trained. UsageError where an option is given that a folder has.
+  void prepare(const std::vector<std::string>& lines, const HeadsWanted& heads,
+               std::vector<std::string> classes = {});
+  Assets assets() const;
+  void restore(const Assets& assets);
+  BertModel build();
+  // The folder's weights, into what of the model has them.
+  void load();
+  // What the user should know of the folder; empty: nothing.
+  std::string in_words() const;
+
+  Sequences sequences() const { return Sequences(*pieces_, sizes_.context); }
+  const text::WordPiece& pieces() const { return *pieces_; }
+  const nn::BertOptions& sizes() const { return sizes_; }
+  BertModel& model() { return model_; }
+  const std::vector<std::string>& classes() const { return classes_; }
+  torch::Device device() const { return run_options_.device; }
+  Written exported() const { return folder_files(*model_, *pieces_, classes_); }
+  // Two groups: decay is not for biases and norms.
+  std::vector<train::ParameterGroup> groups(torch::nn::Module& module) const;
+
+ private:
+  const RunOptions run_options_;
+  const OptionValues& options_;
+  std::optional<Folder> folder_;
+  std::optional<text::WordPiece> pieces_;
+  nn::BertOptions sizes_;
+  HeadsWanted heads_;
+  std::vector<std::string> classes_;
+  BertModel model_{nullptr};
+};
+
+}  // namespace fovea::systems::bert

@@ -1,0 +1,29 @@
+#include "systems/run/export.h"
+
+#include <fmt/format.h>
+
+#include "data/files/write.h"
+#include "train/exports.h"
+#include "train/task.h"
+#include "train/usage_error.h"
+
+namespace fovea::systems {
+
+Written export_run(const Run& run, const std::filesystem::path& out, bool overwrite) {
+  const auto* task = dynamic_cast<const Exports*>(run.task.get());
+  if (task == nullptr)
+    throw UsageError(
+        fmt::format("{}: its weights have no form of others; bert's have", run.system->info.name));
+  Written written = task->exported();
+  for (const auto& [name, bytes] : written.files)
+    if (!overwrite && std::filesystem::exists(out / name))
+      throw UsageError(
+          fmt::format("{}: is there already: --overwrite replaces it", (out / name).string()));
+  std::error_code failed;
+  std::filesystem::create_directories(out, failed);
+  if (failed) throw InvalidArgument(fmt::format("{}: {}", out.string(), failed.message()));
+  for (const auto& [name, bytes] : written.files) data::write_file(out / name, bytes);
+  return written;
+}
+
+}  // namespace fovea::systems
