@@ -203,6 +203,7 @@ class StructureReader {
       if (open == 0 && (c == '&' || c == '|' || c == ')')) break;
       open += (c == '(') - (c == ')');
     }
+    if (open > 0) fail("expected a ) for every ( of a name");
     choice::Structure<Array> structure;
     structure.all_of.push_back(parse_kind(choice::StructureKind<Array>{}, "structure",
                                           trim(text_.substr(from, at_ - from)), reading_));

@@ -34,12 +34,13 @@ Json rows_of(const std::vector<float>& values, int64_t width) {
 int64_t add_rows(const Json& item, const char* name, int64_t width, std::vector<float>& to,
                  const std::string& path, size_t line) {
   const auto expected =
-      fmt::format("expected \"{}\" to be a list of rows of {} numbers", name, width);
+      fmt::format("expected \"{}\" to be a list of rows of {} numbers of float32", name, width);
+  const auto number = [](const Json& x) { return x.is_number() && std::isfinite(x.get<float>()); };
   if (!item.is_object() || !item.contains(name) || !item[name].is_array())
     throw data::FileError(path, line, expected);
   for (const Json& row : item[name]) {
     if (!row.is_array() || static_cast<int64_t>(row.size()) != width ||
-        !std::all_of(row.begin(), row.end(), [](const Json& x) { return x.is_number(); }))
+        !std::all_of(row.begin(), row.end(), number))
       throw data::FileError(path, line, expected + ", found " + data::shown(row.dump()));
     for (const Json& x : row) to.push_back(x.get<float>());
   }

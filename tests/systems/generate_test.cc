@@ -136,7 +136,7 @@ TEST_F(Generate, FilesOfOnesOwnAreChecked) {
   EXPECT_EQ(said("scaled-dot-product", "s.tsv", "the dog was tired\n"),
             ":1: expected whom<TAB>sentence, found 'the dog was tired'");
   EXPECT_EQ(said("general", "m.jsonl", "{\"keys\": [[1, 2]]}\n"),
-            ":1: expected \"keys\" to be a list of rows of 8 numbers, found '[1,2]'");
+            ":1: expected \"keys\" to be a list of rows of 8 numbers of float32, found '[1,2]'");
   EXPECT_EQ(said("word-sum", "t.jsonl", "{\"label\": 1, \"text\": \"a\", \"true_words\": [-1]}\n"),
             ":1: expected \"true_words\" to list places from 0, found '[-1]'");
 }
