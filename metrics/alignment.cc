@@ -113,23 +113,22 @@ GoldLinks parse_gold(std::string_view line, IndexBase base) {
   return gold;
 }
 
-std::vector<GoldLinks> parse_naacl(const std::vector<std::string>& lines, size_t sentences) {
-  std::vector<GoldLinks> gold(sentences);
-  for (const std::string& line : lines) {
-    std::istringstream fields(line);
-    std::string sentence, source, target, sureness = "S";
-    if (!(fields >> sentence)) continue;
-    if (!(fields >> source >> target)) bad_link(line, "sentence source target [S|P]");
-    fields >> sureness;
-    const auto index = static_cast<size_t>(parse_position(sentence, IndexBase::kOne, line));
-    if (index >= sentences)
-      bad_link(line, "a sentence of the " + std::to_string(sentences) + " there are");
-    const Link link{parse_position(source, IndexBase::kOne, line),
-                    parse_position(target, IndexBase::kOne, line)};
-    if (sureness != "P") gold[index].sure.insert(link);
-    gold[index].possible.insert(link);
-  }
-  return gold;
+void parse_naacl(const std::string& line, std::vector<GoldLinks>& gold) {
+  constexpr const char* kForm = "sentence source target [S|P] [probability]";
+  std::istringstream fields(line);
+  std::string sentence, source, target, sureness = "S";
+  if (!(fields >> sentence)) return;
+  if (!(fields >> source >> target)) bad_link(line, kForm);
+  fields >> sureness;
+  const bool probability = sureness.find_first_not_of("0123456789.eE+-") == std::string::npos;
+  if (sureness != "S" && sureness != "P" && !probability) bad_link(line, kForm);
+  const auto index = static_cast<size_t>(parse_position(sentence, IndexBase::kOne, line));
+  if (index >= gold.size())
+    bad_link(line, "a sentence of the " + std::to_string(gold.size()) + " there are");
+  const Link link{parse_position(source, IndexBase::kOne, line),
+                  parse_position(target, IndexBase::kOne, line)};
+  if (sureness != "P") gold[index].sure.insert(link);
+  gold[index].possible.insert(link);
 }
 
 void AlignmentErrorRate::add(const Links& links, const GoldLinks& gold) {

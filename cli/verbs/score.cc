@@ -138,7 +138,9 @@ Scored score_aer(const ScoreOptions& o) {
     }
   };
   if (is_naacl(gold_lines)) {
-    gold = at(o.references[0], 0, [&] { return metrics::parse_naacl(gold_lines, links.size()); });
+    gold.resize(links.size());
+    for (size_t i = 0; i < gold_lines.size(); ++i)
+      at(o.references[0], i + 1, [&] { metrics::parse_naacl(gold_lines[i], gold); });
   } else {
     for (size_t i = 0; i < gold_lines.size(); ++i)
       gold.push_back(

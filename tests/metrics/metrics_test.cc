@@ -125,16 +125,19 @@ TEST(Alignment, NoLinksAndNoGoldIsSkippedAndCounted) {
 }
 
 TEST(Alignment, ReadsTheSharedTasksFormat) {
-  const auto gold = parse_naacl({"0001 1 1 S", "0001 2 3 P", "", "2 4 4"}, 2);
-  ASSERT_EQ(gold.size(), 2u);
+  std::vector<GoldLinks> gold(2);
+  for (const char* line : {"0001 1 1 S", "0001 2 3 P", "", "2 4 4", "2 5 5 0.9"})
+    parse_naacl(line, gold);
   EXPECT_EQ(gold[0].sure, (Links{{0, 0}}));
   EXPECT_EQ(gold[0].possible, (Links{{0, 0}, {1, 2}}));
-  EXPECT_EQ(gold[1].sure, (Links{{3, 3}}));
+  EXPECT_EQ(gold[1].sure, (Links{{3, 3}, {4, 4}}));
+  EXPECT_THROW(parse_naacl("2 4 4 X", gold), InvalidArgument);
 }
 
 TEST(Alignment, ASentenceBeyondTheLastIsRefused) {
   try {
-    parse_naacl({"1 1 1", "10000000 1 1"}, 2);
+    std::vector<GoldLinks> gold(2);
+    parse_naacl("10000000 1 1", gold);
     FAIL() << "expected an error";
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(), "alignment: '10000000 1 1', expected a sentence of the 2 there are");
