@@ -8,6 +8,7 @@
 namespace fovea::fuzz {
 namespace {
 
+// Inputs of even length are scored by BLEU, others by chrF: each takes longer than all else does.
 void fuzz_score(std::string_view input) {
   input = input.substr(0, 100);  // every n-gram is counted
   Bytes bytes(input);
@@ -20,8 +21,9 @@ void fuzz_score(std::string_view input) {
   std::vector<std::vector<std::string>> references = {{std::string(bytes.part())}};
   if (!bytes.rest().empty()) references.push_back({std::string(bytes.part())});
   const auto in_range = [](double value) { return value >= 0 && value <= 100 + 1e-9; };
-  require(in_range(metrics::corpus_bleu(hypotheses, references, bleu).score),
-          "BLEU is between 0 and 100");
+  if (input.size() % 2 == 0)
+    return require(in_range(metrics::corpus_bleu(hypotheses, references, bleu).score),
+                   "BLEU is between 0 and 100");
   require(in_range(metrics::corpus_chrf(hypotheses, references, chrf)),
           "chrF is between 0 and 100");
   const double itself = metrics::corpus_chrf(hypotheses, {hypotheses}, chrf);
