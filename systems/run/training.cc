@@ -286,7 +286,13 @@ Json Training::run() {
     if (is_finished(request_.out, asked) && !draft_.begun()) return evaluate_place(request_.out);
   }
   std::vector<Json> reports;
-  for (const Member& member : members_) reports.push_back(train_member(member));
+  try {
+    for (const Member& member : members_) reports.push_back(train_member(member));
+  } catch (const InvalidArgument&) {
+    // Who is told what to change tries again, and need not say what becomes of nothing.
+    if (request_.only.empty()) draft_.discard_untrained();
+    throw;
+  }
   return several() && request_.only.empty() ? publish_all(reports) : reports.front();
 }
 

@@ -44,8 +44,6 @@ bool lower_is_better(const std::string& metric) {
 namespace train {
 namespace {
 
-constexpr const char* kStateName = "state.safetensors";
-
 // The weights after one epoch, and what validation said of them, less is better.
 struct Kept {
   int64_t epoch = 0;
@@ -150,7 +148,7 @@ class Descent {
     batches_ = static_cast<int64_t>(plan.size());
     if (batch_ > batches_)
       throw InvalidArgument(
-          fmt::format("{}: batch {} of an epoch of {}", kStateName, batch_, batches_));
+          fmt::format("{}: batch {} of an epoch of {}", kStateFile, batch_, batches_));
     fit_.model().train();
     for (; batch_ < batches_; ++batch_) {
       pause_point();
@@ -185,17 +183,39 @@ class Descent {
   }
 
   // Looking at the loss makes a step wait for the device; on the CPU it costs nothing.
-  void check_loss(const Loss& loss) const {
+  void check_loss(const Loss& loss) {
     constexpr int64_t kSteps = 32;
     if (!fit_.run_options().device.is_cpu() && steps_ % kSteps != 0) return;
-    if (const double value = loss.mean.item<double>(); !std::isfinite(value))
+    const double value = loss.mean.item<double>();
+    if (!std::isfinite(value))
       stop_diverged(fmt::format("the loss is {}", unsigned_nan(value)), steps_ + 1);
+    if (steps_ == 0) first_loss_ = value;
   }
 
-  // The last step of an epoch can ruin the weights and leave no loss to tell.
+  // A loss that is finite and a million times the first has diverged as well: gates and squashed
+  // outputs keep numbers finite that mean nothing.
+  void check_mean_loss(double loss) const {
+    constexpr double kGrown = 1e6;
+    if (!std::isfinite(loss))
+      stop_diverged(fmt::format("the loss is {}", unsigned_nan(loss)), steps_);
+    if (loss > kGrown * std::max(1.0, std::fabs(first_loss_)))
+      stop_diverged(fmt::format("the loss is {:.3g}, {:.3g} at the first step,", loss, first_loss_),
+                    steps_);
+  }
+
+  // The last step of an epoch can ruin the weights and leave no loss to tell. A weight whose square
+  // is no float32 number is of no use to anything that multiplies or measures it.
   void check_weights() const {
+    constexpr double kLargest = 1.8e19;
     if (const std::string name = not_finite(weights_of(fit_.model())); !name.empty())
       stop_diverged(fmt::format("weight '{}' is not finite", name), steps_);
+    for (const auto& parameter : fit_.model().named_parameters()) {
+      const torch::Tensor& weight = parameter.value();
+      if (weight.numel() == 0 || !weight.is_floating_point()) continue;
+      const double largest = weight.detach().abs().max().item<double>();
+      if (largest > kLargest)
+        stop_diverged(fmt::format("weight '{}' is {:.3g}", parameter.key(), largest), steps_);
+    }
   }
 
   // Attention refuses scores that are not finite before there is a loss to look at.
@@ -224,8 +244,7 @@ class Descent {
 
   void end_epoch() {
     const double loss = mean_loss();
-    if (!std::isfinite(loss))
-      stop_diverged(fmt::format("the loss is {}", unsigned_nan(loss)), steps_);
+    check_mean_loss(loss);
     check_weights();
     fit_.model().eval();
     const Metrics metrics = validated();
@@ -312,6 +331,7 @@ class Descent {
   int64_t epoch_ = 0, batch_ = 0, batches_ = 0, steps_ = 0;
   int64_t count_ = 0;       // of the losses summed so far in this epoch
   torch::Tensor loss_sum_;  // on the device: reading it would make each step wait
+  double first_loss_ = 0;   // of the first step
   std::vector<Metrics> history_;
   std::vector<Kept> kept_;  // best, or newest, first
   double best_value_ = std::numeric_limits<double>::infinity();
@@ -343,6 +363,7 @@ State Descent::state() const {
     out.tensors[name + "loss"] = torch::tensor(kept_[i].loss, torch::kFloat64);
   }
   out.tensors["loss_sum"] = loss_sum_;
+  out.tensors["first_loss"] = torch::tensor(first_loss_, torch::kFloat64);
   out.tensors["best_value"] = torch::tensor(best_value_, torch::kFloat64);
   out.tensors["generator"] = at::globalContext().defaultGenerator(torch::kCPU).get_state();
   if (fit_.run_options().device.is_cuda())
@@ -352,7 +373,7 @@ State Descent::state() const {
 }
 
 void Descent::restore(const State& saved) {
-  const Fields numbers(saved.numbers, std::string(kStateName) + ": ");
+  const Fields numbers(saved.numbers, std::string(kStateFile) + ": ");
   epoch_ = numbers.integer("epoch", 0);
   batch_ = numbers.integer("batch", 0);
   steps_ = numbers.integer("steps", 0);
@@ -362,17 +383,17 @@ void Descent::restore(const State& saved) {
   for (const Json& epoch : numbers.list("history")) {
     if (!epoch.is_object()) numbers.refuse("history", "a list of an epoch's metrics");
     Metrics& metrics = history_.emplace_back();
-    const Fields fields(epoch, std::string(kStateName) + ": history.");
+    const Fields fields(epoch, std::string(kStateFile) + ": history.");
     for (const auto& [name, value] : epoch.items()) metrics[name] = fields.number(name);
   }
-  set_weights(fit_.model(), take(saved.tensors, "model."), kStateName);
+  set_weights(fit_.model(), take(saved.tensors, "model."), kStateFile);
   optimiser_.restore(take(saved.tensors, "optimiser."));
   const auto tensor = [&](const std::string& name, torch::ScalarType type, int64_t rank) {
     const auto found = saved.tensors.find(name);
     if (found == saved.tensors.end() || found->second.scalar_type() != type ||
         found->second.dim() != rank)
       throw InvalidArgument(
-          fmt::format("{}: tensor '{}' is missing or of another kind", kStateName, name));
+          fmt::format("{}: tensor '{}' is missing or of another kind", kStateFile, name));
     return found->second;
   };
   const auto number = [&](const std::string& name) {
@@ -383,12 +404,14 @@ void Descent::restore(const State& saved) {
       const std::string name = fmt::format("kept.{}.", kept_.size());
       kept_.push_back({static_cast<int64_t>(epoch), number(name + "value"), number(name + "loss"),
                        take(saved.tensors, name + "weights.")});
-      train::check_weights(fit_.model(), kept_.back().weights, kStateName);
+      train::check_weights(fit_.model(), kept_.back().weights, kStateFile);
       for (auto& [key, weight] : kept_.back().weights)
         weight = weight.to(fit_.run_options().device);
     }
   }
   loss_sum_ = tensor("loss_sum", torch::kFloat64, 0).to(loss_device());
+  if (saved.tensors.contains("first_loss"))
+    first_loss_ = number("first_loss");  // none in an older state
   best_value_ = number("best_value");
   set_generator(torch::kCPU, tensor("generator", torch::kUInt8, 1));
   if (saved.tensors.contains("generator_device"))

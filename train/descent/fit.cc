@@ -13,7 +13,6 @@
 namespace fovea::train {
 namespace {
 
-constexpr const char* kState = "state.safetensors";
 constexpr const char* kMetrics = "metrics.jsonl";
 
 }  // namespace
@@ -29,8 +28,8 @@ Fit::Fit(const RunOptions& run_options, std::shared_ptr<torch::nn::Module> model
 void Fit::record(Json line) { lines_.push_back(line.dump()); }
 
 std::optional<State> Fit::resume() {
-  if (!draft_.has(kState)) return std::nullopt;
-  const std::string path = (draft_ / kState).string();
+  if (!draft_.has(kStateFile)) return std::nullopt;
+  const std::string path = (draft_ / kStateFile).string();
   TensorFile file = read_tensors(path);
   if (file.metadata["sha256"] != data::sha256(file.metadata["state"] + sum_of(file.tensors)))
     throw InvalidArgument(fmt::format(
@@ -53,10 +52,11 @@ void Fit::save(const State& state) {
   Json numbers = state.numbers;
   numbers["lines"] = lines_;
   const std::string text = numbers.dump();
-  draft_.write(kState, tensor_bytes({state.tensors,
-                                     {{"state", text},
-                                      {"configuration", configuration_},
-                                      {"sha256", data::sha256(text + sum_of(state.tensors))}}}));
+  draft_.write(kStateFile,
+               tensor_bytes({state.tensors,
+                             {{"state", text},
+                              {"configuration", configuration_},
+                              {"sha256", data::sha256(text + sum_of(state.tensors))}}}));
   write_metrics();
   saved_ = std::chrono::steady_clock::now();
 }

@@ -125,6 +125,13 @@ void Draft::go_on() const {
     if (entry.path().string().ends_with(kUnfinished)) fs::remove(entry.path(), ignored);
 }
 
+void Draft::discard_untrained() const {
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(path_, ignored))
+    if (entry.path().filename() == kStateFile || entry.path().filename() == kManifestFile) return;
+  fs::remove_all(path_, ignored);  // what stays is refused by name, as any unfinished run
+}
+
 void Draft::write(const std::string& name, std::string_view bytes) {
   data::write_file(path_ / name, bytes);
   Manifest one;

@@ -11,6 +11,8 @@
 
 namespace fovea::train {
 
+inline constexpr const char* kStateFile = "state.safetensors";  // what --resume continues from
+
 class Draft {
  public:
   explicit Draft(std::filesystem::path run) : run_(std::move(run)), path_(run_ / kTrainingFolder) {}
@@ -30,6 +32,8 @@ class Draft {
   void begin_with(const RunFolder& whole);
   // Continues an existing draft; removes half-written files of a killed process.
   void go_on() const;
+  // Removes a draft in which nothing was trained: there is no state, and no part is complete.
+  void discard_untrained() const;
   // Writes a file of the future RUN.
   void write(const std::string& name, std::string_view bytes);
   // Adds a file that another process has already written: that of a seed or a fold.

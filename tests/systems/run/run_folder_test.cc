@@ -166,6 +166,20 @@ TEST_F(RunFolderTest, AFileInTheWayIsKept) {
   EXPECT_NO_THROW(open(base_ / "run"));
 }
 
+TEST_F(RunFolderTest, ATrainingThatIsRefusedBeforeAnythingIsSavedLeavesNothing) {
+  EXPECT_NE(train_says("new", request({"monitor=frob"})).find("--set monitor=frob"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(base_ / "new"));
+  const TrainRequest wild = request({"epochs=1", "rate=1e300", "batch=100000"});
+  EXPECT_NE(train_says("new", wild).find("diverged"), std::string::npos);
+  EXPECT_FALSE(fs::exists(base_ / "new"));
+  TrainRequest seeds = wild;
+  seeds.seeds = 2;
+  EXPECT_NE(train_says("new", seeds).find("diverged"), std::string::npos);
+  EXPECT_FALSE(fs::exists(base_ / "new"));
+  EXPECT_EQ(train_says("new", request()), "nothing was thrown");
+}
+
 TEST_F(RunFolderTest, AStateIsNotGoneOnWithUnasked) {
   TrainRequest first = request({"epochs=3"}), other = request({"epochs=3"});
   train("run", first);
