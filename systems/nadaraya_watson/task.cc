@@ -117,17 +117,33 @@ void Regression::restore(const Assets& assets) {
             .inputs = static_cast<int64_t>(columns_.size()),
             .metric = run_options_.options.text("learn"),
             .type = facts.flag("float32") ? torch::kFloat32 : torch::kFloat64};
+  restore_search(facts);
+  single_.criterion = facts.number("single_loo_mse");
+}
+
+// The pictures draw the search point by point, so that there must be those that were tried.
+void Regression::restore_search(const train::Fields& facts) {
   for (const Json& point : facts.list("grid")) {
     const auto number = [](const Json& value) { return value.is_number() || value.is_null(); };
-    if (!point.is_array() || point.size() != 4 ||
+    if (!point.is_array() || point.size() != 4 || !point[0].is_number() ||
         !std::all_of(point.begin(), point.end(), number) || !point[3].is_number_integer())
       facts.refuse("grid", "lists of bandwidth, criterion, error and a count");
     const auto value = [&](size_t i) {
       return point[i].is_null() ? std::nan("") : point[i].get<double>();
     };
+    if (!search_.grid.empty() && value(0) < search_.grid.back().h)
+      facts.refuse("grid", "bandwidths in ascending order");
     search_.grid.push_back({value(0), value(1), value(2), point[3].get<int64_t>()});
   }
-  single_.criterion = facts.number("single_loo_mse");
+  const std::string& rule = run_options_.options.text("bandwidth");
+  const auto tried = static_cast<int64_t>(search_.grid.size());
+  const int64_t grid = rule == "loo"       ? run_options_.options.integer("grid")
+                       : rule == "nearest" ? static_cast<int64_t>(neighbour_counts().size())
+                                           : 0;
+  // A grid of one bandwidth is not refined.
+  const int64_t all = rule == "loo" ? grid + refinements() : grid;
+  if (tried != grid && tried != all)
+    facts.refuse("grid", fmt::format("{} points, not {}", all, tried));
 }
 
 std::shared_ptr<torch::nn::Module> Regression::build() {
@@ -178,8 +194,7 @@ void Regression::fit(train::Fit& fit) {
 void Regression::find_bandwidth(train::Fit& fit) {
   const double start = silverman_start(model_->x);
   const int64_t points = run_options_.options.integer("grid");
-  int64_t refine = run_options_.options.integer("refine");
-  if (refine < 0) refine = shape_.rows > 5000 ? 0 : 24;
+  const int64_t refine = refinements();
   const SearchPlan plan{.low = start * run_options_.options.number("grid_low"),
                         .high = start * run_options_.options.number("grid_high"),
                         .points = points,
@@ -192,8 +207,22 @@ void Regression::find_bandwidth(train::Fit& fit) {
   });
 }
 
-// The number of neighbours by leave-one-out, over 1, 2, 3, 5, 8, … up to half the rows, unless k is
-// given.
+int64_t Regression::refinements() const {
+  const int64_t given = run_options_.options.integer("refine");
+  return given >= 0 ? given : shape_.rows > 5000 ? 0 : 24;
+}
+
+// 1, 2, 3, 5, 8, … up to half the rows; none where k is given.
+std::vector<int64_t> Regression::neighbour_counts() const {
+  std::vector<int64_t> counts;
+  if (run_options_.options.integer("k") > 0) return counts;
+  for (int64_t k = 1, next = 2; k <= std::max<int64_t>(shape_.rows / 2, 1);
+       std::tie(k, next) = std::pair(next, k + next))
+    counts.push_back(k);
+  return counts;
+}
+
+// By leave-one-out.
 void Regression::find_neighbours(train::Fit& fit) {
   const int64_t given = run_options_.options.integer("k");
   if (given >= shape_.rows)
@@ -205,8 +234,7 @@ void Regression::find_neighbours(train::Fit& fit) {
   }
   int64_t best = 1;
   double least = std::numeric_limits<double>::infinity();
-  for (int64_t k = 1, next = 2; k <= std::max<int64_t>(shape_.rows / 2, 1);
-       std::tie(k, next) = std::pair(next, k + next)) {
+  for (const int64_t k : neighbour_counts()) {
     model_->neighbours.fill_(k);
     const LeaveOneOut result = leave_one_out(*model_);
     search_.grid.push_back(

@@ -39,6 +39,9 @@ class Regression : public GradientTask {
                 const torch::Tensor& predicted) const;
   void find_bandwidth(train::Fit&);
   void find_neighbours(train::Fit&);
+  int64_t refinements() const;                    // steps of the search after its grid
+  std::vector<int64_t> neighbour_counts() const;  // that are tried
+  void restore_search(const train::Fields& facts);
 
   explain::Explanation picture(const torch::Tensor& raw_queries) const;
   void add_curves(explain::Explanation&, const torch::Tensor& raw_queries) const;

@@ -54,6 +54,9 @@ TEST_F(DamagedRun, FactsOfAnotherLengthOrType) {
   train("curve", {.system = "nadaraya-watson", .set = {"grid=3"}});
   expect_refused("curve", "/facts/grid", {Json::array(), Json::array()}, "facts.grid: expected");
   expect_refused("curve", "/facts/grid", {{1, 2, 3}}, "facts.grid: expected");
+  expect_refused("curve", "/facts/grid", {{1, 2, 3, 0}}, "points, not 1");
+  expect_refused("curve", "/facts/grid", Json::array(), "points, not 0");
+  expect_refused("curve", "/facts/grid", {{2, 2, 3, 0}, {1, 2, 3, 0}}, "ascending");
   expect_refused("curve", "/facts/columns", Json::array(), "facts.columns: expected");
   expect_refused("curve", "/facts/rows", nullptr, "facts.rows: expected an integer");
   expect_refused("curve", "/facts/rows", int64_t{1} << 62, "facts.rows: expected an integer, 1 to");
