@@ -91,6 +91,8 @@ std::string page_of(const CompareOptions& options, const std::vector<Compared>& 
 }
 
 int run(const CompareOptions& options) {
+  for (const std::string& name : options.runs)
+    if (name.empty()) throw UsageError("compare '': expected a path");
   if (options.runs.size() < 2)
     throw UsageError("compare " + options.runs.front() + ": expected at least two RUNs");
   if (!options.out.empty() && !options.out.ends_with(".html"))

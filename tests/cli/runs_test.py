@@ -142,6 +142,8 @@ class Runs(unittest.TestCase):
         self.assertEqual(out.read_text().count('<section class="part"'), 2)
         alone = fovea("compare", self.folder / "one")
         self.assertEqual((alone.returncode, alone.stderr), (2, f"fovea: compare {self.folder / 'one'}: expected at least two RUNs\n"))
+        nameless = fovea("compare", self.folder / "one", "")
+        self.assertEqual((nameless.returncode, nameless.stderr), (2, "fovea: compare '': expected a path\n"))
 
     def test_compare_says_when_the_items_differ(self):
         trained = fovea("train", "pooling", "--set", "bags=40", "--epochs", 0, "--threads", 1, "--quiet", "--out", self.folder / "other")
