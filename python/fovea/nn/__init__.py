@@ -5,11 +5,12 @@
 """
 
 from .graph import GATConv, GATv2Conv
+from .losses import fenchel_young_loss
 from .multihead import MultiheadAttention
 from .pooling import AdditiveAttention, MultipleInstance, NadarayaWatson
 from .transformer import TransformerDecoderLayer, TransformerEncoderLayer
 
 __all__ = [
     "AdditiveAttention", "GATConv", "GATv2Conv", "MultiheadAttention", "MultipleInstance", "NadarayaWatson",
-    "TransformerDecoderLayer", "TransformerEncoderLayer",
+    "TransformerDecoderLayer", "TransformerEncoderLayer", "fenchel_young_loss",
 ]  # fmt: skip

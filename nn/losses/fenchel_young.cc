@@ -1,0 +1,75 @@
+#include "fovea/nn/fenchel_young.h"
+
+#include <ATen/ATen.h>
+
+#include <sstream>
+#include <variant>
+
+namespace fovea::nn {
+namespace {
+
+double alpha_of(const Normaliser& normaliser) {
+  if (std::holds_alternative<Softmax>(normaliser)) return 1;
+  if (std::holds_alternative<Sparsemax>(normaliser)) return 2;
+  if (const auto* entmax = std::get_if<Entmax>(&normaliser);
+      entmax != nullptr && !entmax->alpha_tensor.defined())
+    return entmax->alpha;
+  throw InvalidArgument(
+      "normaliser: expected softmax, sparsemax, or entmax with a number for alpha");
+}
+
+at::Tensor entropy(const at::Tensor& p, double alpha) {
+  if (alpha == 1) return -at::xlogy(p, p).sum(-1);
+  return (1 - p.pow(alpha).sum(-1)) / (alpha * (alpha - 1));
+}
+
+std::string said(at::IntArrayRef sizes) {
+  std::ostringstream out;
+  out << sizes;
+  return out.str();
+}
+
+// Targets as rows of probabilities.
+at::Tensor rows_of(const at::Tensor& target, const at::Tensor& scores) {
+  if (at::isFloatingType(target.scalar_type())) {
+    if (target.sizes() != scores.sizes())
+      throw InvalidArgument("target: shape " + said(target.sizes()) + ", expected " +
+                            said(scores.sizes()) + " (the scores')");
+    return target.to(scores.scalar_type());
+  }
+  const auto rows = scores.sizes().slice(0, static_cast<size_t>(scores.dim()) - 1);
+  if (target.scalar_type() != at::kLong || target.sizes() != rows)
+    throw InvalidArgument("target: " + std::string(at::toString(target.scalar_type())) +
+                          " of shape " + said(target.sizes()) +
+                          ", expected classes as int64 of shape " + said(rows) +
+                          ", or distributions of the scores' shape");
+  const int64_t classes = scores.size(-1);
+  if (target.numel() > 0 && (target.lt(0) | target.ge(classes)).any().item<bool>())
+    throw InvalidArgument("target: a class of " + std::to_string(target.min().item<int64_t>()) +
+                          " to " + std::to_string(target.max().item<int64_t>()) +
+                          ", expected 0 to " + std::to_string(classes - 1));
+  return at::one_hot(target, classes).to(scores.scalar_type());
+}
+
+}  // namespace
+
+at::Tensor fenchel_young_loss(const at::Tensor& scores, const at::Tensor& target,
+                              const Normaliser& normaliser) {
+  const double alpha = alpha_of(normaliser);
+  if (scores.dim() < 1 || scores.size(-1) < 1 || !at::isFloatingType(scores.scalar_type()))
+    throw InvalidArgument("scores: shape " + said(scores.sizes()) +
+                          ", expected floating-point rows of at least one class");
+  const at::Tensor y = rows_of(target, scores);
+  // p maximises p'e + H(p), so that the derivative through p is 0 and p may be taken as a constant.
+  const at::Tensor flat = scores.detach().reshape({1, 1, -1, scores.size(-1)});
+  const at::Tensor p = weights(flat, flat.new_zeros({1, 1, scores.size(-1), 1}),
+                               {.score = Location{}, .normaliser = normaliser})
+                           .weights.to(scores.scalar_type())
+                           .view_as(scores);
+  const at::Tensor gap = p - y;
+  // 0 times minus infinity is no loss: neither p nor y has such a class.
+  const at::Tensor linear = (gap * scores.masked_fill(gap.eq(0), 0)).sum(-1);
+  return linear + entropy(p, alpha) - entropy(y, alpha);
+}
+
+}  // namespace fovea::nn
