@@ -295,8 +295,7 @@ torch::Tensor TextTask::logits(std::span<const int64_t> items) {
 
 std::vector<int> TextTask::hits(std::span<const int64_t> items) {
   if (want_ != Want::kLook || !look_.words.defined()) return {};
-  weights_seen_ += static_cast<double>(look_.words.numel());
-  zeros_seen_ += static_cast<double>((look_.words == 0).sum().item<int64_t>());
+  count_zeros(look_.words);
   const std::vector<float> words = to_floats(look_.words.mean(0));
   const std::vector<float> sentences =
       look_.sentences.defined() ? to_floats(look_.sentences) : std::vector<float>();
@@ -329,10 +328,9 @@ std::vector<int> TextTask::hits(std::span<const int64_t> items) {
 Evaluation TextTask::evaluate(Split split) {
   // Weights are looked at when a run is judged, not after each epoch.
   want_ = split == Split::kTest ? Want::kLook : Want::kLogits;
-  weights_seen_ = zeros_seen_ = mixed_right_ = mixed_seen_ = 0;
+  mixed_right_ = mixed_seen_ = 0;
   Evaluation out = ClassificationTask::evaluate(split);
   want_ = Want::kLogits;
-  if (weights_seen_ > 0) out.attention["zeros"] = zeros_seen_ / weights_seen_;
   if (mixed_seen_ > 0) out.metrics["accuracy_mixed"] = mixed_right_ / mixed_seen_;
   return out;
 }

@@ -109,10 +109,10 @@ class TextTask : public ClassificationTask {
   int64_t width_ = 0;
   std::shared_ptr<Model> model_;
   // What evaluate gathers while logits() answers its batches: where the last batch looked, and how
-  // many weights were exactly zero.
+  // many mixed documents were right.
   Want want_ = Want::kLogits;
   Look look_;
-  double weights_seen_ = 0, zeros_seen_ = 0, mixed_right_ = 0, mixed_seen_ = 0;
+  double mixed_right_ = 0, mixed_seen_ = 0;
 };
 
 }  // namespace fovea::text

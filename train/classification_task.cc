@@ -30,6 +30,11 @@ torch::Tensor ClassificationTask::classes(std::span<const int64_t> items) const 
   return data::gather(labels_, items).to(run_options_.device);
 }
 
+void ClassificationTask::count_zeros(const torch::Tensor& weights) {
+  weights_seen_ += static_cast<double>(weights.numel());
+  zeros_seen_ += static_cast<double>(weights.eq(0).sum().item<int64_t>());
+}
+
 Loss ClassificationTask::loss(const Batch& batch) {
   const std::vector<int64_t> items = at_positions(splits_.train, batch.items);
   return {torch::nn::functional::cross_entropy(logits(items), classes(items)),
@@ -44,6 +49,7 @@ Evaluation ClassificationTask::evaluate(Split split) {
   std::vector<int64_t> predicted, truth;
   std::vector<double> positive;
   double loss = 0, hit = 0, known = 0;
+  weights_seen_ = zeros_seen_ = 0;
   int64_t class_count = 0;
   // Evaluation keeps nothing for a backward pass, so it takes four batches at once.
   const train::Recipe recipe = train::recipe_of(run_options_.options);
@@ -90,6 +96,7 @@ Evaluation ClassificationTask::evaluate(Split split) {
       out.notes.push_back("auc: undefined, all items are of one class");
   }
   if (known > 0) out.attention["hit_rate"] = hit / known;
+  if (weights_seen_ > 0) out.attention["zeros"] = zeros_seen_ / weights_seen_;
   return out;
 }
 

@@ -22,7 +22,7 @@ class ClassificationTask : public GradientTask {
   // Cross entropy of logits().
   Loss loss(const Batch&) override;
   // loss, accuracy, f1 (macro), error; auc if there are two classes and both occur; hit_rate if
-  // hits() has values. Without items: no figures, and a note that says so.
+  // hits() has values, zeros if it counted them. Without items: no figures, and a note that says so.
   Evaluation evaluate(Split) override;
 
  protected:
@@ -32,6 +32,9 @@ class ClassificationTask : public GradientTask {
   // Empty: the truth is unknown for all.
   virtual std::vector<int> hits(std::span<const int64_t> /*items*/) { return {}; }
 
+  // Called by hits() with the weights it looked at: their share of exact zeros is reported.
+  void count_zeros(const torch::Tensor& weights);
+
   // The items' classes as a tensor on the device.
   torch::Tensor classes(std::span<const int64_t> items) const;
 
@@ -40,6 +43,9 @@ class ClassificationTask : public GradientTask {
   const RunOptions run_options_;
   data::Splits splits_;
   std::vector<int64_t> labels_, lengths_;
+
+ private:
+  double weights_seen_ = 0, zeros_seen_ = 0;  // of the evaluation under way
 };
 
 // Item numbers at some positions of a split.

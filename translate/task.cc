@@ -260,6 +260,12 @@ TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) 
     result.tokens += batch.target_tokens;
     const at::Tensor soft = want_links ? model_->alignment(batch) : at::Tensor();
     for (size_t k = 0; soft.defined() && k < items.size(); ++k) {
+      const at::Tensor real =
+          soft[static_cast<int64_t>(k)]
+              .narrow(0, 0, static_cast<int64_t>(items[k]->target.ids.size()) + 1)
+              .narrow(1, 0, static_cast<int64_t>(items[k]->source.ids.size()) + 1);
+      result.weights += static_cast<double>(real.numel());
+      result.zeros += static_cast<double>(real.eq(0).sum().item<int64_t>());
       result.links[static_cast<size_t>(rows[k])] =
           best_links(word_weights(soft[static_cast<int64_t>(k)], *items[k]));
     }
@@ -356,7 +362,7 @@ Evaluation TranslationTask::evaluate(Split split) {
       hits.add(f.links[i], p.pairs[i].links);
       aer.add(f.links[i], p.pairs[i].links);
     }
-    result.attention = {{"hit_rate", hits.rate()}};
+    result.attention = {{"hit_rate", hits.rate()}, {"zeros", f.zeros / f.weights}};
     if (const double rate = aer.error_rate(); !std::isnan(rate)) result.attention["aer"] = rate;
   }
   return result;

@@ -89,6 +89,7 @@ class TranslationTask : public GradientTask {
     double loss = 0;
     int64_t tokens = 0;
     std::vector<metrics::Links> links;
+    double weights = 0, zeros = 0;  // of those links are found by: how many, how many exactly 0
   };
   Forced forced(const Part&, bool want_links);
 

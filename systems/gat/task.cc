@@ -165,6 +165,7 @@ class GraphAttention : public ClassificationTask {
     const torch::Tensor weight = found.weights.reshape({-1, count, widest}).cpu(),
                         index = found.indices.reshape({-1, count, widest})
                                     .to(torch::kCPU, torch::kInt64);
+    count_zeros(weight.masked_select(index.ge(0)));
     for (int64_t i = 0; i < count; ++i)
       out.push_back(looks_at_a_paper(items[static_cast<size_t>(i)],
                                      weight.select(1, i).contiguous(),

@@ -80,7 +80,9 @@ class MultipleInstance : public ClassificationTask {
   std::vector<int> hits(std::span<const int64_t> items) override {
     std::vector<int> out;
     if (set_.key_instances.empty()) return out;
-    const std::vector<float> weights = to_floats(model_->weights_of(packed(items)));
+    const torch::Tensor of_instances = model_->weights_of(packed(items));
+    count_zeros(of_instances);
+    const std::vector<float> weights = to_floats(of_instances);
     size_t at = 0;
     for (const int64_t item : items) {
       const auto& keys = set_.key_instances[static_cast<size_t>(item)];

@@ -98,6 +98,9 @@ const std::map<std::string, const char*> kLooks = {
      "Words and symbols are weighed as parts of a whole: a run without gaps, a tree. Softmax of "
      "the "
      "same scores, beside it, weighs each of them alone."},
+    {"sparse-normalisers",
+     "Softmax bends towards 0 and 1 and never arrives; the other two touch them, sparsemax with a "
+     "corner. Beyond that lead the other key is not read at all."},
     {"cost",
      "The two lines cross: left of the crossing attention is the cheaper layer, right of it the "
      "recurrent one. The marker is where counting operations puts it."},

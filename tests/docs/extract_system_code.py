@@ -86,6 +86,7 @@ NAMES = {
     + "  fovea::nn::Recurrent encoder(fovea::nn::RecurrentOptions{.input = 8, .width = 8, .bidirectional = false});\n  const at::Tensor words = torch::randn({2, 5, 8});\n",
     "set-outlier": BAGS
     + "  const fovea::Structure set = fovea::Ragged{one_each, offsets};\n  const at::Tensor blank = torch::zeros({2, 1, 8}), x = torch::randn({5, 1, 8}), one = torch::ones({2, 1, 1}), score = torch::randn({5, 1, 1});\n",
+    "sparse-normalisers": "  const at::Tensor query = torch::randn({1, 2, 5, 8}), key = torch::randn({1, 2, 5, 8}), value = torch::randn({1, 2, 5, 8}), scores = torch::randn({2, 3}), classes = torch::tensor({0, 2});\n",
     "squeeze-excitation": """\
   const int64_t pixels = 20;
   const at::Tensor u = torch::randn({2, 6, 5, 4});

@@ -9,6 +9,7 @@
 #include "fovea/marginals.h"
 #include "fovea/nn/beam_search.h"
 #include "fovea/nn/dnc.h"
+#include "fovea/nn/fenchel_young.h"
 #include "fovea/nn/memory.h"
 #include "fovea/nn/multi_head.h"
 #include "fovea/nn/ntm.h"

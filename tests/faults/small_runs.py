@@ -37,7 +37,7 @@ class Small:
         return arguments
 
 
-WITHOUT_EPOCHS = {"cost"}
+WITHOUT_EPOCHS = {"cost", "sparse-normalisers"}
 
 
 def sentence(draw, low=3, high=9):
@@ -144,6 +144,7 @@ SMALL = [
     Small("transformer", "parallel", {"width": 16, "heads": 2, "hidden": 16, "layers": 1, "batch": 16, "vocabulary": 60, "beam": 2}),
     Small("bert", "", {"width": 8, "hidden": 8, "layers": 1, "heads": 2, "batch": 16, "judged": 50}, "documents"),
     Small("next-word", "", {"width": 8, "hidden": 8, "layers": 1, "heads": 2, "key_heads": 1, "batch": 16}, "sentences"),
+    Small("sparse-normalisers", "", {"systems": "general"}),
     Small("cost", "", {"largest": 64, "seconds": 0.001}),
 ]
 

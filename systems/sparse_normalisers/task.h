@@ -1,0 +1,12 @@
+// Trains other systems under each normaliser, and keeps what came of it.
+#pragma once
+
+#include <memory>
+
+#include "train/task.h"
+
+namespace fovea::systems::sparse_normalisers {
+
+std::unique_ptr<Task> make_sparse_normalisers(const RunOptions& run_options);
+
+}  // namespace fovea::systems::sparse_normalisers
