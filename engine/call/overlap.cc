@@ -23,8 +23,12 @@ struct Range {
         low = high = 0;  // meets nothing
         return;
       }
-      const int64_t reach = view.stride[d] * element * (view.size[d] - 1);
-      (reach < 0 ? low : high) += static_cast<uintptr_t>(reach);
+      if (view.size[d] == 1) continue;  // its stride is not used, and may be anything
+      // Modulo the size of an address space, where every array lies.
+      const uintptr_t reach = static_cast<uintptr_t>(view.stride[d]) *
+                              static_cast<uintptr_t>(element) *
+                              static_cast<uintptr_t>(view.size[d] - 1);
+      (view.stride[d] < 0 ? low : high) += reach;
     }
   }
 
