@@ -5,6 +5,7 @@
 
 #include "engine/call/check.h"
 #include "engine/call/overlap.h"
+#include "engine/call/pages.h"
 #include "engine/call/view.h"
 #include "engine/call/wanted.h"
 #include "engine/call/work.h"
@@ -61,9 +62,10 @@ void forward(const Problem& problem, const Result& result, const Parallel& given
   const Parallel parallel = worth(given, forward_work(problem, geometry));
   check_result(problem, geometry, result);
   check_places(problem, result);
-  const Path& path = choose_path({Task::kForward, problem, geometry, parallel, &result});
+  const Path* path = find_path({Task::kForward, problem, geometry, parallel, &result});
+  if (!path) return forward(CopiedPages(problem, geometry, parallel).problem(), result, given);
   const int64_t empty = visit_arithmetic(geometry.storage, [&]<class T>() {
-    return path.drivers<T>().forward(problem, geometry, result, parallel);
+    return path->drivers<T>().forward(problem, geometry, result, parallel);
   });
   if (result.empty_rows) *result.empty_rows = empty;
 }
@@ -79,11 +81,15 @@ void backward(const Problem& problem, const Result& saved, const Gradients& give
   check_places(problem, saved, given);
   const auto completed = with_every_choice(problem, given);
   const Gradients& gradients = completed ? *completed : given;
-  const Path& path =
-      choose_path({Task::kBackward, problem, geometry, parallel, &saved, &gradients});
+  const Path* path = find_path({Task::kBackward, problem, geometry, parallel, &saved, &gradients});
+  if (!path) {
+    CopiedPages copied(problem, geometry, parallel);
+    backward(copied.problem(), saved, copied.places(gradients), workers);
+    return copied.add_up(gradients, parallel);
+  }
   visit_arithmetic(geometry.storage, [&]<class T>() {
     clear_parameters<T>(gradients);
-    path.drivers<T>().backward(problem, geometry, saved, gradients, parallel);
+    path->drivers<T>().backward(problem, geometry, saved, gradients, parallel);
   });
 }
 
@@ -93,9 +99,11 @@ void weights(const Problem& asked, const Selection& selection, const SelectedWei
   const Geometry geometry = resolve(problem);
   const Parallel parallel = worth(given, forward_work(problem, geometry));
   check_places(problem, selection, out);
-  const Path& path = choose_path({Task::kWeights, problem, geometry, parallel});
+  const Path* path = find_path({Task::kWeights, problem, geometry, parallel});
+  if (!path)
+    return weights(CopiedPages(problem, geometry, parallel).problem(), selection, out, given);
   visit_arithmetic(geometry.storage, [&]<class T>() {
-    path.drivers<T>().weights(problem, geometry, selection, out, parallel);
+    path->drivers<T>().weights(problem, geometry, selection, out, parallel);
   });
 }
 

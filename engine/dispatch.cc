@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "engine/bf16/products.h"
+#include "engine/call/pages.h"
 #include "engine/call/view.h"
 #include "engine/graph/graph.h"
 #include "engine/tiles/backward.h"
@@ -67,6 +68,7 @@ Reason reason_against(const Path& path, const Request& request) {
   const bool has = visit_arithmetic(
       request.geometry.storage, [&]<class T>() { return can(path.drivers<T>(), request.task); });
   if (!has) return {names_of(request.task).missing};
+  if (request.geometry.paged && !path.reads_pages) return {"keys lie in pages"};
   const Reason reason = path.declines(request);
   const bool saves =
       request.task == Task::kBackward || (request.result && request.result->statistics);
@@ -94,6 +96,19 @@ std::string explain(const Request& request) {
   return text;
 }
 
+// Where no path reads keys in their pages, they are copied, and the paths are asked again.
+std::string explain(Task task, const Problem& problem, const Geometry& geometry) {
+  const Parallel serial;
+  const Request request{task, problem, geometry, serial};
+  if (!geometry.paged || find_path(request)) return explain(request);
+  const CopiedPages copied(problem, geometry, default_parallel());
+  const std::string text = explain({task, copied.problem(), resolve(copied.problem()), serial});
+  const size_t line = text.find('\n') + 1;
+  return text.substr(0, line) +
+         "  pages: keys and values are copied out of them, for the paths below\n" +
+         text.substr(line);
+}
+
 }  // namespace
 
 std::string Reason::words() const {
@@ -104,19 +119,19 @@ std::string Reason::words() const {
 
 std::span<const Path* const> paths() { return kPaths; }
 
-const Path& choose_path(const Request& request) {
-  size_t i = 0;
-  while (reason_against(*kPaths[i], request)) ++i;
-  return *kPaths[i];
+const Path* find_path(const Request& request) {
+  for (const Path* path : kPaths) {
+    if (!reason_against(*path, request)) return path;
+  }
+  return nullptr;
 }
 
 std::string explain_dispatch(const Problem& problem) {
   const Geometry geometry = resolve(problem);
-  const Parallel serial;
   const Bf16Products* bf16 = bf16_products();
-  return explain({Task::kForward, problem, geometry, serial}) +
-         explain({Task::kBackward, problem, geometry, serial}) + "simd: " + simd_target() +
-         (bf16 ? std::string(", bf16 products by ") + bf16->name : "") + "\n";
+  return explain(Task::kForward, problem, geometry) + explain(Task::kBackward, problem, geometry) +
+         "simd: " + simd_target() + (bf16 ? std::string(", bf16 products by ") + bf16->name : "") +
+         "\n";
 }
 
 }  // namespace fovea::engine

@@ -56,6 +56,7 @@ struct Path {
   // For a path that adds up scores in another order: the backward of another path would compute
   // slightly different scores, and weights that do not sum to one.
   Reason (*declines_to_save)(const Request& request) = nullptr;
+  bool reads_pages = false;  // its forward reads keys that lie in pages
   Drivers<float> f32{};
   Drivers<double> f64{};
 
@@ -72,8 +73,10 @@ struct Path {
 extern const Path kShortPath, kDecodePath, kRankOneGraphPath, kGraphPath, kStridedPath,
     kKernelMeanPath, kSupportPath, kTilesPath;
 
-// In the order in which they are tried. kGraphPath or kTilesPath accepts every request.
+// In the order in which they are tried. kGraphPath or kTilesPath accepts every request whose keys do
+// not lie in pages.
 std::span<const Path* const> paths();
-const Path& choose_path(const Request& request);
+// Null: keys lie in pages, and no path reads them there for this request.
+const Path* find_path(const Request& request);
 
 }  // namespace fovea::engine

@@ -29,6 +29,7 @@ struct MakeModifier {
   ModifierPointer<T> operator()(const Alibi&) const { return make_alibi<T>(context, index); }
   ModifierPointer<T> operator()(const Relative&) const { return make_relative<T>(context, index); }
   ModifierPointer<T> operator()(const SoftCap&) const { return make_soft_cap<T>(context, index); }
+  ModifierPointer<T> operator()(const EdgeBias&) const { return make_edge_bias<T>(context, index); }
   ModifierPointer<T> operator()(const Custom&) const { return make_custom<T>(context, index); }
 };
 
@@ -50,12 +51,13 @@ struct MakeNormaliser {
   NormaliserPointer<T> operator()(const Hard&) const { return make_hard<T>(context); }
 };
 
-// Ragged and Graph say how tensors are divided; what is left of them as a structure is Dense.
+// Ragged, Graph and Paged say how tensors lie; what is left of them as a structure is Dense.
 struct MakeStructure {
   const Geometry& geometry;
   StructurePointer operator()(const Dense&) const { return make_dense(geometry); }
   StructurePointer operator()(const Ragged&) const { return make_dense(geometry); }
   StructurePointer operator()(const Graph&) const { return make_dense(geometry); }
+  StructurePointer operator()(const Paged&) const { return make_dense(geometry); }
   StructurePointer operator()(const Causal&) const { return make_causal(geometry); }
   StructurePointer operator()(const Window& s) const { return make_window(s, geometry); }
   StructurePointer operator()(const Prefix& s) const { return make_prefix(s, geometry); }
@@ -77,9 +79,9 @@ struct MakeStructure {
   StructurePointer all_of(const Structure& structure) const {
     Vector<StructurePointer> parts;
     for (const auto& part : structure.all_of) {
-      const bool shape_only =
-          std::holds_alternative<Ragged>(part) || std::holds_alternative<Graph>(part);
-      if (!shape_only) parts.push_back(std::visit(*this, part));
+      const bool says_layout =
+          std::visit([]<class Kind>(const Kind&) { return choice::kSaysLayout<View, Kind>; }, part);
+      if (!says_layout) parts.push_back(std::visit(*this, part));
     }
     if (parts.empty()) parts.push_back(make_dense(geometry));
     return make_conjunction(std::move(parts));

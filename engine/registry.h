@@ -57,6 +57,7 @@ template <class T> NormaliserPointer<T> make_top_k(const StageContext&);
 template <class T> NormaliserPointer<T> make_hard(const StageContext&);
 // Modifiers: `index` is the place in problem.score.modifiers (and in gradients->score.modifiers).
 template <class T> ModifierPointer<T> make_bias(const StageContext&, size_t index);
+template <class T> ModifierPointer<T> make_edge_bias(const StageContext&, size_t index);
 template <class T> ModifierPointer<T> make_alibi(const StageContext&, size_t index);
 template <class T> ModifierPointer<T> make_relative(const StageContext&, size_t index);
 template <class T> ModifierPointer<T> make_soft_cap(const StageContext&, size_t index);

@@ -45,6 +45,7 @@ struct Tile {
   // Gathered tiles (graphs): the place of each key (or the row of each query), otherwise null and
   // contiguous.
   const int32_t* key_index = nullptr;
+  size_t edge0 = 0;  // of a graph's row: the number of its first key's edge
   const int32_t* query_index = nullptr;
 
   // The mask. If `masked`, row r sees only columns [begin[r], end[r]), and of those, if `keep` is

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "torch/composed/pages.h"
 #include "torch/cuda/cuda_device.h"
 #include "torch/cuda/fused.h"
 #include "torch/engine_call.h"
@@ -122,6 +123,10 @@ void refuse_fallback(const Call& call, bool return_lse) {
 }
 
 std::string explain(const Call& call, bool return_lse) {
+  if (!call.query.device().is_cpu() && find_structure<Paged>(call.choices.structure)) {
+    return "pages: keys and values are copied out of them, for the paths below\n" +
+           explain(composed::out_of_pages(call), return_lse);
+  }
   const auto reasons = sdpa_declines(call, return_lse);
   if (call.query.device().is_cpu()) {
     std::string lines = engine::explain_dispatch(problem_of(call));

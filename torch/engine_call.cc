@@ -179,7 +179,7 @@ void check_call(const Call& call, bool return_lse) {
   const bool known = graph && is_known(*graph, call);
   const auto is_read = [](std::string_view name) {
     return name == "bandwidth" || name == "alpha_tensor" || name.ends_with("offsets") ||
-           name == "columns" || name == "lengths";
+           name == "columns" || name == "lengths" || name == "table";
   };
   visit_arrays(host.choices, [&](const char* name, at::Tensor& x) {
     const bool of_graph = graph && (x.is_same(graph->row_offsets) || x.is_same(graph->columns));

@@ -142,6 +142,17 @@ struct ModifierChecks {
                   static_cast<int64_t>(g.max_queries), static_cast<int64_t>(g.max_keys)},
                  "score.bias");
   }
+  void operator()(const EdgeBias& m) const {
+    const int64_t edges = g.graph->columns.size[0];  // that there is a graph has been checked
+    FOVEA_CHECK(static_cast<bool>(m.bias) || edges == 0, "score.bias: missing");
+    check_parameter(m.bias, "score.bias", g);
+    const int r = m.bias.rank;
+    const bool right = (r == 1 || (r == 2 && m.bias.size[1] == static_cast<int64_t>(g.heads))) &&
+                       m.bias.size[0] == edges;
+    FOVEA_CHECK(right, "score.bias: shape " + shape_of(m.bias) + ", expected [" + number(edges) +
+                           "] or [" + number(edges) + ", " + number(g.heads) +
+                           "], one for each edge, or for each edge and head");
+  }
   void operator()(const Alibi& m) const {
     FOVEA_CHECK(static_cast<bool>(m.slopes), "score.slopes: missing");
     check_parameter(m.slopes, "score.slopes", g);
@@ -181,6 +192,7 @@ struct StructureChecks {
   void operator()(const Causal&) const {}
   void operator()(const Ragged&) const {}
   void operator()(const Graph&) const {}
+  void operator()(const Paged&) const {}
   void operator()(const Window& s) const {
     FOVEA_CHECK(s.left >= -1,
                 "structure.left: " + number(s.left) + ", expected at least -1 (unbounded)");

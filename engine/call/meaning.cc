@@ -29,10 +29,11 @@ bool has_structure(const Problem& p) {
 // Inside AnyOf or Not.
 bool packs_inside(const Problem& p) {
   size_t inside = 0, outside = 0;
-  choice::each_kind(p.structure, [&]<class Kind>(const Kind&) {
-    inside += std::is_same_v<Kind, Ragged> || std::is_same_v<Kind, Graph>;
-  });
-  for (const auto& part : p.structure.all_of) outside += is<Ragged>(part) || is<Graph>(part);
+  choice::each_kind(p.structure,
+                    [&]<class Kind>(const Kind&) { inside += choice::kSaysLayout<View, Kind>; });
+  for (const auto& part : p.structure.all_of) {
+    std::visit([&]<class Kind>(const Kind&) { outside += choice::kSaysLayout<View, Kind>; }, part);
+  }
   return inside > outside;
 }
 
@@ -72,8 +73,18 @@ constexpr std::array kRefusals = {
             "both say how packed tensors are divided; a graph's rows are queries of one packed "
             "sequence",
             [](const Problem& p) { return has_structure<Ragged>(p) && has_structure<Graph>(p); }},
-    Refusal{"ragged or graph inside a union or a complement",
-            "both say how packed tensors are divided, which does not differ from pair to pair; a "
+    Refusal{"paged with ragged or graph",
+            "they say in different ways where keys lie; a batch of sequences in pages has lengths",
+            [](const Problem& p) {
+              return has_structure<Paged>(p) &&
+                     (has_structure<Ragged>(p) || has_structure<Graph>(p));
+            }},
+    Refusal{"key_lengths with paged", "the lengths of keys in pages are the structure's own",
+            [](const Problem& p) { return p.key_lengths && has_structure<Paged>(p); }},
+    Refusal{"edge_bias without a graph", "it has a number for each edge of the structure graph",
+            [](const Problem& p) { return has_modifier<EdgeBias>(p) && !has_structure<Graph>(p); }},
+    Refusal{"ragged, graph or paged inside a union or a complement",
+            "they say how tensors lie in memory, which does not differ from pair to pair; a "
             "conjunction with them is allowed",
             packs_inside},
     Refusal{

@@ -88,6 +88,40 @@ void read_lengths(const View& lengths, Geometry* g) {
   }
 }
 
+// Items' numbers of keys, and that their pages are there.
+void read_pages(int64_t pages, Geometry* g) {
+  const View &table = g->paged->table, &lengths = g->paged->lengths;
+  for (size_t b = 0; b < g->batches; ++b) {
+    const auto item = static_cast<int64_t>(b);
+    const int64_t n = element<int32_t>(lengths, item);
+    FOVEA_CHECK(n >= 0 && n <= static_cast<int64_t>(g->max_keys),
+                "structure.lengths[" + std::to_string(b) + "]: " + std::to_string(n) +
+                    ", expected between 0 and " + std::to_string(g->max_keys) +
+                    " (the table's width times the page's size)");
+    g->key_limit.set(b, static_cast<size_t>(n));
+    for (int64_t p = 0; p * static_cast<int64_t>(g->page_size) < n; ++p) {
+      const int64_t page = element<int32_t>(table, item, p);
+      FOVEA_CHECK(page >= 0 && page < pages, "structure.table[" + std::to_string(b) + "][" +
+                                                 std::to_string(p) + "]: " + std::to_string(page) +
+                                                 ", expected between 0 and " +
+                                                 std::to_string(pages - 1) + " (the pages)");
+    }
+  }
+}
+
+// The shapes of a table and its lengths for a batch.
+void check_pages(const Paged& paged, int64_t batches) {
+  for (const auto& [view, name] :
+       {std::pair{&paged.table, "structure.table"}, {&paged.lengths, "structure.lengths"}})
+    FOVEA_CHECK(static_cast<bool>(*view), std::string(name) + ": missing");
+  check_rank(paged.table, "structure.table", 2);
+  check_dtype(paged.table, "structure.table", DType::kInt32);
+  check_size(paged.table, "structure.table", 0, batches, "the query's batch");
+  check_rank(paged.lengths, "structure.lengths", 1);
+  check_dtype(paged.lengths, "structure.lengths", DType::kInt32);
+  check_size(paged.lengths, "structure.lengths", 0, batches, "the query's batch");
+}
+
 void read_query_offset(const Problem& problem, Geometry* g) {
   const View& each = problem.query_offset.each;
   const int64_t all = problem.query_offset.number;
@@ -122,6 +156,11 @@ Rows Geometry::key_rows(const View& view, size_t batch, size_t head) const {
   return rows_of(view, packed, key_start[batch], key_count[batch], batch, head);
 }
 
+size_t Geometry::page(size_t batch, size_t place) const {
+  return static_cast<size_t>(
+      element<int32_t>(paged->table, static_cast<int64_t>(batch), static_cast<int64_t>(place)));
+}
+
 Geometry resolve(const Problem& problem) {
   Geometry g;
   const Ragged* ragged = nullptr;
@@ -133,6 +172,10 @@ Geometry resolve(const Problem& problem) {
     if (const auto* graph = std::get_if<Graph>(&part)) {
       FOVEA_CHECK(!g.graph, "structure: two graphs, expected one");
       g.graph = graph;
+    }
+    if (const auto* paged = std::get_if<Paged>(&part)) {
+      FOVEA_CHECK(!g.paged, "structure: two tables of pages, expected one");
+      g.paged = paged;
     }
   }
   check_parts(problem.structure);
@@ -160,12 +203,19 @@ Geometry resolve(const Problem& problem) {
                   g.storage == DType::kBFloat16 || g.storage == DType::kFloat16,
               "query: " + name_of(g.storage) + ", expected float32, float64, bfloat16 or float16");
   const View &q = problem.query, &k = problem.key, &v = problem.value;
-  const int head = 1, width = rank - 1, row = g.packed ? 0 : 2;
-  g.heads = static_cast<size_t>(q.size[head]);
+  // Pools are [pages, page_size, heads, width].
+  const int head = g.paged ? 2 : 1, width = rank - 1, row = g.packed ? 0 : g.paged ? 1 : 2;
+  g.heads = static_cast<size_t>(q.size[1]);
   g.key_heads = static_cast<size_t>(k.size[head]);
   check_size(v, "value", head, k.size[head], "the key's heads");
   check_size(v, "value", row, k.size[row], "the key's rows");
-  if (!g.packed) {
+  if (g.paged) {
+    check_pages(*g.paged, q.size[0]);
+    check_size(v, "value", 0, k.size[0], "the key's pages");
+    g.page_size = static_cast<size_t>(k.size[row]);
+    FOVEA_CHECK(g.page_size > 0,
+                "key: pages of no rows, expected [pages, page_size, heads, width]");
+  } else if (!g.packed) {
     check_size(k, "key", 0, q.size[0], "the query's batch");
     check_size(v, "value", 0, q.size[0], "the query's batch");
   }
@@ -188,14 +238,16 @@ Geometry resolve(const Problem& problem) {
     const size_t batches = g.graph ? 1 : static_cast<size_t>(q.size[0]);
     g.query_start.assign(batches, 0);
     g.key_start.assign(batches, 0);
-    g.query_count.assign(batches, static_cast<size_t>(q.size[row]));
-    g.key_count.assign(batches, static_cast<size_t>(k.size[row]));
+    g.query_count.assign(batches, static_cast<size_t>(q.size[g.packed ? 0 : 2]));
+    g.key_count.assign(batches, g.paged ? static_cast<size_t>(g.paged->table.size[1]) * g.page_size
+                                        : static_cast<size_t>(k.size[row]));
     if (g.graph) check_graph(*g.graph, q.size[0], k.size[0]);
   }
   g.batches = g.query_start.size();
   g.max_queries = g.query_count.largest();
   g.max_keys = g.key_count.largest();
   read_lengths(problem.key_lengths, &g);
+  if (g.paged) read_pages(k.size[0], &g);
   read_query_offset(problem, &g);
   FOVEA_CHECK(
       problem.dropout_p >= 0 && problem.dropout_p < 1,

@@ -57,10 +57,15 @@ struct Geometry {
   size_t max_queries = 0, max_keys = 0;  // over the batch
   bool packed = false;                   // (total, H, E): Ragged or Graph
   const Graph* graph = nullptr;          // set when the structure has one
+  const Paged* paged = nullptr;          // likewise: keys and values are pools of pages
+  size_t page_size = 0;
   // Each batch item's place in the packed tensors (0 and the whole length when not packed).
   ItemNumbers<size_t> query_start, query_count, key_start, key_count;
   ItemNumbers<size_t> key_limit;      // key_count, or less where key_lengths says so
   ItemNumbers<int64_t> query_offset;  // the position of each item's first query among its keys
+
+  // The page of keys [place * page_size, (place + 1) * page_size) of an item.
+  size_t page(size_t batch, size_t place) const;
 
   // The position of query row i of an item among its keys.
   int64_t position(size_t batch, size_t i) const {
@@ -74,7 +79,7 @@ struct Geometry {
   }
 
   // Rows of one head of a query-sided ([B, H, L, *] or (total, H, *)) or key-sided tensor. A
-  // missing trailing dimension (lse) is allowed.
+  // missing trailing dimension (lse) is allowed. Keys in pages have no such rows.
   Rows query_rows(const View& view, size_t batch, size_t head) const;
   Rows key_rows(const View& view, size_t batch, size_t head) const;
 };

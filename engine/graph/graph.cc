@@ -88,6 +88,7 @@ void GraphRow<T>::show_keys(const Tile<T>& tile, size_t from, size_t n, Tile<T>*
   const T* k = keys_.k(head);
   *part = tile;
   part->key_index = tile.key_index + from;
+  part->edge0 = tile.edge0 + from;
   part->k0 = 0;
   part->nk = n;
   part->s = tile.s + from;
@@ -117,6 +118,7 @@ bool GraphRow<T>::score(Tile<T>& tile, size_t row, const Vector<T*>& modifiers,
   const auto& stages = pass_.stages;
   const size_t n = graph_.degree(row);
   tile.key_index = graph_.columns + graph_.begin(row);
+  tile.edge0 = graph_.begin(row);
   tile.k0 = 0;
   tile.nk = n;
   tile.s_stride = tile_stride(graph_.max_degree);

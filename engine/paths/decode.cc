@@ -1,5 +1,5 @@
 // Few queries against many keys. Keys are divided into parts of a fixed size, which are read once, in
-// place and in their stored type. The softmax states of the parts are merged in order.
+// place (in their pages too) and in their stored type. The softmax states of the parts are merged in order.
 
 #include <algorithm>
 #include <cmath>
@@ -31,11 +31,16 @@ class Decode {
         g_(geometry),
         result_(result),
         rows_(g_.group * g_.max_queries),
-        parts_((g_.max_keys + kDecodePart - 1) / kDecodePart),
+        parts_(std::max<size_t>(1, (g_.key_limit.largest() + kDecodePart - 1) / kDecodePart)),
         pieces_(pass_.structure->most_ranges()),
         states_(g_.batches * g_.key_heads * parts_ * pieces_ * rows_ * state_size()) {
     scale_ = static_cast<T>(
         dot_scale(std::get<Dot>(problem.score.kind), static_cast<int64_t>(g_.query_width)));
+    if (!g_.paged || g_.paged->table.stride[1] == 1) return;
+    for (size_t b = 0; b < g_.batches; ++b) {
+      for (size_t p = 0; p * g_.page_size < g_.max_keys; ++p)
+        table_copy_.push_back(static_cast<int32_t>(g_.page(b, p)));
+    }
   }
 
   int64_t run(const Parallel& parallel) {
@@ -86,6 +91,26 @@ class Decode {
     T *q, *scores;
   };
 
+  // The rows of a key head from row `first` on.
+  DecodeRows rows_of(const View& view, size_t batch, size_t key_head, size_t first) const {
+    const auto bytes = static_cast<int64_t>(size_of(g_.storage)), row = static_cast<int64_t>(first);
+    if (!g_.paged) {
+      const Rows rows = g_.key_rows(view, batch, key_head);
+      return {.data = rows.data + row * rows.stride * bytes, .stride = rows.stride};
+    }
+    const View& table = g_.paged->table;
+    const int64_t head = static_cast<int64_t>(key_head) * view.stride[2];
+    const int32_t* pages = table_copy_.empty()
+                               ? &element<int32_t>(table, static_cast<int64_t>(batch))
+                               : table_copy_.data() + batch * static_cast<size_t>(table.size[1]);
+    return {.data = static_cast<const char*>(view.data) + head * bytes,
+            .stride = view.stride[1],
+            .pages = pages,
+            .page_stride = view.stride[0],
+            .page_rows = g_.page_size,
+            .first = first};
+  }
+
   // Parts [from, to) of a key head.
   void chunk(Worker& w, size_t batch, size_t key_head, size_t from, size_t to) {
     const Problem& p = pass_.problem;
@@ -103,9 +128,6 @@ class Decode {
       if (ranges[r].count > 0)
         last_key = std::max(last_key, ranges[r].each[ranges[r].count - 1].end);
     }
-    const Rows key = g_.key_rows(p.key, batch, key_head),
-               value = g_.key_rows(p.value, batch, key_head);
-    const auto bytes = static_cast<int64_t>(size_of(g_.storage));
     const bool far =
         g_.max_keys * (g_.key_width + g_.value_width) * size_of(g_.storage) > level2_bytes();
     const auto keys_from = [](size_t at, size_t end_of_keys) {
@@ -130,15 +152,12 @@ class Decode {
         }
         continue;
       }
-      const auto row = static_cast<int64_t>(k0);
       decode_part<T>(g_.storage, {.query = w.q,
                                   .rows = rows,
                                   .width = g_.query_width,
                                   .value_width = g_.value_width,
-                                  .key = key.data + row * key.stride * bytes,
-                                  .value = value.data + row * value.stride * bytes,
-                                  .key_stride = key.stride,
-                                  .value_stride = value.stride,
+                                  .key = rows_of(p.key, batch, key_head, k0),
+                                  .value = rows_of(p.value, batch, key_head, k0),
                                   .begin = first,
                                   .end = last,
                                   .keys_ahead = far && part + 1 < to ? keys_from(k1, last_key) : 0,
@@ -186,6 +205,7 @@ class Decode {
   const Result& result_;
   const size_t rows_, parts_, pieces_;
   ScratchArray<T> states_;
+  Vector<int32_t> table_copy_;  // of pages, where the table has strides
   T scale_;
   Report report_;
 };
@@ -221,6 +241,7 @@ int64_t decode_forward(const Problem& problem, const Geometry& geometry, const R
 constinit const Path kDecodePath{.id = "decode",
                                  .summary = "keys split into parts, read once where they lie",
                                  .declines = decode_declines,
+                                 .reads_pages = true,
                                  .f32 = {.forward = decode_forward<float>},
                                  .f64 = {.forward = decode_forward<double>}};
 

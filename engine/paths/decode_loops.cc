@@ -23,6 +23,33 @@ using namespace rows;
 // leave their sums in registers.
 constexpr size_t kScored = HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM ? 4 : 2;
 
+// Rows that lie in pages: as Lined, with a page's end to stop at.
+template <class S>
+struct InPages {
+  const S* pool;
+  int64_t stride, page_stride;
+  const int32_t* pages;
+  size_t page_rows, first;
+
+  explicit InPages(const DecodeRows& x)
+      : pool(static_cast<const S*>(x.data)),
+        stride(x.stride),
+        page_stride(x.page_stride),
+        pages(x.pages),
+        page_rows(x.page_rows),
+        first(x.first) {}
+  HWY_INLINE const S* row(size_t j) const {
+    const size_t at = first + j, page = at / page_rows;
+    return pool + pages[page] * page_stride + static_cast<int64_t>(at - page * page_rows) * stride;
+  }
+  HWY_INLINE size_t in_line(size_t j) const { return page_rows - (first + j) % page_rows; }
+  InPages from(size_t j) const {
+    InPages rest = *this;
+    rest.first += j;
+    return rest;
+  }
+};
+
 // Scores of kScored rows and kTogether keys.
 template <class S, class T>
 HWY_INLINE void block_of_scores(const DecodePart<T>& x, size_t row, const S* key, T* s) {
@@ -40,7 +67,7 @@ HWY_INLINE void block_of_scores(const DecodePart<T>& x, size_t row, const S* key
     for (size_t r = 0; r < kScored; ++r) left[r] = load(q + r * x.width + e);
 #pragma GCC unroll 4
     for (size_t i = 0; i < kTogether; ++i) {
-      const auto right = load(key + static_cast<int64_t>(i) * x.key_stride + e);
+      const auto right = load(key + static_cast<int64_t>(i) * x.key.stride + e);
 #pragma GCC unroll 4
       for (size_t r = 0; r < kScored; ++r) sum[r][i] = hn::MulAdd(left[r], right, sum[r][i]);
     }
@@ -56,32 +83,31 @@ HWY_INLINE void block_of_scores(const DecodePart<T>& x, size_t row, const S* key
 constexpr size_t kSummed = 4;
 
 // Rows [from, to) on their way to a cache.
-template <class S>
-HWY_INLINE void ask_for(const S* rows, int64_t stride, size_t from, size_t to, size_t width) {
+template <class AllRows>
+HWY_INLINE void ask_for(const AllRows& rows, size_t from, size_t to, size_t width) {
   for (size_t j = from; j < to; ++j) {
-    const S* row = rows + static_cast<int64_t>(j) * stride;
-    for (size_t e = 0; e < width; e += 64 / sizeof(S)) __builtin_prefetch(row + e, 0, 2);
+    const auto* row = rows.row(j);
+    for (size_t e = 0; e < width; e += 64 / sizeof(*row)) __builtin_prefetch(row + e, 0, 2);
   }
 }
 
 // Every row's scores of keys [from, to), a few keys at a time: the first row brings them, the others
 // find them in the nearest cache.
-template <class S, class T>
+template <class AllRows, class T>
 HWY_INLINE void scores(const DecodePart<T>& x, size_t from, size_t to) {
-  const S* key = static_cast<const S*>(x.key);
-  const S* value = static_cast<const S*>(x.value);
-  for (size_t j = from; j < to; j += kTogether) {
-    const size_t n = std::min(kTogether, to - j);
-    if (x.values_ahead) ask_for(value, x.value_stride, j, j + n, x.value_width);
+  const AllRows key(x.key), value(x.value);
+  for (size_t j = from, n = 0; j < to; j += n) {
+    n = std::min({kTogether, to - j, key.in_line(j)});
+    if (x.values_ahead) ask_for(value, j, j + n, x.value_width);
     const size_t next = kDecodePart + j;
-    ask_for(key, x.key_stride, next, std::min(next + n, kDecodePart + x.keys_ahead), x.width);
-    const S* keys = key + static_cast<int64_t>(j) * x.key_stride;
+    ask_for(key, next, std::min(next + n, kDecodePart + x.keys_ahead), x.width);
+    const auto* keys = key.row(j);
     T* s = x.scores + (j - from);
     size_t r = 0;
     for (; n == kTogether && r + kScored <= x.rows; r += kScored)
       block_of_scores(x, r, keys, s + r * kDecodeScores);
     for (; r < x.rows; ++r)
-      scores_of(x.query + r * x.width, keys, x.key_stride, x.width, n, s + r * kDecodeScores);
+      scores_of(x.query + r * x.width, keys, x.key.stride, x.width, n, s + r * kDecodeScores);
   }
 }
 
@@ -95,32 +121,32 @@ HWY_INLINE void weigh_row(const DecodePart<T>& x, size_t r, T* state) {
 }
 
 // Rows that see the same keys, as all do but for a step of several queries.
-template <class S, class T>
+template <class AllRows, class T>
 void run_together(const DecodePart<T>& x) {
   const size_t from = x.begin[0], to = x.end[0], size = kDecodeState + x.value_width;
-  const S* value = static_cast<const S*>(x.value) + static_cast<int64_t>(from) * x.value_stride;
-  scores<S>(x, from, to);
+  const AllRows value = AllRows(x.value).from(from);
+  scores<AllRows>(x, from, to);
   for (size_t r = 0; r < x.rows; ++r) weigh_row(x, r, x.states + r * size);
   for (size_t r = 0; r < x.rows;) {
     const Sums<T, T> sums{x.scores + r * kDecodeScores, kDecodeScores,
                           x.states + r * size + kDecodeState, size};
     if (r + kSummed <= x.rows) {
-      sum_values<kSummed>(sums, value, x.value_stride, to - from, x.value_width);
+      sum_values<kSummed>(sums, value, to - from, x.value_width);
       r += kSummed;
     } else {
-      sum_values<1>(sums, value, x.value_stride, to - from, x.value_width);
+      sum_values<1>(sums, value, to - from, x.value_width);
       ++r;
     }
   }
 }
 
-template <class S, class T>
-void run(const DecodePart<T>& x) {
+template <class AllRows, class T>
+void run_all(const DecodePart<T>& x) {
   const FlushSubnormals flush;
   bool same = true;
   for (size_t r = 1; r < x.rows; ++r)
     same = same && x.begin[r] == x.begin[0] && x.end[r] == x.end[0];
-  if (same) return run_together<S>(x);
+  if (same) return run_together<AllRows>(x);
   const size_t size = kDecodeState + x.value_width;
   for (size_t r = 0; r < x.rows; ++r) {
     DecodePart<T> one = x;
@@ -130,8 +156,13 @@ void run(const DecodePart<T>& x) {
     one.end += r;
     one.states += r * size;
     one.keys_ahead = 0;
-    run_together<S>(one);
+    run_together<AllRows>(one);
   }
+}
+
+template <class S, class T>
+void run(const DecodePart<T>& x) {
+  x.key.pages ? run_all<InPages<S>>(x) : run_all<Lined<S>>(x);
 }
 
 }  // namespace decode_rows

@@ -16,13 +16,22 @@ inline constexpr size_t kDecodePart = 256;
 // division; states of rows follow each other.
 inline constexpr size_t kDecodeState = 3;
 
+// Where the rows of a part lie: `stride` elements apart, from `data` on; or in pages.
+struct DecodeRows {
+  const void* data = nullptr;  // of the stored type
+  int64_t stride = 0;
+  // In pages: row j is row (first + j) % page_rows of page pages[(first + j) / page_rows], which
+  // starts page_stride elements after the page before. `data` is the first page then.
+  const int32_t* pages = nullptr;
+  int64_t page_stride = 0;
+  size_t page_rows = 0, first = 0;
+};
+
 template <class T>
 struct DecodePart {
   const T* query = nullptr;  // [rows, width], scaled
   size_t rows = 0, width = 0, value_width = 0;
-  // Of the stored type; strides in elements.
-  const void *key = nullptr, *value = nullptr;
-  int64_t key_stride = 0, value_stride = 0;
+  DecodeRows key, value;
   // Row r sees keys [begin[r], end[r]) of the part, at most kDecodePart of them.
   const uint32_t *begin = nullptr, *end = nullptr;
   // How many of the keys after these to prefetch, and whether to prefetch values: if they are not in

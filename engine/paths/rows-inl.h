@@ -154,11 +154,27 @@ struct Sums {
   T inverse = 1;  // every result times this
 };
 
+// Rows that lie `stride` elements apart.
+template <class S>
+struct Lined {
+  const S* first;
+  int64_t stride;
+
+  Lined(const S* first, int64_t stride) : first(first), stride(stride) {}
+  // From anything that says where rows of S lie.
+  template <class Where>
+  explicit Lined(const Where& x) : first(static_cast<const S*>(x.data)), stride(x.stride) {}
+  HWY_INLINE const S* row(size_t j) const { return first + static_cast<int64_t>(j) * stride; }
+  // How many rows from j on lie `stride` apart.
+  HWY_INLINE size_t in_line(size_t) const { return std::numeric_limits<size_t>::max(); }
+  Lined from(size_t j) const { return {row(j), stride}; }
+};
+
 // Columns [0, kVectors * N) of out[r] = inverse * sum_j w[r][j] v[j]; the only vector has `lanes`
 // lanes where that is not 0.
-template <size_t kRows, size_t kVectors, class S, class T, class Out>
-HWY_INLINE void some_columns(const Sums<T, Out>& x, const S* v, int64_t stride, size_t n,
-                             size_t column, size_t lanes) {
+template <size_t kRows, size_t kVectors, class AllRows, class T, class Out>
+HWY_INLINE void some_columns(const Sums<T, Out>& x, const AllRows& rows, size_t n, size_t column,
+                             size_t lanes) {
   const hn::ScalableTag<T> d;
   const size_t N = hn::Lanes(d);
   hn::Vec<decltype(d)> sum[kRows][kVectors];
@@ -167,14 +183,18 @@ HWY_INLINE void some_columns(const Sums<T, Out>& x, const S* v, int64_t stride, 
 #pragma GCC unroll 4
     for (size_t i = 0; i < kVectors; ++i) sum[r][i] = hn::Zero(d);
   const T* HWY_RESTRICT w = x.w;
-  v += column;
-  for (size_t j = 0; j < n; ++j, v += stride) {
+  for (size_t j = 0; j < n;) {
+    const auto* v = rows.row(j) + column;
+    const size_t end = j + HWY_MIN(n - j, rows.in_line(j));
+    for (; j < end; ++j, v += rows.stride) {
 #pragma GCC unroll 4
-    for (size_t i = 0; i < kVectors; ++i) {
-      const auto value = lanes ? load_stored_first(d, v + i * N, lanes) : load_stored(d, v + i * N);
+      for (size_t i = 0; i < kVectors; ++i) {
+        const auto value =
+            lanes ? load_stored_first(d, v + i * N, lanes) : load_stored(d, v + i * N);
 #pragma GCC unroll 4
-      for (size_t r = 0; r < kRows; ++r)
-        sum[r][i] = hn::MulAdd(hn::Set(d, w[r * x.w_stride + j]), value, sum[r][i]);
+        for (size_t r = 0; r < kRows; ++r)
+          sum[r][i] = hn::MulAdd(hn::Set(d, w[r * x.w_stride + j]), value, sum[r][i]);
+      }
     }
   }
   const auto factor = hn::Set(d, x.inverse);
@@ -189,14 +209,13 @@ HWY_INLINE void some_columns(const Sums<T, Out>& x, const S* v, int64_t stride, 
 }
 
 // All columns of kRows rows.
-template <size_t kRows, class S, class T, class Out>
-HWY_INLINE void sum_values(const Sums<T, Out>& x, const S* v, int64_t stride, size_t n,
-                           size_t width) {
+template <size_t kRows, class AllRows, class T, class Out>
+HWY_INLINE void sum_values(const Sums<T, Out>& x, const AllRows& rows, size_t n, size_t width) {
   const size_t N = hn::Lanes(hn::ScalableTag<T>());
   size_t e = 0;
-  for (; e + 4 * N <= width; e += 4 * N) some_columns<kRows, 4>(x, v, stride, n, e, 0);
-  for (; e + N <= width; e += N) some_columns<kRows, 1>(x, v, stride, n, e, 0);
-  if (e < width) some_columns<kRows, 1>(x, v, stride, n, e, width - e);
+  for (; e + 4 * N <= width; e += 4 * N) some_columns<kRows, 4>(x, rows, n, e, 0);
+  for (; e + N <= width; e += N) some_columns<kRows, 1>(x, rows, n, e, 0);
+  if (e < width) some_columns<kRows, 1>(x, rows, n, e, width - e);
 }
 
 }  // namespace rows

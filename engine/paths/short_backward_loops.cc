@@ -77,7 +77,7 @@ void rows_of_head(const ShortGradients<T>& g, size_t head, const S* key, const S
       scores_of(d_out, out, 0, x.value_width, 1, whole);
       const T term = whole[0] - (g.d_lse ? g.d_lse[h * g.d_lse_head + row * g.d_lse_row] : T(0));
       for (size_t j = 0; j < n; ++j) ds[j] = p[j] * (ds[j] - term);
-      if (dq) sum_values<1>(Sums<T, S>{ds, 0, dq, 0, x.scale}, keys, x.key.row, n, x.width);
+      if (dq) sum_values<1>(Sums<T, S>{ds, 0, dq, 0, x.scale}, Lined(keys, x.key.row), n, x.width);
     } else {
       // Nothing seen, or all of it masked: no part in any gradient.
       std::fill_n(p, n, T(0));
@@ -101,7 +101,7 @@ HWY_INLINE void add_rows(const ShortHeads<T>& x, const Pairs<T>& pairs, const T*
   for (size_t r = 0; r < n; ++r)
     weights[r] = of_pairs[(first + r) * stride + j - x.begin[first + r]];
   sum_values<1>(Sums<T, T>{weights, 0, part, 0, factor},
-                rows + static_cast<int64_t>(first) * row_stride, row_stride, n, width);
+                Lined(rows + static_cast<int64_t>(first) * row_stride, row_stride), n, width);
   for (size_t e = 0; e < width; ++e) sum[e] += part[e];
 }
 

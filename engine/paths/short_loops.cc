@@ -70,7 +70,8 @@ ShortOutcome run(const ShortHeads<T>& x, size_t from, size_t to) {
       } else if (n == 1) {
         copy_row(values, x.value_width, out);
       } else {
-        sum_values<1>(Sums<T, S>{s, 0, out, 0, 1 / sum}, values, x.value.row, n, x.value_width);
+        sum_values<1>(Sums<T, S>{s, 0, out, 0, 1 / sum}, Lined(values, x.value.row), n,
+                      x.value_width);
       }
       const auto row = static_cast<int64_t>(i);
       if (x.statistics) {

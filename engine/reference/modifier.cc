@@ -23,6 +23,23 @@ struct BiasModifier final : Modifier<T> {
   }
 };
 
+// e' = e + bias of the edge
+template <class T>
+struct EdgeBiasModifier final : Modifier<T> {
+  EdgeBiasModifier(const engine::EdgeBias& bias) : Modifier<T>(Parameters<T>(bias)) {}
+  int64_t at(const Pair<T>& p) const {
+    const Tensor<T>& bias = this->parameters_.value[0];
+    return bias.rank == 1 ? p.edge : p.edge * bias.size[1] + p.head;
+  }
+  T value(const Pair<T>& p, T e) const override {
+    return e + this->parameters_.value[0].data[at(p)];
+  }
+  T backward(const Pair<T>& p, T, T de) override {
+    this->parameters_.gradient[0].data[at(p)] += de;
+    return de;
+  }
+};
+
 // e' = e - slope |i - j|
 template <class T>
 struct AlibiModifier final : Modifier<T> {
@@ -120,6 +137,7 @@ struct Make {
   const engine::Problem& problem;
   using Made = std::unique_ptr<Modifier<T>>;
   Made operator()(const engine::Bias& m) { return std::make_unique<BiasModifier<T>>(m); }
+  Made operator()(const engine::EdgeBias& m) { return std::make_unique<EdgeBiasModifier<T>>(m); }
   Made operator()(const engine::Alibi& m) { return std::make_unique<AlibiModifier<T>>(m); }
   Made operator()(const engine::Relative& m) {
     const int64_t width = problem.query.size[problem.query.rank - 1];

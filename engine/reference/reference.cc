@@ -41,7 +41,8 @@ class Attention {
         key_(problem.key),
         value_(problem.value),
         query_layout_(problem.query, structure_.packed()),
-        key_layout_(problem.key, structure_.packed()) {}
+        key_layout_(problem.key, structure_.packed()),
+        key_heads_(problem.key.size[structure_.paged() ? 2 : 1]) {}
 
   Forward<T> forward() {
     Forward<T> result;
@@ -148,7 +149,7 @@ class Attention {
 
   template <class Visit>
   void each_row(Visit visit) {
-    const int64_t group = query_layout_.heads / std::max<int64_t>(1, key_layout_.heads);
+    const int64_t group = query_layout_.heads / std::max<int64_t>(1, key_heads_);
     for (const Sequence& sequence : structure_.sequences()) {
       for (int64_t head = 0; head < query_layout_.heads; ++head) {
         for (int64_t i = 0; i < sequence.queries; ++i) {
@@ -160,9 +161,13 @@ class Attention {
           const int64_t position = i + sequence.query_offset;
           work.row.uniform =
               static_cast<T>(sample_uniform(problem_, {sequence.batch, head, position, 0}));
+          const auto edges = structure_.edges(sequence, head, i);
+          size_t met = 0;
           for (int64_t j : structure_.keys(sequence, head, i)) {
             const int64_t key_row =
-                key_layout_.row(sequence.batch, head / group, sequence.first_key, j);
+                structure_.paged()
+                    ? structure_.row_in_pool(sequence, j) * key_heads_ + head / group
+                    : key_layout_.row(sequence.batch, head / group, sequence.first_key, j);
             add_pair(work,
                      {.batch = sequence.batch,
                       .head = head,
@@ -170,7 +175,8 @@ class Attention {
                       .i = position,
                       .j = j,
                       .q = query_.row(work.query_row),
-                      .k = key_.row(key_row)},
+                      .k = key_.row(key_row),
+                      .edge = edges.empty() ? -1 : edges[met++]},
                      key_row);
           }
           work.spoiled = normaliser_->looks() && std::any_of(work.row.e.begin(), work.row.e.end(),
@@ -223,6 +229,7 @@ class Attention {
   std::unique_ptr<Normaliser<T>> normaliser_;
   Tensor<T> query_, key_, value_;
   Layout query_layout_, key_layout_;
+  int64_t key_heads_;
 };
 
 }  // namespace

@@ -17,7 +17,8 @@ struct Pair {
   int64_t i, j;  // positions: row + query_offset, and the key's
   const T* q;
   const T* k;
-  T* dq = nullptr;  // backward: where the gradients are added
+  int64_t edge = -1;  // of a graph
+  T* dq = nullptr;    // backward: where the gradients are added
   T* dk = nullptr;
 };
 

@@ -51,6 +51,11 @@ Structure::Structure(const engine::Problem& problem) : structure_(problem.struct
           columns_ = Tensor<int32_t>(s.columns).data;
           sequences_.push_back({0, query.size[0], key.size[0], 0, 0});
         },
+        [&](const engine::Paged& s) {
+          table_ = Tensor<int32_t>(s.table);
+          lengths_ = Tensor<int32_t>(s.lengths).data;
+          page_size_ = key.size[1];
+        },
         [](const auto&) {},
     };
     take(kind);
@@ -59,7 +64,8 @@ Structure::Structure(const engine::Problem& problem) : structure_(problem.struct
   });
   if (!packed_) {
     for (int64_t b = 0; b < query.size[0]; ++b) {
-      sequences_.push_back({b, query.size[2], key.size[2], 0, 0});
+      const int64_t keys = paged() ? table_.size[1] * page_size_ : key.size[2];
+      sequences_.push_back({b, query.size[2], keys, 0, 0});
     }
   }
   place_queries(problem);
@@ -100,6 +106,20 @@ std::vector<int64_t> Structure::keys(const Sequence& sequence, int64_t head, int
   return seen;
 }
 
+std::vector<int64_t> Structure::edges(const Sequence& sequence, int64_t head, int64_t i) const {
+  std::vector<int64_t> seen;
+  if (row_offsets_.empty()) return seen;
+  for (int32_t edge = row_offsets_[i]; edge < row_offsets_[i + 1]; ++edge) {
+    if (allows(sequence, head, i, columns_[edge])) seen.push_back(edge);
+  }
+  return seen;
+}
+
+int64_t Structure::row_in_pool(const Sequence& sequence, int64_t j) const {
+  const int64_t page = table_.row(sequence.batch)[j / page_size_];
+  return page * page_size_ + j % page_size_;
+}
+
 bool Structure::allows(const Sequence& sequence, int64_t head, int64_t row, int64_t j) const {
   const int64_t batch = sequence.batch, i = row + sequence.query_offset;
   if (j >= length(sequence)) return false;
@@ -126,6 +146,7 @@ bool Structure::allows(const Sequence& sequence, int64_t head, int64_t row, int6
         [&](const engine::Keep&) { return first.data[first.broadcast(batch, head, row, j)] != 0; },
         [](const engine::Ragged&) { return true; },
         [](const engine::Graph&) { return true; },
+        [](const engine::Paged&) { return true; },
         [&](const engine::Strided& s) {
           return j <= i && (i - j <= s.stride || (i - j) % s.stride == 0);
         },

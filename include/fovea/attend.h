@@ -5,7 +5,7 @@
 //                             .structure = fovea::Ragged{query_offsets, key_offsets}});
 //
 // query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev]; with Ragged or Graph, packed
-// (total, H, E). Differentiable in every tensor, also in those of the choices. A wrong argument
+// (total, H, E); with Paged, key and value [pages, page_size, Hkv, E]. Differentiable in every tensor, also in those of the choices. A wrong argument
 // throws fovea::InvalidArgument, a combination without meaning fovea::Unsupported.
 #pragma once
 
@@ -30,6 +30,7 @@ using RankOne = choice::RankOne<at::Tensor>;
 using Location = choice::Location<at::Tensor>;
 using Constant = choice::Constant<at::Tensor>;
 using Bias = choice::Bias<at::Tensor>;
+using EdgeBias = choice::EdgeBias<at::Tensor>;
 using Alibi = choice::Alibi<at::Tensor>;
 using Relative = choice::Relative<at::Tensor>;
 using SoftCap = choice::SoftCap<at::Tensor>;
@@ -55,6 +56,7 @@ using Graph = choice::Graph<at::Tensor>;
 using Strided = choice::Strided<at::Tensor>;
 using Fixed = choice::Fixed<at::Tensor>;
 using First = choice::First<at::Tensor>;
+using Paged = choice::Paged<at::Tensor>;
 using AnyOf = choice::AnyOf<at::Tensor>;
 using Not = choice::Not<at::Tensor>;
 using Score = choice::Score<at::Tensor>;

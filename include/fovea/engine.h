@@ -51,6 +51,7 @@ using RankOne = choice::RankOne<View>;
 using Location = choice::Location<View>;
 using Constant = choice::Constant<View>;
 using Bias = choice::Bias<View>;
+using EdgeBias = choice::EdgeBias<View>;
 using Alibi = choice::Alibi<View>;
 using Relative = choice::Relative<View>;
 using SoftCap = choice::SoftCap<View>;
@@ -76,6 +77,7 @@ using Graph = choice::Graph<View>;
 using Strided = choice::Strided<View>;
 using Fixed = choice::Fixed<View>;
 using First = choice::First<View>;
+using Paged = choice::Paged<View>;
 using AnyOf = choice::AnyOf<View>;
 using Not = choice::Not<View>;
 using Score = choice::Score<View>;
@@ -85,7 +87,7 @@ using Structure = choice::Structure<View>;
 using PerItem = choice::PerItem<View>;
 
 // query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev], H a multiple of Hkv; with Ragged
-// or Graph, (total, H, E). float32, float64, bfloat16 or float16, the same for all three; the last
+// or Graph, (total, H, E); with Paged, key and value [pages, page_size, Hkv, E]. float32, float64, bfloat16 or float16, the same for all three; the last
 // dimension contiguous.
 struct Problem {
   View query{}, key{}, value{};

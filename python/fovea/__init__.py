@@ -38,6 +38,7 @@ from ._structures import (
     Fixed,
     Graph,
     Keep,
+    Paged,
     Prefix,
     Ragged,
     Strided,
@@ -65,7 +66,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "Additive", "Bilinear", "Blocks", "Causal", "ChainMarginals", "Constant", "Cosine", "Dense", "Documents", "Dot", "Entmax", "First", "Fixed",
-    "Function", "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Prefix", "Ragged", "RankOne",
+    "Function", "GatedAdditive", "Graph", "Hard", "Keep", "Kernel", "KernelRatio", "Location", "Normaliser", "Paged", "Prefix", "Ragged", "RankOne",
     "Report", "Run", "Score", "Sigmoid", "Softmax", "Sparsemax", "Strided", "Structure", "TopK", "TreeMarginals", "Uniform", "Unnormalised", "Where", "Window",
     "attend", "chain_marginals", "explain_dispatch", "hf", "load", "nn", "scaled_dot_product_attention", "simd_target", "train", "tree_marginals", "weights",
 ]  # fmt: skip

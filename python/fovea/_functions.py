@@ -18,7 +18,7 @@ from . import _check
 from ._attend import attend, weights
 from ._normalisers import Hard, KernelRatio, Normaliser, Unnormalised
 from ._scores import Dot, Kernel, Location, Score
-from ._structures import Blocks, Causal, Documents, Graph, Keep, Ragged, Structure
+from ._structures import Blocks, Causal, Documents, Graph, Keep, Paged, Ragged, Structure
 
 #: Numbers of a block of scores, as on the composed path of the operators.
 BLOCK = 2**22
@@ -94,6 +94,8 @@ class _Blocks:
     def __init__(self, query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure, lengths: Optional[Tensor], offset: Offset):
         if query.dim() != 4 or any(isinstance(part, (Ragged, Graph)) for part in structure._parts()):
             raise ValueError("query: packed, expected [B, H, L, E] with a score or a mask that is a Python function")
+        if any(isinstance(part, Paged) for part in structure._parts()):
+            raise ValueError("structure: Paged, expected keys and values in rows with a score or a mask that is a Python function")
         self.query, self.key, self.score, self.normaliser, self.offset = query, key, score, normaliser, offset
 
         def placed(part: Structure) -> Structure:

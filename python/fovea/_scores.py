@@ -14,7 +14,7 @@ Number = Union[float, torch.Tensor]
 
 
 class Score(Choice):
-    """Base of every score. ``bias``, ``alibi``, ``relative`` and ``soft_cap`` return a score with one more step."""
+    """Base of every score. ``bias``, ``edge_bias``, ``alibi``, ``relative`` and ``soft_cap`` return a score with one more step."""
 
     _modifiers: Tuple["_Modifier", ...] = ()
     #: Whether a Python function is a part of it.
@@ -28,6 +28,10 @@ class Score(Choice):
     def bias(self, bias: torch.Tensor) -> "Score":
         r"""Adds a tensor: :math:`e_{ij} + b_{ij}`; any broadcast of ``[B, H, L, S]``, with gradient."""
         return self._with(_Bias(bias))
+
+    def edge_bias(self, bias: torch.Tensor) -> "Score":
+        r"""Adds a number of the pair's edge, on a :class:`Graph` only: ``[edges]`` or ``[edges, H]``, in the order of its columns; with gradient."""
+        return self._with(_EdgeBias(bias))
 
     def alibi(self, slopes: torch.Tensor) -> "Score":
         r"""Adds a distance penalty: :math:`e_{ij} - m_h |i - j|`; ``slopes`` is ``[H]``."""
@@ -112,6 +116,12 @@ class _Modifier(Choice):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Bias(_Modifier, kind="bias"):
+    tensors = _check.BIAS
+    bias: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _EdgeBias(_Modifier, kind="edge_bias"):
     tensors = _check.BIAS
     bias: torch.Tensor
 

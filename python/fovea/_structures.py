@@ -1,7 +1,8 @@
 """Structures: which pairs of query ``i`` and key ``j`` may meet.
 
 ``a & b`` allows what both allow, ``a | b`` what either allows, ``~a`` what ``a`` does not: StreamingLLM's keys are
-``Causal() & (Window(1020, 0) | First(4))``. :class:`Ragged` and :class:`Graph` say how tensors are packed, and stand in ``&`` only.
+``Causal() & (Window(1020, 0) | First(4))``. :class:`Ragged`, :class:`Graph` and :class:`Paged` say how tensors lie in
+memory, and stand in ``&`` only.
 
 :class:`Causal`, :class:`Window`, :class:`Prefix`, :class:`Strided` and :class:`Fixed` count positions: ``i`` is the query's row plus the
 call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` index arrays by the query's row and know no offset.
@@ -10,7 +11,7 @@ call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, List, Literal, Optional, Tuple, Union
+from typing import Callable, ClassVar, List, Literal, Optional, Tuple, Union
 
 import torch
 
@@ -132,9 +133,9 @@ class _Not(_Expression):
 def _refuse_packed(parts: Tuple[Structure, ...], operator: str) -> None:
     for part in parts:
         for kind in part._kinds():
-            if isinstance(kind, (Ragged, Graph)):
+            if isinstance(kind, (Ragged, Graph, Paged)):
                 name = type(kind).__name__
-                raise ValueError(f"structure: {name} inside {operator}, expected it in & only: it says how tensors are packed; write {name} & (a | b)")
+                raise ValueError(f"structure: {name} inside {operator}, expected it in & only: it says how tensors lie in memory; write {name} & (a | b)")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,25 +219,64 @@ class Ragged(Structure, kind="ragged"):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Paged(Structure, kind="paged"):
+    r"""Keys and values in pages, as servers keep their caches: pools ``[pages, page_size, Hkv, E]``.
+
+    Key :math:`j` of item :math:`b` is row :math:`j \bmod \mathrm{page\_size}` of page ``table[b, j // page_size]``, for ``j < lengths[b]``.
+    ``table`` is int ``[B, pages of an item at most]``, ``lengths`` int ``[B]``; what a table has past an item's keys is not read, and items
+    may share pages. Masks and biases have a column for each of ``table.shape[1] * page_size`` keys.
+
+    Example::
+
+        >>> pool = torch.randn(8, 16, 2, 64)  # 8 pages of 16 keys
+        >>> query = torch.randn(3, 4, 1, 64)  # one new token for each of three sequences
+        >>> pages = fovea.Paged(torch.tensor([[5, 1], [0, -1], [2, 7]]), torch.tensor([20, 16, 32]))
+        >>> out = fovea.attend(query, pool, pool, structure=pages & fovea.Causal("bottom_right"))
+    """
+
+    table: torch.Tensor
+    lengths: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph(Structure, kind="graph"):
-    """A graph in CSR, tensors ``(nodes, H, E)``: row ``i`` lists the keys query ``i`` sees, in the order given."""
+    """A graph in CSR, tensors ``(nodes, H, E)``: row ``i`` lists the keys query ``i`` sees, in the order given.
+
+    Example::
+
+        >>> graph = fovea.Graph(row_offsets=torch.tensor([0, 2, 3]), columns=torch.tensor([0, 1, 1]))  # query 0 sees keys 0 and 1
+        >>> x = torch.randn(2, 1, 4)
+        >>> out = fovea.attend(x, x, x, fovea.Dot().edge_bias(torch.tensor([0.0, 1.0, 0.0])), structure=graph)
+    """
 
     row_offsets: torch.Tensor
     columns: torch.Tensor
+    #: From :meth:`from_edge_index`: which edge given is each of the graph's, so that ``features[graph.order]`` are in its order.
+    order: ClassVar[Optional[torch.Tensor]] = None
 
     @classmethod
     def from_edge_index(cls, edge_index: torch.Tensor, num_nodes: Optional[int] = None) -> "Graph":
         """A graph of edges ``[2, E]``, sources (keys) above targets (queries), in any order, repeated ones counted again.
 
-        ``num_nodes`` is the number of targets; one more than the largest number in the edges when None.
+        ``num_nodes`` is the number of targets; one more than the largest number in the edges when None. The graph has its edges by target;
+        ``order`` says which of those given each is, so that a bias ``b`` of edges is ``score.edge_bias(b[graph.order])``.
+
+        Example::
+
+            >>> edges = torch.tensor([[0, 1, 2, 0], [1, 2, 0, 2]])
+            >>> graph = fovea.Graph.from_edge_index(edges)
+            >>> x, bias = torch.randn(3, 2, 4), torch.randn(4, 2)  # two heads
+            >>> out = fovea.attend(x, x, x, fovea.Dot().edge_bias(bias[graph.order]), structure=graph)
         """
         edges = _check.tensor("edge_index", edge_index)
         if edges.dim() != 2 or edges.shape[0] != 2 or not cls.tensors.holds(edges):
             raise ValueError(f"edge_index: {_check.said(edges)}, expected whole numbers [2, E]")
         if num_nodes is None:
             num_nodes = int(edges.max()) + 1 if edges.numel() else 0
-        offsets, columns, _ = sorted_edges(edges, _check.whole("num_nodes", num_nodes))
-        return cls(offsets, columns)
+        offsets, columns, order = sorted_edges(edges, _check.whole("num_nodes", num_nodes))
+        graph = cls(offsets, columns)
+        object.__setattr__(graph, "order", order)
+        return graph
 
 
 def sorted_edges(edges: torch.Tensor, targets: int) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

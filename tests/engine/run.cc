@@ -59,7 +59,7 @@ std::vector<Numbers> run_backward(cases::Built& built) {
 std::string path_of(const engine::Problem& problem, engine::Task task, const engine::Result* result,
                     const engine::Gradients* gradients) {
   const engine::Geometry geometry = engine::resolve(problem);
-  return engine::choose_path({task, problem, geometry, serial(), result, gradients}).id;
+  return engine::find_path({task, problem, geometry, serial(), result, gradients})->id;
 }
 
 void expect_same(const Numbers& got, const Numbers& expected, double tolerance,

@@ -1,7 +1,8 @@
-"""What a type checker sees of the package: a user's file passes mypy --strict, and the stub says what the functions take."""
+"""What a type checker sees of the package: a user's file passes mypy --strict and pyright, and the stub says what the functions take."""
 
 import ast
 import inspect
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,19 @@ def test_a_users_file_and_the_package_pass_mypy_strict(tmp_path):
         env={"MYPYPATH": f"{HERE}:{PACKAGE.parent}", "PATH": ""}, text=True, capture_output=True,
     )  # fmt: skip
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+
+
+def test_a_users_file_and_the_package_pass_pyright(tmp_path):
+    pytest.importorskip("pyright")
+    (tmp_path / "fovea").symlink_to(PACKAGE)  # it takes no files from elsewhere
+    (tmp_path / "typed_user.py").symlink_to(HERE / "typed_user.py")
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"include": ["fovea", "typed_user.py"], "pythonVersion": "3.10"}))
+    outcome = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable], text=True, capture_output=True, cwd=tmp_path
+    )
+    said = json.loads(outcome.stdout)
+    assert said["summary"]["filesAnalyzed"] > len(list(PACKAGE.rglob("*.py")))  # and the user's file
+    assert not said["generalDiagnostics"], outcome.stdout
 
 
 def test_the_stub_names_the_parameters_that_are_there():

@@ -15,6 +15,9 @@ std::optional<int64_t> inside_heads(const Kind&, std::string_view field, int64_t
   if constexpr (is(std::type_identity<std::tuple<Additive, GatedAdditive>>())) return 1;
   if constexpr (is(std::type_identity<std::tuple<Bilinear>>())) return 2;
   if constexpr (is(std::type_identity<std::tuple<Cosine, Alibi, Softmax, Entmax>>())) return 0;
+  if constexpr (is(std::type_identity<std::tuple<EdgeBias>>())) {
+    if (rank == 2) return 0;  // [edges, H]
+  }
   if constexpr (is(std::type_identity<std::tuple<Kernel>>())) {
     if (field == "bandwidth") return rank == 3 ? 1 : 0;  // [B, H, L]
   }
@@ -76,6 +79,8 @@ std::optional<std::vector<FoldedArray>> fold_arrays(Choices choices,
                                                     const std::vector<Mapped>& arrays,
                                                     int64_t heads, int64_t count,
                                                     const std::vector<bool>& wanted) {
+  // A pool of pages has its heads elsewhere.
+  if (find_structure<Paged>(choices.structure)) return std::nullopt;
   const auto inside = inside_heads(choices, arrays);
   std::vector<FoldedArray> all;
   for (size_t n = 0; n < arrays.size(); ++n) {

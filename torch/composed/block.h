@@ -16,6 +16,7 @@ struct Block {
   at::Tensor query, key, value;
   at::Tensor i;                    // int64 [l, 1]: rows of the sequence, for arrays
   at::Tensor position;             // int64 [l, 1] or [B, 1, l, 1]: where they stand among the keys
+  at::Tensor edge = {};            // int64 [l, S]: a graph's edge of each pair; any where j is -1
   at::Tensor j;                    // int64 [1, S], or [l, S] where queries have keys of their own
   at::Tensor allowed;              // bool, broadcasts to [B, H, l, S]
   int64_t batch = 0, batches = 1;  // which items of the batch

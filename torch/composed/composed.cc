@@ -3,6 +3,7 @@
 #include "engine/call/facts.h"
 #include "torch/composed/block.h"
 #include "torch/composed/finite.h"
+#include "torch/composed/pages.h"
 #include "torch/composed/walk.h"
 
 namespace fovea::composed {
@@ -21,7 +22,7 @@ Tensor join(const Call& call, std::vector<Tensor>& parts, at::IntArrayRef empty)
 }  // namespace
 
 Outputs attend(const Call& given) {
-  const Call call = in_arithmetic(given);
+  const Call call = in_arithmetic(out_of_pages(given));
   std::vector<Tensor> outputs, lses;
   Tensor empty = at::zeros({}, call.query.options().dtype(at::kLong).requires_grad(false));
   FirstSpoiled first_spoiled;

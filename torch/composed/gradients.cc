@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "torch/composed/composed.h"
+#include "torch/composed/pages.h"
 #include "torch/composed/recording.h"
 #include "torch/composed/walk.h"
 #include "torch/engine_call.h"
@@ -41,6 +42,11 @@ std::vector<Tensor> spread_gradients(const std::vector<Tensor>& ends,
 
 std::vector<Tensor> backward(const Call& given, const Tensor& d_output, const Tensor& d_lse,
                              at::IntArrayRef wanted) {
+  if (find_structure<Paged>(given.choices.structure)) {
+    auto gradients = backward(out_of_pages(given), d_output, d_lse, wanted);
+    into_pages(given, gradients);
+    return gradients;
+  }
   const Recording recording;
   // Leaves of a small graph for each block; their gradients add up.
   Call call = in_arithmetic(given);

@@ -109,6 +109,13 @@ at::Tensor modify(const Bias& bias, const at::Tensor& scores, const Block& block
   return scores + at_pairs(bias.bias, block);
 }
 
+at::Tensor modify(const EdgeBias& edge_bias, const at::Tensor& scores, const Block& block,
+                  const Score&) {
+  if (block.edge.numel() == 0) return scores;
+  const at::Tensor each = edge_bias.bias.index({block.edge});  // [l, S] or [l, S, H]
+  return scores + (each.dim() == 2 ? each : each.permute({2, 0, 1}));
+}
+
 at::Tensor modify(const Alibi& alibi, const at::Tensor& scores, const Block& block, const Score&) {
   return scores - at_heads(alibi.slopes) * (block.position - block.j).abs();
 }

@@ -1,6 +1,7 @@
 #include "torch/composed/walk.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/call/facts.h"
 #include "torch/composed/composed.h"
@@ -76,15 +77,19 @@ void for_each_sequences(const Call& call, Body body) {
   }
 }
 
-// The columns of some rows of a graph (int64 [l, 1]), [l, largest degree], padded with -1.
-Tensor graph_columns(const Graph& graph, const Tensor& rows) {
+// The columns of some rows of a graph (int64 [l, 1]) and their edges, [l, largest degree]; columns
+// are padded with -1.
+std::pair<Tensor, Tensor> graph_columns(const Graph& graph, const Tensor& rows) {
   const Tensor offsets = graph.row_offsets.to(at::kLong);
   const Tensor start = offsets.index({rows}), degree = offsets.index({rows + 1}) - start;
   const int64_t widest = rows.numel() > 0 ? degree.max().item<int64_t>() : 0;
   const Tensor place = at::arange(widest, rows.options()).unsqueeze(0);
-  if (graph.columns.numel() == 0) return at::full({rows.size(0), widest}, -1, rows.options());
+  if (graph.columns.numel() == 0) {
+    const Tensor none = at::full({rows.size(0), widest}, -1, rows.options());
+    return {none, none};
+  }
   const Tensor edge = (start + place).clamp_max(graph.columns.numel() - 1);
-  return at::where(place < degree, graph.columns.to(at::kLong).index({edge}), -1);
+  return {at::where(place < degree, graph.columns.to(at::kLong).index({edge}), -1), edge};
 }
 
 // Key or value rows of each query's own, [B, H, l, S, E].
@@ -139,7 +144,7 @@ Block make_block(const Call& call, const Sequences& sequences, const Tensor& row
   block.query = block.rows(sequences.query, 2);
   if (const auto* graph = find_structure<Graph>(call.choices.structure)) {
     block.gathered = true;
-    block.j = graph_columns(*graph, rows);
+    std::tie(block.j, block.edge) = graph_columns(*graph, rows);
     block.key = own_rows(sequences.key, block.j, count);
     block.value = own_rows(sequences.value, block.j, count);
   } else {

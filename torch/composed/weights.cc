@@ -3,6 +3,7 @@
 
 #include "torch/composed/composed.h"
 #include "torch/composed/finite.h"
+#include "torch/composed/pages.h"
 #include "torch/composed/walk.h"
 
 namespace fovea::composed {
@@ -41,7 +42,7 @@ Tensor by_key(const Tensor& weights, const Block& block, int64_t keys) {
 
 SelectedWeights weights(const Call& given, const Selection& selection) {
   const at::NoGradGuard guard;
-  const Call call = in_arithmetic(given);
+  const Call call = in_arithmetic(out_of_pages(given));
   const Extent extent = extent_of(call);
   const auto integers = call.query.options().dtype(at::kLong);
   const Tensor rows = selection.rows.defined() ? selection.rows.to(at::kLong)

@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include "torch/composed/composed.h"
+#include "torch/composed/pages.h"
 #include "torch/cuda/cuda_device.h"
 #include "torch/cuda/fused.h"
 #include "torch/cuda/sdpa.h"
@@ -67,6 +68,7 @@ Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
                       query_offset);
   call.check_finite = check_finite;
   check_call(call, return_lse);
+  call = composed::out_of_pages(call);
   const Tensor no_lse = empty_of(lse_layout(query, false), query);
   const c10::DeviceGuard device(query.device());
   if (sdpa_declines(call, return_lse).empty()) {
@@ -115,14 +117,16 @@ Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_l
                                double dropout_p, const OptionalTensor& seed, const Tensor& output,
                                const Tensor& statistics, at::IntArrayRef wanted,
                                const OptionalTensor& query_offset) {
-  const Call call = call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p,
-                            seed, query_offset);
+  const Call given = call_of(query, key, value, choices, arrays, numbers, key_lengths, dropout_p,
+                             seed, query_offset);
+  const Call call = composed::out_of_pages(given);
   const c10::DeviceGuard device(query.device());
   const bool fused =
       kernels_decline(call).empty() && gradient_kernels_decline(call, wanted).empty();
-  const auto gradients =
+  auto gradients =
       fused ? fused_gradients(call, d_output, d_lse.value_or(Tensor()), output, statistics, wanted)
             : composed::backward(call, d_output, d_lse.value_or(Tensor()), wanted);
+  composed::into_pages(given, gradients);
   const auto give = [&](size_t n, const Tensor& argument) {
     if (!wanted[n] || !gradients[n].defined())
       return empty_of(no_gradient_layout(argument), argument);

@@ -106,6 +106,7 @@ struct Filling {
   }
   // kernels_decline refuses these.
   bool fill_part(const First&, Part&) { return false; }
+  bool fill_part(const Paged&, Part&) { return false; }
   bool fill_part(const AnyOf&, Part&) { return false; }
   bool fill_part(const Not&, Part&) { return false; }
   bool fill_part(const Ragged& ragged, Part&) {
@@ -124,6 +125,7 @@ struct Filling {
   void fill_change(const Relative& relative, Change& change) { change.whole = relative.clip; }
   void fill_change(const SoftCap& soft_cap, Change& change) { change.number = soft_cap.cap; }
   void fill_change(const Custom&, Change&) {}
+  void fill_change(const EdgeBias&, Change&) {}
 
   void fill_parameters() {
     Arguments& a = to.arguments;

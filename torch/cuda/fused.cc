@@ -64,6 +64,7 @@ std::vector<std::string> kernels_decline(const Call& call) {
   for (size_t n = 0; n < modifiers.size(); ++n) {
     against(std::holds_alternative<Custom>(modifiers[n]),
             "modifier custom, a function of the host");
+    against(std::holds_alternative<EdgeBias>(modifiers[n]), "modifier edge_bias");
     against(n > 0 && std::holds_alternative<Relative>(modifiers[n]),
             "relative positions that are not the first modifier");
   }
@@ -74,8 +75,9 @@ std::vector<std::string> kernels_decline(const Call& call) {
   for (const auto& part : call.choices.structure.all_of) {
     std::visit(
         [&]<class Kind>(const Kind&) {
-          against(choice::HasParts<Kind> || std::is_same_v<Kind, First>,
-                  std::string("structure ") + Kind::kName);
+          against(
+              choice::HasParts<Kind> || std::is_same_v<Kind, First> || std::is_same_v<Kind, Paged>,
+              std::string("structure ") + Kind::kName);
         },
         part);
   }

@@ -70,8 +70,10 @@ std::tuple<Tensor, Tensor> weights_meta(
     throw Unsupported("weights: a ragged batch's shape depends on its offsets' values");
   const bool packed = is_packed(structure);
   const int64_t row = packed ? 0 : 2;
-  const WeightsExtent extent{packed ? c10::SymInt(1) : query.sym_size(0), query.sym_size(1),
-                             query.sym_size(row), key.sym_size(row)};
+  const auto* paged = find_structure<Paged>(structure);
+  const WeightsExtent extent{
+      packed ? c10::SymInt(1) : query.sym_size(0), query.sym_size(1), query.sym_size(row),
+      paged ? paged->table.sym_size(1) * key.sym_size(1) : key.sym_size(row)};
   const WeightsLayout layout = weights_layout(query, extent, rows, heads, top_k, column_sums);
   return {empty_of(layout.weights, query), empty_of(layout.indices, query)};
 }

@@ -23,6 +23,18 @@ struct Bias {
   }
 };
 
+// score + bias of the pair's edge; [edges] or [edges, H], in the order of the graph's columns. With
+// the structure Graph only.
+template <class Array>
+struct EdgeBias {
+  static constexpr const char* kName = "edge_bias";
+  Array bias;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("bias", bias);
+  }
+};
+
 // score - slope_h * |i - j| ; slopes [H].
 template <class Array>
 struct Alibi {
@@ -84,7 +96,7 @@ struct Custom {
 };
 
 template <class Array>
-using Modifier =
-    std::variant<Bias<Array>, Alibi<Array>, Relative<Array>, SoftCap<Array>, Custom<Array>>;
+using Modifier = std::variant<Bias<Array>, Alibi<Array>, Relative<Array>, SoftCap<Array>,
+                              Custom<Array>, EdgeBias<Array>>;
 
 }  // namespace fovea::choice

@@ -153,6 +153,7 @@ struct Score {
       : kind(std::move(value)) {}  // NOLINT: a score type is a score
 
   Score bias(Array b) && { return with(Bias<Array>{std::move(b)}); }
+  Score edge_bias(Array b) && { return with(EdgeBias<Array>{std::move(b)}); }
   Score alibi(Array slopes) && { return with(Alibi<Array>{std::move(slopes)}); }
   Score relative(Array key_table, Array value_table, int64_t clip) && {
     return with(Relative<Array>{std::move(key_table), std::move(value_table), clip});

@@ -123,6 +123,20 @@ struct Graph {
     visit("columns", columns);
   }
 };
+// Keys and values in pages, as a server keeps its cache: pools [pages, page_size, Hkv, E]. Key j of
+// item b is row j mod page_size of page table[b][j / page_size], for j < lengths[b]. int32, table
+// [B, pages of an item at most], lengths [B]. What the table has past an item's keys is not read.
+// Items may share pages. S, for masks and biases, is the table's width times the page's size.
+template <class Array>
+struct Paged {
+  static constexpr const char* kName = "paged";
+  Array table, lengths;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit("table", table);
+    visit("lengths", lengths);
+  }
+};
 // j <= i and (i - j <= stride or (i - j) mod stride = 0).
 template <class Array>
 struct Strided {
@@ -180,10 +194,16 @@ template <class Array>
 using StructureKind =
     std::variant<Dense<Array>, Causal<Array>, Window<Array>, Prefix<Array>, Documents<Array>,
                  Blocks<Array>, Keep<Array>, Ragged<Array>, Graph<Array>, Strided<Array>,
-                 Fixed<Array>, First<Array>, AnyOf<Array>, Not<Array>>;
+                 Fixed<Array>, First<Array>, Paged<Array>, AnyOf<Array>, Not<Array>>;
 
-// One structure, or several: a pair is allowed if all of them allow it. Ragged and Graph say how
-// tensors are packed, so they stand here and not inside AnyOf or Not.
+// Whether a kind says how tensors lie in memory, besides which pairs are allowed.
+template <class Array, class Kind>
+inline constexpr bool kSaysLayout =
+    std::is_same_v<Kind, Ragged<Array>> || std::is_same_v<Kind, Graph<Array>> ||
+    std::is_same_v<Kind, Paged<Array>>;
+
+// One structure, or several: a pair is allowed if all of them allow it. Ragged, Graph and Paged say
+// how tensors lie in memory, so they stand here and not inside AnyOf or Not.
 template <class Array>
 struct Structure {
   std::vector<StructureKind<Array>> all_of;

@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional, TypeVar, Union
 
 import torch
 from torch import Tensor
+from torch._C._functorch import peek_interpreter_stack
 from torch.autograd.function import once_differentiable
 
 from .._attend import attend, weights
@@ -75,7 +76,7 @@ def weights_with_gradient(
     query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure, query_offset: Union[int, Tensor] = 0
 ) -> Tensor:
     """:func:`fovea.weights`, all of them, with a gradient; it costs something only where one flows."""
-    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:  # neither knows _Weights
+    if torch.compiler.is_compiling() or peek_interpreter_stack() is not None:  # neither knows _Weights
         return _by_values(query, key, (score, normaliser, structure), query_offset)
     arrays: "list[Tensor]" = []
     for choice in (score, normaliser, structure):
@@ -104,7 +105,7 @@ class _Weights(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # the decorator's doing
         query, key, *learned = ctx.saved_tensors
         leaves = [query.detach().requires_grad_(), key.detach().requires_grad_(), *learned]
         with torch.enable_grad():

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "engine/call/meaning.h"
 #include "tests/engine/run.h"
@@ -36,12 +37,17 @@ std::string page() {
 // An example of each refusal.
 struct Example {
   Case built_from{};
-  engine::Structure structure{};  // where there is one, instead of the case's
+  engine::Structure structure{};               // where there is one, instead of the case's
+  std::optional<engine::Modifier> modifier{};  // likewise, besides the case's
 };
 std::map<std::string, Example> examples() {
   const auto graph_inside = [] {
     static cases::Built graph = cases::build({.structure = {"graph"}});
     return graph.problem.structure;
+  };
+  const auto ragged = [] {
+    static cases::Built built = cases::build({.structure = {"ragged"}});
+    return built.problem.structure;
   };
   return {
       {"silverman kernel with a normaliser of log-scores", {{.score = "kernel_silverman"}}},
@@ -49,7 +55,10 @@ std::map<std::string, Example> examples() {
        {{.score = "cosine", .modifiers = {"relative_key"}}}},
       {"modifiers out of order", {{.modifiers = {"bias", "soft_cap"}}}},
       {"ragged with graph", {{.structure = {"ragged", "graph"}}}},
-      {"ragged or graph inside a union or a complement", {{}, ~graph_inside()}},
+      {"paged with ragged or graph", {{.structure = {"ragged"}}, engine::Paged{} & ragged()}},
+      {"key_lengths with paged", {{.key_lengths = true}, engine::Paged{}}},
+      {"edge_bias without a graph", {{}, {}, engine::EdgeBias{}}},
+      {"ragged, graph or paged inside a union or a complement", {{}, ~graph_inside()}},
       {"query_offset with causal to the bottom right",
        {{.structure = {"causal_bottom_right"}, .query_offset = true}}},
   };
@@ -63,6 +72,8 @@ TEST(Refused, EveryReasonIsGivenAtTheCall) {
     cases::Built built = cases::build(example->second.built_from);
     if (!example->second.structure.all_of.empty())
       built.problem.structure = example->second.structure;
+    if (example->second.modifier)
+      built.problem.score.modifiers.push_back(*example->second.modifier);
     const auto expect_refusal = [&](const char* call, auto&& run) {
       try {
         run();
