@@ -261,6 +261,30 @@ void draw_structures(const Album& album) {
   draw("fixed", Fixed{4, 1});
   draw("first", First{3});
   draw("streaming", Causal{} & (Window{3, 0} | First{2}));
+  std::vector<int32_t> table = {2, 0, 3, 1}, lengths = {13};
+  const Paged pages{View::of(table.data(), DType::kInt32, {1, 4}), ints(lengths)};
+  std::vector<float> seen(n * n);
+  weights({.query = view(nothing, {1, 1, n, 1}),
+           .key = view(nothing, {4, 4, 1, 1}),
+           .score = Constant{},
+           .normaliser = Uniform{},
+           .structure = pages & Causal{}},
+          {}, {.weights = view(seen, {1, 1, n, n})}, default_parallel());
+  Matrix matrix;
+  for (int64_t i = 0; i < n; ++i)
+    matrix.emplace_back(seen.begin() + i * n, seen.begin() + (i + 1) * n);
+  album.add("structures/paged", heat_map(matrix));
+  std::vector<float> bias;
+  for (size_t e = 0; e < columns.size(); ++e) bias.push_back(e % 3 == 0 ? 2 : 0);
+  const View rows = view(nothing, {n, 1, 1});
+  album.add(
+      "scores/edge_bias",
+      heat_map(weights_of(
+          {.query = rows,
+           .key = rows,
+           .score = Score(Constant{}).edge_bias(view(bias, {static_cast<int64_t>(bias.size())})),
+           .structure = Graph{ints(row_offsets), ints(columns)}},
+          n, n)));
 }
 
 }  // namespace

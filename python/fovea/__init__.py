@@ -51,7 +51,12 @@ __version__: str = torch.ops.fovea.version()
 
 
 def simd_target() -> str:
-    """The SIMD target chosen at run time, for example AVX3."""
+    """The SIMD target chosen at run time, for example AVX3.
+
+    Example::
+
+        >>> print(fovea.simd_target())
+    """
     name: str = torch.ops.fovea.simd_target()
     return name
 

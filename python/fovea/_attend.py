@@ -158,6 +158,12 @@ def weights(
     Returns:
         ``[B, heads, rows, S]``; with ``column_sums`` ``[B, heads, S]``; with ``top_k`` two tensors ``[B, heads, rows, top_k]``:
         weights, and int32 key positions, -1 where a row sees fewer keys.
+
+    Example::
+
+        >>> query, key = torch.randn(1, 2, 6, 8), torch.randn(1, 2, 9, 8)
+        >>> last = fovea.weights(query, key, rows=-1, heads=[0])  # [1, 1, 1, 9]
+        >>> largest, where = fovea.weights(query, key, top_k=3)
     """
     if unknown:
         raise _check.unknown_argument("weights", unknown, _WEIGHTS)
@@ -197,7 +203,13 @@ def explain_dispatch(
     query_offset: Union[int, torch.Tensor] = 0,
     **unknown: object,
 ) -> str:
-    """The path that this call of :func:`attend` takes, and why each faster path declines; one line for each path."""
+    """The path that this call of :func:`attend` takes, and why each faster path declines; one line for each path.
+
+    Example::
+
+        >>> query = torch.randn(1, 2, 6, 8)
+        >>> print(fovea.explain_dispatch(query, query, query, structure=fovea.Causal()))
+    """
     if unknown:
         raise _check.unknown_argument("explain_dispatch", unknown, _EXPLAIN)
     _operands(("query", "key", "value"), query, key, value)

@@ -7,7 +7,13 @@ from torch import Tensor
 
 
 class ChainMarginals(NamedTuple):
-    """What `chain_marginals` gives: ``states`` [B, n, S], ``transitions`` [B, n - 1, S, S], ``log_partition`` [B]."""
+    """What `chain_marginals` gives: ``states`` [B, n, S], ``transitions`` [B, n - 1, S, S], ``log_partition`` [B].
+
+    Example::
+
+        >>> found = fovea.chain_marginals(torch.randn(2, 5, 3), torch.randn(3, 3))
+        >>> found.states.sum(-1)  # one for each position
+    """
 
     states: Tensor
     transitions: Tensor
@@ -15,7 +21,13 @@ class ChainMarginals(NamedTuple):
 
 
 class TreeMarginals(NamedTuple):
-    """What `tree_marginals` gives: ``arcs`` [B, n, n], ``log_partition`` [B]."""
+    """What `tree_marginals` gives: ``arcs`` [B, n, n], ``log_partition`` [B].
+
+    Example::
+
+        >>> found = fovea.tree_marginals(torch.randn(2, 5, 5))
+        >>> found.arcs.sum(-2)  # every word has one head
+    """
 
     arcs: Tensor
     log_partition: Tensor
@@ -29,6 +41,12 @@ def chain_marginals(unary: Tensor, pairwise: Tensor, lengths: Optional[Tensor] =
 
         weights = fovea.chain_marginals(torch.stack([torch.zeros_like(score), score], -1), pairwise).states[..., 1]
         read = (weights.unsqueeze(1) @ values).squeeze(1)
+
+    Example::
+
+        >>> unary, pairs = torch.randn(2, 5, 3, requires_grad=True), torch.randn(3, 3)
+        >>> found = fovea.chain_marginals(unary, pairs, lengths=torch.tensor([5, 3]))
+        >>> found.states[..., 0].sum().backward()
     """
     return ChainMarginals(*torch.ops.fovea.chain_marginals(unary, pairwise, lengths))
 
@@ -41,5 +59,10 @@ def tree_marginals(arcs: Tensor, lengths: Optional[Tensor] = None) -> TreeMargin
 
         heads = fovea.tree_marginals(query @ key.transpose(1, 2)).arcs
         read = heads.transpose(1, 2) @ values  # for each word, the mean of its heads
+
+    Example::
+
+        >>> arcs = torch.randn(2, 5, 5, requires_grad=True)  # [head, word]; the root's on the diagonal
+        >>> fovea.tree_marginals(arcs).arcs.square().sum().backward()
     """
     return TreeMarginals(*torch.ops.fovea.tree_marginals(arcs, lengths))

@@ -25,6 +25,12 @@ def load(folder: Union[str, "os.PathLike[str]"]) -> "Run":
         run = fovea.load("out/run")
         run.predict(["a line", "another"])
         run.explain("a line")  # draws itself in a notebook
+
+    Example::
+
+        >>> trained = fovea.train("nadaraya-watson")  # out="out/run" keeps it; a folder of its own goes with the object
+        >>> run = fovea.load(trained.folder)
+        >>> print(run.predict({"times": [10, 20]}))
     """
     return Run(folder)
 
@@ -55,6 +61,11 @@ def train(
 
         run = fovea.train("nadaraya-watson", kernel="epanechnikov")
         print(run.metrics)
+
+    Example::
+
+        >>> run = fovea.train("nadaraya-watson", kernel="gaussian")
+        >>> print(run.metrics["rmse"])
     """
     held = None
     if out is None:
@@ -70,7 +81,13 @@ def train(
 
 
 class Run:
-    """A trained system: ``predict``, ``explain``, ``evaluate``."""
+    """A trained system: ``predict``, ``explain``, ``evaluate``.
+
+    Example::
+
+        >>> run = fovea.train("nadaraya-watson")
+        >>> print(run.metrics["rmse"], run.predict({"times": [10, 20]}))
+    """
 
     def __init__(self, folder: Union[str, "os.PathLike[str]"], metrics: Optional[Dict[str, float]] = None, held: object = None) -> None:
         self.folder = Path(folder)
@@ -123,7 +140,13 @@ class Run:
 
 
 class Report:
-    """A page that explains; it holds all it needs."""
+    """A page that explains; it holds all it needs.
+
+    Example::
+
+        >>> report = fovea.train("nadaraya-watson").explain({"times": [10, 20]})  # in a notebook it draws itself
+        >>> page = report._repr_html_()
+    """
 
     def __init__(self, written: Callable[[str], str]) -> None:
         self._written = written

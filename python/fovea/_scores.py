@@ -14,7 +14,14 @@ Number = Union[float, torch.Tensor]
 
 
 class Score(Choice):
-    """Base of every score. ``bias``, ``edge_bias``, ``alibi``, ``relative`` and ``soft_cap`` return a score with one more step."""
+    """Base of every score. ``bias``, ``edge_bias``, ``alibi``, ``relative`` and ``soft_cap`` return a score with one more step.
+
+    Example::
+
+        >>> score = fovea.Dot().soft_cap(30.0).alibi(torch.tensor([0.5, 0.25]))  # made of one of its kinds, and steps on it
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, score)
+    """
 
     _modifiers: Tuple["_Modifier", ...] = ()
     #: Whether a Python function is a part of it.
@@ -145,14 +152,26 @@ class _SoftCap(_Modifier, kind="soft_cap", ranges={"cap": _check.POSITIVE}):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dot(_Scaled, kind="dot"):
-    r""":math:`e = \mathrm{scale}\; q \cdot k`; scale :math:`1/\sqrt{E}` when None; a tensor, ``[1]`` or ``[H]``, has a gradient."""
+    r""":math:`e = \mathrm{scale}\; q \cdot k`; scale :math:`1/\sqrt{E}` when None; a tensor, ``[1]`` or ``[H]``, has a gradient.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, fovea.Dot(scale=0.1))
+    """
 
     scale: Optional[Number] = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bilinear(_Scaled, kind="bilinear"):
-    r""":math:`e = \mathrm{scale}\; q^\top W k`; ``weight`` is ``[E_query, E_key]`` or ``[H, E_query, E_key]``; scale as :class:`Dot`'s, 1 when None."""
+    r""":math:`e = \mathrm{scale}\; q^\top W k`; ``weight`` is ``[E_query, E_key]`` or ``[H, E_query, E_key]``; scale as :class:`Dot`'s, 1 when None.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, fovea.Bilinear(torch.randn(8, 8, requires_grad=True)))
+    """
 
     weight: torch.Tensor
     scale: Optional[Number] = None
@@ -163,6 +182,11 @@ class Additive(Score, kind="additive", ranges={"negative_slope": _check.FINITE})
     r""":math:`e = w^\top f(q + k)` of projected queries and keys (Bahdanau et al. 2015).
 
     ``weight`` is ``[E]`` or ``[H, E]``; ``activation`` is ``"tanh"`` or ``"leaky_relu"``, which makes GATv2's score.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, fovea.Additive(torch.randn(8, requires_grad=True)))
     """
 
     weight: torch.Tensor
@@ -172,7 +196,13 @@ class Additive(Score, kind="additive", ranges={"negative_slope": _check.FINITE})
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GatedAdditive(Score, kind="gated_additive"):
-    r""":math:`e = w^\top (\tanh a \odot \sigma(b))`, :math:`[a; b] = q + k` (Ilse et al. 2018); ``weight`` is ``[E/2]`` or ``[H, E/2]``."""
+    r""":math:`e = w^\top (\tanh a \odot \sigma(b))`, :math:`[a; b] = q + k` (Ilse et al. 2018); ``weight`` is ``[E/2]`` or ``[H, E/2]``.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, fovea.GatedAdditive(torch.randn(4)))
+    """
 
     weight: torch.Tensor
 
@@ -189,6 +219,11 @@ class Kernel(Score, kind="kernel", optional=("metric",), numeric=("bandwidth",),
 
     :class:`KernelRatio` and :class:`Unnormalised` take :math:`K(u)`, every other normaliser :math:`\log K(u)`. ``bandwidth``
     is a number, ``[1]``, ``[H]`` or ``[B, H, L]``; ``metric`` is None, ``[E]`` (diagonal) or ``[E', E]``.
+
+    Example::
+
+        >>> x, y, places = torch.rand(1, 1, 50, 1), torch.rand(1, 1, 50, 1), torch.linspace(0, 1, 9).view(1, 1, -1, 1)
+        >>> mean = fovea.attend(places, x, y, fovea.Kernel("epanechnikov", bandwidth=0.3), fovea.KernelRatio())
     """
 
     name: KernelName = "gaussian"
@@ -198,23 +233,48 @@ class Kernel(Score, kind="kernel", optional=("metric",), numeric=("bandwidth",),
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cosine(Score, kind="cosine", optional=("beta",), numeric=("beta",), ranges={"beta": _check.FINITE}):
-    r""":math:`e = \beta \cos(q, k)`; ``beta`` is a number, ``[1]`` or ``[H]``, or None for 1."""
+    r""":math:`e = \beta \cos(q, k)`; ``beta`` is a number, ``[1]`` or ``[H]``, or None for 1.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, fovea.Cosine(beta=10.0))
+    """
 
     beta: Optional[Number] = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankOne(Score, kind="rank_one", ranges={"negative_slope": _check.FINITE}):
-    r""":math:`e = \mathrm{LeakyReLU}(q + k)`, query and key of width 1: the two summands of GAT's score (Velickovic et al. 2018)."""
+    r""":math:`e = \mathrm{LeakyReLU}(q + k)`, query and key of width 1: the two summands of GAT's score (Velickovic et al. 2018).
+
+    Example::
+
+        >>> halves, value = torch.randn(2, 5, 4, 1), torch.randn(5, 4, 8)  # five nodes, four heads
+        >>> graph = fovea.Graph.from_edge_index(torch.tensor([[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]]))
+        >>> out = fovea.attend(halves[0], halves[1], value, fovea.RankOne(), structure=graph)
+    """
 
     negative_slope: float = 0.2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Location(Score, kind="location"):
-    r""":math:`e_j = q_j`: the query is its row of scores, so its width is the number of keys."""
+    r""":math:`e_j = q_j`: the query is its row of scores, so its width is the number of keys.
+
+    Example::
+
+        >>> scores, key, value = torch.randn(1, 2, 6, 9), torch.empty(1, 2, 9, 1), torch.randn(1, 2, 9, 8)
+        >>> out = fovea.attend(scores, key, value, fovea.Location(), fovea.Sparsemax())
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constant(Score, kind="constant"):
-    r""":math:`e = 1` for every pair."""
+    r""":math:`e = 1` for every pair.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> mean = fovea.attend(query, key, value, fovea.Constant())
+    """

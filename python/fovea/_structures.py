@@ -20,7 +20,14 @@ from ._choice import Choice
 
 
 class Structure(Choice):
-    """Base of every structure."""
+    """Base of every structure.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> streaming = fovea.Causal() & (fovea.Window(1020, 0) | fovea.First(4))  # the pairs both allow; either allows
+        >>> out = fovea.attend(query, key, value, structure=streaming & ~fovea.Window(0, 0))  # and not the query's own
+    """
 
     tensors = _check.WHOLE_TENSOR
 
@@ -140,7 +147,13 @@ def _refuse_packed(parts: Tuple[Structure, ...], operator: str) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dense(Structure, kind="dense"):
-    """Every pair."""
+    """Every pair.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Dense())
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,6 +162,12 @@ class Causal(Structure, kind="causal"):
 
     ``"top_left"``: :math:`i` counts from the call's ``query_offset``. ``"bottom_right"``: the last query is at the position of the last key.
     This sets ``query_offset`` to :math:`S - L` for all structures and modifiers of the call; another offset is refused.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Causal())
+        >>> step = fovea.attend(query[:, :, -1:], key, value, structure=fovea.Causal("bottom_right"))
     """
 
     alignment: Literal["top_left", "bottom_right"] = "top_left"
@@ -159,7 +178,13 @@ _UNBOUNDED = _check.at_least(-1, " (unbounded)")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Window(Structure, kind="window", ranges={"left": _UNBOUNDED, "right": _UNBOUNDED}):
-    r""":math:`i - \mathrm{left} \le j \le i + \mathrm{right}`; -1 is unbounded."""
+    r""":math:`i - \mathrm{left} \le j \le i + \mathrm{right}`; -1 is unbounded.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Window(left=2, right=0))
+    """
 
     left: int = -1
     right: int = -1
@@ -167,7 +192,13 @@ class Window(Structure, kind="window", ranges={"left": _UNBOUNDED, "right": _UNB
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prefix(Structure, kind="prefix", ranges={"length": _check.at_least(0)}):
-    r""":math:`j \le i` or :math:`j < \mathrm{length}`; ``length`` is a number, or int ``[B]``, one for each item."""
+    r""":math:`j \le i` or :math:`j < \mathrm{length}`; ``length`` is a number, or int ``[B]``, one for each item.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Prefix(3))
+    """
 
     length: Union[int, torch.Tensor]
 
@@ -187,7 +218,14 @@ class Prefix(Structure, kind="prefix", ranges={"length": _check.at_least(0)}):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Documents(Structure, kind="documents"):
-    """Equal ids: int ``[L]`` or ``[B, L]``, and ``[S]`` or ``[B, S]``."""
+    """Equal ids: int ``[L]`` or ``[B, L]``, and ``[S]`` or ``[B, S]``.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> ids = torch.tensor([0, 0, 0, 1, 1, 1])
+        >>> out = fovea.attend(query, key, value, structure=fovea.Documents(ids, ids) & fovea.Causal())
+    """
 
     query_ids: torch.Tensor
     key_ids: torch.Tensor
@@ -195,7 +233,13 @@ class Documents(Structure, kind="documents"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Blocks(Structure, kind="blocks", ranges={"size": _check.at_least(1)}):
-    """Whole ``size`` x ``size`` blocks; ``mask`` bool (True: may attend), a broadcast of ``[B, H, ceil(L/size), ceil(S/size)]``."""
+    """Whole ``size`` x ``size`` blocks; ``mask`` bool (True: may attend), a broadcast of ``[B, H, ceil(L/size), ceil(S/size)]``.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Blocks(torch.tensor([[True, False], [True, True]]), size=3))
+    """
 
     tensors = _check.MASK
     mask: torch.Tensor
@@ -204,7 +248,13 @@ class Blocks(Structure, kind="blocks", ranges={"size": _check.at_least(1)}):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Keep(Structure, kind="keep"):
-    """Where ``mask`` is True; bool, any broadcast of ``[B, H, L, S]``."""
+    """Where ``mask`` is True; bool, any broadcast of ``[B, H, L, S]``.
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Keep(torch.rand(6, 6) > 0.5))
+    """
 
     tensors = _check.MASK
     mask: torch.Tensor
@@ -212,7 +262,14 @@ class Keep(Structure, kind="keep"):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ragged(Structure, kind="ragged"):
-    """Sequences packed one after another, tensors ``(total, H, E)``; int offsets ``[B + 1]``."""
+    """Sequences packed one after another, tensors ``(total, H, E)``; int offsets ``[B + 1]``.
+
+    Example::
+
+        >>> x = torch.randn(10, 2, 8)  # sequences of 3 and 7
+        >>> offsets = torch.tensor([0, 3, 10])
+        >>> out = fovea.attend(x, x, x, structure=fovea.Ragged(offsets, offsets) & fovea.Causal())
+    """
 
     query_offsets: torch.Tensor
     key_offsets: torch.Tensor
@@ -291,21 +348,39 @@ def sorted_edges(edges: torch.Tensor, targets: int) -> Tuple[torch.Tensor, torch
 
 @dataclass(frozen=True, eq=False, repr=False)
 class First(Structure, kind="first", ranges={"count": _check.at_least(0)}):
-    r""":math:`j < \mathrm{count}`: the first keys, as StreamingLLM keeps (Xiao et al. 2024)."""
+    r""":math:`j < \mathrm{count}`: the first keys, as StreamingLLM keeps (Xiao et al. 2024).
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Causal() & (fovea.Window(2, 0) | fovea.First(1)))
+    """
 
     count: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Strided(Structure, kind="strided", ranges={"stride": _check.at_least(1)}):
-    r""":math:`j \le i` and (:math:`i - j \le l` or :math:`(i - j) \bmod l = 0`) (Child et al. 2019)."""
+    r""":math:`j \le i` and (:math:`i - j \le l` or :math:`(i - j) \bmod l = 0`) (Child et al. 2019).
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Strided(2))
+    """
 
     stride: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fixed(Structure, kind="fixed", ranges={"stride": _check.at_least(1), "summary": _check.at_least(0)}):
-    r""":math:`j \le i` and (:math:`\lfloor j/l \rfloor = \lfloor i/l \rfloor` or :math:`j \bmod l \ge l - c`) (Child et al. 2019)."""
+    r""":math:`j \le i` and (:math:`\lfloor j/l \rfloor = \lfloor i/l \rfloor` or :math:`j \bmod l \ge l - c`) (Child et al. 2019).
+
+    Example::
+
+        >>> query, key, value = (torch.randn(1, 2, 6, 8) for _ in range(3))
+        >>> out = fovea.attend(query, key, value, structure=fovea.Fixed(3, summary=1))
+    """
 
     stride: int
     summary: int = 1

@@ -26,6 +26,8 @@ from .nn._chosen import weights_with_gradient
 
 Offset = Union[int, Tensor]
 
+__all__ = ["register"]
+
 
 def register(name: str = "fovea", *, normaliser: Optional[Normaliser] = None) -> None:
     """Makes ``attn_implementation=name`` known to ``transformers``.

@@ -1,9 +1,11 @@
-"""The Python in the documentation runs."""
+"""The Python in the documentation runs: that of the pages, and the example of every public name."""
 
+import importlib
 import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -30,9 +32,26 @@ def test_there_are_blocks():
     assert all(len([b for b in BLOCKS if b.values[0] == page]) >= 1 for page in PAGES)
 
 
-@pytest.mark.parametrize("function", [fovea.attend, fovea.scaled_dot_product_attention])
-def test_the_example_in_the_help_runs(function, monkeypatch):
+NEEDS = {"fovea.sklearn": "sklearn", "fovea.hf": "transformers"}
+NAMES = [f"fovea.{name}" for name in fovea.__all__ if name not in ("hf", "nn")]
+NAMES += [f"fovea.nn.{name}" for name in fovea.nn.__all__] + ["fovea.hf.register"]
+NAMES += [f"fovea.sklearn.{name}" for name in ("GATClassifier", "KernelClassifier", "MILClassifier", "NadarayaWatsonRegressor")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_in_the_help_runs(name, monkeypatch):
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", torch.nn.functional.scaled_dot_product_attention)
-    lines = re.findall(r"^ *>>> (.*)$", function.__doc__, re.M)
+    module, _, last = name.rpartition(".")
+    if module in NEEDS:
+        pytest.importorskip(NEEDS[module])
+    lines = re.findall(r"^ *(?:>>>|\.\.\.) (.*)$", getattr(importlib.import_module(module), last).__doc__, re.M)
     assert lines
-    exec("\n".join(lines), {"torch": torch, "fovea": fovea})
+    if "fovea.train(" in "".join(lines) and not os.environ.get("FOVEA_COMMAND"):
+        pytest.skip("FOVEA_COMMAND: not set; run through ctest")
+    others = {name: importlib.import_module(NEEDS[module]) for name in NEEDS.values() if NEEDS.get(module) == name}
+    exec("\n".join(lines), {"torch": torch, "fovea": fovea, "np": np, **others})
+
+
+def test_every_estimator_is_among_them():
+    sklearn = pytest.importorskip("sklearn") and importlib.import_module("fovea.sklearn")
+    assert {f"fovea.sklearn.{name}" for name in sklearn.__all__} == {name for name in NAMES if name.startswith("fovea.sklearn.")}
