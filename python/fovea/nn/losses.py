@@ -58,7 +58,9 @@ def fenchel_young_loss(scores: Tensor, target: Tensor, normaliser: Normaliser = 
 
     Example::
 
-        loss = fovea.nn.fenchel_young_loss(model(x), classes, fovea.Entmax(1.5)).mean()
+        >>> scores, classes = torch.randn(4, 3, requires_grad=True), torch.tensor([0, 2, 1, 1])
+        >>> loss = fovea.nn.fenchel_young_loss(scores, classes, fovea.Entmax(1.5)).mean()
+        >>> loss.backward()
     """
     alpha = _alpha(normaliser)
     if scores.dim() < 1 or scores.shape[-1] < 1 or not scores.is_floating_point():
