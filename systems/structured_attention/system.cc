@@ -110,7 +110,7 @@ const Registration registered{System{
               "task=formulas: folder of PART.LANG[.gz] parallel text, source<TAB>target lines",
               "task=spans: label<TAB>text, `label text`, JSON Lines, or a folder of train.*, "
               "dev.*, test.*"},
-         .expect = "measured: formulas two operators deep 99.9 % right before the first error, "
+         .expect = "measured: formulas two operators deep 99 % right before the first error, "
                    "three deep "
                    "98 % (99.2 and 87.0 %, Kim et al. 2017); spans 99 %, by softmax 47 %"},
     .options = options(),
