@@ -24,10 +24,11 @@ extern char** environ;
 namespace fovea::cli {
 namespace {
 
-// The command line that trains one member.
-std::vector<std::string> arguments_of(const systems::TrainRequest& request,
-                                      const std::string& member, int threads) {
-  std::vector<std::string> out = {"fovea", "train", request.system, "--quiet", "--resume"};
+// The command line that trains as the request asks.
+std::vector<std::string> arguments_of(const systems::TrainRequest& request, int threads) {
+  std::vector<std::string> out = {"fovea", "train", request.system, "--quiet"};
+  if (request.resume) out.push_back("--resume");
+  if (request.overwrite) out.push_back("--overwrite");
   const auto add = [&](const char* name, const std::string& value) {
     out.insert(out.end(), {name, value});
   };
@@ -42,7 +43,7 @@ std::vector<std::string> arguments_of(const systems::TrainRequest& request,
   add("--checkpoint", fmt::format("{}", request.save_every_seconds));
   add("--threads", std::to_string(threads));
   add("--out", request.out.string());
-  add("--only", member);
+  if (!request.only.empty()) add("--only", request.only);
   return out;
 }
 
@@ -130,8 +131,8 @@ std::string words_of(const std::string& name, int status, const std::string& own
 
 }  // namespace
 
-void train_side_by_side(const systems::TrainRequest& request, const std::vector<std::string>& names,
-                        const Processes& processes, train::Progress& progress) {
+void train_side_by_side(const std::vector<Job>& jobs, const Processes& processes,
+                        train::Progress& progress) {
   const train::InterruptGuard guard;
   const train::SavesWhenAsked passes_it_on;
   std::map<pid_t, std::unique_ptr<Child>> running;
@@ -141,9 +142,9 @@ void train_side_by_side(const systems::TrainRequest& request, const std::vector<
   while (true) {
     const bool stopping = exit_code != 0 || train::interrupted();
     while (!stopping && running.size() < static_cast<size_t>(processes.jobs) &&
-           next < names.size()) {
-      auto child = std::make_unique<Child>(names[next],
-                                           arguments_of(request, names[next], processes.threads));
+           next < jobs.size()) {
+      auto child = std::make_unique<Child>(jobs[next].name,
+                                           arguments_of(jobs[next].request, processes.threads));
       ++next;
       const pid_t pid = child->pid();
       running.emplace(pid, std::move(child));
@@ -156,8 +157,8 @@ void train_side_by_side(const systems::TrainRequest& request, const std::vector<
     if (pid <= 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       progress.step(
-          static_cast<int64_t>(done), static_cast<int64_t>(names.size()),
-          fmt::format("{} of {} runs done, {} running", done, names.size(), running.size()));
+          static_cast<int64_t>(done), static_cast<int64_t>(jobs.size()),
+          fmt::format("{} of {} runs done, {} running", done, jobs.size(), running.size()));
       continue;
     }
     const auto found = running.find(pid);

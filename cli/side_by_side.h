@@ -1,4 +1,4 @@
-// Trains several seeds or folds at a time, each in its own process. Small models gain nothing from a
+// Trains several RUNs, seeds or folds at a time, each in its own process. Small models gain nothing from a
 // second thread, but two trainings can run at a time.
 #pragma once
 
@@ -10,13 +10,16 @@
 
 namespace fovea::cli {
 
-// Trains the members with these names. The first failure stops the others at their next save, and is
-// thrown with what that process printed.
+// One training: a RUN, or a seed or fold of one (`request.only`).
+struct Job {
+  std::string name;  // for messages
+  systems::TrainRequest request;
+};
 struct Processes {
   int jobs = 1;     // at a time
-  int threads = 1;  // of each
+  int threads = 1;  // of each; 0: as each chooses
 };
-void train_side_by_side(const systems::TrainRequest&, const std::vector<std::string>& names,
-                        const Processes&, train::Progress&);
+// The first failure stops the others at their next save, and is thrown with what that process printed.
+void train_side_by_side(const std::vector<Job>&, const Processes&, train::Progress&);
 
 }  // namespace fovea::cli

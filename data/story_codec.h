@@ -37,6 +37,12 @@ class StoryCodec {
   const std::string& answer_text(int64_t answer) const {
     return vocabulary_.word(answer + kFirstAnswer);
   }
+  // Every answer there is, in their order.
+  std::vector<std::string> answers() const {
+    std::vector<std::string> all;
+    for (int64_t i = 0; i < words() - kFirstAnswer; ++i) all.push_back(answer_text(i));
+    return all;
+  }
   static constexpr int64_t kFirstAnswer = kEos + 1;
 
   EncodedStories encoded(const StorySet& set) const;

@@ -128,13 +128,19 @@ ShownPicture PictureTask::shown(const std::string& path) const {
 }
 
 void PictureTask::predict(Input input, std::ostream& out) {
-  answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
+  answer_lines(input, out, [&](size_t, std::string_view line) -> Answered {
     const ShownPicture picture = shown(std::string(line));
     const torch::Tensor p = judged(picture.pixels.unsqueeze(0)).softmax(1)[0];
     const auto best = static_cast<size_t>(p.argmax().item<int64_t>());
     const std::string besides = remark(picture.pixels.unsqueeze(0));
-    to << fmt::format("{}\t{}\t{:.4f}{}{}\n", picture.name, pictures_.classes[best],
-                      p.max().item<double>(), besides.empty() ? "" : "\t", besides);
+    return {fmt::format("{}\t{}\t{:.4f}{}{}\n", picture.name, pictures_.classes[best],
+                        p.max().item<double>(), besides.empty() ? "" : "\t", besides),
+            [this, p, besides, name = picture.name] {
+              Json fields = {{"picture", name}};
+              fields.update(class_fields(pictures_.classes, to_floats(p)));
+              if (!besides.empty()) fields["remark"] = besides;
+              return fields;
+            }};
   });
 }
 

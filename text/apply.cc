@@ -120,23 +120,35 @@ void TextTask::answer(const Input& input, std::span<const std::string> lines, si
   for (size_t i = 0; i < lines.size(); ++i) {
     answer_line(
         input, number + i, lines[i], out,
-        [&](size_t line_number, std::string_view line, std::ostream& to) {
-          if (!all[i]) {
-            read(line_number, line);  // says what is wrong with it
-            return;
-          }
-          const auto& [document, encoded] = *all[i];
+        [&](size_t line_number, std::string_view line) -> Answered {
+          if (!all[i]) read(line_number, line);  // says what is wrong with it
+          const auto& [document, encoded] = all[i].value();
           const std::span<const float> p(probability.data() + row * classes, classes);
           const auto best = std::max_element(p.begin(), p.end());
-          to << fmt::format(
+          const std::span<const float> words = std::span(of_word).subspan(word, encoded.ids.size());
+          const auto sentences =
+              of_sentence.empty()
+                  ? std::span<const float>()
+                  : std::span<const float>(of_sentence).subspan(sentence, encoded.lengths.size());
+          Answered answered{fmt::format(
               "{}\t{:.4f}\t{}", data::visible(names_[static_cast<size_t>(best - p.begin())]), *best,
-              carried(sentences_of(document), std::span(of_word).subspan(word, encoded.ids.size()),
-                      of_sentence.empty() ? std::span<const float>()
-                                          : std::span<const float>(of_sentence)
-                                                .subspan(sentence, encoded.lengths.size())));
+              carried(sentences_of(document), words, sentences))};
           if (encoded.aspect == data::kUnk)
-            to << "\taspect '" << data::visible(document.aspect) << "' is unknown";
-          to << '\n';
+            answered.text +=
+                fmt::format("\taspect '{}' is unknown", data::visible(document.aspect));
+          answered.text += '\n';
+          answered.fields = [&, words, sentences, p] {
+            Json fields = class_fields(names_, p);
+            Json shown = Json::array();
+            for (const Words& one : sentences_of(document))
+              for (const std::string& text : one) shown.push_back(text);
+            fields["words"] = shown;
+            fields["weights"] = std::vector<float>(words.begin(), words.end());
+            if (!sentences.empty())
+              fields["sentence_weights"] = std::vector<float>(sentences.begin(), sentences.end());
+            return fields;
+          };
+          return answered;
         });
     if (!all[i]) continue;
     word += all[i]->encoded.ids.size();

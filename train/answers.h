@@ -1,24 +1,53 @@
-// Predictions for lines, for all systems that predict line by line.
+// Predictions: as lines that people read, or as JSON, one object a line.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <ostream>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/types.h"
 
 namespace fovea {
 
-// Writes the answer to a line; an InvalidArgument says why there is none.
-using Answer = std::function<void(size_t number, std::string_view line, std::ostream& to)>;
+// A stream whose reader wants JSON. What writes answers through this header needs not know which of
+// the two its stream is.
+class JsonLines : public std::ostream {
+ public:
+  using std::ostream::ostream;
+};
+
+// One answer in both forms. `text` has its own line ends; empty: there is nothing to say, in neither
+// form. `fields` is called only where JSON is wanted: one object, or an array of them, each a line.
+// Without `fields` the object is {"answer": text}.
+struct Answered {
+  std::string text;
+  std::function<Json()> fields = {};
+};
+
+// The answer to line or row `number` of the input; in JSON that number comes first.
+void write_answer(std::ostream& out, size_t number, const Answered& answered);
+
+// {"answer": the likeliest, "probability": its own, "probabilities": {every name: …}}.
+Json class_fields(const std::vector<std::string>& names, std::span<const float> probabilities);
+
+// An answer to a line; an InvalidArgument says why there is none.
+using Answer = std::function<Answered(size_t number, std::string_view line)>;
+// The same by writing text.
+using TextAnswer = std::function<void(size_t number, std::string_view line, std::ostream& to)>;
 
 // An answer is written whole, as soon as it is known. A line without an answer is reported to
-// `input.refused`, and an empty line is written in its place, so that answers match the input line
-// by line. If `input.refused` is empty, an exception is thrown.
+// `input.refused`, and an empty line, or {"error": …}, is written in its place, so that answers match
+// the input line by line. If `input.refused` is empty, an exception is thrown.
 void answer_line(const Input& input, size_t number, std::string_view line, std::ostream& out,
                  const Answer& answer);
+void answer_line(const Input& input, size_t number, std::string_view line, std::ostream& out,
+                 const TextAnswer& answer);
 // The same for every line of the input, which must be text as data::each_line takes it.
 void answer_lines(const Input& input, std::ostream& out, const Answer& answer);
+void answer_lines(const Input& input, std::ostream& out, const TextAnswer& answer);
 
 }  // namespace fovea

@@ -53,7 +53,7 @@ std::string TranslationTask::pharaoh(const Tokens& tokens) {
 
 // `source<TAB>target` lines: how probable the model finds each target.
 void TranslationTask::predict_forced(const Input& input, std::ostream& out) {
-  answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
+  answer_lines(input, out, [&](size_t, std::string_view line) -> Answered {
     const std::optional<Pair> pair = split_pair(line);
     if (!pair)
       throw InvalidArgument(
@@ -65,9 +65,14 @@ void TranslationTask::predict_forced(const Input& input, std::ostream& out) {
     const double log_probability =
         -token_loss(model_->logits(batch), batch, 0).plain.item<double>() *
         static_cast<double>(batch.target_tokens);
-    to << fmt::format("{:.6f}\t{}", log_probability, batch.target_tokens);
-    if (run_options_.options.flag("align")) to << '\t' << pharaoh(tokens);
-    to << '\n';
+    Json fields = {{"answer", log_probability}, {"target_tokens", batch.target_tokens}};
+    std::string text = fmt::format("{:.6f}\t{}", log_probability, batch.target_tokens);
+    if (run_options_.options.flag("align")) {
+      const std::string links = pharaoh(tokens);
+      text += "\t" + links;
+      fields["alignment"] = links;
+    }
+    return {text + "\n", [fields] { return fields; }};
   });
 }
 
@@ -84,8 +89,8 @@ void TranslationTask::note_unknown(const Input& input, const std::vector<std::st
 }
 
 // Answers to some lines, all of them or (with an exception) none.
-void TranslationTask::answer(const std::vector<std::string>& lines, size_t first_number,
-                             std::ostream& out) {
+std::vector<Answered> TranslationTask::answers(const std::vector<std::string>& lines,
+                                               size_t first_number) {
   const OptionValues& o = run_options_.options;
   nn::BeamOptions options = beam_options();
   options.n_best = o.integer("n_best");
@@ -96,32 +101,40 @@ void TranslationTask::answer(const std::vector<std::string>& lines, size_t first
   for (const std::string& text : lines) encoded.push_back(read_source(text));
   for (const Encoded& e : encoded) sources.push_back(&e);
   const std::vector<nn::SearchResult> found = translate(sources, options);
+  std::vector<Answered> out;
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (options.n_best >
-        1) {  // as Moses writes it: the line's number from 0, the text, log-probability, score
-      for (const nn::Hypothesis& one : found[i].n_best) {
-        out << fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", first_number + i,
-                           text_of(one, encoded[i], lines[i]), one.log_probability, one.score);
-      }
-      continue;
+    std::string text;
+    Json all = Json::array();
+    for (const nn::Hypothesis& one : found[i].n_best) {
+      const std::string said = text_of(one, encoded[i], lines[i]);
+      all.push_back(
+          {{"answer", said}, {"log_probability", one.log_probability}, {"score", one.score}});
+      // As Moses writes it: the line's number from 0, the text, log-probability, score.
+      text += fmt::format("{} ||| {} ||| {:.6f} ||| {:.6f}\n", first_number + i, said,
+                          one.log_probability, one.score);
     }
-    const std::string text =
-        found[i].n_best.empty() ? "" : text_of(found[i].n_best[0], encoded[i], lines[i]);
-    out << text;
-    if (o.flag("align") && !text.empty())
-      out << " ||| " << pharaoh({encoded[i], target_codec_->encode(text)});
-    out << '\n';
+    Json fields = all.empty() ? Json{{"answer", ""}} : all[0];
+    if (options.n_best > 1) {
+      fields["n_best"] = all;
+    } else {
+      text = fields["answer"].get<std::string>();
+      if (o.flag("align") && !text.empty()) {
+        fields["alignment"] = pharaoh({encoded[i], target_codec_->encode(text)});
+        text += " ||| " + fields["alignment"].get<std::string>();
+      }
+      text += "\n";
+    }
+    out.push_back({text, [fields] { return fields; }});
   }
+  return out;
 }
 
 void TranslationTask::predict(Input input, std::ostream& out) {
   // Nothing where a line is at fault: then each is answered by itself.
   const auto together = [&](const std::vector<std::string>& lines,
-                            size_t first_number) -> std::optional<std::string> {
+                            size_t first_number) -> std::optional<std::vector<Answered>> {
     try {
-      std::ostringstream all;
-      answer(lines, first_number, all);
-      return all.str();
+      return answers(lines, first_number);
     } catch (const InvalidArgument&) {
       return std::nullopt;
     }
@@ -132,15 +145,15 @@ void TranslationTask::predict(Input input, std::ostream& out) {
   std::vector<std::string> lines = reader.next_lines(kMostLines);
   for (size_t number = 0; !lines.empty(); lines = reader.next_lines(kMostLines)) {
     if (const auto all = together(lines, number)) {
-      out << *all << std::flush;
       note_unknown(input, lines, number);
-      number += lines.size();
+      for (const Answered& one : *all) write_answer(out, ++number, one);
       continue;
     }
     for (const std::string& one : lines) {
-      answer_line(input, ++number, one, out, [&](size_t, std::string_view text, std::ostream& to) {
-        answer({std::string(text)}, number - 1, to);
+      answer_line(input, ++number, one, out, [&](size_t, std::string_view text) {
+        Answered answered = answers({std::string(text)}, number - 1)[0];
         note_unknown(input, {std::string(text)}, number - 1);
+        return answered;
       });
     }
   }

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "train/answers.h"
 #include "train/task.h"
 #include "translate/corpus/corpus.h"
 #include "translate/model.h"
@@ -79,7 +80,7 @@ class TranslationTask : public GradientTask {
   std::string text_of(const nn::Hypothesis& said, const Encoded& source,
                       const std::string& line) const;
   std::string pharaoh(const Tokens&);
-  void answer(const std::vector<std::string>& lines, size_t first_number, std::ostream&);
+  std::vector<Answered> answers(const std::vector<std::string>& lines, size_t first_number);
   void note_unknown(const Input&, const std::vector<std::string>& lines, size_t first_number) const;
   void predict_forced(const Input&, std::ostream&);
   std::vector<size_t> telling(size_t most);

@@ -5,7 +5,7 @@ import { el } from './core/dom.js';
 import { Frame } from './core/frame.js';
 import { Pictures } from './core/pictures.js';
 import { print_whole } from './core/print.js';
-import { start_demo } from './demo.js';
+import { start_demo } from './demo/demo.js';
 import { bag_view } from './views/bag.js';
 import { bipartite_view } from './views/bipartite.js';
 import { curve_view } from './views/curve.js';

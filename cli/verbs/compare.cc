@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/arguments.h"
+#include "cli/figures_table.h"
 #include "cli/verbs/verbs.h"
 #include "data/files/write.h"
 #include "explain/report.h"
@@ -23,28 +24,6 @@ struct CompareOptions {
   bool json = false;
 };
 
-struct Compared {
-  std::string name;
-  Json report;
-};
-
-std::vector<std::string> figures_of(const std::vector<Compared>& all, const char* part) {
-  std::vector<std::string> names;
-  for (const Compared& one : all)
-    for (const auto& [name, value] : one.report.at(part).items())
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  return names;
-}
-
-std::string cell(const Compared& one, const char* part, const std::string& name) {
-  const Json& figures = one.report.at(part);
-  if (!figures.contains(name)) return "";
-  std::string text = fmt::format("{:.6g}", figures.at(name).get<double>());
-  if (one.report.contains("spread"))
-    text += fmt::format(" ± {:.3g}", one.report["spread"][part].value(name, 0.0));
-  return text;
-}
-
 // What a signature says besides the version, the settings and the seed: on what it was judged.
 std::string judged_on(const Json& report) {
   return fmt::format("{}, {} items of {}", report.at("data").get<std::string>(),
@@ -58,23 +37,11 @@ std::vector<std::vector<std::string>> table(const std::vector<Compared>& all) {
     rows[1].push_back(one.report.at("system").get<std::string>());
     rows[2].push_back(judged_on(one.report));
   }
-  for (const char* part : {"metrics", "attention"})
-    for (const std::string& name : figures_of(all, part)) {
-      rows.push_back({(std::string(part) == "attention" ? "attention " : "") + name});
-      for (const Compared& one : all) rows.back().push_back(cell(one, part, name));
-    }
-  return rows;
-}
-
-void print(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> wide(rows[0].size(), 0);
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) wide[i] = std::max(wide[i], row[i].size());
-  for (const auto& row : rows) {
-    std::string text;
-    for (size_t i = 0; i < row.size(); ++i) text += fmt::format("{:<{}}", row[i], wide[i] + 2);
-    std::cout << text.substr(0, text.find_last_not_of(' ') + 1) << "\n";
+  for (const std::string& figure : figures_of(all)) {
+    rows.push_back({figure});
+    for (const Compared& one : all) rows.back().push_back(figure_text(one, figure));
   }
+  return rows;
 }
 
 // Each RUN is a part of the page, with its pictures and figures.
@@ -108,7 +75,7 @@ int run(const CompareOptions& options) {
     }
     std::cout << out.dump(2) << "\n";
   } else {
-    print(table(all));
+    std::cout << aligned(table(all));
   }
   if (std::any_of(all.begin(), all.end(), [&](const Compared& one) {
         return judged_on(one.report) != judged_on(all.front().report);

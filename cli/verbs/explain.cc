@@ -1,12 +1,16 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "cli/arguments.h"
+#include "cli/browser.h"
 #include "cli/streams.h"
 #include "cli/verbs/verbs.h"
 #include "data/files/write.h"
+#include "explain/drawing/drawing.h"
 #include "explain/report.h"
 #include "systems/pages/lecture.h"
 #include "systems/run/session.h"
@@ -17,6 +21,7 @@ namespace {
 struct ExplainOptions {
   std::string run, input, out, device = "cpu";
   int threads = 0;
+  int64_t picture = 1;
   std::vector<std::string> set;
 };
 
@@ -36,10 +41,40 @@ std::string html_text(const systems::Run& run, std::vector<explain::Explanation>
                               {.title = run.system->info.title});
 }
 
+enum class Form { kPage, kJson, kSvg, kPng };
+
+Form form_of(const std::string& out) {
+  if (out == "-" || out.ends_with(".html")) return Form::kPage;
+  if (out.ends_with(".json")) return Form::kJson;
+  if (out.ends_with(".svg")) return Form::kSvg;
+  if (out.ends_with(".png")) return Form::kPng;
+  throw UsageError(
+      "--out " + out +
+      ": expected a name that ends in .html, .json, .svg or .png, or - for the page on "
+      "standard output");
+}
+
+// The one that `--picture` asks for.
+std::string svg_text(const ExplainOptions& options,
+                     const std::vector<explain::Explanation>& explanations) {
+  const auto count = static_cast<int64_t>(explanations.size());
+  if (options.picture > count)
+    throw UsageError(fmt::format("--picture {}: there {} {}, expected 1 to {}", options.picture,
+                                 count == 1 ? "is" : "are", count, count));
+  return explain::picture_svg(explanations[static_cast<size_t>(options.picture - 1)]);
+}
+
+void write_text(const std::string& out, const std::string& text) {
+  if (out == "-")
+    std::cout << text;
+  else
+    data::write_file(out, text);
+}
+
 int run(const ExplainOptions& options) {
-  const bool json = options.out.ends_with(".json");
-  if (!json && !options.out.ends_with(".html"))
-    throw UsageError("--out " + options.out + ": expected a name that ends in .html or .json");
+  const Form form = form_of(options.out);
+  if (options.picture != 1 && (form == Form::kPage || form == Form::kJson))
+    throw UsageError("--picture: a page has all of them, expected --out with .svg or .png");
   systems::Run run =
       systems::open(options.run, options.device, options.threads, options.set, Use::kExplain);
   say_which(run, options.run);
@@ -54,7 +89,20 @@ int run(const ExplainOptions& options) {
   if (explanations.empty())
     throw InvalidArgument((options.input.empty() ? options.run : "--input " + options.input) +
                           ": nothing in it to show");
-  data::write_file(options.out, json ? json_text(explanations) : html_text(run, explanations));
+  switch (form) {
+    case Form::kPage:
+      write_text(options.out, html_text(run, explanations));
+      break;
+    case Form::kJson:
+      write_text(options.out, json_text(explanations));
+      break;
+    case Form::kSvg:
+      write_text(options.out, svg_text(options, explanations));
+      break;
+    case Form::kPng:
+      write_png(svg_text(options, explanations), options.out);
+      break;
+  }
   return kDone;
 }
 
@@ -62,12 +110,21 @@ int run(const ExplainOptions& options) {
 
 Verb explain_verb() {
   return {"explain", "pictures of the attention of a RUN",
-          "fovea explain out/curve --out out/curve.html", [](CLI::App& app) {
+          "fovea explain out/curve --out out/curve.html\n"
+          "fovea explain out/curve --out out/curve.svg",
+          [](CLI::App& app) {
             auto options = std::make_shared<ExplainOptions>();
             add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
             add_path(app, "--input", options->input,
                      "items to explain, a file or - for standard input; default: test items");
-            add_path(app, "--out", options->out, "report.html, or explanation.json")->required();
+            add_path(
+                app, "--out", options->out,
+                "report.html; explanation.json; one picture as .svg, or as .png where Chromium is "
+                "installed; - for the page on standard output")
+                ->required();
+            add_integer(
+                app, "--picture", [options](int64_t n) { options->picture = n; }, 1, 1'000'000,
+                "which one .svg and .png show: 1 is the page's first");
             add_settings(app, options->set,
                          "an option of the system to change for this use, name=value");
             add_threads(app, options->threads);

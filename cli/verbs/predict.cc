@@ -6,6 +6,7 @@
 #include "cli/streams.h"
 #include "cli/verbs/verbs.h"
 #include "systems/run/session.h"
+#include "train/answers.h"
 
 namespace fovea::cli {
 namespace {
@@ -14,6 +15,7 @@ struct PredictOptions {
   std::string run, input = "-", output = "-", device = "cpu";
   int threads = 0;
   std::vector<std::string> set;
+  bool json = false;
 };
 
 int run(const PredictOptions& options) {
@@ -28,7 +30,13 @@ int run(const PredictOptions& options) {
     code = kFailed;
   };
   lines.noted = [](const std::string& note) { std::cerr << "fovea: " << note << std::endl; };
-  systems::predict(run, lines, output.stream());
+  if (options.json) {
+    JsonLines objects(output.stream().rdbuf());
+    objects.exceptions(output.stream().exceptions());
+    systems::predict(run, lines, objects);
+  } else {
+    systems::predict(run, lines, output.stream());
+  }
   output.finish();
   return code;
 }
@@ -37,7 +45,9 @@ int run(const PredictOptions& options) {
 
 Verb predict_verb() {
   return {"predict", "predictions for new items, each a line or a row of a table",
-          "printf 'times\\n10\\n20\\n' | fovea predict out/curve", [](CLI::App& app) {
+          "printf 'times\\n10\\n20\\n' | fovea predict out/curve\n"
+          "printf 'times\\n10\\n' | fovea predict out/curve --json",
+          [](CLI::App& app) {
             auto options = std::make_shared<PredictOptions>();
             add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
             add_path(app, "--input", options->input, "a file, or - for standard input");
@@ -46,6 +56,9 @@ Verb predict_verb() {
                          "an option of the system to change for this use, name=value");
             add_threads(app, options->threads);
             add_device(app, options->device);
+            app.add_flag("--json", options->json,
+                         "one JSON object a line: the line's number, the answer, the probability "
+                         "of every class");
             app.add_flag_callback(
                 "--align", [options] { options->set.push_back("align=true"); },
                 "translation: print the alignment of each line after ` ||| `, source-target in "

@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/report_text.h"
 #include "cli/side_by_side.h"
+#include "cli/sweep.h"
 #include "cli/verbs/verbs.h"
 #include "systems/run/training.h"
 #include "train/interrupt.h"
@@ -20,8 +21,23 @@ struct TrainOptions {
   systems::TrainRequest request;
   std::string out;
   int jobs = 1;
+  std::vector<std::string> sweep;
   bool json = false, quiet = false;
 };
+
+int run_sweep(const TrainOptions& options, train::Progress& progress) {
+  const std::vector<Compared> all =
+      train_sweep(sweep_of(options.request, options.sweep), options.jobs, progress);
+  progress.finish();
+  if (options.json) {
+    Json reports = Json::array();
+    for (const Compared& one : all) reports.push_back(one.report);
+    std::cout << reports.dump(2) << "\n";
+  } else {
+    std::cout << sweep_table(all) << fmt::format("runs: {}\n", options.out);
+  }
+  return kDone;
+}
 
 int run(TrainOptions& options) {
   const train::InterruptGuard guard;
@@ -29,12 +45,21 @@ int run(TrainOptions& options) {
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent
                                          : train::Progress::style_of_stderr());
+  if (!options.sweep.empty()) return run_sweep(options, progress);
   if (options.jobs > 1 && options.request.seeds == 1 && options.request.folds == 0)
-    throw UsageError(fmt::format("--jobs {}: expected --seeds or --folds with it", options.jobs));
+    throw UsageError(
+        fmt::format("--jobs {}: expected --seeds, --folds or --sweep with it", options.jobs));
   systems::Training training(options.request, progress);
-  if (options.jobs > 1 && options.request.only.empty())
-    train_side_by_side(options.request, training.hand_out(),
-                       {.jobs = options.jobs, .threads = training.threads()}, progress);
+  if (options.jobs > 1 && options.request.only.empty()) {
+    std::vector<Job> members;
+    for (const std::string& name : training.hand_out()) {
+      Job& member = members.emplace_back(Job{name, options.request});
+      member.request.only = name;
+      member.request.resume = true;  // this process has made the room for it
+      member.request.overwrite = false;
+    }
+    train_side_by_side(members, {.jobs = options.jobs, .threads = training.threads()}, progress);
+  }
   const Json report = training.run();
   progress.finish();
   std::cout << (options.json ? report.dump(2) + "\n"
@@ -47,7 +72,10 @@ int run(TrainOptions& options) {
 Verb train_verb() {
   return {
       "train", "train a system on generated data or on your own",
-      "fovea train nadaraya-watson --out out/curve --overwrite", [](CLI::App& app) {
+      "fovea train nadaraya-watson --out out/curve --overwrite\n"
+      "fovea train nadaraya-watson --sweep kernel=gaussian,box,tricube --jobs 2 --quiet --out "
+      "out/kernels --overwrite",
+      [](CLI::App& app) {
         auto options = std::make_shared<TrainOptions>();
         systems::TrainRequest& request = options->request;
         app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
@@ -68,7 +96,11 @@ Verb train_verb() {
             "number of folds of a cross-validation, each a run");
         add_integer(
             app, "--jobs", [options](int64_t n) { options->jobs = static_cast<int>(n); }, 1,
-            kMostJobs, "number of seeds or folds trained at a time, each in its own process");
+            kMostJobs, "number of runs, seeds or folds trained at a time, each in its own process");
+        app.add_option("--sweep", options->sweep,
+                       "an option with several values, name=a,b,c: a RUN for each in a folder of "
+                       "--out; again for a grid")
+            ->allow_extra_args(false);
         app.add_option("--only", request.only,
                        "train only this one of several seeds or folds, for example fold-3");
         add_threads(app, request.threads,

@@ -116,6 +116,20 @@ Image read_picture(const std::string& path, int64_t channels) {
 Image read_image(const std::string& path) { return read_picture(path, 1); }
 Image read_colour_image(const std::string& path) { return read_picture(path, 3); }
 
+std::string png_bytes(const Image& picture) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.format = picture.channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  std::string out(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
+  png_alloc_size_t size = out.size();
+  if (!png_image_write_to_memory(&image, out.data(), &size, 0, picture.pixels.data(), 0, nullptr))
+    throw InvalidArgument(std::string("picture: cannot be written as PNG: ") + image.message);
+  out.resize(size);
+  return out;
+}
+
 Image scaled(const Image& image, int64_t side) {
   const int64_t channels = image.channels;
   Image out{side, side, channels,

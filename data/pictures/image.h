@@ -18,6 +18,9 @@ struct Image {
 Image read_image(const std::string& path);         // grey
 Image read_colour_image(const std::string& path);  // three channels
 
+// The picture as a PNG file.
+std::string png_bytes(const Image&);
+
 // Scaled to side x side, each pixel the mean of what it covers.
 Image scaled(const Image&, int64_t side);
 

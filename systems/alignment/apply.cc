@@ -137,7 +137,7 @@ Evaluation AlignmentTask::evaluate(Split split) {
 
 void AlignmentTask::predict(Input input, std::ostream& out) {
   const bool soft = run_options_.options.text("output") == "soft";
-  answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
+  answer_lines(input, out, [&](size_t, std::string_view line) -> Answered {
     const auto pair = translate::split_pair(line);
     if (!pair && !line.empty()) throw InvalidArgument(kExpectedPair);
     Part one;
@@ -147,20 +147,17 @@ void AlignmentTask::predict(Input input, std::ostream& out) {
       translate::check_sentence(tokens.source);
       translate::check_sentence(tokens.target);
     }
-    if (one.pairs.empty() || one.tokens[0].source.ids.empty() || one.tokens[0].target.ids.empty()) {
-      to << '\n';
-      return;
-    }
+    if (one.pairs.empty() || one.tokens[0].source.ids.empty() || one.tokens[0].target.ids.empty())
+      return {"\n", [] { return Json{{"answer", ""}, {"weights", Json::array()}}; }};
     const Aligned aligned = align(one)[0];
-    if (soft) {
-      const at::Tensor weights = aligned.weights[0].contiguous();
+    const auto fields = [links = metrics::format_pharaoh(aligned.chosen()),
+                         weights = aligned.weights[0].contiguous()](const char* name) {
       Json rows = Json::array();
       for (int64_t t = 0; t < weights.size(0); ++t) rows.push_back(to_floats(weights[t]));
-      to << Json{{"links", metrics::format_pharaoh(aligned.chosen())}, {"weights", rows}}.dump()
-         << '\n';
-    } else {
-      to << metrics::format_pharaoh(aligned.chosen()) << '\n';
-    }
+      return Json{{name, links}, {"weights", rows}};
+    };
+    return {(soft ? fields("links").dump() : metrics::format_pharaoh(aligned.chosen())) + "\n",
+            [fields] { return fields("answer"); }};
   });
 }
 

@@ -107,16 +107,23 @@ class Cost : public Task {
 
   // A line is "n d" (and k): operations of attention, its projections, LSTM and convolution.
   void predict(Input input, std::ostream& out) override {
-    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
+    answer_lines(input, out, [&](size_t line, std::string_view text) -> Answered {
       std::istringstream words{std::string(text)};
       std::string n, d, k = "3";
       words >> n >> d >> k;
       const double rows = data::parse_number(n, "n", input.name, line),
                    width = data::parse_number(d, "d", input.name, line);
       const double kernel = k.empty() ? 3 : data::parse_number(k, "k", input.name, line);
-      to << fmt::format("{:g}\t{:g}\t{:g}\t{:g}\n", attention_operations(rows, width),
-                        projection_operations(rows, width), lstm_operations(rows, width),
-                        convolution_operations(rows, width, kernel));
+      return {fmt::format("{:g}\t{:g}\t{:g}\t{:g}\n", attention_operations(rows, width),
+                          projection_operations(rows, width), lstm_operations(rows, width),
+                          convolution_operations(rows, width, kernel)),
+              [rows, width, kernel] {
+                return Json{{"answer",
+                             {{"attention", attention_operations(rows, width)},
+                              {"projections", projection_operations(rows, width)},
+                              {"lstm", lstm_operations(rows, width)},
+                              {"convolution", convolution_operations(rows, width, kernel)}}}};
+              }};
     });
   }
 

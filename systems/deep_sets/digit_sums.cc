@@ -148,16 +148,21 @@ class DigitSums : public GradientTask {
 
   // A line is a folder of pictures; the answer is their sum and what each adds.
   void predict(Input input, std::ostream& out) override {
-    answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
+    answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
       const data::Digits digits = digits_in(data::folder_named(input.name, number, line));
       const torch::Tensor phi = all_features(digits);
       const double sum = model_->sums(phi, whole_set(phi))[0].item<double>();
-      to << fmt::format("{}\t{}\t{}\t", line, fixed(std::round(sum), 0), fixed(sum, 3));
+      std::string text =
+          fmt::format("{}\t{}\t{}\t", line, fixed(std::round(sum), 0), fixed(sum, 3));
       const std::vector<float> parts = to_floats(model_->contributions(phi));
       // They add up to the answer only where ρ is linear.
       const char* between = model_->rho_is_linear() ? " + " : " ";
-      for (size_t i = 0; i < parts.size(); ++i) to << (i ? between : "") << fixed(parts[i], 2);
-      to << "\n";
+      for (size_t i = 0; i < parts.size(); ++i) text += (i ? between : "") + fixed(parts[i], 2);
+      return {
+          text + "\n", [sum, parts, set = std::string(line)] {
+            return Json{
+                {"set", set}, {"answer", std::round(sum)}, {"sum", sum}, {"contributions", parts}};
+          }};
     });
   }
 

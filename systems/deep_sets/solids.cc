@@ -15,6 +15,7 @@
 #include "systems/deep_sets/model.h"
 #include "systems/deep_sets/tasks.h"
 #include "systems/deep_sets/view.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/fields.h"
 
@@ -79,10 +80,15 @@ class Solids : public ClassificationTask {
               ->forward(data::pack_features(bags.features, 3, std::span(&item, 1))
                             .to(run_options_.device))
               .softmax(1)[0];
-      out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i],
-                         known_[static_cast<size_t>(p.argmax().item<int64_t>())],
-                         p.max().item<double>())
-          << std::flush;
+      write_answer(out, i + 1,
+                   {fmt::format("{}\t{}\t{:.4f}\n", bags.names[i],
+                                known_[static_cast<size_t>(p.argmax().item<int64_t>())],
+                                p.max().item<double>()),
+                    [&] {
+                      Json fields = {{"set", bags.names[i]}};
+                      fields.update(class_fields(known_, to_floats(p)));
+                      return fields;
+                    }});
     }
   }
 

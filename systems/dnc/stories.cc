@@ -302,8 +302,8 @@ void StoriesTask::predict(Input input, std::ostream& out) {
   const torch::NoGradGuard no_grad;
   std::vector<data::Story> stories;
   data::StoryReader reader(input.name, stories);
-  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-    if (!reader.add(number, line)) return;
+  answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
+    if (!reader.add(number, line)) return {};
     stories.erase(stories.begin(), stories.end() - 1);
     const std::vector<std::string> unknown =
         codec_.unknown(stories[0], stories[0].questions.back());
@@ -312,8 +312,9 @@ void StoriesTask::predict(Input input, std::ostream& out) {
                               data::listed(unknown)));
     const Script script = script_of(stories[0]);
     const torch::Tensor p = answers(read_scripts({&script}))[-1].softmax(0);
-    to << fmt::format("{}\t{:.4f}\n", codec_.answer_text(p.argmax().item<int64_t>()),
-                      p.max().item<double>());
+    return {fmt::format("{}\t{:.4f}\n", codec_.answer_text(p.argmax().item<int64_t>()),
+                        p.max().item<double>()),
+            [this, p] { return class_fields(codec_.answers(), to_floats(p)); }};
   });
 }
 

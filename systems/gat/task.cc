@@ -186,13 +186,8 @@ class GraphAttention : public ClassificationTask {
   // for all nodes of the graph in it, labelled or not; nodes in later lines are that graph's.
   void predict(Input input, std::ostream& out) override {
     torch::Tensor p;
-    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
-      const auto answer = [&](const std::string& name, int64_t node) {
-        const torch::Tensor row = p[node];
-        to << fmt::format("{}\t{}\t{:.4f}\n", name,
-                          name_of_class(graph_, row.argmax().item<int64_t>()),
-                          row.max().item<double>());
-      };
+    answer_lines(input, out, [&](size_t line, std::string_view text) {
+      std::vector<std::pair<std::string, int64_t>> asked;  // name and number of each node
       const bool whole = is_graph(text);
       if (whole)
         read_other(text);
@@ -201,13 +196,15 @@ class GraphAttention : public ClassificationTask {
       if (whole || !p.defined()) p = model_->forward(input_).softmax(1).cpu();
       if (whole) {
         for (int64_t node = 0; node < graph_.nodes; ++node)
-          answer(name_of_node(graph_, node), node);
-        return;
+          asked.emplace_back(name_of_node(graph_, node), node);
+        return answered(asked, p);
       }
       const std::vector<std::string> named = data::words(text);
       if (named.empty())
         throw data::FileError(input.name, line, "a blank line, expected the name of a node");
-      for (const std::string& word : named) answer(word, node_named(word, input.name, line));
+      for (const std::string& word : named)
+        asked.emplace_back(word, node_named(word, input.name, line));
+      return answered(asked, p);
     });
   }
 
@@ -254,6 +251,27 @@ class GraphAttention : public ClassificationTask {
   }
 
  private:
+  // The classes of some nodes; p [nodes, classes].
+  Answered answered(const std::vector<std::pair<std::string, int64_t>>& asked,
+                    const torch::Tensor& p) const {
+    Answered out;
+    for (const auto& [name, node] : asked)
+      out.text += fmt::format("{}\t{}\t{:.4f}\n", name,
+                              name_of_class(graph_, p[node].argmax().item<int64_t>()),
+                              p[node].max().item<double>());
+    out.fields = [this, asked, p] {
+      std::vector<std::string> classes;
+      for (int64_t c = 0; c < p.size(1); ++c) classes.push_back(name_of_class(graph_, c));
+      Json nodes = Json::array();
+      for (const auto& [name, node] : asked) {
+        nodes.push_back({{"node", name}});
+        nodes.back().update(class_fields(classes, to_floats(p[node])));
+      }
+      return nodes;
+    };
+    return out;
+  }
+
   // The graph the run learned from, unless it is at hand.
   void read_own() {
     if (own_)

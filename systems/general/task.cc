@@ -87,7 +87,7 @@ class General : public GradientTask {
   void predict(Input input, std::ostream& out) override {
     if (memories_.empty()) read({.seed = 1});
     const int64_t item = splits_.test.at(0);
-    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
+    answer_lines(input, out, [&](size_t line, std::string_view text) -> Answered {
       std::string spaced(text);
       std::replace(spaced.begin(), spaced.end(), ',', ' ');
       Memory asked = memories_[static_cast<size_t>(item)];
@@ -100,9 +100,10 @@ class General : public GradientTask {
                               fmt::format("{} numbers, expected {}", asked.queries.size(), kKey));
       asked.asked = {0};
       const torch::Tensor answer = look_up(packed({&asked})).flatten();
+      std::string numbers_of;
       for (int64_t c = 0; c < kValue; ++c)
-        to << fmt::format("{}{:.5f}", c ? " " : "", answer[c].item<double>());
-      to << "\n";
+        numbers_of += fmt::format("{}{:.5f}", c ? " " : "", answer[c].item<double>());
+      return {numbers_of + "\n", [answer] { return Json{{"answer", to_floats(answer)}}; }};
     });
   }
 

@@ -55,13 +55,16 @@ class Masking : public GradientTask {
 
   // A line is e_1 - e_2; the answer: both weights and both score gradients for dL/do = 1.
   void predict(Input input, std::ostream& out) override {
-    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
+    answer_lines(input, out, [&](size_t line, std::string_view text) -> Answered {
       const double gap = data::parse_number(text, "e1 - e2", input.name, line);
       const torch::Tensor e = torch::tensor({gap, 0.0}, torch::kFloat64);
       const Gradients g = gradients(model_->x, e, torch::ones({kWidth}, torch::kFloat64));
       const torch::Tensor a = e.softmax(0);
-      to << fmt::format("{:.6g}\t{:.6g}\t{:.6g}\t{:.6g}\n", a[0].item<double>(),
-                        a[1].item<double>(), g.e[0].item<double>(), g.e[1].item<double>());
+      return {fmt::format("{:.6g}\t{:.6g}\t{:.6g}\t{:.6g}\n", a[0].item<double>(),
+                          a[1].item<double>(), g.e[0].item<double>(), g.e[1].item<double>()),
+              [a, g] {
+                return Json{{"answer", to_floats(a)}, {"score_gradients", to_floats(g.e)}};
+              }};
     });
   }
 

@@ -292,12 +292,19 @@ std::string CopyTask::answer(const torch::Tensor& logits, const Sequence& sequen
 }
 
 void CopyTask::predict(Input input, std::ostream& out) {
-  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
+  answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
     const Sequence sequence = parsed(line, job_, bits_, input.name, number);
     if (input.noted && sequence.length() > longest_)
       input.noted(fmt::format("{}:{}: {} words, the longest in training had {}", input.name, number,
                               sequence.length(), longest_));
-    to << answer(run({sequence}).logits.select(1, 0), sequence) << '\n';
+    const torch::Tensor logits = run({sequence}).logits.select(1, 0);
+    return {answer(logits, sequence) + "\n", [this, logits, sequence] {
+              Json bits = Json::array();  // the probability that each is 1
+              const torch::Tensor p = logits.sigmoid();
+              for (int64_t t = 0; t < answer_steps(sequence, job_); ++t)
+                bits.push_back(to_floats(p[sequence.length() + 1 + t].narrow(0, 0, bits_)));
+              return Json{{"answer", answer(logits, sequence)}, {"probabilities", bits}};
+            }};
   });
 }
 

@@ -147,19 +147,25 @@ class MemoryNetwork : public GradientTask {
   void predict(Input input, std::ostream& out) override {
     std::vector<data::Story> stories;
     data::StoryReader reader(input.name, stories);
-    answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-      if (!reader.add(number, line)) return;
+    answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
+      if (!reader.add(number, line)) return {};
       stories.erase(stories.begin(), stories.end() - 1);
       const data::StoryQuestion& question = stories[0].questions.back();
       if (input.noted)
         for (const std::string& note : notes_on(stories[0], question))
           input.noted(fmt::format("{}:{}: {}", input.name, number, note));
-      const auto [shown, recall] = tell(stories[0], question);
+      const auto& [shown, recall] = tell(stories[0], question);
       Ids lines;
       for (const float at : to_floats(model_->heaviest(recall)))
         if (at >= 0) lines.push_back(shown.forgotten + static_cast<int64_t>(at) + 1);
-      to << fmt::format("{}\t{:.4f}\t{}\n", shown.answer, shown.probability,
-                        lines.empty() ? "no line" : fmt::format("lines {}", fmt::join(lines, " ")));
+      return {
+          fmt::format("{}\t{:.4f}\t{}\n", shown.answer, shown.probability,
+                      lines.empty() ? "no line" : fmt::format("lines {}", fmt::join(lines, " "))),
+          [this, lines, p = model_->logits(recall).softmax(1)[0]] {
+            Json fields = class_fields(codec_.answers(), to_floats(p));
+            fields["story_lines"] = lines;
+            return fields;
+          }};
     });
   }
 

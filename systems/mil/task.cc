@@ -100,11 +100,12 @@ class MultipleInstance : public ClassificationTask {
   // Numbers: a CSV bag,f0,f1,… Pictures: a line is a folder of PNG or JPEG files, a bag.
   void predict(Input input, std::ostream& out) override {
     if (side_ == 0) {
-      for (const ShownBag& bag : table(input)) out << answer(bag) << std::flush;
+      size_t number = 0;
+      for (const ShownBag& bag : table(input)) write_answer(out, ++number, answer(bag));
       return;
     }
-    answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-      to << answer(folder(input, number, line));
+    answer_lines(input, out, [&](size_t number, std::string_view line) {
+      return answer(folder(input, number, line));
     });
   }
 
@@ -156,11 +157,12 @@ class MultipleInstance : public ClassificationTask {
   }
 
   // Name, class, probability, the weightiest instance.
-  std::string answer(const ShownBag& bag) const {
+  Answered answer(const ShownBag& bag) const {
     const std::vector<std::vector<float>> one{bag.features};
     const data::Packed packed =
         data::pack_features(one, columns_.width, std::vector<int64_t>{0}).to(run_options_.device);
-    const double p = model_->forward(packed).softmax(1)[0][1].item<double>();
+    const torch::Tensor both = model_->forward(packed).softmax(1)[0];
+    const double p = both[1].item<double>();
     const torch::Tensor weights = model_->weights_of(packed);
     std::string heaviest = "no instance";
     if (weights.numel() > 0) {
@@ -169,7 +171,13 @@ class MultipleInstance : public ClassificationTask {
                              bag.files.empty() ? "" : " (" + bag.instance_name(at) + ")",
                              weights.max().item<double>());
     }
-    return fmt::format("{}\t{}\t{:.4f}\t{}\n", bag.name, p > 0.5 ? 1 : 0, p, heaviest);
+    return {fmt::format("{}\t{}\t{:.4f}\t{}\n", bag.name, p > 0.5 ? 1 : 0, p, heaviest),
+            [both, weights, name = bag.name] {
+              Json fields = {{"bag", name}};
+              fields.update(class_fields({"0", "1"}, to_floats(both)));
+              fields["weights"] = to_floats(weights.flatten());
+              return fields;
+            }};
   }
 
   BagSet set_;

@@ -201,15 +201,25 @@ std::string said(const torch::Tensor& scores) {
          kNouns[static_cast<size_t>(best[2].item<int64_t>())];
 }
 
+// One of the three words, with the probability of each it could have been.
+Json part_of_the_answer(const torch::Tensor& scores, const std::vector<std::string>& words) {
+  const auto count = static_cast<int64_t>(words.size());
+  return class_fields(words, to_floats(scores.narrow(0, 0, count).softmax(0)));
+}
+
 // A line is a sentence; the answer is who did what to whom, in that order.
 void MultiHeadTask::predict(Input input, std::ostream& out) {
-  answer_lines(input, out, [&](size_t, std::string_view line, std::ostream& to) {
+  answer_lines(input, out, [&](size_t, std::string_view line) -> Answered {
     const std::vector<std::string> words = data::words(line);
-    if (!words.empty()) {
-      const Part one = {sentence_of(words)};
-      to << said(answers(read_items(one, everything(1)))[0]);
-    }
-    to << '\n';
+    if (words.empty()) return {"\n", [] { return Json{{"answer", nullptr}}; }};
+    const Part one = {sentence_of(words)};
+    const torch::Tensor scores = answers(read_items(one, everything(1)))[0];
+    return {said(scores) + "\n", [scores] {
+              return Json{{"answer", said(scores)},
+                          {"who", part_of_the_answer(scores[0], kNouns)},
+                          {"did", part_of_the_answer(scores[1], kVerbs)},
+                          {"whom", part_of_the_answer(scores[2], kNouns)}};
+            }};
   });
 }
 
@@ -220,8 +230,11 @@ std::vector<explain::Explanation> MultiHeadTask::explain(Input* input) {
       if (const auto words = data::words(line); !words.empty()) shown.push_back(sentence_of(words));
     });
   } else {
-    for (size_t i = 0; i < test_.size() && shown.size() < 3; ++i)
-      if (test_[i].words.size() >= 5) shown.push_back(test_[i]);
+    // Three long ones; where there are none, those there are.
+    for (const size_t least : {size_t{5}, size_t{1}})
+      for (size_t i = 0; i < test_.size() && shown.size() < 3; ++i)
+        if (test_[i].words.size() >= least && (least == 5 || test_[i].words.size() < 5))
+          shown.push_back(test_[i]);
   }
   data::Random random(data::mix(run_options_.seed, 0x5107));
   Part judged;  // fresh sentences say which head answers what

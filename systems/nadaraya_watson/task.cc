@@ -10,6 +10,7 @@
 #include "data/files/file.h"
 #include "data/files/lines.h"
 #include "systems/nadaraya_watson/samples.h"
+#include "train/answers.h"
 #include "train/descent/fit.h"
 #include "train/fields.h"
 
@@ -340,14 +341,22 @@ void Regression::predict(Input input, std::ostream& out) {
   const torch::Tensor raw = torch::tensor(values, torch::kFloat64).reshape({rows, width});
   const torch::Tensor predicted = model_->predict(model_->scaled(raw)).to(torch::kFloat64);
   note_far(input, table, raw, predicted);
-  for (const std::string& column : columns_) out << column << ",";
-  out << target_ << "\n";
+  std::string head = fmt::format("{},{}\n", fmt::join(columns_, ","), target_);
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t c = 0; c < width; ++c)
-      out << fmt::format("{},", values[static_cast<size_t>(row * width + c)]);
+    std::string text = std::exchange(head, "");
+    Json inputs = Json::object();
+    for (int64_t c = 0; c < width; ++c) {
+      const double value = values[static_cast<size_t>(row * width + c)];
+      text += fmt::format("{},", value);
+      inputs[columns_[static_cast<size_t>(c)]] = value;
+    }
     const double value = predicted[row].item<double>();
-    out << (std::isfinite(value) ? fmt::format("{:.6g}", value) : "")
-        << "\n";  // empty: no point is in sight
+    const bool known = std::isfinite(value);  // otherwise no point is in sight
+    text += known ? fmt::format("{:.6g}\n", value) : "\n";
+    write_answer(out, table.lines[static_cast<size_t>(row)],
+                 {text, [&] {
+                    return Json{{"inputs", inputs}, {"answer", known ? Json(value) : Json()}};
+                  }});
   }
 }
 

@@ -324,7 +324,7 @@ void NextWord::predict(Input input, std::ostream& out) {
   const auto note = [&](size_t line, const std::string& what) {
     if (input.noted) input.noted(fmt::format("{}:{}: {}", input.name, line, what));
   };
-  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
+  answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
     if (const auto unknown = tokens_->unknown(line); !unknown.empty())
       note(number, "not among the tokens: " + data::listed(unknown));
     const WrittenText written = writer.write(line, request);
@@ -338,17 +338,18 @@ void NextWord::predict(Input input, std::ostream& out) {
     if (options_.flag("speed") && written.tokens > 1)
       note(number, fmt::format("{:.0f} tokens a second",
                                static_cast<double>(written.tokens - 1) / written.seconds));
-    if (options_.flag("raw")) {
-      to << written.text << '\n';
-      return;
-    }
+    const auto fields = [text = written.text, tokens = written.tokens] {
+      return Json{{"answer", text}, {"tokens", tokens}};
+    };
+    if (options_.flag("raw")) return {written.text + "\n", fields};
+    std::string one_line;
     for (const char c : written.text) {
       if (c == '\n')
-        to << "\\n";
+        one_line += "\\n";
       else
-        to << c;
+        one_line += c;
     }
-    to << '\n';
+    return {one_line + "\n", fields};
   });
 }
 

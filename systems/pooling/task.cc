@@ -10,6 +10,7 @@
 #include "systems/pooling/model.h"
 #include "systems/pooling/questions.h"
 #include "systems/pooling/view.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/fields.h"
 
@@ -84,13 +85,18 @@ class Pooling : public ClassificationTask {
     const data::Bags bags = bags_in(input);
     for (size_t i = 0; i < bags.size(); ++i) {
       const int64_t item = static_cast<int64_t>(i);
-      const double p =
+      const torch::Tensor both =
           model_
               ->forward(data::pack_features(bags.features, bags.width, std::span(&item, 1))
                             .to(run_options_.device))
-              .softmax(1)[0][1]
-              .item<double>();
-      out << fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], p > 0.5 ? 1 : 0, p);
+              .softmax(1)[0];
+      const double p = both[1].item<double>();
+      write_answer(out, i + 1,
+                   {fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], p > 0.5 ? 1 : 0, p), [&] {
+                      Json fields = {{"bag", bags.names[i]}};
+                      fields.update(class_fields({"0", "1"}, to_floats(both)));
+                      return fields;
+                    }});
     }
   }
 

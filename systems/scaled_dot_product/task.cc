@@ -100,13 +100,19 @@ class ScaledDotProduct : public ClassificationTask {
 
   // A line is a sentence with the word "it".
   void predict(Input input, std::ostream& out) override {
-    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
+    answer_lines(input, out, [&](size_t line, std::string_view text) -> Answered {
       const Sentence sentence = parsed(text, input.name, line);
       const torch::Tensor x = embedded(sentence.words);
       const torch::Tensor offsets =
           torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
       const torch::Tensor p = model_->out(model_->mixed(x, offsets)[sentence.asks]).softmax(0);
-      to << fmt::format("{}\t{:.4f}\n", answer(p.argmax().item<int64_t>()), p.max().item<double>());
+      return {
+          fmt::format("{}\t{:.4f}\n", answer(p.argmax().item<int64_t>()), p.max().item<double>()),
+          [p] {
+            std::vector<std::string> names;
+            for (int64_t i = 0; i < p.numel(); ++i) names.push_back(answer(i));
+            return class_fields(names, to_floats(p));
+          }};
     });
   }
 

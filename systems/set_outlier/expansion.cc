@@ -140,15 +140,21 @@ class Expansion : public GradientTask {
 
   // A line is a set, things between '|': the ten best candidates that are not in it.
   void predict(Input input, std::ostream& out) override {
-    answer_lines(input, out, [&](size_t line, std::string_view text, std::ostream& to) {
+    answer_lines(input, out, [&](size_t line, std::string_view text) -> Answered {
       if (text.empty())
         throw data::FileError(input.name, line, "a blank line, expected a set, things between '|'");
       const Ranking ranking = ranked(text, input.name, line);
       // The rest of the set has an answer, which stands: no refusal, but no silence either.
       if (const std::string left = left_out(text); !left.empty())
         std::cerr << "fovea: " << data::FileError(input.name, line, left).what() << std::endl;
-      for (const auto& [name, gain] : ranking) to << fmt::format("{}\t{:.3f}\n", name, gain);
-      to << "\n";
+      std::string rows;
+      for (const auto& [name, gain] : ranking) rows += fmt::format("{}\t{:.3f}\n", name, gain);
+      return {rows + "\n", [ranking] {
+                Json gains = Json::object();
+                for (const auto& [name, gain] : ranking) gains[name] = gain;
+                return Json{{"answer", ranking.empty() ? Json() : Json(ranking.begin()->first)},
+                            {"gains", gains}};
+              }};
     });
   }
 

@@ -85,16 +85,21 @@ class Outlier : public ClassificationTask {
 
   // A line is a folder of pictures, of any number: the file that does not belong, and its share.
   void predict(Input input, std::ostream& out) override {
-    answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
+    answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
       const ShownSet set = folder(data::folder_named(input.name, number, line));
-      if (set.members.empty()) {
-        to << fmt::format("{}\t-\t-\n", line);
-        return;
-      }
+      if (set.members.empty())
+        return {fmt::format("{}\t-\t-\n", line), [set = std::string(line)] {
+                  return Json{{"set", set}, {"answer", nullptr}};
+                }};
       const std::vector<float> share = shares_of(set);
       const auto odd = std::max_element(share.begin(), share.end()) - share.begin();
-      to << fmt::format("{}\t{}\t{:.4f}\n", line, set.members[static_cast<size_t>(odd)],
-                        share[static_cast<size_t>(odd)]);
+      return {fmt::format("{}\t{}\t{:.4f}\n", line, set.members[static_cast<size_t>(odd)],
+                          share[static_cast<size_t>(odd)]),
+              [share, members = set.members, name = std::string(line)] {
+                Json fields = {{"set", name}};
+                fields.update(class_fields(members, share));
+                return fields;
+              }};
     });
   }
 

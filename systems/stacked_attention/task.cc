@@ -168,8 +168,8 @@ class StackedAttention : public GradientTask {
   // them.
   void predict(Input input, std::ostream& out) override {
     data::PictureStore store("", side_);
-    answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-      const auto [shown, seen] =
+    answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
+      const auto& [shown, seen] =
           tell(data::parse_picture_question(line, input.name, number), store);
       std::vector<std::string> unknown;
       for (const std::string& word : data::story_words(shown.question))
@@ -177,10 +177,16 @@ class StackedAttention : public GradientTask {
       if (input.noted && !unknown.empty())
         input.noted(fmt::format("{}:{}: never seen in training: {}", input.name, number,
                                 data::listed(unknown)));
-      std::string cells;
+      Ids cells;
       for (size_t hop = 0; hop < seen.query.size(); ++hop)
-        cells += fmt::format(" {}", Model::weights_of(seen, hop).argmax().item<int64_t>() + 1);
-      to << fmt::format("{}\t{:.4f}\tcells{}\n", shown.answer, shown.probability, cells);
+        cells.push_back(Model::weights_of(seen, hop).argmax().item<int64_t>() + 1);
+      return {fmt::format("{}\t{:.4f}\tcells {}\n", shown.answer, shown.probability,
+                          fmt::join(cells, " ")),
+              [this, cells, p = seen.logits.softmax(1)[0]] {
+                Json fields = class_fields(answers_, to_floats(p));
+                fields["cells"] = cells;
+                return fields;
+              }};
     });
   }
 

@@ -240,7 +240,7 @@ int64_t Word2vecTask::known(const std::string& word, const std::string& name, si
 
 void Word2vecTask::predict(Input input, std::ostream& out) {
   refresh();
-  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
+  answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
     const text::Words words = tokeniser_->split(line);
     if (words.size() != 1 && words.size() != 3)
       throw data::FileError(
@@ -252,7 +252,12 @@ void Word2vecTask::predict(Input input, std::ostream& out) {
     for (const std::string& word : words) ids.push_back(known(word, input.name, number));
     const at::Tensor direction =
         ids.size() == 1 ? unit(ids[0]) : unit(ids[1]) - unit(ids[0]) + unit(ids[2]);
-    to << fmt::format("{}\n", fmt::join(in_words(neighbours(direction, ids), ':'), " "));
+    const std::vector<Neighbour> near = neighbours(direction, ids);
+    return {fmt::format("{}\n", fmt::join(in_words(near, ':'), " ")), [near] {
+              Json all = Json::object();
+              for (const Neighbour& one : near) all[one.word] = one.cosine;
+              return Json{{"answer", near.empty() ? Json() : Json(near[0].word)}, {"cosines", all}};
+            }};
   });
 }
 

@@ -23,9 +23,9 @@ Explanation alignment() {
 
 TEST(Still, DrawsEveryWeightAndOutlinesTheTruth) {
   const std::string svg = still_svg({alignment(), alignment()});
-  EXPECT_EQ(count(svg, "<g transform"), 2u);
+  EXPECT_EQ(count(svg, "bahdanau: additive"), 2u);
   EXPECT_EQ(count(svg, "class=\"truth\""), 4u);
-  EXPECT_NE(svg.find("Hund → dog: 1.000"), std::string::npos);
+  EXPECT_NE(svg.find("Hund → dog: 1<"), std::string::npos);
   EXPECT_NE(svg.find("&lt;i&gt;Who"), std::string::npos);
   EXPECT_EQ(svg.find("<i>"), std::string::npos);
 }
@@ -35,7 +35,7 @@ TEST(Still, TakesTheMapThePickerStandsOn) {
   e.heads = {"head", {"1", "2"}, 1};
   EXPECT_FALSE(is_still(e));
   e.maps.push_back({.head = 1, .dense = {0, 1, 0.25f, 0.75f}});
-  EXPECT_NE(still_svg({e}).find("ein → dog: 1.000"), std::string::npos);
+  EXPECT_NE(still_svg({e}).find("ein → dog: 1<"), std::string::npos);
 }
 
 TEST(Still, RefusesWhatCannotBeRead) {

@@ -263,8 +263,40 @@ class EveryView(Page):
         scores = [math.exp((query[0] * x + query[1] * y) / math.sqrt(2)) for x, y in keys]
         output = sum(s / sum(scores) * v for s, v in zip(scores, values))
         self.assertEqual(self.run_js("document.getElementById('demo-output').textContent"), "%.3g" % output)
-        self.run_js("document.querySelectorAll('.demo fieldset')[1].querySelectorAll('input')[4].click()")  # uniform
+        self.choose_in_demo("uniform")
         self.assertEqual(self.run_js("document.getElementById('demo-output').textContent"), "30.0")
+        self.choose_in_demo("ragged")  # the first three keys
+        self.assertEqual(self.run_js("document.getElementById('demo-output').textContent"), "20.0")
+        self.choose_in_demo("dense")
+        self.choose_in_demo("softmax")
+
+    def choose_in_demo(self, name):
+        self.run_js(f"[...document.querySelectorAll('.demo fieldset label')].find((label) => label.textContent === '{name}').querySelector('input').click()")
+
+    def test_the_keys_and_values_of_the_demo_are_dragged_and_moved_with_arrows(self):
+        output = "document.getElementById('demo-output').textContent"
+        before = self.run_js(output)
+        self.run_js("document.querySelector('.demo').scrollIntoView({ behavior: 'instant', block: 'center' })")
+        middle = ("(() => { const box = document.querySelector('.demo [aria-label=\"key 1\"] circle').getBoundingClientRect();"
+                  " return [box.x + box.width / 2, box.y + box.height / 2] })()")
+        x, y = self.run_js(middle)
+        self.browser.mouse(x, y, "mousePressed", button="left", buttons=1, clickCount=1)
+        self.browser.mouse(x + 60, y - 10, "mouseMoved", button="left", buttons=1)
+        self.browser.mouse(x + 60, y - 10, "mouseReleased", button="left", clickCount=1)
+        moved = self.run_js(middle)
+        self.assertAlmostEqual(moved[0], x + 60, delta=6)
+        self.assertNotEqual(self.run_js(output), before)
+        self.run_js("document.querySelector('.demo [aria-label=\"value 5\"]').focus()")
+        value = "Number(document.querySelector('.demo [aria-label=\"value 5\"]').getAttribute('aria-valuenow'))"
+        self.assertEqual(self.run_js(value), 50)
+        self.browser.press("ArrowRight")
+        self.assertEqual(self.run_js(value), 51)
+
+    def test_a_heat_map_marks_what_even_attention_would_be(self):
+        note = self.run_js("document.querySelector('[data-system=bahdanau] .even-note').textContent")
+        self.assertEqual(note, "even attention: 1/10 = 0.100")
+        ends = self.run_js("document.querySelector('[data-system=bahdanau] .legend-scale').textContent")
+        self.assertTrue(ends.startswith("0"), ends)
 
     def test_everything_that_acts_has_a_name(self):
         nameless = self.run_js("""[...document.querySelectorAll('button, input, select, [tabindex="0"], [role=button], [role=application]')]

@@ -1,10 +1,11 @@
-// write_samples DIR: samples.html with every view, large.html with the large matrices, and each
-// sample's JSON.
+// write_samples DIR: samples.html with every view, large.html with the large matrices, each sample's
+// JSON, and each as a still picture.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 
 #include "data/files/write.h"
+#include "explain/drawing/drawing.h"
 #include "explain/report.h"
 #include "tests/page/samples.h"
 
@@ -30,6 +31,12 @@ Section section(const Explanation& e) {
   return s;
 }
 
+void write_picture(const std::filesystem::path& folder, const Explanation& e) {
+  static int count = 0;
+  fovea::data::write_file(folder / (std::to_string(++count) + "-" + e.system + ".svg"),
+                          picture_svg(e));
+}
+
 void write(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   std::vector<Section> sections;
@@ -44,6 +51,8 @@ void write(const std::filesystem::path& folder) {
                              .subtitle = "One sample of each, for tests and for the eye.",
                              .introduction = {.prose = "Score, normalise, aggregate."},
                              .demonstration = true}));
+  for (const Explanation& e : samples::all()) write_picture(folder, e);
+  for (const Explanation& e : {samples::million(), samples::far_apart()}) write_picture(folder, e);
   fovea::data::write_file(folder / "large.html",
                           html_report({section(samples::million()), section(samples::far_apart())},
                                       {.title = "Large"}));

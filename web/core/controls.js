@@ -5,7 +5,7 @@ import { el, unique } from './dom.js';
 // A few names become a row of radio buttons; many become a slider that shows the name.
 const MOST_BUTTONS = 12;
 
-function radio_row(label, names, chosen, choose) {
+export function radio_row(label, names, chosen, choose) {
   const group = unique('pick');
   return el('fieldset', { class: 'picker' }, el('legend', {}, label),
     el('div', { class: 'segments' }, names.map((name, i) => el('label', {},
@@ -24,7 +24,13 @@ export function slider(label, names, chosen, choose) {
       input.setAttribute('aria-valuetext', names[i]);
       choose(i);
     } });
-  return el('div', { class: 'picker slider' }, el('label', { for: id }, label), input, shown);
+  const node = el('div', { class: 'picker slider' }, el('label', { for: id }, label), input, shown);
+  node.set = (i) => {
+    input.value = i;
+    shown.textContent = names[i];
+    input.setAttribute('aria-valuetext', names[i]);
+  };
+  return node;
 }
 
 export function picker(label, names, chosen, choose) {

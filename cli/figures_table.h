@@ -1,0 +1,24 @@
+// Figures of several RUNs as a table, for `compare` and for a sweep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/types.h"
+
+namespace fovea::cli {
+
+struct Compared {
+  std::string name;
+  Json report;  // what `evaluate` says
+};
+
+// Every figure that one of them has: "accuracy", "attention hit_rate".
+std::vector<std::string> figures_of(const std::vector<Compared>& all);
+// The figure with its spread over seeds or folds; empty where the RUN has none of that name.
+std::string figure_text(const Compared& one, const std::string& figure);
+
+// Columns as wide as what stands in them.
+std::string aligned(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace fovea::cli

@@ -1,0 +1,73 @@
+#include "explain/drawing/drawing.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "explain/drawing/views.h"
+
+namespace fovea::explain {
+namespace {
+
+using namespace drawing;
+
+// Score, scale, normaliser, structure; layer and head where there are several. Then what is outlined.
+std::string caption(const Explanation& e) {
+  std::vector<std::string> parts;
+  const auto say = [&](const std::string& name, const std::string& what) {
+    if (!what.empty()) parts.push_back(name.empty() ? what : name + " " + what);
+  };
+  say("", e.system);
+  say("score", e.score);
+  say("scale", e.scale);
+  say("normaliser", e.normaliser);
+  say("structure", e.structure);
+  for (const Axis* axis : {&e.layers, &e.heads})
+    if (axis->names.size() > 1) say(axis->label, axis->names[static_cast<size_t>(axis->chosen)]);
+  std::string out = fmt::format("{}", fmt::join(parts, " · "));
+  if (e.truth)
+    out += fmt::format("{}outlined: {}", out.empty() ? "" : ". ",
+                       e.truth->label.empty() ? "the truth" : e.truth->label);
+  return out;
+}
+
+// The set as it is given, and what each model says of it: shuffling needs a page.
+Piece set_and_answers(const Explanation& e) {
+  std::vector<Piece> out = {members(e)};
+  for (const Reader& reader : e.shuffle->readers)
+    out.push_back(paragraph(
+        fmt::format("{}: {} {}", reader.label, e.shuffle->answer, number(reader.given)), kWidest));
+  return stacked(out, 8);
+}
+
+Piece view(const Explanation& e) {
+  if (!e.tree.empty()) return tree(e.tree);
+  if (e.shuffle) return set_and_answers(e);
+  const bool weighed = !e.queries.empty() && !e.keys.empty() && !e.maps.empty();
+  if (e.view == View::kCurve || !weighed) return {};
+  if (!can_be_held(e)) return heat_map(e);
+  if (e.view == View::kText) return words(e);
+  if (e.view == View::kBag) return strips(e);
+  if (e.view == View::kGraph) return graph(e);
+  if (e.view == View::kImage && e.picture) return regions(e);
+  return heat_map(e);
+}
+
+}  // namespace
+
+std::string picture_svg(const Explanation& explanation) {
+  check(explanation);
+  std::vector<Piece> plots;
+  for (const Plot& one : explanation.plots) plots.push_back(plot(one));
+  std::vector<Piece> tables;
+  for (const Table& one : explanation.tables)
+    if (one.query <= 0) tables.push_back(table(one));
+  const Piece drawn = stacked({view(explanation), stacked(tables, 20), stacked(plots, 20)}, 20);
+  const double width = std::max(drawn.width, 480.0);
+  return document(
+      stacked({paragraph(explanation.title, width, "title"), paragraph(explanation.outcome, width),
+               drawn, paragraph(caption(explanation), width, "label")}));
+}
+
+}  // namespace fovea::explain
