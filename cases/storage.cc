@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/call/view.h"
 #include "engine/reference/tensor.h"
 
 namespace fovea::cases {
@@ -15,22 +16,6 @@ using engine::View;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kPadding = 3;  // elements after each row of an interleaved view
-
-size_t bytes_of(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return 8;
-    case DType::kFloat32:
-    case DType::kInt32:
-      return 4;
-    case DType::kBFloat16:
-    case DType::kFloat16:
-      return 2;
-    case DType::kBool:
-      return 1;
-  }
-  return 0;
-}
 
 // Round to nearest, ties to even.
 uint16_t to_bfloat16(float value) {
@@ -90,7 +75,7 @@ void* Storage::allocate(size_t bytes) {
 View Storage::zeros(DType dtype, std::initializer_list<int64_t> size) {
   int64_t count = 1;
   for (int64_t n : size) count *= n;
-  return View::of(allocate(static_cast<size_t>(count) * bytes_of(dtype)), dtype, size);
+  return View::of(allocate(static_cast<size_t>(count) * size_of(dtype)), dtype, size);
 }
 
 View Storage::zeros_like(const View& view, DType dtype) {
@@ -125,7 +110,7 @@ View Storage::interleaved(DType dtype, int64_t batch, int64_t heads, int64_t len
   View all = zeros(dtype, {batch * length * heads * row + 1});
   each(all, [&](int64_t offset) { set(all, offset, kNaN); });
   View view = all;
-  view.data = static_cast<std::byte*>(all.data) + bytes_of(dtype);
+  view.data = static_cast<std::byte*>(all.data) + size_of(dtype);
   view.rank = 4;
   view.size = {batch, heads, length, width};
   view.stride = {length * heads * row, row, heads * row, 1};

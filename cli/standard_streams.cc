@@ -9,7 +9,7 @@
 #include <iostream>
 #include <utility>
 
-#include "data/files/write.h"
+#include "io/write.h"
 #include "fovea/error.h"
 
 namespace fovea::cli {
@@ -64,7 +64,7 @@ std::streamsize InputBuffer::showmanyc() {
 
 StandardStreams::StandardStreams()
     : input_(STDIN_FILENO, "standard input"), output_([](std::string_view text) {
-        data::write_all(STDOUT_FILENO, text, "standard output");
+        io::write_all(STDOUT_FILENO, text, "standard output");
       }) {
   keep_numbers();
   before_input_ = std::cin.rdbuf(&input_);

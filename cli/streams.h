@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/standard_streams.h"
-#include "data/files/write.h"
+#include "io/write.h"
 #include "systems/run/session.h"
 #include "train/types.h"
 
@@ -26,7 +26,7 @@ class InputFile {
   std::istringstream text_;
 };
 
-// "-" is standard output; a file appears under its name when it is complete (data::FileWriter).
+// "-" is standard output; a file appears under its name when it is complete (io::FileWriter).
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -34,7 +34,7 @@ class OutputFile {
   void finish();
 
  private:
-  std::optional<data::FileWriter> writer_;
+  std::optional<io::FileWriter> writer_;
   std::optional<OutputBuffer> buffer_;
   std::ostream file_{nullptr};
 };

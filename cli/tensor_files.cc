@@ -4,7 +4,7 @@
 
 #include "cli/suggest.h"
 #include "data/files/file.h"
-#include "data/files/write.h"
+#include "io/write.h"
 #include "data/formats/npy.h"
 #include "train/run/tensor_file.h"
 
@@ -43,9 +43,9 @@ at::Tensor read_tensor(const std::string& place) {
 
 void write_tensor(const std::string& path, const std::string& name, const at::Tensor& tensor) {
   if (path.ends_with(".npy")) {
-    data::write_file(path, data::npy_bytes(train::array_of(tensor)));
+    io::write_file(path, data::npy_bytes(train::array_of(tensor)));
   } else if (path.ends_with(kSafetensors)) {
-    data::write_file(path, train::tensor_bytes({{{name, tensor}}, {}}));
+    io::write_file(path, train::tensor_bytes({{{name, tensor}}, {}}));
   } else {
     throw data::FileError(path, 0, "expected a name that ends in .npy or .safetensors");
   }

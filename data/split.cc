@@ -108,6 +108,19 @@ uint64_t item_key(std::string_view contents) {
   return mix(hash, 0x1E4);
 }
 
+Splits in_order(const PartSizes& sizes) {
+  Splits out;
+  int64_t item = 0;
+  for (const auto& [part, count] : {std::pair{&out.train, sizes.train},
+                                    {&out.validation, sizes.validation},
+                                    {&out.test, sizes.test}}) {
+    part->resize(static_cast<size_t>(count));
+    std::iota(part->begin(), part->end(), item);
+    item += count;
+  }
+  return out;
+}
+
 Splits split(int64_t items, const SplitRequest& request) {
   check(items, request);
   if (request.all_test) {

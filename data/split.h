@@ -27,6 +27,17 @@ struct Splits {
   std::vector<uint64_t> keys_of(Split) const;
 };
 
+// How many items each part has.
+struct PartSizes {
+  int64_t train, validation, test;
+  int64_t all() const { return train + validation + test; }
+};
+// What a generator draws, unless it is asked for another number.
+inline constexpr PartSizes kGenerated{.train = 4000, .validation = 500, .test = 1000};
+
+// Parts of these sizes, one after the other in the order of the items.
+Splits in_order(const PartSizes&);
+
 struct SplitRequest {
   // Shares of the whole; with folds, `validation` is a share of what is not tested.
   double validation = 0.1, test = 0.1;

@@ -205,8 +205,7 @@ class RowBest {
   }
 
   void by_libtorch(const at::Tensor& logits) {
-    all_ =
-        at::log_softmax(logits, -1, logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    all_ = at::log_softmax(logits, -1, arithmetic_type(logits));
     const auto [values, tokens] = all_.topk(count_, 1);
     values_ = values.to(at::kCPU, at::kDouble).contiguous();
     tokens_ = tokens.cpu().contiguous();

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "data/files/write.h"
+#include "io/write.h"
 #include "systems/system.h"
 #include "train/task.h"
 
@@ -26,7 +26,7 @@ Written generate(const GenerateRequest& request) {
   std::error_code failed;
   std::filesystem::create_directories(request.out, failed);
   if (failed) throw InvalidArgument(fmt::format("{}: {}", request.out.string(), failed.message()));
-  for (const auto& [name, bytes] : written.files) data::write_file(request.out / name, bytes);
+  for (const auto& [name, bytes] : written.files) io::write_file(request.out / name, bytes);
   return written;
 }
 

@@ -117,6 +117,30 @@ torch::Tensor PictureTask::pixels(std::span<const int64_t> items) const {
       .to(run_options_.device);
 }
 
+std::vector<PictureGroup> PictureTask::groups(const std::vector<ShownPicture>& shown,
+                                              size_t of_a_class) const {
+  std::vector<PictureGroup> out;
+  if (splits_.test.empty()) {
+    for (const ShownPicture& one : shown) out.push_back({one.name, one.pixels.unsqueeze(0)});
+    return out;
+  }
+  std::vector<std::vector<int64_t>> of_class(pictures_.classes.size());
+  for (const int64_t item : splits_.test) {
+    auto& items = of_class[static_cast<size_t>(labels_[static_cast<size_t>(item)])];
+    if (items.size() < of_a_class) items.push_back(item);
+  }
+  for (size_t i = 0; i < of_class.size(); ++i)
+    if (!of_class[i].empty()) out.push_back({"class " + pictures_.classes[i], pixels(of_class[i])});
+  return out;
+}
+
+std::string PictureTask::outcome(const ShownPicture& picture) {
+  const torch::Tensor p = judged(picture.pixels.unsqueeze(0)).softmax(1)[0];
+  return fmt::format("{}, p = {:.3f}",
+                     pictures_.classes[static_cast<size_t>(p.argmax().item<int64_t>())],
+                     p.max().item<double>());
+}
+
 ShownPicture PictureTask::shown(const std::string& path) const {
   if (path.empty()) throw InvalidArgument("a blank line, expected a picture's path");
   const std::vector<uint8_t> bytes = data::read_picture(path, pictures_.channels, pictures_.side);

@@ -23,6 +23,12 @@ struct ShownPicture {
   std::optional<int64_t> item = {};   // of the task's own
 };
 
+// Pictures that have something in common.
+struct PictureGroup {
+  std::string name;
+  torch::Tensor pixels;  // [items, channels, side, side]
+};
+
 // A map [height, width] as pixels; `black` and `white` are the numbers drawn so.
 explain::Picture grey(const torch::Tensor& map, double black, double white);
 
@@ -44,8 +50,8 @@ class PictureTask : public ClassificationTask {
   std::vector<explain::Explanation> explain(Input*) override;
 
  protected:
-  // What there is without data of the user's.
-  virtual data::DigitSets generated(uint64_t seed) const = 0;
+  // The pictures, where the user gives none.
+  virtual data::DigitSets generated(uint64_t seed) = 0;
   // [items, classes] for pictures [items, channels, side, side].
   virtual torch::Tensor judged(const torch::Tensor& pixels) = 0;
   virtual std::string remark(const torch::Tensor& /*pixels*/) { return ""; }
@@ -53,6 +59,10 @@ class PictureTask : public ClassificationTask {
 
   torch::Tensor logits(std::span<const int64_t> items) override { return judged(pixels(items)); }
   torch::Tensor pixels(std::span<const int64_t> items) const;
+  // Test pictures by class, at most `of_a_class` each; without test pictures, each one shown.
+  std::vector<PictureGroup> groups(const std::vector<ShownPicture>& shown, size_t of_a_class) const;
+  // Class and probability: "cat, p = 0.912".
+  std::string outcome(const ShownPicture& picture);
   // What black and white are to the model.
   double black() const { return -mean_ / deviation_; }
   double white() const { return (1 - mean_) / deviation_; }

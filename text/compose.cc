@@ -17,7 +17,6 @@ using data::FileError;
 }  // namespace
 
 Corpus compose_hidden(const std::string& folder, uint64_t seed, int64_t documents) {
-  constexpr int64_t kValidation = 500, kTest = 1000;
   const ReadRequest plain{.positive_above = std::nan("")};
   const auto file = [&](const char* name) {
     for (const char* ending : {".all.gz", ".all"})
@@ -74,8 +73,8 @@ Corpus compose_hidden(const std::string& folder, uint64_t seed, int64_t document
     }
   };
   compose(documents, pools[0], corpus.splits.train);
-  compose(kValidation, pools[1], corpus.splits.validation);
-  compose(kTest, pools[2], corpus.splits.test);
+  compose(data::kGenerated.validation, pools[1], corpus.splits.validation);
+  compose(data::kGenerated.test, pools[2], corpus.splits.test);
   return corpus;
 }
 

@@ -37,17 +37,10 @@ const List kPlaces = {"house",  "city",   "harbour", "village", "school",  "stat
 const char* name_of(int label) { return label ? "positive" : "negative"; }
 
 Corpus fill(uint64_t seed, uint64_t purpose, const std::function<Document(Random&)>& make) {
-  constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
   Random random(data::mix(seed, purpose));
   Corpus corpus;
-  for (const auto& [count, split] :
-       {std::pair(kTrain, &corpus.splits.train), std::pair(kValidation, &corpus.splits.validation),
-        std::pair(kTest, &corpus.splits.test)}) {
-    for (int64_t i = 0; i < count; ++i) {
-      split->push_back(static_cast<int64_t>(corpus.documents.size()));
-      corpus.documents.push_back(make(random));
-    }
-  }
+  corpus.splits = data::in_order(data::kGenerated);
+  for (int64_t i = 0; i < data::kGenerated.all(); ++i) corpus.documents.push_back(make(random));
   return corpus;
 }
 

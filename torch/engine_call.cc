@@ -108,10 +108,6 @@ void check_operand(const char* name, const at::Tensor& x, const at::Tensor& quer
   check_device(name, x, query);
 }
 
-at::ScalarType arithmetic_type(const at::Tensor& query) {
-  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 View view_of(const at::Tensor& tensor) {
   static char nothing = 0;  // an array without elements is still an array
   if (tensor.dim() > 4)

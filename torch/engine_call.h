@@ -24,7 +24,9 @@ inline std::vector<at::Tensor> arrays_of(const Graph& graph) {
 }
 
 // The type of arithmetic, of parameters' gradients, of lse and statistics.
-at::ScalarType arithmetic_type(const at::Tensor& query);
+inline at::ScalarType arithmetic_type(const at::Tensor& query) {
+  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
 
 engine::View view_of(const at::Tensor& tensor);
 // Views of a canonical call, which must outlive them.

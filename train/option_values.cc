@@ -65,6 +65,15 @@ bool in_range(const Option& option, const Option::Value& value) {
 
 }  // namespace
 
+std::vector<Option> joined(std::vector<Option> own, std::vector<Option> shared,
+                           std::string_view about) {
+  for (Option& one : shared) {
+    one.help.insert(0, about);
+    own.push_back(std::move(one));
+  }
+  return own;
+}
+
 Option::Option(std::string n, bool f, std::string h)
     : name(std::move(n)), fallback(f), help(std::move(h)) {}
 Option::Option(std::string n, int64_t f, std::string h)

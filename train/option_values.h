@@ -44,6 +44,10 @@ struct Option {
   std::string describe_type() const;
 };
 
+// The options `own`, and after them `shared`, whose help begins with `about` ("pictures: ").
+std::vector<Option> joined(std::vector<Option> own, std::vector<Option> shared,
+                           std::string_view about = "");
+
 // The options of one run and their values. A later declaration of a name replaces an earlier one, so
 // that a system can change the default of a shared option.
 class OptionValues {

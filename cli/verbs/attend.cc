@@ -11,6 +11,7 @@
 #include "cli/tensor_files.h"
 #include "cli/verbs/verbs.h"
 #include "fovea/attend.h"
+#include "torch/engine_call.h"
 #include "torch/spec.h"
 
 namespace fovea::cli {
@@ -66,7 +67,7 @@ PerItem offset_in(const std::string& text) {
 int run(const AttendOptions& given) {
   const at::Tensor query = read_tensor(given.query), key = read_tensor(given.key),
                    value = read_tensor(given.value);
-  const auto type = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const auto type = arithmetic_type(query);
   const Choices choices{parse_choice("--score", given.score, parse_score, type),
                         parse_choice("--normaliser", given.normaliser, parse_normaliser, type),
                         parse_choice("--structure", given.structure, parse_structure, type)};
@@ -116,8 +117,9 @@ Verb attend_verb() {
             app.add_option("--score", options->score,
                            "NAME[:FIELD=VALUE,...], a modifier after each |");
             app.add_option("--normaliser", options->normaliser, "NAME[:FIELD=VALUE,...]");
-            app.add_option("--structure", options->structure,
-                           "NAME[:FIELD=VALUE,...]; a & b: both, a | b: either, ~a: not, with brackets");
+            app.add_option(
+                "--structure", options->structure,
+                "NAME[:FIELD=VALUE,...]; a & b: both, a | b: either, ~a: not, with brackets");
             app.add_option(
                 "--scale", options->scale,
                 "scale of a dot or bilinear score; default: 1/sqrt(E) for dot, 1 for bilinear");

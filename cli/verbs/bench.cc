@@ -8,7 +8,7 @@
 
 #include "bench/report/report.h"
 #include "cli/verbs/verbs.h"
-#include "data/files/write.h"
+#include "io/write.h"
 
 namespace fovea::cli {
 namespace {
@@ -44,8 +44,8 @@ int bench_command(BenchOptions& options) {
   const bench::Report report = bench::run(rows, options.run, show_progress);
   show_progress("");
   std::cout << bench::table(report);
-  if (!options.json.empty()) data::write_file(options.json, bench::to_json(report).dump(1) + "\n");
-  if (!options.html.empty()) data::write_file(options.html, bench::to_html(report));
+  if (!options.json.empty()) io::write_file(options.json, bench::to_json(report).dump(1) + "\n");
+  if (!options.html.empty()) io::write_file(options.html, bench::to_html(report));
   return kDone;
 }
 

@@ -9,7 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/figures_table.h"
 #include "cli/verbs/verbs.h"
-#include "data/files/write.h"
+#include "io/write.h"
 #include "explain/report.h"
 #include "systems/pages/lecture.h"
 #include "systems/run/session.h"
@@ -49,8 +49,7 @@ std::string page_of(const CompareOptions& options, const std::vector<Compared>& 
   std::vector<explain::Section> sections;
   for (const Compared& one : all) {
     systems::Run run = systems::open(one.name, "cpu", options.threads, {}, Use::kExplain);
-    sections.push_back(
-        systems::lecture(*run.system, systems::explain(run, nullptr), one.report, {}));
+    sections.push_back(systems::lecture(run, systems::explain(run, nullptr), one.report, {}));
     sections.back().id = {};
     sections.back().title = one.name + ": " + sections.back().title;
   }
@@ -81,7 +80,7 @@ int run(const CompareOptions& options) {
         return judged_on(one.report) != judged_on(all.front().report);
       }))
     std::cerr << "fovea: the runs are judged on different items: their figures do not compare\n";
-  if (!options.out.empty()) data::write_file(options.out, page_of(options, all));
+  if (!options.out.empty()) io::write_file(options.out, page_of(options, all));
   return kDone;
 }
 

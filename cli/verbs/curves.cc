@@ -7,7 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/streams.h"
 #include "cli/verbs/verbs.h"
-#include "data/files/write.h"
+#include "io/write.h"
 #include "fovea/error.h"
 #include "train/run/curves.h"
 #include "train/run/run_folder.h"
@@ -35,8 +35,8 @@ int run(const CurvesOptions& options) {
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     const std::filesystem::path folder = options.tensorboard;
     std::filesystem::create_directories(folder);
-    data::write_file(folder / fmt::format("events.out.tfevents.{:.0f}.fovea", now),
-                     train::curves_events(curves, now));
+    io::write_file(folder / fmt::format("events.out.tfevents.{:.0f}.fovea", now),
+                   train::curves_events(curves, now));
     return kDone;
   }
   OutputFile output(options.out);

@@ -13,7 +13,7 @@
 
 #include "data/files/limits.h"
 #include "data/files/lines.h"
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 
 namespace fovea::data {
 namespace {
@@ -92,7 +92,7 @@ ReadLog::ReadLog() : outer_(std::exchange(current_log, this)) {}
 ReadLog::~ReadLog() { current_log = outer_; }
 
 void ReadLog::note(std::string_view contents) {
-  sums_.push_back(data::sha256(contents));
+  sums_.push_back(io::sha256(contents));
   if (outer_) outer_->note(contents);
 }
 
@@ -100,7 +100,7 @@ std::string ReadLog::sha256() const {
   if (sums_.size() < 2) return sums_.empty() ? "" : sums_.front();
   std::string all;
   for (const std::string& sum : sums_) all += sum + "\n";
-  return data::sha256(all);
+  return io::sha256(all);
 }
 
 FileError::FileError(std::string_view path, size_t line, std::string_view what)

@@ -1,5 +1,7 @@
 #include "data/generated/channels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "data/pictures/image.h"
@@ -38,6 +40,15 @@ Digits channel_pictures(int64_t channels, int64_t count, uint64_t seed,
 }
 
 }  // namespace
+
+std::string truth_lines(const std::vector<int64_t>& useful, int64_t train) {
+  std::string out;
+  for (int64_t i = 0; i < static_cast<int64_t>(useful.size()); ++i)
+    out += fmt::format("{{\"file\":\"{}\",\"picture\":{},\"channel\":{}}}\n",
+                       i < train ? "train" : "t10k", i < train ? i : i - train,
+                       useful[static_cast<size_t>(i)]);
+  return out;
+}
 
 MarkedChannels generate_channels(int64_t channels, int64_t train, int64_t test, uint64_t seed) {
   MarkedChannels out;

@@ -104,7 +104,7 @@ def attend(
         if strict:
             raise RuntimeError("strict: a score or a mask is a Python function, which no fused path takes")
         parts = (query, key, value, _scaled_by(score, scale), normaliser, structure, key_lengths, query_offset, dropout_p, seed, bool(check_finite))
-        output_, sums, empty = _functions().attend_in_blocks(*parts)
+        output_, sums, empty = _functions().attend_in_blocks(*parts, return_lse=bool(return_lse))
         return _wanted((output_, sums, sums, empty), return_lse, return_empty_rows, allow_empty_rows)
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     query = _multiplied(query, score, scale)

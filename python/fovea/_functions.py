@@ -189,18 +189,17 @@ def _rows(choice: Any, start: int, end: int, count: int) -> Any:
 
 def attend_in_blocks(
     query: Tensor, key: Tensor, value: Tensor, score: Score, normaliser: Normaliser, structure: Structure, key_lengths: Optional[Tensor],
-    query_offset: Offset, dropout_p: float, seed: Optional[int], check_finite: bool,
+    query_offset: Offset, dropout_p: float, seed: Optional[int], check_finite: bool, return_lse: bool,
 ) -> Tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The output, the log-sum-exp where there is one, and how many rows were empty."""
+    """The output, the log-sum-exp if wanted, and how many rows were empty."""
     blocks = _Blocks(query, key, score, normaliser, structure, key_lengths, query_offset)
     if seed is None and (dropout_p > 0 or (isinstance(normaliser, Hard) and normaliser.sample)):
         seed = int(torch.randint(2**63 - 1, (), dtype=torch.int64))
-    has_sums = normaliser.kind in ("softmax", "top_k", "hard")
 
     def block(start: int, end: int) -> Tuple[Tensor, ...]:
         rows, part, seen, offset = blocks.arguments(start, end)
         return attend(  # type: ignore[return-value]
-            rows, key, value, part, normaliser, seen, None, dropout_p, key_lengths, has_sums, seed=seed, return_empty_rows=True,
+            rows, key, value, part, normaliser, seen, None, dropout_p, key_lengths, return_lse, seed=seed, return_empty_rows=True,
             query_offset=offset, check_finite=check_finite,
         )  # fmt: skip
 
@@ -210,7 +209,7 @@ def attend_in_blocks(
     for start in starts:
         end = min(start + blocks.size, blocks.count)
         found.append(checkpoint(block, start, end, use_reentrant=False, preserve_rng_state=False) if saved else block(start, end))
-    sums = torch.cat([x[1] for x in found], 2) if has_sums else query.new_zeros(query.shape[:3])
+    sums = torch.cat([x[1] for x in found], 2) if return_lse else query.new_zeros(0)
     return torch.cat([x[0] for x in found], 2), sums, torch.stack([x[-1] for x in found]).sum()
 
 

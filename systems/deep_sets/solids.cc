@@ -23,7 +23,6 @@ namespace fovea::systems::deep_sets {
 namespace {
 
 const data::Features kSpace{.width = 3, .names = {"x", "y", "z"}};
-constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
 
 class Solids : public ClassificationTask {
  public:
@@ -137,14 +136,11 @@ class Solids : public ClassificationTask {
     found_ = kSpace;
     for (int64_t i = 0; i < data::kSolids; ++i) names_.push_back(data::solid_name(i));
     const int64_t points = run_options_.options.integer("points");
-    for (int64_t i = 0; i < kTrain + kValidation + kTest; ++i) {
+    splits_ = data::in_order(data::kGenerated);
+    for (int64_t i = 0; i < data::kGenerated.all(); ++i) {
       labels_.push_back(i % data::kSolids);
       clouds_.push_back(data::solid_cloud(labels_.back(), points,
                                           data::mix(seed, 3000 + static_cast<uint64_t>(i))));
-      (i < kTrain                 ? splits_.train
-       : i < kTrain + kValidation ? splits_.validation
-                                  : splits_.test)
-          .push_back(i);
     }
   }
 

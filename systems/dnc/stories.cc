@@ -8,18 +8,13 @@
 #include <map>
 
 #include "data/batches.h"
-#include "data/files/file.h"
 #include "data/formats/text.h"
-#include "data/story_codec.h"
-#include "data/story_set.h"
 #include "systems/dnc/model.h"
 #include "systems/machines/view.h"
-#include "train/answers.h"
+#include "systems/story_task.h"
 #include "train/classification_task.h"
 #include "train/descent/finite.h"
-#include "train/fields.h"
 #include "train/interrupt.h"
-#include "train/task_counts.h"
 
 namespace fovea::systems::dnc {
 namespace {
@@ -27,7 +22,6 @@ namespace {
 using Ids = std::vector<int64_t>;
 using Support = train::TaskCounts::Support;
 
-constexpr const char* kVocabularyFile = "vocabulary";
 // Of the first weights of keys, gates and what is written. With libtorch's alone a row is so faint beside
 // the vector of a line that the controller learns to answer without the memory, and stays there.
 constexpr double kInterfaceGain = 4;
@@ -73,39 +67,17 @@ struct Script {
   std::vector<Asked> asked;
 };
 
-class StoriesTask : public GradientTask {
+class StoriesTask : public StoryTask {
  public:
   StoriesTask(const RunOptions& run_options, const nn::DncOptions& options)
-      : run_options_(run_options), options_(options) {}
+      : StoryTask(run_options), options_(options) {}
 
   void read(const Source& source) override {
-    const OptionValues& options = run_options_.options;
-    set_ = source.path.empty()
-               ? data::generate_stories(options.integer("stories"), source.seed)
-               : data::read_story_set(
-                     source.path, {.tasks = options.list("tasks"), .split = split_request(source)});
+    StoryTask::read(source);
     for (auto& [split, stories] : stories_) stories.clear();
     for (size_t i = 0; i < set_.stories.size(); ++i)
       if (!set_.stories[i].story.questions.empty())
         stories_[set_.stories[i].split].push_back(static_cast<int64_t>(i));
-    if (model_) write_scripts();
-  }
-  std::string read_in_words() const override {
-    return fmt::format(
-        "{} stories to learn from; tasks: {}{}", items(Split::kTrain), fmt::join(set_.tasks, ", "),
-        set_.left_out.empty() ? ""
-                              : fmt::format("; left out, because there is no training file: {}",
-                                            fmt::join(set_.left_out, ", ")));
-  }
-  void prepare() override {
-    codec_ = data::StoryCodec(set_);
-    write_scripts();
-  }
-  Assets assets() const override {
-    return {.facts = Json::object(), .files = {{kVocabularyFile, codec_.text()}}};
-  }
-  void restore(const Assets& assets) override {
-    codec_ = data::StoryCodec(train::file_of(assets, kVocabularyFile), kVocabularyFile);
   }
   std::shared_ptr<torch::nn::Module> build() override {
     nn::DncOptions options = options_;
@@ -113,8 +85,7 @@ class StoriesTask : public GradientTask {
     options.output = codec_.words() - data::StoryCodec::kFirstAnswer;
     return model_ = std::make_shared<StoryModel>(codec_.words(), options);
   }
-  // Questions are what a run must not be judged by twice; an item to learn from is a story.
-  std::vector<uint64_t> item_keys(Split split) const override { return set_.splits.keys_of(split); }
+  // An item to learn from is a story with all its questions.
   int64_t items(Split split) const override {
     return static_cast<int64_t>(stories_.at(split).size());
   }
@@ -129,12 +100,11 @@ class StoriesTask : public GradientTask {
   }
 
   Evaluation evaluate(Split split) override;
-  void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
-  Written write() const override {
-    return {.files = data::story_files(set_),
-            .truth = "the numbers at the end of each question: the lines it rests on"};
-  }
+
+ protected:
+  void encode() override;
+  std::string answer(const data::Story& story) override;
 
  private:
   struct Read {
@@ -146,17 +116,13 @@ class StoriesTask : public GradientTask {
   using Scripts = std::vector<const Script*>;
 
   Script script_of(const data::Story& story) const;
-  void write_scripts();
   Scripts chosen(Split split, std::span<const int64_t> positions) const;
   std::vector<int64_t> lengths_of(Split split) const;
   Read read_scripts(const Scripts& scripts) const;
   torch::Tensor answers(const Read& read, const machines::Watch& watch = {});
   std::vector<explain::Explanation> shown(const data::Story& story);
 
-  const RunOptions run_options_;
   const nn::DncOptions options_;
-  data::StorySet set_;
-  data::StoryCodec codec_;
   std::vector<Script> scripts_;  // of each story of the set
   std::map<Split, std::vector<int64_t>> stories_ = {
       {Split::kTrain, {}}, {Split::kValidation, {}}, {Split::kTest, {}}};
@@ -189,7 +155,7 @@ Script StoriesTask::script_of(const data::Story& story) const {
   return out;
 }
 
-void StoriesTask::write_scripts() {
+void StoriesTask::encode() {
   scripts_.clear();
   for (const data::FiledStory& one : set_.stories) scripts_.push_back(script_of(one.story));
 }
@@ -289,33 +255,16 @@ Evaluation StoriesTask::evaluate(Split split) {
         ++question;
       }
   }
-  Evaluation out = counts.figures();
-  if (judged > 0) out.metrics["loss"] = loss / judged;
-  if (const double unseen = static_cast<double>(out.items) - judged; unseen > 0)
-    out.notes.push_back(fmt::format(
-        "{:.0f} questions have an answer never seen in training: they count as wrong", unseen));
-  return out;
+  return figures(counts, loss, judged);
 }
 
-// A statement is remembered. A question is answered: the answer and its probability.
-void StoriesTask::predict(Input input, std::ostream& out) {
+// The answer and its probability.
+std::string StoriesTask::answer(const data::Story& story) {
   const torch::NoGradGuard no_grad;
-  std::vector<data::Story> stories;
-  data::StoryReader reader(input.name, stories);
-  answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
-    if (!reader.add(number, line)) return {};
-    stories.erase(stories.begin(), stories.end() - 1);
-    const std::vector<std::string> unknown =
-        codec_.unknown(stories[0], stories[0].questions.back());
-    if (input.noted && !unknown.empty())
-      input.noted(fmt::format("{}:{}: never seen in training: {}", input.name, number,
-                              data::listed(unknown)));
-    const Script script = script_of(stories[0]);
-    const torch::Tensor p = answers(read_scripts({&script}))[-1].softmax(0);
-    return {fmt::format("{}\t{:.4f}\n", codec_.answer_text(p.argmax().item<int64_t>()),
-                        p.max().item<double>()),
-            [this, p] { return class_fields(codec_.answers(), to_floats(p)); }};
-  });
+  const Script script = script_of(story);
+  const torch::Tensor p = answers(read_scripts({&script}))[-1].softmax(0);
+  return fmt::format("{}\t{:.4f}", codec_.answer_text(p.argmax().item<int64_t>()),
+                     p.max().item<double>());
 }
 
 std::vector<explain::Explanation> StoriesTask::shown(const data::Story& story) {
@@ -346,23 +295,10 @@ std::vector<explain::Explanation> StoriesTask::shown(const data::Story& story) {
 }
 
 std::vector<explain::Explanation> StoriesTask::explain(Input* input) {
+  constexpr size_t kShown = 4;
   std::vector<explain::Explanation> out;
-  const auto add = [&](const data::Story& story) {
-    if (story.questions.empty()) return;
+  for (const data::Story& story : input ? stories_in(*input) : test_stories(kShown, 1))
     for (explain::Explanation& picture : shown(story)) out.push_back(std::move(picture));
-  };
-  if (input) {
-    std::vector<data::Story> stories;
-    data::StoryReader reader(input->name, stories);
-    data::each_line(input->stream, input->name,
-                    [&](size_t number, std::string_view line) { reader.add(number, line); });
-    for (const data::Story& story : stories) add(story);
-    if (out.empty()) throw data::FileError(input->name, 0, "no question after a story in it");
-    return out;
-  }
-  std::map<size_t, int> of_task;
-  for (const data::FiledStory& one : set_.stories)
-    if (one.split == Split::kTest && of_task.size() < 4 && of_task[one.task]++ == 0) add(one.story);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "systems/machines/task.h"
 #include "systems/dnc/model.h"
 #include "systems/dnc/stories.h"
+#include "systems/story_task.h"
 
 namespace fovea::systems::dnc {
 namespace {
@@ -69,18 +70,19 @@ const Registration registered{{
         Option("task", "repeat-copy",
                "say a sequence again, once or several times, or answer questions about stories")
             .among({"copy", "repeat-copy", "stories"}),
-        {Option("rows", 16, "of the memory, N").between(1, 4096),
-         Option("width", 12, "of a row, W").between(1, 1024),
-         Option("read_heads", 1, "that read the memory, R").between(1, 64),
-         Option("hidden", 64, "of the controller").between(1, 4096),
-         Option("controller", "lstm", "what drives the heads").among({"lstm", "feed-forward"}),
-         Option("usage_gradient", "stopped",
-                "of usage to the write weights it is made of; the authors stop it")
-             .among({"stopped", "whole"}),
-         Option("line_width", 64, "stories: of a line's vector").between(1, 4096),
-         Option("think", 2, "stories: steps after a question, before its answer").between(0, 100),
-         Option("stories", 4000, "generated, to learn from").between(16, 1000000),
-         Option("tasks", "", "of a folder of stories, with commas between; empty: all")}),
+        joined(
+            {Option("rows", 16, "of the memory, N").between(1, 4096),
+             Option("width", 12, "of a row, W").between(1, 1024),
+             Option("read_heads", 1, "that read the memory, R").between(1, 64),
+             Option("hidden", 64, "of the controller").between(1, 4096),
+             Option("controller", "lstm", "what drives the heads").among({"lstm", "feed-forward"}),
+             Option("usage_gradient", "stopped",
+                    "of usage to the write weights it is made of; the authors stop it")
+                 .among({"stopped", "whole"}),
+             Option("line_width", 64, "stories: of a line's vector").between(1, 4096),
+             Option("think", 2, "stories: steps after a question, before its answer")
+                 .between(0, 100)},
+            story_options(), "stories: ")),
     .recipe = train::Recipe{.epochs = 8,
                             .batch = 32,
                             .optimiser = "adam",

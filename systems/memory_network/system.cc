@@ -1,6 +1,7 @@
 #include "systems/system.h"
 
 #include "systems/memory_network/task.h"
+#include "systems/story_task.h"
 
 namespace fovea::systems::memory_network {
 namespace {
@@ -44,7 +45,7 @@ const Registration registered{{
          .expect =
              "measured: generated stories 0 % error; bAbI 1k jointly, best of ten by validation, "
              "15.7 % mean error (12.4 %, Sukhbaatar et al. 2015)"},
-    .options =
+    .options = joined(
         {Option("hops", 3, "times the story is read").between(1, 32),
          Option("width", 20, "of a line's vector; the authors take 50 for all tasks jointly")
              .between(1, 4096),
@@ -60,9 +61,8 @@ const Registration registered{{
          Option("linear_epochs", 0, "of linear start; 0: until validation stalls")
              .between(0, 100000),
          Option("noise", 0.1, "chance of an empty line before each line, while training")
-             .between(0, 0.9),
-         Option("stories", 4000, "generated, to learn from").between(16, 1000000),
-         Option("tasks", "", "of a folder, with commas between: qa1,qa2; empty: all")},
+             .between(0, 0.9)},
+        story_options()),
     // The authors sum the loss of a batch of 32 where we take its mean: their rate of 0.01 is 0.32
     // here, their clipping at 40 is 1.25.
     .recipe = train::Recipe{.epochs = 100,

@@ -11,16 +11,13 @@
 #include "data/batches.h"
 #include "data/files/file.h"
 #include "data/packed.h"
-#include "data/story_codec.h"
 #include "data/formats/text.h"
 #include "systems/memory_network/model.h"
 #include "systems/memory_network/view.h"
-#include "train/answers.h"
+#include "systems/story_task.h"
 #include "train/classification_task.h"
-#include "train/fields.h"
 #include "train/descent/finite.h"
 #include "train/interrupt.h"
-#include "train/task_counts.h"
 
 namespace fovea::systems::memory_network {
 namespace {
@@ -28,38 +25,10 @@ namespace {
 using Ids = data::StoryCodec::Ids;
 using Support = train::TaskCounts::Support;
 
-constexpr const char* kVocabularyFile = "vocabulary";
-
-class MemoryNetwork : public GradientTask {
+class MemoryNetwork : public StoryTask {
  public:
-  explicit MemoryNetwork(const RunOptions& run_options) : run_options_(run_options) {}
+  using StoryTask::StoryTask;
 
-  void read(const Source& source) override {
-    const OptionValues& options = run_options_.options;
-    set_ = source.path.empty()
-               ? data::generate_stories(options.integer("stories"), source.seed)
-               : data::read_story_set(
-                     source.path, {.tasks = options.list("tasks"), .split = split_request(source)});
-    if (model_) encoded_ = codec_.encoded(set_);
-  }
-  std::string read_in_words() const override {
-    return fmt::format("{} questions to learn from; tasks: {}{}", items(Split::kTrain),
-                       fmt::join(set_.tasks, ", "),
-                       set_.left_out.empty()
-                           ? ""
-                           : fmt::format("; left out, because there is no training file: {}",
-                                         fmt::join(set_.left_out, ", ")));
-  }
-  void prepare() override {
-    codec_ = data::StoryCodec(set_);
-    encoded_ = codec_.encoded(set_);
-  }
-  Assets assets() const override {
-    return {.facts = Json::object(), .files = {{kVocabularyFile, codec_.text()}}};
-  }
-  void restore(const Assets& assets) override {
-    codec_ = data::StoryCodec(train::file_of(assets, kVocabularyFile), kVocabularyFile);
-  }
   std::shared_ptr<torch::nn::Module> build() override {
     static const std::map<std::string, nn::LineEncoding> encodings = {
         {"position", nn::LineEncoding::kPosition},
@@ -77,7 +46,6 @@ class MemoryNetwork : public GradientTask {
                                                          ? Training::kSupervised
                                                          : Training::kEndToEnd);
   }
-  std::vector<uint64_t> item_keys(Split split) const override { return set_.splits.keys_of(split); }
   int64_t items(Split split) const override {
     return static_cast<int64_t>(set_.splits.of(split).size());
   }
@@ -130,75 +98,54 @@ class MemoryNetwork : public GradientTask {
                    support_of(memory, i, heaviest.select(1, row)));
       }
     }
-    Evaluation out = counts.figures();
-    if (judged > 0) out.metrics["loss"] = loss / judged;
-    const auto remark = [&](double count, const std::string& what) {
-      if (count > 0) out.notes.push_back(fmt::format("{:.0f} questions {}", count, what));
-    };
-    remark(static_cast<double>(out.items) - judged,
-           "have an answer never seen in training: they count as wrong");
-    remark(forgotten, fmt::format("rest on a line older than the {} that the memory holds",
-                                  run_options_.options.integer("slots")));
+    Evaluation out = figures(counts, loss, judged);
+    if (forgotten > 0)
+      out.notes.push_back(
+          fmt::format("{:.0f} questions rest on a line older than the {} that the memory holds",
+                      forgotten, run_options_.options.integer("slots")));
     return out;
   }
 
-  // A statement is remembered. A question is answered: the answer, its probability, and the
-  // heaviest line of each hop, counted from the story's first.
-  void predict(Input input, std::ostream& out) override {
-    std::vector<data::Story> stories;
-    data::StoryReader reader(input.name, stories);
-    answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
-      if (!reader.add(number, line)) return {};
-      stories.erase(stories.begin(), stories.end() - 1);
-      const data::StoryQuestion& question = stories[0].questions.back();
-      if (input.noted)
-        for (const std::string& note : notes_on(stories[0], question))
-          input.noted(fmt::format("{}:{}: {}", input.name, number, note));
-      const auto& [shown, recall] = tell(stories[0], question);
-      Ids lines;
-      for (const float at : to_floats(model_->heaviest(recall)))
-        if (at >= 0) lines.push_back(shown.forgotten + static_cast<int64_t>(at) + 1);
-      return {
-          fmt::format("{}\t{:.4f}\t{}\n", shown.answer, shown.probability,
-                      lines.empty() ? "no line" : fmt::format("lines {}", fmt::join(lines, " "))),
-          [this, lines, p = model_->logits(recall).softmax(1)[0]] {
-            Json fields = class_fields(codec_.answers(), to_floats(p));
-            fields["story_lines"] = lines;
-            return fields;
-          }};
-    });
-  }
-
+  // Each question of the user's stories; of test stories the last one.
   std::vector<explain::Explanation> explain(Input* input) override {
-    std::vector<explain::Explanation> out;
-    const auto add = [&](const data::Story& story, const data::StoryQuestion& question) {
-      if (question.seen == 0) return;  // nothing to look at
-      const auto [shown, recall] = tell(story, question);
-      out.push_back(picture(shown, recall));
-    };
-    if (input) {
-      std::vector<data::Story> stories;
-      data::StoryReader reader(input->name, stories);
-      data::each_line(input->stream, input->name,
-                      [&](size_t number, std::string_view line) { reader.add(number, line); });
-      for (const data::Story& story : stories)
-        for (const data::StoryQuestion& question : story.questions) add(story, question);
-      if (out.empty()) throw data::FileError(input->name, 0, "no question after a story in it");
-      return out;
-    }
     constexpr size_t kShown = 6;
-    std::map<size_t, size_t> of_task;
-    const size_t each = std::max<size_t>(1, kShown / set_.tasks.size());
-    for (const data::FiledStory& one : set_.stories)
-      if (one.split == Split::kTest && !one.story.questions.empty() && out.size() < kShown &&
-          of_task[one.task]++ < each)
-        add(one.story, one.story.questions.back());
+    const std::vector<data::Story> stories =
+        input ? stories_in(*input)
+              : test_stories(kShown, std::max<size_t>(1, kShown / set_.tasks.size()));
+    std::vector<explain::Explanation> out;
+    for (const data::Story& story : stories)
+      for (const data::StoryQuestion& question : story.questions) {
+        const bool wanted = input || &question == &story.questions.back();
+        if (!wanted || question.seen == 0) continue;  // no line before it: nothing to look at
+        const auto [shown, recall] = tell(story, question);
+        out.push_back(picture(shown, recall));
+      }
+    if (input && out.empty())
+      throw data::FileError(input->name, 0, "no question after a story in it");
     return out;
   }
 
-  Written write() const override {
-    return {.files = data::story_files(set_),
-            .truth = "the numbers at the end of each question: the lines it rests on"};
+ protected:
+  void encode() override { encoded_ = codec_.encoded(set_); }
+
+  // The answer, its probability, and the heaviest line of each hop, counted from the story's first.
+  std::string answer(const data::Story& story) override {
+    const auto [shown, recall] = tell(story, story.questions.back());
+    Ids lines;
+    for (const float at : to_floats(model_->heaviest(recall)))
+      if (at >= 0) lines.push_back(shown.forgotten + static_cast<int64_t>(at) + 1);
+    return fmt::format("{}\t{:.4f}\t{}", shown.answer, shown.probability,
+                       lines.empty() ? "no line" : fmt::format("lines {}", fmt::join(lines, " ")));
+  }
+
+  std::vector<std::string> notes_on(const data::Story& story) const override {
+    std::vector<std::string> out = StoryTask::notes_on(story);
+    const int64_t slots = run_options_.options.integer("slots"), seen = story.questions.back().seen;
+    if (seen > slots)
+      out.push_back(
+          fmt::format("a story of {} lines: the memory holds the newest {}", seen, slots));
+    if (seen == 0) out.push_back("no story before the question");
+    return out;
   }
 
  private:
@@ -256,21 +203,6 @@ class MemoryNetwork : public GradientTask {
     return {std::move(shown), std::move(recall)};
   }
 
-  std::vector<std::string> notes_on(const data::Story& story,
-                                    const data::StoryQuestion& question) const {
-    std::vector<std::string> out;
-    const std::vector<std::string> unknown = codec_.unknown(story, question);
-    if (!unknown.empty()) out.push_back("never seen in training: " + data::listed(unknown));
-    if (const int64_t slots = run_options_.options.integer("slots"); question.seen > slots)
-      out.push_back(
-          fmt::format("a story of {} lines: the memory holds the newest {}", question.seen, slots));
-    if (question.seen == 0) out.push_back("no story before the question");
-    return out;
-  }
-
-  const RunOptions run_options_;
-  data::StorySet set_;
-  data::StoryCodec codec_;
   data::EncodedStories encoded_;
   std::shared_ptr<Model> model_;
 };

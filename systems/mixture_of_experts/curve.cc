@@ -6,58 +6,28 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/files/lines.h"
+#include "data/generated/pieces.h"
 #include "systems/mixture_of_experts/model.h"
-#include "systems/mixture_of_experts/table.h"
 #include "systems/mixture_of_experts/tasks.h"
 #include "systems/mixture_of_experts/view.h"
-#include "train/answers.h"
+#include "systems/table_task.h"
 #include "train/classification_task.h"
-#include "train/fields.h"
 #include "train/descent/recipe.h"
 
 namespace fovea::systems::mixture_of_experts {
 namespace {
 
-class Curve : public GradientTask {
+class Curve : public TableTask {
  public:
   explicit Curve(const RunOptions& run_options)
-      : run_options_(run_options),
+      : TableTask(run_options),
         epochs_(train::recipe_of(run_options.options).epochs),
         in_turn_(run_options.options.text("order") == "in_turn") {}
 
   void read(const Source& source) override {
-    // A run's columns go by name, wherever they stand in another table.
-    rows_ = read_rows(source, columns_.empty() ? data::Columns{.x = run_options_.options.list("x"),
-                                                               .y = run_options_.options.text("y")}
-                                               : data::Columns{.x = columns_, .y = target_});
+    piece_.clear();
     for (auto& half : halves_) half.clear();
-  }
-  void prepare() override {
-    columns_ = rows_.table.inputs;
-    target_ = rows_.table.target;
-    scales_ = Scales::of(rows_);
-  }
-  Assets assets() const override {
-    return {.facts = {{"columns", columns_},
-                      {"target", target_},
-                      {"low", scales_.low},
-                      {"high", scales_.high},
-                      {"mean", scales_.mean},
-                      {"deviation", scales_.deviation}},
-            .files = {}};
-  }
-  void restore(const Assets& assets) override {
-    const train::Fields facts(assets.facts, "facts.");
-    columns_ = facts.texts("columns");
-    target_ = facts.text("target");
-    scales_ = {.low = facts.numbers("low"),
-               .high = facts.numbers("high"),
-               .mean = facts.number("mean"),
-               .deviation = facts.number("deviation")};
-    if (columns_.empty() || scales_.low.size() != columns_.size() ||
-        scales_.high.size() != columns_.size())
-      facts.refuse("low", "a number for each column, and at least one");
+    TableTask::read(source);
   }
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<CurveModel>(static_cast<int64_t>(columns_.size()),
@@ -65,11 +35,7 @@ class Curve : public GradientTask {
   }
 
   int64_t items(Split split) const override {
-    return static_cast<int64_t>(split == Split::kTrain ? turn().size()
-                                                       : rows_.splits.of(split).size());
-  }
-  std::vector<uint64_t> item_keys(Split split) const override {
-    return rows_.splits.keys_of(split);
+    return split == Split::kTrain ? static_cast<int64_t>(turn().size()) : TableTask::items(split);
   }
   void begin_epoch(int64_t epoch, const std::vector<Metrics>&) override { epoch_ = epoch; }
 
@@ -100,7 +66,7 @@ class Curve : public GradientTask {
   }
 
   Evaluation evaluate(Split split) override {
-    const std::vector<int64_t>& items = rows_.splits.of(split);
+    const std::vector<int64_t>& items = splits_.of(split);
     Evaluation out{.items = static_cast<int64_t>(items.size())};
     if (items.empty()) {
       out.notes.push_back("no items to evaluate, so no figures");
@@ -118,29 +84,29 @@ class Curve : public GradientTask {
       out.metrics["first_mse_after"] = after;
       out.metrics["forgetting_mse"] = after - before;
     }
-    if (!rows_.piece.empty()) out.attention["hit_rate"] = owned(items, mixed);
+    if (!piece_.empty()) out.attention["hit_rate"] = owned(items, mixed);
     return out;
   }
 
-  Written write() const override { return write_rows(rows_); }
+  Written write() const override {
+    Written out{.data = "curve.csv", .truth = "truth.jsonl, the piece of each row"};
+    std::string &table = out.files["curve.csv"], &truth = out.files["truth.jsonl"];
+    table = "x,y\n";
+    for (size_t i = 0; i < table_.rows(); ++i) {
+      table += fmt::format("{},{}\n", table_.x[i], table_.y[i]);
+      if (!piece_.empty()) truth += Json{{"row", i}, {"piece", piece_[i]}}.dump() + "\n";
+    }
+    return out;
+  }
 
   // A CSV of the inputs; the answer to each row: the number, its expert, the expert's gate.
   void predict(Input input, std::ostream& out) override {
-    const std::vector<double> x = table(input);
+    const std::vector<double> x = rows_in(input);
     const nn::Mixed mixed = model_->mix(scaled(x));
     for (int64_t i = 0; i < mixed.gates.size(0); ++i)
-      write_answer(
-          out, static_cast<size_t>(i) + 1,
-          {fmt::format("{:.6g}\texpert {}\t{:.4f}\n", in_units(mixed.output[i].item<double>()),
-                       mixed.chosen[i][0].item<int64_t>() + 1, mixed.gates[i][0].item<double>()),
-           [&] {
-             Json experts = Json::object();
-             for (int64_t k = 0; k < mixed.chosen.size(1); ++k)
-               experts[std::to_string(mixed.chosen[i][k].item<int64_t>() + 1)] =
-                   mixed.gates[i][k].item<double>();
-             return Json{{"answer", in_units(mixed.output[i].item<double>())},
-                         {"experts", experts}};
-           }});
+      out << fmt::format("{:.6g}\texpert {}\t{:.4f}\n",
+                         scales_.in_units(mixed.output[i].item<double>()),
+                         mixed.chosen[i][0].item<int64_t>() + 1, mixed.gates[i][0].item<double>());
   }
 
   std::vector<explain::Explanation> explain(Input* input) override {
@@ -148,7 +114,7 @@ class Curve : public GradientTask {
     Routing routing{.loads = model_->loads};
     if (input) {
       constexpr size_t kMostRows = 40;
-      std::vector<double> x = table(*input);
+      std::vector<double> x = rows_in(*input);
       x.resize(std::min(x.size(), kMostRows * columns_.size()));
       routing.gates = dense_gates(model_->mix(scaled(x)), experts);
       for (int64_t i = 0; i < routing.gates.size(0); ++i) {
@@ -158,19 +124,19 @@ class Curve : public GradientTask {
       if (routing.kinds.empty()) return {};
       return {who_does_what(routing, model_->experts->options(), "Whom each row asks")};
     }
-    const std::vector<int64_t>& items = rows_.splits.test;
+    const std::vector<int64_t>& items = splits_.test;
     if (items.empty()) return {};
     const torch::Tensor x = inputs(items);
     routing.gates = dense_gates(model_->mix(x), experts);
-    const bool pieces = !rows_.piece.empty();
-    const int64_t kinds = pieces ? kPieces : 10;
+    const bool pieces = !piece_.empty();
+    const int64_t kinds = pieces ? data::kStraightPieces : 10;
     for (int64_t kind = 0; kind < kinds; ++kind)
       routing.kinds.push_back(pieces ? fmt::format("piece {}", kind + 1)
                                      : fmt::format("{}: tenth {}", columns_[0], kind + 1));
     for (size_t i = 0; i < items.size(); ++i) {
       const double place = (x[static_cast<int64_t>(i)][0].item<double>() + 1) / 2;
       routing.kind_of.push_back(pieces
-                                    ? rows_.piece[static_cast<size_t>(items[i])]
+                                    ? piece_[static_cast<size_t>(items[i])]
                                     : std::clamp<int64_t>(static_cast<int64_t>(place * 10), 0, 9));
     }
     explain::Explanation out =
@@ -181,24 +147,30 @@ class Curve : public GradientTask {
     return {out};
   }
 
+ protected:
+  data::Regression generated(int64_t rows, uint64_t seed) override {
+    data::StraightPieces pieces = data::generate_straight_pieces(rows, seed);
+    piece_ = std::move(pieces.piece);
+    return std::move(pieces.table);
+  }
+
  private:
   // What is learned in this epoch: all, or one half of the first input's range after the other.
   const std::vector<int64_t>& turn() const {
-    if (!in_turn_) return rows_.splits.train;
+    if (!in_turn_) return splits_.train;
     if (halves_[0].empty() && halves_[1].empty())
-      for (const int64_t item : rows_.splits.train)
-        halves_[in_first_half(item) ? 0 : 1].push_back(item);
+      for (const int64_t item : splits_.train) halves_[in_first_half(item) ? 0 : 1].push_back(item);
     return halves_[epoch_ < first_epochs() ? 0 : 1];
   }
   int64_t first_epochs() const { return std::max<int64_t>(1, epochs_ / 2); }
   bool in_first_half(int64_t item) const {
-    return rows_.table.x[static_cast<size_t>(item) * columns_.size()] <
+    return table_.x[static_cast<size_t>(item) * columns_.size()] <
            (scales_.low[0] + scales_.high[0]) / 2;
   }
   // Of the test rows, in units of the target's deviation.
   double first_half_error() {
     std::vector<int64_t> first;
-    for (const int64_t item : rows_.splits.test)
+    for (const int64_t item : splits_.test)
       if (in_first_half(item)) first.push_back(item);
     if (first.empty()) return 0;
     return (model_->mix(inputs(first)).output - targets(first)).square().mean().item<double>();
@@ -215,12 +187,12 @@ class Curve : public GradientTask {
   // most, the one it has most of.
   double owned(const std::vector<int64_t>& items, const nn::Mixed& mixed) const {
     const int64_t experts = model_->experts->options().experts;
-    torch::Tensor count = torch::zeros({kPieces, experts});
+    torch::Tensor count = torch::zeros({data::kStraightPieces, experts});
     for (size_t i = 0; i < items.size(); ++i)
-      count[rows_.piece[static_cast<size_t>(items[i])]]
+      count[piece_[static_cast<size_t>(items[i])]]
            [mixed.chosen[static_cast<int64_t>(i)][0].item<int64_t>()] += 1;
     double hits = 0;
-    for (int64_t i = 0; i < std::min(kPieces, experts); ++i) {
+    for (int64_t i = 0; i < std::min(data::kStraightPieces, experts); ++i) {
       const int64_t best = count.argmax().item<int64_t>();
       hits += std::max(0.0f, count.flatten()[best].item<float>());
       count.select(0, best / experts).fill_(-1);
@@ -233,8 +205,8 @@ class Curve : public GradientTask {
     constexpr int64_t kMeasured = 300, kDrawn = 401;
     CurvePoints out{.x_label = columns_[0], .y_label = target_};
     for (size_t i = 0; i < items.size() && i < kMeasured; ++i) {
-      out.x.push_back(rows_.table.x[static_cast<size_t>(items[i])]);
-      out.y.push_back(rows_.table.y[static_cast<size_t>(items[i])]);
+      out.x.push_back(table_.x[static_cast<size_t>(items[i])]);
+      out.y.push_back(table_.y[static_cast<size_t>(items[i])]);
     }
     const torch::Tensor at = torch::linspace(-1, 1, kDrawn).unsqueeze(1).to(run_options_.device);
     const nn::Mixed mixed = model_->mix(at);
@@ -243,48 +215,18 @@ class Curve : public GradientTask {
     for (int64_t i = 0; i < kDrawn; ++i) {
       const double place = (at[i][0].item<double>() + 1) / 2;
       out.at.push_back(scales_.low[0] + place * (scales_.high[0] - scales_.low[0]));
-      out.mixed.push_back(in_units(mixed.output[i].item<double>()));
+      out.mixed.push_back(scales_.in_units(mixed.output[i].item<double>()));
       out.owner.push_back(mixed.chosen[i][0].item<int64_t>());
-      out.own.push_back(in_units(own[i].item<double>()));
+      out.own.push_back(scales_.in_units(own[i].item<double>()));
     }
     return out;
   }
 
-  std::vector<double> table(Input& input) const {
-    return data::inputs(data::parse_csv(data::read_stream(input.stream, input.name), input.name),
-                        columns_);
-  }
-  torch::Tensor scaled(const std::vector<double>& x) const {
-    const std::vector<float> numbers = scales_.inputs(x);
-    return torch::tensor(at::ArrayRef<float>(numbers))
-        .reshape({-1, static_cast<int64_t>(columns_.size())})
-        .to(run_options_.device);
-  }
-  torch::Tensor inputs(const std::vector<int64_t>& items) const {
-    std::vector<double> x;
-    for (const int64_t item : items)
-      for (size_t i = 0; i < columns_.size(); ++i)
-        x.push_back(rows_.table.x[static_cast<size_t>(item) * columns_.size() + i]);
-    return scaled(x);
-  }
-  torch::Tensor targets(const std::vector<int64_t>& items) const {
-    std::vector<float> y;
-    for (const int64_t item : items)
-      y.push_back(static_cast<float>((rows_.table.y[static_cast<size_t>(item)] - scales_.mean) /
-                                     scales_.deviation));
-    return torch::tensor(at::ArrayRef<float>(y)).unsqueeze(1).to(run_options_.device);
-  }
-  double in_units(double y) const { return scales_.mean + scales_.deviation * y; }
-
-  const RunOptions run_options_;
   const int64_t epochs_;
   const bool in_turn_;
   int64_t epoch_ = 0;
-  Rows rows_;
+  std::vector<int64_t> piece_;  // of each generated row
   mutable std::vector<int64_t> halves_[2];
-  Scales scales_;
-  std::vector<std::string> columns_;
-  std::string target_;
   std::shared_ptr<CurveModel> model_;
 };
 

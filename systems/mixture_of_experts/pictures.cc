@@ -38,7 +38,7 @@ class PictureExperts : public PictureTask {
   }
 
  protected:
-  data::DigitSets generated(uint64_t seed) const override {
+  data::DigitSets generated(uint64_t seed) override {
     return data::digits_of("", run_options_.options.integer("pictures"), 1000, seed);
   }
   torch::Tensor judged(const torch::Tensor& pixels) override {
@@ -60,27 +60,19 @@ class PictureExperts : public PictureTask {
   }
 
   std::vector<explain::Explanation> drawn(const std::vector<ShownPicture>& shown) override {
-    constexpr size_t kMostItems = 1000;
+    constexpr size_t kMostItems = 400;  // as many as the view draws
     const nn::MixtureOfExpertsOptions& options = model_->experts->options();
     Routing routing{.loads = model_->loads};
-    torch::Tensor pictures;
-    if (splits_.test.empty()) {
-      std::vector<torch::Tensor> all;
-      for (const ShownPicture& one : shown) {
-        routing.kind_of.push_back(static_cast<int64_t>(all.size()));
-        routing.kinds.push_back(one.name);
-        all.push_back(one.pixels);
-      }
-      pictures = torch::stack(all);
-    } else {
-      const std::span<const int64_t> items(splits_.test.data(),
-                                           std::min(splits_.test.size(), kMostItems));
-      for (const int64_t item : items)
-        routing.kind_of.push_back(labels_[static_cast<size_t>(item)]);
-      for (const std::string& name : pictures_.classes) routing.kinds.push_back("class " + name);
-      pictures = pixels(items);
+    std::vector<torch::Tensor> pictures;
+    for (const PictureGroup& group :
+         groups(shown, std::max<size_t>(1, kMostItems / pictures_.classes.size()))) {
+      const auto kind = static_cast<int64_t>(routing.kinds.size());
+      routing.kind_of.insert(routing.kind_of.end(), static_cast<size_t>(group.pixels.size(0)),
+                             kind);
+      routing.kinds.push_back(group.name);
+      pictures.push_back(group.pixels);
     }
-    model_->forward(pictures);
+    model_->forward(torch::cat(pictures));
     routing.gates = dense_gates(model_->experts->last(), options.experts);
     return {who_does_what(
         routing, options,

@@ -8,42 +8,6 @@
 namespace fovea::systems::mixture_of_experts {
 namespace {
 
-std::vector<Option> options() {
-  std::vector<Option> out = {
-      Option("task", "curve", "a number from numbers, or the class of a picture")
-          .among({"curve", "pictures"}),
-      Option("experts", 4, "how many there are").between(1, 4096),
-      Option("k", 4, "how many an item asks; all: the dense mixture").between(1, 4096),
-      Option("hidden", 0, "units of an expert's layer between; 0: a linear expert")
-          .between(0, 65536),
-      Option("noise", true, "on the gate's scores while learning, where not all experts are asked"),
-      Option(
-          "capacity", -1.0,
-          "c: an expert takes ⌈c k items / experts⌉ of a batch, the rest passes; below 0: no limit")
-          .between(-1, 1e6),
-      Option("balance", 2.0, "w of both balance losses").between(0, 1e6),
-      Option("loss", "mixture",
-             "curve: −log Σ g exp(−½ error²) of the experts, or the squared error of the mixture")
-          .among({"mixture", "mean"}),
-      Option("deviation", 0.1, "curve: of the errors in loss=mixture, in deviations of the target")
-          .between(1e-3, 1),
-      Option("bumps", 0, "curve: what the gate sees of each input; 0: the number itself")
-          .between(0, 1000),
-      Option("order", "together",
-             "curve: in_turn learns the lower half of the first input, then the upper one")
-          .among({"together", "in_turn"}),
-      Option("x", "", "curve: columns of the inputs, by commas; none: every other numeric column"),
-      Option("y", "", "curve: the target's column; none: the last"),
-      Option("width", 64, "pictures: of what the experts see").between(1, 4096),
-      Option("filters", 16, "pictures: of the first convolution; the second has twice as many")
-          .between(1, 512)};
-  for (Option& one : picture_options()) {
-    one.help = "pictures: " + one.help;
-    out.push_back(std::move(one));
-  }
-  return out;
-}
-
 const Registration registered{{
     .info =
         {.name = "mixture-of-experts",
@@ -76,7 +40,39 @@ const Registration registered{{
               "*.jpg"},
          .expect = "measured: each of the four pieces owned by one expert, 99.2 % of the rows; "
                    "Fashion-MNIST with 8 experts, k = 2: 88.8 %, five seeds"},
-    .options = options(),
+    .options = joined(
+        {Option("task", "curve", "a number from numbers, or the class of a picture")
+             .among({"curve", "pictures"}),
+         Option("experts", 4, "how many there are").between(1, 4096),
+         Option("k", 4, "how many an item asks; all: the dense mixture").between(1, 4096),
+         Option("hidden", 0, "units of an expert's layer between; 0: a linear expert")
+             .between(0, 65536),
+         Option("noise", true,
+                "on the gate's scores while learning, where not all experts are asked"),
+         Option("capacity", -1.0,
+                "c: an expert takes ⌈c k items / experts⌉ of a batch, the rest passes; below 0: no "
+                "limit")
+             .between(-1, 1e6),
+         Option("balance", 2.0, "w of both balance losses").between(0, 1e6),
+         Option(
+             "loss", "mixture",
+             "curve: −log Σ g exp(−½ error²) of the experts, or the squared error of the mixture")
+             .among({"mixture", "mean"}),
+         Option("deviation", 0.1,
+                "curve: of the errors in loss=mixture, in deviations of the target")
+             .between(1e-3, 1),
+         Option("bumps", 0, "curve: what the gate sees of each input; 0: the number itself")
+             .between(0, 1000),
+         Option("order", "together",
+                "curve: in_turn learns the lower half of the first input, then the upper one")
+             .among({"together", "in_turn"}),
+         Option("x", "",
+                "curve: columns of the inputs, by commas; none: every other numeric column"),
+         Option("y", "", "curve: the target's column; none: the last"),
+         Option("width", 64, "pictures: of what the experts see").between(1, 4096),
+         Option("filters", 16, "pictures: of the first convolution; the second has twice as many")
+             .between(1, 512)},
+        picture_options(), "pictures: "),
     .recipe = train::Recipe{.epochs = 100,
                             .batch = 64,
                             .optimiser = "adam",

@@ -21,8 +21,6 @@
 namespace fovea::systems::multi_head {
 namespace {
 
-constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
-
 class MultiHeadTask : public GradientTask {
  public:
   explicit MultiHeadTask(const RunOptions& run_options) : run_options_(run_options) {}
@@ -38,8 +36,9 @@ class MultiHeadTask : public GradientTask {
       return;
     }
     data::Random random(data::mix(source.seed, 26));
-    for (const auto& [part, count] :
-         {std::pair{&train_, kTrain}, {&validation_, kValidation}, {&test_, kTest}})
+    for (const auto& [part, count] : {std::pair{&train_, data::kGenerated.train},
+                                      {&validation_, data::kGenerated.validation},
+                                      {&test_, data::kGenerated.test}})
       for (int64_t i = 0; i < count; ++i) part->push_back(draw(random));
   }
   Written write() const override {

@@ -28,14 +28,14 @@ bool is_share(const std::string& name) {
   return false;
 }
 
-std::vector<explain::Figure> figures(const System& system, const Json& report) {
+std::vector<explain::Figure> figures(const Info& info, const Json& report) {
   std::vector<explain::Figure> out;
   if (report.is_null()) return out;
   for (const char* part : {"metrics", "attention"})
     for (const auto& [name, value] : report.at(part).items())
       out.push_back({.name = (std::string(part) == "attention" ? "attention " : "") + words(name),
                      .reached = metric_text(name, value.get<double>())});
-  if (!out.empty()) out.front().expected = system.info.expect;
+  if (!out.empty()) out.front().expected = info.expect;
   return out;
 }
 
@@ -45,9 +45,10 @@ std::string metric_text(const std::string& name, double value) {
   return is_share(name) ? fmt::format("{:.1f} %", 100 * value) : fmt::format("{:.4g}", value);
 }
 
-explain::Section lecture(const System& system, std::vector<explain::Explanation> pictures,
+explain::Section lecture(const Run& run, std::vector<explain::Explanation> pictures,
                          const Json& report, const std::string& command) {
-  const Info& info = system.info;
+  if (auto learned = learning(run)) pictures.push_back(std::move(*learned));
+  const Info& info = run.system->info;
   return {.id = info.name,
           .title = info.title,
           .byline = info.paper,
@@ -56,7 +57,7 @@ explain::Section lecture(const System& system, std::vector<explain::Explanation>
           .equation = mathml(info.equation),
           .code = info.code,
           .command = command,
-          .figures = figures(system, report),
+          .figures = figures(info, report),
           .explanations = std::move(pictures)};
 }
 

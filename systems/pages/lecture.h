@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "explain/report.h"
-#include "systems/system.h"
+#include "systems/run/session.h"
 #include "train/types.h"
 
 namespace fovea::systems {
 
-// `report` is the result of evaluate (null: none); `command` is the command line that made the
-// run.
-explain::Section lecture(const System& system, std::vector<explain::Explanation> pictures,
+// The pictures, and after them how the run learned. `report` is the result of evaluate (null: none);
+// `command` is the command line that made the run.
+explain::Section lecture(const Run& run, std::vector<explain::Explanation> pictures,
                          const Json& report, const std::string& command);
 
 // A metric as people read it: fractions in per cent, the rest to four digits.

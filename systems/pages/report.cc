@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <map>
 
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 #include "data/split.h"
 #include "fovea/error.h"
 
@@ -72,7 +72,7 @@ std::string signature_of_means(const std::vector<std::string>& signatures) {
     const std::string all = fmt::format("{}", fmt::join(values, ","));
     out[field] = name + (values.size() <= kListed ? all
                                                   : fmt::format("{}-values-{}", values.size(),
-                                                                data::sha256(all).substr(0, 12)));
+                                                                io::sha256(all).substr(0, 12)));
   }
   return fmt::format("{}", fmt::join(out, "|"));
 }

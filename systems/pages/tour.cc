@@ -6,7 +6,7 @@
 #include <chrono>
 #include <optional>
 
-#include "data/files/write.h"
+#include "io/write.h"
 #include "explain/report.h"
 #include "explain/still.h"
 #include "explain/thumbnail.h"
@@ -64,9 +64,7 @@ Visit visit(const System& system, const TourRequest& request, train::Progress& p
   training.overwrite = true;
   const Json report = train(training, progress);
   Run run = open(training.out, "cpu", request.threads);
-  std::vector<explain::Explanation> pictures = explain(run, nullptr);
-  if (auto learned = learning(run)) pictures.push_back(std::move(*learned));
-  Visit result{lecture(system, std::move(pictures), report, command_of(system)), std::nullopt};
+  Visit result{lecture(run, explain(run, nullptr), report, command_of(system)), std::nullopt};
   if (report.at("attention").contains("hit_rate"))
     result.hit_rate = report.at("attention").at("hit_rate").get<double>();
   return result;
@@ -115,7 +113,7 @@ void write_pages(const std::filesystem::path& out, const std::vector<explain::Se
     options.contents = {.title = "Contents", .address = "index.html#" + sections[i].id};
     if (i > 0) options.previous = link_to(sections[i - 1]);
     if (i + 1 < sections.size()) options.next = link_to(sections[i + 1]);
-    data::write_file(out / page_name(sections[i]), explain::html_report({sections[i]}, options));
+    io::write_file(out / page_name(sections[i]), explain::html_report({sections[i]}, options));
   }
 }
 
@@ -138,7 +136,7 @@ void write_index(const std::filesystem::path& page, const std::vector<explain::S
   options.introduction.code = kCode;
   for (const explain::Section& section : sections) options.cards.push_back(card_of(section));
   options.next = link_to(sections.front());
-  data::write_file(page, explain::html_report({}, options));
+  io::write_file(page, explain::html_report({}, options));
 }
 
 }  // namespace
@@ -175,7 +173,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   write_pages(request.out, sections);
   write_index(result.page, sections);
   if (const std::string still = still_of(sections); !still.empty())
-    data::write_file(request.out / "picture.svg", still);
+    io::write_file(request.out / "picture.svg", still);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "data/files/file.h"
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 #include "systems/run/provenance.h"
 #include "systems/pages/report.h"
 #include "systems/run/run_config.h"
@@ -47,7 +47,7 @@ void MemberTraining::read(train::Progress& progress) {
   split_ = data_sum_.empty() ? "" : split_bytes(*task_);
   config_["data_sha256"] = or_null(data_sum_);
   config_["inputs_sha256"] = or_null(inputs.sha256());
-  config_["split_sha256"] = or_null(split_.empty() ? "" : data::sha256(split_));
+  config_["split_sha256"] = or_null(split_.empty() ? "" : io::sha256(split_));
 }
 
 void MemberTraining::build() {

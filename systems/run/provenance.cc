@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "data/files/file.h"
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 #include "data/formats/safetensors.h"
 #include "fovea/error.h"
 #include "fovea/version.h"
@@ -84,7 +84,7 @@ std::string configuration_sum(const Json& config) {
                             "data_seed", "fold", "folds", "options"})
     asked[field] = config.value(field, Json());
   asked["options"].erase("epochs");
-  return data::sha256(asked.dump());
+  return io::sha256(asked.dump());
 }
 
 std::string check_own_data(const Json& config, const std::string& split, const Task& task,
@@ -128,15 +128,15 @@ std::string signature(const Json& config, const Task& task, const Judged& judged
   else if (folds > 0)
     part += fmt::format("-fold{}of{}", config.at("fold").get<int64_t>() + 1, folds);
   if (const Keys keys = sorted_keys(task, judged.split); !judged.data.empty() && !keys.empty())
-    part += "-" + shown(data::sha256({reinterpret_cast<const char*>(keys.data()),
-                                      keys.size() * sizeof(uint64_t)}));
+    part += "-" + shown(io::sha256({reinterpret_cast<const char*>(keys.data()),
+                                    keys.size() * sizeof(uint64_t)}));
   const Json option_values = {{"system", config.at("system")}, {"options", config.at("options")}};
   std::string out = fmt::format(
       "fovea:{}|data:{}|split:{}|seed:{}|threads:{}|settings:{}", program(),
       judged.data.empty() ? fmt::format("generated-{}", config.at("data_seed").get<uint64_t>())
                           : shown(judged.data),
       part, config.at("seed").get<uint64_t>(), config.at("threads").get<int64_t>(),
-      shown(data::sha256(option_values.dump())));
+      shown(io::sha256(option_values.dump())));
   return judged.device == "cpu" ? out : out + "|device:" + judged.device;
 }
 

@@ -16,9 +16,8 @@ class SqueezeExcitation : public PictureTask {
   using PictureTask::PictureTask;
 
   void read(const Source& source) override {
-    PictureTask::read(source);
     useful_.clear();
-    if (source.path.empty()) useful_ = channels(source.seed).useful;
+    PictureTask::read(source);
   }
 
   std::shared_ptr<torch::nn::Module> build() override {
@@ -61,19 +60,18 @@ class SqueezeExcitation : public PictureTask {
   Written write() const override {
     Written out = PictureTask::write();
     out.truth = "truth.jsonl, the channel that counts";
-    std::string& truth = out.files["truth.jsonl"];
-    const int64_t learned_from = pictures_.size() - pictures_.own_test;
-    for (int64_t i = 0; i < static_cast<int64_t>(useful_.size()); ++i)
-      truth += Json{{"file", i < learned_from ? "train" : "t10k"},
-                    {"picture", i < learned_from ? i : i - learned_from},
-                    {"channel", useful_[static_cast<size_t>(i)]}}
-                   .dump() +
-               "\n";
+    out.files["truth.jsonl"] = data::truth_lines(useful_, pictures_.size() - pictures_.own_test);
     return out;
   }
 
  protected:
-  data::DigitSets generated(uint64_t seed) const override { return channels(seed).sets; }
+  data::DigitSets generated(uint64_t seed) override {
+    data::MarkedChannels made =
+        data::generate_channels(run_options_.options.integer("inputs"),
+                                run_options_.options.integer("pictures"), 1000, seed);
+    useful_ = std::move(made.useful);
+    return std::move(made.sets);
+  }
   torch::Tensor judged(const torch::Tensor& pixels) override { return model_->forward(pixels); }
 
   // The first place's gates: those of the picture's channels, or of the first layer.
@@ -86,48 +84,21 @@ class SqueezeExcitation : public PictureTask {
   }
 
   std::vector<explain::Explanation> drawn(const std::vector<ShownPicture>& shown) override {
-    const std::vector<Kind> kinds = rows(shown);
-    std::vector<explain::Explanation> out = gates_by_kind(*model_, kinds);
+    std::vector<explain::Explanation> out =
+        gates_by_group(*model_, groups(shown, kPicturesOfAClass));
     const ShownPicture& first = shown.front();
-    const torch::Tensor one = first.pixels.unsqueeze(0);
-    const torch::Tensor p = model_->forward(one).softmax(1)[0];
-    const std::string outcome = fmt::format(
-        "{}, p = {:.3f}", pictures_.classes[static_cast<size_t>(p.argmax().item<int64_t>())],
-        p.max().item<double>());
-    for (const Gated& place : model_->look(one)) {
+    const std::string answer = outcome(first);
+    for (const Gated& place : model_->look(first.pixels.unsqueeze(0))) {
       const bool known = first.item && !useful_.empty() && place.name == "picture";
-      out.push_back(before_and_after(place, first.name, outcome,
+      out.push_back(before_and_after(place, first.name, answer,
                                      known ? useful_[static_cast<size_t>(*first.item)] : -1));
     }
-    if (out.empty()) out.push_back(without_gates(outcome));
+    if (out.empty()) out.push_back(without_gates(answer));
     return out;
   }
 
  private:
   static constexpr size_t kPicturesOfAClass = 50;
-
-  data::MarkedChannels channels(uint64_t seed) const {
-    return data::generate_channels(run_options_.options.integer("inputs"),
-                                   run_options_.options.integer("pictures"), 1000, seed);
-  }
-
-  // A row for each class of the test pictures, or for each picture given.
-  std::vector<Kind> rows(const std::vector<ShownPicture>& shown) const {
-    std::vector<Kind> out;
-    if (splits_.test.empty()) {
-      for (const ShownPicture& one : shown) out.push_back({one.name, one.pixels.unsqueeze(0)});
-      return out;
-    }
-    std::vector<std::vector<int64_t>> of_class(pictures_.classes.size());
-    for (const int64_t item : splits_.test) {
-      auto& items = of_class[static_cast<size_t>(labels_[static_cast<size_t>(item)])];
-      if (items.size() < kPicturesOfAClass) items.push_back(item);
-    }
-    for (size_t i = 0; i < of_class.size(); ++i)
-      if (!of_class[i].empty())
-        out.push_back({"class " + pictures_.classes[i], pixels(of_class[i])});
-    return out;
-  }
 
   std::vector<int64_t> useful_;  // the channel that counts, of generated pictures
   std::shared_ptr<Model> model_;

@@ -24,24 +24,25 @@ explain::Explanation framed(const std::string& title) {
   return out;
 }
 
-// The slider chooses the kind.
-explain::Plot gate_bars(const std::string& depth, const std::vector<Kind>& kinds,
+// The slider chooses the group.
+explain::Plot gate_bars(const std::string& depth, const std::vector<PictureGroup>& groups,
                         const std::vector<std::vector<float>>& gates) {
   std::vector<explain::BarRow> rows;
-  for (size_t kind = 0; kind < kinds.size(); ++kind)
-    rows.push_back({kinds[kind].name, {gates[kind].begin(), gates[kind].end()}});
+  for (size_t group = 0; group < groups.size(); ++group)
+    rows.push_back({groups[group].name, {gates[group].begin(), gates[group].end()}});
   return explain::bars({.title = "Gates, " + depth, .x_label = "channel", .y_label = "gate"}, "row",
                        rows);
 }
 
 }  // namespace
 
-std::vector<explain::Explanation> gates_by_kind(Model& model, const std::vector<Kind>& kinds) {
-  // [place][kind][channel]
+std::vector<explain::Explanation> gates_by_group(Model& model,
+                                                 const std::vector<PictureGroup>& groups) {
+  // [place][group][channel]
   std::vector<std::string> names;
   std::vector<std::vector<std::vector<float>>> mean;
-  for (const Kind& kind : kinds) {
-    const std::vector<Gated> places = model.look(kind.pictures);
+  for (const PictureGroup& group : groups) {
+    const std::vector<Gated> places = model.look(group.pixels);
     names.resize(places.size());
     mean.resize(places.size());
     for (size_t i = 0; i < places.size(); ++i) {
@@ -60,14 +61,14 @@ std::vector<explain::Explanation> gates_by_kind(Model& model, const std::vector<
       made.view = explain::View::kMatrix;
       made.query_label = "mean of";
       made.layers = {"depth", {}};
-      for (const Kind& kind : kinds) made.queries.emplace_back().text = kind.name;
+      for (const PictureGroup& group : groups) made.queries.emplace_back().text = group.name;
       for (size_t c = 0; c < channels; ++c) made.keys.emplace_back().text = std::to_string(c + 1);
     }
     explain::Map& map = out.back().maps.emplace_back();
     map.layer = static_cast<int>(out.back().layers.names.size());
     out.back().layers.names.push_back(names[i]);
     for (const auto& row : mean[i]) map.dense.insert(map.dense.end(), row.begin(), row.end());
-    out.back().plots.push_back(gate_bars(names[i], kinds, mean[i]));
+    out.back().plots.push_back(gate_bars(names[i], groups, mean[i]));
   }
   return out;
 }

@@ -10,15 +10,10 @@
 
 namespace fovea::systems::squeeze_excitation {
 
-// The mean gates of some pictures that have something in common.
-struct Kind {
-  std::string name;
-  torch::Tensor pictures;  // [B, inputs, H, W]
-};
-
-// Rows are kinds of pictures, a map for each depth; the channels of a picture itself, where it has
-// several, make a picture of their own.
-std::vector<explain::Explanation> gates_by_kind(Model& model, const std::vector<Kind>& kinds);
+// The mean gates of each group of pictures, a map for each depth. The channels of a picture itself,
+// where it has several, have an Explanation of their own.
+std::vector<explain::Explanation> gates_by_group(Model& model,
+                                                 const std::vector<PictureGroup>& groups);
 
 // The channels at one place, before and after: those with the largest gates where there are many.
 // `useful`: the channel that counts, -1 where nobody knows.

@@ -10,9 +10,8 @@
 #include "data/files/file.h"
 #include "data/packed.h"
 #include "data/pictures/picture_questions.h"
-#include "data/formats/stories.h"
+#include "data/pictures/question_codec.h"
 #include "data/formats/text.h"
-#include "data/formats/vocabulary.h"
 #include "systems/stacked_attention/model.h"
 #include "systems/stacked_attention/view.h"
 #include "train/answers.h"
@@ -50,42 +49,33 @@ class StackedAttention : public GradientTask {
     if (model_) encode();
   }
 
-  // Words of the questions, and the commonest answers, of the training part.
   void prepare() override {
-    std::vector<std::vector<std::string>> questions, answers;
-    for (const int64_t i : set_.splits.train) {
-      const data::PictureQuestion& one = set_.questions[static_cast<size_t>(i)];
-      questions.push_back(data::story_words(one.question));
-      answers.push_back({data::commonest(one.answers)});
-    }
-    vocabulary_ = data::Vocabulary::of(questions, {});
-    const data::Vocabulary listed =
-        data::Vocabulary::of(answers, {.most_words = run_options_.options.integer("answers")});
-    for (int64_t id = data::kEos + 1; id < listed.size(); ++id) answers_.push_back(listed.word(id));
+    codec_ = data::QuestionCodec(set_, run_options_.options.integer("answers"));
     encode();
     // A question whose answer is not in the list teaches nothing.
     std::erase_if(set_.splits.train,
                   [&](int64_t i) { return labels_[static_cast<size_t>(i)] < 0; });
   }
   Assets assets() const override {
-    return {.facts = {{"answers", answers_}}, .files = {{kVocabularyFile, vocabulary_.text()}}};
+    return {.facts = {{"answers", codec_.answers()}}, .files = {{kVocabularyFile, codec_.text()}}};
   }
   void restore(const Assets& assets) override {
-    vocabulary_ = data::Vocabulary::parse(train::file_of(assets, kVocabularyFile), kVocabularyFile);
-    answers_ = train::Fields(assets.facts, "facts.").texts("answers");
+    codec_ = {train::file_of(assets, kVocabularyFile), kVocabularyFile,
+              train::Fields(assets.facts, "facts.").texts("answers")};
   }
 
   std::shared_ptr<torch::nn::Module> build() override {
     const OptionValues& o = run_options_.options;
-    return model_ = std::make_shared<Model>(Shape{.words = vocabulary_.size(),
-                                                  .answers = static_cast<int64_t>(answers_.size()),
-                                                  .width = o.integer("width"),
-                                                  .attention = o.integer("attention"),
-                                                  .hops = o.integer("hops"),
-                                                  .grid = o.integer("grid"),
-                                                  .side = side_,
-                                                  .question = o.text("question"),
-                                                  .dropout = o.number("dropout")});
+    return model_ = std::make_shared<Model>(
+               Shape{.words = codec_.words(),
+                     .answers = static_cast<int64_t>(codec_.answers().size()),
+                     .width = o.integer("width"),
+                     .attention = o.integer("attention"),
+                     .hops = o.integer("hops"),
+                     .grid = o.integer("grid"),
+                     .side = side_,
+                     .question = o.text("question"),
+                     .dropout = o.number("dropout")});
   }
   std::vector<uint64_t> item_keys(Split split) const override { return set_.splits.keys_of(split); }
   int64_t items(Split split) const override {
@@ -122,7 +112,7 @@ class StackedAttention : public GradientTask {
         if (label >= 0) loss -= scores[row][label].item<double>();
         judged += label >= 0;
         const double agreed =
-            data::agreement(one.answers, answers_[static_cast<size_t>(best[row].item<int64_t>())]);
+            data::agreement(one.answers, codec_.answer(best[row].item<int64_t>()));
         credit += agreed;
         auto& [asked, right] = by_looks[one.cells.size()];
         asked += 1;
@@ -171,9 +161,7 @@ class StackedAttention : public GradientTask {
     answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
       const auto& [shown, seen] =
           tell(data::parse_picture_question(line, input.name, number), store);
-      std::vector<std::string> unknown;
-      for (const std::string& word : data::story_words(shown.question))
-        if (!vocabulary_.has(word)) unknown.push_back(word);
+      const std::vector<std::string> unknown = codec_.unknown(shown.question);
       if (input.noted && !unknown.empty())
         input.noted(fmt::format("{}:{}: never seen in training: {}", input.name, number,
                                 data::listed(unknown)));
@@ -227,18 +215,12 @@ class StackedAttention : public GradientTask {
     return out;
   }
 
-  Ids ids_of(const std::string& question) const {
-    Ids out = vocabulary_.ids(data::story_words(question));
-    if (out.empty()) out.push_back(data::kUnk);  // something to walk over
-    return out;
-  }
   void encode() {
     words_.clear();
     labels_.clear();
     for (const data::PictureQuestion& one : set_.questions) {
-      words_.push_back(ids_of(one.question));
-      const auto found = std::find(answers_.begin(), answers_.end(), data::commonest(one.answers));
-      labels_.push_back(found == answers_.end() ? -1 : found - answers_.begin());
+      words_.push_back(codec_.ids(one.question));
+      labels_.push_back(codec_.label(one));
     }
   }
 
@@ -277,11 +259,11 @@ class StackedAttention : public GradientTask {
     return tell(question, store.at(question.picture));
   }
   std::pair<Shown, Look> tell(const data::PictureQuestion& question, std::vector<uint8_t> pixels) {
-    const Ids words = ids_of(question.question);
+    const Ids words = codec_.ids(question.question);
     Look seen = look({&pixels}, {&words});
     const torch::Tensor p = seen.logits.softmax(1)[0];
     return {Shown{.question = question.question,
-                  .answer = answers_[static_cast<size_t>(p.argmax().item<int64_t>())],
+                  .answer = codec_.answer(p.argmax().item<int64_t>()),
                   .expected = question.answers.empty() ? "" : data::commonest(question.answers),
                   .probability = p.max().item<double>(),
                   .pixels = std::move(pixels),
@@ -294,8 +276,7 @@ class StackedAttention : public GradientTask {
   const RunOptions run_options_;
   const int64_t side_;
   data::PictureQuestions set_;
-  data::Vocabulary vocabulary_;
-  std::vector<std::string> answers_;
+  data::QuestionCodec codec_;
   std::vector<Ids> words_;  // of each question
   Ids labels_;              // -1: not in the list
   std::shared_ptr<Model> model_;

@@ -267,6 +267,13 @@ TEST(SplitItems, OfSomeItemsThePartsHoldThem) {
   EXPECT_EQ(all, some);
 }
 
+TEST(SplitItems, InOrderThePartsFollowEachOther) {
+  const Splits parts = in_order({.train = 3, .validation = 0, .test = 2});
+  EXPECT_EQ(parts.train, (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_TRUE(parts.validation.empty());
+  EXPECT_EQ(parts.test, (std::vector<int64_t>{3, 4}));
+}
+
 TEST(SplitItems, FoldsPartitionTheItems) {
   std::vector<int> seen(103, 0);
   for (int64_t fold = 0; fold < 10; ++fold) {

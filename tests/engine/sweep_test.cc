@@ -62,19 +62,6 @@ std::string joined(const std::vector<std::string>& names) {
   return all;
 }
 
-const char* type_name(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return "float32";
-    case DType::kFloat64:
-      return "float64";
-    case DType::kBFloat16:
-      return "bfloat16";
-    default:
-      return "float16";
-  }
-}
-
 class Sweep {
  public:
   // A combination in all its sizes, types and contents.
@@ -201,7 +188,7 @@ class Sweep {
     for (const auto& modifier : c.modifiers) note(summary_.modifiers[modifier]);
     note(summary_.normalisers[c.normaliser]);
     note(summary_.structures[joined(c.structure)]);
-    note(summary_.types[type_name(c.dtype)]);
+    note(summary_.types[name_of(c.dtype)]);
   }
 
   void fail(const Case& c, const std::string& what) {

@@ -4,8 +4,7 @@
 #include <exception>
 #include <filesystem>
 
-#include "data/files/write.h"
-#include "explain/drawing/drawing.h"
+#include "io/write.h"
 #include "explain/report.h"
 #include "tests/page/samples.h"
 
@@ -42,20 +41,18 @@ void write(const std::filesystem::path& folder) {
   std::vector<Section> sections;
   for (const Explanation& e : samples::all()) {
     sections.push_back(section(e));
-    fovea::data::write_file(folder / (std::to_string(sections.size()) + "-" + e.system + ".json"),
-                            to_json(e));
+    fovea::io::write_file(folder / (std::to_string(sections.size()) + "-" + e.system + ".json"),
+                          to_json(e));
   }
-  fovea::data::write_file(
+  fovea::io::write_file(
       folder / "samples.html",
       html_report(sections, {.title = "Every view",
                              .subtitle = "One sample of each, for tests and for the eye.",
                              .introduction = {.prose = "Score, normalise, aggregate."},
                              .demonstration = true}));
-  for (const Explanation& e : samples::all()) write_picture(folder, e);
-  for (const Explanation& e : {samples::million(), samples::far_apart()}) write_picture(folder, e);
-  fovea::data::write_file(folder / "large.html",
-                          html_report({section(samples::million()), section(samples::far_apart())},
-                                      {.title = "Large"}));
+  fovea::io::write_file(folder / "large.html",
+                        html_report({section(samples::million()), section(samples::far_apart())},
+                                    {.title = "Large"}));
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 
 #include <functional>
 
+#include "data/generated/pieces.h"
 #include "data/random.h"
 #include "systems/mixture_of_experts/model.h"
-#include "systems/mixture_of_experts/table.h"
 #include "systems/system.h"
 #include "tests/systems/run/runs.h"
 
@@ -17,10 +17,8 @@ namespace {
 using test::Runs;
 
 TEST(MixtureOfExpertsSystem, GeneratedRowsLieOnFourPieces) {
-  const Rows rows = read_rows({.seed = 2}, {});
-  EXPECT_EQ(rows.splits.train.size(), 4000u);
-  EXPECT_EQ(rows.splits.validation.size(), 500u);
-  EXPECT_EQ(rows.splits.test.size(), 1000u);
+  const data::StraightPieces rows = data::generate_straight_pieces(5500, 2);
+  ASSERT_EQ(rows.piece.size(), 5500u);
   for (size_t i = 0; i < rows.piece.size(); ++i)
     EXPECT_EQ(rows.piece[i], static_cast<int64_t>(4 * rows.table.x[i]));
 }

@@ -284,6 +284,8 @@ TEST(KernelsCache, KeepsABinaryUnderItsWholeKey) {
   cuda::keep_cached("a key", std::string("a\0binary", 8));
   EXPECT_EQ(cuda::cached("a key"), std::string("a\0binary", 8));
   EXPECT_FALSE(cuda::cached("another key"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    EXPECT_EQ(entry.path().extension(), ".cubin") << "an unfinished file was left";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(-1, std::ios::end);

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "data/files/file.h"
-#include "data/files/write.h"
+#include "io/write.h"
 #include "explain/explanation.h"
 #include "fovea/error.h"
 #include "systems/run/session.h"
@@ -200,13 +200,13 @@ TEST_F(Systems, AVocabularyOfAnotherRunIsRefused) {
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
     }
   };
-  data::write_file(run / "source.vocabulary", other);
+  io::write_file(run / "source.vocabulary", other);
   refused_by("source.vocabulary: damaged");
   // Even where the manifest says that it belongs there.
   const std::filesystem::path path = run / train::kManifestFile;
   train::Manifest manifest = train::Manifest::parse(data::read_file(path.string()), path.string());
   manifest.add("source.vocabulary", other);
-  data::write_file(path, manifest.text());
+  io::write_file(path, manifest.text());
   refused_by("target_embedding");
 }
 

@@ -1,14 +1,14 @@
 #include "torch/cuda/cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
+#include "io/sha256.h"
+#include "io/write.h"
 #include "torch/cuda/texts.h"
 
 namespace fovea::cuda {
@@ -25,15 +25,7 @@ fs::path folder() {
   return {};
 }
 
-// FNV-1a.
-std::string digest_of(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) digits += kDigits[hash >> shift & 15];
-  return digits;
-}
+std::string digest_of(std::string_view text) { return io::sha256(text).substr(0, 16); }
 // The whole key stands in the file, so that a clash of names is a miss.
 std::string name_of(const std::string& key) { return digest_of(key) + ".cubin"; }
 
@@ -97,25 +89,14 @@ std::optional<std::string> cached(const std::string& key) {
 void keep_cached(const std::string& key, const std::string& binary) {
   const fs::path place = folder();
   if (place.empty()) return;
-  std::error_code error;
-  fs::create_directories(place, error);
-  static std::atomic<int> count{0};
-  const fs::path whole = place / name_of(key);
-  const fs::path part = place / (whole.filename().string() + "." + std::to_string(getpid()) + "." +
-                                 std::to_string(count++));
-  {
-    std::ofstream file(part, std::ios::binary);
-    file << header_of(key, binary) << binary;
-    file.close();
-    if (!file) {
-      fs::remove(part, error);
-      return;
-    }
-  }
-  fs::rename(part, whole, error);
-  if (error) {
-    fs::remove(part, error);
-    return;
+  try {
+    fs::create_directories(place);
+    io::FileWriter file(place / name_of(key));
+    file.write(header_of(key, binary));
+    file.write(binary);
+    file.finish();
+  } catch (const std::exception&) {
+    return;  // a full or read-only disk: the program stays in memory
   }
   drop_oldest(place);
 }

@@ -1,9 +1,8 @@
 // Compiled programs on disk, so that the next process need not compile. Never needed: where nothing
 // can be read or written, programs are kept in memory only.
 //
-// In FOVEA_CACHE, else $XDG_CACHE_HOME/fovea, else ~/.cache/fovea. A file is written whole under
-// another name and then renamed, so that many processes may do so at once; the oldest go when the
-// folder outgrows kCacheBytes.
+// In FOVEA_CACHE, else $XDG_CACHE_HOME/fovea, else ~/.cache/fovea. Several processes may write the same
+// file at once (io/write.h). When the folder is larger than kCacheBytes, the oldest files are removed.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +13,10 @@ namespace fovea::cuda {
 
 inline constexpr uint64_t kCacheBytes = uint64_t{256} << 20;
 
-// Of the device texts of this library.
+// The digest of all device texts of this library.
 const std::string& texts_digest();
 
-// `key` says all that a binary depends on.
+// `key` has everything that the binary depends on.
 std::optional<std::string> cached(const std::string& key);
 void keep_cached(const std::string& key, const std::string& binary);
 

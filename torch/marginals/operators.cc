@@ -44,11 +44,6 @@ void check_lengths(const OptionalTensor& lengths, const Tensor& scores) {
   }
 }
 
-// The type of arithmetic.
-at::ScalarType wide(const Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 OptionalTensor longs(const OptionalTensor& lengths) {
   return lengths ? OptionalTensor(lengths->to(at::kLong)) : std::nullopt;
 }
@@ -70,7 +65,7 @@ ChainParts chain(const Tensor& unary, const Tensor& pairwise, const OptionalTens
   if (pairwise.device() != unary.device())
     throw InvalidArgument("pairwise: on " + pairwise.device().str() + ", expected " +
                           unary.device().str() + " as unary");
-  const auto type = wide(unary);
+  const auto type = arithmetic_type(unary);
   const auto [p, q, z] = computed_chain_marginals(
       unary.to(type), pairwise.to(type).expand_symint({items, steps, states, states}),
       longs(lengths));
@@ -82,7 +77,7 @@ TreeParts tree(const Tensor& arcs, const OptionalTensor& lengths) {
   check_lengths(lengths, arcs);
   if (arcs.sym_size(1) != arcs.sym_size(2))
     throw InvalidArgument("arcs: " + shape_of(arcs) + ", expected [items, words, words]");
-  const auto [p, z] = computed_tree_marginals(arcs.to(wide(arcs)), longs(lengths));
+  const auto [p, z] = computed_tree_marginals(arcs.to(arithmetic_type(arcs)), longs(lengths));
   return {p.to(arcs.scalar_type()), z.to(arcs.scalar_type())};
 }
 

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "data/files/json.h"
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 #include "train/descent/finite.h"
 #include "train/fields.h"
 #include "train/interrupt.h"
@@ -31,7 +31,7 @@ std::optional<State> Fit::resume() {
   if (!draft_.has(kStateFile)) return std::nullopt;
   const std::string path = (draft_ / kStateFile).string();
   TensorFile file = read_tensors(path);
-  if (file.metadata["sha256"] != data::sha256(file.metadata["state"] + sum_of(file.tensors)))
+  if (file.metadata["sha256"] != io::sha256(file.metadata["state"] + sum_of(file.tensors)))
     throw InvalidArgument(fmt::format(
         "{}: damaged: what it holds is not what was written; --overwrite starts again", path));
   if (file.metadata["configuration"] != configuration_)
@@ -56,7 +56,7 @@ void Fit::save(const State& state) {
                tensor_bytes({state.tensors,
                              {{"state", text},
                               {"configuration", configuration_},
-                              {"sha256", data::sha256(text + sum_of(state.tensors))}}}));
+                              {"sha256", io::sha256(text + sum_of(state.tensors))}}}));
   write_metrics();
   saved_ = std::chrono::steady_clock::now();
 }

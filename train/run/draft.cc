@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "data/files/file.h"
-#include "data/files/write.h"
+#include "io/write.h"
 #include "fovea/error.h"
 
 namespace fovea::train {
@@ -88,7 +88,7 @@ void move_files(const fs::path& from, const fs::path& to) {
     touched.insert((to / name).parent_path());
   }
   for (const fs::path& folder : touched)
-    if (is_there(folder)) data::sync_folder(folder);
+    if (is_there(folder)) io::sync_folder(folder);
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ void Draft::discard_untrained() const {
 }
 
 void Draft::write(const std::string& name, std::string_view bytes) {
-  data::write_file(path_ / name, bytes);
+  io::write_file(path_ / name, bytes);
   Manifest one;
   one.add(name, bytes);
   files_[name] = one.files.at(name);
@@ -141,9 +141,9 @@ void Draft::write(const std::string& name, std::string_view bytes) {
 
 void Draft::publish(const std::string& program, const std::string& configuration) {
   const Manifest manifest{program, configuration, files_};
-  data::write_file(path_ / kManifestFile, manifest.text());
+  io::write_file(path_ / kManifestFile, manifest.text());
   move_to(path_, run_ / kReadyFolder);
-  data::sync_folder(run_);
+  io::sync_folder(run_);
   finish_publication(run_);
 }
 
@@ -153,7 +153,7 @@ void finish_publication(const fs::path& run) {
   if (is_there(ready / kManifestFile)) {
     move_files(ready, run);
     move_to(ready / kManifestFile, run / kManifestFile);
-    data::sync_folder(run);
+    io::sync_folder(run);
   }
   remove_tree(ready);
 }

@@ -6,7 +6,7 @@
 
 #include "data/files/file.h"
 #include "data/files/json.h"
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 #include "fovea/error.h"
 #include "train/types.h"
 
@@ -38,12 +38,12 @@ Json fields(const Manifest& manifest) {
 }  // namespace
 
 void Manifest::add(const std::string& name, std::string_view bytes) {
-  files[name] = {data::sha256(bytes), bytes.size()};
+  files[name] = {io::sha256(bytes), bytes.size()};
 }
 
 std::string Manifest::text() const {
   Json out = fields(*this);
-  out["sha256"] = data::sha256(out.dump());  // of the fields before it
+  out["sha256"] = io::sha256(out.dump());  // of the fields before it
   return out.dump(2) + "\n";
 }
 
@@ -63,7 +63,7 @@ Manifest Manifest::parse(const std::string& text, const std::string& path) {
       if (!stays_inside(name)) throw wrong(data::shown(name) + " is not a file of the run");
       out.files[name] = {file.at("sha256").get<std::string>(), file.at("bytes").get<uint64_t>()};
     }
-    if (given.at("sha256") != data::sha256(fields(out).dump()))
+    if (given.at("sha256") != io::sha256(fields(out).dump()))
       throw wrong("damaged: it is not as it was written");
   } catch (const Json::exception&) {
     throw wrong("damaged: a field is missing or of another kind");
@@ -81,7 +81,7 @@ void Manifest::check(const std::string& name, std::string_view bytes,
   if (bytes.size() != expected.bytes)
     throw InvalidArgument(fmt::format("{}: damaged: {} bytes, expected {} ({})", path, bytes.size(),
                                       expected.bytes, kManifestFile));
-  if (const std::string sum = data::sha256(bytes); sum != expected.sha256)
+  if (const std::string sum = io::sha256(bytes); sum != expected.sha256)
     throw InvalidArgument(fmt::format("{}: damaged: its sha256 begins {}, expected {} ({})", path,
                                       sum.substr(0, 12), expected.sha256.substr(0, 12),
                                       kManifestFile));

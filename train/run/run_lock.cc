@@ -13,7 +13,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "data/files/write.h"
+#include "io/write.h"
 #include "train/usage_error.h"
 
 namespace fovea::train {
@@ -107,7 +107,7 @@ void RunLock::take(Kind kind) {
   kind_ = kind;
   if (::ftruncate(descriptor_, 0) != 0 || kind == Kind::kShared) return;
   if (before != own_name()) taken_from_ = before;
-  data::write_all(descriptor_, own_name(), path_.string());
+  io::write_all(descriptor_, own_name(), path_.string());
 }
 
 bool RunLock::is_the_one_at_its_path() const {

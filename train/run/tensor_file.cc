@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "data/files/file.h"
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 #include "data/formats/safetensors.h"
 
 namespace fovea::train {
@@ -56,7 +56,7 @@ TensorFile read_tensors(const std::string& path) {
 }
 
 std::string sum_of(const std::map<std::string, torch::Tensor>& tensors) {
-  data::Sha256 sum;
+  io::Sha256 sum;
   for (const auto& [name, tensor] : tensors) {
     const torch::Tensor rows = tensor.detach().cpu().contiguous();
     sum.add(c10::str(name, '\n', rows.scalar_type(), rows.sizes(), '\n'));

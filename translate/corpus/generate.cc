@@ -184,7 +184,7 @@ Corpus generate_reordered(uint64_t seed) { return make_corpus(seed, 22, make_reo
 // Four times as many: a model of this size learns four thousand lines by heart, and it is the rule
 // that is wanted.
 Corpus generate_copy_reverse(uint64_t seed) {
-  return make_corpus(seed, 27, make_copy_reverse, 4 * kTrain);
+  return make_corpus(seed, 27, make_copy_reverse, 4 * data::kGenerated.train);
 }
 
 }  // namespace fovea::translate

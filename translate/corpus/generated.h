@@ -7,19 +7,19 @@
 #include <vector>
 
 #include "data/random.h"
+#include "data/split.h"
 #include "translate/corpus/corpus.h"
 
 namespace fovea::translate {
 
-inline constexpr int64_t kTrain = 4000, kValidation = 500, kTest = 1000;
-
 template <class Make>
-Corpus make_corpus(uint64_t seed, uint64_t purpose, Make make, int64_t train = kTrain) {
+Corpus make_corpus(uint64_t seed, uint64_t purpose, Make make,
+                   int64_t train = data::kGenerated.train) {
   Corpus corpus;
   data::Random random(data::mix(seed, purpose));
   for (const auto& [part, count] : {std::pair{&corpus.train, train},
-                                    {&corpus.validation, kValidation},
-                                    {&corpus.test, kTest}}) {
+                                    {&corpus.validation, data::kGenerated.validation},
+                                    {&corpus.test, data::kGenerated.test}}) {
     for (int64_t i = 0; i < count; ++i) part->push_back(make(random));
   }
   return corpus;

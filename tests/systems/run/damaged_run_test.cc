@@ -2,7 +2,7 @@
 // nothing is read outside of the run.
 #include <torch/torch.h>
 
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 #include "tests/systems/run/runs.h"
 #include "train/run/tensor_file.h"
 
@@ -93,8 +93,7 @@ TEST_F(DamagedRun, AStateThatCannotBe) {
     Json numbers = Json::parse(bad.metadata.at("state"));
     numbers[name] = value;
     bad.metadata["state"] = numbers.dump();
-    bad.metadata["sha256"] =
-        data::sha256(bad.metadata["state"] + fovea::train::sum_of(bad.tensors));
+    bad.metadata["sha256"] = io::sha256(bad.metadata["state"] + fovea::train::sum_of(bad.tensors));
     std::ofstream(path, std::ios::binary) << fovea::train::tensor_bytes(bad);
     std::filesystem::remove_all(base_ / "pool/.training");
     TrainRequest more = once;

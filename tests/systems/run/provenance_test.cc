@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "data/files/file.h"
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 #include "data/random.h"
 #include "systems/generate.h"
 #include "systems/run/machine.h"
@@ -71,7 +71,7 @@ TEST_F(Provenance, EveryFigureIsSigned) {
   EXPECT_EQ(field(trained, "fovea"), program());
   EXPECT_EQ(field(trained, "data"), "generated-1");
   EXPECT_EQ(field(trained, "split"), "test");
-  EXPECT_EQ(field(read, "data"), data::sha256(contents(file("bags.csv"))).substr(0, 12));
+  EXPECT_EQ(field(read, "data"), io::sha256(contents(file("bags.csv"))).substr(0, 12));
   EXPECT_EQ(field(read, "split").substr(0, 5), "test-");
   EXPECT_EQ(field(read, "seed"), "5");
   EXPECT_EQ(field(read, "threads"), "1");
@@ -260,7 +260,7 @@ TEST_F(Provenance, ARunIsNotResumedOnOtherData) {
   write("bags.csv", bags(40));
   TrainRequest request{.system = "pooling", .data = file("bags.csv"), .epochs = 1, .threads = 1};
   train("run", request);
-  const std::string was = data::sha256(contents(file("bags.csv")));
+  const std::string was = io::sha256(contents(file("bags.csv")));
   request.resume = true;
   request.epochs = 2;
   fs::create_directories(base_ / "moved");
@@ -268,7 +268,7 @@ TEST_F(Provenance, ARunIsNotResumedOnOtherData) {
   write("bags.csv", bags(41));
   const std::string words = said([&] { train("run", request); });
   EXPECT_EQ(words, "--resume: " + file("run") + " was started with data of sha256 \"" + was +
-                       "\", not \"" + data::sha256(contents(file("bags.csv"))) + "\"");
+                       "\", not \"" + io::sha256(contents(file("bags.csv"))) + "\"");
   request.data = file("moved/same.csv");
   EXPECT_EQ(said([&] { train("run", request); }), "nothing was thrown")
       << "the same contents, wherever they lie";
@@ -281,7 +281,7 @@ TEST_F(Provenance, ARunIsNotResumedOnOtherData) {
 TEST_F(Provenance, PackedDataAreTheSameData) {
   write("bags.csv", bags(20));
   ASSERT_EQ(std::system(("gzip -c " + file("bags.csv") + " >" + file("bags.csv.gz")).c_str()), 0);
-  const std::string sum = data::sha256(contents(file("bags.csv")));
+  const std::string sum = io::sha256(contents(file("bags.csv")));
   for (const char* name : {"bags.csv", "bags.csv.gz"}) {
     const data::ReadLog log;
     data::read_file(file(name));

@@ -1,5 +1,5 @@
 // Files are written whole or not at all, and where the path leads.
-#include "data/files/write.h"
+#include "io/write.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <fstream>
 #include <thread>
 
-#include "data/files/sha256.h"
 #include "fovea/error.h"
+#include "io/sha256.h"
 
-namespace fovea::data {
+namespace fovea::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ TEST(Sha256, DoesNotDependOnHowTheBytesArrive) {
 }
 
 }  // namespace
-}  // namespace fovea::data
+}  // namespace fovea::io

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace fovea::data {
+namespace fovea::io {
 
 class Sha256 {
  public:
@@ -30,4 +30,4 @@ class Sha256 {
 
 std::string sha256(std::string_view bytes);
 
-}  // namespace fovea::data
+}  // namespace fovea::io

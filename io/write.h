@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace fovea::data {
+namespace fovea::io {
 
 // All of the bytes, or InvalidArgument: "NAME: cannot be written: No space left on device".
 void write_all(int descriptor, std::string_view bytes, const std::string& name);
@@ -36,4 +36,4 @@ void write_file(const std::filesystem::path& path, std::string_view bytes);
 // Flushes a folder's list of names to the disk, so that a rename or a removal in it is permanent.
 void sync_folder(const std::filesystem::path& folder);
 
-}  // namespace fovea::data
+}  // namespace fovea::io

@@ -1,4 +1,4 @@
-#include "data/files/write.h"
+#include "io/write.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 #include "fovea/error.h"
 
-namespace fovea::data {
+namespace fovea::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ void write_file(const fs::path& path, std::string_view bytes) {
 
 void sync_folder(const fs::path& folder) { sync(folder, folder.string()); }
 
-}  // namespace fovea::data
+}  // namespace fovea::io

@@ -1,4 +1,4 @@
-#include "data/files/sha256.h"
+#include "io/sha256.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstring>
 
-namespace fovea::data {
+namespace fovea::io {
 namespace {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes (section 4.2.2).
@@ -145,4 +145,4 @@ std::string sha256(std::string_view bytes) {
   return sum.hex();
 }
 
-}  // namespace fovea::data
+}  // namespace fovea::io

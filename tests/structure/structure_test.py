@@ -1,0 +1,115 @@
+"""The source tree is as docs/architecture.md describes it: sizes of folders and files, layers, paths that pages name, facts written once."""
+
+import collections
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(os.environ.get("FOVEA_SOURCE_DIR", Path(__file__).resolve().parents[2]))
+SOURCES = (".cc", ".h", ".cu", ".cuh", ".py", ".pyi", ".js")
+MOST_FILES, MOST_LINES, MOST_BYTES = 25, 500, 1 << 20
+SYSTEM_LINES = 500  # of a folder of systems/, without tests and page
+
+# A fact, the regular expression that finds the place where it is written, and these places. The reference shares no code with
+# the engine on purpose, so what it computes is written there a second time.
+FACTS = [
+    ("which normalisers have a log-sum-exp", r"^bool has_lse\(", ["engine/call/facts.h"]),
+    ("the scale of a dot product", r"scale\.value_or\(1 /", ["engine/call/facts.h", "engine/reference/score.cc"]),
+    ("the type of a C++ type", r"DType dtype_of<float>", ["engine/call/view.h"]),
+    ("the size of a type", r"case DType::kBool:\s+return 1;", ["engine/call/view.cc"]),
+    ("the name of a type", r'return "bfloat16";', ["engine/call/view.cc"]),
+    ("the type of arithmetic", r"== at::kDouble \? at::kDouble : at::kFloat", ["torch/engine_call.h"]),
+    ("the layout of scratch memory", r"^class Layout \{", ["engine/runtime/scratch.h"]),
+    ("writing a file whole", r"O_CREAT \| O_EXCL", ["io/write.cc"]),
+    ("reading a normaliser from its name", r"Normaliser<Array> parse_normaliser\(", ["torch/choice_text.h"]),
+    ("an option that names a normaliser", r"Normaliser normaliser_named\(", ["systems/normaliser_option.h"]),
+    ("splitting items by shares", r"^Splits split\(int64_t items, const SplitRequest& request\) \{", ["data/split.cc"]),
+    ("how many items a generator draws", r"= 4000, [a-z_A-Z.]+ = 500, [a-z_A-Z.]+ = 1000", ["data/split.h"]),
+    ("the section of a system in a report", r"return \{\.id = info\.name", ["systems/pages/lecture.cc"]),
+]
+
+
+def tracked():
+    """Files of the working tree that git tracks, and new ones that it does not ignore."""
+    if not (ROOT / ".git").exists():
+        print("skipped: no git here, so there is no list of files")
+        sys.exit(0)
+    listed = subprocess.run(["git", "ls-files", "-z", "-c", "-o", "--exclude-standard"], cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    return sorted({Path(name) for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()})
+
+
+FILES = tracked()
+CODE = [path for path in FILES if path.suffix in SOURCES]
+TEXT = {path: (ROOT / path).read_text(encoding="utf-8") for path in CODE}
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+
+
+def lines(path):
+    return TEXT[path].count("\n")
+
+
+class Structure(unittest.TestCase):
+    def test_a_folder_has_at_most_25_sources(self):
+        counts = collections.Counter(path.parent for path in CODE if path.parts[0] != "docs")
+        self.assertEqual({str(folder): n for folder, n in counts.items() if n > MOST_FILES}, {})
+
+    def test_a_source_has_at_most_500_lines(self):
+        self.assertEqual({str(path): lines(path) for path in CODE if lines(path) > MOST_LINES}, {})
+
+    def test_no_file_is_larger_than_a_mebibyte(self):
+        self.assertEqual([str(path) for path in FILES if (ROOT / path).stat().st_size > MOST_BYTES], [])
+
+    def test_a_folder_uses_those_below_it_in_the_list(self):
+        order = re.findall(r"^├── ([a-z]+)/", ARCHITECTURE, re.MULTILINE)
+        order = order[: order.index("include")]
+        layers = {name: i for i, name in enumerate(order)}
+        self.assertIn("engine", layers)
+        upwards = []
+        for path, text in TEXT.items():
+            if path.parts[0] not in layers or path.suffix not in (".cc", ".h"):
+                continue
+            for used in re.findall(r'^#include "([a-z_]+)/', text, re.MULTILINE):
+                # The command starts the benchmarks, which are no layer.
+                if used in layers and layers[used] < layers[path.parts[0]]:
+                    upwards.append(f"{path} uses {used}/")
+        self.assertEqual(upwards, [])
+
+    def test_paths_that_pages_name_exist(self):
+        folders = {str(parent) for path in FILES for parent in path.parents}
+        names = {str(path) for path in FILES}
+        missing = []
+        for page in [path for path in FILES if path.suffix == ".md" and path.name != "CHANGELOG.md"]:
+            for named in re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9.*-]+\.(?:cc|h|py|js|md|txt|cu|map))`", (ROOT / page).read_text(encoding="utf-8")):
+                top = named.split("/")[0]
+                found = named in names or any(Path(name).match(named) for name in names)
+                if (ROOT / top).is_dir() and top in folders and not found:
+                    missing.append(f"{page}: {named}")
+        self.assertEqual(missing, [])
+
+    def test_a_larger_system_is_explained(self):
+        """Systems over the size that one with a task of its own should have, against the table of docs/architecture.md."""
+        sizes = collections.Counter()
+        for path in CODE:
+            if path.parts[0] == "systems" and len(path.parts) == 3:
+                sizes[path.parts[1]] += lines(path)
+        table = re.findall(r"^\| `([a-z_0-9]+)` \| (\d+) \|", ARCHITECTURE, re.MULTILINE)
+        shown = {name: int(count) for name, count in table}
+        systems = {name for name in sizes if (ROOT / "systems" / name / "system.cc").exists()}
+        large = {name: sizes[name] for name in systems if sizes[name] > SYSTEM_LINES}
+        self.assertEqual(sorted(shown), sorted(large))
+        for name, count in large.items():  # about: a table that had to follow every line would be noise
+            self.assertLess(abs(count - shown[name]), 0.15 * count, f"{name}: {count} lines, the table says {shown[name]}")
+
+    def test_a_fact_is_written_once(self):
+        for fact, pattern, places in FACTS:
+            with self.subTest(fact):
+                found = [str(path) for path, text in TEXT.items() if path.parts[0] != "tests"
+                         for _ in re.findall(pattern, text, re.MULTILINE)]  # fmt: skip
+                self.assertEqual(sorted(found), sorted(places), fact)
+
+
+if __name__ == "__main__":
+    unittest.main()
