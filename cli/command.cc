@@ -30,7 +30,7 @@ std::string without_value(const std::string& argument) {
   return argument.substr(0, argument.find('='));
 }
 
-// What to say of the arguments that `verb` did not know.
+// The message about arguments that `verb` does not have.
 std::string unexpected(const CLI::App& verb) {
   const std::vector<std::string> extra = verb.remaining();
   for (const std::string& argument : extra) {
@@ -43,8 +43,8 @@ std::string unexpected(const CLI::App& verb) {
          verb.get_name() + " --help";
 }
 
-// CLI11 would say of a misspelt verb, or of an option before it, only that a subcommand is
-// required.
+// For a misspelt verb, or an option before the verb, CLI11's message would only be that a
+// subcommand is required.
 void check_first(const CLI::App& app, const std::vector<std::string>& verbs, int argc,
                  const char* const* argv) {
   if (argc < 2) throw UsageError("which verb? fovea --help lists them");
@@ -58,7 +58,7 @@ void check_first(const CLI::App& app, const std::vector<std::string>& verbs, int
   }
 }
 
-// The limits of the environment, read before anything is; a mistake in them is one of usage.
+// Reads the limits of the environment before any file is read. A mistake in them is a usage error.
 void read_limits() {
   try {
     data::limit(data::Limit::kFile);
@@ -106,8 +106,8 @@ int parse_and_run(const Command& command, int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help, command.out, command.err);
   } catch (const CLI::ParseError& error) {
-    // A required option misspelt counts as missing first; the spelling is what the user wants to
-    // hear.
+    // A required option that is misspelt also counts as missing. The message about the spelling
+    // helps more.
     for (const CLI::App* verb : app.get_subcommands()) {
       if (!verb->remaining().empty()) throw UsageError(unexpected(*verb));
     }
@@ -120,7 +120,7 @@ int parse_and_run(const Command& command, int argc, const char* const* argv) {
   return actions.at(app.get_subcommands().front()->get_name())();
 }
 
-// What was said before a failure still counts; that it cannot be said is no news then.
+// What was printed before a failure is flushed. If that fails too, the first failure is reported.
 void flush_what_is_left(std::ostream& out) {
   try {
     out.flush();
@@ -130,7 +130,7 @@ void flush_what_is_left(std::ostream& out) {
 
 int fail(const Command& command, const std::exception& error, int code) {
   flush_what_is_left(command.out);
-  // A file's name may hold what a terminal obeys.
+  // The name of a file may contain control sequences of a terminal.
   command.err << "fovea: " << data::visible(train::words_of(error)) << '\n';
   return code;
 }

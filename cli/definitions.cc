@@ -26,7 +26,7 @@ std::string quoted(const std::string& text) {
 std::string roff(std::string text) {
   text = CLI::detail::find_and_replace(text, "\\", "\\e");
   text = CLI::detail::find_and_replace(text, "-", "\\-");
-  // A point or an apostrophe that begins a line would be an order to man.
+  // A full stop or an apostrophe at the start of a line would be a request of man's language.
   if (text.starts_with(".") || text.starts_with("'")) text.insert(0, "\\&");
   return text;
 }

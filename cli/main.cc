@@ -12,15 +12,15 @@
 
 namespace {
 
-// libtorch computes with the threads of libgomp, which by default look for work for milliseconds
-// before they sleep: beside other busy programs, all of these are taken from whoever has the work.
-// What the user has chosen stays.
+// libtorch computes with the threads of libgomp. By default an idle one spins for milliseconds
+// before it sleeps. Beside other busy programs, that time is taken from threads that have work.
+// A value that the user has set is kept.
 void let_idle_threads_sleep() {
   if (!std::getenv("GOMP_SPINCOUNT")) setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
 }
 
-// What a library throws while it is loaded passes nobody who could catch it, and is nearly always
-// that there is no memory.
+// No code can catch what a library throws while it is loaded. The cause is nearly always that
+// there is no memory.
 [[noreturn]] void end_loading() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);

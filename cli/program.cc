@@ -18,15 +18,15 @@
 
 namespace {
 
-// libtorch counts the machine's cores; a control group may pay for fewer. Who names a number gets
-// it.
+// libtorch counts the cores of the machine; a control group may allow fewer. A number that the
+// user gives is taken.
 void count_quotas() {
   if (std::getenv("OMP_NUM_THREADS") || std::getenv("MKL_NUM_THREADS")) return;
   const int cores = static_cast<int>(fovea::engine::usable_cores());
   if (cores < at::get_num_threads()) at::set_num_threads(cores);
 }
 
-// A destructor of the JSON library takes memory, and what it throws where there is none cannot be
+// A destructor of the JSON library allocates memory. If there is none, what it throws cannot be
 // caught.
 [[noreturn]] void end_without_memory() {
   try {
@@ -40,8 +40,8 @@ void count_quotas() {
   std::abort();
 }
 
-// libgomp, which libtorch computes with, ends the process itself where it gets no thread, and says
-// so in its own words.
+// libgomp, which libtorch uses, ends the process itself if it cannot start a thread, with a message
+// of its own.
 bool at_work = true;
 void say_who_ended_it() {
   if (!at_work) return;
@@ -68,7 +68,7 @@ int fovea_program(int argc, char** argv) {
   std::set_terminate(end_without_memory);
   std::atexit(say_who_ended_it);
   std::ios::sync_with_stdio(false);
-  // A file beyond the limit of the shell (ulimit -f) is then an error of its write, as a full disk is.
+  // A file larger than the limit of the shell (ulimit -f) is then a write error, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_command(argc, argv);
   at_work = false;

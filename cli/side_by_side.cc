@@ -47,8 +47,8 @@ std::vector<std::string> arguments_of(const systems::TrainRequest& request, int 
   return out;
 }
 
-// A child whose words are kept in memory. One that is still at work at its end is asked to save and
-// stop, and waited for.
+// A child process whose output is kept in memory. The destructor sends a child that still runs the
+// signal to save and stop, and waits for it.
 class Child {
  public:
   Child(std::string name, std::vector<std::string> arguments)
@@ -83,7 +83,7 @@ class Child {
     if (!std::exchange(asked_, true)) kill(pid_, SIGTERM);
   }
   void has_ended() { pid_ = -1; }
-  // What it said of its failure, without the command's own prefix.
+  // Its error message, without the prefix of the command.
   std::string words() const {
     std::string text(1 << 16, '\0');  // a message is a line
     text.resize(
@@ -101,9 +101,9 @@ class Child {
   // In the child, where only what is safe in a signal's handler may be called: the parent has
   // threads.
   [[noreturn]] void become(pid_t parent, char** arguments) const {
-    // A group of its own: the terminal's Ctrl-C reaches the parent alone, which passes it on once (a
-    // second one would end a child before it has saved). Whatever ends the parent, the kernel then
-    // asks the child to save and stop.
+    // A process group of its own: Ctrl-C at the terminal then reaches only the parent, which passes it
+    // on once (a second signal would end a child before it has saved). If the parent ends in any way,
+    // the kernel sends the child the signal to save and stop.
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(128 + SIGTERM);  // it ended before the kernel knew
@@ -120,7 +120,7 @@ class Child {
   bool asked_ = false;
 };
 
-// What to say of a child that failed: its own words, or, where it had none, how it ended.
+// The message about a child that failed: its own, or, if it printed none, how it ended.
 std::string words_of(const std::string& name, int status, const std::string& own) {
   if (WIFSIGNALED(status))
     return fmt::format("{}: ended by signal {} ({})", name, WTERMSIG(status),

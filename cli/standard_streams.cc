@@ -15,9 +15,9 @@
 namespace fovea::cli {
 namespace {
 
-// A program may be started with some of the three closed. The next file it opens would have that
-// number, and what is meant for standard output would go into it. Opened the wrong way round, the
-// null device keeps the number and still fails at the first use.
+// A program may be started with some of the three closed. The next file that it opens would get that
+// number, and standard output would be written into that file. So the null device is opened there,
+// in the wrong direction: it takes the number, and the first use still fails.
 void keep_numbers() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(number, F_GETFD) < 0)
@@ -69,10 +69,10 @@ StandardStreams::StandardStreams()
   keep_numbers();
   before_input_ = std::cin.rdbuf(&input_);
   before_output_ = std::cout.rdbuf(&output_);
-  // A stream swallows what its buffer throws unless it is told not to.
+  // By default a stream ignores what its buffer throws.
   std::cin.exceptions(std::ios::badbit);
   std::cout.exceptions(std::ios::badbit);
-  // Otherwise the words about a standard output that fails would flush it first, and fail with it.
+  // Otherwise the message that standard output failed would flush it first, and fail too.
   before_tied_ = std::cerr.tie(nullptr);
 }
 

@@ -7,7 +7,7 @@
 namespace fovea::cli {
 
 InputFile::InputFile(const std::string& path) : name_(path == "-" ? "standard input" : path) {
-  // A folder is the line that names it: where items are folders, `--input FOLDER` is one.
+  // A folder counts as one line with its name: where items are folders, `--input FOLDER` is one item.
   std::error_code ignored;
   if (path != "-")
     text_.str(std::filesystem::is_directory(path, ignored) ? path + "\n" : data::read_file(path));

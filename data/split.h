@@ -32,7 +32,7 @@ struct PartSizes {
   int64_t train, validation, test;
   int64_t all() const { return train + validation + test; }
 };
-// What a generator draws, unless it is asked for another number.
+// The sizes that generators use by default.
 inline constexpr PartSizes kGenerated{.train = 4000, .validation = 500, .test = 1000};
 
 // Parts of these sizes, one after the other in the order of the items.

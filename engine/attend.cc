@@ -43,8 +43,8 @@ void clear_parameters(const Gradients& gradients) {
   std::visit([](const auto& kind) { clear_fields<T>(kind); }, gradients.normaliser);
 }
 
-// Weights come before values: any array of as many rows stands for those that are not given, and
-// what modifiers add to values is left out with them.
+// Weights do not depend on values. Any array with as many rows takes the place of the values, and
+// what modifiers add to values is left out.
 Problem with_some_value(Problem problem) {
   if (problem.value) return problem;
   problem.value = problem.key;

@@ -35,7 +35,7 @@ namespace {
 constexpr std::array kPaths = {&kShortPath,   &kDecodePath,     &kRankOneGraphPath, &kGraphPath,
                                &kStridedPath, &kKernelMeanPath, &kSupportPath,      &kTilesPath};
 
-// How explain_dispatch calls a task, and what a path without it says.
+// The name of a task in explain_dispatch, and the reason of a path that does not have it.
 struct TaskNames {
   const char *name, *missing;
 };
@@ -75,7 +75,7 @@ Reason reason_against(const Path& path, const Request& request) {
   return reason || !saves || !path.declines_to_save ? reason : path.declines_to_save(request);
 }
 
-// One line for each path up to the one that is taken whatever is asked for.
+// One line for each path, up to the last one, which never declines.
 std::string explain(const Request& request) {
   std::string text = std::string(names_of(request.task).name) + "\n";
   for (const Path* path : kPaths) {

@@ -51,7 +51,7 @@ struct MakeNormaliser {
   NormaliserPointer<T> operator()(const Hard&) const { return make_hard<T>(context); }
 };
 
-// Ragged, Graph and Paged say how tensors lie; what is left of them as a structure is Dense.
+// Ragged, Graph and Paged say how tensors are divided. Within one part every pair is allowed: Dense.
 struct MakeStructure {
   const Geometry& geometry;
   StructurePointer operator()(const Dense&) const { return make_dense(geometry); }

@@ -10,7 +10,7 @@
 namespace fovea::explain {
 namespace {
 
-// A page that holds more than this is no picture; the limits also bound what a hostile file can
+// A browser cannot draw more than this. The limits also bound the memory that a hostile file can
 // make us allocate.
 constexpr size_t kMostItems = 1'000'000;
 constexpr size_t kMostCells = 16'000'000;
@@ -167,7 +167,7 @@ void check_numbers(const std::string& field, const std::vector<float>& numbers, 
   check_finite(field, numbers);
 }
 
-// What comes of `width` numbers after the layers.
+// The width after the layers, of `width` numbers.
 size_t check_layers(const std::string& field, const std::vector<Layer>& layers, size_t width) {
   for (size_t i = 0; i < layers.size(); ++i) {
     const std::string at = fmt::format("{}[{}]", field, i);
@@ -230,7 +230,7 @@ bool draws_weights(View view) {
   return view != View::kCurve && view != View::kTree && view != View::kShuffle;
 }
 
-// What a view cannot be drawn without.
+// The parts without which a view cannot be drawn.
 void check_view(const Explanation& e) {
   const bool weights = draws_weights(e.view);
   if (weights && e.maps.empty()) refuse("maps", "empty, this view draws weights");

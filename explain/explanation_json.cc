@@ -24,8 +24,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostBytes = size_t{256} << 20;
-// Above this a dense map is written as base64 float32: a third of the bytes, and read without
-// parsing numbers.
+// A dense map larger than this is written as base64 float32. It takes a third of the bytes, and no
+// numbers have to be parsed.
 constexpr size_t kMostNumbersAsText = 4096;
 
 // ---- writing ------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ void decode(const Node& node, std::vector<float>& out) {
     out[i] = static_cast<float>(node.value[i].get<double>());
   }
 }
-// Links come by the million: a path is written only for the one that is refused.
+// There may be millions of links, so a path is made only for a link that is refused.
 void decode(const Node& node, std::vector<Link>& out) {
   node.expect(node.value.is_array(), "a list of [query, key, weight]");
   out.resize(node.value.size());

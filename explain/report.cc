@@ -12,7 +12,7 @@ namespace fovea::explain {
 
 namespace {
 
-// What to expect is often one sentence for all figures: then its cell spans them.
+// The expected figure is often one sentence for all figures. Its cell then spans their rows.
 std::string figures_html(const std::vector<Figure>& figures) {
   if (figures.empty()) return {};
   const bool shared = std::all_of(figures.begin() + 1, figures.end(),
@@ -47,7 +47,7 @@ std::string table_html(const Table& table) {
   return out + "</tbody></table>\n";
 }
 
-// What stands in for a picture that only a script can make live: its tables.
+// Without scripts, a picture is replaced by its tables.
 std::string still_html(const Explanation& explanation) {
   if (explanation.view != View::kShuffle || explanation.tables.empty()) return {};
   std::string out = "<noscript>\n";
@@ -84,14 +84,14 @@ std::string opening_html(const Section& section) {
          equation_html(section) + "</div>\n";
 }
 
-// What is read after the story: shut until it is asked for.
+// A part that is closed until the reader opens it.
 std::string fold(const char* title, const std::string& inside) {
   if (inside.empty()) return {};
   return fmt::format("<details class=\"fold\"><summary>{}</summary>\n{}</details>\n", title,
                      inside);
 }
 
-// Idea, equation, what to look at, the pictures; what there is to know besides is folded.
+// Idea, equation, what to look at, the pictures; everything else is folded.
 std::string section_html(const Section& section, const std::string& id,
                          const std::string& heading) {
   std::string out = fmt::format("<section class=\"part\" id=\"{}\" aria-label=\"{}\">\n", id,
@@ -123,7 +123,7 @@ std::string contents_html(const std::vector<Section>& sections,
          "</ol></nav>\n";
 }
 
-// Anchors: a section's own id, or its title's, each once.
+// Anchors: the id of a section, or one made of its title. Each is unique.
 std::vector<std::string> anchors(const std::vector<Section>& sections) {
   std::vector<std::string> ids;
   std::set<std::string> taken = {"theme", "demo", "main", "contents"};
@@ -144,7 +144,7 @@ std::string html_report(const std::vector<Section>& sections, const ReportOption
   if (options.demonstration) body += "<div id=\"demo\"></div>\n";
   body += fold("The same in C++", code_block(options.introduction));
   body += options.cards.empty() ? contents_html(sections, ids) : cards_html(options.cards);
-  // A part alone under its own title says it once.
+  // A single section has the title of the page, which is printed once.
   const bool alone = sections.size() == 1 && sections[0].title == options.title;
   for (size_t i = 0; i < sections.size(); ++i)
     body += section_html(sections[i], ids[i],

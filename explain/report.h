@@ -21,7 +21,7 @@ struct Figure {
 };
 
 // One part of the report, read from top to bottom: idea, equation, what to look at, the pictures (the
-// first is shown, the others when asked for); figures, code and command are folded. Empty parts are
+// first is shown, the others behind tabs); figures, code and command are folded. Empty parts are
 // left out.
 struct Section {
   std::string id{};  // anchor, [a-z0-9-]+; made from the title where empty

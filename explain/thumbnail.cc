@@ -163,7 +163,7 @@ std::string plot(const Plot& given) {
   return out;
 }
 
-// Columns by the number of parents, each node at its turn in the column.
+// The column of a node is the number of its ancestors; within a column, nodes keep their order.
 std::string tree(const std::vector<TreeNode>& nodes) {
   constexpr size_t kMost = 7;
   std::vector<size_t> depth(nodes.size(), 0), turn(nodes.size(), 0), count;

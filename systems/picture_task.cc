@@ -46,7 +46,7 @@ void PictureTask::read(const Source& source) {
     splits_ = data::split(pictures_.size(), request);
     return;
   }
-  // Its own test pictures are the test split, whatever else is asked for.
+  // If the set has test pictures of its own, they are the test split.
   const int64_t learned_from = pictures_.size() - pictures_.own_test;
   request.test = 0;
   request.all_test = false;

@@ -17,11 +17,11 @@ std::string joined(const std::vector<std::string>& reasons) {
   return text;
 }
 
-// Of a call that is libtorch's in every other way: it computes what none of its fused kernels takes
-// (float64, odd widths, some grouped heads) from whole matrices, and says beforehand which it
-// takes.
+// For a call that libtorch could compute in every other way: whether one of its fused kernels takes
+// it. The others (float64, odd widths, some grouped heads) libtorch computes from whole matrices.
+// It can be asked beforehand.
 bool has_fused_kernel(const Call& call) {
-  // Fake tensors are traced for a device that is not asked.
+  // Fake tensors are traced without a device, so it cannot be asked.
   if (call.query.key_set().has(c10::DispatchKey::Python))
     return call.query.scalar_type() != at::kDouble;
   const bool causal = find_structure<Causal>(call.choices.structure) && !call.key_lengths.defined();
@@ -36,7 +36,7 @@ bool has_fused_kernel(const Call& call) {
              /*enable_gqa=*/call.query.size(1) != call.key.size(1)) > kMath;
 }
 
-// What its choices and shapes have against libtorch's fused attention.
+// Why libtorch's fused attention cannot compute these choices and shapes.
 std::vector<std::string> choices_decline(const Call& call) {
   std::vector<std::string> reasons;
   const auto against = [&](bool applies, std::string reason) {

@@ -11,7 +11,7 @@ namespace fovea {
 // Why libtorch's fused attention cannot serve this call on its device; empty: it can.
 std::vector<std::string> sdpa_declines(const Call& call, bool return_lse);
 
-// Whether it would, were type, shape and what is asked for to its liking.
+// Whether it would, if type, shape and requested results allowed it.
 bool may_be_sdpas(const Call& call);
 
 // The same for the kernels that are compiled at run time, forward and backward (`wanted` as in

@@ -61,8 +61,8 @@ at::Tensor canonical_array(const char* name, const at::Tensor& array, const at::
   return wide.dim() == 0 ? wide.reshape({1}) : wide;
 }
 
-// Numbers of batch items may stay on the host, where checking them does not wait for the query's
-// device.
+// Numbers for each batch item may stay on the host. Checking them there does not wait for the
+// device of the query.
 at::Tensor canonical_numbers(const char* name, const at::Tensor& numbers, const at::Tensor& query) {
   if (!at::isIntegralType(numbers.scalar_type(), /*includeBool=*/false)) {
     throw InvalidArgument(std::string(name) + ": " + c10::toString(numbers.scalar_type()) +
@@ -72,7 +72,7 @@ at::Tensor canonical_numbers(const char* name, const at::Tensor& numbers, const 
   return list.device().is_cpu() ? to_int32(name, list) : canonical_array(name, list, query);
 }
 
-// Graphs on a device that were found right, with the rows they lie beside.
+// Graphs on a device that have passed the checks, with the numbers of rows they were checked for.
 ArrayMemo<bool>& checked_graphs() {
   static auto& graphs = *new ArrayMemo<bool>;
   return graphs;
@@ -168,8 +168,8 @@ void check_call(const Call& call, bool return_lse) {
     engine::resolve(problem_of(call));
     return;
   }
-  // What the checks read comes to the host; operands, biases and masks are only measured. A graph is
-  // large and seldom changes: it is read once.
+  // Arrays that the checks read are copied to the host. Of operands, biases and masks only the shapes
+  // are checked. A graph is large and seldom changes, so it is read once.
   Call host = call;
   const auto* graph = find_structure<Graph>(call.choices.structure);
   const bool known = graph && is_known(*graph, call);
@@ -194,8 +194,8 @@ void check_call(const Call& call, bool return_lse) {
 }
 
 const engine::Parallel& torch_parallel() {
-  // Work is handed out one piece at a time, so that uneven pieces (causal rows, ragged batches)
-  // share the threads well.
+  // Each thread takes one piece at a time, so that uneven pieces (causal rows, ragged batches) are
+  // balanced.
   thread_local engine::Parallel parallel;
   parallel.workers = static_cast<size_t>(at::get_num_threads());
 #ifndef INTRA_OP_PARALLEL  // compiled without OpenMP: at::parallel_for would run it all here

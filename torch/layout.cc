@@ -6,7 +6,7 @@
 namespace fovea::operators {
 namespace {
 
-// a < b, and false where only a run can know (libtorch before 2.8 has no such question).
+// a < b; false where symbolic sizes leave it open (libtorch before 2.8 has no such function).
 bool is_less(const c10::SymInt& a, const c10::SymInt& b) {
 #ifdef TORCH_GUARD_OR_FALSE
   return TORCH_GUARD_OR_FALSE(a.sym_lt(b));

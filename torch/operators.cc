@@ -15,7 +15,8 @@ TORCH_LIBRARY_FRAGMENT(fovea, m) {
       "numbers=None, Tensor? key_lengths=None, float dropout_p=0.0, Tensor? seed=None, bool "
       "return_lse=False, bool strict=False, Tensor? query_offset=None, bool check_finite=False) "
       "-> (Tensor output, Tensor lse, Tensor statistics, Tensor empty_rows)");
-  // What most calls want, without what only some do: a tiny call is mostly the way to it and back.
+  // The short form of the operator, with the arguments of most calls: a tiny call spends most of its
+  // time in the dispatcher.
   m.def("attend_output(Tensor query, Tensor key, Tensor value, str choices) -> Tensor",
         fovea::operators::output_of_attend);
   m.def(
@@ -124,7 +125,7 @@ Call weights_call(const Tensor& query, const Tensor& key, c10::string_view choic
                   at::TensorList arrays, c10::SymIntArrayRef numbers,
                   const OptionalTensor& key_lengths, const OptionalTensor& seed,
                   const OptionalTensor& query_offset) {
-  // Values of width 1: the choices that shape weights are the same with any.
+  // Values of width 1, because the weights do not depend on the values.
   const Tensor value = key.dim() > 0 && key.size(-1) > 0 ? key.narrow(-1, 0, 1) : key;
   Call call =
       call_of(query, key, value, choices, arrays, numbers, key_lengths, 0, seed, query_offset);

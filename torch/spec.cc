@@ -49,7 +49,7 @@ Flat flatten(const Choices& choices) {
 
 namespace {
 
-// Choices that say where tensors and numbers of the lists go: a tensor that holds nothing, kListed.
+// Choices with placeholders for the tensors and numbers of the lists: an empty tensor, kListed.
 Choices parse_operator(std::string_view text) {
   const auto parts = choice_text::split(text, ';');
   if (parts.size() != 3) {
@@ -59,7 +59,7 @@ Choices parse_operator(std::string_view text) {
   const Resolve resolve = [](std::string_view field, std::string_view place) {
     if (place != "@")
       throw InvalidArgument(std::string(field) + ": '" + std::string(place) + "', expected @");
-    // Not through the dispatcher: a trace would make it one of its own tensors.
+    // Not through the dispatcher: torch.compile would trace it.
     static const at::Tensor& holds_nothing =
         *new at::Tensor(at::detail::empty_cpu({0}, at::kFloat));
     return holds_nothing;

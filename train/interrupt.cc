@@ -10,7 +10,7 @@
 namespace fovea::train {
 namespace {
 
-// A handler may touch nothing but these and what is safe in one.
+// A signal handler may use only these variables and functions that are safe in a handler.
 std::atomic<int> asked = 0, saving = 0, exiting = 0;
 std::atomic<const char*> last_words = nullptr;
 static_assert(std::atomic<int>::is_always_lock_free &&

@@ -39,7 +39,7 @@ std::optional<Option::Value> parse(const Option& option, std::string_view text) 
   return std::string(text);
 }
 
-// Nothing where the value is of another type.
+// Nothing if the value has another type.
 std::optional<Option::Value> from_json(const Option& option, const nlohmann::ordered_json& value) {
   return std::visit(
       [&]<class T>(const T&) -> std::optional<Option::Value> {

@@ -39,7 +39,7 @@ void Progress::title(std::string text) {
 
 bool Progress::due() const {
   if (style_ == Style::kSilent) return false;
-  // Ten frames a second please the eye; a log wants a line only where someone may start to wonder.
+  // A terminal gets ten updates a second. A log file gets a line only after a long silence.
   const auto pause =
       style_ == Style::kBar ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
   const auto reference = last_ == Clock::time_point{} ? start_ : last_;

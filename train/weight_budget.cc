@@ -33,13 +33,13 @@ uint64_t most() { return data::limit(data::Limit::kWeights); }
 
 struct LargerThanSmall {};
 
-// Counts what libtorch takes through it and has not given back. Storages keep a pointer to their
-// allocator, so each lives as long as the process.
+// Counts the memory that libtorch has allocated through it and not yet freed. Storages keep a
+// pointer to their allocator, so each allocator lives as long as the process.
 class CountingAllocator : public c10::Allocator {
  public:
   explicit CountingAllocator(c10::Allocator* inner) : inner_(inner) {}
 
-  // Whoever holds memory from before gives it back to the count of before.
+  // Memory of an earlier allocator is freed in the count of that allocator.
   void count_from_zero() { taken_ = std::make_shared<std::atomic<uint64_t>>(0); }
   c10::DataPtr allocate(size_t bytes) final {
     check(*taken_ + bytes);
@@ -54,9 +54,9 @@ class CountingAllocator : public c10::Allocator {
   }
 
  protected:
-  // Throws where so many bytes are too many.
+  // Throws if `total` bytes exceed the limit.
   virtual void check(uint64_t total) const = 0;
-  // Memory for them; what must live as long goes into `data`.
+  // Allocates them. What must live as long goes into `data`.
   virtual void* take(size_t bytes, c10::DataPtr& data) = 0;
   c10::Allocator* inner() const { return inner_; }
 
@@ -94,8 +94,8 @@ class Giving : public CountingAllocator {
   }
 };
 
-// Gives every large tensor the same memory, so that a model of any size can be gone through: what is
-// made of it counts and is then thrown away.
+// Gives every large tensor the same memory, so that a model of any size can be built to count its
+// weights. The model is then discarded.
 class Pretending : public CountingAllocator {
  public:
   using CountingAllocator::CountingAllocator;
@@ -126,7 +126,7 @@ class Pretending : public CountingAllocator {
   size_t size_ = 0;
 };
 
-// libtorch's CPU memory comes from an allocator of ours while one lives.
+// While one exists, libtorch allocates CPU memory through an allocator of ours.
 class Using {
  public:
   explicit Using(CountingAllocator& ours) : before_(c10::GetCPUAllocator()) {
@@ -142,8 +142,8 @@ class Using {
   c10::Allocator* before_;
 };
 
-// Counts without the memory. A model that minds that its tensors share theirs is not counted: of it
-// the limit is kept while it is built.
+// Counts without allocating. A model that fails because its tensors share memory is not counted in
+// advance; the limit is checked while it is built.
 void count(Task& task, Pretending& pretending) {
   const Using use(pretending);
   try {

@@ -16,7 +16,7 @@ struct RoofKernels {
   // a = b + 3 c, with ordinary stores or past the caches.
   void (*triad)(float* a, const float* b, const float* c, size_t n);
   void (*triad_streamed)(float* a, const float* b, const float* c, size_t n);
-  // Sum of the rows `index[0 .. n)`, each of `width` floats, asked for ahead of time.
+  // Sum of the rows `index[0 .. n)`, each of `width` floats, prefetched.
   float (*gather)(const float* rows, size_t width, const int32_t* index, size_t n);
 };
 

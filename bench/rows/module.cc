@@ -35,7 +35,7 @@ Row module_row(Pass pass) {
             return Instance{
                 .ours = {"fovea",
                          runner(pass, {x}, gradient, [=]() mutable { return ours->forward(x); })},
-                // Sequence first, as the module takes it; weights not asked for.
+                // Sequence first, as the module takes it; weights not requested.
                 .peers = {{"MultiheadAttention", runner(pass, {x}, gradient, [=]() mutable {
                              const at::Tensor y = x.transpose(0, 1);
                              return std::get<0>(peer->forward(y, y, y, {}, false)).transpose(0, 1);

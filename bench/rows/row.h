@@ -1,4 +1,4 @@
-// A row of the benchmark: what to run, against whom, against which roof, and the figures it is to
+// A row of the benchmark: what to run, against which peers and roof, and the figures it is to
 // reach.
 #pragma once
 

@@ -34,8 +34,8 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-// A choice's text with files for tensors, or a number where one is enough (a bandwidth); what is
-// misspelt is named with its option and the nearest there is.
+// The text of a choice. A tensor is the name of a file, or a number where one is enough (a
+// bandwidth). A message about a misspelt name has its option and the nearest name.
 template <class Parse>
 auto parse_choice(const char* option, const std::string& text, const Parse& parse,
                   at::ScalarType type) {

@@ -129,7 +129,7 @@ Scored score_aer(const ScoreOptions& o) {
   const std::vector<std::string> links = lines_of(o.hypothesis),
                                  gold_lines = lines_of(o.references[0]);
   std::vector<metrics::GoldLinks> gold;
-  // The parsers know the text, not where it stands.
+  // The parsers do not know the name of the file.
   const auto at = [](const std::string& path, size_t line, const auto& parse) {
     try {
       return parse();
@@ -163,7 +163,7 @@ Scored score_aer(const ScoreOptions& o) {
           {}};
 }
 
-// An option of another metric would be read and do nothing.
+// An option of another metric would have no effect, so it is refused.
 void check_belongs(const CLI::App& app, const std::string& metric) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> owners = {
       {"--tokenize", {"bleu"}},          {"--smooth", {"bleu"}},

@@ -160,7 +160,7 @@ FOVEA_AMX void aggregate(const Tile<float>& tile, const uint32_t* panels, Into i
   }
 }
 
-// The processor's bits, and the system's leave to use the tile registers.
+// Whether the processor has AMX, and the system permits the use of tile registers.
 bool has_amx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!dpbf16_products() || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;

@@ -16,8 +16,8 @@ bool has_elements(const View& view) {
   return true;
 }
 
-// The place for a gradient: the array's own shape, and nowhere to write for an array that is not
-// there.
+// An array for a gradient: it has the shape of the array itself. An array that is absent must have
+// none.
 void check_like(const View& view, const ArgumentName& name, const View& array, DType dtype) {
   if (!view) return;
   FOVEA_CHECK(static_cast<bool>(array),
@@ -35,7 +35,7 @@ Vector<View> arrays_of(auto choice) {
   return arrays;
 }
 
-// A choice of another kind, or nothing in it, asks for no gradient.
+// A choice of another kind, or an empty one, means that no gradient is wanted.
 template <class Variant>
 void check_parameters(const Variant& wanted, const Variant& choice, const ArgumentName& name,
                       DType dtype) {

@@ -87,7 +87,8 @@ struct Name {
   std::string text() const { return field ? std::string(owner) + "." + field : owner; }
 };
 
-// Every array of a choice, which is not copied: that is a good part of a call of one key.
+// Every array of a choice. The choice is not copied: for a call with one key that would be a large
+// part of the time.
 template <class Choice, class Visit>
 void each_field(const char* owner, const Choice& choice, const Visit& visit) {
   // `fields` is for writers too; nothing is written here.

@@ -69,7 +69,7 @@ class GraphBackward {
     Vector<T*> saved, modifiers;
   };
 
-  // A bias gradient may be shared between rows: then one hand adds to it.
+  // A bias gradient may be shared between rows: then one worker adds to it.
   bool shares_bias() const {
     const auto& wanted = gradients_.score.modifiers;
     return std::any_of(wanted.begin(), wanted.end(), [](const Modifier& m) {
@@ -326,8 +326,8 @@ class GraphBackward {
   }
 
   void add_values(KeyWorker& w, size_t head, const Tile<T>& tile, size_t j) {
-    // Rows of the output's gradient lie in one array or in the caller's: either way the first block
-    // says where.
+    // The rows of the gradient of the output lie in one array, ours or the caller's, so the address of
+    // the first block is enough.
     const QueryBlock<T>& block = state_.at(0, head, 0);
     row_loops<T>().gather(w.weights, tile.query_index, tile.nq, block.g, block.g_stride,
                           g_.value_width, Into::kAdd, w.dv + j * g_.value_width);

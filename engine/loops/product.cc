@@ -28,7 +28,7 @@ void score(const Tile<T>& tile, const T* left, size_t left_stride, size_t width,
                  .depth = width,
                  .into = Into::kStore,
                  .alpha = 1};
-  // Rows that overlap are one short list, which stays in the first-level cache: nothing to ask for.
+  // Rows that overlap are one short list, which stays in the first-level cache: nothing to prefetch.
   const bool one_list = std::abs(addend.stride) < static_cast<int64_t>(W);
   // The same rows of the next panel.
   const auto prefetch_beside = [&](const T* added, Block<T>& m) HWY_ATTR {

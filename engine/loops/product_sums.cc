@@ -80,7 +80,7 @@ void aggregate(const Tile<T>& tile, const T* weights, const T* rows, size_t stri
   }
   HWY_ALIGN T copied[kDepth * kPanelWidth<T>];
   for_columns<T>(width, [&](size_t column, size_t vectors, size_t lanes) HWY_ATTR {
-    // Worth it where several blocks of rows read the copy.
+    // A copy pays off if several blocks of rows read it.
     const bool copies = crowds<T>(stride) && lanes == 0 && tile.nq > 4 * kRows;
     Block<T> block{.a_stride = tile.s_stride,
                    .b_stride = copies ? kPanelWidth<T> : stride,

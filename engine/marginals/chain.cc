@@ -1,8 +1,8 @@
 // Forward-backward over a chain:
 //   alpha_1[s] = u_1[s],  alpha_{i+1}[t] = u_{i+1}[t] + log sum_s exp(alpha_i[s] + b_i[s][t]),
 //   log Z = log sum_s exp(alpha_n[s]);
-// then the gradient of log Z, from the end: what a state counts for goes to the states before it by
-// their shares of its sum.
+// then the gradient of log Z, from the end: the gradient of a state is passed to the states before it
+// in proportion to their terms of its sum.
 #include <vector>
 
 #include "engine/marginals/marginals.h"

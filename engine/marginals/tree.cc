@@ -4,8 +4,8 @@
 //   left[s][t]   = log sum_{s <= k < t} exp(left[s][k] + joined[k][t] + arc(t -> k)),
 //   right[i][i] = left[i][i] = 0,  log Z = right[0][n]:
 // right[s][t] sums over the subtrees of s that cover s .. t, left[s][t] over those of t. Then the
-// gradient of log Z, from the widest span down: what a span counts for goes to its parts by their
-// shares of its sum. What an arc counts for is its marginal.
+// gradient of log Z, from the widest span down: the gradient of a span is passed to its parts in
+// proportion to their terms of its sum. The gradient of an arc is its marginal.
 #include <vector>
 
 #include "engine/marginals/marginals.h"

@@ -15,9 +15,9 @@
 namespace fovea::engine {
 namespace {
 
-// More rows than this pay for packing the keys.
+// With more rows than this, packing the keys pays off.
 constexpr size_t kMostRows = 16;
-// So do more than this with fewer keys.
+// The same where there are few keys.
 constexpr size_t kFewRows = 4, kFewestKeys = 256;
 // Parts of a ticket: long enough that a merge is nothing, short enough that one head of a few
 // thousand keys uses every core.

@@ -135,7 +135,7 @@ class MeanBackward : Mean {
     if (chunk + 1 == chunks_) clear_unseen(batch, key_head);
   }
 
-  // Keys past a limit are seen by nobody.
+  // No query sees keys past a limit.
   void clear_unseen(size_t batch, size_t key_head) const {
     const auto clear = [&](const View& view, size_t width) {
       const Rows rows = view ? g_.key_rows(view, batch, key_head) : Rows{};

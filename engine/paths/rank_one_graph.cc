@@ -14,7 +14,7 @@ namespace fovea::engine {
 namespace {
 
 constexpr size_t kChunk = 256;
-// Results above this size are not wanted back from the caches.
+// Results larger than this would not stay in the caches, so they are stored past them.
 constexpr size_t kStreamBytes = size_t{8} << 20;
 
 // (n, H, *) with no gaps.
@@ -137,7 +137,7 @@ void rank_one_backward(const Problem& problem, const Geometry& g, const Result& 
   const size_t padded = graph.padded_heads(), values = graph.keys * graph.heads * graph.width;
   const ScratchArray<float> record(graph.rows * graph.record_parts() * padded),
       d_edge(graph.edges * padded);
-  // The kernel writes all three; those nobody wants go to scratch.
+  // The kernel writes all three; those that the caller does not want go to scratch memory.
   const ScratchArray<float> d_value(gradients.value ? 0 : values),
       d_key(gradients.key ? 0 : graph.keys * graph.heads);
   graph.d_output = data_of(gradients.output);

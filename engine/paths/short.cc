@@ -89,7 +89,7 @@ class Short {
   }
 
  private:
-  // Several items to a ticket, or heads of one: as many as are worth it.
+  // A ticket is several items, or several heads of one: enough work for a thread.
   void share(const Parallel& parallel) {
     const size_t work = std::max<size_t>(
         1, g_.max_queries * g_.max_keys * (g_.query_width + g_.value_width));  // of a head

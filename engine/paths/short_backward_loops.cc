@@ -32,8 +32,8 @@ HWY_INLINE void weights_again(T scale, T largest, T inverse, size_t n, T* HWY_RE
   }
 }
 
-// What a head's rows and keys come to, pair by pair, and which rows see a key: with ranges that only
-// move on, rows one after another.
+// Numbers of each pair of a head, and the rows that see a key. The ranges of keys only move forward,
+// so these rows are consecutive.
 template <class T>
 struct Pairs {
   HWY_ALIGN T p[kShortPairs];

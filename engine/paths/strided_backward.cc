@@ -72,8 +72,8 @@ void strided_backward(const Problem& problem, const Geometry& g, const Result& s
   band.structure.all_of = {Window{static_cast<int64_t>(stride) - 1, 0}};
   tiles_backward<T>(band, resolve(band), saved, gradients, parallel);
 
-  // Query a of a residue sees its keys b < a: beside key b stands query b + 1, and the rest is
-  // causal.
+  // Query a of a residue sees its keys b < a. With query b + 1 at the position of key b, that is a
+  // causal structure.
   Vector<size_t> keys, queries;
   Vector<int32_t> residue;
   for (size_t r = 0; r < stride; ++r) {

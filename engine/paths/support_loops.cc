@@ -12,8 +12,8 @@ namespace support {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 16 places at a time, the row's padding, as bits: what has weight is anybody's guess, and a branch
-// for every vector would be guessed wrong more often than one for every place.
+// 16 places at a time (the padding of a row), as bits. Which places have weight cannot be predicted,
+// and a branch for every vector would be mispredicted more often than one for every place.
 template <class T>
 size_t above(const T* x, size_t n, T bound, T* values, int32_t* places) {
   const hn::ScalableTag<T> d;

@@ -14,7 +14,7 @@
 namespace fovea::engine {
 namespace {
 
-// No list of mounts is longer in practice; a file that never ends ends here.
+// No list of mounts is longer in practice. The limit also ends the reading of an endless file.
 constexpr size_t kMostBytes = 1 << 20;
 // More threads than any machine has cores.
 constexpr size_t kMostThreads = 4096;
@@ -51,7 +51,7 @@ std::optional<int64_t> number(std::string_view text) {
   return error == std::errc() && whole ? std::optional(value) : std::nullopt;
 }
 
-// Cores that `quota` of every `period` microseconds are; 0: no limit.
+// The number of cores that `quota` of every `period` microseconds amounts to; 0: no limit.
 size_t cores_of(std::optional<int64_t> quota, std::optional<int64_t> period) {
   if (!quota || !period || *quota <= 0 || *period <= 0) return 0;
   const int64_t whole = *quota / *period, part = *quota % *period != 0;
@@ -102,7 +102,7 @@ std::optional<Hierarchy> hierarchy(std::string_view line, bool second) {
   return Hierarchy{unescaped(words[3]), unescaped(words[4])};
 }
 
-// The least that the group and those above it allow, as far as the mount shows them.
+// The smallest limit of the group and its parents, as far as the mount shows them.
 template <class Read>
 size_t least(const std::string& root, const Hierarchy& mounted, std::string_view group,
              const Read& read) {

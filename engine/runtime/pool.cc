@@ -34,7 +34,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-// With more threads than cores, one that looks for work keeps another from doing it.
+// With more threads than cores, a thread that spins takes the core from one that has work.
 Pool::Pool(size_t workers)
     : workers_(workers), look_(workers <= usable_cores() ? Signal::kLook : Signal::kLook * 0) {}
 
@@ -44,7 +44,7 @@ void Pool::start_threads(size_t n) {
   try {
     while (threads_.size() < n) threads_.emplace_back([this] { serve(); });
   } catch (const std::system_error&) {
-    can_start_ = false;  // the system gives no more: the ones there are do the work
+    can_start_ = false;  // the system starts no more threads: those that run do the work
   }
 }
 

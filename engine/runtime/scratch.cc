@@ -64,7 +64,7 @@ std::atomic<size_t> large_kept{0};  // bytes on all shelves in large blocks
 
 bool is_large(Size size) { return size.bytes > kSmallBlock; }
 
-// Whether the sum of all large blocks has room for one more, which then counts.
+// Whether one more large block stays within the limit of their sum. If so, it is counted.
 bool reserve(size_t bytes) {
   size_t kept = large_kept.load(std::memory_order_relaxed);
   while (kept + bytes <= kScratchKept) {
@@ -73,9 +73,9 @@ bool reserve(size_t bytes) {
   return false;
 }
 
-// Large blocks of threads that have ended, for whoever finds none of its own. Never destroyed:
-// threads may outlive static destruction. A child after a fork has one of its own, since another
-// thread may have been at this one.
+// Large blocks of threads that have ended, for threads that have none of the size. Never destroyed:
+// threads may outlive static destruction. A child process after a fork has its own, because another
+// thread of the parent may have been using this one.
 struct Shared {
   std::mutex mutex;
   Shelf shelf;
@@ -95,8 +95,8 @@ Shared& shared_shelf() {
   return *now;
 }
 
-// A thread's own. It is used before and after its destructor's turn among the thread's other
-// objects, so that it has none: `at_end` does that.
+// One for each thread. Other thread-local objects may use it before it is made and after it would be
+// destroyed, so it has no destructor: `at_end` does that work.
 struct Own {
   Shelf shelf;
   size_t small_kept = 0;
@@ -160,7 +160,7 @@ void give_block(std::byte* block, size_t bytes) noexcept {
   const auto has_room = [&] {
     return is_large(size) ? reserve(size.bytes) : mine.small_kept + size.bytes <= kSmallKept;
   };
-  // A program that has moved on to other problems keeps blocks it no longer needs: those go first.
+  // A program that now has other shapes holds blocks that it no longer needs: these are freed first.
   if (!has_room()) {
     release_all(mine);
     if (!has_room()) return release(block);

@@ -41,7 +41,7 @@ class BilinearStage final : public ProductScore<T> {
     const T* w = weight_.of(head);
     for (size_t i = 0; i < n; ++i) {
       const T* dp = d_prepared + i * out_width_;
-      // A row no pair has met gives nothing, whatever it holds.
+      // A row that is in no pair has no gradient, even if it contains NaN.
       const bool met = std::any_of(dp, dp + out_width_, [](T x) { return x != 0; });
       for (size_t a = 0; a < in_width_; ++a) {
         T sum = 0;

@@ -69,7 +69,7 @@ class CosineStage final : public ProductScore<T> {
     for (size_t e = 0; e < width_; ++e)
       if (d_prepared[e] != 0) along += inverse * x[e] * d_prepared[e];
     for (size_t e = 0; e < width_; ++e) {
-      // A row no pair has met gives nothing, whatever it holds.
+      // A row that is in no pair has no gradient, even if it contains NaN.
       const T d = along == 0 ? d_prepared[e] : d_prepared[e] - along * inverse * x[e];
       d_in[e] = d == 0 ? T(0) : factor * inverse * d;
     }

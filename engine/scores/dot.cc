@@ -52,7 +52,7 @@ ScorePointer<T> make_dot(const StageContext& context) {
   if constexpr (sizeof(T) == 4) {
     const bool native = context.problem.query.dtype == DType::kBFloat16 && !context.gradients &&
                         width >= 8 && width <= kBf16Width;
-    // Backward makes scores again in float32, and top-k asks which of them equal the k-th: they
+    // Backward computes the scores again in float32, and top-k compares them with the k-th, so they
     // must be the same.
     const bool again = std::holds_alternative<TopK>(context.problem.normaliser);
     if (native && !again && scale != 0 && bf16_products())

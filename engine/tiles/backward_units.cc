@@ -25,8 +25,8 @@ struct Schedule {
       all_heads = all_heads || shared.heads;
       by_turn = by_turn || shared.keys;
     }
-    // Turns order the units of one block of queries; sharing across heads or batches as well wants
-    // one hand.
+    // Turns order the units of one block of queries. If heads or batches share a gradient too, one
+    // worker computes all units.
     all_keys = by_turn && (all_batches || all_heads);
   }
   bool by_turn = false;  // modifiers' gradients are added to in the order of units

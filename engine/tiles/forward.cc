@@ -106,8 +106,8 @@ class ForwardDriver {
   struct Place {
     size_t batch, head, q0;
   };
-  // What is wanted after the block at `here`: the next block's queries, as many of the keys that
-  // are not there yet, and from the last block but one on the first rows of the head that follows.
+  // What to prefetch after the block at `here`: the queries of the next block, as many of the keys
+  // that are not packed yet and, from the last block but one on, the first rows of the next head.
   void prefetch_after(Worker& w, const Place& here, size_t next_head) const {
     const Problem& p = pass_.problem;
     const auto add_keys = [&](size_t batch, size_t head, size_t from, size_t to) {

@@ -151,8 +151,8 @@ void ForwardBlock<T>::solve(TileScratch<T>& scratch, const KeyRun<T>& keys, Reac
                             Tile<T>& tile) const {
   const auto& [score, modifiers, normaliser] = pass_.stages;
   fill_strip(scratch, keys, reach, tile);
-  // Few keys keep a weight: have them listed, and read no other value. Dropout and modifiers want
-  // them in their places.
+  // Few keys have weight: they are listed, and only their values are read. Dropout and modifiers need
+  // the weights at their positions.
   if (!pass_.dropout && modifiers.empty()) {
     tile.support = scratch.support;
     tile.support_count = scratch.support_count;

@@ -19,7 +19,7 @@ class WeightsDriver {
         block_(pass_, result_, keys_, report_) {}
 
   void run(const Parallel& parallel) {
-    // Sums over rows are one ticket a head; rows on their own may be shared out.
+    // Sums over rows are one ticket for each head; single rows may be divided among workers.
     const size_t heads = g_.batches * writer_.heads();
     const size_t parts = writer_.sums() ? 1 : std::clamp<size_t>(writer_.runs().size() / 8, 1, 8);
     for (size_t i = 0; i < heads; ++i) writer_.clear(i / writer_.heads(), i % writer_.heads());

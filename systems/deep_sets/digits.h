@@ -16,7 +16,7 @@ data::DigitSets digits_from(const std::string& path, uint64_t seed, const std::s
 // What to throw where a run of pictures of one size is given another.
 data::FileError other_size(const std::string& path, int64_t found, int64_t trained);
 
-// With so many decimals; what rounds to nothing has no sign.
+// With a fixed number of decimals; zero has no sign.
 std::string fixed(double value, int decimals);
 
 }  // namespace fovea::systems::deep_sets

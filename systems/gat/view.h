@@ -18,7 +18,7 @@ struct Shown {
   const data::CitationGraph& graph;
   const data::Csr& sees;
   std::vector<int64_t> nodes;      // whose neighbourhoods are drawn
-  std::vector<uint8_t> look_past;  // of each node: better not looked at; empty where nobody knows
+  std::vector<uint8_t> look_past;  // of each node: 1 if it misleads; empty: not known
   bool dynamic = false;
 };
 

@@ -10,7 +10,7 @@
 namespace fovea::systems::memory_network {
 
 struct Shown {
-  std::string question, answer, expected;  // expected: empty where nobody knows
+  std::string question, answer, expected;  // expected: empty if not known
   double probability = 0;
   std::vector<std::string> lines;  // those in the memory
   int64_t forgotten = 0;           // older lines, which are not

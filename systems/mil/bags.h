@@ -16,7 +16,7 @@ struct BagSet {
   data::Bags bags;
   data::Splits splits;
   std::vector<std::vector<uint8_t>>
-      key_instances;  // of each bag: 1 where the instance makes it positive; empty: nobody knows
+      key_instances;  // of each bag: 1 where the instance makes it positive; empty: not known
   int64_t side = 0;   // instances are side x side pictures; 0: rows of numbers
 };
 

@@ -16,7 +16,7 @@ struct ShownBag {
   std::string name;
   std::optional<int64_t> label = {};
   std::vector<float> features = {};
-  std::vector<uint8_t> key_instances = {};  // empty: nobody knows
+  std::vector<uint8_t> key_instances = {};  // empty: not known
   std::vector<std::string> files = {};      // of the instances, where they are pictures of a folder
 
   // "instance 3", or its file's name.

@@ -18,7 +18,7 @@ namespace fovea::systems::mixture_of_experts {
 // What the two models share: the experts, and how many tokens chose each while they learned.
 class Experts : public torch::nn::Module {
  public:
-  static constexpr int64_t kEpochs = 64;  // the first so many are remembered
+  static constexpr int64_t kEpochs = 64;  // the loads of the first 64 epochs are kept
 
   explicit Experts(const nn::MixtureOfExpertsOptions& options);
 

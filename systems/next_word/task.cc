@@ -125,7 +125,7 @@ class NextWord : public GradientTask {
   std::unique_ptr<Tokens> tokens_;
   nn::LanguageModelOptions sizes_;
   nn::LanguageModel model_{nullptr};
-  mutable std::vector<Window> windows_[3];  // by split, made when first asked for
+  mutable std::vector<Window> windows_[3];  // by split, made at the first use
 };
 
 void NextWord::generate(const Source& source) {

@@ -46,7 +46,7 @@ Json parse_config(const std::string& text, const std::string& path) {
                      config.value("version", Json()) == Json(kConfigVersion);
   if (!known)
     throw InvalidArgument(fmt::format("{}: expected a run of version {}", path, kConfigVersion));
-  // What every run has, so that nobody who reads it later meets another type.
+  // What every run has, with its types checked, so that later code need not check them.
   const train::Fields fields(config, path + ": ");
   fields.text("system");
   fields.object("options");

@@ -179,7 +179,7 @@ std::vector<std::string> Training::names_of_all() const {
   return names;
 }
 
-// Whether a folder holds a whole RUN as it is asked for.
+// Whether a folder has a complete RUN of this request.
 bool Training::is_finished(const fs::path& place, const Json& config) const {
   if (request_.overwrite && !opened_) return false;
   if (!RunFolder::is_whole(place)) return false;

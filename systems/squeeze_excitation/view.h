@@ -16,7 +16,7 @@ std::vector<explain::Explanation> gates_by_group(Model& model,
                                                  const std::vector<PictureGroup>& groups);
 
 // The channels at one place, before and after: those with the largest gates where there are many.
-// `useful`: the channel that counts, -1 where nobody knows.
+// `useful`: the channel that counts, -1 if not known.
 explain::Explanation before_and_after(const Gated& place, const std::string& name,
                                       const std::string& outcome, int64_t useful);
 

@@ -10,11 +10,11 @@
 namespace fovea::systems::stacked_attention {
 
 struct Shown {
-  std::string question, answer, expected;  // expected: empty where nobody knows
+  std::string question, answer, expected;  // expected: empty if not known
   double probability = 0;
   std::vector<uint8_t> pixels;  // [side, side, 3]
   int64_t side = 0, grid = 0;
-  std::vector<int64_t> cells;  // for each hop where to look; -1 or none: nobody knows
+  std::vector<int64_t> cells;  // for each hop the region to look at; -1 or none: not known
 };
 
 explain::Explanation picture(const Shown& shown, const Look& look);

@@ -8,16 +8,15 @@
 #include <numeric>
 
 #include "fovea/attend.h"
+#include "tests/nn/distance.h"
 
 namespace fovea::nn::addressing_test {
 namespace {
 
+using test::distance;
+
 at::Tensor doubles(at::IntArrayRef sizes) { return torch::randn(sizes, torch::kFloat64); }
 at::Tensor fractions(at::IntArrayRef sizes) { return torch::rand(sizes, torch::kFloat64); }
-double distance(const at::Tensor& a, const at::Tensor& b) {
-  EXPECT_EQ(a.sizes(), b.sizes());
-  return (a - b).abs().max().item<double>();
-}
 at::Tensor row(std::vector<double> numbers) {
   return torch::tensor(numbers, torch::kFloat64).view({1, 1, -1});
 }

@@ -7,13 +7,12 @@
 
 #include "fovea/nn/language_steps.h"
 #include "fovea/nn/rotary.h"
+#include "tests/nn/distance.h"
 
 namespace fovea::nn {
 namespace {
 
-bool close(const at::Tensor& a, const at::Tensor& b, double tolerance) {
-  return a.sizes() == b.sizes() && (a - b).abs().max().item<double>() <= tolerance;
-}
+using test::close;
 
 TEST(Rotary, ScoresDependOnTheDistanceOnly) {
   torch::manual_seed(1);

@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "tests/nn/distance.h"
+
 namespace fovea::nn {
 namespace {
 
@@ -27,7 +29,7 @@ struct Layers {
   }
 };
 
-double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+using test::distance;
 
 TEST(Sublayer, IsTheFormulaWithoutDropout) {
   torch::manual_seed(1);

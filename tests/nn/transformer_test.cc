@@ -3,13 +3,15 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "tests/nn/distance.h"
+
 namespace fovea::nn {
 namespace {
 
 constexpr double kTolerance = 1e-5;
 
 bool close(const at::Tensor& a, const at::Tensor& b, double tolerance = kTolerance) {
-  return a.sizes() == b.sizes() && (a - b).abs().max().item<double>() <= tolerance;
+  return test::close(a, b, tolerance);
 }
 
 // Copies every parameter by name; fails where the two disagree about names or shapes.

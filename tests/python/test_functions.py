@@ -76,6 +76,24 @@ def test_grouped_heads_lengths_statistics_and_dropout(blocks):
         fovea.attend(query, key, value, score, key_lengths=lengths, allow_empty_rows=False)
 
 
+@pytest.mark.parametrize("name", NORMALISERS)
+def test_a_log_sum_exp_is_given_or_refused_as_without_a_function(name, blocks):
+    inputs = operands("dot")
+    made = NORMALISERS[name]()
+
+    def outcome(score):
+        try:
+            return fovea.attend(*inputs, score, made, return_lse=True)[1]
+        except (RuntimeError, ValueError) as error:
+            return str(error)
+
+    plain, called = outcome(fovea.Dot()), outcome(fovea.Function(lambda q, k: q @ k.transpose(-1, -2) / E**0.5))
+    if isinstance(plain, str):
+        assert isinstance(called, str) and "log-sum-exp" in plain and "log-sum-exp" in called
+    else:
+        torch.testing.assert_close(called, plain)
+
+
 def test_weights(blocks):
     query, key, _ = (x.detach() for x in operands("dot"))
     rule, causal = fovea.Where(lambda b, h, i, j: j <= i), fovea.Causal()

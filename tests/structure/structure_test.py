@@ -89,6 +89,37 @@ class Structure(unittest.TestCase):
                     missing.append(f"{page}: {named}")
         self.assertEqual(missing, [])
 
+    def test_functions_of_the_journeys_exist(self):
+        """Each `name()` of a step is in one of the files that the step names."""
+        part = ARCHITECTURE[ARCHITECTURE.index("## Two journeys") : ARCHITECTURE.index("## Three libraries")]
+        steps = re.findall(r"^\d+\. .*?(?=^\d+\. |^\*\*|\Z)", part, re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(steps), 30)
+        missing, functions = [], 0
+        for step in steps:
+            text = "".join(TEXT[Path(name)] for name in re.findall(r"`([a-z_0-9/-]+\.(?:cc|h|py))`", step) if Path(name) in TEXT)
+            for function in re.findall(r"`([a-z_]+)\(\)`", step):
+                functions += 1
+                if not re.search(rf"\b{function}(<[a-z]+>)?\(", text):
+                    missing.append(f"{function}(): {step[:60]}")
+        self.assertEqual(missing, [])
+        self.assertGreater(functions, 30)
+
+    def test_every_stage_has_a_small_test(self):
+        """Beside the sweep over the table of cases, which meets them all."""
+        parts = {"scores/additive_backward", "scores/additive_scores", "structures/range"}  # of stages, tested with these
+        expressions = {"structures/any_of", "structures/complement", "structures/first"}
+        self.assertIn(Path("tests/engine/structures/expressions_test.cc"), TEXT)
+        stages = {f"{path.parts[1]}/{path.stem}" for path in CODE if path.suffix == ".cc" and path.parent in
+                  {Path("engine") / kind for kind in ("scores", "modifiers", "normalisers", "structures")}}  # fmt: skip
+        self.assertGreater(len(stages), 30)
+        self.assertEqual([stage for stage in sorted(stages - parts - expressions) if Path(f"tests/engine/{stage}_test.cc") not in TEXT], [])
+
+    def test_every_path_has_a_small_test(self):
+        paths = re.findall(r"^\| `([a-z_]+)` \| `(?:paths|graph|tiles)/", ARCHITECTURE, re.MULTILINE)
+        self.assertGreaterEqual(len(paths), 8)
+        tests = "".join(text for path, text in TEXT.items() if str(path).startswith(("tests/engine/paths", "tests/engine/tiles", "tests/engine/dispatch")))
+        self.assertEqual([path for path in paths if f'"{path}"' not in tests], [])
+
     def test_a_larger_system_is_explained(self):
         """Systems over the size that one with a task of its own should have, against the table of docs/architecture.md."""
         sizes = collections.Counter()

@@ -165,7 +165,7 @@ std::vector<Tensor> double_backward_kernel(at::TensorList directions, at::IntArr
                          numbers, key_lengths, dropout_p, seed, wanted, query_offset);
 }
 
-// torch.func asks for a node at every level, and seldom for what it computes.
+// torch.func makes a node at every level, and seldom uses its result.
 struct NoThirdDerivative final : torch::autograd::Node {
   std::string name() const override { return "AttendTripleBackward"; }
   variable_list apply(variable_list&&) override {

@@ -50,7 +50,7 @@ Outputs attend_batched(const Tensor& query, const Tensor& key, const Tensor& val
   if (count == 0)
     return attend(query, key, value, choices, arrays, numbers, key_lengths, dropout_p, seed,
                   return_lse, strict, query_offset, check_finite);
-  // Random numbers are drawn by position: heads of one call are not drawn as those of many are.
+  // Random numbers depend on the position of a head, which differs in a joined call.
   const bool foldable = !start && !is_mapped(lengths) && !is_mapped(offset) && q.rank() > 2;
   const auto folded =
       foldable ? fold_arrays(parsed(choices, parameters, numbers), parameters, heads_of(q), count,
@@ -63,7 +63,7 @@ Outputs attend_batched(const Tensor& query, const Tensor& key, const Tensor& val
                query_offset, check_finite);
     if (no_empty_rows(empty_rows)) {
       const auto give = [&](const Tensor& x) {
-        return x.dim() > 1 ? level.give(out_of_heads(x, count), 1) : x;  // [0]: not asked for
+        return x.dim() > 1 ? level.give(out_of_heads(x, count), 1) : x;  // [0]: not requested
       };
       return {give(output), give(lse), give(statistics), empty_rows};
     }

@@ -5,7 +5,7 @@
 namespace fovea::composed {
 namespace {
 
-// What the function needs to know of a block: where each run of scores lies.
+// What the function needs of a block: the position of each run of scores.
 struct Runs {
   Custom custom;
   int64_t batch;

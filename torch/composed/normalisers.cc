@@ -152,8 +152,8 @@ at::Tensor entmax(const at::Tensor& scores, const at::Tensor& alpha) {
   return at::where(set, above().pow(power), 0.0);
 }
 
-// What stands for alpha = 1 and below: softmax, with the limit's derivative by alpha (Correia et al.
-// 2019), a (sum a log^2 a - log^2 a) / 2; the second by alpha alone is taken as 0.
+// For alpha <= 1: softmax, with the limit of the derivative by alpha (Correia et al. 2019),
+// a (sum a log^2 a - log^2 a) / 2. The second derivative by alpha alone is taken as 0.
 at::Tensor entmax_limit(const at::Tensor& scores, const at::Tensor& alpha) {
   const at::Tensor a = row_softmax(scores, {}).weights;
   const at::Tensor squares = at::where(a > 0, a, 1.0).log().square();
@@ -219,7 +219,7 @@ struct Spoiled {
 Spoiled take_out_spoiled(Row& row, const at::Tensor& unseen, const Normaliser& normaliser) {
   const at::Tensor seen = unseen.logical_not();
   const at::Tensor rows = (row.scores.isfinite().logical_not() & seen).any(-1, /*keepdim=*/true);
-  // On a device the answer is not waited for.
+  // On a device, the result is not read: that would wait for the device.
   if (rows.device().is_cpu() && !rows.any().item<bool>()) return {};
   const at::Tensor pairs = rows & seen;
   // A product, so that the gradient is NaN too; chosen before it, so that no other row has one.

@@ -4,7 +4,7 @@
 namespace fovea::composed {
 namespace {
 
-// Top left and bottom right differ in where the queries stand.
+// Top left and bottom right differ in the position of the first query.
 at::Tensor allowed(const Causal&, const Block& block) { return block.j <= block.position; }
 
 at::Tensor allowed(const Window& window, const Block& block) {

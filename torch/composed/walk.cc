@@ -21,7 +21,7 @@ struct Sequences {
   int64_t batch = 0;  // of the first
 };
 
-// Where query row 0 of each sequence stands, int64 [B or 1, 1, 1, 1], or undefined for 0.
+// The position of query row 0 of each sequence, int64 [B or 1, 1, 1, 1], or undefined for 0.
 Tensor query_offset(const Call& call, const Sequences& sequences) {
   if (engine::has_bottom_right(call.choices.structure))
     return sequences.lengths - sequences.query.size(2);
@@ -107,8 +107,8 @@ Tensor only_allowed(const Tensor& rows, const Tensor& allowed) {
 
 bool all_finite(const Tensor& x) { return x.isfinite().all().item<bool>(); }
 
-// Whether all queries of a sequence see the same keys, up to its length. Padding is then taken out
-// of the operands, and the device need not be waited for to say whether they are finite.
+// Whether all queries of a sequence see the same keys, up to its length. Padding is then removed
+// from the operands, and their check for values that are not finite does not wait for the device.
 bool only_lengths_mask(const Structure& structure) {
   return std::all_of(structure.all_of.begin(), structure.all_of.end(),
                      [](const auto& part) { return std::holds_alternative<Dense>(part); });

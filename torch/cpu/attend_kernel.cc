@@ -30,7 +30,7 @@ class CachedAllocator final : public c10::Allocator {
   static void drop(void* scratch) { delete static_cast<engine::Scratch*>(scratch); }
 };
 
-// Results of less are malloc's to keep.
+// Smaller results are allocated by malloc.
 constexpr int64_t kLargeResult = int64_t{256} << 10;
 
 Tensor result_of(const Layout& layout) {

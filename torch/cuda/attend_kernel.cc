@@ -1,5 +1,5 @@
-// The operators on CUDA: libtorch's fused attention where it serves, kernels compiled at run time for
-// nearly all else, the composed formula where those decline.
+// The operators on CUDA: libtorch's fused attention where it can compute the call, kernels compiled
+// at run time for nearly all other calls, the composed formula where those decline.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -39,8 +39,8 @@ Fused sdpa(const Call& call) {
         0.0, causal, scale, grouped);
     return {laid_out(output, output_layout(call.query, call.value)), at::zeros({}, integers)};
   }
-  // Keys and values past the end become zeros, so that nothing they hold, not even a NaN, is seen
-  // in a product. A row without keys sees one such zero: output 0, gradient 0. Nothing here waits
+  // Keys and values past the end are set to zero, so that no number in them, not even a NaN, enters
+  // a product. A row without keys sees one such zero: output 0, gradient 0. Nothing here waits
   // for the device.
   const int64_t queries = call.query.size(2), keys = call.key.size(2);
   const Tensor lengths = call.key_lengths.to(integers, /*non_blocking=*/true).view({-1, 1, 1, 1});

@@ -26,7 +26,7 @@ fs::path folder() {
 }
 
 std::string digest_of(std::string_view text) { return io::sha256(text).substr(0, 16); }
-// The whole key stands in the file, so that a clash of names is a miss.
+// The file contains the whole key, so that two keys with the same file name are told apart.
 std::string name_of(const std::string& key) { return digest_of(key) + ".cubin"; }
 
 // A file: the key's length and the binary's digest in a line, the key, the binary. A disk that lost

@@ -68,7 +68,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  // Whether the driver takes the binary; one of the cache that it refuses is compiled again.
+  // Whether the driver loads the binary. A cached one that it refuses is compiled again.
   bool take(const std::string& binary, const Program& program, Loaded& loaded) const {
     try {
       const CurrentContext context(device_);

@@ -159,7 +159,7 @@ struct Filling {
     if (!packed) a.batches = static_cast<int>(call.query.size(0));
     if (const auto* ragged = find_structure<Ragged>(call.choices.structure))
       a.batches = static_cast<int>(ragged->query_offsets.numel() - 1);
-    // Of packed sequences the longest may be all of them; blocks beyond one end at once.
+    // One packed sequence may have all rows. Blocks beyond the end of a sequence return at once.
     a.queries = static_cast<int>(call.query.size(packed ? 0 : 2));
     a.keys = static_cast<int>(call.key.size(packed ? 0 : 2));
     a.rows = row_count(call.query);

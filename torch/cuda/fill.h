@@ -11,7 +11,7 @@ namespace fovea::cuda {
 
 struct Filled {
   Arguments arguments;
-  std::vector<at::Tensor> held;  // what the arguments point to and nobody else keeps
+  std::vector<at::Tensor> held;  // tensors that the arguments point to, kept alive here
 };
 
 // Everything but the places of results.

@@ -33,8 +33,8 @@ Call leaves_of(const Call& call) {
   return leaves;
 }
 
-// Rows without a gradient are taken as zeros, so that what they hold, perhaps no number, is not seen
-// in the gradient of what multiplies them.
+// Rows without a gradient count as zeros, so that a NaN in them does not reach the gradient of what
+// multiplies them.
 Tensor only_moved(const Tensor& rows, const Tensor& gradient) {
   return at::where((gradient != 0).any(-1, /*keepdim=*/true), rows, 0.0);
 }
@@ -69,7 +69,7 @@ class Backward {
         type_(arithmetic_type(call.query)),
         options_(call.query.options().dtype(type_).requires_grad(false)),
         d_output_(d_output.to(call.value.scalar_type())) {
-    // Rows where loads of 16 bytes find them, whatever they are part of.
+    // Rows aligned for loads of 16 bytes, also where they are views of a larger tensor.
     d_output_ =
         operators::with_whole_loads(d_output_.stride(-1) == 1 ? d_output_ : d_output_.contiguous());
     if (reinterpret_cast<uintptr_t>(d_output_.const_data_ptr()) % 16 != 0)

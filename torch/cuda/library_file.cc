@@ -20,7 +20,7 @@ void* LibraryFile::symbol(const char* name) const {
 std::vector<std::string> folders_beside_libtorch() {
   namespace fs = std::filesystem;
   Dl_info info{};
-  // Any function of libtorch's says where it lies: site-packages/torch/lib.
+  // The address of any libtorch function gives the folder of its library: site-packages/torch/lib.
   const auto function = static_cast<std::string (c10::Device::*)() const>(&c10::Device::str);
   void* address = nullptr;
   static_assert(sizeof function >= sizeof address);

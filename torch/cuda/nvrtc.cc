@@ -12,7 +12,7 @@ namespace {
 
 using NvrtcProgram = void*;
 
-// A second library, which NVRTC asks for by name alone: found once it is loaded.
+// A second library, which NVRTC opens by its name without a folder. Once loaded, it is found.
 void load_builtins(const std::string& folder) {
   std::error_code missing;
   for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
@@ -62,7 +62,7 @@ const Nvrtc& nvrtc() {
   return *loaded;
 }
 
-// What the texts include of the standard library, which is not there to include.
+// Replacements for headers of the standard library that the texts include. NVRTC has none.
 constexpr const char* kIntegers =
     "#pragma once\n"
     "typedef int int32_t; typedef unsigned int uint32_t;\n"

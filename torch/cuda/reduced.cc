@@ -21,9 +21,9 @@ Tensor unit_rows(const Tensor& x) {
   return x / at::where(norm > 0, norm, 1.0);
 }
 
-// x W of every row; W [E, F] or [H, E, F]. With one W always as one product of matrices: left to
-// at::matmul, that depends on who wants a gradient, and so do the last bits. Backward must find the
-// scores of forward again, bit by bit: top-k compares them with the k-th.
+// x W of every row; W [E, F] or [H, E, F]. A single W is always one product of matrices: at::matmul
+// would choose by which tensors require a gradient, and the last bits would depend on that. Backward
+// must compute the scores of forward again bit by bit: top-k compares them with the k-th.
 Tensor times(const Tensor& x, const Tensor& weight) {
   if (weight.dim() == 2) {
     auto sizes = x.sizes().vec();

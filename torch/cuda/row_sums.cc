@@ -7,7 +7,7 @@ namespace {
 
 using at::Tensor;
 
-// Where each packed row stands in an array [B, H, L] whose sizes may be 1.
+// The place of each packed row in an array [B, H, L] whose sizes may be 1.
 Tensor places_of(const Call& call, at::IntArrayRef sizes) {
   const auto options = call.query.options().dtype(at::kLong).requires_grad(false);
   const int64_t total = call.query.size(0);
@@ -36,8 +36,8 @@ Tensor sum_rows(const Call& call, const Tensor& rows, const Tensor& parameter) {
     return by_head.sum_to_size(parameter.sizes());
   }
   if (!packed) return rows.view({call.query.size(0), heads, -1}).sum_to_size(parameter.sizes());
-  // Rows that share a place lie side by side before they are added, so that their order is not left
-  // to chance.
+  // Rows that share a place are sorted next to each other before they are added, so that the order of
+  // the sum is fixed.
   const auto [places, order] =
       places_of(call, parameter.sizes()).sort(/*stable=*/true, -1, /*descending=*/false);
   return at::zeros({parameter.numel()}, rows.options())

@@ -123,7 +123,7 @@ TreeParts tree_autograd(const Tensor& arcs, const OptionalTensor& lengths) {
   return parts;
 }
 
-// A second derivative is refused when it is asked for, by name.
+// A second derivative is refused by name, when it is computed.
 template <class... Inputs>
 void refuse_second(const variable_list& results, const Inputs&... inputs) {
   if (!torch::autograd::compute_requires_grad(inputs...)) return;

@@ -11,7 +11,7 @@
 namespace fovea::operators {
 namespace {
 
-// One meta tensor among real ones brings a call here, where nothing would be computed.
+// One meta tensor among real ones would bring a call here, and nothing would be computed.
 void check_traced(const Tensor& query, const Tensor& key, const Tensor& value,
                   c10::string_view choices, at::TensorList arrays, c10::SymIntArrayRef numbers,
                   std::initializer_list<std::pair<const char*, const OptionalTensor&>> others) {

@@ -39,7 +39,7 @@ void remove_tree(const fs::path& path) {
   if (error) fail(path, "cannot be removed", error);
 }
 
-// Of the run before; its folder goes with the last of its files.
+// Files of the previous run. Its folder is removed with the last of them.
 void remove_old(const fs::path& file, const fs::path& run) {
   std::error_code error;
   fs::remove(file, error);
@@ -70,7 +70,7 @@ Manifest manifest_in(const fs::path& folder) {
   return Manifest::parse(data::read_file(path.string()), path.string());
 }
 
-// Everything into place but the manifest, which says that the rest is there.
+// Moves everything into place but the manifest, which marks the rest as complete.
 void move_files(const fs::path& from, const fs::path& to) {
   const Manifest now = manifest_in(from), before = manifest_in(to);
   std::set<fs::path> touched = {to};

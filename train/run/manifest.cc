@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kManifestVersion = 1;
 
-// A name that leads out of the RUN is nobody's file.
+// A name that leads out of the RUN is refused.
 bool stays_inside(const std::string& name) {
   const std::filesystem::path path(name);
   if (path.empty() || path.is_absolute()) return false;

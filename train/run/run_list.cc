@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the training watched, at its end.
+// The monitored metric at the end of the training.
 std::string last_figure(const RunFolder& run, const Json& config) {
   if (!run.has("metrics.jsonl")) return {};
   const Curves curves = read_curves(run.read("metrics.jsonl"), (run / "metrics.jsonl").string());
@@ -29,7 +29,7 @@ std::string last_figure(const RunFolder& run, const Json& config) {
   return {};
 }
 
-// fs's clock is not the system's; both are asked now.
+// The file clock is not the system clock; both are read now to convert between them.
 std::chrono::system_clock::time_point time_of(const fs::path& file) {
   return std::chrono::system_clock::now() +
          std::chrono::duration_cast<std::chrono::system_clock::duration>(

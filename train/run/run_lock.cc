@@ -28,7 +28,8 @@ std::string host_name() {
 
 std::string own_name() { return fmt::format("process {} on {}", ::getpid(), host_name()); }
 
-// Where a file system has no locks: whether the holder named lives, as far as can be known here.
+// For a file system without locks: whether the process named in the file still runs, as far as this
+// machine knows.
 bool lives(const std::string& holder) {
   int pid = 0;
   std::array<char, 256> host{};
@@ -36,8 +37,8 @@ bool lives(const std::string& holder) {
   return host_name() != host.data() || ::kill(pid, 0) == 0 || errno == EPERM;
 }
 
-// The locks of this process, where a signal's handler finds them. A training has two at most; one
-// that finds no room here leaves a file that the next training takes over.
+// The locks of this process, for the signal handler. A training has two at most. A lock for which
+// there is no free entry leaves its file, and the next training takes it over.
 std::array<std::atomic<const RunLock*>, 8> held;
 static_assert(std::atomic<const RunLock*>::is_always_lock_free);
 
@@ -51,7 +52,7 @@ void replace_held(const RunLock* from, const RunLock* to) {
 RunLock::RunLock(std::filesystem::path folder)
     : folder_(std::move(folder)), path_(folder_ / kLockFile) {}
 
-// The other constructor is done when this one fails, so that the destructor clears away.
+// The delegated constructor has ended when this one throws, so the destructor runs.
 RunLock::RunLock(std::filesystem::path folder, Kind kind) : RunLock(std::move(folder)) {
   do {  // a holder that ends removes the file, perhaps between our opening and our locking it
     kind_.reset();
@@ -77,8 +78,8 @@ void RunLock::remove_file() const {
   const bool last =
       kind_ && (*kind_ == Kind::kExclusive || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0);
   if (!last || ::unlink(path_.c_str()) == 0) return;
-  // Where it cannot be removed it names nobody: the next training must not say that this one did not
-  // finish. Nothing is left to do where this fails too.
+  // A file that cannot be removed is emptied, or the next training would report that this one did not
+  // finish. If that fails too, nothing more can be done.
   [[maybe_unused]] const int emptied = ::ftruncate(descriptor_, 0);
 }
 
@@ -94,7 +95,7 @@ void RunLock::become(Kind kind) {
 void RunLock::take(Kind kind) {
   const int wanted = kind == Kind::kExclusive ? LOCK_EX : LOCK_SH;
   const int error = ::flock(descriptor_, wanted | LOCK_NB) == 0 ? 0 : errno;
-  if (error == 0) kind_ = kind;  // from here on the file goes with us, whatever fails
+  if (error == 0) kind_ = kind;  // from here on the destructor removes the file
   const std::string before = holder();
   const std::string who = before.empty() ? "another process" : before;
   if (error == EWOULDBLOCK)

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
 
+#include "tests/engine/bounds.h"
 #include "tests/engine/marginals/enumeration.h"
 #include "tests/engine/targets.h"
 
@@ -44,11 +46,11 @@ void compare_chains(size_t batch, size_t n, size_t states) {
     const size_t pairs = (n - 1) * states * states;
     const ChainSums all = every_chain(part(unary, b * n * states, n * states),
                                       part(pairwise, b * pairs, pairs), n, states);
-    EXPECT_NEAR(log_z[b], all.log_partition, bound<T>(4 * n));
+    expect_close(log_z[b], all.log_partition, bound<T>(4 * n));
     for (size_t i = 0; i < n * states; ++i)
-      EXPECT_NEAR(got_unary[b * n * states + i], all.unary[i], bound<T>(4 * n));
+      expect_close(got_unary[b * n * states + i], all.unary[i], bound<T>(4 * n));
     for (size_t i = 0; i < pairs; ++i)
-      EXPECT_NEAR(got_pairwise[b * pairs + i], all.pairwise[i], bound<T>(4 * n));
+      expect_close(got_pairwise[b * pairs + i], all.pairwise[i], bound<T>(4 * n));
   }
 }
 
@@ -67,9 +69,10 @@ void compare_trees(size_t batch, size_t n) {
   marginals(Tree<T>{batch, n, a.data(), nullptr}, {got.data(), log_z.data()}, default_parallel());
   for (size_t b = 0; b < batch; ++b) {
     const TreeSums all = every_tree(part(arcs, b * n * n, n * n), n);
-    EXPECT_NEAR(log_z[b], all.log_partition, bound<T>(4 * n));
+    expect_close(log_z[b], all.log_partition, bound<T>(4 * n));
     for (size_t i = 0; i < n * n; ++i)
-      EXPECT_NEAR(got[b * n * n + i], all.arcs[i], bound<T>(4 * n)) << i / n << "->" << i % n;
+      expect_close(got[b * n * n + i], all.arcs[i], bound<T>(4 * n),
+                   std::to_string(i / n) + "->" + std::to_string(i % n));
   }
 }
 
@@ -89,7 +92,7 @@ TEST_P(Marginals, HeadsOfAWordSumToOneAtAnyLength) {
   for (size_t word = 0; word < n; ++word) {
     double sum = 0;
     for (size_t head = 0; head < n; ++head) sum += static_cast<double>(got[head * n + word]);
-    EXPECT_NEAR(sum, 1, bound<float>(4 * n));
+    expect_close(sum, 1, bound<float>(4 * n));
   }
 }
 
@@ -120,16 +123,16 @@ TEST_P(Marginals, DoNotReadPadding) {
       own_pairs.insert(own_pairs.end(), pairwise.begin(), pairwise.end());
     const TreeSums trees = every_tree(own, length);
     const ChainSums chains = every_chain(part(unary, b * n * 2, length * 2), own_pairs, length, 2);
-    EXPECT_NEAR(log_z[b], trees.log_partition, bound<double>(20));
-    EXPECT_NEAR(chain_log_z[b], chains.log_partition, bound<double>(20));
+    expect_close(log_z[b], trees.log_partition, bound<double>(20));
+    expect_close(chain_log_z[b], chains.log_partition, bound<double>(20));
     for (size_t i = 0; i < n; ++i) {
       for (size_t j = 0; j < n; ++j) {
         const double expected = i < length && j < length ? trees.arcs[i * length + j] : 0;
-        EXPECT_NEAR(got[(b * n + i) * n + j], expected, bound<double>(20));
+        expect_close(got[(b * n + i) * n + j], expected, bound<double>(20));
       }
       for (size_t s = 0; s < 2; ++s) {
         const double expected = i < length ? chains.unary[i * 2 + s] : 0;
-        EXPECT_NEAR(got_unary[(b * n + i) * 2 + s], expected, bound<double>(20));
+        expect_close(got_unary[(b * n + i) * 2 + s], expected, bound<double>(20));
       }
     }
   }
@@ -153,7 +156,7 @@ TEST_P(Marginals, AlongADirectionAreTheirDifferences) {
                   {along.data(), along.data() + n * n}, default_parallel());
   const Doubles up = at(step), down = at(-step);
   for (size_t i = 0; i < along.size(); ++i)
-    EXPECT_NEAR(along[i], (up[i] - down[i]) / (2 * step), tolerance);
+    expect_close(along[i], (up[i] - down[i]) / (2 * step), tolerance);
 }
 
 TEST_P(Marginals, OfChainsAlongADirectionAreTheirDifferences) {
@@ -178,7 +181,7 @@ TEST_P(Marginals, OfChainsAlongADirectionAreTheirDifferences) {
                   result_of(along), default_parallel());
   const Doubles up = at(step), down = at(-step);
   for (size_t i = 0; i < along.size(); ++i)
-    EXPECT_NEAR(along[i], (up[i] - down[i]) / (2 * step), tolerance);
+    expect_close(along[i], (up[i] - down[i]) / (2 * step), tolerance);
 }
 
 TEST_P(Marginals, WithoutPairsAreSigmoids) {
@@ -189,7 +192,7 @@ TEST_P(Marginals, WithoutPairsAreSigmoids) {
   marginals(Chain<double>{1, n, 2, unary.data(), none.data(), 0, 0, nullptr},
             {got.data(), nullptr, nullptr}, default_parallel());
   for (size_t i = 0; i < n; ++i)
-    EXPECT_NEAR(got[2 * i + 1], 1 / (1 + std::exp(-unary[2 * i + 1])), bound<double>(n));
+    expect_close(got[2 * i + 1], 1 / (1 + std::exp(-unary[2 * i + 1])), bound<double>(n));
 }
 
 // Nothing overflows: scores of hundreds, and arcs that are ruled out.
