@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "data/files/write.h"
+#include "io/write.h"
 #include "train/exports.h"
 #include "train/task.h"
 #include "train/usage_error.h"
@@ -22,7 +22,7 @@ Written export_run(const Run& run, const std::filesystem::path& out, bool overwr
   std::error_code failed;
   std::filesystem::create_directories(out, failed);
   if (failed) throw InvalidArgument(fmt::format("{}: {}", out.string(), failed.message()));
-  for (const auto& [name, bytes] : written.files) data::write_file(out / name, bytes);
+  for (const auto& [name, bytes] : written.files) io::write_file(out / name, bytes);
   return written;
 }
 

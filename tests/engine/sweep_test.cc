@@ -12,6 +12,7 @@
 
 #include "cases/cases.h"
 #include "engine/call/meaning.h"
+#include "engine/call/view.h"
 #include "tests/engine/comparison.h"
 #include "tests/engine/run.h"
 
@@ -188,7 +189,7 @@ class Sweep {
     for (const auto& modifier : c.modifiers) note(summary_.modifiers[modifier]);
     note(summary_.normalisers[c.normaliser]);
     note(summary_.structures[joined(c.structure)]);
-    note(summary_.types[name_of(c.dtype)]);
+    note(summary_.types[engine::name_of(c.dtype)]);
   }
 
   void fail(const Case& c, const std::string& what) {

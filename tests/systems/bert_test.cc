@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/files/file.h"
-#include "data/files/write.h"
+#include "io/write.h"
 #include "fovea/nn/bert.h"
 #include "systems/bert/documents.h"
 #include "systems/bert/folder.h"
@@ -131,7 +131,7 @@ class BertRun : public test::Runs {
     const auto path = base_ / "folder";
     std::filesystem::remove_all(path);
     std::filesystem::create_directories(path);
-    for (const auto& [name, bytes] : written.files) data::write_file(path / name, bytes);
+    for (const auto& [name, bytes] : written.files) io::write_file(path / name, bytes);
     return path.string();
   }
   static Written good() {
