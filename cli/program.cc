@@ -10,7 +10,7 @@
 #include <new>
 
 #include "cli/command.h"
-#include "cli/standard_streams.h"
+#include "cli/output/standard_streams.h"
 #include "cli/version.h"
 #include "engine/runtime/cores.h"
 #include "train/failure.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/figures_table.h"
+#include "cli/output/figures_table.h"
 #include "cli/side_by_side.h"
 #include "systems/run/session.h"
 #include "train/progress.h"

@@ -20,72 +20,16 @@ bool has_shown_map(const Explanation& explanation) {
   });
 }
 
-size_t letters(const std::string& text) {  // code points, not bytes
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-double longest(const std::vector<Item>& items) {
-  size_t most = 1;
-  for (const Item& item : items) most = std::max(most, letters(item.text));
-  return kLetter * static_cast<double>(most) + 8;
-}
-
-std::string colour(float weight) {  // white to deep blue
-  const double t = std::clamp(static_cast<double>(weight), 0.0, 1.0);
-  return fmt::format("#{:02x}{:02x}{:02x}", static_cast<int>(246 - 224 * t),
-                     static_cast<int>(249 - 180 * t), static_cast<int>(253 - 97 * t));
-}
-
-struct Size {
-  double left, top, width, height;  // left and top: space for the words
-};
-
-Size size_of(const Explanation& explanation) {
-  Size size{.left = longest(explanation.queries),
-            .top = longest(explanation.keys) + kTitle,
-            .width = 0,
-            .height = 0};
-  const double caption = kLetter * static_cast<double>(letters(explanation.title)) + 8;
-  size.width = std::max(size.left + kCell * static_cast<double>(explanation.keys.size()), caption);
-  size.height = size.top + kCell * static_cast<double>(explanation.queries.size()) + kCaption;
-  return size;
-}
-
-std::string panel_svg(const Explanation& explanation, const Size& size, double x) {
-  const Map& map = *shown_map(explanation);
-  const size_t keys = explanation.keys.size();
-  std::string out = fmt::format(
-      "<g transform=\"translate({:.0f} 0)\">\n<text class=\"title\" y=\"16\">{}</text>\n", x,
-      escape_html(explanation.title));
-  for (size_t j = 0; j < keys; ++j)
-    out += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-90)\">{}</text>\n",
-                       size.left + kCell * (static_cast<double>(j) + 0.68), size.top - 6,
-                       escape_html(explanation.keys[j].text));
-  for (size_t i = 0; i < explanation.queries.size(); ++i) {
-    const double y = size.top + kCell * static_cast<double>(i);
-    out += fmt::format("<text class=\"query\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", size.left - 6,
-                       y + 0.68 * kCell, escape_html(explanation.queries[i].text));
-    for (size_t j = 0; j < keys; ++j) {
-      const float weight = map.dense[i * keys + j];
-      out += fmt::format(
-          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" "
-          "fill=\"{}\"><title>{} → {}: {:.3f}</title></rect>\n",
-          size.left + kCell * static_cast<double>(j), y, kCell - 1, kCell - 1, colour(weight),
-          escape_html(explanation.queries[i].text), escape_html(explanation.keys[j].text), weight);
-    }
-  }
-  for (const Link& link : explanation.truth->sure)
-    out += fmt::format(
-        "<rect class=\"truth\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n",
-        size.left + kCell * link.key, size.top + kCell * link.query, kCell - 1, kCell - 1);
-  const double below = size.top + kCell * static_cast<double>(explanation.queries.size());
-  out += fmt::format("<text class=\"label\" y=\"{:.1f}\">{}: {}</text>\n", below + 18,
-                     escape_html(explanation.system), escape_html(explanation.score));
-  return out + fmt::format("<text class=\"label\" y=\"{:.1f}\">{}; outlined: {}</text>\n</g>\n",
-                           below + 33, escape_html(explanation.normaliser),
-                           escape_html(explanation.truth->label.substr(
-                               0, explanation.truth->label.find(':'))));
+drawing::Piece panel(const Explanation& explanation) {
+  const drawing::Piece map = drawing::heat_map(explanation);
+  const std::string& truth = explanation.truth->label;
+  const double width = std::max(map.width, 240.0);
+  return drawing::stacked(
+      {drawing::paragraph(explanation.title, width, "title"), map,
+       drawing::paragraph(
+           fmt::format("{}: {}, {}; outlined: {}", explanation.system, explanation.score,
+                       explanation.normaliser, truth.substr(0, truth.find(':'))),
+           width, "label")});
 }
 
 }  // namespace

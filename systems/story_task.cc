@@ -8,7 +8,6 @@
 #include "data/files/file.h"
 #include "data/files/lines.h"
 #include "data/formats/text.h"
-#include "train/answers.h"
 #include "train/fields.h"
 
 namespace fovea::systems {
@@ -65,13 +64,13 @@ std::vector<std::string> StoryTask::notes_on(const data::Story& story) const {
 void StoryTask::predict(Input input, std::ostream& out) {
   std::vector<data::Story> stories;
   data::StoryReader reader(input.name, stories);
-  answer_lines(input, out, [&](size_t number, std::string_view line, std::ostream& to) {
-    if (!reader.add(number, line)) return;
+  answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
+    if (!reader.add(number, line)) return {};
     stories.erase(stories.begin(), stories.end() - 1);
     if (input.noted)
       for (const std::string& note : notes_on(stories[0]))
         input.noted(fmt::format("{}:{}: {}", input.name, number, note));
-    to << answer(stories[0]) << '\n';
+    return answer(stories[0]);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "data/story_codec.h"
 #include "data/story_set.h"
+#include "train/answers.h"
 #include "train/task.h"
 #include "train/task_counts.h"
 
@@ -33,8 +34,8 @@ class StoryTask : public GradientTask {
  protected:
   // The stories of set_ as numbers, by codec_. Called when both are known.
   virtual void encode() = 0;
-  // The line that answers a story's last question.
-  virtual std::string answer(const data::Story&) = 0;
+  // To a story's last question.
+  virtual Answered answer(const data::Story&) = 0;
   // What the user should know about a story's last question.
   virtual std::vector<std::string> notes_on(const data::Story&) const;
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cli/arguments.h"
-#include "cli/figures_table.h"
+#include "cli/output/figures_table.h"
 #include "cli/verbs/verbs.h"
 #include "io/write.h"
 #include "explain/report.h"
@@ -23,28 +23,6 @@ struct CompareOptions {
   int threads = 0;
   bool json = false;
 };
-
-struct Compared {
-  std::string name;
-  Json report;
-};
-
-std::vector<std::string> figures_of(const std::vector<Compared>& all, const char* part) {
-  std::vector<std::string> names;
-  for (const Compared& one : all)
-    for (const auto& [name, value] : one.report.at(part).items())
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  return names;
-}
-
-std::string cell(const Compared& one, const char* part, const std::string& name) {
-  const Json& figures = one.report.at(part);
-  if (!figures.contains(name)) return "";
-  std::string text = fmt::format("{:.6g}", figures.at(name).get<double>());
-  if (one.report.contains("spread"))
-    text += fmt::format(" ± {:.3g}", one.report["spread"][part].value(name, 0.0));
-  return text;
-}
 
 // The part of a signature after version, options and seed: the items that were evaluated.
 std::string judged_on(const Json& report) {

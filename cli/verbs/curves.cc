@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/arguments.h"
-#include "cli/streams.h"
+#include "cli/output/streams.h"
 #include "cli/verbs/verbs.h"
 #include "io/write.h"
 #include "fovea/error.h"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/arguments.h"
-#include "cli/report_text.h"
+#include "cli/output/report_text.h"
 #include "cli/verbs/verbs.h"
 #include "systems/run/session.h"
 

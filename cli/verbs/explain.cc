@@ -6,11 +6,12 @@
 #include <optional>
 
 #include "cli/arguments.h"
-#include "cli/browser.h"
-#include "cli/streams.h"
+#include "cli/output/browser.h"
+#include "cli/output/streams.h"
 #include "cli/verbs/verbs.h"
-#include "io/write.h"
+#include "explain/drawing/drawing.h"
 #include "explain/report.h"
+#include "io/write.h"
 #include "systems/pages/lecture.h"
 #include "systems/run/session.h"
 
@@ -33,6 +34,42 @@ std::string json_text(const std::vector<explain::Explanation>& explanations) {
   return text + "\n]\n";
 }
 
+// The pictures first, how the run learned last.
+std::string html_text(const systems::Run& run, std::vector<explain::Explanation> explanations) {
+  return explain::html_report({systems::lecture(run, std::move(explanations), {}, {})},
+                              {.title = run.system->info.title});
+}
+
+enum class Form { kPage, kJson, kSvg, kPng };
+
+Form form_of(const std::string& out) {
+  if (out == "-" || out.ends_with(".html")) return Form::kPage;
+  if (out.ends_with(".json")) return Form::kJson;
+  if (out.ends_with(".svg")) return Form::kSvg;
+  if (out.ends_with(".png")) return Form::kPng;
+  throw UsageError(
+      "--out " + out +
+      ": expected a name that ends in .html, .json, .svg or .png, or - for the page on "
+      "standard output");
+}
+
+// The one that `--picture` asks for.
+std::string svg_text(const ExplainOptions& options,
+                     const std::vector<explain::Explanation>& explanations) {
+  const auto count = static_cast<int64_t>(explanations.size());
+  if (options.picture > count)
+    throw UsageError(fmt::format("--picture {}: there {} {}, expected 1 to {}", options.picture,
+                                 count == 1 ? "is" : "are", count, count));
+  return explain::picture_svg(explanations[static_cast<size_t>(options.picture - 1)]);
+}
+
+void write_text(const std::string& out, const std::string& text) {
+  if (out == "-")
+    std::cout << text;
+  else
+    io::write_file(out, text);
+}
+
 int run(const ExplainOptions& options) {
   const Form form = form_of(options.out);
   if (options.picture != 1 && (form == Form::kPage || form == Form::kJson))
@@ -51,10 +88,20 @@ int run(const ExplainOptions& options) {
   if (explanations.empty())
     throw InvalidArgument((options.input.empty() ? options.run : "--input " + options.input) +
                           ": nothing in it to show");
-  io::write_file(options.out, json ? json_text(explanations)
-                                   : explain::html_report(
-                                         {systems::lecture(run, std::move(explanations), {}, {})},
-                                         {.title = run.system->info.title}));
+  switch (form) {
+    case Form::kPage:
+      write_text(options.out, html_text(run, explanations));
+      break;
+    case Form::kJson:
+      write_text(options.out, json_text(explanations));
+      break;
+    case Form::kSvg:
+      write_text(options.out, svg_text(options, explanations));
+      break;
+    case Form::kPng:
+      write_png(svg_text(options, explanations), options.out);
+      break;
+  }
   return kDone;
 }
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/arguments.h"
-#include "cli/streams.h"
+#include "cli/output/streams.h"
 #include "cli/verbs/verbs.h"
 #include "systems/run/export.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/arguments.h"
-#include "cli/report_text.h"
+#include "cli/output/report_text.h"
 #include "cli/side_by_side.h"
 #include "cli/sweep.h"
 #include "cli/verbs/verbs.h"

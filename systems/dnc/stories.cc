@@ -104,7 +104,7 @@ class StoriesTask : public StoryTask {
 
  protected:
   void encode() override;
-  std::string answer(const data::Story& story) override;
+  Answered answer(const data::Story& story) override;
 
  private:
   struct Read {
@@ -259,12 +259,13 @@ Evaluation StoriesTask::evaluate(Split split) {
 }
 
 // The answer and its probability.
-std::string StoriesTask::answer(const data::Story& story) {
+Answered StoriesTask::answer(const data::Story& story) {
   const torch::NoGradGuard no_grad;
   const Script script = script_of(story);
   const torch::Tensor p = answers(read_scripts({&script}))[-1].softmax(0);
-  return fmt::format("{}\t{:.4f}", codec_.answer_text(p.argmax().item<int64_t>()),
-                     p.max().item<double>());
+  return {fmt::format("{}\t{:.4f}\n", codec_.answer_text(p.argmax().item<int64_t>()),
+                      p.max().item<double>()),
+          [this, p] { return class_fields(codec_.answers(), to_floats(p)); }};
 }
 
 std::vector<explain::Explanation> StoriesTask::shown(const data::Story& story) {

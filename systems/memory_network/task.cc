@@ -129,13 +129,18 @@ class MemoryNetwork : public StoryTask {
   void encode() override { encoded_ = codec_.encoded(set_); }
 
   // The answer, its probability, and the heaviest line of each hop, counted from the story's first.
-  std::string answer(const data::Story& story) override {
+  Answered answer(const data::Story& story) override {
     const auto [shown, recall] = tell(story, story.questions.back());
     Ids lines;
     for (const float at : to_floats(model_->heaviest(recall)))
       if (at >= 0) lines.push_back(shown.forgotten + static_cast<int64_t>(at) + 1);
-    return fmt::format("{}\t{:.4f}\t{}", shown.answer, shown.probability,
-                       lines.empty() ? "no line" : fmt::format("lines {}", fmt::join(lines, " ")));
+    return {fmt::format("{}\t{:.4f}\t{}\n", shown.answer, shown.probability,
+                        lines.empty() ? "no line" : fmt::format("lines {}", fmt::join(lines, " "))),
+            [this, lines, p = model_->logits(recall).softmax(1)[0]] {
+              Json fields = class_fields(codec_.answers(), to_floats(p));
+              fields["story_lines"] = lines;
+              return fields;
+            }};
   }
 
   std::vector<std::string> notes_on(const data::Story& story) const override {

@@ -11,6 +11,7 @@
 #include "systems/mixture_of_experts/tasks.h"
 #include "systems/mixture_of_experts/view.h"
 #include "systems/table_task.h"
+#include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/descent/recipe.h"
 
@@ -104,9 +105,19 @@ class Curve : public TableTask {
     const std::vector<double> x = rows_in(input);
     const nn::Mixed mixed = model_->mix(scaled(x));
     for (int64_t i = 0; i < mixed.gates.size(0); ++i)
-      out << fmt::format("{:.6g}\texpert {}\t{:.4f}\n",
-                         scales_.in_units(mixed.output[i].item<double>()),
-                         mixed.chosen[i][0].item<int64_t>() + 1, mixed.gates[i][0].item<double>());
+      write_answer(
+          out, static_cast<size_t>(i) + 1,
+          {fmt::format("{:.6g}\texpert {}\t{:.4f}\n",
+                       scales_.in_units(mixed.output[i].item<double>()),
+                       mixed.chosen[i][0].item<int64_t>() + 1, mixed.gates[i][0].item<double>()),
+           [&] {
+             Json experts = Json::object();
+             for (int64_t k = 0; k < mixed.chosen.size(1); ++k)
+               experts[std::to_string(mixed.chosen[i][k].item<int64_t>() + 1)] =
+                   mixed.gates[i][k].item<double>();
+             return Json{{"answer", scales_.in_units(mixed.output[i].item<double>())},
+                         {"experts", experts}};
+           }});
   }
 
   std::vector<explain::Explanation> explain(Input* input) override {

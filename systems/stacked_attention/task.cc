@@ -171,7 +171,7 @@ class StackedAttention : public GradientTask {
       return {fmt::format("{}\t{:.4f}\tcells {}\n", shown.answer, shown.probability,
                           fmt::join(cells, " ")),
               [this, cells, p = seen.logits.softmax(1)[0]] {
-                Json fields = class_fields(answers_, to_floats(p));
+                Json fields = class_fields(codec_.answers(), to_floats(p));
                 fields["cells"] = cells;
                 return fields;
               }};

@@ -4,8 +4,9 @@
 #include <exception>
 #include <filesystem>
 
-#include "io/write.h"
+#include "explain/drawing/drawing.h"
 #include "explain/report.h"
+#include "io/write.h"
 #include "tests/page/samples.h"
 
 namespace {
@@ -32,8 +33,8 @@ Section section(const Explanation& e) {
 
 void write_picture(const std::filesystem::path& folder, const Explanation& e) {
   static int count = 0;
-  fovea::data::write_file(folder / (std::to_string(++count) + "-" + e.system + ".svg"),
-                          picture_svg(e));
+  fovea::io::write_file(folder / (std::to_string(++count) + "-" + e.system + ".svg"),
+                        picture_svg(e));
 }
 
 void write(const std::filesystem::path& folder) {
@@ -50,6 +51,8 @@ void write(const std::filesystem::path& folder) {
                              .subtitle = "One sample of each, for tests and for the eye.",
                              .introduction = {.prose = "Score, normalise, aggregate."},
                              .demonstration = true}));
+  for (const Explanation& e : samples::all()) write_picture(folder, e);
+  for (const Explanation& e : {samples::million(), samples::far_apart()}) write_picture(folder, e);
   fovea::io::write_file(folder / "large.html",
                         html_report({section(samples::million()), section(samples::far_apart())},
                                     {.title = "Large"}));

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/standard_streams.h"
+#include "cli/output/standard_streams.h"
 #include "io/write.h"
 #include "systems/run/session.h"
 #include "train/types.h"

@@ -1,4 +1,4 @@
-#include "cli/figures_table.h"
+#include "cli/output/figures_table.h"
 
 #include <fmt/format.h>
 

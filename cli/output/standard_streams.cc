@@ -1,4 +1,4 @@
-#include "cli/standard_streams.h"
+#include "cli/output/standard_streams.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -1,4 +1,4 @@
-#include "cli/browser.h"
+#include "cli/output/browser.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "data/files/file.h"
-#include "data/files/write.h"
+#include "io/write.h"
 #include "fovea/error.h"
 
 extern char** environ;
@@ -89,10 +89,10 @@ void write_png(const std::string& svg, const std::string& path) {
                     path));
   const Workplace work;
   const std::string drawn = (work.path / "picture.png").string();
-  data::write_file(work.path / "picture.html",
-                   "<!doctype html><meta charset=utf-8><style>body{margin:0}svg{display:block}"
-                   "</style>" +
-                       svg);
+  io::write_file(work.path / "picture.html",
+                 "<!doctype html><meta charset=utf-8><style>body{margin:0}svg{display:block}"
+                 "</style>" +
+                     svg);
   std::vector<std::string> words = {
       program, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
       "--hide-scrollbars", "--force-device-scale-factor=2",
@@ -106,7 +106,7 @@ void write_png(const std::string& svg, const std::string& path) {
     throw InvalidArgument(
         fmt::format("--out {}: {} drew no picture (it ended with code {}); .svg needs no browser",
                     path, program, code));
-  data::write_file(path, data::read_file(drawn));
+  io::write_file(path, data::read_file(drawn));
 }
 
 }  // namespace fovea::cli

@@ -1,4 +1,4 @@
-#include "cli/streams.h"
+#include "cli/output/streams.h"
 
 #include <filesystem>
 
