@@ -42,7 +42,7 @@ TEST_F(Usage, OptionsThatContradictOrDoNothing) {
   expect_refused(train("pooling", "--resume --overwrite"), "--resume excludes --overwrite");
   expect_refused(train("pooling", "--epochs 1 --set epochs=2"), "--epochs 1:");
   expect_refused(train("pooling", "--set batch=4 --set batch=8"), "batch is given twice");
-  expect_refused(train("pooling", "--jobs 2"), "expected --seeds or --folds with it");
+  expect_refused(train("pooling", "--jobs 2"), "expected --seeds, --folds or --sweep with it");
   expect_refused(train("pooling", "--set bags=40 --epochs 0 --set monitor=frob"),
                  "--set monitor=frob: expected one of");
   expect_refused("train nadaraya-watson --quiet --out " + at("curve") + " --set x=nope",

@@ -96,8 +96,8 @@ TEST(Layer, WordsAreTheProductWithRowNormalisedFeatures) {
 TEST(Layer, DroppedWordsKeepTheMean) {
   const data::CitationGraph graph = small_graph({});
   const GraphInput input = symmetric(graph);
-  const torch::Tensor weight = torch::randn({6, 8});
   torch::manual_seed(5);
+  const torch::Tensor weight = torch::randn({6, 8});
   torch::Tensor sum = torch::zeros({5, 8});
   for (int i = 0; i < 4000; ++i) sum += product(features_of(input, {}, 0.6), weight);
   EXPECT_LT(gap(sum / 4000, product(features_of(input, {}, 0), weight)), 0.1);
