@@ -44,8 +44,9 @@ TEST(Roof, SamplesForAsLongAsAsked) {
   const double start = seconds_now();
   const double long_sample = roofs.sample(Roof::kFma, 30e-3);
   EXPECT_GE(seconds_now() - start, 25e-3);
-  // Amounts count every repetition: within what a busy machine differs.
-  EXPECT_GT(long_sample, roofs.best(Roof::kFma, 2) / 4);
+  // Amounts count every repetition, of which there are some thirty. Beside other programs the core
+  // is shared all the while.
+  EXPECT_GT(long_sample, roofs.best(Roof::kFma, 2) / 16);
 }
 
 TEST(Roof, Bf16IsAboveFloat32WhereThereIsAnInstruction) {
