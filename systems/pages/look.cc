@@ -94,10 +94,15 @@ const std::map<std::string, const char*> kLooks = {
     {"transformer",
      "Each tile is one layer and head: click one. The best ones have found, for each output, the "
      "source position it copies from."},
+    {"bert",
+     "The masked place looks at both sides of it. The bars are the words it could be, with their "
+     "probabilities."},
+    {"next-word",
+     "Only words before the blank have a line to it. The strongest one should come from the word "
+     "that decides what follows."},
     {"structured-attention",
      "Words and symbols are weighed as parts of a whole: a run without gaps, a tree. Softmax of "
-     "the "
-     "same scores, beside it, weighs each of them alone."},
+     "the same scores, beside it, weighs each of them alone."},
     {"sparse-normalisers",
      "Softmax bends towards 0 and 1 and never arrives; the other two touch them, sparsemax with a "
      "corner. Beyond that lead the other key is not read at all."},
