@@ -170,11 +170,6 @@ class MatrixDrawing {
     this.top = named && !upright ? Math.ceil(columns_high * 0.77) + 22 : 30;
     if (!named) this.left = 22 + 8 * String(model.queries.length).length;
     this.fit();
-    frame.point_at = (query) => {
-      const [key] = frame.map.row(query).reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0, -Infinity]);
-      this.cursor = { query, key };
-      this.paint();
-    };
   }
   axis_note() {
     const { model } = this.frame;
