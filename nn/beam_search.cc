@@ -9,6 +9,7 @@
 
 #include "engine/layers/best.h"
 #include "fovea/error.h"
+#include "nn/positive.h"
 #include "torch/engine_call.h"
 
 namespace fovea::nn {
@@ -31,8 +32,7 @@ struct Sentence {
 };
 
 void check(const BeamOptions& o) {
-  if (o.beam < 1)
-    throw InvalidArgument("beam: " + std::to_string(o.beam) + ", expected at least 1");
+  check_positive("beam", o.beam);
   if (o.n_best < 1 || o.n_best > o.beam) {
     throw InvalidArgument("n_best: " + std::to_string(o.n_best) + ", expected 1 to the beam's " +
                           std::to_string(o.beam));
@@ -229,9 +229,7 @@ std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_
   std::vector<SearchResult> results(max_lengths.size());
   std::vector<Sentence> active;
   for (size_t i = 0; i < max_lengths.size(); ++i) {
-    if (max_lengths[i] < 1)
-      throw InvalidArgument("max_lengths: " + std::to_string(max_lengths[i]) +
-                            ", expected at least 1");
+    check_positive("max_lengths", max_lengths[i]);
     Sentence sentence{.index = static_cast<int64_t>(i),
                       .max_length = max_lengths[i],
                       .beam = {Live{}},

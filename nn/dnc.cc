@@ -6,6 +6,7 @@
 
 #include "fovea/error.h"
 #include "nn/addressing.h"
+#include "nn/positive.h"
 
 namespace fovea::nn {
 namespace {
@@ -46,9 +47,7 @@ DncCellImpl::DncCellImpl(const DncOptions& options) : options_(options) {
                                     {"width", options.width},
                                     {"read_heads", options.read_heads},
                                     {"hidden", options.hidden}})
-    if (value < 1)
-      throw InvalidArgument(std::string(name) + ": " + std::to_string(value) +
-                            ", expected at least 1");
+    check_positive(name, value);
   reset();
 }
 

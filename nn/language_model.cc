@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "nn/positive.h"
+
 namespace fovea::nn {
 namespace {
 
@@ -12,16 +14,11 @@ torch::nn::Linear plain(int64_t inputs, int64_t outputs) {
 }
 
 void check(const LanguageModelOptions& o) {
-  const auto positive = [](const char* name, int64_t value) {
-    if (value <= 0)
-      throw InvalidArgument(std::string(name) + ": " + std::to_string(value) +
-                            ", expected at least 1");
-  };
-  positive("vocabulary", o.vocabulary);
-  positive("width", o.width);
-  positive("hidden", o.hidden);
-  positive("layers", o.layers);
-  positive("context", o.context);
+  check_positive("vocabulary", o.vocabulary);
+  check_positive("width", o.width);
+  check_positive("hidden", o.hidden);
+  check_positive("layers", o.layers);
+  check_positive("context", o.context);
 }
 
 }  // namespace

@@ -3,16 +3,13 @@
 #include <ATen/ATen.h>
 
 #include "fovea/attend.h"
+#include "nn/positive.h"
 
 namespace fovea::nn {
 
 SqueezeExciteImpl::SqueezeExciteImpl(const SqueezeExciteOptions& options) : options_(options) {
-  if (options.channels < 1)
-    throw InvalidArgument("channels: " + std::to_string(options.channels) +
-                          ", expected at least 1");
-  if (options.reduction < 1)
-    throw InvalidArgument("reduction: " + std::to_string(options.reduction) +
-                          ", expected at least 1");
+  check_positive("channels", options.channels);
+  check_positive("reduction", options.reduction);
   reset();
 }
 

@@ -49,7 +49,8 @@ Flat flatten(const Choices& choices) {
 
 namespace {
 
-// Choices with placeholders for the tensors and numbers of the lists: an empty tensor, kListed.
+// The choices that a text names. Its tensors and varying numbers come in lists of their own: until
+// those are filled in, a tensor is empty and a number is kListed.
 Choices parse_operator(std::string_view text) {
   const auto parts = choice_text::split(text, ';');
   if (parts.size() != 3) {

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "nn/positive.h"
 #include "nn/sublayer.h"
 
 namespace fovea::nn {
@@ -10,18 +11,13 @@ namespace {
 constexpr double kFirstSpread = 0.02;  // of all weights at first; the paper's
 
 void check(const BertOptions& o) {
-  const auto positive = [](const char* name, int64_t value) {
-    if (value <= 0)
-      throw InvalidArgument(std::string(name) + ": " + std::to_string(value) +
-                            ", expected at least 1");
-  };
-  positive("vocabulary", o.vocabulary);
-  positive("width", o.width);
-  positive("hidden", o.hidden);
-  positive("layers", o.layers);
-  positive("heads", o.heads);
-  positive("context", o.context);
-  positive("segments", o.segments);
+  check_positive("vocabulary", o.vocabulary);
+  check_positive("width", o.width);
+  check_positive("hidden", o.hidden);
+  check_positive("layers", o.layers);
+  check_positive("heads", o.heads);
+  check_positive("context", o.context);
+  check_positive("segments", o.segments);
   if (o.width % o.heads != 0)
     throw InvalidArgument("heads: " + std::to_string(o.heads) +
                           ", expected a divisor of the width " + std::to_string(o.width));

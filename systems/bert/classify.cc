@@ -9,6 +9,7 @@
 #include "data/formats/text.h"
 #include "data/random.h"
 #include "systems/bert/documents.h"
+#include "systems/bert/start.h"
 #include "systems/bert/tasks.h"
 #include "systems/bert/view.h"
 #include "text/corpus.h"
@@ -17,7 +18,6 @@
 #include "train/descent/fit.h"
 #include "train/descent/optimiser.h"
 #include "train/descent/recipe.h"
-#include "train/exports.h"
 
 namespace fovea::systems::bert {
 namespace {
@@ -42,10 +42,9 @@ text::Corpus generate_classes(const Source& source, int64_t count) {
   return out;
 }
 
-class Classification : public ClassificationTask, public Exports {
+class Classification : public BertTask<ClassificationTask> {
  public:
-  explicit Classification(const RunOptions& run_options)
-      : ClassificationTask(run_options), start_(run_options_) {}
+  explicit Classification(const RunOptions& run_options) : BertTask(run_options, run_options) {}
 
   void read(const Source& source) override {
     corpus_ = source.path.empty()
@@ -71,20 +70,10 @@ class Classification : public ClassificationTask, public Exports {
     names_ = start_.classes();
     encode();
   }
-  Assets assets() const override { return start_.assets(); }
   void restore(const Assets& assets) override {
-    start_.restore(assets);
+    BertTask::restore(assets);
     names_ = start_.classes();
   }
-  std::shared_ptr<torch::nn::Module> build() override { return start_.build().ptr(); }
-  void fit(train::Fit& fit) override {
-    start_.load();
-    ClassificationTask::fit(fit);
-  }
-  std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module& module) const override {
-    return start_.groups(module);
-  }
-  Written exported() const override { return start_.exported(); }
 
   void predict(Input input, std::ostream& out) override {
     const Sequences sequences = start_.sequences();
@@ -152,7 +141,6 @@ class Classification : public ClassificationTask, public Exports {
     return out;
   }
 
-  Start start_;
   text::Corpus corpus_;
   std::vector<std::string> names_;
   std::vector<Sequence> sequences_;

@@ -8,13 +8,13 @@
 #include "data/formats/text.h"
 #include "systems/bert/masking.h"
 #include "systems/bert/pairs.h"
+#include "systems/bert/start.h"
 #include "systems/bert/tasks.h"
 #include "systems/bert/view.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/descent/optimiser.h"
 #include "train/descent/recipe.h"
-#include "train/exports.h"
 #include "train/interrupt.h"
 
 namespace fovea::systems::bert {
@@ -22,10 +22,10 @@ namespace {
 
 constexpr uint64_t kJudging = 2028;  // seed of the masks that are judged: the same every time
 
-class Pretraining : public GradientTask, public Exports {
+class Pretraining : public BertTask<GradientTask> {
  public:
   explicit Pretraining(const RunOptions& run_options)
-      : run_options_(run_options), options_(run_options_.options), start_(run_options_) {}
+      : BertTask(run_options), run_options_(run_options), options_(run_options_.options) {}
 
   void read(const Source& source) override {
     for (auto& pairs : pairs_) pairs.reset();
@@ -47,17 +47,6 @@ class Pretraining : public GradientTask, public Exports {
         lines.push_back(sentence);
     start_.prepare(lines, {.pooler = true, .fill = true, .next = true});
   }
-  Assets assets() const override { return start_.assets(); }
-  void restore(const Assets& assets) override { start_.restore(assets); }
-  std::shared_ptr<torch::nn::Module> build() override { return start_.build().ptr(); }
-  void fit(train::Fit& fit) override {
-    start_.load();
-    GradientTask::fit(fit);
-  }
-  std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module& module) const override {
-    return start_.groups(module);
-  }
-  Written exported() const override { return start_.exported(); }
 
   int64_t items(Split split) const override { return pairs(split).size(); }
   std::vector<int64_t> lengths() const override {
@@ -103,7 +92,6 @@ class Pretraining : public GradientTask, public Exports {
 
   const RunOptions run_options_;
   const OptionValues& options_;
-  Start start_;
   Documents documents_;
   mutable std::optional<Pairs> pairs_[3];  // by split, made when first asked for
 };

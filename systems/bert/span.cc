@@ -10,13 +10,13 @@
 #include "data/formats/text.h"
 #include "data/random.h"
 #include "systems/bert/documents.h"
+#include "systems/bert/start.h"
 #include "systems/bert/tasks.h"
 #include "systems/bert/view.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/descent/optimiser.h"
 #include "train/descent/recipe.h"
-#include "train/exports.h"
 #include "train/interrupt.h"
 
 namespace fovea::systems::bert {
@@ -67,10 +67,10 @@ Question parse_question(std::string_view line, const std::string& path, size_t n
   return out;
 }
 
-class Spans : public GradientTask, public Exports {
+class Spans : public BertTask<GradientTask> {
  public:
   explicit Spans(const RunOptions& run_options)
-      : run_options_(run_options), options_(run_options_.options), start_(run_options_) {}
+      : BertTask(run_options), run_options_(run_options), options_(run_options_.options) {}
 
   void read(const Source& source) override {
     questions_.clear(), items_.clear();
@@ -102,17 +102,6 @@ class Spans : public GradientTask, public Exports {
     }
     start_.prepare(lines, {.span = true});
   }
-  Assets assets() const override { return start_.assets(); }
-  void restore(const Assets& assets) override { start_.restore(assets); }
-  std::shared_ptr<torch::nn::Module> build() override { return start_.build().ptr(); }
-  void fit(train::Fit& fit) override {
-    start_.load();
-    GradientTask::fit(fit);
-  }
-  std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module& module) const override {
-    return start_.groups(module);
-  }
-  Written exported() const override { return start_.exported(); }
 
   int64_t items(Split split) const override {
     return static_cast<int64_t>(splits_.of(split).size());
@@ -172,7 +161,6 @@ class Spans : public GradientTask, public Exports {
 
   const RunOptions run_options_;
   const OptionValues& options_;
-  Start start_;
   std::vector<Question> questions_;
   data::Splits splits_;
   mutable std::vector<std::optional<Encoded>> items_;  // made when first asked for

@@ -4,10 +4,14 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "systems/bert/folder.h"
 #include "systems/bert/model.h"
 #include "systems/bert/sequences.h"
+#include "train/descent/fit.h"
+#include "train/descent/optimiser.h"
+#include "train/exports.h"
 #include "train/task.h"
 
 namespace fovea::systems::bert {
@@ -47,6 +51,30 @@ class Start {
   HeadsWanted heads_;
   std::vector<std::string> classes_;
   BertModel model_{nullptr};
+};
+
+// What the tasks share: Task is the kind of task they are besides.
+template <class Task>
+class BertTask : public Task, public Exports {
+ public:
+  template <class... Arguments>
+  explicit BertTask(const RunOptions& run_options, Arguments&&... arguments)
+      : Task(std::forward<Arguments>(arguments)...), start_(run_options) {}
+
+  Assets assets() const override { return start_.assets(); }
+  void restore(const Assets& assets) override { start_.restore(assets); }
+  std::shared_ptr<torch::nn::Module> build() override { return start_.build().ptr(); }
+  void fit(train::Fit& fit) override {
+    start_.load();
+    Task::fit(fit);
+  }
+  std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module& module) const override {
+    return start_.groups(module);
+  }
+  Written exported() const override { return start_.exported(); }
+
+ protected:
+  Start start_;
 };
 
 }  // namespace fovea::systems::bert
