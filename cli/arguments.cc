@@ -10,7 +10,7 @@
 namespace fovea::cli {
 namespace {
 
-// Decimal digits and nothing else, without a zero before them.
+// Decimal digits only, without a leading zero.
 template <class Number>
 bool read_whole(const std::string& text, Number& value) {
   const size_t sign = text.starts_with('-') ? 1 : 0;

@@ -140,10 +140,10 @@ int fail(const Command& command, const std::exception& error, int code) {
 int run(const Command& command, int argc, const char* const* argv) {
   try {
     const int code = parse_and_run(command, argc, argv);
-    command.out.flush();  // which throws where standard output cannot be written
+    command.out.flush();  // throws if standard output cannot be written
     return code;
   } catch (const train::Interrupted& stop) {
-    return fail(command, stop, 128 + stop.signal);  // as a shell has it
+    return fail(command, stop, 128 + stop.signal);  // as in a shell
   } catch (const UsageError& error) {
     return fail(command, error, kWrongUsage);
   } catch (const std::exception& error) {

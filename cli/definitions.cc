@@ -18,7 +18,7 @@ std::vector<std::string> flags_of(const VerbDefinition& verb) {
   return names;
 }
 
-// For a string in single quotes of a shell.
+// A string in single quotes for a shell.
 std::string quoted(const std::string& text) {
   return "'" + CLI::detail::find_and_replace(text, "'", "'\\''") + "'";
 }
@@ -26,7 +26,7 @@ std::string quoted(const std::string& text) {
 std::string roff(std::string text) {
   text = CLI::detail::find_and_replace(text, "\\", "\\e");
   text = CLI::detail::find_and_replace(text, "-", "\\-");
-  // A full stop or an apostrophe at the start of a line would be a request of man's language.
+  // A line that starts with a full stop or an apostrophe would be a roff request.
   if (text.starts_with(".") || text.starts_with("'")) text.insert(0, "\\&");
   return text;
 }

@@ -18,8 +18,8 @@
 
 namespace {
 
-// libtorch counts the cores of the machine; a control group may allow fewer. A number that the
-// user gives is taken.
+// libtorch counts the cores of the machine; a control group may allow fewer. A number that the user
+// gives is kept.
 void count_quotas() {
   if (std::getenv("OMP_NUM_THREADS") || std::getenv("MKL_NUM_THREADS")) return;
   const int cores = static_cast<int>(fovea::engine::usable_cores());
@@ -40,8 +40,7 @@ void count_quotas() {
   std::abort();
 }
 
-// libgomp, which libtorch uses, ends the process itself if it cannot start a thread, with a message
-// of its own.
+// libgomp, which libtorch uses, ends the process with its own message if it cannot start a thread.
 bool at_work = true;
 void say_who_ended_it() {
   if (!at_work) return;
@@ -68,7 +67,7 @@ int fovea_program(int argc, char** argv) {
   std::set_terminate(end_without_memory);
   std::atexit(say_who_ended_it);
   std::ios::sync_with_stdio(false);
-  // A file larger than the limit of the shell (ulimit -f) is then a write error, as a full disk is.
+  // Then a file larger than the shell's limit (ulimit -f) is a write error, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_command(argc, argv);
   at_work = false;

@@ -24,7 +24,7 @@ extern char** environ;
 namespace fovea::cli {
 namespace {
 
-// The command line that trains as the request asks.
+// The command line for a request.
 std::vector<std::string> arguments_of(const systems::TrainRequest& request, int threads) {
   std::vector<std::string> out = {"fovea", "train", request.system, "--quiet"};
   if (request.resume) out.push_back("--resume");
@@ -83,7 +83,7 @@ class Child {
     if (!std::exchange(asked_, true)) kill(pid_, SIGTERM);
   }
   void has_ended() { pid_ = -1; }
-  // Its error message, without the prefix of the command.
+  // The child's error message, without the prefix of the command.
   std::string words() const {
     std::string text(1 << 16, '\0');  // a message is a line
     text.resize(
@@ -98,15 +98,15 @@ class Child {
     throw std::runtime_error(
         fmt::format("--jobs: no process could be started: {}", std::strerror(errno)));
   }
-  // In the child, where only what is safe in a signal's handler may be called: the parent has
-  // threads.
+  // Runs in the child, where only functions that are safe in a signal handler may be called,
+  // because the parent has threads.
   [[noreturn]] void become(pid_t parent, char** arguments) const {
     // A process group of its own: Ctrl-C at the terminal then reaches only the parent, which passes it
     // on once (a second signal would end a child before it has saved). If the parent ends in any way,
     // the kernel sends the child the signal to save and stop.
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(128 + SIGTERM);  // it ended before the kernel knew
+    if (getppid() != parent) _exit(128 + SIGTERM);  // the parent ended before that was set
     const int nothing = open("/dev/null", O_RDWR);
     if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
         dup2(words_, STDERR_FILENO) >= 0)

@@ -1,5 +1,5 @@
-// Trains several RUNs, seeds or folds at a time, each in its own process. Small models gain nothing from a
-// second thread, but two trainings can run at a time.
+// Trains several RUNs, seeds or folds at a time, each in its own process. Small models gain nothing
+// from a second thread, but two trainings can run at the same time.
 #pragma once
 
 #include <string>
@@ -17,9 +17,10 @@ struct Job {
 };
 struct Processes {
   int jobs = 1;     // at a time
-  int threads = 1;  // of each; 0: as each chooses
+  int threads = 1;  // of each training; 0: each chooses its own number
 };
-// The first failure stops the others at their next save, and is thrown with what that process printed.
+// The first failure stops the others at their next save, and is thrown with what that process
+// printed.
 void train_side_by_side(const std::vector<Job>&, const Processes&, train::Progress&);
 
 }  // namespace fovea::cli

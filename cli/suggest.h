@@ -1,4 +1,4 @@
-// What to say of a name that is not known.
+// The message about an unknown name.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace fovea::cli {
 
-// "unknown verb 'tarin': did you mean 'train'?", or where none is near, the names there are.
+// "unknown verb 'tarin': did you mean 'train'?"; if no name is near, the message lists all of them.
 std::string unknown(std::string_view kind, std::string_view typed,
                     const std::vector<std::string>& names);
 

@@ -33,7 +33,7 @@ std::vector<std::string> assignments_of(const std::string& sweep) {
   return out;
 }
 
-// A value may be anything, a folder's name may not.
+// Any text can be a value, but not every text can be the name of a folder.
 std::string folder_name(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -109,7 +109,7 @@ std::vector<Compared> train_sweep(const std::vector<Job>& runs, int jobs,
   if (jobs > 1) {
     const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     const int share = std::max(1, cores / std::min(jobs, static_cast<int>(runs.size())));
-    for (Job& run : left)  // one that is cut off goes on where it was
+    for (Job& run : left)  // one that was interrupted continues
       run.request.resume = !run.request.overwrite;
     const int threads = runs.front().request.threads;
     train_side_by_side(left, {.jobs = jobs, .threads = threads > 0 ? threads : share}, progress);

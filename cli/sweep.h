@@ -11,13 +11,13 @@
 
 namespace fovea::cli {
 
-// The RUNs of a sweep, in the order of the values; each lies in a folder of `request.out` that is named
-// by its settings: width=16,heads=2. Refuses an option or a value the system does not take, and, unless
-// the request resumes or overwrites, a folder with something in it.
+// The RUNs of a sweep, in the order of the values. Each lies in a folder of `request.out` that is
+// named by its settings: width=16,heads=2. Refuses an option or a value that the system does not
+// accept. Unless the request resumes or overwrites, it also refuses a folder that is not empty.
 std::vector<Job> sweep_of(const systems::TrainRequest& request,
                           const std::vector<std::string>& sweeps);
 
-// Trains what is left to train of each, `jobs` at a time, and evaluates them.
+// Trains each RUN that is not complete, `jobs` at a time, and evaluates all of them.
 std::vector<Compared> train_sweep(const std::vector<Job>& runs, int jobs, train::Progress&);
 
 // A line for each RUN, a column for each figure.

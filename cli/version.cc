@@ -13,8 +13,8 @@
 namespace fovea::cli {
 namespace {
 
-// The model of the first NVIDIA GPU as its driver names it; libtorch's headers give a name only
-// with the CUDA toolkit at hand.
+// The model of the first NVIDIA GPU, as its driver names it. libtorch gives a name only if the CUDA
+// toolkit was there when it was compiled.
 std::string gpu_model() {
   std::error_code absent;
   for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", absent)) {

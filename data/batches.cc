@@ -22,7 +22,7 @@ void check(int64_t items, const Items& lengths, const BatchPlan& plan) {
     throw InvalidArgument("batch_tokens: this system's items have no lengths");
 }
 
-// Cuts a sequence of items where the next would make the batch too large.
+// Ends a batch where the next item would make it too large.
 std::vector<Items> cut(const Items& order, const Items& lengths, const BatchPlan& plan) {
   std::vector<Items> out;
   int64_t tokens = 0;
@@ -50,8 +50,8 @@ std::vector<Items> batches(int64_t items, const Items& lengths, const BatchPlan&
   Random random(plan.seed);
   random.shuffle(order);
   if (lengths.empty()) return cut(order, lengths, plan);
-  // A pool is what a hundred batches hold: wide enough that lengths match, narrow enough that
-  // neighbours change.
+  // A pool has the items of a hundred batches: enough that lengths match, and few enough that
+  // batches differ from epoch to epoch.
   const int64_t total = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   const int64_t mean = std::max<int64_t>(1, total / std::max<int64_t>(1, items));
   const int64_t held = plan.tokens > 0 ? std::max<int64_t>(1, plan.tokens / mean) : plan.items;

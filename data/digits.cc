@@ -30,7 +30,7 @@ Stroke arc(double x, double y, double rx, double ry, double from, double to) {
   return out;
 }
 
-// Each digit as people write it, in a box from (-1, -1.4) to (1, 1.4), y downwards.
+// Each digit as strokes, in a box from (-1, -1.4) to (1, 1.4), y downwards.
 std::vector<Stroke> strokes_of(int64_t digit, bool other_form) {
   switch (digit) {
     case 0:

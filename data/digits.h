@@ -19,7 +19,7 @@ std::string size_of(const Digits& pictures);
 // The folder of MNIST's four IDX files, gzip or not (`train-images-idx3-ubyte.gz`, …).
 DigitSets read_mnist(const std::string& folder);
 bool is_mnist(const std::string& folder);
-// The same of pictures with channels: `train-images-idx4-ubyte`, …
+// The same for pictures with channels: `train-images-idx4-ubyte`, …
 DigitSets read_mnist_channels(const std::string& folder);
 bool is_mnist_channels(const std::string& folder);
 // Those four files: name -> bytes.

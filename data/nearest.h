@@ -12,8 +12,8 @@ namespace fovea::data {
 // (Damerau-Levenshtein, each place edited once).
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The name nearest to `typed`, or "" where none is near: more than a third of its letters, and more
-// than one, differ. A name that begins with what was typed is near.
+// The name nearest to `typed`, or "" if none is near. A name is near if at most a third of its
+// letters, or one letter, differ, or if it begins with what was typed.
 std::string nearest(std::string_view typed, const std::vector<std::string>& names);
 
 // " (did you mean 'x'?)" or "".

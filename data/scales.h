@@ -1,5 +1,5 @@
-// Numbers of a table as a network takes them: inputs between -1 and 1, the target with mean 0 and
-// deviation 1, by the training rows.
+// Numbers of a table as inputs of a network: inputs between -1 and 1, the target with mean 0 and
+// standard deviation 1, computed from the training rows.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ std::vector<Bundle> bundles(int64_t items, const SplitRequest& request) {
   return out;
 }
 
-// Equal items of several classes count as the lowest of them, whichever comes first.
+// Equal items of several classes count as the lowest class, whichever comes first.
 void take_lowest_labels(std::vector<Bundle>& all, const std::vector<int64_t>& classes) {
   for (Bundle& bundle : all)
     for (const int64_t item : bundle.items)
@@ -44,7 +44,7 @@ void take_lowest_labels(std::vector<Bundle>& all, const std::vector<int64_t>& cl
         bundle.label = std::min(bundle.label, classes[static_cast<size_t>(item)]);
 }
 
-// A random order: of places for folds and for items without keys, otherwise of keys.
+// A random order: of positions for folds and for items without keys, otherwise of keys.
 void shuffle(std::vector<Bundle>& all, const SplitRequest& request) {
   const uint64_t seed = mix(request.seed, 0x5011);
   if (request.folds > 0 || request.keys.empty()) {
@@ -143,7 +143,7 @@ Splits split(int64_t items, const SplitRequest& request) {
     to.insert(to.end(), bundle.items.begin(), bundle.items.end());
   };
   std::vector<const Bundle*> rest;
-  double debt = 0;  // what the test split is owed so far
+  double debt = 0;  // how many items the test split should have by now
   for (size_t i = 0; i < all.size(); ++i) {
     const bool test = request.folds ? static_cast<int64_t>(i) % request.folds == request.fold
                                     : (debt += request.test) >= 1 - 1e-9;
@@ -167,7 +167,7 @@ Splits split(int64_t items, const SplitRequest& request) {
 
 Splits split(const std::vector<int64_t>& items, const SplitRequest& request) {
   Splits out = split(static_cast<int64_t>(items.size()), request);
-  out.keys.clear();  // which would be found by place
+  out.keys.clear();  // they would be found by position
   for (auto* part : {&out.train, &out.validation, &out.test})
     for (int64_t& place : *part) place = items[static_cast<size_t>(place)];
   return out;

@@ -22,17 +22,17 @@ class StoryCodec {
   using Ids = std::vector<int64_t>;
 
   StoryCodec() = default;
-  // An answer is one word, whatever stands in it: "milk,football".
+  // An answer is one word, whatever it contains: "milk,football".
   explicit StoryCodec(const StorySet& set);
   StoryCodec(const std::string& text, const std::string& path)
       : vocabulary_(Vocabulary::parse(text, path)) {}
   std::string text() const { return vocabulary_.text(); }
 
   int64_t words() const { return vocabulary_.size(); }
-  // Numbers of a text's words; 0, no word, for one never seen in training.
+  // Numbers of a text's words; 0, no word, for a word that was not in the training.
   Ids ids(std::string_view text) const;
   std::vector<Ids> ids(const std::vector<std::string>& lines) const;
-  // An answer's place among the words that are not special; -1: never seen in training.
+  // An answer's position among the words that are not special; -1: not in the training.
   int64_t answer(std::string_view text) const;
   const std::string& answer_text(int64_t answer) const {
     return vocabulary_.word(answer + kFirstAnswer);
@@ -47,7 +47,7 @@ class StoryCodec {
 
   EncodedStories encoded(const StorySet& set) const;
 
-  // What of a question and the lines before it was never seen in training, each word once.
+  // The words of a question and the lines before it that were not in the training, each once.
   std::vector<std::string> unknown(const Story& story, const StoryQuestion& question) const;
 
  private:

@@ -74,7 +74,7 @@ void add(StorySet& set, const std::string& file, Split split) {
     set.stories.push_back({std::move(story), set.tasks.size() - 1, split});
 }
 
-// Parts some of the training stories of the last task.
+// Splits off some of the training stories of the last task.
 void part(StorySet& set, const SplitRequest& shares) {
   SplitRequest request = shares;
   std::vector<FiledStory*> all;

@@ -1,4 +1,4 @@
-// The stories of one or more tasks, and which of them are for learning, for choosing and for judging.
+// The stories of one or more tasks, split into training, validation and test.
 #pragma once
 
 #include <cstdint>
@@ -34,19 +34,21 @@ void list_questions(StorySet& set);
 
 struct StoryRequest {
   std::vector<std::string> tasks = {};  // of a folder; empty: all
-  // Of what the files do not part. `all_test`: everything is judged, of a folder its test files.
+  // For what the files do not split. `all_test`: everything is a test item; of a folder, its test
+  // files.
   SplitRequest split = {};
 };
-// A file, parted as `split` says; or a folder of NAME_train, NAME_test and perhaps NAME_valid
-// (.txt or .jsonl, gzip or not), where a missing valid is a share of train. Equal stories stay
-// together.
+// A file, split as `split` says; or a folder of NAME_train, NAME_test and perhaps NAME_valid (.txt
+// or .jsonl, gzip or not). Without NAME_valid, a share of NAME_train is for validation. Equal
+// stories go to the same split.
 StorySet read_story_set(const std::string& path, const StoryRequest& request);
 // The files of such a folder, by name.
 std::map<std::string, std::string> story_files(const StorySet& set);
 
-// Persons move between places and take things; each story ends with a question. Of `stories` to
-// learn from half ask where a person is, which one line tells, and half where a thing is that
-// somebody took, which two lines tell. An eighth as many are for choosing, a quarter for judging.
+// Persons move between places and take things; each story ends with a question. Half of the
+// training stories ask where a person is, which one line says. The other half ask where a thing is
+// that somebody took, which follows from two lines. An eighth as many are for validation, a quarter
+// for test.
 StorySet generate_stories(int64_t stories, uint64_t seed);
 
 }  // namespace fovea::data

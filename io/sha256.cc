@@ -54,8 +54,8 @@ void plain_block(State& state, const uint8_t* bytes) {
 
 #ifdef __x86_64__
 
-// The same with the instructions made for it, which take half of the state in each register: a, b,
-// e, f and c, d, g, h. Weights of gigabytes are summed whenever a run is opened.
+// The same with SHA instructions, which keep half of the state in each register: a, b, e, f and c,
+// d, g, h. Gigabytes of weights are hashed whenever a run is opened.
 __attribute__((target("sha,sse4.1"))) void x86_block(State& state, const uint8_t* bytes) {
   const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   const auto words = [&](size_t from) __attribute__((target("sha,sse4.1"))) {

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): what a file holds, as 64 hexadecimal digits.
+// SHA-256 (FIPS 180-4) of a file's bytes, as 64 hexadecimal digits.
 #pragma once
 
 #include <array>

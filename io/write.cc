@@ -36,7 +36,7 @@ std::optional<int> descriptor_named(const std::string& path) {
   return std::nullopt;
 }
 
-// Where a chain of links ends, whether or not something is there.
+// The end of a chain of links, whether or not a file is there.
 fs::path followed(fs::path path, const std::string& name) {
   for (int links = 0; links < 40; ++links) {
     std::error_code error;
@@ -58,10 +58,10 @@ bool flushed(int descriptor) {
   return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS;
 }
 
-// Flushes a folder's list of names; `name` is what a failure is told of.
+// Flushes a folder's list of names; a failure is reported with `name`.
 void sync(const fs::path& folder, const std::string& name) {
   const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // A folder one may write into but not list cannot be flushed.
+  // A folder that one may write into but not list cannot be flushed.
   if (handle < 0 && errno == EACCES) return;
   if (handle < 0) fail(name, "cannot be flushed to the disk");
   const bool good = flushed(handle);
@@ -97,7 +97,7 @@ FileWriter::FileWriter(const fs::path& path) : name_(path.string()) {
 }
 
 void FileWriter::open_beside(const fs::path& path) {
-  // A name of its own: two that write the same file at once must not write into each other's.
+  // A unique name: two processes that write the same file at once must not write into each other's.
   static std::atomic<unsigned> next = 0;
   beside_ = folder_of(path) /
             (".fovea-" + std::to_string(::getpid()) + "-" + std::to_string(next++) + ".unfinished");
@@ -109,7 +109,7 @@ void FileWriter::open_beside(const fs::path& path) {
   }
   struct stat there {};
   if (::stat(path.c_str(), &there) != 0) return;
-  // Only root may give a file away; what cannot be kept is the writer's own then.
+  // Only root may change a file's owner; otherwise the file belongs to the user who writes it.
   if (::fchown(descriptor_, there.st_uid, there.st_gid) != 0) errno = 0;
   ::fchmod(descriptor_, there.st_mode & 07777);
 }

@@ -31,9 +31,9 @@ Links parse_pharaoh(std::string_view line, IndexBase base = IndexBase::kZero);
 std::string format_pharaoh(const Links& links);
 // `1-1 2p3 4?5`: sure with '-', only possible with 'p' or '?'.
 GoldLinks parse_gold(std::string_view line, IndexBase base);
-// Adds a line `sentence source target [S|P] [probability]`, sentences and positions from 1, as in the
-// shared task of NAACL 2003, to the links of its sentence. How many there are the file says nowhere;
-// a sentence beyond those of `gold` is refused.
+// Adds a line `sentence source target [S|P] [probability]`, sentences and positions from 1, as in
+// the shared task of NAACL 2003, to the links of its sentence. The file does not say how many
+// sentences there are; a sentence beyond those of `gold` is refused.
 void parse_naacl(const std::string& line, std::vector<GoldLinks>& gold);
 
 // AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|), counts summed over the corpus.

@@ -114,7 +114,7 @@ Bleu bleu_from_counts(BleuCounts counts, const BleuOptions& options) {
   if (std::all_of(counts.correct.begin(), counts.correct.end(), [](double c) { return c == 0; }))
     return bleu;
 
-  double halving = 1;  // each empty order counts half of the one before it
+  double halving = 1;  // each order without a match counts half of the one before it
   size_t order = kBleuOrder;
   for (size_t n = 0; n < kBleuOrder; ++n) {
     if (options.smoothing == Smoothing::kAddK && n > 0) {

@@ -15,7 +15,7 @@ using Counts = std::unordered_map<std::u32string, int64_t>;
 constexpr std::u32string_view kPunctuationMarks = U"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 bool is_mark(char32_t c) { return kPunctuationMarks.find(c) != std::u32string_view::npos; }
 
-// One punctuation mark is cut off a word's end, or else off its beginning.
+// One punctuation mark is separated from the end of a word, or else from its beginning.
 std::vector<std::u32string> words_of(std::u32string_view text) {
   std::vector<std::u32string> out;
   for (const std::u32string& word : split(text)) {

@@ -1,4 +1,4 @@
-// The description of a system, and of a run its learning curves (from its log) and its pictures.
+// The description of a system; for a run, its learning curves (from its log) and its pictures.
 #include <map>
 
 #include "data/files/json.h"
@@ -59,7 +59,7 @@ std::optional<explain::Explanation> learning(const Run& run) {
   losses.curves.push_back(found.loss);
   const auto loss = found.validation.find("loss");
   if (loss != found.validation.end()) losses.curves.push_back(loss->second);
-  // Accuracy says more than what may have chosen the weights: a loss, a count of gat's.
+  // Accuracy says more than the metric that may have chosen the weights: a loss, or a count in gat.
   const std::string metric = found.validation.contains("accuracy") ? "accuracy"
                              : run.system->recipe ? run.run_options->options.text("monitor")
                                                   : "";

@@ -1,10 +1,10 @@
-// libtorch's headers come with a newer {fmt} than Debian's library is built from, and find it
-// first. What that {fmt} does not define inline is compiled here, once for everything that links
-// the systems.
+// libtorch's headers bring a newer {fmt} than the library of Debian, and the compiler finds it
+// first. Its functions that are not inline are compiled here, once for everything that links the
+// systems.
 #include <fmt/format-inl.h>
 
-// What it declares and leaves to one place to make: without them a program that binds every symbol
-// when it starts would not start.
+// Templates that its headers declare and one source must instantiate. Without them a program that
+// binds every symbol at its start would not start.
 FMT_BEGIN_NAMESPACE
 namespace detail {
 template FMT_API auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;

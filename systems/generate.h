@@ -1,4 +1,4 @@
-// A system's generated items as files: to read, to change, to give to others, to train on again.
+// A system's generated items as files, to read, to change, to share, or to train on again.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct GenerateRequest {
   bool overwrite = false;  // write into a folder that has such files
 };
 
-// Writes them and says which. UsageError where the system reads no files.
+// Writes them and returns which. UsageError if the system reads no files.
 Written generate(const GenerateRequest&);
 
 }  // namespace fovea::systems

@@ -10,7 +10,7 @@
 
 namespace fovea::systems {
 
-// Softmax, sparsemax and entmax, and those that this system offers besides.
+// Softmax, sparsemax and entmax, and further ones that this system offers.
 inline Option normaliser_option(const std::vector<std::string>& besides = {},
                                 const char* help = "how scores become weights") {
   std::vector<std::string> names = {"softmax", "sparsemax", "entmax"};

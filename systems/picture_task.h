@@ -13,7 +13,7 @@
 
 namespace fovea::systems {
 
-// The options every such system has.
+// The options that every such system has.
 std::vector<Option> picture_options();
 
 struct ShownPicture {
@@ -23,13 +23,14 @@ struct ShownPicture {
   std::optional<int64_t> item = {};   // of the task's own
 };
 
-// Pictures that have something in common.
+// Pictures of one group.
 struct PictureGroup {
   std::string name;
   torch::Tensor pixels;  // [items, channels, side, side]
 };
 
-// A map [height, width] as pixels; `black` and `white` are the numbers drawn so.
+// A map [height, width] as pixels; `black` and `white` are the numbers that are drawn black and
+// white.
 explain::Picture grey(const torch::Tensor& map, double black, double white);
 
 class PictureTask : public ClassificationTask {
@@ -44,13 +45,13 @@ class PictureTask : public ClassificationTask {
   Written write() const override {
     return {.files = data::mnist_files(data::digit_sets_of(pictures_))};
   }
-  // A line is a picture's path; of pictures with channels a folder's. The answer: path, class,
-  // probability, and the system's remark.
+  // A line is the path of a picture, or of a folder for pictures with channels. The answer is path,
+  // class, probability, and the system's remark.
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
 
  protected:
-  // The pictures, where the user gives none.
+  // Generates the pictures, if the user gives none.
   virtual data::DigitSets generated(uint64_t seed) = 0;
   // [items, classes] for pictures [items, channels, side, side].
   virtual torch::Tensor judged(const torch::Tensor& pixels) = 0;
@@ -59,15 +60,16 @@ class PictureTask : public ClassificationTask {
 
   torch::Tensor logits(std::span<const int64_t> items) override { return judged(pixels(items)); }
   torch::Tensor pixels(std::span<const int64_t> items) const;
-  // Test pictures by class, at most `of_a_class` each; without test pictures, each one shown.
+  // Test pictures by class, at most `of_a_class` of each; without test pictures, each picture that
+  // is shown.
   std::vector<PictureGroup> groups(const std::vector<ShownPicture>& shown, size_t of_a_class) const;
   // Class and probability: "cat, p = 0.912".
   std::string outcome(const ShownPicture& picture);
-  // What black and white are to the model.
+  // The numbers that the model sees for black and white.
   double black() const { return -mean_ / deviation_; }
   double white() const { return (1 - mean_) / deviation_; }
 
-  data::Pictures pictures_;  // restored: their size and classes alone
+  data::Pictures pictures_;  // after restore only their size and classes
 
  private:
   torch::Tensor scaled(const torch::Tensor& bytes) const;

@@ -10,7 +10,7 @@
 namespace fovea::systems {
 namespace {
 
-// A function's static: constructed before the first system registers itself. A deque keeps
+// A static of a function: it is constructed before the first system registers itself. A deque keeps
 // addresses.
 std::deque<System>& registry() {
   static std::deque<System> systems;

@@ -13,7 +13,7 @@
 
 namespace fovea::systems {
 
-// The options every such system has.
+// The options that every such system has.
 std::vector<Option> story_options();
 
 class StoryTask : public GradientTask {
@@ -25,21 +25,22 @@ class StoryTask : public GradientTask {
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;
-  // A run must not be judged by a question that it learned from.
+  // A run must not be evaluated on a question that it was trained on.
   std::vector<uint64_t> item_keys(Split split) const override { return set_.splits.keys_of(split); }
-  // A line is a statement, which is remembered, or a question, which is answered.
+  // A line is a statement, which is stored, or a question, which is answered.
   void predict(Input, std::ostream&) override;
   Written write() const override;
 
  protected:
   // The stories of set_ as numbers, by codec_. Called when both are known.
   virtual void encode() = 0;
-  // To a story's last question.
+  // The answer to a story's last question.
   virtual Answered answer(const data::Story&) = 0;
   // What the user should know about a story's last question.
   virtual std::vector<std::string> notes_on(const data::Story&) const;
 
-  // The counts, the mean loss of those `judged`, and how many were not: their answer is unknown.
+  // The counts, the mean loss of those that were `judged`, and how many were not because their
+  // answer is unknown.
   static Evaluation figures(const train::TaskCounts& counts, double loss, double judged);
 
   // The stories of a file that have questions; FileError if none has.

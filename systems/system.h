@@ -48,8 +48,8 @@ struct System {
   std::vector<Option> options = {};          // its own; those of the recipe are added
   std::optional<train::Recipe> recipe = {};  // how it is trained by gradient; none: it is not
   std::vector<std::string> tour = {};        // settings ("epochs=3") of the tour's short run
-  // Multiply-adds of the product that training repeats most, on `data` (empty: generated), where it
-  // may be too small for threads. Unset: it is not.
+  // Multiply-adds of the product that training repeats most, on `data` (empty: generated). It is
+  // set where that product may be too small for threads.
   std::function<double(const OptionValues&, const std::string& data)> step_work = {};
   std::function<std::unique_ptr<Task>(const RunOptions&)> make = {};
 
@@ -57,17 +57,17 @@ struct System {
   OptionValues option_values() const;
 };
 
-// That of a recurrent layer: of each row a state of `width` numbers, times the weights of `gates` such
-// states.
+// The product of a recurrent layer: for each row a state of `width` numbers, times the weights of
+// `gates` such states.
 inline double recurrent_step(int64_t rows, int64_t width, int64_t gates) {
   return static_cast<double>(rows * gates) * static_cast<double>(width * width);
 }
-// With a vocabulary of real text, words and not steps are most of the work.
+// With a vocabulary of real text, most of the work is in the words, not in the steps.
 inline constexpr double kLargeStep = std::numeric_limits<double>::infinity();
 
 // In order of number.
 std::vector<const System*> all();
-// UsageError with the nearest name where there is none.
+// UsageError, with the nearest name, if there is no such system.
 const System& find(const std::string& name);
 
 struct Registration {

@@ -14,7 +14,7 @@ void TableTask::read(const Source& source) {
     splits_ = data::in_order(data::kGenerated);
     return;
   }
-  // A trained run finds its columns by name, wherever they stand in another table.
+  // A trained run finds its columns by name, at any position of another table.
   const OptionValues& options = run_options_.options;
   table_ = data::regression(data::read_csv(source.path),
                             columns_.empty()

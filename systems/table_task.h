@@ -1,6 +1,6 @@
-// A task on a table of numbers, of which one is to be found from the others: reading, splitting and
-// scaling the rows. A system adds its generator, its model, its loss and its view. Its options `x` and
-// `y` name the columns.
+// A task on a table of numbers: one column is predicted from the others. Reads, splits and scales
+// the rows. A system adds its generator, its model, its loss and its view. Its options `x` and `y`
+// name the columns.
 #pragma once
 
 #include <torch/types.h>
@@ -28,10 +28,10 @@ class TableTask : public GradientTask {
   std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
 
  protected:
-  // `rows` rows, where the user gives no data.
+  // Generates `rows` rows, if the user gives no data.
   virtual data::Regression generated(int64_t rows, uint64_t seed) = 0;
 
-  // As the model takes them: [items, columns], [items, 1].
+  // As the model reads them: [items, columns], [items, 1].
   torch::Tensor inputs(const std::vector<int64_t>& items) const;
   torch::Tensor targets(const std::vector<int64_t>& items) const;
   torch::Tensor scaled(const std::vector<double>& x) const;

@@ -19,7 +19,7 @@ bool wants_json(const std::ostream& out) { return dynamic_cast<const JsonLines*>
 void write_object(std::ostream& out, size_t number, const Json& fields) {
   Json object = {{"line", number}};
   object.update(fields);
-  // A text may hold bytes that are no UTF-8: they become U+FFFD, as JSON must be UTF-8.
+  // Bytes of a text that are not UTF-8 become U+FFFD, because JSON must be UTF-8.
   out << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 

@@ -13,16 +13,16 @@
 
 namespace fovea {
 
-// A stream whose reader wants JSON. What writes answers through this header needs not know which of
-// the two its stream is.
+// A stream whose reader wants JSON. Code that writes answers through this header does not need to
+// know which kind of stream it writes to.
 class JsonLines : public std::ostream {
  public:
   using std::ostream::ostream;
 };
 
-// One answer in both forms. `text` has its own line ends; empty: there is nothing to say, in neither
-// form. `fields` is called only where JSON is wanted: one object, or an array of them, each a line.
-// Without `fields` the object is {"answer": text}.
+// One answer in both forms. `text` includes its line ends; if it is empty, nothing is written in
+// either form. `fields` is called only where JSON is wanted. It returns one object, or an array of
+// them, each of which becomes a line. Without `fields` the object is {"answer": text}.
 struct Answered {
   std::string text;
   std::function<Json()> fields = {};
@@ -34,7 +34,7 @@ void write_answer(std::ostream& out, size_t number, const Answered& answered);
 // {"answer": the likeliest, "probability": its own, "probabilities": {every name: …}}.
 Json class_fields(const std::vector<std::string>& names, std::span<const float> probabilities);
 
-// An answer to a line; an InvalidArgument says why there is none.
+// Answers one line; throws InvalidArgument with the reason if there is no answer.
 using Answer = std::function<Answered(size_t number, std::string_view line)>;
 // The same by writing text.
 using TextAnswer = std::function<void(size_t number, std::string_view line, std::ostream& to)>;

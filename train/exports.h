@@ -1,4 +1,4 @@
-// A task whose weights also leave in the form of others: `fovea export`.
+// A task whose weights can be written in the format of other libraries: `fovea export`.
 #pragma once
 
 #include "train/types.h"

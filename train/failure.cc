@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kNoMemory = "not enough memory";
 
 // "[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you
-// tried to allocate 4000000 bytes. …": how many, where it says so.
+// tried to allocate 4000000 bytes. …": the number of bytes, if it is there.
 std::string no_memory(std::string_view text) {
   constexpr std::string_view kBefore = "tried to allocate ";
   const size_t start = text.find(kBefore);

@@ -40,7 +40,7 @@ class Fields {
   std::string place_;
 };
 
-// A file the run keeps.
+// A file that belongs to the run.
 const std::string& file_of(const Assets&, const std::string& name);
 
 }  // namespace fovea::train

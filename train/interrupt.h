@@ -48,7 +48,7 @@ class ExitWhenAsked {
   ExitWhenAsked(const ExitWhenAsked&) = delete;
   ExitWhenAsked& operator=(const ExitWhenAsked&) = delete;
 };
-// The message that is then printed, with its line feed; it must stay valid. Null: "stopped".
+// The message that is printed then, with its line feed. The text must stay valid. Null: "stopped".
 void say_when_stopped(const char* words);
 
 bool interrupted();

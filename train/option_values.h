@@ -54,11 +54,11 @@ class OptionValues {
  public:
   explicit OptionValues(std::vector<Option> declared);
 
-  // "name=value"; UsageError on an unknown name (with the nearest), a value of another type or out
-  // of range, and a name that was given before.
+  // Takes "name=value". UsageError on an unknown name (the message has the nearest one), a value of
+  // another type or out of range, or a name that was given before.
   void set(std::string_view assignment);
   void set(std::string_view name, std::string_view value);
-  // The same for a use of a run, which may change some options and not others.
+  // The same, for one use of a finished run, which may change some options only.
   void set_for(Use use, std::string_view assignment);
   // Whether the user chose a value.
   bool is_set(std::string_view name) const;
@@ -67,7 +67,7 @@ class OptionValues {
   int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
   const std::string& text(std::string_view name) const;
-  // A text split at commas; empty text is no item.
+  // A text split at commas; an empty text has no items.
   std::vector<std::string> list(std::string_view name) const;
 
   const std::vector<Option>& declared() const { return declared_; }

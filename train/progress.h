@@ -1,4 +1,4 @@
-// How far a run is, on standard error: a bar on a terminal, a line now and then elsewhere, nothing
+// Progress of a run on standard error: a bar on a terminal, an occasional line elsewhere, nothing
 // where it is turned off.
 #pragma once
 
@@ -20,7 +20,7 @@ class Progress {
   // `done` of `total` steps; `note` is text such as "epoch 3/10  loss 0.412". Cheap enough to call
   // at each step.
   void step(int64_t done, int64_t total, const std::string& note);
-  bool due() const;  // whether step() would draw now: ask before building a costly note
+  bool due() const;  // whether step() would draw now; check it before you build a costly note
   void line(const std::string& text);  // a line that stays
   void finish();
 

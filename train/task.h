@@ -57,15 +57,15 @@ class Task {
   // A hash of each item of a split (data::item_key): by these a run recognises its training items.
   // Empty if items are generated or have no key.
   virtual std::vector<uint64_t> item_keys(Split) const { return {}; }
-  // One answer for each item of the input, as soon as it is known: answer_lines of train/answers.h
-  // does so where an item is a line. A table is answered whole or refused whole.
+  // Writes one answer for each item of the input, as soon as it is known. Where an item is a line,
+  // answer_lines of train/answers.h does this. A table is answered or refused as a whole.
   virtual void predict(Input, std::ostream&) = 0;
   // Pictures of where the model looks: at the input's items, or at items of the test split where
   // `input` is null.
   virtual std::vector<explain::Explanation> explain(Input* input) = 0;
 
-  // What `read` generated, as files it reads, with the true attention beside each item. No files:
-  // the system reads none.
+  // What `read` generated, written as files that `read` can read, with the true attention of each
+  // item. No files: the system reads none.
   virtual Written write() const { return {}; }
 };
 
@@ -88,24 +88,24 @@ struct Loss {
 class GradientTask : public Task {
  public:
   virtual int64_t items(Split) const = 0;
-  // Lengths of the training items: batches then hold items of like length. Empty: lengths do not
+  // Lengths of the training items: batches then hold items of similar length. Empty: lengths do not
   // matter.
   virtual std::vector<int64_t> lengths() const { return {}; }
   virtual Loss loss(const Batch&) = 0;
-  // After each epoch: metrics of the validation split, of which one is monitored. No validation
-  // items: none.
+  // After each epoch: metrics of the validation split. One of them is monitored. Empty if there are
+  // no validation items.
   virtual Metrics validate() {
     return items(Split::kValidation) ? evaluate(Split::kValidation).metrics : Metrics{};
   }
-  // If two epochs have the same monitored metric: whether the one with the lower validation loss is
-  // better, if there is one; otherwise the first is.
+  // Whether, of two epochs with the same monitored metric, the one with the lower validation loss
+  // is better. Otherwise, or without such a loss, the first one is.
   virtual bool ties_go_to_the_lower_loss() const { return true; }
-  // Parameters with rates and weight decays of their own; one group of all that want a gradient
-  // unless overridden.
+  // Groups of parameters with their own rate and weight decay. By default one group of all that
+  // require a gradient.
   virtual std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const;
-  // Before each epoch, with what validate gave after the last one: a task may change phase (linear
-  // start). State a phase needs must follow from the arguments, so that a resumed run takes the
-  // same turn.
+  // Called before each epoch, with what validate returned after the last one: a task may change its
+  // phase (linear start). The state of a phase must follow from the arguments, so that a resumed
+  // run makes the same change.
   virtual void begin_epoch(int64_t /*epoch*/, const std::vector<Metrics>& /*history*/) {}
 
   void fit(train::Fit&) override;

@@ -1,5 +1,5 @@
-// Answers counted by task and in all: errors, failed tasks, and whether attention found what an
-// answer rests on.
+// Counts of answers, by task and in all: errors, failed tasks, and whether attention found what the
+// answer depends on.
 #pragma once
 
 #include <map>

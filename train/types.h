@@ -29,7 +29,7 @@ struct Source {
   bool all_test = false;  // evaluate --data: the whole file is the test split
 };
 
-// How a source's items are split, but for the shares and for what the items are.
+// How the items of a source are split; the shares and the kind of items are not part of it.
 inline data::SplitRequest split_request(const Source& source) {
   return {.fold = source.fold,
           .folds = source.folds,
@@ -46,8 +46,8 @@ struct Evaluation {
   std::vector<std::string> notes = {};  // what a reader of the figures must know: one is undefined
   std::optional<Split> of = {};         // the split that was evaluated, if not the requested one
 
-  // A figure whose definition may leave it without a value (NaN): a note says so then. Every other
-  // figure must be finite; the frame refuses what is not.
+  // A figure that may have no value by its definition (NaN): then a note says so. Every other
+  // figure must be finite; evaluation refuses one that is not.
   void put(const std::string& name, double value) {
     if (std::isnan(value))
       notes.push_back(name + ": undefined, nothing to divide by");
@@ -63,7 +63,7 @@ struct Assets {
   std::map<std::string, std::string> files = {};  // name -> bytes
 };
 
-// Items written out as files that `--data` takes.
+// Items written as files that `--data` accepts.
 struct Written {
   std::map<std::string, std::string> files = {};  // name within the folder -> bytes
   std::string data = {};                          // which of them --data takes; empty: the folder

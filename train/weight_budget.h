@@ -1,5 +1,5 @@
-// The size of a model is counted before memory is allocated: a width or a number of layers that is
-// too large is an error message, and does not fill the memory.
+// The size of a model is counted before memory is allocated. A width or a number of layers that is
+// too large is then an error message, and does not fill the memory.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first of the programs that is there, or nothing.
+// The first of these programs that is installed, or an empty text.
 std::string chromium() {
   if (const char* named = std::getenv("FOVEA_CHROMIUM"); named && *named) return named;
   const char* path = std::getenv("PATH");
@@ -37,7 +37,7 @@ std::string chromium() {
   return "";
 }
 
-// A folder of its own, removed with the object.
+// A temporary folder, removed with the object.
 struct Workplace {
   Workplace() {
     std::string name = (fs::temp_directory_path() / "fovea-png-XXXXXX").string();
@@ -53,7 +53,7 @@ struct Workplace {
   fs::path path;
 };
 
-// Of a document that `drawing::document` wrote: the number after `name="`.
+// The number after `name="` in a document that `drawing::document` wrote.
 std::string attribute(const std::string& svg, const std::string& name) {
   const size_t from = svg.find(" " + name + "=\"") + name.size() + 3;
   return svg.substr(from, svg.find('"', from) - from);
@@ -97,9 +97,9 @@ void write_png(const std::string& svg, const std::string& path) {
       program, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
       "--hide-scrollbars", "--force-device-scale-factor=2",
       "--user-data-dir=" + (work.path / "profile").string(), "--screenshot=" + drawn,
-      // Chromium's window has a least height and width; the ground is white there too.
+      // Chromium's window has a minimum size; the background is white there too.
       fmt::format("--window-size={},{}", attribute(svg, "width"), attribute(svg, "height"))};
-  if (geteuid() == 0) words.push_back("--no-sandbox");  // Chromium has none for root
+  if (geteuid() == 0) words.push_back("--no-sandbox");  // Chromium has no sandbox for root
   words.push_back("file://" + (work.path / "picture.html").string());
   const int code = run(words);
   if (code != 0 || !fs::exists(drawn))

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kOfAttention = "attention ";
 
-// The part of a report that a figure stands in, and its name there.
+// The part of a report that contains a figure, and its name there.
 std::pair<std::string, std::string> place_of(const std::string& figure) {
   if (figure.starts_with(kOfAttention))
     return {"attention", figure.substr(std::string(kOfAttention).size())};

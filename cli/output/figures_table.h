@@ -10,15 +10,15 @@ namespace fovea::cli {
 
 struct Compared {
   std::string name;
-  Json report;  // what `evaluate` says
+  Json report;  // what `evaluate` returns
 };
 
-// Every figure that one of them has: "accuracy", "attention hit_rate".
+// Every figure that at least one of them has: "accuracy", "attention hit_rate".
 std::vector<std::string> figures_of(const std::vector<Compared>& all);
-// The figure with its spread over seeds or folds; empty where the RUN has none of that name.
+// The figure with its spread over seeds or folds; empty if the RUN has no figure of that name.
 std::string figure_text(const Compared& one, const std::string& figure);
 
-// Columns as wide as what stands in them.
+// Each column is as wide as its longest text.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace fovea::cli

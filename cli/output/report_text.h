@@ -1,4 +1,4 @@
-// What an evaluation found, as a few lines for people.
+// The result of an evaluation, as a few lines for people.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ OutputBuffer::OutputBuffer(std::function<void(std::string_view)> write) : write_
 
 int OutputBuffer::sync() {
   const std::string_view text(pbase(), static_cast<size_t>(pptr() - pbase()));
-  setp(text_.data(), text_.data() + text_.size());  // what cannot be written is not tried twice
+  setp(text_.data(), text_.data() + text_.size());  // text that cannot be written is not retried
   if (!text.empty()) write_(text);
   return 0;
 }

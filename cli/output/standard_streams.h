@@ -32,7 +32,7 @@ class InputBuffer : public std::streambuf {
 
  protected:
   int_type underflow() override;
-  std::streamsize showmanyc() override;  // what has arrived already
+  std::streamsize showmanyc() override;  // how much has arrived already
 
  private:
   int descriptor_;

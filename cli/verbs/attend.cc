@@ -34,8 +34,8 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-// The text of a choice. A tensor is the name of a file, or a number where one is enough (a
-// bandwidth). A message about a misspelt name has its option and the nearest name.
+// Parses the text of a choice. A tensor is the name of a file, or a number where one is enough (a
+// bandwidth). The message about a misspelt name has the option and the nearest name.
 template <class Parse>
 auto parse_choice(const char* option, const std::string& text, const Parse& parse,
                   at::ScalarType type) {

@@ -19,7 +19,7 @@ struct BenchOptions {
   bool cold = false, quick = false, list = false, no_memory = false;
 };
 
-// A line that replaces itself on a terminal, a line each elsewhere.
+// On a terminal a line that replaces itself, elsewhere one line after another.
 void show_progress(const std::string& what) {
   static const bool terminal = isatty(STDERR_FILENO) != 0;
   std::cerr << (terminal ? "\r\033[K" : "") << what << (terminal ? "" : "\n") << std::flush;

@@ -34,7 +34,7 @@ std::string json_text(const std::vector<explain::Explanation>& explanations) {
   return text + "\n]\n";
 }
 
-// The pictures first, how the run learned last.
+// The pictures come first, the curves of the training last.
 std::string html_text(const systems::Run& run, std::vector<explain::Explanation> explanations) {
   return explain::html_report({systems::lecture(run, std::move(explanations), {}, {})},
                               {.title = run.system->info.title});

@@ -17,7 +17,7 @@ struct GenerateOptions {
   bool json = false;
 };
 
-// The command that trains on the files with the same result as on the generator.
+// The command that trains on the files, with the same result as training on the generator.
 std::string train_command(const systems::GenerateRequest& request, const std::string& data) {
   std::string command = fmt::format("fovea train {} --data {}", request.system, data);
   for (const std::string& assignment : request.set) command += " --set " + assignment;

@@ -114,7 +114,8 @@ Scored score_chrf(const ScoreOptions& o) {
   return out;
 }
 
-// NAACL's files have fields apart, `1 1 1 S`; others one sentence a line, `1-1 2p2`.
+// NAACL's files separate fields by blanks, `1 1 1 S`; others have one sentence on a line, `1-1
+// 2p2`.
 bool is_naacl(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     if (!line.empty()) return line.find_first_of("-p?") == std::string::npos;

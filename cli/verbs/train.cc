@@ -55,7 +55,7 @@ int run(TrainOptions& options) {
     for (const std::string& name : training.hand_out()) {
       Job& member = members.emplace_back(Job{name, options.request});
       member.request.only = name;
-      member.request.resume = true;  // this process has made the room for it
+      member.request.resume = true;  // this process has already created its folder
       member.request.overwrite = false;
     }
     train_side_by_side(members, {.jobs = options.jobs, .threads = training.threads()}, progress);

@@ -33,7 +33,7 @@ std::string gunzip(const std::string& packed, const std::string& path) {
   Inflater inflater;
   z_stream& stream = inflater.stream;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  size_t left = packed.size();  // beyond what the stream was told of, which counts in 32 bits
+  size_t left = packed.size();  // more than the stream was given, whose counter has 32 bits
   std::string text;
   std::string block(1 << 16, '\0');
   for (;;) {
@@ -61,8 +61,8 @@ std::string gunzip(const std::string& packed, const std::string& path) {
   }
 }
 
-// The number of bytes of the UTF-8 character at `at`, or 0 where there is none (overlong forms and
-// surrogates included).
+// The number of bytes of the UTF-8 character at `at`, or 0 if there is none (also for overlong
+// forms and surrogates).
 size_t utf8_length(std::string_view bytes, size_t at) {
   const auto byte = [&](size_t i) -> unsigned {
     return i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0;
@@ -135,7 +135,7 @@ void visit_line(std::string_view line, const std::string& name, size_t number,
 }
 
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit) {
-  // As LineReader: the first end of a line decides what ends one.
+  // Like LineReader: the end of the first line decides what ends a line.
   const size_t first = text.find_first_of("\r\n");
   const bool feeds = first == std::string_view::npos || text[first] == '\n' ||
                      text.substr(first).starts_with("\r\n");
@@ -204,7 +204,7 @@ std::string visible(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t length = utf8_length(text, at);
     const auto byte = static_cast<uint8_t>(text[at]);
-    // Also U+0080 to U+009F, which some terminals take for commands.
+    // Also U+0080 to U+009F, which some terminals treat as commands.
     const bool control = byte < 0x20 || byte == 0x7F ||
                          (length == 2 && byte == 0xC2 && static_cast<uint8_t>(text[at + 1]) < 0xA0);
     if (length == 0 || control) {

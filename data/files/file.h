@@ -50,7 +50,7 @@ class ReadLog {
 // in errors. A UTF-8 byte order mark at the start is dropped.
 using LineVisitor = std::function<void(size_t, std::string_view)>;
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit);
-// The same for one line that has lost its end.
+// The same for one line whose end was removed.
 void visit_line(std::string_view line, const std::string& path, size_t number,
                 const LineVisitor& visit);
 

@@ -1,5 +1,5 @@
-// JSON of others. Every reader parses it here, because copying, comparing and printing a value use
-// one level of recursion for each level of nesting: a file of nothing but brackets would crash the
+// JSON from other programs. Every reader parses it here. Copying, comparing and printing a value
+// recurse once for each level of nesting, so that a file of nothing but brackets would crash the
 // process.
 #pragma once
 
@@ -27,7 +27,7 @@ Value json_in(std::string_view text) {
 [[noreturn]] void refuse_json(std::string_view text, const std::string& path, size_t byte);
 [[noreturn]] void refuse_number(const std::string& path);
 
-// The same where a file is JSON as a whole: FileError says what it is instead.
+// The same for a file that is JSON as a whole. FileError says what the file is instead.
 template <class Value = Json>
 Value parse_json(std::string_view text, const std::string& path) {
   if (!json_is_shallow(text)) refuse_json(text, path, 0);

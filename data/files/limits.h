@@ -1,5 +1,5 @@
 // How large a file, a line or a model may be before it is refused, so that an endless input cannot
-// fill the memory. Each limit has a name, and an environment variable sets others:
+// fill the memory. Each limit has a name. An environment variable sets other values:
 // FOVEA_LIMITS=line=64MiB,items=50000000.
 #pragma once
 
@@ -33,7 +33,7 @@ std::string beyond(Limit);
 // "16 MiB", "10000000": a number of a limit's unit, as set_limits reads it.
 std::string in_unit(Limit, uint64_t value);
 
-// What the process may use: the machine's memory, or less where a control group says so.
+// What the process may use: the machine's memory, or less if a control group limits it.
 uint64_t memory_of_machine();
 
 }  // namespace fovea::data

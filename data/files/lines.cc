@@ -19,7 +19,8 @@ bool LineReader::ends_line(int c, std::string& line) {
     if (buffer.sgetc() == '\n') buffer.sbumpc();
     return true;
   }
-  // The first end decides, and "\r\n" is a feed's: the byte after it must be known.
+  // The end of the first line decides. "\r\n" counts as a line feed, so the next byte must be
+  // known.
   if (buffer.sgetc() == '\n') return false;
   end_ = End::kReturn;
   return true;
@@ -41,7 +42,7 @@ bool LineReader::next(std::string& line) {
     if (c == std::char_traits<char>::eof()) {
       stream_.setstate(std::ios::eofbit);
       if (line.empty()) return false;
-      if (line.ends_with('\r')) line.pop_back();  // of an end that was cut
+      if (line.ends_with('\r')) line.pop_back();  // of a line end that was cut off
       break;
     }
     if (ends_line(c, line)) break;

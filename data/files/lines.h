@@ -1,4 +1,4 @@
-// Lines of a stream, as they come, none longer than the limit allows.
+// Lines of a stream, as they arrive; no line is longer than the limit.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class LineReader {
   size_t number() const { return number_; }  // of the line last read, from 1
 
  private:
-  // Whether `c` ends a line; takes the rest of the end.
+  // Whether `c` ends a line; if so, also reads the rest of the line end.
   bool ends_line(int c, std::string& line);
   // Whether it is longer than the limit, not counting a byte order mark or a "\r" that may belong to
   // its end.

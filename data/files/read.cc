@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
   throw FileError(path, 0, std::string("cannot be read: ") + std::strerror(error));
 }
 
-// " (did you mean 'data.csv'?)" where a file of nearly that name lies beside it.
+// " (did you mean 'data.csv'?)" if the folder has a file with a similar name.
 std::string beside(const fs::path& path) {
   std::vector<std::string> names;
   std::error_code failed;
@@ -58,7 +58,7 @@ std::string read_bytes(const std::string& path) {
   if (::fstat(file.number(), &there) != 0) fail(path, errno);
   if (S_ISDIR(there.st_mode)) throw FileError(path, 0, "expected a file, found a folder");
   const uint64_t most = limit(Limit::kFile);
-  // A pipe, or a file of /proc, says nothing of its size.
+  // A pipe, or a file of /proc, does not give its size.
   const auto size = S_ISREG(there.st_mode) ? static_cast<uint64_t>(there.st_size) : 0;
   if (size > most) throw FileError(path, 0, beyond(Limit::kFile));
   std::string text;

@@ -12,7 +12,7 @@ namespace fovea::data {
 // limit `file`.
 std::string read_bytes(const std::string& path);
 
-// What a folder holds, in the order of names.
+// The contents of a folder, sorted by name.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 
 }  // namespace fovea::data

@@ -165,7 +165,8 @@ Scaling scaling_of(const Bags& bags, const std::vector<int64_t>& chosen) {
     count += static_cast<double>(bags.features[static_cast<size_t>(bag)].size() / width);
   std::vector<double> mean(width), variance(width);
   for_each([&](size_t f, float x) { mean[f] += x / count; });
-  // About the float that is subtracted later: of equal values nothing is left, as there.
+  // Deviations are from the mean as float, the number that is subtracted later. So a constant
+  // feature has deviation 0 exactly.
   Scaling out;
   for (const double m : mean) out.mean.push_back(static_cast<float>(m));
   for_each([&](size_t f, float x) {

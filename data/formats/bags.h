@@ -1,4 +1,4 @@
-// Bags of instances: CSV `bag,label,f0,f1,…`, one instance a row, the label the bag's.
+// Bags of instances: CSV `bag,label,f0,f1,…`, one instance in a row; the label is that of the bag.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ inline constexpr int64_t kMostFeatures = 10'000'000;  // of an item
 
 struct Bags {
   int64_t width = 0;                      // features of an instance
-  std::vector<std::string> columns = {};  // their names; none where bags do not come from a table
+  std::vector<std::string> columns = {};  // their names; empty if bags do not come from a table
   std::vector<std::string> names;         // in order of first appearance
   std::vector<int64_t> labels;            // of each bag
   std::vector<std::vector<float>>

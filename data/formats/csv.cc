@@ -37,9 +37,9 @@ bool spells_number(std::string_view cell) {
   return error != std::errc::invalid_argument && end == cell.data() + cell.size();
 }
 
-// Refuses a first line that is data, not names, which would silently lose a row, and names that
-// nothing parted. Integers may be names (years; 0, 1, 2, … as data frames number their columns)
-// unless there is nothing else.
+// Refuses a first line that is data instead of names, because a row would be lost silently, and a
+// header separated by something else than commas. Integers may be names: years beside other names,
+// or 0, 1, 2, … as data frames number their columns.
 void check_header(const std::vector<std::string>& header, const std::string& name) {
   if (header.size() == 1)
     for (const char* separator : {";", "\t"})
@@ -62,13 +62,13 @@ void check_header(const std::vector<std::string>& header, const std::string& nam
                                   shown(column)));
 }
 
-// Reads one record at a time; a quoted field may run over several lines.
+// Reads one record at a time; a quoted field may contain line ends.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& name)
       : text_(without_byte_order_mark(text)), name_(name) {}
 
-  // The next record's fields, or nothing at the end; blank lines are passed over.
+  // The next record's fields, or nothing at the end; blank lines are skipped.
   std::optional<std::vector<std::string>> next() {
     while (take_end()) {
     }
@@ -131,7 +131,8 @@ bool is_row_number(const Table& table) {
   return true;
 }
 
-// A column of numbers with a slip in it is no column of names: says where the slip is.
+// A column of numbers with one mistake is not a column of names: the error says where the mistake
+// is.
 void check_not_mistyped(const Table& table, size_t column, std::string_view otherwise) {
   size_t numbers = 0, others = 0, first = 0;
   for (size_t row = 0; row < table.rows.size(); ++row) {
@@ -169,7 +170,7 @@ std::vector<size_t> input_columns(const Table& table, const std::vector<std::str
   return columns;
 }
 
-// The value that stands in for a column's missing cells.
+// The value for a column's missing cells.
 double stand_in(const Table& table, size_t column, Missing missing) {
   std::vector<double> known;
   for (size_t row = 0; row < table.rows.size(); ++row)

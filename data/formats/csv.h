@@ -22,7 +22,7 @@ struct Table {
   bool numeric(size_t column) const;
 };
 
-// The records of such a text, a header among them where it has one; blank lines are passed over.
+// The records of such a text, including the header if there is one; blank lines are skipped.
 struct Record {
   std::vector<std::string> fields;
   size_t line = 0;  // where it starts, from 1
@@ -40,7 +40,7 @@ struct Regression {
   std::vector<std::string> inputs;  // column names
   std::string target;
   std::vector<double> x, y;
-  std::vector<uint64_t> keys;      // of the rows by the text of their cells; empty: no table
+  std::vector<uint64_t> keys;      // of the rows, from the text of their cells; empty: no table
   size_t dropped = 0, filled = 0;  // rows left out, cells filled in, by `missing`
   size_t rows() const { return y.size(); }
 };

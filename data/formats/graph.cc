@@ -28,8 +28,8 @@ int64_t index_below(std::string_view text, std::string_view what, int64_t limit,
   return value;
 }
 
-// The text of one of the folder's files, whose last line ends as the others do: a number that was
-// cut is a number still, and nothing else would tell.
+// The text of one of the folder's files. Its last line must have a line end too: a number that was
+// cut off is still a number, and nothing else would show the damage.
 std::string read_lines(const std::string& path) {
   std::string text = read_file(path);
   if (!text.ends_with('\n'))
@@ -84,7 +84,8 @@ std::vector<int64_t> read_nodes(const std::string& path, int64_t nodes) {
 
 void read_features(CitationGraph& graph, const std::string& path) {
   const std::string text = read_lines(path);
-  // Nodes that meta.txt only claims take no memory: each that is there has a line.
+  // The number of nodes in meta.txt is only a claim: memory is allocated for the nodes that have a
+  // line.
   const auto lines =
       std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; });
   graph.words.resize(static_cast<size_t>(std::min<int64_t>(graph.nodes, lines)));
@@ -104,7 +105,7 @@ void read_features(CitationGraph& graph, const std::string& path) {
       own.push_back(static_cast<int32_t>(index_below(word, "feature", graph.features, path, line)));
     std::sort(own.begin(), own.end());
     own.erase(std::unique(own.begin(), own.end()), own.end());
-    if (place >= seen.size()) return;  // then another has no line
+    if (place >= seen.size()) return;  // then some other node has no line
     seen[place] = true;
     graph.words[place] = std::move(own);
   });
@@ -182,7 +183,7 @@ CitationGraph read_planetoid(const std::string& folder) {
 
 std::map<std::string, std::string> planetoid_files(const CitationGraph& graph) {
   std::map<std::string, std::string> files;
-  // What must be there comes last: of a file that is cut nothing else may be left.
+  // The required entries come last, so that a file that was cut off lacks one of them.
   files["meta.txt"] = fmt::format(
       "train {}\nval {}\ntest {}\nedges {}\nnodes {}\nfeatures {}\nclasses {}\n",
       graph.splits.train.size(), graph.splits.validation.size(), graph.splits.test.size(),

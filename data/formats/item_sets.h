@@ -12,10 +12,11 @@ struct ItemSets {
   std::vector<std::vector<int64_t>> sets;  // numbers of things, ascending, each once
 };
 
-// A set a line: its last tab-separated field holds the things, between '|'
-// (`id<TAB>cuisine<TAB>salt|pepper`); earlier fields are not read. A thing given twice counts once.
+// One set on a line. Its last tab-separated field has the things, separated by '|'
+// (`id<TAB>cuisine<TAB>salt|pepper`); earlier fields are not read. A thing that occurs twice counts
+// once.
 ItemSets read_item_sets(const std::string& path);
-// The same lines with names that are known; other things are left out and counted.
+// The same lines, with known names; unknown things are left out and counted.
 struct KnownSets {
   std::vector<std::vector<int64_t>> sets;
   int64_t unknown = 0;

@@ -88,7 +88,7 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
                                          table.path, table.lines[row]));
 }
 
-// What is between quotes, as in RFC 4180: two of them are one of the text.
+// The text between quotes, as in RFC 4180: two quotes stand for one.
 std::string quoted_id(std::string_view& rest, const std::string& path, size_t line) {
   std::string id;
   for (;;) {
@@ -123,8 +123,8 @@ std::string next_id(std::string_view& rest, char separator, const std::string& p
   return id;
 }
 
-// A comma or a tab outside quotes parts the ids of a line, which may then hold blanks; else blanks
-// do.
+// A comma or a tab outside quotes separates the ids of a line, which may then contain blanks.
+// Otherwise blanks separate them.
 char separator_of(std::string_view content) {
   char separator = ' ', before = ' ';
   bool quoted = false;
@@ -150,7 +150,7 @@ bool is_whole_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// Names of columns. Two unknown numbers are an edge with a slip in it.
+// Whether these are names of columns. Two unknown numbers are an edge with a mistake in it.
 bool is_header(const std::vector<std::string>& ends,
                const std::map<std::string, int32_t, std::less<>>& numbers) {
   return std::none_of(ends.begin(), ends.end(), [&](const std::string& end) {
@@ -175,7 +175,7 @@ void read_edges_by_id(CitationGraph& graph, const std::string& path,
         throw FileError(path, line, fmt::format("node {} is not in nodes.csv", shown(id)));
       return found->second;
     };
-    const int32_t from = number(ends[0]), to = number(ends[1]);  // the first slip is named
+    const int32_t from = number(ends[0]), to = number(ends[1]);  // the first mistake is reported
     graph.edges.emplace_back(from, to);
   });
 }

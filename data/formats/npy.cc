@@ -117,7 +117,7 @@ uint64_t little_endian(std::string_view bytes) {
   return value;
 }
 
-// Columns-first elements put row by row.
+// Column-major elements in row-major order.
 std::string rows_first(std::string_view from, const std::vector<int64_t>& shape, size_t size) {
   std::string to(from.size(), '\0');
   std::vector<int64_t> index(shape.size(), 0);

@@ -8,7 +8,7 @@
 
 namespace fovea::data {
 
-// `path` names the file in errors (FileError). Versions 1 to 3; rows or columns first;
+// `path` names the file in errors (FileError). Versions 1 to 3; row-major or column-major;
 // little-endian numbers and bools.
 Array parse_npy(std::string_view file, const std::string& path);
 // Version 1. Unsupported for bfloat16, which the format cannot name.

@@ -9,8 +9,8 @@
 namespace fovea::data {
 namespace {
 
-// Sorted: an ordered object is searched from its start for every name, which takes seconds for the
-// names of a large file.
+// A sorted map. An ordered object is searched from its start for every name, which takes seconds
+// for the names of a large file.
 using HeaderJson = nlohmann::json;
 
 constexpr uint64_t kLongestHeader = 100'000'000;  // the format's own limit
@@ -26,9 +26,9 @@ constexpr TensorTypeName kTensorTypes[] = {
     {ElementType::kFloat16, "F16"}, {ElementType::kBFloat16, "BF16"},
     {ElementType::kFloat32, "F32"}, {ElementType::kFloat64, "F64"}};
 
-// Refuses a name given twice, which a parser would settle by silently keeping one of them, and
-// nesting that no header has. (The parser's own callback could do so, but then looks through the
-// whole object at the end of every entry.)
+// Refuses a name that occurs twice, of which a parser would silently keep one, and nesting that no
+// header has. (The parser's own callback could do this, but it searches the whole object at the end
+// of every entry.)
 class HeaderCheck : public nlohmann::json_sax<HeaderJson> {
  public:
   explicit HeaderCheck(const std::string& path) : path_(path) {}

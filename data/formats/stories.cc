@@ -13,7 +13,7 @@
 namespace fovea::data {
 namespace {
 
-// The number a line begins with, which is then taken from it; none where it begins with a word.
+// Takes the number at the start of a line off the line; nothing if the line starts with a word.
 std::optional<int64_t> take_number(std::string_view& line) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
@@ -34,7 +34,7 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   return out;
 }
 
-// A text of a JSON line, which must fit a line of bAbI's.
+// A text of a JSON line; it must be possible as a line of a bAbI file.
 std::string text_in(const Json& value, std::string_view what, const std::string& name,
                     size_t line) {
   const auto refuse = [&](std::string_view expected) {

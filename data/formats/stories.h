@@ -9,8 +9,8 @@
 namespace fovea::data {
 
 struct StoryQuestion {
-  int64_t seen = 0;                    // lines of the story that stand before it
-  std::string text = {}, answer = {};  // as written; no answer where somebody only asks
+  int64_t seen = 0;                    // number of lines of the story before it
+  std::string text = {}, answer = {};  // as written; empty if the question is only asked
   std::vector<int64_t> support = {};   // of the lines seen, from 0, in the file's order
 };
 

@@ -13,20 +13,20 @@ namespace fovea::data {
 std::vector<std::string> words(std::string_view text);
 // Without the blanks and tabs at both ends.
 std::string_view trimmed(std::string_view text);
-// ASCII letters made small; bytes of other letters are left as they are.
+// ASCII letters in lower case; other bytes are not changed.
 std::string lower_ascii(std::string_view text);
 
 struct LabelledText {
   std::string path;
   std::vector<std::string> labels;  // as written
   std::vector<std::string> texts;
-  std::vector<size_t> lines;  // where each stands in the file
+  std::vector<size_t> lines;  // the line of each item in the file
   size_t size() const { return texts.size(); }
 };
 
 enum class TextFormat { kAuto, kSpace, kTab, kJsonLines };
 
-// kAuto: JSON Lines where the first line starts with '{', tab where it has one, otherwise the first
+// kAuto: JSON Lines if the first line starts with '{'; a tab if it has one; otherwise the first
 // space ends the label. JSON Lines have "label" (text or number) and "text". An empty text is
 // allowed, a missing label is not.
 LabelledText read_labelled_text(const std::string& path, TextFormat format = TextFormat::kAuto);
@@ -40,7 +40,7 @@ Classes classes_of(const std::vector<std::string>& labels);
 // With names known from training: a label that is none of them is an error naming its line.
 std::vector<int64_t> classes_in(const LabelledText&, const std::vector<std::string>& names);
 
-// One sentence a line; the files must have as many lines as each other.
+// One sentence on each line; both files must have the same number of lines.
 struct ParallelText {
   std::vector<std::string> source, target;
 };

@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 constexpr const char* kSpecial[] = {"<pad>", "<unk>", "<s>", "</s>"};
 
-// Whether it comes back from a line of its own.
+// Whether a word can be written on a line and read back.
 bool is_word(std::string_view text) {
   return !text.empty() && text.find_first_of("\n\r\0"sv) == std::string_view::npos && is_utf8(text);
 }

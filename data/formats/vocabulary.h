@@ -21,7 +21,7 @@ class Vocabulary {
     int64_t least_count = 1;  // rarer words are UNK
     int64_t most_words = 0;   // besides the four; 0: no limit
   };
-  // What is no word (a stray return among characters) is UNK.
+  // A token that cannot be a word (a stray carriage return among characters) is UNK.
   static Vocabulary of(const std::vector<std::vector<std::string>>& sentences,
                        const Limits& limits);
 
@@ -31,8 +31,7 @@ class Vocabulary {
   const std::string& word(int64_t id) const;  // InvalidArgument out of range
   std::vector<int64_t> ids(const std::vector<std::string>& words) const;
 
-  // One word a line, the special ones included; and back, from a file that may have been tampered
-  // with.
+  // One word on each line, including the special ones; and back, from a file that may be damaged.
   std::string text() const;
   static Vocabulary parse(const std::string& text, const std::string& path);
 

@@ -15,8 +15,8 @@ constexpr double kOfOwnField = 0.16;     // of a paper's words; a survey's are o
 constexpr double kSurveys = 0.25;        // of the nodes
 constexpr double kEdgesToSurveys = 0.5;  // of a paper's edges
 
-// The first fifth of the words is common, a tenth is what surveys say, the rest is shared out to
-// the fields.
+// The first fifth of the words is common, a tenth is for surveys, and the rest is divided among the
+// fields.
 struct Dictionary {
   int64_t common, survey, field, fields;
   Dictionary(int64_t features, int64_t classes)
@@ -56,8 +56,7 @@ std::vector<int32_t> words_of(Random& random, const Dictionary& words, int64_t f
   return out;
 }
 
-// Some papers of each field for learning; of the rest, up to 500 for choosing and 1,000 for
-// judging.
+// Some papers of each field for training; of the rest up to 500 for validation and 1,000 for test.
 Splits split_nodes(Random& random, const CitationGraph& graph, int64_t labelled) {
   std::vector<int64_t> order;
   for (int64_t i = 0; i < graph.nodes; ++i)

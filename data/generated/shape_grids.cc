@@ -42,7 +42,7 @@ bool inside(size_t shape, double x, double y) {
 void draw(std::vector<uint8_t>& picture, int64_t cell, size_t shape, size_t colour,
           Random& random) {
   const int64_t top = cell / kGridCells * kCellPixels, left = cell % kGridCells * kCellPixels;
-  // Nothing stands quite where the last one of its kind did.
+  // A small random shift, so that no two things of a kind stand at the same place.
   const double dx = random.uniform(-0.15, 0.15), dy = random.uniform(-0.15, 0.15);
   for (int64_t v = 0; v < kCellPixels; ++v)
     for (int64_t u = 0; u < kCellPixels; ++u) {

@@ -23,7 +23,7 @@ const char* one_of(const std::array<const char*, kCount>& words, Random& random)
   return words[random.below(kCount)];
 }
 
-// Where everybody was last seen to go, and who took what, by the line that says so.
+// Where each person went last, and who took what, each with the line that says so.
 struct World {
   std::array<int64_t, kPersons> moved, place;
   std::array<int64_t, kThings> taken, holder;
@@ -56,7 +56,7 @@ Story story_of(int64_t supports, Random& random) {
   const size_t length = 4 + random.below(7);
   while (story.lines.size() < length) {
     const size_t person = random.below(kPersons), thing = random.below(kThings);
-    // A thing is taken once, by somebody who has been seen.
+    // A thing is taken once, by a person whose place is known.
     if (random.below(3) == 0 && world.taken[thing] < 0 && world.moved[person] >= 0)
       take(story, world, person, thing, random);
     else

@@ -57,12 +57,13 @@ struct JpegErrors {
   info->err->format_message(info, errors->message);
   std::longjmp(errors->back, 1);
 }
-// A warning is what a file cut short brings; a picture half grey must not pass for one.
+// libjpeg only warns about a file that is cut short. It must be an error, or a picture that is half
+// grey would be accepted.
 void jpeg_warns(j_common_ptr info, int level) {
   if (level < 0) jpeg_stops(info);
 }
 
-// Nothing with a destructor lives in here: an error jumps out of it.
+// No object with a destructor may live in here: an error leaves it by longjmp.
 bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::string& bytes,
                  Image& out) {
   if (setjmp(errors.back)) return false;
@@ -169,7 +170,7 @@ std::vector<std::string> image_files(const std::string& folder) {
 std::vector<Image> read_image_bag(const std::string& folder, int64_t side) {
   std::vector<Image> out;
   const std::vector<std::string> files = image_files(folder);
-  // Nothing at all is an empty bag; things of another kind are a mistake.
+  // An empty folder is an empty bag; a folder of other files is a mistake.
   if (files.empty() && !std::filesystem::is_empty(folder))
     throw FileError(folder, 0, "no PNG or JPEG in it");
   for (const std::string& file : files) out.push_back(scaled(read_image(file), side));

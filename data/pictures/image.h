@@ -1,4 +1,4 @@
-// PNG and JPEG files as grey or coloured pixels; whatever is wrong with a file is one line.
+// PNG and JPEG files as grey or coloured pixels. Every error about a file is one line.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct Image {
   std::vector<uint8_t> pixels;                  // row by row
 };
 
-// By the first bytes, not by the name. Damaged, cut short, another format, or above 64 million
-// pixels: FileError.
+// The first bytes decide the format, not the name. FileError if the file is damaged, cut short, of
+// another format, or larger than 64 million pixels.
 Image read_image(const std::string& path);         // grey
 Image read_colour_image(const std::string& path);  // three channels
 

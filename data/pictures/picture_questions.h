@@ -26,9 +26,9 @@ PictureQuestion parse_picture_question(std::string_view line, const std::string&
                                        size_t number);
 std::string json_line(const PictureQuestion& question);
 
-// min(votes / 3, 1) of what several people said (Antol et al. 2015); of a single answer 1 or 0.
+// min(votes / 3, 1) for answers of several people (Antol et al. 2015); 1 or 0 for a single answer.
 double agreement(const std::vector<std::string>& answers, std::string_view given);
-// What most said; the first of several that were said as often.
+// The most frequent answer; of several equally frequent ones the first.
 const std::string& commonest(const std::vector<std::string>& answers);
 
 // Pictures by name, in three colours, scaled to side x side.
@@ -51,11 +51,12 @@ struct PictureQuestions {
 };
 struct PictureRequest {
   int64_t side = 32;
-  // Of what the files do not part. `all_test`: everything is judged, of parts the test part.
+  // For what the files do not split. `all_test`: everything is a test item, or only the test file
+  // if there are several.
   SplitRequest split = {};
 };
 // A folder of train.jsonl, test.jsonl and perhaps valid.jsonl, or of questions.jsonl, which is
-// parted as `split` says, with the questions about a picture on one side.
+// split as `split` says. The questions about one picture go to the same split.
 PictureQuestions read_picture_questions(const std::string& folder, const PictureRequest& request);
 // The files of such a folder; pictures in one IDX file.
 std::map<std::string, std::string> picture_question_files(const PictureQuestions& set,

@@ -15,13 +15,13 @@ struct Pictures {
   std::vector<uint8_t> pixels = {};  // one picture after another
   std::vector<int64_t> labels = {};  // numbers of classes
   std::vector<std::string> classes = {};
-  int64_t own_test = 0;  // so many at the end are the set's own test pictures; 0: it names none
+  int64_t own_test = 0;  // so many at the end are the set's own test pictures; 0: it has none
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
   int64_t picture_size() const { return channels * side * side; }
 };
 
-// A set with files of its own for testing: the training pictures, then those.
+// A set with separate files for testing: the training pictures, then those.
 Pictures pictures_of(const DigitSets& sets, const std::string& path);
 DigitSets digit_sets_of(const Pictures& pictures);
 // IDX files where the folder has them; otherwise a folder for each class, its pictures made grey and

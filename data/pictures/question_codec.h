@@ -1,5 +1,5 @@
-// Questions about pictures as numbers of words, and answers as places in a list; both are learnt from
-// the training part.
+// Questions about pictures as numbers of words, and answers as positions in a list. Both are learnt
+// from the training split.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class QuestionCodec {
 
   // At least one number: a question without words is one unknown word.
   Ids ids(const std::string& question) const;
-  // The place of its commonest answer in the list; -1: not in it.
+  // The position of its most frequent answer in the list; -1: not in it.
   int64_t label(const PictureQuestion& question) const;
   std::vector<std::string> unknown(const std::string& question) const;
 

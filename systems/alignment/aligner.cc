@@ -10,7 +10,7 @@
 namespace fovea::systems {
 namespace {
 
-// Forced decoding: the attention of a translation model while it is told what to say.
+// Forced decoding: the attention of a translation model while it is given the right translation.
 class Forced : public Aligner {
  public:
   explicit Forced(std::shared_ptr<translate::Model> model)
@@ -25,7 +25,7 @@ class Forced : public Aligner {
   std::shared_ptr<translate::Model> model_;
 };
 
-// Word t of T is word ⌊(t + ½) S / T⌋ of S: what is known without looking at a single word.
+// Word t of T is aligned with word ⌊(t + ½) S / T⌋ of S. This uses no word of the text.
 class Diagonal : public Aligner {
  public:
   at::Tensor weights(const translate::Batch& batch) override {

@@ -15,15 +15,15 @@ namespace fovea::systems {
 
 class Aligner : public torch::nn::Module {
  public:
-  // Mean negative log-likelihood of a target token; undefined where the aligner has none.
+  // Mean negative log-likelihood of a target token; undefined if the aligner has none.
   virtual at::Tensor loss(const translate::Batch&, double /*label_smoothing*/) { return {}; }
   // [B, T, S]; a row may sum to less than one: the rest goes to no source word (or to EOS).
   virtual at::Tensor weights(const translate::Batch&) = 0;
-  // Whether a target word may be left without a link: where the rest of its row outweighs every
-  // source word.
+  // Whether a target word may stay without a link: if the rest of its row is larger than the weight
+  // of every source word.
   virtual bool has_null() const { return false; }
 
-  // Learning by counting instead of by gradient: one pass, which returns the mean negative
+  // Training by counting instead of by gradient: one pass, which returns the mean negative
   // log-likelihood before it.
   virtual bool counts() const { return false; }
   virtual double count(const std::vector<const translate::Tokens*>&) { return 0; }

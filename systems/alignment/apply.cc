@@ -1,4 +1,4 @@
-// Uses a trained aligner: links of pairs, evaluated, printed and drawn.
+// Uses a trained aligner: finds links of pairs, evaluates, prints and draws them.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ metrics::Links turned(const metrics::Links& links) {
   return out;
 }
 
-// Some to draw: the first that are long enough to show an order, or else the longest there are.
+// Pairs to draw: the first ones that are long enough to show an order, otherwise the longest.
 std::vector<translate::Pair> worth_drawing(const std::vector<translate::Pair>& pairs) {
   constexpr size_t kShown = 3, kLongEnough = 6;
   std::vector<std::pair<size_t, const translate::Pair*>> ranked;

@@ -16,7 +16,7 @@ namespace {
 using translate::kBegin;  // stands for the empty word
 using translate::Tokens;
 
-constexpr double kLeast = 1e-6;  // an entry below is not written
+constexpr double kLeast = 1e-6;  // a smaller entry is not written
 
 class Ibm1 : public Aligner {
  public:
@@ -32,7 +32,7 @@ class Ibm1 : public Aligner {
     double log_likelihood = 0;
     int64_t tokens = 0;
     const double first =
-        1.0 / static_cast<double>(targets_);  // before the first pass all are alike
+        1.0 / static_cast<double>(targets_);  // before the first pass all are equal
     for (const Tokens* pair : pairs) {
       const std::vector<int64_t> from = with_null(*pair);
       for (const int64_t y : pair->target.ids) {
@@ -110,8 +110,8 @@ class Ibm1 : public Aligner {
     const auto found = table_.find(key(x, y));
     return found == table_.end() ? 0 : found->second;
   }
-  // body(sentence, position, p(y_t | x_0), p(y_t | x_1) …, their sum) for every target word; EOS is
-  // none.
+  // Calls body(sentence, position, p(y_t | x_0), p(y_t | x_1) …, their sum) for every target word
+  // but EOS.
   template <class Body>
   void each(const translate::Batch& batch, Body body) const {
     const at::Tensor source = batch.source.cpu(), target = batch.target_out.cpu();

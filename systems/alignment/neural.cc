@@ -27,7 +27,8 @@ class Neural : public Aligner {
     target_ = register_module(
         "target_embedding", translate::token_embedding(vocabularies.target, width,
                                                        1 / std::sqrt(static_cast<double>(width))));
-    // One vocabulary, one table: what is spelled alike starts out alike.
+    // With one vocabulary there is one table: words with the same spelling start with the same
+    // vector.
     source_ = vocabularies.shared ? target_
                                   : register_module("source_embedding",
                                                     translate::token_embedding(
@@ -68,7 +69,7 @@ class Neural : public Aligner {
   };
   Look look_at(const translate::Batch& batch) {
     const int64_t n = batch.source.size(0);
-    // Vectors and normalisers of the words there are, each once.
+    // Vectors and normalisers of the words that occur, each once.
     const auto [types, place] = at::_unique(batch.source, /*sorted=*/true, /*return_inverse=*/true);
     const at::Tensor words = at::dropout(source_(types), dropout_, is_training());
     const at::Tensor rows = at::cat({null_.unsqueeze(0), at::matmul(words, to_key_)});

@@ -1,5 +1,5 @@
-// Word alignment: learn from parallel text, in one direction or both; link words; mark the links
-// against gold ones.
+// Word alignment: trains on parallel text, in one direction or both; links words; compares the
+// links with gold ones.
 #pragma once
 
 #include "systems/alignment/aligner.h"
@@ -36,7 +36,7 @@ class AlignmentTask : public GradientTask {
     std::vector<translate::Tokens> tokens;   // source to target
     std::vector<translate::Tokens> swapped;  // target to source
   };
-  // What both directions say of one pair: weights between words, and the links they mean.
+  // Both directions for one pair: weights between words, and the links that follow from them.
   struct Aligned {
     std::vector<at::Tensor> weights;    // [target words, source words], then the other way round
     std::vector<metrics::Links> links;  // all in source-target order

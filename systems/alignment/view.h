@@ -1,4 +1,4 @@
-// What word alignment shows: the soft matrix with the gold links drawn in, and the links chosen as
+// Pictures of word alignment: the weights as a matrix with the gold links, and the chosen links as
 // lines between words.
 #pragma once
 

@@ -48,7 +48,7 @@ at::Tensor BahdanauModel::output(const at::Tensor& state, const at::Tensor& word
   return output_(at::dropout(larger, config_.dropout, is_training()));
 }
 
-// Row t is scored with s_{t-1} and belongs to the word y_t it helps to choose.
+// Row t is scored with s_{t-1} and belongs to the word y_t, which it helps to choose.
 at::Tensor BahdanauModel::decode(Decoder& decoder, const at::Tensor& words,
                                  std::vector<at::Tensor>* rows) {
   const Choices choices{.score = Additive{score_}, .normaliser = config_.normaliser};

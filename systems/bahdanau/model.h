@@ -11,7 +11,7 @@ namespace fovea::systems {
 
 struct BahdanauConfig {
   int64_t embedding = 128, width = 128,
-          alignment = 128;  // width: of each direction of the encoder, and of the decoder
+          alignment = 128;  // width of each direction of the encoder, and of the decoder
   int64_t encoder_layers = 1;
   double dropout = 0.1;  // on embeddings and before the output
   Normaliser normaliser = Softmax{};

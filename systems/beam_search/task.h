@@ -1,4 +1,4 @@
-// Translation whose search is looked at: greedy, with a beam, with and without length normalisation.
+// Translation whose search is shown: greedy, with a beam, with and without length normalisation.
 #pragma once
 
 #include <memory>

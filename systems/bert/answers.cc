@@ -35,7 +35,7 @@ void answer_in_batches(const Input& input, std::ostream& out, const LineAnswers&
   size_t number = 1;
   for (auto lines = reader.next_lines(how.at_once); !lines.empty();
        lines = reader.next_lines(how.at_once)) {
-    std::vector<std::optional<Sequence>> all;  // nothing where a line is at fault
+    std::vector<std::optional<Sequence>> all;  // empty if a line is refused
     std::vector<const Sequence*> asked;
     for (size_t i = 0; i < lines.size(); ++i) {
       try {

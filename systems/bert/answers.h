@@ -1,4 +1,5 @@
-// What a model says of lines: the words at [MASK], a sentence's vector, its class, an answer's place.
+// Answers of a model to lines: the words at [MASK], a sentence's vector, its class, the place of an
+// answer.
 #pragma once
 
 #include <functional>
@@ -14,8 +15,8 @@ namespace fovea::systems::bert {
 // Whether the option `answer` asks for this one; "auto": for `otherwise`.
 bool is_asked(const OptionValues& options, const std::string& answer, const std::string& otherwise);
 
-// Reads lines in batches of `at_once`, so that the encoder is called once for all of them; `read` makes
-// a sequence of a line or refuses it, `answers` gives a text for each sequence.
+// Reads lines in batches of `at_once`, so that the encoder is called once for all of them. `read`
+// makes a sequence from a line or refuses it. `answers` gives a text for each sequence.
 struct LineAnswers {
   size_t at_once = 32;
   std::function<Sequence(std::string_view line)> read = {};
@@ -23,7 +24,7 @@ struct LineAnswers {
 };
 void answer_in_batches(const Input& input, std::ostream& out, const LineAnswers& how);
 
-// The vector's numbers, blanks between them.
+// The vector's numbers, separated by blanks.
 std::vector<std::string> embedded_lines(Start& start,
                                         const std::vector<const Sequence*>& sequences);
 
@@ -34,17 +35,17 @@ std::optional<std::vector<std::string>> common_lines(Start& start, const OptionV
                                                      const std::vector<const Sequence*>& sequences,
                                                      const std::string& otherwise);
 
-// Where [MASK] stands; InvalidArgument where it does not, or where the model has no head to fill it.
+// Where [MASK] stands. InvalidArgument if there is none, or if the model has no head to fill it.
 std::vector<int64_t> places_to_fill(Start& start, const Sequence& sequence);
 
 struct Guess {
   int64_t piece = 0;
   double probability = 0;
 };
-// The likeliest pieces at each [MASK] of a sequence. Special pieces are never among them, and those
-// that are have probabilities among themselves.
+// The likeliest pieces at each [MASK] of a sequence. Special pieces are left out; the probabilities
+// are over the other pieces.
 std::vector<std::vector<Guess>> guesses(Start& start, const Sequence& sequence, int64_t count);
-// `word p` for each guess, tabs between them; " | " between places.
+// `word p` for each guess, separated by tabs; " | " between places.
 std::vector<std::string> filled_lines(Start& start, const std::vector<const Sequence*>& sequences,
                                       int64_t count);
 

@@ -22,7 +22,7 @@
 namespace fovea::systems::bert {
 namespace {
 
-// Generated: which trade is it about? Its name is not said.
+// Generated text: which trade is it about? The trade is not named.
 text::Corpus generate_classes(const Source& source, int64_t count) {
   text::Corpus out;
   data::SplitRequest request = split_request(source);

@@ -181,7 +181,7 @@ Question draw_question(uint64_t seed) {
   const size_t trade = random.below(trades().size());
   const Trade& t = trades()[trade];
   const Person& person = drawn(kPeople, random);
-  // Everything that can be asked is said.
+  // The document says everything that can be asked.
   std::vector<std::string> facts = {
       fmt::format("{} works in the {} .", person.pronoun, t.place),
       fmt::format("{} {} takes the {} .", drawn(kTimes, random), person.pronoun, t.tool),

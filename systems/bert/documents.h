@@ -18,16 +18,16 @@ struct Documents {
   data::Splits splits;
 };
 
-// A text's sentences: they end at . ! ? before a blank, with the quotes and brackets after them, and at
-// HTML line breaks.
+// The sentences of a text. A sentence ends at . ! ? before a blank, with the quotes and brackets
+// after them, and at HTML line breaks.
 Sentences sentences_of(std::string_view text);
 
 struct DocumentRequest {
-  int64_t column = 0;  // which of a line's columns, which tabs part, is the text; 0: the last
+  int64_t column = 0;  // which of the tab-separated columns is the text; 0: the last
   int64_t most = 0;    // documents at most, spread over the file; 0: all
 };
-// A text file. Where it has blank lines they part documents, and a line is a sentence; otherwise a line
-// is a document.
+// A text file. If it has blank lines, they separate documents, and a line is a sentence. Otherwise
+// a line is a document.
 Documents read_documents(const Source& source, const DocumentRequest& request);
 
 // "anna is a baker . she works in the bakery . …": four to six sentences about one person, whose trade

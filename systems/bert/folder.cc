@@ -130,7 +130,7 @@ class Taker {
   Taker(Tensors tensors, std::string path) : tensors_(std::move(tensors)), path_(std::move(path)) {}
 
   bool has(const std::string& name) const { return tensors_.contains(name); }
-  // A head counts as there where any of its tensors is: one that is missing is then an error.
+  // A head is present if any of its tensors is: a missing one is then an error.
   bool has_any(const std::vector<WeightName>& names) const {
     for (const WeightName& name : names)
       for (const std::string& one : name.theirs)
@@ -196,12 +196,13 @@ HeadsWanted heads_in(const Taker& taker, const std::string& prefix) {
                   .next = taker.has_any(names.next),
                   .classes = taker.has_any(names.classifier) ? taker.rows("classifier.weight") : 0,
                   .span = taker.has_any(names.span)};
-  // What stands on the pooler cannot be without it.
+  // A head that uses the pooler cannot be without it.
   out.pooler |= out.next || out.classes > 0;
   return out;
 }
 
-// That a model of these sizes is about as large as the file is: they may be anybody's.
+// Checks that a model of these sizes is about as large as the file: the sizes may come from
+// anywhere.
 void check_sizes(const Taker& taker, const nn::BertOptions& o, const std::string& prefix) {
   taker.check(prefix + "embeddings.word_embeddings.weight", {o.vocabulary, o.width});
   taker.check(prefix + "embeddings.position_embeddings.weight", {o.context, o.width});

@@ -1,5 +1,5 @@
-// Which tokens an encoder must guess (Devlin et al. 2019, 3.1): of those chosen eight in ten become
-// [MASK], one another piece, one stays as it is.
+// Which tokens an encoder must guess (Devlin et al. 2019, 3.1). Of the chosen ones, eight in ten
+// become [MASK], one becomes another piece, and one stays as it is.
 #pragma once
 
 #include <cstdint>

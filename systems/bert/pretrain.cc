@@ -20,7 +20,7 @@
 namespace fovea::systems::bert {
 namespace {
 
-constexpr uint64_t kJudging = 2028;  // seed of the masks that are judged: the same every time
+constexpr uint64_t kJudging = 2028;  // seed of the masks in evaluation: the same every time
 
 class Pretraining : public BertTask<GradientTask> {
  public:
@@ -227,7 +227,7 @@ std::vector<explain::Explanation> Pretraining::explain(Input* input) {
   const std::vector<int64_t>& test = documents_.splits.test;
   for (size_t i = 0; i < test.size() && i < kShown; ++i) {
     const Sentences& sentences = documents_.texts[static_cast<size_t>(test[i])];
-    // The last word of the second sentence is to guess, its full stop not.
+    // The last word of the second sentence is masked, not its full stop.
     std::vector<std::string> words =
         data::words(sentences[std::min<size_t>(1, sentences.size() - 1)]);
     size_t last = words.size() - 1;

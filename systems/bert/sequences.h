@@ -23,10 +23,10 @@ class Sequences {
   // `pieces` must outlive this.
   Sequences(const text::WordPiece& pieces, int64_t context);
 
-  // A too long text loses its end; of two, the longer one does.
+  // A text that is too long loses its end; of two texts, the longer one does.
   Sequence one(std::vector<int64_t> a) const;
   Sequence two(std::vector<int64_t> a, std::vector<int64_t> b) const;
-  // A line of text; a tab parts it into two.
+  // A line of text; a tab separates its two parts.
   Sequence line(std::string_view text) const;
 
  private:

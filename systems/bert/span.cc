@@ -180,7 +180,7 @@ const Spans::Encoded& Spans::encoded(int64_t item) const {
   const auto end = static_cast<int64_t>(out->sequence.ids.size()) - 1;
   out->answer.first = static_cast<int64_t>(out->sequence.second) + before;
   out->answer.last = out->answer.first + std::max<int64_t>(length, 1) - 1;
-  // Cut away with the context's end: [CLS] is then the answer, as in SQuAD 2.
+  // The answer was cut off with the end of the context: then [CLS] is the answer, as in SQuAD 2.
   if (out->answer.last >= end) out->answer = {};
   return *out;
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kPiecesFile = "tokenizer.json";
 
-// The heads a run has: the task's, and with --epochs 0 those alone that the folder has learned.
+// The heads of a run: those of the task; with --epochs 0 only those that the folder has trained.
 HeadsWanted kept(const HeadsWanted& task, const HeadsWanted& folder, bool is_trained) {
   HeadsWanted out = task;
   out.pooler |= folder.pooler;
@@ -91,7 +91,7 @@ void Start::load() {
   if (!folder_ || options_.flag("fresh")) return;
   train::TensorMap all = train::weights_of(*model_);
   for (const auto& [name, weight] : folder_->weights)
-    // Another number of classes: the folder's classifier knows nothing of these.
+    // With another number of classes the folder's classifier is of no use.
     if (const auto found = all.find(name);
         found != all.end() && found->second.sizes() == weight.sizes())
       found->second = weight;

@@ -1,5 +1,5 @@
-// What every task of bert begins with: pieces and sizes, learned and chosen, or those of a folder; the
-// model of them; and what a run keeps.
+// The start of every task of bert: pieces and sizes, learned and chosen or taken from a folder; the
+// model made of them; and what a run stores.
 #pragma once
 
 #include <memory>
@@ -20,16 +20,17 @@ class Start {
  public:
   explicit Start(const RunOptions& run_options);
 
-  // Learns pieces from the lines, or reads the folder. The heads are the task's; those the folder has
-  // besides stay where nothing is trained. UsageError where an option is given that a folder has.
+  // Learns pieces from the lines, or reads the folder. The heads are the task's. If nothing is
+  // trained, further heads of the folder stay. UsageError if an option is given that the folder
+  // decides.
   void prepare(const std::vector<std::string>& lines, const HeadsWanted& heads,
                std::vector<std::string> classes = {});
   Assets assets() const;
   void restore(const Assets& assets);
   BertModel build();
-  // The folder's weights, into what of the model has them.
+  // Copies the folder's weights into the parts of the model that have them.
   void load();
-  // What the user should know of the folder; empty: nothing.
+  // A remark on the folder for the user; empty: none.
   std::string in_words() const;
 
   Sequences sequences() const { return Sequences(*pieces_, sizes_.context); }
@@ -39,7 +40,7 @@ class Start {
   const std::vector<std::string>& classes() const { return classes_; }
   torch::Device device() const { return run_options_.device; }
   Written exported() const { return folder_files(*model_, *pieces_, classes_); }
-  // Two groups: decay is not for biases and norms.
+  // Two groups: biases and layer norms have no weight decay.
   std::vector<train::ParameterGroup> groups(torch::nn::Module& module) const;
 
  private:
@@ -53,7 +54,7 @@ class Start {
   BertModel model_{nullptr};
 };
 
-// What the tasks share: Task is the kind of task they are besides.
+// What the tasks share. Task is the other base class.
 template <class Task>
 class BertTask : public Task, public Exports {
  public:

@@ -1,4 +1,4 @@
-// Every head of every layer, and the words that may fill a place.
+// Every head of every layer, and the likeliest words for a [MASK].
 #pragma once
 
 #include <string>

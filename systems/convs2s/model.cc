@@ -110,7 +110,7 @@ at::Tensor ConvS2SModel::logits(const Batch& batch) {
   return decode(encode(batch), batch.target_in, nullptr);
 }
 
-// Every step decodes its whole prefix again: the convolutions keep no state.
+// Every step decodes its whole prefix again, because the convolutions keep no state.
 class ConvS2SModel::Steps : public nn::StepModel {
  public:
   Steps(ConvS2SModel& model, const Batch& sources, Want want)

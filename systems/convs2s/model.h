@@ -33,7 +33,7 @@ class ConvS2SModel : public translate::Model {
   at::Tensor embed(torch::nn::Embedding& tokens, torch::nn::Embedding& positions,
                    const at::Tensor& ids);
   Memory encode(const translate::Batch& batch);
-  // All target positions; `rows`, where not null, receives each layer's weights [B, T, S].
+  // All target positions. If `rows` is not null, it receives the weights [B, T, S] of each layer.
   at::Tensor decode(const Memory& memory, const at::Tensor& target_in,
                     std::vector<at::Tensor>* rows);
   std::vector<at::Tensor> layer_weights(const translate::Batch& batch);

@@ -1,4 +1,5 @@
-// Operations of one layer on n items of width d, multiply and add counted apart.
+// Operations of one layer on n items of width d; multiplications and additions are counted
+// separately.
 #pragma once
 
 namespace fovea::systems::cost {
@@ -6,7 +7,7 @@ namespace fovea::systems::cost {
 inline double attention_operations(double n, double d) { return 4 * n * n * d; }  // Q Kᵀ and A V
 inline double projection_operations(double n, double d) {
   return 8 * n * d * d;
-}  // W^Q, W^K, W^V, W^O: what the line above leaves out
+}  // W^Q, W^K, W^V, W^O: not in the line above
 inline double lstm_operations(double n, double d) {
   return 16 * n * d * d;
 }  // eight matrices a step

@@ -7,8 +7,8 @@
 namespace fovea::systems::cost {
 namespace {
 
-// Where the first curve rises above the second, by a straight line in the logarithms; NaN where it
-// does not.
+// Where the first curve rises above the second, by linear interpolation of the logarithms; NaN if
+// it does not.
 double rises_above(const torch::Tensor& n, const torch::Tensor& first,
                    const torch::Tensor& second) {
   for (int64_t i = 0; i + 1 < n.size(0); ++i) {

@@ -47,7 +47,7 @@ Sets draw_sets(const data::Digits& digits, int64_t count, int64_t least, int64_t
   return out;
 }
 
-// Each moved at random by up to `shift` pixels any way.
+// Each picture is moved at random by up to `shift` pixels in each direction.
 torch::Tensor pictures_of(const data::Digits& digits, const torch::Tensor& members,
                           int64_t shift = 0) {
   const int64_t size = digits.height * digits.width;
@@ -104,8 +104,8 @@ class DigitSums : public GradientTask {
                                                               : 1);
   }
 
-  // The GRU learns from the same φ(x), which it does not shape: what differs is how elements are
-  // brought together.
+  // The GRU is trained on the same φ(x), but its gradient does not change φ. So the two models
+  // differ only in how they combine elements.
   Loss loss(const Batch& batch) override {
     const data::Packed sets = data::pack_tokens(sets_.members, batch.items);
     const torch::Tensor pictures =
@@ -113,7 +113,7 @@ class DigitSums : public GradientTask {
     const torch::Tensor phi = model_->features(pictures.to(run_options_.device)),
                         offsets = sets.offsets.to(run_options_.device);
     const torch::Tensor truth = data::gather(sets_.sums, batch.items).to(run_options_.device);
-    // A large set says little about each of its elements: it counts by the inverse of its size.
+    // A large set says little about each of its elements, so its loss is divided by its size.
     const torch::Tensor share = 1.0 / offsets.diff().clamp_min(1).to(torch::kFloat32);
     const auto miss = [&](const torch::Tensor& answers) {
       return (torch::smooth_l1_loss(answers, truth, at::Reduction::None) * share).mean();
@@ -155,7 +155,7 @@ class DigitSums : public GradientTask {
       std::string text =
           fmt::format("{}\t{}\t{}\t", line, fixed(std::round(sum), 0), fixed(sum, 3));
       const std::vector<float> parts = to_floats(model_->contributions(phi));
-      // They add up to the answer only where ρ is linear.
+      // They sum to the answer only if ρ is linear.
       const char* between = model_->rho_is_linear() ? " + " : " ";
       for (size_t i = 0; i < parts.size(); ++i) text += (i ? between : "") + fixed(parts[i], 2);
       return {
@@ -166,8 +166,8 @@ class DigitSums : public GradientTask {
     });
   }
 
-  // A set of test digits, or the sets that the input's lines name as `predict` takes them: what each
-  // picture adds. The first can be shuffled.
+  // A set of test digits, or the sets that the lines of the input name (as for `predict`): what
+  // each picture adds. The first set can be shuffled.
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> out;
     const auto show = [&](const ShownDigits& set, const std::string& outcome) {

@@ -13,7 +13,7 @@ namespace fovea::systems::deep_sets {
 // folder is refused; `instead` is a hint for a file: which option it may have been meant for.
 data::DigitSets digits_from(const std::string& path, uint64_t seed, const std::string& instead);
 
-// What to throw where a run of pictures of one size is given another.
+// The exception for a picture of another size than the run's.
 data::FileError other_size(const std::string& path, int64_t found, int64_t trained);
 
 // With a fixed number of decimals; zero has no sign.

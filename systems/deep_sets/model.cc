@@ -56,8 +56,8 @@ DigitSum::DigitSum(const Shape& shape) : shape_(shape) {
   if (shape.rho == "mlp") rho1_ = register_module("rho1", Linear(shape.width, shape.width));
   rho2_ = register_module("rho2", Linear(LinearOptions(shape.width, 1).bias(shape.rho == "mlp")));
   if (shape.rho == "linear") {
-    // Starts at the mean digit for each element; from zero, the features would first all saturate
-    // to reach the scale of sums.
+    // The bias starts at the mean digit for each element. From zero, the features would first all
+    // saturate to reach the scale of sums.
     const torch::NoGradGuard guard;
     const double each = 4.5 / static_cast<double>(shape.width);
     rho2_->weight.copy_(each + 2 * each * torch::randn_like(rho2_->weight));
@@ -69,7 +69,7 @@ DigitSum::DigitSum(const Shape& shape) : shape_(shape) {
   read_ = register_module("read", Linear(shape.recurrent, 1));
 }
 
-// tanh features are centred: φ + 1 counts from nothing, so that the empty set sums to zero and each
+// tanh features are centred. φ + 1 starts from 0, so that the empty set sums to zero and each
 // element adds its own part.
 torch::Tensor DigitSum::rho(const torch::Tensor& pooled) {
   return rho2_(rho1_ ? torch::relu(rho1_(pooled)) : pooled).squeeze(-1);
@@ -83,8 +83,8 @@ torch::Tensor DigitSum::gru_sums(const torch::Tensor& features, const torch::Ten
   const torch::Tensor ends = offsets.to(torch::kInt64), lengths = ends.diff();
   const int64_t longest = lengths.numel() ? lengths.max().item<int64_t>() : 0;
   if (longest == 0) return torch::zeros({lengths.numel()}, features.options());
-  // A padded step reads some element and is never looked at: packed sequences end where the set
-  // does.
+  // A padded step reads some element, but its result is not used: packed sequences end where the
+  // set does.
   const torch::Tensor steps = torch::arange(longest, ends.options()).unsqueeze(0);
   const torch::Tensor index = (ends.slice(0, 0, -1).unsqueeze(1) +
                                torch::minimum(steps, (lengths.unsqueeze(1) - 1).clamp_min(0)))

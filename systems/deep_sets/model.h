@@ -35,8 +35,8 @@ class Equivariant : public torch::nn::Module {
   torch::nn::Linear lambda_{nullptr}, gamma_{nullptr};
 };
 
-// φ of a digit: two convolutions and two layers, the last of which saturates, so that what is
-// summed is nearly discrete.
+// φ of a digit: two convolutions and two layers. The last one saturates, so that the summands are
+// nearly discrete.
 class DigitFeatures : public torch::nn::Module {
  public:
   DigitFeatures(int64_t side, int64_t filters, int64_t width);
@@ -48,7 +48,7 @@ class DigitFeatures : public torch::nn::Module {
   torch::nn::Linear fc1_{nullptr}, fc2_{nullptr};
 };
 
-// The sum of the digits of a set; beside it a GRU that reads the same φ(x) one after another.
+// The sum of the digits of a set. Beside it is a GRU that reads the same φ(x) one after another.
 class DigitSum : public torch::nn::Module {
  public:
   struct Shape {
@@ -60,7 +60,7 @@ class DigitSum : public torch::nn::Module {
   torch::Tensor features(const torch::Tensor& pictures) { return phi_->forward(pictures); }
   torch::Tensor sums(const torch::Tensor& features, const torch::Tensor& offsets);  // [sets]
   torch::Tensor gru_sums(const torch::Tensor& features, const torch::Tensor& offsets);
-  // What one element adds: ρ(φ(x)) − ρ(0); exact where ρ is linear.
+  // What one element adds: ρ(φ(x)) − ρ(0); exact if ρ is linear.
   torch::Tensor contributions(const torch::Tensor& features);  // [total]
   bool rho_is_linear() const { return shape_.rho == "linear"; }
 

@@ -22,7 +22,7 @@ explain::Layer layer_of(const Parameters& parameters, const std::string& name,
           activation};
 }
 
-// rho1 is there where ρ is more than linear.
+// rho1 exists if ρ is not linear.
 explain::Reader sum_reader(const Parameters& parameters) {
   explain::Reader reader{.label = "Deep Sets", .kind = explain::Reader::Kind::kSum};
   reader.shift = 1;  // as DigitSum::sums: counted from nothing
@@ -48,7 +48,7 @@ size_t bytes_of(const explain::Gru& gru) {
                           gru.input_bias.size() + gru.hidden_bias.size());
 }
 
-// The members as given, then shuffled again and again.
+// The members in the given order, then in several random orders.
 std::vector<std::vector<int>> drawn_orders(size_t members, int count, uint64_t seed) {
   std::vector<int> order(members);
   std::iota(order.begin(), order.end(), 0);
@@ -65,8 +65,8 @@ struct Answers {
   double own, gru;
 };
 
-// Both models on a set in one order. One at a time: the rows of a larger product are not all
-// rounded alike, and the table is to show what the order does.
+// Both models on a set in one order. One order at a time: the rows of a larger product are not all
+// rounded in the same way, and the table must show the effect of the order alone.
 Answers answers_of(DigitSum& model, const torch::Tensor& features, const std::vector<int>& order) {
   const torch::Tensor members = features.index_select(
       0, torch::tensor(at::ArrayRef<int>(order), torch::kInt64).to(features.device()));
@@ -83,7 +83,8 @@ explain::Table still_table(const explain::Explanation& out, DigitSum& model,
     std::string names;
     for (const int member : order) names += out.keys[static_cast<size_t>(member)].text + " ";
     const auto [own, gru] = answers_of(model, features, order);
-    // The products after the sum may differ in a float's last digit by where their operands lie.
+    // The products after the sum may differ in the last digit of a float, depending on the
+    // alignment of their operands.
     table.rows.push_back({names, fmt::format("{:.4f}", own), fmt::format("{:.4f}", gru)});
   }
   return table;

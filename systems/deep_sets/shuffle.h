@@ -9,15 +9,15 @@ namespace fovea::systems::deep_sets {
 
 // The most bytes of weights in a page: 200 KB as base64.
 inline constexpr size_t kMostBytes = 150'000;
-// Where a GRU is larger, it answers for this many orders beforehand.
+// A larger GRU is not in the page: its answers for this many orders are computed in advance.
 inline constexpr int kDrawnOrders = 200;
 
 // Turns an explanation whose keys are a set of digits into the test of Deep Sets and the GRU on
-// them, with a table of five orders for where no script runs. features [keys, width].
+// them. A table of five orders is for readers without scripts. features [keys, width].
 void add_shuffle_test(explain::Explanation& out, DigitSum& model, const torch::Tensor& features);
 
-// The same where the keys are the points of one cloud; nothing is added where the cloud is too
-// large for a page.
+// The same if the keys are the points of one cloud; nothing is added if the cloud is too large for
+// a page.
 void add_shuffle_test(explain::Explanation& out, CloudClassifier& model, const data::Packed& cloud,
                       const std::vector<std::string>& classes);
 

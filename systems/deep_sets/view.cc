@@ -65,7 +65,7 @@ explain::Plot plot_of(const torch::Tensor& points, const torch::Tensor& share,
   return plot;
 }
 
-// The probability is that of the answer, which need not be the truth.
+// The probability is that of the answer, which may be wrong.
 std::string title_of(const ShownCloud& shown, const torch::Tensor& p,
                      const std::vector<std::string>& classes) {
   const auto answer = static_cast<size_t>(p.argmax().item<int64_t>());
@@ -84,7 +84,7 @@ data::Packed shuffled(const data::Packed& cloud, data::Random& random) {
           cloud.offsets};
 }
 
-// Without `shuffle` where the cloud is too large for a page.
+// Without `shuffle` if the cloud is too large for a page.
 explain::Explanation shuffled_points(const data::Packed& cloud, CloudClassifier& model,
                                      const std::vector<std::string>& classes) {
   explain::Explanation out = of_maxima();
@@ -135,7 +135,7 @@ explain::Explanation what_each_adds(const ShownDigits& set, DigitSum& model) {
   out.maps.emplace_back().dense = to_floats(model.contributions(set.phi));
   for (const int64_t member : set.members) {
     explain::Item& item = out.keys.emplace_back();
-    // A digit is called by its label, where it has one, and else by its place.
+    // The name of a digit: its label if it has one, otherwise its position.
     item.text = std::to_string(set.digits.labels.empty()
                                    ? static_cast<int64_t>(out.keys.size())
                                    : int64_t{set.digits.labels[static_cast<size_t>(member)]});
@@ -179,7 +179,7 @@ std::vector<explain::Explanation> points_that_decide(std::span<const ShownCloud>
         (model.forward(shuffled(cloud, random)) - logits).abs().max().item<double>();
     changes.rows.push_back({shown.name, change > 0 ? fmt::format("{:.1e}", change) : "0"});
   }
-  // The table goes with the test it stands in for where no script runs.
+  // The table is for readers without scripts, beside the test that it replaces.
   explain::Explanation live = shuffled_points(clouds.front().points, model, classes);
   (live.shuffle ? live : out).tables.push_back(changes);
   if (!live.shuffle) return {out};

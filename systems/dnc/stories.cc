@@ -22,12 +22,13 @@ namespace {
 using Ids = std::vector<int64_t>;
 using Support = train::TaskCounts::Support;
 
-// Of the first weights of keys, gates and what is written. With libtorch's alone a row is so faint beside
-// the vector of a line that the controller learns to answer without the memory, and stays there.
+// The scale of the first weights of keys, gates and written rows. With libtorch's own scale a row
+// is so small beside the vector of a line that the controller learns to answer without the memory,
+// and never begins to use it.
 constexpr double kInterfaceGain = 4;
 
-// Lines as vectors: Σ_j l_j ⊙ A x_j, with the position weights of Sukhbaatar et al. 2015,
-// l_cj = (1 - j/J) - (c/d)(1 - 2j/J): who fears whom is a matter of order.
+// Lines as vectors: Σ_j l_j ⊙ A x_j, with the position weights of Sukhbaatar et al. 2015, l_cj = (1
+// - j/J) - (c/d)(1 - 2j/J). The order matters: who fears whom?
 class StoryModel : public torch::nn::Module {
  public:
   StoryModel(int64_t words, nn::DncOptions options) {
@@ -55,14 +56,14 @@ class StoryModel : public torch::nn::Module {
   torch::nn::Embedding embedding_{nullptr};
 };
 
-// What a story is to the machine.
+// A story as input of the machine.
 struct Script {
   struct Asked {
     int64_t step, until;      // of the question, and of its answer
-    int64_t answer;           // -1: never seen in training, or unknown
-    std::vector<int64_t> on;  // steps of the lines it rests on
+    int64_t answer;           // -1: not in the training, or unknown
+    std::vector<int64_t> on;  // steps of its supporting lines
   };
-  std::vector<Ids> steps;          // words; none while it thinks
+  std::vector<Ids> steps;          // words; empty while the machine computes
   std::vector<std::string> names;  // of the steps
   std::vector<Asked> asked;
 };
@@ -85,7 +86,7 @@ class StoriesTask : public StoryTask {
     options.output = codec_.words() - data::StoryCodec::kFirstAnswer;
     return model_ = std::make_shared<StoryModel>(codec_.words(), options);
   }
-  // An item to learn from is a story with all its questions.
+  // A training item is a story with all its questions.
   int64_t items(Split split) const override {
     return static_cast<int64_t>(stories_.at(split).size());
   }

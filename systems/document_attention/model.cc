@@ -45,7 +45,7 @@ text::Answer DocumentAttentionModel::answer(const text::Batch& batch, text::Want
   if (config_.use == AspectUse::kAtae)
     x = at::cat({x, v.index_select(0, data::owners(bounds).to(x.device()))}, 1);  // [x_i; v]
   const text::Walked walked = text::walk(
-      encoder_, x, bounds, config_.forgetting);  // its last state is that of the last real word
+      encoder_, x, bounds, config_.forgetting);  // the last state is that of the last real word
   at::Tensor key = key_(walked.states), query = query_(v);
   if (config_.score == AspectScore::kConcat) {  // tanh([a; b]) is tanh([a; 0] + [0; b])
     key = at::constant_pad_nd(key, {0, config_.width});

@@ -29,7 +29,7 @@ class DocumentAttentionModel : public text::Model {
     std::string normaliser_name = "softmax";
     double dropout = 0;
     double forgetting = 0;       // of what the LSTM carries on, see text/recurrent.h
-    double last_forgetting = 0;  // of h_n: the weighted states must then answer alone
+    double last_forgetting = 0;  // of h_n: then the answer depends on the weighted states alone
   };
   explicit DocumentAttentionModel(const Config& config);
   text::Answer answer(const text::Batch& batch, text::Want want) override;
@@ -37,8 +37,8 @@ class DocumentAttentionModel : public text::Model {
   text::Embedding embedding{nullptr};
 
  private:
-  // v [documents, aspect_width]: the aspect's vector; a learned constant where none is asked about;
-  // zero where it is unknown.
+  // v [documents, aspect_width]: the vector of the aspect; a learned constant if there is no
+  // aspect; zero if it is unknown.
   at::Tensor aspect(const text::Batch& batch);
 
   Config config_;

@@ -7,7 +7,8 @@
 
 namespace fovea::systems::document_attention {
 
-// One sentence, asked about its two aspects in turn: the picture's picker toggles between them.
+// One sentence with a question about each of its two aspects: the menu of the picture switches
+// between them.
 std::vector<explain::Explanation> pictures(text::TextTask& task) {
   const text::Corpus corpus = text::generate_aspects(7);
   for (const text::Document& document : corpus.documents) {

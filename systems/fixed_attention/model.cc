@@ -17,7 +17,7 @@ FixedAttentionModel::FixedAttentionModel(const Config& config) : config_(config)
   const int64_t d = config.context ? config.context->output_width() : config.embedding.width;
   const int64_t e = config.score == FixedScore::kMlp ? config.hidden : d;
   if (config.score == FixedScore::kMlp) key_ = register_module("key", Linear(d, config.hidden));
-  // Drawn apart: equal θ would stay equal, and give R copies of one map.
+  // Drawn independently: equal θ would stay equal, and give R copies of one map.
   theta = register_parameter("theta",
                              at::randn({config.queries, e}) / std::sqrt(static_cast<double>(e)));
   answer_ = register_module("output", Linear(config.queries * d, config.classes));

@@ -51,8 +51,8 @@ data::Scaling scaling_of(const data::CitationGraph& graph, const std::vector<int
 }
 
 torch::Tensor survivors(int64_t count, double dropout) {
-  // Four draws of sixteen bits from one hashed counter; libtorch draws one number at a time, which
-  // would cost more than the layer.
+  // Four draws of sixteen bits from one hashed counter. libtorch draws one number at a time, which
+  // would take longer than the layer itself.
   const auto threshold = static_cast<uint16_t>(std::lround(dropout * 65536));
   const auto seed = static_cast<uint64_t>(
       torch::randint(std::numeric_limits<int64_t>::max(), {1}, torch::kInt64).item<int64_t>());
@@ -113,8 +113,8 @@ Features features_of(const GraphInput& input, const torch::Tensor& nodes, double
   }
   out.words = input.words;
   if (dropout == 0) return out;
-  // A dropped word need not be read: the mean of those left, times their number, over that of all
-  // and the chance to be left.
+  // A dropped word is not read: the result is the mean of the remaining words, times their number,
+  // divided by the number of all words and by the probability of remaining.
   const torch::Tensor stays =
       survivors(input.words.columns.numel(), dropout).to(input.words.columns.device());
   const torch::Tensor ends = F::pad(stays.cumsum(0, torch::kInt32), F::PadFuncOptions({1, 0}));
@@ -128,7 +128,7 @@ Features features_of(const GraphInput& input, const torch::Tensor& nodes, double
 torch::Tensor product(const Features& features, const torch::Tensor& weight) {
   if (features.values.defined()) return features.values.matmul(weight);
   const auto blank = [&](int64_t n) { return torch::zeros({n, 1, 1}, weight.options()); };
-  // Equal scores: the softmax is the mean, on the path the engine keeps for graphs.
+  // Equal scores: the softmax is the mean. This takes the engine's path for graphs.
   const torch::Tensor mean =
       attend(blank(features.nodes), blank(features.width), weight.unsqueeze(1),
              {.score = RankOne{}, .structure = features.words})
@@ -170,7 +170,7 @@ Layer::Parts Layer::parts(const GraphInput& input, const torch::Tensor& nodes) {
     out.choices.score = Additive{attention_, Activation::kLeakyRelu, negative_slope_};
     return out;
   }
-  // a·(W h) = (W a)·h: the two halves of the score are a narrow product of their own.
+  // a·(W h) = (W a)·h: the two halves of the score are a narrow product.
   const torch::Tensor halves =
       (weight_.view({-1, heads_, width_, 1}) * attention_).sum(2);  // [inputs, heads, 2]
   const torch::Tensor both =
@@ -182,8 +182,8 @@ Layer::Parts Layer::parts(const GraphInput& input, const torch::Tensor& nodes) {
 
 torch::Tensor Layer::forward(const GraphInput& input, const torch::Tensor& nodes) {
   const Parts p = parts(input, nodes);
-  // The engine sweeps all heads of an edge at once where a head's width is a multiple of four:
-  // seven classes are made eight.
+  // The engine processes all heads of an edge together if a head's width is a multiple of four, so
+  // seven classes are padded to eight.
   const int64_t blanks = dynamic_ ? 0 : (4 - width_ % 4) % 4;
   const torch::Tensor value = blanks ? F::pad(p.value, F::PadFuncOptions({0, blanks})) : p.value;
   const torch::Tensor mixed = attend(p.query, p.key, value, p.choices,

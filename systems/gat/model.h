@@ -18,8 +18,8 @@
 
 namespace fovea::systems::gat {
 
-// What the network is given: who sees whom, and each node's features, as words (few of many are
-// there) or as numbers.
+// The input of the network: which nodes see which, and the features of each node, as words (a few
+// of many) or as numbers.
 struct GraphInput {
   Graph sees;   // [nodes] x [nodes]
   Graph words;  // [nodes] x [features]: the words of each node; undefined tensors where `values`
@@ -29,9 +29,9 @@ struct GraphInput {
 
   GraphInput to(torch::Device device) const;
 };
-// Rows of features are divided by their sums (numbers: of absolute values), as the paper does; a
-// row of zeros stays. With a scaling each column of numbers is standardised instead: what a row
-// sums to means something only where its features are counts.
+// Rows of features are divided by their sums (for numbers: of absolute values), as in the paper; a
+// row of zeros stays. With a scaling, each column of numbers is standardised instead, because the
+// sum of a row has a meaning only for counts.
 GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees,
                     const data::Scaling& scaling = {});
 // Of the columns of numbers, over the nodes given.
@@ -50,10 +50,9 @@ torch::Tensor survivors(int64_t count, double dropout);
 // Dropout of numbers, survivors scaled.
 torch::Tensor drop(const torch::Tensor& values, double dropout);
 
-// A layer's input with some of it dropped: numbers, or the words left of each node.
-//
-// Row-normalised words are a uniform attention over the rows of W, and a dropped word is an edge
-// left out: a product with the dense matrix, most of it zeros, is never made.
+// A layer's input after dropout: numbers, or the remaining words of each node.
+// Row-normalised words are a uniform attention over the rows of W, and a dropped word is a missing
+// edge. So no product with the dense matrix, which is mostly zeros, is needed.
 struct Features {
   int64_t nodes = 0, width = 0;
   torch::Tensor values = {};  // [nodes, width], or undefined: words

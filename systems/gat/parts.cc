@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kValidationShare = 0.2, kTestShare = 0.3;
 
-// A node is known by its name, or by its number where the edges know it by that.
+// A node is known by its name, or by its number if the edges use numbers.
 uint64_t key_of(const data::CitationGraph& graph, int64_t node) {
   return data::item_key(graph.names.empty() ? std::to_string(node)
                                             : graph.names[static_cast<size_t>(node)]);

@@ -1,4 +1,4 @@
-// Which nodes are learnt from, and which are judged.
+// Which nodes are for training, and which for validation and test.
 #pragma once
 
 #include "data/formats/graph.h"
@@ -6,9 +6,10 @@
 
 namespace fovea::systems::gat {
 
-// The parts that the files give are kept. Without any, or with folds, the labelled nodes are split
-// at random. With some, no marked node changes its part: what is missing of training and test is
-// the labelled nodes without a mark, or, where both are missing, a random split of these.
+// Splits that the files give are kept. Without any, or with folds, the labelled nodes are split at
+// random. If the files mark some nodes, no marked node changes its split. A missing training or
+// test split then takes the labelled nodes without a mark; if both are missing, these are split at
+// random.
 data::Splits parts_of(const data::CitationGraph& graph, const Source& source);
 
 }  // namespace fovea::systems::gat

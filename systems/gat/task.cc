@@ -94,7 +94,7 @@ class GraphAttention : public ClassificationTask {
     classes_ = facts.integer("classes", 2, data::kMostFeatures);
     words_ = facts.flag("words");
     class_names_ = facts.texts("class_names");
-    // Rows of words have no scaling, nor have runs from before there was one.
+    // Rows of words have no scaling; neither have runs of earlier versions.
     if (facts.has("mean") && !facts.list("mean").empty())
       scaling_ = data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"), features_);
     source_.path = facts.text("data");
@@ -122,10 +122,10 @@ class GraphAttention : public ClassificationTask {
     return model_->forward(input_).index_select(0, rows.to(run_options_.device));
   }
 
-  // The authors keep the last weights whose loss and accuracy on the validation nodes were both at
-  // their best so far: `joint` counts these epochs. (Their patience of 100 counts from the last
-  // epoch at which either was; 300 from the last at which both were comes to about the same.) Every
-  // epoch is one step, so that judging it must cost no more than a pass.
+  // The authors keep the last weights whose loss and accuracy on the validation nodes were both the
+  // best so far: `joint` counts these epochs. (Their patience of 100 counts from the last epoch in
+  // which either was the best. 300 from the last epoch in which both were gives about the same.)
+  // Every epoch is one step, so its evaluation must take no longer than one pass.
   void begin_epoch(int64_t, const std::vector<Metrics>& history) override {
     least_loss_ = std::numeric_limits<double>::infinity();
     best_accuracy_ = joint_ = 0;
@@ -136,7 +136,7 @@ class GraphAttention : public ClassificationTask {
       joint_ = epoch.at("joint");
     }
   }
-  // `joint` counts epochs that were best; those between two of them are none.
+  // `joint` counts epochs that were the best; the epochs between two of them do not count.
   bool ties_go_to_the_lower_loss() const override { return false; }
   Metrics validate() override {
     if (splits_.validation.empty()) return {};
@@ -148,8 +148,8 @@ class GraphAttention : public ClassificationTask {
             {"joint", joint_ + (loss <= least_loss_ && accuracy >= best_accuracy_)}};
   }
 
-  // Made-up graphs: of the neighbours other than itself, is the one looked at most (the heads of
-  // the first layer together) no survey?
+  // Generated graphs: whether the neighbour with the most weight (the heads of the first layer
+  // together, the node itself aside) is not a survey.
   std::vector<int> hits(std::span<const int64_t> items) override {
     std::vector<int> out;
     if (survey_.empty()) return out;
@@ -182,8 +182,8 @@ class GraphAttention : public ClassificationTask {
     return out;
   }
 
-  // A node a line: its id, or its number from 0 where nodes have none. A line that names a folder is
-  // for all nodes of the graph in it, labelled or not; nodes in later lines are that graph's.
+  // A line is a node: its id, or its number from 0 if nodes have no ids. A line that names a folder
+  // is for all nodes of the graph in it, labelled or not; nodes in later lines are of that graph.
   void predict(Input input, std::ostream& out) override {
     torch::Tensor p;
     answer_lines(input, out, [&](size_t line, std::string_view text) {
@@ -208,7 +208,7 @@ class GraphAttention : public ClassificationTask {
     });
   }
 
-  // A graph of someone's own may have no label to be judged by.
+  // A user's own graph may have no labels to evaluate with.
   Evaluation evaluate(Split split) override {
     if (source_.all_test && splits_.test.empty())
       throw data::FileError(
@@ -217,8 +217,8 @@ class GraphAttention : public ClassificationTask {
     return ClassificationTask::evaluate(split);
   }
 
-  // Neighbourhoods of the nodes named, or of some test nodes with neighbours. The first line may
-  // name the folder of another graph, as for predict: then of its nodes.
+  // Neighbourhoods of the nodes that the input names, or of some test nodes with neighbours. The
+  // first line may name the folder of another graph, as for predict: then of its nodes.
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<int64_t> nodes;
     bool ready = false;
@@ -272,7 +272,7 @@ class GraphAttention : public ClassificationTask {
     return out;
   }
 
-  // The graph the run learned from, unless it is at hand.
+  // Reads the graph of the training, unless it is the current one.
   void read_own() {
     if (own_)
       read(*std::exchange(own_, std::nullopt));
@@ -280,7 +280,7 @@ class GraphAttention : public ClassificationTask {
       read(source_);
   }
 
-  // A folder, where the graph at hand has no node of that name.
+  // A folder, if the current graph has no node of that name.
   bool is_graph(std::string_view text) const {
     std::error_code ignored;
     return std::filesystem::is_directory(std::filesystem::path(text), ignored) &&
@@ -291,7 +291,7 @@ class GraphAttention : public ClassificationTask {
     read({.path = std::string(folder), .all_test = true});
   }
 
-  // Brings the graph's classes into the order of training's; those it lacks it may lack.
+  // Brings the graph's classes into the order of the training; some of them may be missing.
   void check_fits() {
     if (graph_.features != features_)
       throw data::FileError(
@@ -335,8 +335,8 @@ class GraphAttention : public ClassificationTask {
     return found - graph_.names.begin();
   }
 
-  // Test nodes with few enough neighbours to draw. Of a made-up graph first those that have both
-  // papers and surveys to choose from: that choice is what the page tells of.
+  // Test nodes with few enough neighbours to draw. For a generated graph, first those that have
+  // both papers and surveys among their neighbours: the page is about that choice.
   std::vector<int64_t> nodes_worth_drawing() const {
     std::vector<int64_t> out;
     std::vector<int64_t> from = splits_.test;
@@ -371,8 +371,8 @@ class GraphAttention : public ClassificationTask {
            sees_.row_offsets[static_cast<size_t>(node)];
   }
 
-  // 1 where the neighbour with the most weight, all heads together, is no survey; -1 where there is
-  // nothing to choose between.
+  // 1 if the neighbour with the most weight, all heads together, is not a survey; -1 if there is no
+  // choice.
   int looks_at_a_paper(int64_t node, const torch::Tensor& weight,
                        const torch::Tensor& index) const {
     std::map<int64_t, double> sums;  // by neighbour, ascending: ties go to the lower index
@@ -389,7 +389,7 @@ class GraphAttention : public ClassificationTask {
   }
 
   Source source_;
-  std::optional<Source> own_;  // where the graph at hand is another
+  std::optional<Source> own_;  // if the current graph is another one
   data::CitationGraph graph_;
   data::Csr sees_;
   data::Scaling scaling_;  // empty: rows are divided by their sums

@@ -69,15 +69,14 @@ std::vector<explain::Map> maps_of(const Shown& shown, const Layer::Parts& parts,
   return out;
 }
 
-// A node that sees itself alone has nothing to decide.
+// A node that sees only itself has nothing to decide.
 size_t with_a_neighbour(const Shown& shown) {
   return static_cast<size_t>(
       std::count_if(shown.nodes.begin(), shown.nodes.end(),
                     [&](int64_t node) { return degree(shown.sees, node) > 1; }));
 }
 
-// The entropy of each node's weights as a share of what looking at all alike would give: 1 is
-// undecided.
+// The entropy of each node's weights, divided by that of equal weights: 1 is undecided.
 explain::Plot decidedness(const std::vector<explain::Map>& maps, size_t nodes) {
   constexpr size_t kBins = 20;
   explain::Plot plot;
@@ -159,14 +158,15 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
         if (!shown.look_past[static_cast<size_t>(numbering.nodes[static_cast<size_t>(link.key)])])
           picture.truth->sure.push_back({link.query, link.key});
     }
-    // With the node's own name: what stands above the picture would stay when another is chosen.
+    // With the name of the node: text above the picture would stay when the reader chooses another
+    // node.
     for (size_t i = 0; i < shown.nodes.size(); ++i) {
       const torch::Tensor row = p[shown.nodes[i]];
       picture.queries[i].text += fmt::format(
           " (predicted {}, p = {:.3f})", name_of_class(shown.graph, row.argmax().item<int64_t>()),
           row.max().item<double>());
     }
-    // One node has no menu to be read in.
+    // With one node there is no menu that would show its name.
     if (shown.nodes.size() == 1) picture.outcome = picture.queries.front().text;
     if (const size_t counted = with_a_neighbour(shown)) {
       picture.plots.push_back(decidedness(picture.maps, shown.nodes.size()));

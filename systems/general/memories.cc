@@ -13,8 +13,8 @@
 namespace fovea::systems::general {
 namespace {
 
-// A key is a random direction of length √kKey: with keys of different lengths a dot product would
-// prefer the long ones.
+// A key is a random direction of length √kKey. If lengths differed, a dot product would prefer long
+// keys.
 void add_direction(std::vector<float>& keys, data::Random& random) {
   double direction[kKey], square = 0;
   for (double& c : direction) {

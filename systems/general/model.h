@@ -19,8 +19,8 @@ struct Model : torch::nn::Module {
       : score(options.text("score")), normaliser(options.text("normaliser")) {
     q_proj = register_module("q_proj",
                              torch::nn::Linear(torch::nn::LinearOptions(kKey, kInner).bias(false)));
-    // The bias matters to the additive score alone: without it w'tanh(…) is an odd function, which
-    // cannot tell q = k from q = -k.
+    // The bias matters only to the additive score. Without it w'tanh(…) is an odd function, which
+    // cannot distinguish q = k from q = -k.
     k_proj = register_module("k_proj", torch::nn::Linear(kKey, kInner));
     if (score == "additive") weight = register_parameter("weight", torch::randn({kInner}) / 4);
     if (score == "bilinear")

@@ -52,7 +52,7 @@ class General : public GradientTask {
     return static_cast<int64_t>(splits_.of(split).size());
   }
 
-  // Mean squared distance between what was looked up and what was asked for.
+  // Mean squared distance between the value that was found and the right one.
   Loss loss(const Batch& batch) override {
     const Packed p = packed(at_positions(splits_.train, batch.items));
     return {(look_up(p) - p.wanted).square().mean(), p.wanted.size(0)};
@@ -83,7 +83,7 @@ class General : public GradientTask {
     return out;
   }
 
-  // A line is a query of eight numbers, asked of the first test memory; the answer is five.
+  // A line is a query of eight numbers for the first test memory; the answer has five.
   void predict(Input input, std::ostream& out) override {
     if (memories_.empty()) read({.seed = 1});
     const int64_t item = splits_.test.at(0);
@@ -111,7 +111,7 @@ class General : public GradientTask {
     if (input)
       throw UsageError(
           "--input: general draws a memory of its own; `fovea attend --weights` shows your arrays");
-    // The test memory with the most to see.
+    // The test memory with the most pairs.
     const Memory* shown = &memories_[static_cast<size_t>(splits_.test.at(0))];
     for (const int64_t item : splits_.test)
       if (memories_[static_cast<size_t>(item)].keys.size() *

@@ -13,7 +13,7 @@ using translate::Batch;
 
 namespace {
 
-// Layers count from 0: the third is the first to add what it read to what it writes.
+// Layers count from 0: the third is the first one whose input is added to its output.
 at::Tensor with_residual(size_t layer, const at::Tensor& read, const at::Tensor& written) {
   return layer >= 2 ? read + written : written;
 }
@@ -55,8 +55,8 @@ at::Tensor GnmtModel::dropped(const at::Tensor& x) const {
   return at::dropout(x, config_.dropout, is_training());
 }
 
-// A layer of the decoder starts where the encoder's layer of the same height ended; the lowest,
-// where the encoder's backward direction ended, at the first word.
+// A layer of the decoder starts from the last state of the encoder's layer at the same height. The
+// lowest starts from the last state of the encoder's backward direction, at the first word.
 GnmtModel::Decoder GnmtModel::encode(const Batch& batch) {
   Decoder out;
   at::Tensor x = source_(batch.source);

@@ -4,8 +4,8 @@
 //   s1_t = LSTM_1(s1_{t-1}, [y_{t-1}; c_t])
 //   x_t^l = LSTM_l([x_t^{l-1}; c_t]) (+ x_t^{l-1} from the third layer on)
 //
-// Attention is asked by the bottom layer of the decoder alone; all layers read what it found. So
-// only the bottom layer waits for it, and the layers above take a whole sentence at once.
+// Only the bottom layer of the decoder is the query of attention; all layers read the result. So only
+// the bottom layer goes step by step, and the layers above take a whole sentence at once.
 #pragma once
 
 #include "fovea/nn/recurrent.h"

@@ -11,8 +11,8 @@
 namespace fovea::systems::gradient_masking {
 namespace {
 
-// Learns o = target from two inputs, with e_1 - e_2 set so far apart that the second input is never
-// attended to.
+// Learns o = target from two inputs. e_1 - e_2 is so large that the second input is never attended
+// to.
 class Masking : public GradientTask {
  public:
   explicit Masking(const RunOptions& run_options) : run_options_(run_options) {}

@@ -1,4 +1,4 @@
-// Two inputs, of which the second is never attended to: how far each moves.
+// Two inputs, the second of which is never attended to: how far each moves.
 #pragma once
 
 #include <memory>

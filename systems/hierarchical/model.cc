@@ -44,8 +44,7 @@ HierarchicalModel::HierarchicalModel(const Config& config) : config_(config) {
 
 text::Answer HierarchicalModel::answer(const text::Batch& batch, text::Want want) {
   const auto sentence = words_(embedding(batch.words), batch.sentences, want);
-  // A sentence without words is no sentence: it is left out of the second level, and its weight
-  // there is 0.
+  // A sentence without words is left out of the second level, and its weight there is 0.
   const at::Tensor lengths = batch.sentences.diff();
   const at::Tensor present = (lengths > 0).nonzero().squeeze(1);
   const at::Tensor before = at::constant_pad_nd((lengths > 0).cumsum(0, at::kInt), {1, 0});

@@ -102,7 +102,8 @@ LuongModel::Memory LuongModel::encode(const Batch& batch, Decoder* decoder) {
       at::dropout(source_(tokens), config_.dropout, is_training()), batch.source_lengths);
   memory.states = encoded.states;
   memory.keys = concat_key_ ? concat_key_(encoded.states) : encoded.states;
-  // Both directions' last states side by side start the decoder, layer by layer.
+  // The last states of both directions, side by side, are the first state of the decoder, layer by
+  // layer.
   const auto by_layer = [&](const at::Tensor& last) {
     return last.unflatten(0, {config_.layers, -1})
         .permute({0, 2, 1, 3})
@@ -170,8 +171,8 @@ LuongModel::Look LuongModel::look(const Memory& memory, const at::Tensor& states
   if (config_.window == LuongWindow::kPredictive) {
     centre = memory.lengths.to(state.options(), /*non_blocking=*/true).unsqueeze(1) *
              at::sigmoid(position_score_(at::tanh(position_(state))));
-    // A Gaussian about the predicted place, not renormalised; it multiplies the weights, hence the
-    // values.
+    // A Gaussian around the predicted position, not renormalised. It multiplies the weights, that
+    // is, the values.
     out.factor = at::exp(-(place - centre).square() / (2 * (half / 2) * (half / 2)));
   }
   const at::Tensor near = (place - centre.detach()).abs().le(half).expand({state.size(0), keys});

@@ -42,7 +42,7 @@ class LuongModel : public translate::Model {
   class Steps;
   struct Memory {
     at::Tensor states, keys, lengths;  // [B, S, width] twice, [B]
-    at::Tensor shown_at;  // where each column stands in the source as written; undefined: as it is
+    at::Tensor shown_at;  // position of each column in the source as written; undefined: the same
   };
   struct Decoder {
     std::vector<at::Tensor> hidden, cells;  // one a layer, [B, width]
@@ -59,14 +59,14 @@ class LuongModel : public translate::Model {
 
   Memory encode(const translate::Batch& batch, Decoder* decoder);
   at::Tensor advance(const at::Tensor& word, Decoder& decoder);  // the new top state
-  // Without input feeding and windows no step waits for another: all top states [B, T, width] in
-  // one go.
+  // Without input feeding and windows no step depends on another: all top states [B, T, width] at
+  // once.
   bool at_once() const { return !config_.input_feeding && config_.window == LuongWindow::kGlobal; }
   at::Tensor all_states(at::Tensor words, const Decoder& decoder);
   // states [B, T, width]; a window's t is that of the first.
   Look look(const Memory& memory, const at::Tensor& states, int64_t t);
   at::Tensor mix(const Memory& memory, const at::Tensor& state,
-                 Decoder& decoder);  // s~, which is also fed on
+                 Decoder& decoder);  // s~, which is also the next input
   at::Tensor weights(const Memory& memory, const at::Tensor& state,
                      int64_t t);  // [B, S] in the source's own order
   at::Tensor embed_target(const at::Tensor& tokens);

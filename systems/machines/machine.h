@@ -10,20 +10,20 @@
 
 namespace fovea::systems::machines {
 
-// What a machine did at one step, for a batch of B.
+// The state of a machine at one step, for a batch of B.
 struct Moment {
   torch::Tensor write, read;  // [B, heads, N]: the weights of each head
   torch::Tensor memory;       // [B, N, W], after the write
-  torch::Tensor usage = {};   // [B, N]; undefined where a machine keeps none
-  torch::Tensor links = {};   // [B, N, N]: row i was written after row j; the same
+  torch::Tensor usage = {};   // [B, N]; undefined if a machine has none
+  torch::Tensor links = {};   // [B, N, N]: row i was written after row j; undefined likewise
 };
 using Watch = std::function<void(const Moment&)>;
 
 class Machine : public torch::nn::Module {
  public:
-  // input [steps, B, width] -> [steps, B, outputs]; each sequence finds the memory as new.
+  // input [steps, B, width] -> [steps, B, outputs]; each sequence starts with a new memory.
   virtual torch::Tensor run(const torch::Tensor& input, const Watch& watch = {}) = 0;
-  // How rows are found, for the frame of a picture.
+  // How the machine finds rows, for the caption of a picture.
   virtual std::string score() const = 0;
 };
 

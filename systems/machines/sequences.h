@@ -1,4 +1,5 @@
-// Sequences of bits to say again, once (copy) or several times (repeat-copy): drawn, read, as tensors.
+// Sequences of bits that are repeated once (copy) or several times (repeat-copy): generated, read,
+// and as tensors.
 #pragma once
 
 #include <torch/types.h>
@@ -27,9 +28,9 @@ struct Drawn {
 };
 Sequence draw(data::Random& random, const Drawn& how);
 
-// "010011 110000", and for repeat-copy how often it is said again: "010011 110000 x3".
+// "010011 110000", and for repeat-copy the number of repetitions: "010011 110000 x3".
 std::string text_of(const Sequence& sequence, Job job);
-// FileError names the line. `bits`: how wide words must be; 0: as wide as the first.
+// FileError names the line. `bits`: the width that words must have; 0: that of the first word.
 Sequence parsed(std::string_view line, Job job, int64_t bits, const std::string& name,
                 size_t number);
 // A sequence a line.

@@ -29,7 +29,7 @@ constexpr int64_t kPerLength = 50;  // generated sequences of each length beyond
 constexpr std::pair<const char*, Split> kFiles[] = {
     {"train.txt", Split::kTrain}, {"val.txt", Split::kValidation}, {"test.txt", Split::kTest}};
 
-// Wrong bits of some sequences.
+// Wrong bits, counted over some sequences.
 struct Count {
   double sequences = 0, bits = 0, exact = 0;
   void add(double wrong) {
@@ -50,7 +50,7 @@ class CopyTask : public GradientTask {
   void read(const Source& source) override {
     sequences_.clear();
     splits_ = {};
-    const int64_t bits = machine_ ? bits_ : 0;  // a machine that is built takes no others
+    const int64_t bits = machine_ ? bits_ : 0;  // a machine that is built accepts no other width
     if (source.path.empty())
       generate(source);
     else if (std::filesystem::is_directory(source.path))
@@ -62,7 +62,7 @@ class CopyTask : public GradientTask {
   std::string read_in_words() const override {
     return fmt::format("{} sequences of {} bits to learn from", items(Split::kTrain), bits_);
   }
-  // The longest sequence in training: what is longer is counted apart.
+  // The longest sequence in training. Longer ones are counted separately.
   void prepare() override {
     for (const int64_t i : splits_.train) longest_ = std::max(longest_, at(i).length());
   }
@@ -119,7 +119,7 @@ class CopyTask : public GradientTask {
   void set_split(Sequences sequences, const Source& source);
   void add(Sequences sequences, Split split);
   Encoded on_device(const Sequences& sequences) const;
-  // Cross entropy of each bit, zero where none is asked for.
+  // Cross entropy of each bit; zero where no answer is expected.
   static torch::Tensor bit_losses(const torch::Tensor& logits, const Encoded& e);
   Ran run(const Sequences& sequences);
   double hits(const Ran& ran, int64_t index, const Sequence& sequence) const;
@@ -165,7 +165,8 @@ void CopyTask::read_folder(const Source& source, int64_t bits) {
   }
 }
 
-// Equal sequences go to one side: short ones are few, and would be judged as learned.
+// Equal sequences go to the same split: there are few short ones, and otherwise they would be
+// tested after being trained on.
 void CopyTask::set_split(Sequences sequences, const Source& source) {
   data::SplitRequest request = split_request(source);
   request.validation = request.test = 0.05;
@@ -222,8 +223,9 @@ CopyTask::Ran CopyTask::run(const Sequences& sequences) {
   return out;
 }
 
-// Words of the answer whose row, the one that each was written to, was the heaviest of some read head
-// when the word was said or a step before: a controller may look ahead.
+// Counts the words of the answer whose row was the heaviest of some read head at the step of the
+// word, or one step before (a controller may look ahead). A word's row is the one it was written
+// to.
 double CopyTask::hits(const Ran& ran, int64_t index, const Sequence& sequence) const {
   double found = 0;
   for (int64_t t = 0; t < sequence.length() * sequence.repeats; ++t)
@@ -284,7 +286,7 @@ std::string CopyTask::answer(const torch::Tensor& logits, const Sequence& sequen
   std::vector<std::string> words;
   for (int64_t t = 0; t < answer_steps(sequence, job_); ++t) {
     const torch::Tensor step = said[sequence.length() + 1 + t];
-    if (job_ == Job::kRepeatCopy && step[bits_].item<bool>()) break;  // it says that it is done
+    if (job_ == Job::kRepeatCopy && step[bits_].item<bool>()) break;  // its mark for the end
     std::string& word = words.emplace_back();
     for (int64_t i = 0; i < bits_; ++i) word += step[i].item<bool>() ? '1' : '0';
   }
@@ -366,7 +368,7 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
     });
     return out;
   }
-  // The first of the longest length in training, and the first that is longer than all of it.
+  // The first sequence of the longest length in training, and the first longer one.
   const auto first = [&](const auto& wanted) {
     const auto found = std::find_if(splits_.test.begin(), splits_.test.end(),
                                     [&](int64_t item) { return wanted(at(item).length()); });

@@ -11,12 +11,12 @@
 
 namespace fovea::systems::machines {
 
-// Makes the machine: widths of what goes in and comes out of it at a step.
+// Makes the machine from the widths of its input and its output at a step.
 using MakeMachine = std::function<std::shared_ptr<Machine>(int64_t input, int64_t output)>;
 
 // `task` (copy or repeat-copy), the other options of these tasks, and those of the machine.
 std::vector<Option> options_with(Option task, std::vector<Option> machine);
-// What it reads, for Info::formats.
+// The formats that it reads, for Info::formats.
 std::vector<std::string> formats();
 
 std::unique_ptr<Task> make_copy_task(const RunOptions& run_options, MakeMachine make);

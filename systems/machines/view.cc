@@ -11,7 +11,7 @@
 namespace fovea::systems::machines {
 namespace {
 
-constexpr float kFaintLink = 0.02f;  // below it no arrow is drawn
+constexpr float kFaintLink = 0.02f;  // no arrow is drawn for less
 
 // Steps down, rows across.
 explain::Explanation frame(const Machine& machine, const Shown& shown, const std::string& what) {
@@ -32,7 +32,7 @@ explain::Explanation frame(const Machine& machine, const Shown& shown, const std
   return out;
 }
 
-// A map for each head of `of`'s [1, heads, N].
+// A map for each head of the [1, heads, N] that `of` returns.
 template <class Of>
 explain::Explanation over_time(explain::Explanation out, const Shown& shown, const Of& of) {
   const int64_t heads = of(shown.moments.front()).size(1);
@@ -46,7 +46,7 @@ explain::Explanation over_time(explain::Explanation out, const Shown& shown, con
   return out;
 }
 
-// The numbers in the memory, after whichever step the reader picks.
+// The numbers in the memory, after the step that the reader chooses.
 explain::Explanation contents(const Machine& machine, const Shown& shown) {
   explain::Explanation out = frame(machine, shown, "The memory");
   out.queries = out.keys;

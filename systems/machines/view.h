@@ -1,5 +1,5 @@
-// What the heads of a memory did over time: rows written and read, what the memory holds, which rows
-// are in use and in which order they were written.
+// What the heads of a memory did over time: which rows they wrote and read, the contents of the
+// memory, which rows are in use, and in which order they were written.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ struct Shown {
   std::vector<std::string> steps;  // a name for each
   std::vector<Moment> moments;     // of one sequence: B = 1
   int64_t taken_in = 0;            // steps after which the input was complete
-  // Which row each step should read: (step, row) where the word said there had been written.
+  // Which row each step should read: (step, row), the row to which the word of that step was
+  // written.
   std::vector<explain::Link> truth = {};
   std::vector<std::string> notes = {};
 };

@@ -1,5 +1,5 @@
-// nn::Memory as it is trained: linear start, and the older networks that were told where to look
-// (Weston, Chopra & Bordes 2015).
+// nn::Memory with the ways to train it: linear start, and the supervision of the first memory
+// networks, which were told the supporting lines (Weston, Chopra & Bordes 2015).
 #pragma once
 
 #include <torch/nn/module.h>
@@ -12,7 +12,7 @@ namespace fovea::systems::memory_network {
 
 enum class Training {
   kEndToEnd,    // from answers alone
-  kSupervised,  // each hop is shown a supporting line, and reads the heaviest line alone when used
+  kSupervised,  // each hop is trained on a supporting line; in use it reads the heaviest line only
 };
 enum class Reading { kLinear, kNormalised };  // kLinear: scores are the weights
 
@@ -23,14 +23,14 @@ class Model : public torch::nn::Module {
   nn::Recall recall(const nn::Stories& stories);
   // [stories, words without the special ones]
   torch::Tensor logits(const nn::Recall& recall);
-  // What the hops make of the supporting lines: -log of the weight of the k-th in hop k, of the
-  // last one in further hops; the mean over questions and hops.
+  // The loss of the supporting lines: -log of the weight of the k-th line in hop k, and of the last
+  // line in further hops; the mean over questions and hops.
   torch::Tensor support_loss(const nn::Recall& recall, const nn::Remembered& batch) const;
   // For each hop the heaviest line of each story, [hops, stories]; -1: the story has none.
   torch::Tensor heaviest(const nn::Recall& recall) const;
 
   bool supervised() const { return training_ == Training::kSupervised; }
-  // Kept with the weights: those of a linear epoch are read linearly for ever.
+  // Stored with the weights: weights from a linear epoch are always used linearly.
   void set_reading(Reading reading);
   bool reads_linearly() const;
 

@@ -50,7 +50,7 @@ class MemoryNetwork : public StoryTask {
     return static_cast<int64_t>(set_.splits.of(split).size());
   }
 
-  // Linear start: until validation gets no better, which no later epoch undoes.
+  // Linear start: until validation does not improve; later epochs do not return to it.
   void begin_epoch(int64_t, const std::vector<Metrics>& history) override {
     const bool linear_start = run_options_.options.flag("linear_start") && !model_->supervised();
     bool linear = linear_start && items(Split::kValidation) > 0;
@@ -70,7 +70,7 @@ class MemoryNetwork : public StoryTask {
     const nn::Recall recall = model_->recall(memory.stories);
     torch::Tensor mean = torch::nn::functional::cross_entropy(
         model_->logits(recall), data::gather(encoded_.answers, which).to(run_options_.device));
-    // The authors halve the rate while they read linearly; the loss is reported as it is.
+    // The authors halve the rate during the linear start; the loss is reported unchanged.
     if (model_->reads_linearly()) mean = 0.5 * mean + 0.5 * mean.detach();
     if (model_->supervised()) mean = mean + model_->support_loss(recall, memory);
     return {mean, static_cast<int64_t>(which.size())};
@@ -106,7 +106,7 @@ class MemoryNetwork : public StoryTask {
     return out;
   }
 
-  // Each question of the user's stories; of test stories the last one.
+  // Each question of the user's stories; for test stories the last one.
   std::vector<explain::Explanation> explain(Input* input) override {
     constexpr size_t kShown = 6;
     const std::vector<data::Story> stories =
@@ -116,7 +116,7 @@ class MemoryNetwork : public StoryTask {
     for (const data::Story& story : stories)
       for (const data::StoryQuestion& question : story.questions) {
         const bool wanted = input || &question == &story.questions.back();
-        if (!wanted || question.seen == 0) continue;  // no line before it: nothing to look at
+        if (!wanted || question.seen == 0) continue;  // no line before it, so nothing to read
         const auto [shown, recall] = tell(story, question);
         out.push_back(picture(shown, recall));
       }
@@ -189,7 +189,7 @@ class MemoryNetwork : public StoryTask {
     return packed(asked, noise, seed);
   }
 
-  // What the model makes of one question, which may be anybody's.
+  // The model's result for one question, which may come from a user.
   std::pair<Shown, nn::Recall> tell(const data::Story& story, const data::StoryQuestion& question) {
     const std::vector<Ids> lines = codec_.ids(story.lines);
     const std::vector<nn::Asked> asked{{std::span(lines).first(static_cast<size_t>(question.seen)),

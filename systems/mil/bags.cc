@@ -15,8 +15,9 @@
 namespace fovea::systems::mil {
 namespace {
 
-// Bags of digits as in the paper: sizes N(mean, deviation²), positive where one of them or more is
-// the target. Half are positive by construction: of large bags drawn freely nearly all would be.
+// Bags of digits as in the paper: sizes N(mean, deviation²), positive if at least one digit is the
+// target. Half are positive by construction, because nearly all large random bags would be
+// positive.
 void add_digit_bags(BagSet& set, const data::Digits& digits, int64_t count, uint64_t seed,
                     const OptionValues& options) {
   const int64_t target = options.integer("target"), width = digits.height * digits.width;

@@ -49,7 +49,8 @@ class Model : public torch::nn::Module {
     Choices choices;
   };
   Parts parts(const torch::Tensor& embedded, const torch::Tensor& offsets);
-  // The weight of each instance in its bag: [total]. Of a baseline, what its pooling amounts to.
+  // The weight of each instance in its bag: [total]. For a baseline, the weights that its pooling
+  // is equal to.
   torch::Tensor weights_of(const data::Packed& bags);
 
  private:

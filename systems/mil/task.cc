@@ -76,7 +76,7 @@ class MultipleInstance : public ClassificationTask {
     return model_->forward(packed(items));
   }
 
-  // Positive bags: does the largest weight lie on a key instance?
+  // Positive bags: whether the largest weight is on a key instance.
   std::vector<int> hits(std::span<const int64_t> items) override {
     std::vector<int> out;
     if (set_.key_instances.empty()) return out;
@@ -97,7 +97,7 @@ class MultipleInstance : public ClassificationTask {
 
   Written write() const override { return write_digits(set_, seed_); }
 
-  // Numbers: a CSV bag,f0,f1,… Pictures: a line is a folder of PNG or JPEG files, a bag.
+  // Numbers: a CSV bag,f0,f1,… Pictures: a line is a folder of PNG or JPEG files, which is a bag.
   void predict(Input input, std::ostream& out) override {
     if (side_ == 0) {
       size_t number = 0;
@@ -156,7 +156,7 @@ class MultipleInstance : public ClassificationTask {
     return {.name = path, .features = picture_bag(path, side_), .files = data::image_files(path)};
   }
 
-  // Name, class, probability, the weightiest instance.
+  // Name, class, probability, the instance with the largest weight.
   Answered answer(const ShownBag& bag) const {
     const std::vector<std::vector<float>> one{bag.features};
     const data::Packed packed =

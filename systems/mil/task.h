@@ -1,4 +1,4 @@
-// The label of a bag, and the instances it rests on.
+// The label of a bag, and the instances that decide it.
 #pragma once
 
 #include <memory>

@@ -21,7 +21,8 @@ explain::Picture picture_of(const float* values, int64_t side) {
   return out;
 }
 
-// The instances of a bag to show, in their order: the heaviest, and whatever is known to be key.
+// The instances of a bag to show, in their order: those with the largest weights, and all key
+// instances.
 std::vector<size_t> shown_of(const ShownBag& bag, const std::vector<float>& weights) {
   std::vector<size_t> out(weights.size());
   std::iota(out.begin(), out.end(), size_t{0});
@@ -49,8 +50,8 @@ void label_as(explain::Explanation& out, Model& model, const data::Packed& bag,
   }
 }
 
-// The bag's pictures in a square, each multiplied by its weight over the largest: bright is what
-// was looked at.
+// The bag's pictures in a square, each multiplied by its weight over the largest weight: bright
+// pictures were looked at.
 explain::Explanation mosaic(const explain::Explanation& strip, const ShownBag& bag,
                             const std::vector<float>& weights, int64_t side, int64_t width) {
   const std::vector<size_t> shown = shown_of(bag, weights);

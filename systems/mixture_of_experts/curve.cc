@@ -1,5 +1,5 @@
-// A number from numbers, by experts of which each may own a piece; and what learning one half after
-// the other leaves of the first.
+// A number from numbers, by experts each of which may own a piece of the curve; and how much of the
+// first half is forgotten when the second is trained after it.
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -55,11 +55,11 @@ class Curve : public TableTask {
                .mean();
     }
     mean = mean + run_options_.options.number("balance") * model_->balance(batch.epoch);
-    // Reported is the squared error, as validation reports it: the other changes with its deviation.
+    // The squared error is reported, as in validation: the likelihood changes with its deviation.
     return {mean - mean.detach() + squares.detach(), static_cast<int64_t>(items.size())};
   }
 
-  // In turn, no epoch is better than the last, and the middle one is remembered.
+  // Halves in turn: all epochs count the same, and the middle one is stored.
   Metrics validate() override {
     if (!in_turn_) return GradientTask::validate();
     if (epoch_ + 1 == first_epochs()) model_->first_error.fill_(first_half_error());
@@ -166,7 +166,7 @@ class Curve : public TableTask {
   }
 
  private:
-  // What is learned in this epoch: all, or one half of the first input's range after the other.
+  // The items of this epoch: all, or one half of the first input's range, then the other.
   const std::vector<int64_t>& turn() const {
     if (!in_turn_) return splits_.train;
     if (halves_[0].empty() && halves_[1].empty())
@@ -178,7 +178,7 @@ class Curve : public TableTask {
     return table_.x[static_cast<size_t>(item) * columns_.size()] <
            (scales_.low[0] + scales_.high[0]) / 2;
   }
-  // Of the test rows, in units of the target's deviation.
+  // Errors of the test rows, in units of the target's standard deviation.
   double first_half_error() {
     std::vector<int64_t> first;
     for (const int64_t item : splits_.test)
@@ -187,7 +187,7 @@ class Curve : public TableTask {
     return (model_->mix(inputs(first)).output - targets(first)).square().mean().item<double>();
   }
 
-  // Begins wide, so that every expert learns from every item, and narrows.
+  // Starts wide, so that every expert learns from every item, and becomes narrow.
   double deviation() const {
     const double least = run_options_.options.number("deviation"),
                  share = static_cast<double>(epoch_) / (0.6 * static_cast<double>(epochs_));

@@ -22,7 +22,7 @@ class Experts : public torch::nn::Module {
 
   explicit Experts(const nn::MixtureOfExpertsOptions& options);
 
-  // Balance losses of the last batch, which is then a part of the epoch's load.
+  // Balance losses of the last batch, whose load is then added to that of the epoch.
   torch::Tensor balance(int64_t epoch);
 
   nn::MixtureOfExperts experts{nullptr};
@@ -34,11 +34,11 @@ torch::Tensor dense_gates(const nn::Mixed& mixed, int64_t experts);
 // The busiest expert's load over the mean.
 double largest_over_mean(const torch::Tensor& load);
 
-// From the options of the system; UsageError where there are fewer experts than are to be asked.
+// From the options of the system; UsageError if there are fewer experts than an item asks.
 nn::MixtureOfExpertsOptions mixture_options(const OptionValues& options);
 
-// Numbers to a number. Experts see x between -1 and 1; the gate sees it beside a constant, or bumps
-// along each input, which let it treat each place on its own.
+// Numbers to a number. Experts see x between -1 and 1. The gate sees x and a constant, or bumps
+// along each input, with which it can treat each place separately.
 class CurveModel : public Experts {
  public:
   CurveModel(int64_t inputs, const OptionValues& options);
@@ -51,7 +51,8 @@ class CurveModel : public Experts {
   const int64_t bumps_;
 };
 
-// Two convolutions and a layer make a token of a picture; a layer makes a class of the mixture.
+// Two convolutions and a layer turn a picture into a token; a layer turns the mixture's output into
+// a class.
 class PictureModel : public Experts {
  public:
   PictureModel(int64_t channels, int64_t side, int64_t classes, const OptionValues& options);

@@ -1,4 +1,4 @@
-// Pictures of classes, by experts of which each picture asks a few.
+// Classes of pictures, by a few experts for each picture.
 #include <fmt/format.h>
 #include <torch/torch.h>
 

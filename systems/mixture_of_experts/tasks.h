@@ -1,4 +1,4 @@
-// A curve whose pieces want different experts, and pictures whose classes do.
+// A curve whose pieces need different experts, and pictures whose classes do.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Who does what: experts by kind of item, items between their experts, loads while learning.
+// Which expert does what: experts by kind of item, items between their experts, loads during
+// training.
 #pragma once
 
 #include <torch/types.h>

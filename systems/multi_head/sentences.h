@@ -34,7 +34,7 @@ struct Sentence {
 
 Sentence sentence_of(const std::vector<std::string>& words);
 Sentence draw(data::Random& random);
-// A sentence a line: one known noun with -a, one with -o and one known verb say its answers.
+// One sentence on a line. Its answers are one known noun with -a, one with -o and one known verb.
 void read_sentences(const std::string& path, std::vector<Sentence>& to);
 
 }  // namespace fovea::systems::multi_head

@@ -144,8 +144,8 @@ std::vector<int64_t> everything(size_t count) {
   return all;
 }
 
-// Nothing says which head answers what: each question is given the head that most often looks at
-// its word, no head twice where there are enough.
+// Nothing tells which head answers what. Each question gets the head that looks at its word most
+// often; no head gets two questions if there are enough heads.
 std::array<int64_t, 3> MultiHeadTask::heads_of_slots(const Part& p) {
   const torch::Tensor best = looks(read_items(p, everything(p.size()))).argmax(-1);  // [B, heads]
   const int64_t heads = best.size(1);
@@ -229,14 +229,14 @@ std::vector<explain::Explanation> MultiHeadTask::explain(Input* input) {
       if (const auto words = data::words(line); !words.empty()) shown.push_back(sentence_of(words));
     });
   } else {
-    // Three long ones; where there are none, those there are.
+    // Three long sentences, or what there is.
     for (const size_t least : {size_t{5}, size_t{1}})
       for (size_t i = 0; i < test_.size() && shown.size() < 3; ++i)
         if (test_[i].words.size() >= least && (least == 5 || test_[i].words.size() < 5))
           shown.push_back(test_[i]);
   }
   data::Random random(data::mix(run_options_.seed, 0x5107));
-  Part judged;  // fresh sentences say which head answers what
+  Part judged;  // new sentences show which head answers what
   for (int i = 0; i < 200; ++i) judged.push_back(draw(random));
   const std::array<int64_t, 3> heads = heads_of_slots(judged);
   std::vector<explain::Explanation> all;

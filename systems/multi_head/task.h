@@ -1,4 +1,4 @@
-// Who did what to whom, read off one look at the sentence.
+// Who did what to whom, from one attention over the sentence.
 #pragma once
 
 #include <memory>

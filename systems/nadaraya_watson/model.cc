@@ -9,8 +9,8 @@
 namespace fovea::systems::nadaraya_watson {
 namespace {
 
-// Rows looked at together: the mask that leaves a row out of its own prediction takes a byte for
-// each pair.
+// The number of rows that are predicted together: the mask that leaves a row out of its own
+// prediction takes a byte for each pair.
 int64_t chunk_rows(int64_t rows) {
   return std::clamp<int64_t>((int64_t{1} << 24) / std::max<int64_t>(rows, 1), 64, 4096);
 }
@@ -64,7 +64,7 @@ Choices Model::choices(const torch::Tensor& h, Structure structure) const {
 torch::Tensor Model::bandwidth_at(const torch::Tensor& query, const torch::Tensor& rows) const {
   const int64_t k = neighbours.item<int64_t>();
   if (k == 0) return bandwidth;
-  const torch::NoGradGuard guard;  // which neighbour is k-th does not move with the metric
+  const torch::NoGradGuard guard;  // which neighbour is the k-th is taken as constant
   torch::Tensor from = query, to = x;
   if (metric.defined()) {
     const torch::Tensor d = full_metric();
@@ -82,7 +82,8 @@ torch::Tensor Model::bandwidth_at(const torch::Tensor& query, const torch::Tenso
   return nearest.clamp_min(1e-12).reshape({1, 1, -1});
 }
 
-// A second value of 1 for every point sums to the weights' total: 1, or 0 where no point was seen.
+// A second value of 1 for every point sums to the total of the weights: 1, or 0 if the query sees
+// no point.
 torch::Tensor Model::look(const torch::Tensor& query, const torch::Tensor& h,
                           Structure structure) const {
   const torch::Tensor values = torch::stack({y, torch::ones_like(y)}, 1);

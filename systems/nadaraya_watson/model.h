@@ -33,14 +33,14 @@ struct Model : torch::nn::Module {
   torch::Tensor scaled(const torch::Tensor& raw) const;
   // Predictions [n] at scaled inputs; NaN where a compact kernel sees no point.
   torch::Tensor predict(const torch::Tensor& query) const;
-  // Predictions for training rows, each from all the others: no refit, the structure leaves the row
-  // itself out. With a gradient for the metric.
+  // Predictions for training rows, each from all the other rows. Nothing is fitted again: the
+  // structure leaves the row out. With a gradient for the metric.
   torch::Tensor without_self(const torch::Tensor& rows) const;
 
-  // The one place that says what this mechanism is. bandwidth [1] or [1, 1, queries].
+  // The call of attend that is this mechanism. bandwidth [1] or [1, 1, queries].
   Choices choices(const torch::Tensor& bandwidth, Structure structure = Dense{}) const;
-  // The bandwidth for queries: h, or the distance to the k-th neighbour, not counting the query
-  // itself where `rows` are given.
+  // The bandwidth for queries: h, or the distance to the k-th neighbour. With `rows`, the query
+  // itself is not counted.
   torch::Tensor bandwidth_at(const torch::Tensor& query, const torch::Tensor& rows = {}) const;
 
   torch::Tensor x, y;             // [rows, inputs] scaled, [rows]
@@ -65,7 +65,7 @@ struct LeaveOneOut {
 // At the model's present bandwidth and metric.
 LeaveOneOut leave_one_out(const Model&);
 
-// 0.9 min(sd, IQR/1.34) n^(-1/5), the mean over columns: a start, not an answer.
+// 0.9 min(sd, IQR/1.34) n^(-1/5), the mean over columns: the start of the search.
 double silverman_start(const torch::Tensor& x);
 
 struct GridPoint {

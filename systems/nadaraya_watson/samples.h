@@ -1,4 +1,4 @@
-// What is regressed without --data.
+// The data without --data.
 #pragma once
 
 #include <cstdint>

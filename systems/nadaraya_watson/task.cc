@@ -46,7 +46,7 @@ void Regression::read(const Source& source) {
                           .y = options.text("y"),
                           .missing = missing_of(options.text("missing"))};
     if (!columns_.empty()) {
-      columns.x = columns_;  // a run keeps to the columns it was trained with
+      columns.x = columns_;  // a run keeps the columns of its training
       columns.y = target_;
     }
     table_ = data::regression(data::read_csv(source.path), columns);
@@ -113,7 +113,7 @@ void Regression::restore(const Assets& assets) {
   columns_ = facts.texts("columns");
   if (columns_.empty()) facts.refuse("columns", "at least one name");
   target_ = facts.text("target");
-  constexpr int64_t kMostRows = int64_t{1} << 31;  // more than any machine's memory holds of them
+  constexpr int64_t kMostRows = int64_t{1} << 31;  // more than fits into any memory
   shape_ = {.rows = facts.integer("rows", 1, kMostRows),
             .inputs = static_cast<int64_t>(columns_.size()),
             .metric = run_options_.options.text("learn"),
@@ -122,7 +122,7 @@ void Regression::restore(const Assets& assets) {
   single_.criterion = facts.number("single_loo_mse");
 }
 
-// The pictures draw the search point by point, so that there must be those that were tried.
+// The pictures draw the search point by point, so the bandwidths that were tried must be there.
 void Regression::restore_search(const train::Fields& facts) {
   for (const Json& point : facts.list("grid")) {
     const auto number = [](const Json& value) { return value.is_number() || value.is_null(); };
@@ -261,7 +261,7 @@ Loss Regression::loss(const Batch& batch) {
   const torch::Tensor seen = predicted.isfinite();
   const torch::Tensor error = (model_->y.index_select(0, rows) - predicted).masked_select(seen);
   const int64_t count = error.size(0);
-  // In units of the target's variance: a rate then means the same for any target.
+  // In units of the target's variance, so that a rate means the same for every target.
   return {count ? error.square().mean() / model_->y.var().clamp_min(1e-30)
                 : predicted.nan_to_num().sum() * 0,
           count};
@@ -299,8 +299,8 @@ Evaluation Regression::evaluate(Split split) {
   return out;
 }
 
-// Rows whose answer rests on no data near them: outside of what was seen by more than a bandwidth
-// (with neighbours, a twentieth of the range), or with nothing in the kernel's reach.
+// Rows without data near them: outside the range of the training data by more than a bandwidth
+// (with neighbours, a twentieth of the range), or with no point within the kernel's reach.
 void Regression::note_far(const Input& input, const data::Table& table, const torch::Tensor& raw,
                           const torch::Tensor& predicted) const {
   constexpr int64_t kMostNotes = 5;

@@ -21,11 +21,11 @@ class Regression : public GradientTask {
   Assets assets() const override;
   void restore(const Assets&) override;
   std::shared_ptr<torch::nn::Module> build() override;
-  // Finds the bandwidth, then learns the metric where one is wanted.
+  // Finds the bandwidth, then learns the metric if one is chosen.
   void fit(train::Fit&) override;
 
   int64_t items(Split split) const override;
-  Loss loss(const Batch&) override;  // leave-one-out, so that no row can explain itself
+  Loss loss(const Batch&) override;  // leave-one-out, so that no row predicts itself
   Evaluation evaluate(Split) override;
   std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   void predict(Input, std::ostream&) override;

@@ -1,4 +1,4 @@
-// The texts a language model learns from, and their cutting into what it sees at once.
+// The training texts of a language model, and how they are cut into contexts.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct Documents {
 
 enum class Unit { kLine, kFile };
 
-// A file of text, or a folder of train.txt, val.txt, test.txt. kLine: each line that is not empty is
-// a document, and equal lines never stand on both sides of a split. kFile: the lines are one text,
-// of which the first eight tenths are for training, then one for validation and one for test.
-// InvalidArgument where there are too few for three parts.
+// A file of text, or a folder of train.txt, val.txt, test.txt. kLine: each line that is not empty
+// is a document, and equal lines go to the same split. kFile: the lines are one text; its first
+// eight tenths are for training, then one for validation and one for test. InvalidArgument if there
+// are too few for three splits.
 Documents read_documents(const Source& source, Unit unit, std::string_view line_end);
 
 // What the model reads and what it should say, of equal length, at most `context` each.

@@ -9,8 +9,8 @@
 namespace fovea::systems::next_word {
 
 struct Sampling {
-  double temperature = 0;  // 0: the best, the first of equals
-  int64_t top_k = 0;       // only so many of the best; 0: all
+  double temperature = 0;  // 0: the best; of equal ones the first
+  int64_t top_k = 0;       // only so many of the best ones; 0: all
   double top_p = 1;  // only the best that together have this probability (Holtzman et al. 2020)
 };
 

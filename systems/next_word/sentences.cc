@@ -5,7 +5,7 @@
 namespace fovea::systems::next_word {
 namespace {
 
-// What is done decides what it is done to.
+// The verb decides its object.
 struct Deed {
   const char *verb, *particle, *thing;
 };

@@ -39,7 +39,7 @@ class NextWord : public GradientTask {
     for (auto& windows : windows_) windows.clear();
     if (!source.path.empty()) {
       const bool lines_are_documents = options_.text("document") == "line";
-      // A run that is opened has its tokens; one that is trained reads them first.
+      // A run that is opened has its tokens; a training reads them first.
       if (!tokens_) read_foreign_tokens();
       documents_ = read_documents(source, lines_are_documents ? Unit::kLine : Unit::kFile,
                                   tokens_ ? tokens_->line_end() : " ");
@@ -277,8 +277,8 @@ torch::Tensor NextWord::blank_weights(const Sentence& sentence) {
   return model_->weights(tokens).select(1, 0).select(2, -1).narrow(-1, 1, tokens.size(1) - 1).cpu();
 }
 
-// Nothing says which head fills the blank: it is the one that most often looks at the deciding word
-// of fresh sentences.
+// Nothing tells which head fills the blank. It is the head that looks at the deciding word of new
+// sentences most often.
 NextWord::Place NextWord::looking_head() {
   constexpr int kJudged = 100;
   torch::Tensor hits = torch::zeros({sizes_.layers, sizes_.heads}, torch::kLong);
@@ -313,7 +313,7 @@ void NextWord::judge_attention(Split split, Evaluation& out) {
   out.attention = {{"hit_rate", hits / static_cast<double>(known.size())}};
 }
 
-// A line is the beginning of a text; the answer goes on with it.
+// A line is the beginning of a text; the answer continues it.
 void NextWord::predict(Input input, std::ostream& out) {
   Writer writer(model_, *tokens_);
   const WriteRequest request{.length = options_.integer("length"),

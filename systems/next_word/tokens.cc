@@ -35,9 +35,9 @@ class CodecTokens : public Tokens {
   std::unique_ptr<translate::Codec> codec_;
 };
 
-// Byte-pair pieces with scores: of all neighbours that make a piece together, those with the highest
-// score are joined, the leftmost of equals, until none make one. A character without a piece is
-// written as its bytes.
+// Byte-pair pieces with scores: of all neighbours that together make a piece, those with the
+// highest score are joined (of equal ones the leftmost), until no neighbours make one. A character
+// without a piece is written as its bytes.
 class LlamaTokens : public Tokens {
  public:
   static constexpr int64_t kBegin = 1, kEnd = 2, kFirstByte = 3, kFirstPiece = 259;

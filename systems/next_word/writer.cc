@@ -78,7 +78,7 @@ WrittenText Writer::write(std::string_view prompt, const WriteRequest& request) 
     if (out.tokens == 0) start = Clock::now();
   }
   if (out.tokens > 1) out.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  // What was typed stays as it was typed, also where a word of it has no token.
+  // The text that was typed is not changed, even if one of its words has no token.
   const std::span<const int64_t> all(ids);
   const std::string head = tokens_.decode(all.subspan(0, prompt_length)),
                     whole = tokens_.decode(all);

@@ -1,4 +1,4 @@
-// Goes on with a text, token by token.
+// Continues a text, token by token.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,13 @@ struct WriteRequest {
 struct WrittenText {
   std::string text;  // the prompt and what follows it
   int64_t tokens = 0;
-  int64_t forgotten = 0;  // tokens of the prompt that the context has no room for
+  int64_t forgotten = 0;  // tokens of the prompt that did not fit into the context
   int64_t slid = 0;       // how often the context was full while writing
   double seconds = 0;     // of all tokens but the first
 };
 
-// On the CPU with nn::LanguageSteps, elsewhere with the model's own cache. Where the context is full,
-// its later half is read again and stays: the text before it is forgotten.
+// On the CPU with nn::LanguageSteps, elsewhere with the model's own cache. If the context is full,
+// its later half is read again and kept; the text before it is forgotten.
 class Writer {
  public:
   Writer(nn::LanguageModel model, const Tokens& tokens);

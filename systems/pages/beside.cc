@@ -21,7 +21,7 @@ explain::Explanation* by_length(std::vector<explain::Section>& sections,
 std::string generator_of(const std::string& system) {
   for (const std::string& setting : find(system).tour)
     if (setting.starts_with("generator=")) return setting;
-  return system;  // its own default, which another need not have
+  return system;  // its own default; another system may not have it
 }
 
 explain::Curve bleu_of(const explain::Explanation& e) {

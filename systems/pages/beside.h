@@ -8,8 +8,8 @@
 
 namespace fovea::systems {
 
-// Where both systems are among `sections` and were run on the same generated text, each gets the
-// other's curve of BLEU.
+// If both systems are among `sections` and ran on the same generated text, each gets the BLEU curve
+// of the other.
 void set_beside(std::vector<explain::Section>& sections, const std::string& one,
                 const std::string& other);
 

@@ -18,7 +18,7 @@ std::string words(std::string name) {
   return name;
 }
 
-// "exact", and so "exact_10" and "gru_exact_10".
+// True for "exact", and also for "exact_10" and "gru_exact_10".
 bool is_share(const std::string& name) {
   static constexpr std::array kShares = {"accuracy", "analogy", "error",     "exact",
                                          "f1",       "hit",     "precision", "recall"};

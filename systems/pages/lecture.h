@@ -10,7 +10,7 @@
 
 namespace fovea::systems {
 
-// The pictures, and after them how the run learned. `report` is the result of evaluate (null: none);
+// The pictures, then the curves of the training. `report` is the result of evaluate (null: none);
 // `command` is the command line that made the run.
 explain::Section lecture(const Run& run, std::vector<explain::Explanation> pictures,
                          const Json& report, const std::string& command);

@@ -5,8 +5,8 @@
 namespace fovea::systems {
 namespace {
 
-// One sentence or two of what the first picture shows. Facts of a run stand in the picture itself: here
-// is only what holds whatever the data are.
+// One or two sentences about the first picture. They must hold for any data: facts of a run are in
+// the picture itself.
 const std::map<std::string, const char*> kLooks = {
     {"nadaraya-watson",
      "Move the bandwidth: a small one follows every observation, a large one ends at the mean of "

@@ -5,7 +5,7 @@
 
 namespace fovea::systems {
 
-// Empty where nothing is said of this system.
+// Empty if there is none for this system.
 std::string look_at(const std::string& system);
 
 }  // namespace fovea::systems

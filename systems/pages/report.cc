@@ -40,7 +40,7 @@ struct ByNumber {
 template <class Value>
 using Figures = std::map<std::string, Value, ByNumber>;
 
-// Each figure of the members in which it is defined.
+// The mean of each figure over the members in which it is defined.
 Figures<std::vector<double>> gathered(const std::vector<Json>& reports, const char* part) {
   Figures<std::vector<double>> out;
   for (const Json& one : reports)
@@ -58,7 +58,7 @@ std::vector<std::string> fields_of(const std::string& signature) {
   return out;
 }
 
-// One for the means of several: where they differ, all values, or their number and sum.
+// One entry for the means of several: if they differ, all values, or their number and sum.
 std::string signature_of_means(const std::vector<std::string>& signatures) {
   constexpr size_t kListed = 5;
   std::vector<std::string> out = fields_of(signatures.front());

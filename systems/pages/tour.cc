@@ -77,7 +77,7 @@ std::vector<const System*> chosen(const std::vector<std::string>& only) {
   return systems;
 }
 
-// A tour replaces the runs of the tour before it, and nothing that is not a run.
+// A tour replaces the runs of the previous tour, and nothing that is not a run.
 void check_room(const std::filesystem::path& out, const std::vector<const System*>& systems) {
   for (const System* system : systems) {
     const std::filesystem::path place = out / system->info.name;
@@ -88,7 +88,7 @@ void check_room(const std::filesystem::path& out, const std::vector<const System
   }
 }
 
-// One panel a system, of those that can be read as a still: the README's picture.
+// The README's picture: one panel for each system whose picture can be read without interaction.
 std::string still_of(const std::vector<explain::Section>& sections) {
   constexpr size_t kPanels = 3;
   std::vector<explain::Explanation> panels;
@@ -160,7 +160,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
                                     100 * *seen.hit_rate);
       sections.push_back(std::move(seen.section));
       result.ran.push_back(name);
-    } catch (const train::Interrupted&) {  // whose words are of a training that can be resumed
+    } catch (const train::Interrupted&) {  // its message is about a training that can be resumed
       throw train::Interrupted(
           fmt::format("stopped at {}: a tour starts again from the beginning", name));
     } catch (const std::exception& error) {
@@ -168,7 +168,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
       progress.line(result.failed.back());
     }
   }
-  if (sections.empty()) return result;  // a page of nothing would replace one of something
+  if (sections.empty()) return result;  // an empty page would replace one with contents
   set_beside(sections, "seq2seq", "bahdanau");
   write_pages(request.out, sections);
   write_index(result.page, sections);

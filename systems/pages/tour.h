@@ -18,7 +18,7 @@ struct TourRequest {
 
 struct TourResult {
   std::vector<std::string> ran;     // names
-  std::vector<std::string> failed;  // each with its reason, also told through progress
+  std::vector<std::string> failed;  // each with its reason, which is also shown through progress
   std::string found;                // what the attention found, in a line
   double seconds = 0;
   std::filesystem::path page;

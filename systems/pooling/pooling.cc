@@ -42,8 +42,8 @@ torch::Tensor pool_weights(const std::string& how, const torch::Tensor& values,
                            const torch::Tensor& query) {
   const int64_t items = values.size(0), width = values.size(1);
   const torch::Tensor offsets = torch::tensor({int64_t{0}, items}, torch::kInt32);
-  // What each item adds to the output is its weight: a pooled identity matrix shows it, whatever
-  // the pooling.
+  // What each item adds to the output is its weight: pooling an identity matrix shows it, for every
+  // kind of pooling.
   if (how == "max") {
     if (items == 0) return torch::zeros({0});
     return torch::one_hot(values.argmax(0), items).to(torch::kFloat32).sum(0) /

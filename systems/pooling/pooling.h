@@ -13,8 +13,8 @@ namespace fovea::systems::pooling {
 torch::Tensor pool(const std::string& how, const torch::Tensor& values,
                    const torch::Tensor& offsets, const torch::Tensor& query = {});
 
-// How much each of one bag's items counts: values [items, width] -> [items]. Of max: the share of
-// coordinates it wins.
+// How much each item of one bag counts: values [items, width] -> [items]. For max: the share of
+// coordinates in which it is the maximum.
 torch::Tensor pool_weights(const std::string& how, const torch::Tensor& values,
                            const torch::Tensor& query = {});
 

@@ -1,5 +1,5 @@
-// Bags of points in the plane and a question that one kind of pooling can answer: are there many
-// (sum), do they lie to the right on the whole (mean), is any of them far out (max)?
+// Bags of points in the plane, and questions that one kind of pooling can answer: are there many
+// (sum), is their mean to the right (mean), is one of them far out (max)?
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ class Pooling : public ClassificationTask {
   void prepare() override {
     inputs_ = bags_.width;
     columns_ = bags_.columns;
-    // Generated points are as they should be; whatever the run meets later is then left alone too.
+    // Generated points need no scaling, so later data of the run are not scaled either.
     if (generated_)
       scaling_ = {std::vector<float>(2, 0.0f), std::vector<float>(2, 1.0f)};
     else
@@ -114,8 +114,8 @@ class Pooling : public ClassificationTask {
     return out;
   }
 
-  // The weights of this run's pooling, beside even ones and attention's: the bags given, or the
-  // first of the test split.
+  // The weights of this run's pooling, beside equal ones and those of attention, for the given bags
+  // or the first ones of the test split.
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> out;
     if (!input) {

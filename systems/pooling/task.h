@@ -1,4 +1,4 @@
-// Bags of things as one vector, and a question each pooling answers or cannot.
+// Bags of things as one vector, and a question that a pooling can or cannot answer.
 #pragma once
 
 #include <memory>

@@ -40,7 +40,7 @@ explain::Explanation picture(Model& model, const data::Packed& bag, const std::s
     map.dense = to_floats(pool_weights(how, phi, query));
   };
   beside(1, "mean", {});
-  // A run without a query of its own is asked with the direction in which label 1 lies.
+  // A run without a learned query gets the direction towards label 1 as its query.
   const torch::Tensor direction = (model.rho->weight[1] - model.rho->weight[0]).cpu();
   beside(2, "attention", model.query.defined() ? model.query.cpu() : direction);
   if (!model.query.defined())

@@ -1,4 +1,4 @@
-// A RUN's weights in the form of others.
+// A RUN's weights in the format of another library.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace fovea::systems {
 
-// Writes the files into `out` and says which. UsageError where the system has no such form, or where a
-// file is there already and `overwrite` is not set.
+// Writes the files into `out` and returns which. UsageError if the system has no such format, or if
+// a file exists and `overwrite` is not set.
 Written export_run(const Run& run, const std::filesystem::path& out, bool overwrite);
 
 }  // namespace fovea::systems

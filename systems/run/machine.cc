@@ -30,10 +30,10 @@ void use_threads(int threads) {
   if (wanted != at::get_num_threads()) at::set_num_threads(wanted);
 }
 
-// Threads meet after every product. With 12.6 million multiply-adds (seq2seq) they gain nothing, on
-// two cores or sixteen; with 5 million (hierarchical, small transformers) they lose; with 50 million
-// two take two thirds of the time of one. Beside other busy programs each meeting waits until the
-// last thread has had its turn: up to ten times as long (scripts/loaded).
+// Threads wait for each other after every product. With 12.6 million multiply-adds (seq2seq) they
+// gain nothing, on two cores or sixteen. With 5 million (hierarchical, small transformers) they
+// lose. With 50 million two threads take two thirds of the time of one. Beside other busy programs
+// each wait lasts until the last thread has had its turn: up to ten times as long (scripts/loaded).
 bool worth_threads(double multiply_adds) {
   constexpr double kSmall = 16e6;
   return multiply_adds >= kSmall;

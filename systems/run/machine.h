@@ -12,7 +12,8 @@ torch::Device device_of(const std::string& name);
 int all_threads();
 // 0: all of them.
 void use_threads(int threads);
-// Whether threads gain where training repeats products of so many multiply-adds.
+// Whether several threads are faster than one for a training whose most frequent product has so
+// many multiply-adds.
 bool worth_threads(double multiply_adds);
 
 }  // namespace fovea::systems

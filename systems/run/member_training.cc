@@ -43,7 +43,7 @@ void MemberTraining::read(train::Progress& progress) {
     progress.line("read " + words);
   const data::ReadLog inputs;
   task_->prepare();
-  // Made-up items follow from the seed and need no record.
+  // Generated items follow from the seed and need no record.
   split_ = data_sum_.empty() ? "" : split_bytes(*task_);
   config_["data_sha256"] = or_null(data_sum_);
   config_["inputs_sha256"] = or_null(inputs.sha256());

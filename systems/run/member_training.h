@@ -23,9 +23,9 @@ class MemberTraining {
   const Json& config() const { return config_; }
   // The model; one that is too large is refused before there is a draft.
   void build();
-  // Fits, going on from a state that the draft holds, and publishes.
+  // Trains, continuing from the state in the draft if there is one, and publishes.
   void fit(train::Draft& draft, double save_every_seconds, train::Progress& progress);
-  // What `evaluate` says of the test split.
+  // What `evaluate` returns for the test split.
   Json report();
 
  private:

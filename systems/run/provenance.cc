@@ -40,7 +40,7 @@ Keys recorded(const std::string& split, Split part) {
   return keys;
 }
 
-// How many of `some`, each as often as it occurs, are among `others`.
+// How many of `some` are among `others`; an item that occurs twice counts twice.
 int64_t count_among(const Keys& some, const Keys& others) {
   return std::count_if(some.begin(), some.end(), [&](uint64_t key) {
     return std::binary_search(others.begin(), others.end(), key);
@@ -98,7 +98,7 @@ std::string check_own_data(const Json& config, const std::string& split, const T
   const Keys now = sorted_keys(task, judged), was = recorded(split, judged);
   if (now == was)
     return fmt::format("{}: not in what the {} items are", changed, data::name_of(judged));
-  // What stood on both sides then is no news.
+  // Items that were in both splits at the training are not counted.
   const Keys fresh = without(now, was);
   const int64_t learned =
       judged == Split::kTrain ? 0 : count_among(fresh, recorded(split, Split::kTrain));

@@ -17,7 +17,8 @@ namespace {
 
 using train::RunFolder;
 
-// A run holds what it names: a path would lead a reader, or one who overwrites, elsewhere.
+// A run contains the files that it names. A path would lead a reader, or a process that overwrites,
+// to another place.
 void check_own(const std::string& name, const std::string& path) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
       data::visible(name) != name)
@@ -31,7 +32,7 @@ void check_own(const std::string& name, const std::string& path) {
                                before.dump(), now.dump()));
 }
 
-// For epochs and seeds: a resumed run may ask for more of them, never for fewer.
+// For epochs and seeds: a resumed run may ask for more of them, not for fewer.
 void check_not_less(const std::string& run, const std::string& what, const Json& before,
                     const Json& now) {
   if (before.is_number_integer() && now.is_number_integer() ? now < before : before != now)
@@ -46,7 +47,8 @@ Json parse_config(const std::string& text, const std::string& path) {
                      config.value("version", Json()) == Json(kConfigVersion);
   if (!known)
     throw InvalidArgument(fmt::format("{}: expected a run of version {}", path, kConfigVersion));
-  // What every run has, with its types checked, so that later code need not check them.
+  // The entries that every run has. Their types are checked here, so that later code does not need
+  // to.
   const train::Fields fields(config, path + ": ");
   fields.text("system");
   fields.object("options");

@@ -17,7 +17,7 @@ namespace {
 
 using train::RunFolder;
 
-// Where a RUN has members, their folders; otherwise the RUN itself.
+// The folders of a RUN's members, or the RUN itself if it has none.
 std::vector<RunFolder> member_folders(const std::filesystem::path& path) {
   const RunFolder run(path);
   std::vector<RunFolder> folders;
@@ -43,7 +43,7 @@ Run open_member(const RunFolder& folder, const std::string& device, int threads,
   const Assets assets = read_assets(folder, run.config);
   try {
     run.task->restore(assets);
-  } catch (const InvalidArgument& error) {  // it knows the entry or the file, not whose they are
+  } catch (const InvalidArgument& error) {  // its message does not have the RUN
     throw InvalidArgument(fmt::format("{}: {}", folder.path().string(), error.what()));
   }
   run.model = train::built(*run.task);
@@ -63,7 +63,7 @@ std::string split_of(const RunFolder& folder) {
 
 Run open(const std::filesystem::path& path, const std::string& device, int threads,
          const std::vector<std::string>& set, Use use) {
-  // What validation said of each, less is better; without validation all are equal.
+  // The validation figure of each, less is better; without validation all are equal.
   const auto rank = [](const RunFolder& folder) {
     const Json rank = read_config(folder).value("rank", Json(0.0));
     return rank.is_number() ? rank.get<double>() : 0.0;
@@ -105,7 +105,7 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     std::string note = note_on(wanted);
     const torch::NoGradGuard guard;
     Evaluation evaluation = run.task->evaluate(wanted);
-    if (evaluation.of) note = note_on(*evaluation.of);  // there was nothing in the one wanted
+    if (evaluation.of) note = note_on(*evaluation.of);  // the requested one had no items
     if (!note.empty()) evaluation.notes.push_back(note);
     const Judged judged{.data = sum,
                         .split = evaluation.of.value_or(wanted),

@@ -60,9 +60,9 @@ Run open(const std::filesystem::path& folder, const std::string& device = "cpu",
          const std::vector<std::string>& set = {}, Use use = Use::kPredict);
 
 // {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds", "signature"}, and
-// "notes" where a figure is undefined or the data have changed; of several seeds or folds the
-// means, with "spread" (standard deviations) and "runs" besides. `data` empty: the run's own, and
-// InvalidArgument where they have changed so that items it learned from would be judged.
+// "notes" if a figure is undefined or the data have changed. For several seeds or folds: the means,
+// with "spread" (standard deviations) and "runs". `data` empty: the run's own data; InvalidArgument
+// if they have changed so that items of the training would be evaluated.
 Json evaluate(const std::filesystem::path& folder, const std::string& data,
               const std::string& split, const std::string& device = "cpu", int threads = 0,
               const std::vector<std::string>& set = {});
@@ -76,7 +76,7 @@ std::vector<explain::Explanation> explain(Run&, Input* input);
 // fewer than two epochs.
 std::optional<explain::Explanation> learning(const Run&);
 
-// What `fovea list --json` prints of a system.
+// What `fovea list --json` prints about a system.
 Json describe(const System&);
 
 }  // namespace fovea::systems

@@ -57,7 +57,7 @@ Training::Place::Place(const fs::path& given) : path(given) {
 
 Training::Place::~Place() {
   std::error_code ignored;
-  if (made) fs::remove(path, ignored);  // which fails where something is in it
+  if (made) fs::remove(path, ignored);  // fails if the folder is not empty
 }
 
 std::vector<Training::Member> Training::members_of(const TrainRequest& request) {
@@ -94,7 +94,7 @@ Training::Training(const TrainRequest& request, train::Progress& progress)
       members_(members_of(request)),
       place_(request.out),
       draft_(request.out) {
-  use_threads(request.threads);  // which checks the number
+  use_threads(request.threads);  // checks the number
   lock_.emplace(request.out,
                 request.only.empty() ? RunLock::Kind::kExclusive : RunLock::Kind::kShared);
   if (!lock_->taken_from().empty())
@@ -106,7 +106,7 @@ Training::Training(const TrainRequest& request, train::Progress& progress)
   use_threads(threads_);
 }
 
-// That of what the request goes on with.
+// The configuration of the run that the request continues.
 std::optional<Json> Training::config_before() const {
   if (draft_.begun() && (!request_.overwrite || !request_.only.empty()))
     return parse_config(draft_.read(kConfigFile), (draft_ / kConfigFile).string());
@@ -125,15 +125,15 @@ int Training::choose_threads() const {
   return worth ? share : 1;
 }
 
-// Whether the request may have the folder, as far as can be said before the data are read.
+// Checks whether the request may use the folder, as far as that is known before the data are read.
 void Training::check_room() const {
   const std::string out = request_.out.string();
   const bool whole = RunFolder::is_whole(request_.out), begun = draft_.begun();
-  if (whole) RunFolder(request_.out).manifest();  // which throws where the mark is another's
+  if (whole) RunFolder(request_.out).manifest();  // throws if the manifest is not ours
   if (!whole && !begun && train::has_foreign_files(request_.out))
     throw UsageError(fmt::format(
         "--out {}: holds files and no run of this program; choose a new or an empty folder", out));
-  const bool others_only = !request_.only.empty() && !whole;  // of its own part open_member_draft
+  const bool others_only = !request_.only.empty() && !whole;  // see open_member_draft
   if (!request_.resume && !request_.overwrite && (whole || begun) && !others_only)
     throw UsageError(
         fmt::format("{}: holds {} already: --resume continues it, --overwrite replaces it", out,
@@ -159,7 +159,8 @@ Json Training::config_of(const Member& member) const {
           {"options", option_values_.json()}};
 }
 
-// That of the RUN, of which the members are parts; `first` is that of one of them.
+// The configuration of the RUN, whose parts are the members; `first` is the configuration of one of
+// them.
 Json Training::config_of_all(const Json& first) const {
   Json config = first;
   for (const char* own : {"inputs_sha256", "split_sha256"}) config.erase(own);
@@ -170,7 +171,8 @@ Json Training::config_of_all(const Json& first) const {
   return config;
 }
 
-// Of every seed and fold, also where only one is trained here; one without a name is the RUN.
+// The names of every seed and fold, also if only one is trained here; a member without a name is
+// the RUN itself.
 std::vector<std::string> Training::names_of_all() const {
   TrainRequest all = request_;
   all.only.clear();
@@ -193,7 +195,7 @@ void Training::open_draft(const Json& config) {
   const fs::path& out = request_.out;
   const auto before = config_before();
   if (before) check_same_data(out.string(), *before, config);
-  const bool alone = request_.only.empty();  // otherwise other parts may be writing just now
+  const bool alone = request_.only.empty();  // otherwise other parts may be written at this moment
   if (before && draft_.begun()) {
     if (alone) draft_.go_on();
   } else if (before) {
@@ -208,7 +210,7 @@ void Training::open_draft(const Json& config) {
   opened_ = true;
 }
 
-// The same for a seed's or a fold's own folder, which lies in the draft of all.
+// The same for the folder of a seed or a fold, which is in the draft of the whole RUN.
 void Training::open_member_draft(Draft& draft, const fs::path& place, const Json& config) const {
   train::finish_publication(place);
   const bool whole = RunFolder::is_whole(place);
@@ -289,7 +291,7 @@ Json Training::run() {
   try {
     for (const Member& member : members_) reports.push_back(train_member(member));
   } catch (const InvalidArgument&) {
-    // Who is told what to change tries again, and need not say what becomes of nothing.
+    // The user corrects the command and tries again. An empty draft would only ask for --overwrite.
     if (request_.only.empty()) draft_.discard_untrained();
     throw;
   }

@@ -21,10 +21,10 @@ class Training {
   // all, divided among seeds and folds whether or not they are trained at the same time, or one for a
   // training of small steps. The results of some libtorch kernels depend on it.
   int threads() const { return threads_; }
-  // The names of the seeds or folds that are left to train, to be given to other processes, which
-  // are let in from now on; none where the RUN is a single one. The data are read once before.
+  // The names of the seeds or folds that are still to be trained, for other processes, which may
+  // start from now on. Empty for a RUN without seeds or folds. The data are read once before.
   std::vector<std::string> hand_out();
-  // What is left to train, and what `evaluate` says of the test split.
+  // Trains what is left, and returns what `evaluate` returns for the test split.
   Json run();
 
  private:
@@ -34,7 +34,7 @@ class Training {
     uint64_t seed = 1;
     int64_t fold = 0;
   };
-  // A folder that is removed with the object if it was made by it and is still empty.
+  // A folder that is removed with the object, if the object made it and it is still empty.
   struct Place {
     explicit Place(const std::filesystem::path& path);
     ~Place();

@@ -1,4 +1,4 @@
-// One layer of self-attention and a classifier of what a word has gathered.
+// One layer of self-attention, and a classifier on its output at a word.
 #pragma once
 
 #include <torch/torch.h>

@@ -16,7 +16,7 @@ struct SixSteps {
   torch::Tensor weighted;  // 5: a_j v_j  [m, d_v]
   torch::Tensor sum;       // 6: [d_v]
 };
-// Steps 2 to 6; each is read off the one operation with other choices (no scale, no normaliser).
+// Steps 2 to 6; each is computed by attend with other choices (no scale, no normaliser).
 SixSteps six_steps(const torch::Tensor& query, const torch::Tensor& keys,
                    const torch::Tensor& values);
 

@@ -1,7 +1,7 @@
-// The task is the lecture's own sentence: "the animal did not cross the street because it was too
-// tired". Whom does "it" mean? Here it always means the living thing; the model must name it, and
-// can only do so by looking there. Some sentences have no living thing, so that "nobody" is the
-// answer by default and no animal can be guessed by elimination.
+// The task is the sentence of the lecture: "the animal did not cross the street because it was too
+// tired". Whom does "it" mean? Here it always means the living thing. The model must name it, and
+// for that it must look there. Some sentences have no living thing. Then "nobody" is the answer,
+// and no animal can be guessed by elimination.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Sutskever et al. 2014, Cho et al. 2014: the whole source in one vector. The control against which
-// attention is measured.
+// Sutskever et al. 2014, Cho et al. 2014: the whole source in one vector. Attention is compared
+// with this system.
 #pragma once
 
 #include "fovea/nn/recurrent.h"

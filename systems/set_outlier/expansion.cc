@@ -144,7 +144,8 @@ class Expansion : public GradientTask {
       if (text.empty())
         throw data::FileError(input.name, line, "a blank line, expected a set, things between '|'");
       const Ranking ranking = ranked(text, input.name, line);
-      // The rest of the set has an answer, which stands: no refusal, but no silence either.
+      // The rest of the set has an answer, so the line is not refused; the unknown things are
+      // reported.
       if (const std::string left = left_out(text); !left.empty())
         std::cerr << "fovea: " << data::FileError(input.name, line, left).what() << std::endl;
       std::string rows;
@@ -193,7 +194,7 @@ class Expansion : public GradientTask {
     data::Packed seen;
     torch::Tensor target, excluded;  // int64 [sets]; bool [sets, things]
   };
-  // One thing of each set is hidden; those that are seen are no candidates.
+  // One thing of each set is hidden; the visible ones are not candidates.
   Hidden hide(const std::vector<int64_t>& chosen, uint64_t seed) const {
     data::Random random(seed);
     std::vector<std::vector<int64_t>> seen;
@@ -214,8 +215,8 @@ class Expansion : public GradientTask {
             out.excluded.to(run_options_.device)};
   }
 
-  // What a split's sets from `from` on are asked, kAsked at a time: the page shows the questions of
-  // the evaluation. Ranks are added to `own`.
+  // The questions for a split's sets from `from` on, kAsked at a time: the page shows the questions
+  // of the evaluation. Ranks are added to `own`.
   static constexpr size_t kAsked = 256;
   struct Asked {
     std::vector<int64_t> sets;
@@ -235,7 +236,7 @@ class Expansion : public GradientTask {
 
   // Ties go to the lower index: a rival of equal score counts only where it comes first.
   static void count_ranks(Recall& recall, const torch::Tensor& scores, const Hidden& hidden) {
-    train::finite(scores, "gains");  // one that is none would be outranked by nothing
+    train::finite(scores, "gains");  // a NaN would be outranked by nothing
     const torch::Tensor target = hidden.target.cpu(), rivals = ~hidden.excluded.cpu(),
                         own = scores.gather(1, target.unsqueeze(1));
     const torch::Tensor before = torch::arange(scores.size(1)).unsqueeze(0).lt(target.unsqueeze(1));

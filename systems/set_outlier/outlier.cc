@@ -1,4 +1,4 @@
-// Sets of digits of one kind but for one member: which is it?
+// Sets of digits of one kind, with one other digit: which is it?
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -20,8 +20,8 @@
 namespace fovea::systems::set_outlier {
 namespace {
 
-// An item is a set, its class the place of the odd one: cross entropy of the members' scores is the
-// softmax over the members.
+// An item is a set, and its class is the position of the odd member. So the cross entropy of the
+// members' scores is the softmax over the members.
 class Outlier : public ClassificationTask {
  public:
   explicit Outlier(const RunOptions& run_options)
@@ -83,7 +83,8 @@ class Outlier : public ClassificationTask {
     return out;
   }
 
-  // A line is a folder of pictures, of any number: the file that does not belong, and its share.
+  // A line is a folder of any number of pictures. The answer is the file that does not belong, and
+  // its share.
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
       const ShownSet set = folder(data::folder_named(input.name, number, line));
@@ -103,8 +104,8 @@ class Outlier : public ClassificationTask {
     });
   }
 
-  // The sets of the input, or five test sets: each member with its share; the true odd one is
-  // marked where it is known.
+  // The sets of the input, or five test sets: each member with its share. The true odd one is
+  // marked if it is known.
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<ShownSet> shown;
     if (input) {

@@ -11,8 +11,8 @@ namespace fovea::systems::set_outlier {
 
 inline constexpr int64_t kRanked = 10;
 
-// Where targets stand in rankings, and which were found near the top: of all, and averaged thing by
-// thing, so that rare ones count.
+// Ranks of the targets, and which were found near the top: over all, and averaged by thing, so that
+// rare things count.
 struct Recall {
   double found = 0, found_wide = 0, count = 0;
   std::vector<int64_t> ranks;

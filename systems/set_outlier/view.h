@@ -25,7 +25,7 @@ explain::Explanation odd_ones(std::span<const ShownSet> sets, int64_t side);
 
 // Candidates and what each is worth, best first.
 using Ranking = std::vector<std::pair<std::string, double>>;
-// `hidden`: the candidate that was taken out of the set, empty where there is none.
+// `hidden`: the candidate that was taken out of the set; empty if there is none.
 explain::Explanation what_would_fit(const std::string& set, const Ranking& ranking,
                                     const std::string& hidden = "");
 

@@ -1,5 +1,5 @@
-// What was measured: of each system under each normaliser its figure, its share of weights that are
-// exactly zero, and how often it looked where the truth is.
+// The measurements: for each system and each normaliser the system's figure, its share of weights
+// that are exactly zero, and how often it looked at the right place.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -19,7 +19,7 @@
 namespace fovea::systems::sparse_normalisers {
 namespace {
 
-// Removed with all that is in it.
+// A temporary folder, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -155,7 +155,7 @@ class SparseNormalisers : public Task {
     return torch::tensor(scores, torch::kFloat64);
   }
 
-  // As the tour trains it, or as `fovea train` does.
+  // Trained as in the tour, or as by `fovea train`.
   Json trained(const std::string& name, const std::string& normaliser,
                const std::filesystem::path& out) const {
     TrainRequest request{.system = name,

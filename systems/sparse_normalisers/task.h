@@ -1,4 +1,4 @@
-// Trains other systems under each normaliser, and keeps what came of it.
+// Trains other systems under each normaliser, and stores the results.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@ namespace fovea::systems::sparse_normalisers {
 
 // a against e₁ − e₂, and the table.
 explain::Explanation curves(const Model& model, const std::vector<std::string>& systems);
-// One row of scores under each normaliser; what is exactly zero stays blank.
+// One row of scores under each normaliser; weights of exactly zero stay blank.
 explain::Explanation row_picture(const torch::Tensor& scores);
 
 }  // namespace fovea::systems::sparse_normalisers

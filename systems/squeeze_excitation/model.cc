@@ -6,14 +6,15 @@
 namespace fovea::systems::squeeze_excitation {
 namespace {
 
-// The maximum over 2 x 2 after every second layer, where there is something to halve.
+// The maximum over 2 x 2 after every second layer, as long as the picture is large enough.
 bool halved_after(int64_t layer, int64_t side) { return layer % 2 == 1 && side > 1; }
 
 }  // namespace
 
 Model::Model(const Shape& shape) : shape_(shape) {
-  // The picture's own channels are few and each may be the one that counts: with as many units as
-  // channels, a unit that starts below zero for every picture would lose a channel for good.
+  // The picture's own channels are few, and each may be the one that counts. With only as many
+  // units as channels, a unit that starts below zero for every picture would lose a channel for
+  // ever.
   if (has_input_gate())
     gates_.push_back(
         register_module("input_gate", nn::SqueezeExcite(nn::SqueezeExciteOptions{

@@ -43,13 +43,13 @@ class Model : public torch::nn::Module {
   explicit Model(const Shape& shape);
 
   torch::Tensor forward(const torch::Tensor& pictures);  // [B, inputs, H, W] -> [B, classes]
-  // Every place with gates, in their order: the picture's own channels where it has several, then the
-  // layers. Nothing without gates.
+  // Every place with gates, in order: the channels of the picture if it has several, then the
+  // layers. Empty without gates.
   std::vector<Gated> look(const torch::Tensor& pictures);
   Cost cost() const;
 
  private:
-  // Each place tells `seen` what it gates, where there is someone to tell.
+  // Each place passes what it gates to `seen`, if that is set.
   torch::Tensor run(const torch::Tensor& pictures, std::vector<Gated>* seen);
   torch::Tensor gate(size_t place, const std::string& name, const torch::Tensor& u,
                      std::vector<Gated>* seen);

@@ -33,7 +33,7 @@ class SqueezeExcitation : public PictureTask {
                      .residual = options.flag("residual")});
   }
 
-  // Does the largest gate of the picture's own channels belong to the one that counts?
+  // Whether the largest gate of the picture's own channels is that of the channel that counts.
   std::vector<int> hits(std::span<const int64_t> items) override {
     std::vector<int> out;
     if (useful_.empty()) return out;

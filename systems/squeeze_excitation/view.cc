@@ -50,7 +50,7 @@ std::vector<explain::Explanation> gates_by_group(Model& model,
       mean[i].push_back(to_floats(places[i].gates.mean(0)));
     }
   }
-  // Depths of as many channels share a picture: a map for each.
+  // Layers with the same number of channels share a picture: a map for each.
   std::vector<explain::Explanation> out;
   for (size_t i = 0; i < names.size(); ++i) {
     const size_t channels = mean[i].front().size();
@@ -101,7 +101,7 @@ explain::Explanation before_and_after(const Gated& place, const std::string& nam
       explain::Item& item = out.keys.emplace_back();
       item.group = static_cast<int>(row);
       item.text = std::to_string(channel + 1);
-      // Nothing is the darkest there is: a gate takes a map towards it.
+      // Zero is the darkest value: a gate moves a map towards it.
       item.picture = grey(low + (maps[channel] - low) * (row ? gate : 1.0), low, high);
       out.maps[0].dense[static_cast<size_t>(row * 2 * drawn + row * drawn + i)] =
           static_cast<float>(gate);

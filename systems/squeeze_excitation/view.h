@@ -10,17 +10,17 @@
 
 namespace fovea::systems::squeeze_excitation {
 
-// The mean gates of each group of pictures, a map for each depth. The channels of a picture itself,
-// where it has several, have an Explanation of their own.
+// The mean gates of each group of pictures, a map for each layer. If a picture has several
+// channels, these have their own Explanation.
 std::vector<explain::Explanation> gates_by_group(Model& model,
                                                  const std::vector<PictureGroup>& groups);
 
-// The channels at one place, before and after: those with the largest gates where there are many.
-// `useful`: the channel that counts, -1 if not known.
+// The channels at one place, before and after the gates; if there are many, those with the largest
+// gates. `useful`: the channel that counts, -1 if not known.
 explain::Explanation before_and_after(const Gated& place, const std::string& name,
                                       const std::string& outcome, int64_t useful);
 
-// What there is to see of a network that has no gates.
+// The pictures of a network without gates.
 explain::Explanation without_gates(const std::string& outcome);
 
 }  // namespace fovea::systems::squeeze_excitation

@@ -19,17 +19,18 @@ using torch::nn::Linear;
 
 constexpr int64_t kFirst = 32, kSecond = 64;  // channels
 
-// The row and the column of each region, from -3 to 3: [regions, 2]. As numbers, not as ones and
-// zeros: then "left of" is one step whatever the column, and is learnt from all of them. Two numbers
-// among 64 features: smaller ones would hardly be seen.
+// The row and the column of each region, from -3 to 3: [regions, 2]. As numbers instead of ones and
+// zeros: then "left of" is one step in every column, and is learnt from all of them. They are two
+// numbers among 64 features; smaller ones would have hardly any effect.
 torch::Tensor places(int64_t grid, const torch::TensorOptions& options) {
   const torch::Tensor step = torch::linspace(-3, 3, grid, options);
   return torch::stack({step.repeat_interleave(grid), step.repeat({grid})}, 1);
 }
 
-// So that numbers keep their size from pixels and words to the scores. Question and region meet only
-// where tanh bends: with small weights it is a straight line, their parts add, the question's cancels
-// in the softmax, and every question reads the same regions for thousands of steps.
+// First weights that keep the size of numbers from pixels and words to the scores. Question and
+// region interact only where tanh is not linear. With small weights it is linear: their parts add,
+// the part of the question cancels in the softmax, and every question reads the same regions for
+// thousands of steps.
 void keep_scale(torch::nn::Module& model) {
   const double of_tanh = torch::nn::init::calculate_gain(torch::kTanh);
   for (const auto& p : model.named_parameters()) {
@@ -48,7 +49,7 @@ Model::Model(const Shape& shape) : shape_(shape) {
   if (shape.side % shape.grid != 0 || cell % 2 != 0)
     throw InvalidArgument(fmt::format("side: {}, expected a multiple of {} (twice the grid)",
                                       shape.side, 2 * shape.grid));
-  // Together they see a cell and nothing else.
+  // Together they see one cell and nothing else.
   conv1_ = register_module("conv1", Conv2d(Conv2dOptions(3, kFirst, cell / 2).stride(cell / 2)));
   conv2_ = register_module("conv2", Conv2d(Conv2dOptions(kFirst, kSecond, 2).stride(2)));
   region_ = register_module("region", Linear(kSecond + 2, shape.width));
@@ -91,13 +92,13 @@ torch::Tensor Model::regions(const torch::Tensor& pictures) {
 
 torch::Tensor Model::question(const torch::Tensor& words, const torch::Tensor& lengths) {
   const torch::Tensor x = words_(words);
-  // The state at a question's last word has not seen what stands behind it: walking over padding
-  // costs less than packing.
+  // The state at a question's last word does not depend on the padding after it. Computing the
+  // padding takes less time than packing.
   if (lstm_) {
     const torch::Tensor last = (lengths - 1).view({-1, 1, 1}).expand({-1, 1, shape_.width});
     return std::get<0>(lstm_(x)).gather(1, last).squeeze(1);
   }
-  // Padding reaches no window that is kept: the last of a question ends with its last word.
+  // No window that is used contains padding: the last one ends at the question's last word.
   std::vector<torch::Tensor> parts;
   for (size_t n = 0; n < filters_.size(); ++n) {
     const torch::Tensor seen = torch::tanh(filters_[n](x.transpose(1, 2)));  // [items, part, …]

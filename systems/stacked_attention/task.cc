@@ -154,8 +154,7 @@ class StackedAttention : public GradientTask {
     return out;
   }
 
-  // A line: picture<TAB>question, or {"picture", "question"}; names of pictures as the shell has
-  // them.
+  // A line: picture<TAB>question, or {"picture", "question"}; pictures are paths, as in a shell.
   void predict(Input input, std::ostream& out) override {
     data::PictureStore store("", side_);
     answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {

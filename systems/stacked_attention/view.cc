@@ -11,7 +11,7 @@
 namespace fovea::systems::stacked_attention {
 namespace {
 
-// exp of the entropy: over how many regions the weights spread.
+// exp of the entropy: the number of regions over which the weights spread.
 double spread(const std::vector<float>& weights) {
   double entropy = 0;
   for (const double w : weights)

@@ -20,7 +20,7 @@ struct Formula {
   std::vector<Formula> arguments = {};
 };
 
-// Operators in exactly `depth` levels: one argument goes down all the way, the others may.
+// Operators in exactly `depth` levels: one argument has the full depth, the others may have less.
 Formula draw_formula(Random& random, int64_t depth, bool whole) {
   if (depth == 0 || (!whole && random.below(2) == 0))
     return {std::to_string(random.below(kNumbers))};
@@ -37,7 +37,7 @@ struct Symbol {
   std::string text;
 };
 
-// Writes a formula in prefix form to the builder, and gives its infix form.
+// Writes a formula in prefix form to the builder, and returns its infix form.
 std::vector<Symbol> transduce(const Formula& formula, translate::Builder& builder) {
   if (formula.arguments.empty()) return {{builder.source(formula.symbol), formula.symbol}};
   std::vector<Symbol> out = {{builder.source("("), "("}};
@@ -65,7 +65,7 @@ size_t other_colour(Random& random, size_t than) {
   return colour < than ? colour : colour + 1;
 }
 
-// Both ends are dark, no two light ones stand side by side, and more than half have one colour.
+// Both ends are dark, no two light words are neighbours, and more than half have one colour.
 std::vector<Place> draw_run(Random& random, size_t label) {
   const size_t length = 4 + random.below(5);
   std::vector<Place> run;

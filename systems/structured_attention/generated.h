@@ -1,5 +1,4 @@
-// What structured attention is tried on: formulas whose symbols have a tree, and words with a run in
-// them.
+// Data for structured attention: formulas whose symbols have a tree, and words with a run in them.
 #pragma once
 
 #include <cstdint>

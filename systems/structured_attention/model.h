@@ -58,13 +58,13 @@ struct SpanConfig {
   Weighing weighing = Weighing::kStructured;
 };
 
-// Reads the words of one chain of choices, in or out, and answers from their sum.
+// Finds which words are in the run, as a chain of choices (in or out), and answers from their sum.
 class SpanModel : public text::Model {
  public:
   explicit SpanModel(const SpanConfig& config);
 
   text::Answer answer(const text::Batch& batch, text::Want want) override;
-  // Weights [total] of packed words, as another weighing would make them of the same scores.
+  // Weights [total] of packed words for the same scores under another way of weighing.
   at::Tensor weights_by(Weighing weighing, const text::Batch& batch);
 
   text::Embedding embedding{nullptr};

@@ -1,5 +1,5 @@
-// The pictures of spans beside those of every text system: what other weighings make of the same
-// scores.
+// Pictures of spans, besides those of every text system: the same scores under other ways of
+// weighing.
 #pragma once
 
 #include <vector>

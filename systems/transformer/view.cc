@@ -20,8 +20,8 @@ explain::Explanation described(const std::string& title) {
   return e;
 }
 
-// How alike two positions are to a dot product: the encoding makes near ones alike, at every
-// distance the same.
+// The similarity of two positions as a dot product: the encoding makes near positions similar, and
+// only the distance matters.
 explain::Explanation positions(int64_t width) {
   constexpr int64_t kShown = 64;
   const at::Tensor table = nn::position_encoding(kShown, width);
@@ -45,8 +45,8 @@ explain::Explanation positions(int64_t width) {
   return e;
 }
 
-// What the schedule does after its warm-up, in words; nothing for those that change with epochs, whose
-// length in steps is not known here.
+// The course of the schedule after its warm-up, in words; empty for schedules that change with
+// epochs, whose length in steps is not known here.
 std::string after_warm_up(const train::Recipe& recipe) {
   if (recipe.schedule == "constant") return "stays";
   if (recipe.schedule == "cosine") return "falls along a cosine to zero";

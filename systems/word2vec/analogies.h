@@ -11,8 +11,8 @@ struct Analogy {
   std::string from, to, like, answer;
 };
 
-// Every ordered pair of pairs within a family, both ways round in no case: a pair is asked in the
-// direction it is written.
+// Every ordered pair of pairs within a family. A pair is asked only in the direction in which it is
+// written.
 inline std::vector<Analogy> analogies() {
   using Pair = std::array<const char*, 2>;
   static const std::vector<std::vector<Pair>> kFamilies = {

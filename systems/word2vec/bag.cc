@@ -27,7 +27,7 @@ text::Answer BagModel::answer(const text::Batch& batch, text::Want want) {
   text::Answer out;
   out.logits = attend(blank, none, added.unsqueeze(1), choices).squeeze(1) + bias_;
   if (want == text::Want::kLook) {
-    // What a word adds to the class that won, beside the mean of the others.
+    // What a word adds to the chosen class, minus the mean over the other classes.
     const at::Tensor won =
         out.logits.argmax(1).index_select(0, data::owners(bounds).to(added.device())).unsqueeze(1);
     out.look = {.words = (added.gather(1, won).squeeze(1) - added.mean(1)).unsqueeze(0),

@@ -12,8 +12,8 @@
 #include "data/random.h"
 #include "fovea/error.h"
 
-// pair() is all of the time: let the loader choose the widest vectors the machine has, with the
-// loops over a row inside.
+// pair() takes nearly all of the time: the loader chooses the widest vectors of the machine, with
+// the loops over a row inside.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define FOVEA_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -24,7 +24,7 @@
 namespace fovea::systems::word2vec {
 namespace {
 
-constexpr size_t kParts = 4;             // of the text; fixed, so that results are
+constexpr size_t kParts = 4;  // of the text; fixed, so that results do not depend on threads
 constexpr size_t kWordsBetween = 20000;  // of a part, between two meetings
 constexpr size_t kNoiseTable = 1 << 20;
 
@@ -49,7 +49,8 @@ FOVEA_INSIDE void add(float scale, const float* from, float* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] += scale * from[i];
 }
 
-// σ and −log σ at 4096 places of [-8, 8]; beyond, both are what they are there to three digits.
+// σ and −log σ at 4096 points of [-8, 8]. Outside, the values at the ends are right to three
+// digits.
 class Sigmoid {
  public:
   Sigmoid() {
@@ -173,7 +174,7 @@ class Part {
     for (int32_t& word : negatives_) {
       do word = noise_[random.next() >> 44];
       while (word == target &&
-             words_ > 1);  // a negative that is the target would push and pull at once
+             words_ > 1);  // a negative that is the target would move it both ways
     }
   }
   void sentence_pairs(Rows& rows, float rate, data::Random& random) {
@@ -185,7 +186,7 @@ class Part {
       const int64_t reach =
           1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(plan_.window)));
       const int64_t low = std::max<int64_t>(0, c - reach),
-                    high = std::min(n - 1, c + reach);  // never across the sentence's ends
+                    high = std::min(n - 1, c + reach);  // never beyond the ends of the sentence
       if (low == high) continue;
       if (plan_.architecture == Architecture::kCbow) {
         context_.clear();
@@ -244,14 +245,14 @@ void each(size_t count, int threads, const Work& work) {
     try {
       for (int t = 1; t < std::min<int>(threads, static_cast<int>(count)); ++t)
         others.emplace_back(run);
-    } catch (const std::system_error&) {  // the system gives no more: those there are do the work
+    } catch (const std::system_error&) {  // no more threads: those that started do the work
     }
     run();
   }
   if (failure) std::rethrow_exception(failure);
 }
 
-// Rows become the mean over the parts that changed them, in every part.
+// Each row becomes the mean over the parts that changed it, in every part.
 void meet(std::vector<Rows>& parts, std::vector<float> Rows::*values,
           std::vector<uint8_t> Rows::*moved, size_t words, size_t width, int threads) {
   const size_t chunk = (words + kParts - 1) / kParts;

@@ -31,15 +31,15 @@ struct Learned {
   std::vector<double> losses;        // mean over the pairs of each epoch
 };
 
-// The text is cut into a fixed number of parts, each with rows of its own between two meetings; at
-// a meeting a row becomes the mean over the parts that changed it. So the result does not depend on
-// the number of threads, and no thread waits for another's row. `tell(share done)` is called
-// between meetings; it may throw to stop.
+// The text is cut into a fixed number of parts. Between two synchronisations each part changes its
+// own copy of the rows; then a row becomes the mean over the parts that changed it. So the result
+// does not depend on the number of threads, and no thread waits for a row of another. `tell(share
+// done)` is called between them; it may throw to stop.
 Learned learn(const Text& text, const std::vector<int64_t>& counts, const Plan& plan,
               const std::function<void(double)>& tell);
 
-// One step on one centre and its context, exposed for its gradient to be tested: the loss before
-// the step, and every row moved.
+// One step on one centre and its context, public so that its gradient can be tested. Returns the
+// loss before the step; every row is moved.
 double step(const Plan& plan, float rate, const std::vector<int32_t>& context, int32_t target,
             const std::vector<int32_t>& negatives, float* input, float* output);
 

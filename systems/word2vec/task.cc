@@ -35,8 +35,8 @@ struct Tables : torch::nn::Module {
   at::Tensor input, output;
 };
 
-// Sentences of a file, a line each. Where every line begins with a whole number and a blank, that
-// is a label, and left out.
+// Sentences of a file, one on a line. If every line begins with a whole number and a blank, that
+// number is a label and is left out.
 std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
   const std::string text = data::read_file(path);
@@ -278,7 +278,7 @@ std::vector<explain::Explanation> Word2vecTask::explain(Input* input) {
         shown.push_back(known(word, input->name, number));
     });
   }
-  // Then frequent words, without marks and words of up to three letters: those say little.
+  // Then frequent words, without punctuation and words of up to three letters, which say little.
   for (int64_t id = data::kEos + 1;
        id < vocabulary_.size() && static_cast<int64_t>(shown.size()) < kPlaneWords; ++id)
     if (vocabulary_.word(id).size() > 3) shown.push_back(id);

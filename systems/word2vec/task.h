@@ -1,5 +1,4 @@
-// Word vectors from plain text: learned, looked up, drawn, and written in the files the field
-// reads.
+// Word vectors from plain text: learned, searched, drawn, and written in common file formats.
 #pragma once
 
 #include "data/formats/vocabulary.h"
@@ -33,7 +32,7 @@ class Word2vecTask : public Task {
     int64_t id;
     double cosine;
   };
-  // Nearest by cosine, none of `without` among them; ties to the lower id.
+  // Nearest by cosine, without those in `without`; of equal ones the lower id.
   std::vector<Near> nearest(const at::Tensor& direction, int64_t count,
                             const std::vector<int64_t>& without) const;
   // The same as words, as many as are shown.

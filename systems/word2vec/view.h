@@ -21,8 +21,8 @@ struct Neighbourhood {
   std::vector<Neighbour> nearest;
 };
 
-// "near 0.913", …: with as many decimals as tell the cosines apart, three to six. Words used alike
-// come within 0.001 of each other.
+// "near 0.913", …: three to six decimals, as many as are needed to distinguish the cosines. Words
+// that are used in the same way come within 0.001 of each other.
 std::vector<std::string> in_words(const std::vector<Neighbour>& nearest, char between);
 
 // vectors [words, width]; `nearest` are those of the first words.

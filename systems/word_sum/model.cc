@@ -26,8 +26,8 @@ text::Answer WordSumModel::answer(const text::Batch& batch, text::Want want) {
   text::Answer out;
   out.logits = config_.classes == 2 ? at::cat({at::zeros_like(z), z}, 1) : z;
   if (want == text::Want::kLook) {
-    // What a word adds to the answer: its weight times its polarity, for the class that won (the
-    // second of two).
+    // What a word adds to the answer: its weight times its polarity, for the chosen class (of two
+    // classes, the second).
     const at::Tensor owner = data::owners(bounds).to(x.device());
     const at::Tensor share = text::packed_weights(blank, x.unsqueeze(1), choices, bounds)[0];
     const at::Tensor chosen = z.argmax(1).index_select(0, owner).unsqueeze(1);

@@ -1,4 +1,5 @@
-// The pictures of word-sum beside those of every text system: a pair it fails at, the polarity axis.
+// The pictures of word-sum, besides those of every text system: a pair that it gets wrong, the
+// polarity axis.
 #pragma once
 
 #include <vector>

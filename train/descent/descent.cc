@@ -44,11 +44,11 @@ bool lower_is_better(const std::string& metric) {
 namespace train {
 namespace {
 
-// The weights after one epoch, and what validation said of them, less is better.
+// The weights after one epoch, and their figure in validation; less is better.
 struct Kept {
   int64_t epoch = 0;
   double value = 0;
-  double loss = 0;  // which of two equal values is better
+  double loss = 0;  // decides between two equal figures
   TensorMap weights;
 };
 
@@ -89,7 +89,7 @@ void set_generator(torch::Device device, const torch::Tensor& state) {
   generator.set_state(state);
 }
 
-// "nan", whatever its sign, which says nothing.
+// "nan" without its sign, which has no meaning.
 double unsigned_nan(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
@@ -117,8 +117,8 @@ class Descent {
   }
 
  private:
-  // A monitor that the user chose is one that validation gives: it would otherwise be found out after
-  // the first epoch, or, where nothing is validated, never.
+  // A monitor that the user chose must be one that validation gives. Otherwise the mistake would be
+  // found only after the first epoch or, without validation, never.
   void check_monitor() {
     if (!fit_.run_options().options.is_set("monitor")) return;
     fit_.model().eval();
@@ -158,8 +158,8 @@ class Descent {
     end_epoch();
   }
 
-  // Libtorch's MPS has no float64; sums stay where the loss is elsewhere, so that a step does not
-  // wait for the device.
+  // Where losses are summed: on the device, so that a step does not wait for it. MPS has no
+  // float64, so the CPU adds there.
   torch::Device loss_device() const {
     return fit_.run_options().device.is_mps() ? torch::kCPU : fit_.run_options().device;
   }
@@ -182,7 +182,7 @@ class Descent {
           fmt::format("epoch {}/{}  loss {:.4g}", epoch_ + 1, recipe_.epochs, mean_loss()));
   }
 
-  // Looking at the loss makes a step wait for the device; on the CPU it costs nothing.
+  // Reading the loss makes a step wait for the device. On the CPU it costs nothing.
   void check_loss(const Loss& loss) {
     constexpr int64_t kSteps = 32;
     if (!fit_.run_options().device.is_cpu() && steps_ % kSteps != 0) return;
@@ -192,8 +192,8 @@ class Descent {
     if (steps_ == 0) first_loss_ = value;
   }
 
-  // A loss that is finite and a million times the first has diverged as well: gates and squashed
-  // outputs keep numbers finite that mean nothing.
+  // A loss that is finite but a million times the first one has diverged as well: gates and bounded
+  // activations keep numbers finite that mean nothing.
   void check_mean_loss(double loss) const {
     constexpr double kGrown = 1e6;
     if (!std::isfinite(loss))
@@ -203,8 +203,8 @@ class Descent {
                     steps_);
   }
 
-  // The last step of an epoch can ruin the weights and leave no loss to tell. A weight whose square
-  // is no float32 number is of no use to anything that multiplies or measures it.
+  // The last step of an epoch can ruin the weights, and no loss follows that would show it. A
+  // weight whose square overflows float32 is of no use in products or norms.
   void check_weights() const {
     constexpr double kLargest = 1.8e19;
     if (const std::string name = not_finite(weights_of(fit_.model())); !name.empty())
@@ -267,8 +267,8 @@ class Descent {
     loss_sum_.zero_();
   }
 
-  // A signal during validation, which may be long, is answered there: the state is that of the last
-  // step, and who resumes it begins with this validation.
+  // A signal during validation, which may take long, is obeyed there: the saved state is that of
+  // the last step, and a resumed run begins with this validation.
   Metrics validated() {
     const torch::NoGradGuard guard;
     try {
@@ -279,7 +279,7 @@ class Descent {
     }
   }
 
-  // Puts the weights among the best, or the last, `average`; the last where nothing says which is
+  // Adds the weights to the best `average` epochs, or to the last ones if nothing says which is
   // best. One last epoch needs no copy: the model has its weights.
   void keep(const Metrics& metrics) {
     const bool best = recipe_.keep == "best" && !metrics.empty();
@@ -421,8 +421,8 @@ void Descent::restore(const State& saved) {
 }  // namespace
 
 void gradient_descent(Fit& fit, GradientTask& task) {
-  // Weight decay takes the weights of an input that is always zero through the subnormal numbers,
-  // and the moments after them: half of a step's time on such tables.
+  // Weight decay moves the weights of an input that is always zero through the subnormal numbers,
+  // and the optimiser's moments after them. On such tables that takes half of a step's time.
   const engine::FlushSubnormals flush;
   const SavesWhenAsked saves;
   Descent(fit, task).run();

@@ -1,6 +1,6 @@
-// One training: what a task reports to, and the loop of gradient descent. All that is needed to
-// continue after a kill is in one file, state.safetensors, which is replaced as a whole. A resumed
-// run ends with the same weights as one that was not interrupted, bit for bit.
+// One training: the interface through which a task reports, and the loop of gradient descent. All
+// that is needed to continue after a kill is in one file, state.safetensors, which is replaced as a
+// whole. A resumed run ends with the same weights as one that was not interrupted, bit for bit.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -44,8 +44,8 @@ class Fit {
   bool save_due() const;
   // state.safetensors, then metrics.jsonl.
   void save(const State&);
-  // Throws Interrupted after Ctrl-C. Call between steps, after save() where there is something to
-  // save.
+  // Throws Interrupted after Ctrl-C. Call it between steps, and after save() if there is something
+  // to save.
   void stop_if_interrupted(const std::string& where) const;
   // Writes metrics.jsonl. The state stays, because a later training may add epochs.
   void finish();

@@ -38,8 +38,8 @@ void adadelta_step(at::Tensor& p, const at::Tensor& g, at::Tensor& square, at::T
   p.add_(delta, -rate);
 }
 
-// ATen refuses a rate that the type of the weights cannot hold. An infinite rate gives weights that
-// are not finite, which training reports.
+// ATen refuses a rate that the type of the weights cannot hold. So such a rate becomes infinite:
+// the weights are then not finite, which training reports.
 double in_type_of(const at::Tensor& weight, double rate) {
   const bool beyond =
       weight.scalar_type() == at::kFloat && rate > std::numeric_limits<float>::max();

@@ -36,7 +36,7 @@ uint32_t crc32c(const std::string& bytes) {
 }
 
 template <class Number>
-std::string little_endian(Number value) {  // which every machine we are built for is
+std::string little_endian(Number value) {  // true of every machine that Fovea is built for
   std::string out(sizeof value, '\0');
   std::memcpy(out.data(), &value, sizeof value);
   return out;

@@ -20,14 +20,14 @@ struct Curves {
   std::optional<double> last(const std::string& name) const;
 };
 
-// InvalidArgument where a line is no object, naming `name` and the line.
+// InvalidArgument, with `name` and the line, if a line is not an object.
 Curves read_curves(const std::string& lines, const std::string& name);
 
-// A header, then a line for each row; a number that a row has not is an empty field.
+// A header, then a line for each row. If a row lacks a number, its field is empty.
 std::string curves_csv(const Curves&);
 
-// TensorBoard's file of events: one scalar for each number. `time`, in seconds since 1970, is what
-// every event bears.
+// TensorBoard's event file: one scalar for each number. Every event has the same `time`, in seconds
+// since 1970.
 std::string curves_events(const Curves&, double time);
 
 }  // namespace fovea::train

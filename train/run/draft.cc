@@ -55,7 +55,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-// Files are only ever replaced, never changed, so that a second name for one is as good as a copy.
+// Files are replaced, never changed, so a hard link is as good as a copy.
 void link_or_copy(const fs::path& from, const fs::path& to) {
   make_folder(to.parent_path());
   std::error_code error;
@@ -70,12 +70,13 @@ Manifest manifest_in(const fs::path& folder) {
   return Manifest::parse(data::read_file(path.string()), path.string());
 }
 
-// Moves everything into place but the manifest, which marks the rest as complete.
+// Moves everything but the manifest into place. The manifest comes last, because it marks the rest
+// as complete.
 void move_files(const fs::path& from, const fs::path& to) {
   const Manifest now = manifest_in(from), before = manifest_in(to);
   std::set<fs::path> touched = {to};
   for (const auto& [name, file] : now.files) {
-    if (!is_there(from / name)) continue;  // moved before the kill
+    if (!is_there(from / name)) continue;  // it was moved before the kill
     make_folder((to / name).parent_path());
     if (is_there(to / name) && !before.files.contains(name))
       move_to(to / name, to / (name + ".before"));
@@ -113,7 +114,7 @@ void Draft::begin_among_others() { make_folder(path_); }
 
 void Draft::begin_with(const RunFolder& whole) {
   begin();
-  // The configuration last: before it the draft does not count.
+  // The configuration is written last: without it the draft does not count.
   for (const auto& [name, file] : whole.manifest().files)
     if (name != kConfig) link_or_copy(whole / name, path_ / name);
   link_or_copy(whole / kConfig, path_ / kConfig);
@@ -129,7 +130,7 @@ void Draft::discard_untrained() const {
   std::error_code ignored;
   for (const auto& entry : fs::recursive_directory_iterator(path_, ignored))
     if (entry.path().filename() == kStateFile || entry.path().filename() == kManifestFile) return;
-  fs::remove_all(path_, ignored);  // what stays is refused by name, as any unfinished run
+  fs::remove_all(path_, ignored);  // what remains is refused by name, like any unfinished run
 }
 
 void Draft::write(const std::string& name, std::string_view bytes) {

@@ -21,9 +21,11 @@ struct Manifest {
 
   void add(const std::string& name, std::string_view bytes);
   std::string text() const;
-  // InvalidArgument where it is not one, or not as it was written; `path` names it.
+  // InvalidArgument, with `path`, if the text is not a manifest or was changed after it was
+  // written.
   static Manifest parse(const std::string& text, const std::string& path);
-  // InvalidArgument where the bytes are not those of the file: a flipped bit, a part, another file.
+  // InvalidArgument if the bytes are not those of the file: a flipped bit, a part of it, another
+  // file.
   void check(const std::string& name, std::string_view bytes, const std::string& path) const;
 };
 

@@ -19,9 +19,9 @@ inline constexpr const char* kReadyFolder = ".ready";
 
 class RunFolder {
  public:
-  // Whether a manifest says so.
+  // Whether there is a manifest.
   static bool is_whole(const std::filesystem::path& path);
-  // InvalidArgument where it is not, saying what is there instead.
+  // InvalidArgument if it is not a RUN; the message says what is there instead.
   explicit RunFolder(const std::filesystem::path& path);
   // One of the seeds or folds a RUN consists of.
   RunFolder member(const std::string& name) const;
@@ -31,8 +31,8 @@ class RunFolder {
   bool has(const std::string& name) const { return manifest_.files.contains(name); }
   // Where the file is now.
   std::filesystem::path operator/(const std::string& name) const;
-  // The whole file; InvalidArgument where it is missing or not as it was written, or where the run
-  // has been replaced since the folder was opened.
+  // The whole file. InvalidArgument if it is missing or was changed, or if the run has been
+  // replaced since the folder was opened.
   std::string read(const std::string& name) const;
 
  private:

@@ -1,4 +1,4 @@
-// The RUNs in a folder, each in a line: for one who looks for the one he trained last week.
+// The RUNs in a folder, one line each, so that a user finds the one that was trained last week.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ struct RunLine {
   std::string broken;  // why it cannot be read; the rest is then empty
 };
 
-// Every RUN in `folder` and below it, by path; what is inside a RUN belongs to it. InvalidArgument
-// where there is no such folder.
+// Every RUN in `folder` and below it, sorted by path. A folder inside a RUN belongs to that RUN.
+// InvalidArgument if there is no such folder.
 std::vector<RunLine> runs_under(const std::filesystem::path& folder);
 
 }  // namespace fovea::train

@@ -28,8 +28,8 @@ std::string host_name() {
 
 std::string own_name() { return fmt::format("process {} on {}", ::getpid(), host_name()); }
 
-// For a file system without locks: whether the process named in the file still runs, as far as this
-// machine knows.
+// For a file system without locks: whether the process named in the file still runs, as far as can
+// be seen on this machine.
 bool lives(const std::string& holder) {
   int pid = 0;
   std::array<char, 256> host{};
@@ -54,7 +54,7 @@ RunLock::RunLock(std::filesystem::path folder)
 
 // The delegated constructor has ended when this one throws, so the destructor runs.
 RunLock::RunLock(std::filesystem::path folder, Kind kind) : RunLock(std::move(folder)) {
-  do {  // a holder that ends removes the file, perhaps between our opening and our locking it
+  do {  // a holder that ends may remove the file between our open() and our lock
     kind_.reset();
     if (descriptor_ >= 0) ::close(descriptor_);
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -74,12 +74,12 @@ RunLock::~RunLock() {
 }
 
 void RunLock::remove_file() const {
-  // Of several that share it the last one removes the file.
+  // The last one of several that share it removes the file.
   const bool last =
       kind_ && (*kind_ == Kind::kExclusive || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0);
   if (!last || ::unlink(path_.c_str()) == 0) return;
-  // A file that cannot be removed is emptied, or the next training would report that this one did not
-  // finish. If that fails too, nothing more can be done.
+  // A file that cannot be removed is emptied. Otherwise the next training would report that this
+  // one did not finish. If that fails too, nothing more can be done.
   [[maybe_unused]] const int emptied = ::ftruncate(descriptor_, 0);
 }
 

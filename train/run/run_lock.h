@@ -19,9 +19,9 @@ class RunLock {
   RunLock& operator=(const RunLock&) = delete;
 
   void become(Kind kind);
-  // "process 1234 on HOST", where one held the lock before and ended without giving it back.
+  // "process 1234 on HOST" if a process held the lock before and ended without releasing it.
   const std::string& taken_from() const { return taken_from_; }
-  // Not the lock, which goes with the process.
+  // Removes the file, not the lock, which ends with the process.
   void remove_file() const;
 
  private:
@@ -36,8 +36,8 @@ class RunLock {
   std::string taken_from_;
 };
 
-// Removes the files of the locks this process holds: for one that ends without its destructors. Safe
-// in a signal's handler.
+// Removes the files of the locks that this process holds, for a process that ends without its
+// destructors. Safe in a signal handler.
 void remove_lock_files();
 
 }  // namespace fovea::train
