@@ -5,8 +5,8 @@
 //                             .structure = fovea::Ragged{query_offsets, key_offsets}});
 //
 // query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev]; with Ragged or Graph, packed
-// (total, H, E); with Paged, key and value [pages, page_size, Hkv, E]. Differentiable in every tensor, also in those of the choices. A wrong argument
-// throws fovea::InvalidArgument, a combination without meaning fovea::Unsupported.
+// (total, H, E); with Paged, key and value [pages, page_size, Hkv, E]. Differentiable in all tensors
+// of floating-point numbers. Throws InvalidArgument, or Unsupported (no meaning): fovea/error.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -87,8 +87,8 @@ using Structure = choice::Structure<View>;
 using PerItem = choice::PerItem<View>;
 
 // query [B, H, L, E], key [B, Hkv, S, E], value [B, Hkv, S, Ev], H a multiple of Hkv; with Ragged
-// or Graph, (total, H, E); with Paged, key and value [pages, page_size, Hkv, E]. float32, float64, bfloat16 or float16, the same for all three; the last
-// dimension contiguous.
+// or Graph, (total, H, E); with Paged, key and value [pages, page_size, Hkv, E]. All three have the
+// same type: float32, float64, bfloat16 or float16. Their last dimension is contiguous.
 struct Problem {
   View query{}, key{}, value{};
   Score score{};

@@ -17,19 +17,19 @@ enum class Activation : uint8_t { kTanh, kLeakyRelu };
 
 // The kernels of Nadaraya-Watson regression, K(u) with u = |D(q - k)| / h.
 enum class KernelName : uint8_t {
-  kGaussian,
+  kGaussian,  // to kCauchy: infinite support
   kLaplace,
   kLogistic,
   kSigmoid,
   kSilverman,
-  kCauchy,  // infinite support
-  kBox,
+  kCauchy,
+  kBox,  // to kCosine: zero for u > 1
   kTriangular,
   kEpanechnikov,
   kQuartic,
   kTriweight,
   kTricube,
-  kCosine,  // zero for u > 1
+  kCosine,
 };
 
 // scale * q.k; scale 1/sqrt(E) when absent.
@@ -72,8 +72,8 @@ struct Additive {
   }
 };
 
-// w' (tanh(a) * sigmoid(b)) with [a; b] = q + k, the two halves of width E/2; weight [E/2] or [H,
-// E/2].
+// w' (tanh(a) * sigmoid(b)) with [a; b] = q + k, the two halves of width E/2;
+// weight [E/2] or [H, E/2].
 template <class Array>
 struct GatedAdditive {
   static constexpr const char* kName = "gated_additive";

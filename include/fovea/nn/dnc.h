@@ -18,7 +18,8 @@
 
 namespace fovea::nn {
 
-// How usage passes gradients to the write weights it was made of. The authors' program stops them.
+// Whether gradients pass through usage to the write weights that it was computed from. The authors'
+// program stops them.
 enum class UsageGradient { kStopped, kWhole };
 
 struct DncOptions {

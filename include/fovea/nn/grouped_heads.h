@@ -2,7 +2,7 @@
 //
 //   O = [Z_1 … Z_H] W_o,   Z_h = attend(R(x W_q,h), R(x W_k,g), x W_v,g),   g = h · Hkv / H
 //
-// R turns queries and keys by their positions (rotary.h), or is nothing. The parameters have the
+// R rotates queries and keys by their positions (rotary.h), or is the identity. The parameters have the
 // names of Llama's layers: wq, wk, wv, wo, without bias.
 #pragma once
 
@@ -17,7 +17,7 @@ struct GroupedHeadsOptions {
   int64_t width = 0;
   int64_t heads = 1;           // of queries; must divide the width
   int64_t key_heads = 0;       // of keys and values; must divide `heads`; 0: as many
-  double rotary_base = 10000;  // 0: positions turn nothing
+  double rotary_base = 10000;  // 0: no rotary positions
   double dropout = 0;          // probability of dropping a weight
 };
 

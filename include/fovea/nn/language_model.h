@@ -26,7 +26,7 @@ struct LanguageModelOptions {
   double dropout = 0;  // of embeddings and of what layers add
 };
 
-// RMS or layer norm: what a layer asks its options for.
+// RMS norm or layer norm, as the options say.
 class LanguageNormImpl : public torch::nn::Cloneable<LanguageNormImpl> {
  public:
   LanguageNormImpl(NormKind kind, int64_t width);
@@ -78,8 +78,8 @@ class LanguageModelImpl : public torch::nn::Cloneable<LanguageModelImpl> {
   at::Tensor forward(const at::Tensor& tokens);
   // The same for n new tokens [B, n] after those in the cache.
   at::Tensor step(const at::Tensor& tokens, LanguageCache& cache);
-  // [layers, B, L, vocabulary]: the scores where the model ended after each of its layers. For
-  // pictures, as the weights are.
+  // [layers, B, L, vocabulary]: the scores as if the model ended after each of its layers; for
+  // pictures.
   at::Tensor after_each_layer(const at::Tensor& tokens);
   // [layers, B, heads, L, L]
   at::Tensor weights(const at::Tensor& tokens);

@@ -11,7 +11,7 @@ namespace fovea::nn {
 
 class LanguageSteps {
  public:
-  // The weights are copied: a later change of the model's is not seen. InvalidArgument where the
+  // The weights are copied, so a later change of the model has no effect. InvalidArgument if the
   // model is not in float32 on the CPU.
   explicit LanguageSteps(LanguageModelImpl& model);
   ~LanguageSteps();

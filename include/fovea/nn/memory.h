@@ -38,8 +38,8 @@ struct MemoryOptions {
   double deviation = 0.1;  // of the first weights
 };
 
-// Stories one after another, each with a question; nothing is padded. A line may have no words: it
-// is then its time alone, which is what random noise adds. A story may have no lines.
+// Stories one after another, each with a question; nothing is padded. A line may have no words:
+// then it is its time alone. Random noise adds such lines. A story may have no lines.
 struct Stories {
   at::Tensor words;            // int64 [words of all lines]
   at::Tensor lines;            // int32 [lines + 1]: where each line's words begin
@@ -88,7 +88,7 @@ class MemoryImpl : public torch::nn::Cloneable<MemoryImpl> {
 
   // Scores of each word as the answer: [stories, words]; that of word 0 is 0.
   at::Tensor forward(const Stories& stories) { return answer(recall(stories).state); }
-  // The same up to W. Linear start reads with Unnormalised, the older supervised networks with Hard.
+  // The same up to W. Linear start uses Unnormalised, the supervised networks of 2015 use Hard.
   Recall recall(const Stories& stories, const Normaliser& normaliser = Softmax{});
   at::Tensor answer(const at::Tensor& state);  // [stories, width] -> [stories, words]
 

@@ -44,8 +44,8 @@ class NtmCellImpl : public torch::nn::Cloneable<NtmCellImpl> {
   explicit NtmCellImpl(const NtmOptions& options);
   void reset() override;
 
-  // A sequence begins: every row alike, every head at row 0. Were no head anywhere, nothing could
-  // tell the rows apart.
+  // The start of a sequence: all rows are equal, and every head is at row 0. If the heads had no
+  // position, nothing would distinguish the rows.
   NtmState start(int64_t batch) const;
   NtmStep forward(const at::Tensor& x, const NtmState& before);  // x [B, input]
 
