@@ -92,7 +92,7 @@ void add_threads(CLI::App& app, int& threads, const std::string& help) {
 }
 
 void add_device(CLI::App& app, std::string& device) {
-  app.add_option("--device", device, "where to compute: cpu, cuda or cuda:N");
+  app.add_option("--device", device, "where to compute: cpu (default), cuda or cuda:N");
 }
 
 void add_settings(CLI::App& app, std::vector<std::string>& set, const std::string& help) {

@@ -89,7 +89,10 @@ int parse_and_run(const Command& command, int argc, const char* const* argv) {
   app.add_flag("--version")
       ->description("print the versions of this build, its SIMD target and its devices");
   app.require_subcommand(0, 1);
-  app.footer("fovea VERB --help shows a verb's options and an example.\n" + limits_help());
+  app.footer(
+      "fovea VERB --help shows the options of a verb, with an example. A RUN is a folder that "
+      "`fovea train` wrote.\n" +
+      limits_help());
 
   std::vector<std::string> names;
   std::map<std::string, std::function<int()>> actions;

@@ -17,8 +17,8 @@ namespace fovea::systems {
 std::vector<Option> picture_options() {
   return {Option("validation", 0.1, "share of the training pictures kept for choosing the epoch")
               .between(0, 0.5),
-          Option("pictures", 4500, "generated: pictures to learn from").between(10, 1000000),
-          Option("side", 28, "pictures of your own are scaled to side x side").between(8, 512)};
+          Option("pictures", 4500, "generated: number of training pictures").between(10, 1000000),
+          Option("side", 28, "your own pictures are scaled to side x side pixels").between(8, 512)};
 }
 
 void PictureTask::read(const Source& source) {

@@ -18,9 +18,9 @@ constexpr const char* kVocabularyFile = "vocabulary";
 }  // namespace
 
 std::vector<Option> story_options() {
-  return {Option("stories", 4000, "generated stories to learn from").between(16, 1000000),
+  return {Option("stories", 4000, "number of generated training stories").between(16, 1000000),
           Option("tasks", "",
-                 "tasks of a folder of stories, with commas between: qa1,qa2; empty: all")};
+                 "tasks of a folder of stories, separated by commas: qa1,qa2; empty: all")};
 }
 
 void StoryTask::read(const Source& source) {

@@ -40,8 +40,8 @@ std::vector<Option> task_options(const Defaults& defaults) {
     all.push_back(
         Option("longest", 60, "longest sentence in words; a longer one is cut").between(1, 100000));
     all.push_back(Option("hide", false,
-                         "--data is the folder of MR and SUBJ: documents of objective sentences "
-                         "that hide a few polar ones"));
+                         "--data is the folder of MR and SUBJ; its sentences become documents of "
+                         "objective sentences with a few polar ones"));
     all.push_back(Option("documents", 4000,
                          "hide=true: number of training documents, each composed at random")
                       .between(2, 1000000));

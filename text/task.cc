@@ -111,7 +111,7 @@ void TextTask::prepare() {
     throw data::FileError(
         corpus_.path, 0,
         fmt::format("{} lines and as many classes ({}, {}, …): every label occurs once, expected "
-                    "labels that come again",
+                    "labels that occur several times",
                     labels_.size(), data::shown(names_[0]), data::shown(names_[1])));
   if (splits_.train.empty()) throw data::FileError(corpus_.path, 0, "no documents to learn from");
   if (o.text("tokens") != "pieces") {

@@ -181,9 +181,10 @@ void TranslationTask::prepare() {
     kept.tokens.push_back(t);
   }
   if (kept.pairs.empty())
-    throw InvalidArgument(fmt::format(
-        "training pairs: {}, each empty or longer than {} tokens (--set longest), expected others",
-        train_.pairs.size(), longest));
+    throw InvalidArgument(
+        fmt::format("training pairs: {}, all empty or longer than {} tokens (--set longest), "
+                    "expected at least one",
+                    train_.pairs.size(), longest));
   train_ = std::move(kept);
 }
 

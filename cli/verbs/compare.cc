@@ -93,8 +93,9 @@ Verb compare_verb() {
           [](CLI::App& app) {
             auto options = std::make_shared<CompareOptions>();
             app.add_option("runs", options->runs, "folders that `fovea train` wrote")->required();
-            add_path(app, "--out", options->out, "a page with the pictures and figures of each");
-            app.add_option("--split", options->split, "train, validation or test");
+            add_path(app, "--out", options->out,
+                     "HTML page to write, with the pictures and figures of each RUN");
+            app.add_option("--split", options->split, "train, validation or test; default: test");
             add_threads(app, options->threads);
             app.add_flag("--json", options->json, "print one JSON array: a report for each RUN");
             return [options] { return run(*options); };

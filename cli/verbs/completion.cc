@@ -31,7 +31,7 @@ int run(const std::string& what) {
 }  // namespace
 
 Verb completion_verb() {
-  return {"completion", "completion for a shell, or the manual page, to standard output",
+  return {"completion", "print completion for a shell, or the manual page",
           "fovea completion bash\nfovea completion man", [](CLI::App& app) {
             auto what = std::make_shared<std::string>();
             app.add_option("what", *what, "bash, zsh, fish or man")->required();

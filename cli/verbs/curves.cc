@@ -22,9 +22,10 @@ struct CurvesOptions {
 train::Curves curves_of(const std::string& folder) {
   const train::RunFolder run(folder);
   if (!run.has("metrics.jsonl"))
-    throw InvalidArgument(folder +
-                          ": no metrics.jsonl, for it was not trained in epochs, or "
-                          "holds several seeds or folds: give one of those");
+    throw InvalidArgument(
+        folder +
+        ": no metrics by epoch. It was not trained in epochs, or it has several seeds or "
+        "folds: give the folder of one of these");
   return train::read_curves(run.read("metrics.jsonl"), (run / "metrics.jsonl").string());
 }
 
@@ -48,7 +49,7 @@ int run(const CurvesOptions& options) {
 }  // namespace
 
 Verb curves_verb() {
-  return {"curves", "the numbers of a training by epoch: CSV, or TensorBoard's events",
+  return {"curves", "the metrics of a training by epoch, as CSV or for TensorBoard",
           "fovea train general --set epochs=2 --quiet --out out/lookup\n"
           "fovea curves out/lookup --out out/lookup.csv\n"
           "fovea curves out/lookup --tensorboard out/events",

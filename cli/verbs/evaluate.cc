@@ -49,7 +49,7 @@ Verb evaluate_verb() {
             auto options = std::make_shared<EvaluateOptions>();
             add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
             add_path(app, "--data", options->data, "other data; all its items are evaluated");
-            app.add_option("--split", options->split, "train, validation or test");
+            app.add_option("--split", options->split, "train, validation or test; default: test");
             add_settings(app, options->set,
                          "an option of the system to change for this use, name=value");
             add_threads(app, options->threads);

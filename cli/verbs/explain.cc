@@ -73,7 +73,7 @@ void write_text(const std::string& out, const std::string& text) {
 int run(const ExplainOptions& options) {
   const Form form = form_of(options.out);
   if (options.picture != 1 && (form == Form::kPage || form == Form::kJson))
-    throw UsageError("--picture: a page has all of them, expected --out with .svg or .png");
+    throw UsageError("--picture: a page shows all pictures, expected --out with .svg or .png");
   systems::Run run =
       systems::open(options.run, options.device, options.threads, options.set, Use::kExplain);
   say_which(run, options.run);
@@ -108,28 +108,29 @@ int run(const ExplainOptions& options) {
 }  // namespace
 
 Verb explain_verb() {
-  return {"explain", "pictures of the attention of a RUN",
-          "fovea explain out/curve --out out/curve.html\n"
-          "fovea explain out/curve --out out/curve.svg",
-          [](CLI::App& app) {
-            auto options = std::make_shared<ExplainOptions>();
-            add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
-            add_path(app, "--input", options->input,
-                     "items to explain, a file or - for standard input; default: test items");
-            add_path(
-                app, "--out", options->out,
-                "report.html; explanation.json; one picture as .svg, or as .png where Chromium is "
-                "installed; - for the page on standard output")
-                ->required();
-            add_integer(
-                app, "--picture", [options](int64_t n) { options->picture = n; }, 1, 1'000'000,
-                "which one .svg and .png show: 1 is the page's first");
-            add_settings(app, options->set,
-                         "an option of the system to change for this use, name=value");
-            add_threads(app, options->threads);
-            add_device(app, options->device);
-            return [options] { return run(*options); };
-          }};
+  return {
+      "explain", "pictures of the attention of a RUN",
+      "fovea explain out/curve --out out/curve.html\n"
+      "fovea explain out/curve --out out/curve.svg",
+      [](CLI::App& app) {
+        auto options = std::make_shared<ExplainOptions>();
+        add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
+        add_path(app, "--input", options->input,
+                 "items to explain, a file or - for standard input; default: test items");
+        add_path(
+            app, "--out", options->out,
+            "file to write: a page (.html, or - for standard output), all numbers (.json), or one "
+            "picture (.svg; .png needs Chromium)")
+            ->required();
+        add_integer(
+            app, "--picture", [options](int64_t n) { options->picture = n; }, 1, 1'000'000,
+            "number of the picture for .svg and .png; 1 is the first of the page");
+        add_settings(app, options->set,
+                     "an option of the system to change for this use, name=value");
+        add_threads(app, options->threads);
+        add_device(app, options->device);
+        return [options] { return run(*options); };
+      }};
 }
 
 }  // namespace fovea::cli

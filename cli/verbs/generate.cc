@@ -55,20 +55,21 @@ int run(GenerateOptions& options) {
 }  // namespace
 
 Verb generate_verb() {
-  return {
-      "generate", "write a system's generated data as files, the true attention beside it",
-      "fovea generate bahdanau --out out/dates --overwrite", [](CLI::App& app) {
-        auto options = std::make_shared<GenerateOptions>();
-        systems::GenerateRequest& request = options->request;
-        app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
-        add_settings(app, request.set,
-                     "an option of the system, name=value; `fovea list SYSTEM` shows them");
-        add_seed(app, "--seed", request.seed, "seed of the items, as train's --data-seed");
-        add_path(app, "--out", options->out, "the folder")->required();
-        app.add_flag("--overwrite", request.overwrite, "replace existing files");
-        app.add_flag("--json", options->json, "print one JSON object");
-        return [options] { return run(*options); };
-      }};
+  return {"generate", "write a system's generated data as files, with the true attention",
+          "fovea generate bahdanau --out out/dates --overwrite", [](CLI::App& app) {
+            auto options = std::make_shared<GenerateOptions>();
+            systems::GenerateRequest& request = options->request;
+            app.add_option("system", request.system, "name of the system; `fovea list` shows all")
+                ->required();
+            add_settings(app, request.set,
+                         "an option of the system, name=value; `fovea list SYSTEM` shows them");
+            add_seed(app, "--seed", request.seed,
+                     "seed of the items; the same as --data-seed of `train`");
+            add_path(app, "--out", options->out, "folder for the files")->required();
+            app.add_flag("--overwrite", request.overwrite, "replace existing files");
+            app.add_flag("--json", options->json, "print one JSON object");
+            return [options] { return run(*options); };
+          }};
 }
 
 }  // namespace fovea::cli

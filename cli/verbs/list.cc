@@ -57,7 +57,7 @@ Verb list_verb() {
           "fovea list\nfovea list nadaraya-watson", [](CLI::App& app) {
             auto only = std::make_shared<std::string>();
             auto json = std::make_shared<bool>(false);
-            app.add_option("system", *only, "one system, with the options it takes");
+            app.add_option("system", *only, "show one system with its options");
             app.add_flag("--json", *json, "print one JSON object");
             return [only, json] { return run(*only, *json); };
           }};

@@ -56,9 +56,10 @@ Verb predict_verb() {
                          "an option of the system to change for this use, name=value");
             add_threads(app, options->threads);
             add_device(app, options->device);
-            app.add_flag("--json", options->json,
-                         "one JSON object a line: the line's number, the answer, the probability "
-                         "of every class");
+            app.add_flag(
+                "--json", options->json,
+                "print a JSON object for each line: its number, the answer, the probability "
+                "of every class");
             app.add_flag_callback(
                 "--align", [options] { options->set.push_back("align=true"); },
                 "translation: print the alignment of each line after ` ||| `, source-target in "

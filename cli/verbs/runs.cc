@@ -60,7 +60,8 @@ Verb runs_verb() {
           [](CLI::App& app) {
             auto folder = std::make_shared<std::string>(".");
             auto json = std::make_shared<bool>(false);
-            add_path(app, "folder", *folder, "where to look, this folder by default, and below it");
+            add_path(app, "folder", *folder,
+                     "folder to search, with all folders in it; default: the current folder");
             app.add_flag("--json", *json, "print one JSON array");
             return [folder, json]() -> int {
               const std::vector<train::RunLine> lines = train::runs_under(*folder);

@@ -174,7 +174,7 @@ void check_belongs(const CLI::App& app, const std::string& metric) {
     if (app.get_option(name)->count() == 0) continue;
     if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end())
       throw UsageError(
-          fmt::format("{}: of {}, not of {}", name, fmt::join(metrics, " and "), metric));
+          fmt::format("{}: an option of {}, not of {}", name, fmt::join(metrics, " and "), metric));
   }
 }
 
@@ -228,7 +228,9 @@ Verb score_verb() {
             add_integer(
                 app, "--bootstrap", [o](int64_t n) { o->resamples = static_cast<size_t>(n); }, 0,
                 1'000'000, "number of resamples for a confidence interval; default 0, no interval");
-            app.add_flag("!--zero-based", o->one_based, "aer: gold positions count from 0");
+            app.add_flag_callback(
+                "--zero-based", [o] { o->one_based = false; },
+                "aer: positions of the gold links count from 0");
             app.add_flag("--json", o->json, "print one JSON object");
             return [o, &app] {
               check_belongs(app, o->metric);

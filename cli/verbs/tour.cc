@@ -50,8 +50,10 @@ Verb tour_verb() {
   return {"tour", "a short run of every system on generated data, and one page that explains them",
           "fovea tour --only pooling --out out/tour", [](CLI::App& app) {
             auto options = std::make_shared<TourOptions>();
-            add_path(app, "--out", options->out, "folder for index.html and the RUNs");
-            app.add_option("--only", options->request.only, "names of systems; default: all");
+            add_path(app, "--out", options->out,
+                     "folder for index.html and the RUNs; default: out/tour");
+            app.add_option("--only", options->request.only,
+                           "names of the systems to run; default: all");
             add_threads(app, options->request.threads);
             app.add_flag("--quiet", options->quiet, "no progress");
             return [options] { return run(*options); };

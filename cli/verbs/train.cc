@@ -78,28 +78,31 @@ Verb train_verb() {
       [](CLI::App& app) {
         auto options = std::make_shared<TrainOptions>();
         systems::TrainRequest& request = options->request;
-        app.add_option("system", request.system, "its name, as `fovea list` shows it")->required();
+        app.add_option("system", request.system, "name of the system; `fovea list` shows all")
+            ->required();
         add_path(app, "--data", request.data, "file or folder; default: generated data");
         add_settings(app, request.set,
                      "an option of the system, name=value; `fovea list SYSTEM` shows them");
         add_integer(
             app, "--epochs", [&request](int64_t n) { request.epochs = n; }, 0, kMostEpochs,
-            "passes over the training items");
+            "passes over the training items; default: that of the system");
         add_seed(app, "--seed", request.seed,
-                 "seed of initial weights, order of items and dropout");
-        add_seed(app, "--data-seed", request.data_seed, "seed of generated items and of splits");
+                 "seed of initial weights, order of items and dropout; default: 1");
+        add_seed(app, "--data-seed", request.data_seed,
+                 "seed of generated items and of splits; default: 1");
         add_integer(
             app, "--seeds", [&request](int64_t n) { request.seeds = n; }, 1, systems::kMostMembers,
             "number of seeds to train with; reports means and standard deviations");
         add_integer(
             app, "--folds", [&request](int64_t n) { request.folds = n; }, 2, systems::kMostMembers,
-            "number of folds of a cross-validation, each a run");
+            "number of folds of a cross-validation; each is trained and tested once");
         add_integer(
             app, "--jobs", [options](int64_t n) { options->jobs = static_cast<int>(n); }, 1,
             kMostJobs, "number of runs, seeds or folds trained at a time, each in its own process");
-        app.add_option("--sweep", options->sweep,
-                       "an option with several values, name=a,b,c: a RUN for each in a folder of "
-                       "--out; again for a grid")
+        app.add_option(
+               "--sweep", options->sweep,
+               "train once for each value of an option, name=a,b,c; each is a RUN in a folder "
+               "of --out. Given again: every combination of values")
             ->allow_extra_args(false);
         app.add_option("--only", request.only,
                        "train only this one of several seeds or folds, for example fold-3");
@@ -107,7 +110,7 @@ Verb train_verb() {
                     "number of threads; 0: all, or one for a training of small steps");
         add_device(app, request.device);
         add_number(app, "--checkpoint", request.save_every_seconds, 0, 1e6,
-                   "seconds between two saves");
+                   "seconds between two saves for --resume; default: 20");
         add_path(app, "--out", options->out, "folder of the RUN")->required();
         auto* resume = app.add_flag("--resume", request.resume,
                                     "continue an unfinished RUN; start one if there is none");

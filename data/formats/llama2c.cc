@@ -163,7 +163,7 @@ Llama2cTokens parse_llama2c_tokens(std::string_view bytes, const std::string& pa
     const int64_t length = number_at<int32_t>(bytes, at + sizeof(float));
     at += sizeof(float) + sizeof(int32_t);
     if (std::isnan(score))
-      throw FileError(path, 0, fmt::format("token {}: its score is no number", number));
+      throw FileError(path, 0, fmt::format("token {}: its score is not a number", number));
     if (length < 0 || length > longest || static_cast<uint64_t>(length) > bytes.size() - at)
       throw FileError(path, 0,
                       fmt::format("token {}: {} bytes, expected at most {}, and {} are left",

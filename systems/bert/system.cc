@@ -8,7 +8,7 @@ namespace {
 std::vector<Option> options() {
   return {
       Option("task", "pretrain",
-             "words to guess and what follows; classes of texts; answers within a text")
+             "guess words and what follows; classes of texts; answers within a text")
           .among({"pretrain", "classify", "span"}),
       Option("folder", "",
              "a Hugging Face folder of a BERT encoder to start from; --epochs 0 takes it as it is"),
@@ -16,26 +16,27 @@ std::vector<Option> options() {
       Option("documents", 4000, "generated documents, texts or questions").between(10, 10'000'000),
       Option("column", 0, "pretrain: the column of a line that is the text; 0: the last")
           .between(0, 1000),
-      Option("most_documents", 0, "pretrain: so many documents of the file at most; 0: all")
+      Option("most_documents", 0, "pretrain: largest number of documents to read; 0: all")
           .between(0, 1'000'000'000),
-      Option("vocabulary", 8000, "the most pieces to learn").between(10, 1'000'000),
+      Option("vocabulary", 8000, "largest number of pieces to learn").between(10, 1'000'000),
       Option("width", 64, "width of the model").between(1, 8192),
       Option("hidden", 256, "width of the feed-forward nets").between(1, 65536),
       Option("layers", 2, "number of layers").between(1, 128),
       Option("heads", 4, "number of heads; must divide the width").between(1, 256),
-      Option("context", 32, "the most tokens of a sequence").between(8, 65536),
+      Option("context", 32, "largest number of tokens of a sequence").between(8, 65536),
       Option("dropout", 0.1, "dropout of embeddings, weights and what layers add").between(0, 0.9),
       Option("masked", 0.15, "pretrain: share of the tokens to guess").between(0, 1),
-      Option("judged", 2000, "pretrain: pairs of a split that are judged at most")
+      Option("judged", 2000, "pretrain: largest number of pairs of a split to evaluate")
           .between(1, 1'000'000'000)
           .during({Use::kEvaluate}),
       Option("answer", "auto",
-             "what predict says: the words at [MASK], a vector, one for each token, a class, an "
-             "answer "
-             "in the text")
+             "what predict prints: the words at [MASK], a vector, a vector for each token, a "
+             "class, an answer in the text")
           .among({"auto", "fill", "embed", "states", "class", "span"})
           .during({Use::kPredict}),
-      Option("guesses", 5, "fill: words for each place").between(1, 1000).during({Use::kPredict})};
+      Option("guesses", 5, "fill: number of words for each [MASK]")
+          .between(1, 1000)
+          .during({Use::kPredict})};
 }
 
 const Registration registered{System{

@@ -49,10 +49,13 @@ const Registration registered{{
          Option("sets", 20000, "digits: number of training sets").between(10, 10000000),
          Option("largest", 10, "digits: size of the largest training set").between(1, 1000),
          Option("filters", 16, "digits: filters of the first convolution").between(1, 256),
-         Option("shift", 0, "digits: pixels by which a picture is moved at random").between(0, 15),
+         Option("shift", 0,
+                "digits: largest number of pixels by which a picture is moved at random")
+             .between(0, 15),
          Option("width", 32, "digits: width of φ(x)").between(1, 1024),
          Option("rho", "linear",
-                "digits: form of ρ; a linear one also adds sets larger than those of the training")
+                "digits: form of ρ; a linear one also works for sets larger than those of the "
+                "training")
              .among({"linear", "mlp"}),
          Option("points", 100, "solids: points in a cloud")
              .between(1, 100000)

@@ -68,21 +68,21 @@ const Registration registered{{
                    "is 16.7 ± 7.6 % (Graves et al. 2016)"},
     .options = machines::options_with(
         Option("task", "repeat-copy",
-               "say a sequence again, once or several times, or answer questions about stories")
+               "repeat a sequence, once or several times, or answer questions about stories")
             .among({"copy", "repeat-copy", "stories"}),
-        joined(
-            {Option("rows", 16, "of the memory, N").between(1, 4096),
-             Option("width", 12, "of a row, W").between(1, 1024),
-             Option("read_heads", 1, "that read the memory, R").between(1, 64),
-             Option("hidden", 64, "of the controller").between(1, 4096),
-             Option("controller", "lstm", "what drives the heads").among({"lstm", "feed-forward"}),
-             Option("usage_gradient", "stopped",
-                    "of usage to the write weights it is made of; the authors stop it")
-                 .among({"stopped", "whole"}),
-             Option("line_width", 64, "stories: of a line's vector").between(1, 4096),
-             Option("think", 2, "stories: steps after a question, before its answer")
-                 .between(0, 100)},
-            story_options(), "stories: ")),
+        joined({Option("rows", 16, "number of rows N of the memory").between(1, 4096),
+                Option("width", 12, "width W of a row").between(1, 1024),
+                Option("read_heads", 1, "number R of heads that read the memory").between(1, 64),
+                Option("hidden", 64, "width of the controller").between(1, 4096),
+                Option("controller", "lstm", "network that controls the heads")
+                    .among({"lstm", "feed-forward"}),
+                Option("usage_gradient", "stopped",
+                       "gradient of usage with respect to the write weights; the authors stop it")
+                    .among({"stopped", "whole"}),
+                Option("line_width", 64, "stories: width of a line's vector").between(1, 4096),
+                Option("think", 2, "stories: number of steps between a question and its answer")
+                    .between(0, 100)},
+               story_options(), "stories: ")),
     .recipe = train::Recipe{.epochs = 8,
                             .batch = 32,
                             .optimiser = "adam",

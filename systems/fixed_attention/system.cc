@@ -38,7 +38,7 @@ std::vector<Option> options() {
   all.push_back(Option("score", "dot", "dot: θᵀx; mlp: θᵀtanh(W x + b)").among({"dot", "mlp"}));
   all.push_back(Option("hidden", 50, "score=mlp: number of rows of W").between(1, 4096));
   all.push_back(normaliser_option(
-      {"none"}, "of each θ on its own; none: the scores themselves are the weights"));
+      {"none"}, "how the scores of each θ become weights; none: the scores are the weights"));
   all.push_back(Option("context", "none",
                        "a layer before the queries that lets words see their neighbours: "
                        "self-attention with relative positions, or an LSTM in both directions")

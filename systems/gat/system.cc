@@ -55,7 +55,7 @@ const Registration registered{{
                 "rows: each node's features are divided by their sum; columns: each feature is "
                 "standardised; auto: rows for words, columns for the numbers of a table")
              .among({"auto", "rows", "columns"}),
-         Option("directed", false, "an edge u v lets u see v only; otherwise each sees the other"),
+         Option("directed", false, "an edge u v only lets u see v; otherwise v also sees u"),
          Option("nodes", 1500, "generated: number of nodes").between(50, 10000000),
          Option("edges", 0, "generated: approximate number of edges; 0: seven for each node")
              .between(0, 100000000),

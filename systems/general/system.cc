@@ -39,8 +39,9 @@ const Registration registered{{
          .expect = "measured: hit rate 1.00 (dot, softmax)"},
     .options = {Option("score", "dot", "score of a query and a key")
                     .among({"dot", "additive", "bilinear", "cosine", "kernel"}),
-                normaliser_option({"sigmoid", "top_k", "uniform"},
-                                  "how scores become weights; top_k: four"),
+                normaliser_option(
+                    {"sigmoid", "top_k", "uniform"},
+                    "how scores become weights; top_k: softmax over the four largest"),
                 Option("memories", 3000, "number of generated memories").between(20, 1000000),
                 Option("noise", 0.2, "standard deviation of the noise on a query").at_least(0)},
     .recipe =

@@ -27,8 +27,8 @@ std::vector<Option> options() {
       Option("hidden", 50, "width of each direction of the two encoders").between(1, 4096));
   all.push_back(
       Option("context", 100, "width of the learned vectors u_w and u_s").between(1, 4096));
-  all.push_back(
-      normaliser_option({"uniform"}, "at both levels; uniform: the mean, which looks at nothing"));
+  all.push_back(normaliser_option({"uniform"},
+                                  "how scores become weights, at both levels; uniform: the mean"));
   return all;
 }
 

@@ -385,11 +385,13 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
 
 std::vector<Option> options_with(Option task, std::vector<Option> machine) {
   std::vector<Option> out = {
-      std::move(task), Option("bits", 6, "of a word, generated").between(1, 64),
-      Option("longest", 8, "words of a generated sequence; judged up to twice as many")
+      std::move(task), Option("bits", 6, "bits of a generated word").between(1, 64),
+      Option("longest", 8,
+             "largest number of words of a generated sequence; evaluated up to twice as many")
           .between(1, 1000),
-      Option("repeats", 3, "of a generated answer, at most").between(1, 100),
-      Option("sequences", 20000, "generated, to learn from and to judge").between(16, 10000000)};
+      Option("repeats", 3, "largest number of repeats in a generated answer").between(1, 100),
+      Option("sequences", 20000, "number of generated sequences, for training and for test")
+          .between(16, 10000000)};
   out.insert(out.end(), std::make_move_iterator(machine.begin()),
              std::make_move_iterator(machine.end()));
   return out;

@@ -46,21 +46,24 @@ const Registration registered{{
              "measured: generated stories 0 % error; bAbI 1k jointly, best of ten by validation, "
              "15.7 % mean error (12.4 %, Sukhbaatar et al. 2015)"},
     .options = joined(
-        {Option("hops", 3, "times the story is read").between(1, 32),
-         Option("width", 20, "of a line's vector; the authors take 50 for all tasks jointly")
+        {Option("hops", 3, "number of times the story is read").between(1, 32),
+         Option("width", 20, "width of a line's vector; the authors use 50 for all tasks together")
              .between(1, 4096),
-         Option("slots", 50, "lines that the memory holds, the newest").between(1, 100000),
+         Option("slots", 50, "number of lines in the memory; the newest are kept")
+             .between(1, 100000),
          Option("tying", "adjacent", "which weights hops share").among({"adjacent", "layer_wise"}),
          Option("encoding", "position",
-                "of a line's words; centred: around 1; bag: their order is lost")
+                "weights of a line's words by position; centred: around 1; bag: all 1, so the "
+                "order is lost")
              .among({"position", "centred", "bag"}),
          Option("training", "end_to_end",
-                "supervised: hops are shown the supporting lines, and read one line each")
+                "supervised: each hop is trained on a supporting line, and reads one line")
              .among({"end_to_end", "supervised"}),
-         Option("linear_start", true, "no softmax in the hops until validation stalls"),
-         Option("linear_epochs", 0, "of linear start; 0: until validation stalls")
+         Option("linear_start", true, "no softmax in the hops until validation no longer improves"),
+         Option("linear_epochs", 0,
+                "epochs of the linear start; 0: until validation no longer improves")
              .between(0, 100000),
-         Option("noise", 0.1, "chance of an empty line before each line, while training")
+         Option("noise", 0.1, "probability of an empty line before each line, in training")
              .between(0, 0.9)},
         story_options()),
     // The authors sum the loss of a batch of 32 where we take its mean: their rate of 0.01 is 0.32

@@ -43,34 +43,38 @@ const Registration registered{{
     .options = joined(
         {Option("task", "curve", "a number from numbers, or the class of a picture")
              .among({"curve", "pictures"}),
-         Option("experts", 4, "how many there are").between(1, 4096),
-         Option("k", 4, "how many an item asks; all: the dense mixture").between(1, 4096),
-         Option("hidden", 0, "units of an expert's layer between; 0: a linear expert")
-             .between(0, 65536),
+         Option("experts", 4, "number of experts").between(1, 4096),
+         Option("k", 4, "number of experts for each item; all of them: the dense mixture")
+             .between(1, 4096),
+         Option("hidden", 0, "hidden units of an expert; 0: a linear expert").between(0, 65536),
          Option("noise", true,
-                "on the gate's scores while learning, where not all experts are asked"),
+                "noise on the gate's scores in training, unless every item asks all experts"),
          Option("capacity", -1.0,
-                "c: an expert takes ⌈c k items / experts⌉ of a batch, the rest passes; below 0: no "
-                "limit")
+                "c: an expert takes at most ⌈c k items / experts⌉ of a batch; it skips the others; "
+                "below 0: no limit")
              .between(-1, 1e6),
-         Option("balance", 2.0, "w of both balance losses").between(0, 1e6),
+         Option("balance", 2.0, "weight w of both balance losses").between(0, 1e6),
          Option(
              "loss", "mixture",
              "curve: −log Σ g exp(−½ error²) of the experts, or the squared error of the mixture")
              .among({"mixture", "mean"}),
-         Option("deviation", 0.1,
-                "curve: of the errors in loss=mixture, in deviations of the target")
+         Option(
+             "deviation", 0.1,
+             "curve: standard deviation of the errors in loss=mixture, as a share of the target's")
              .between(1e-3, 1),
-         Option("bumps", 0, "curve: what the gate sees of each input; 0: the number itself")
+         Option("bumps", 0,
+                "curve: number of bumps along each input that the gate sees; 0: the input itself")
              .between(0, 1000),
          Option("order", "together",
-                "curve: in_turn learns the lower half of the first input, then the upper one")
+                "curve: in_turn trains on the lower half of the first input's range, then on the "
+                "upper half")
              .among({"together", "in_turn"}),
          Option("x", "",
-                "curve: columns of the inputs, by commas; none: every other numeric column"),
-         Option("y", "", "curve: the target's column; none: the last"),
-         Option("width", 64, "pictures: of what the experts see").between(1, 4096),
-         Option("filters", 16, "pictures: of the first convolution; the second has twice as many")
+                "curve: input columns, separated by commas; empty: every other numeric column"),
+         Option("y", "", "curve: target column; empty: the last"),
+         Option("width", 64, "pictures: width of the experts' input").between(1, 4096),
+         Option("filters", 16,
+                "pictures: filters of the first convolution; the second has twice as many")
              .between(1, 512)},
         picture_options(), "pictures: "),
     .recipe = train::Recipe{.epochs = 100,

@@ -60,7 +60,7 @@ const Registration registered{{
                 "golden-section steps after the grid; -1: 24, or none above 5000 rows")
              .between(-1, 1000),
          Option("alone", 0.0,
-                "share of rows a bandwidth may leave without a neighbour in leave-one-out")
+                "share of rows that a bandwidth may leave without a neighbour in leave-one-out")
              .between(0, 1),
          Option("standardise", "auto",
                 "scale inputs to mean 0 and deviation 1; auto: if there are several")

@@ -10,22 +10,20 @@ std::vector<Option> options() {
   std::vector<Option> all = {
       Option("sentences", 4000, "generated sentences").between(10, 10'000'000),
       Option("document", "line",
-             "what one text is: a line, or all lines of the file, cut where the context ends")
+             "what a text is: one line, or all lines of the file, cut into contexts")
           .among({"line", "file"}),
-      Option("tokens", "words", "what the text is made of")
-          .among({"words", "characters", "pieces"}),
-      Option("vocabulary", 8000, "the most words, or the number of pieces; 0: all words")
+      Option("tokens", "words", "units of the text").among({"words", "characters", "pieces"}),
+      Option("vocabulary", 8000, "largest number of words, or the number of pieces; 0: all words")
           .between(0, 1'000'000),
-      Option("min_count", 1, "words that are rarer have no token of their own")
-          .between(1, 1'000'000),
+      Option("min_count", 1, "words seen fewer times have no token").between(1, 1'000'000),
       Option("width", 32, "width of the model").between(1, 8192),
       Option("hidden", 64, "width of the feed-forward nets").between(1, 65536),
       Option("layers", 2, "number of layers").between(1, 128),
       Option("heads", 4, "heads of queries; must divide the width").between(1, 256),
       Option("key_heads", 2, "heads of keys and values; must divide `heads`; 0: as many")
           .between(0, 256),
-      Option("context", 128, "the most tokens it sees").between(1, 1'048'576),
-      Option("norm", "rms", "what is normalised before each sublayer").among({"rms", "layer"}),
+      Option("context", 128, "largest number of tokens that the model sees").between(1, 1'048'576),
+      Option("norm", "rms", "norm before each sublayer").among({"rms", "layer"}),
       Option("positions", "rotary", "rotations of queries and keys, or vectors that are learned")
           .among({"rotary", "learned"}),
       Option("tie", true, "the output layer is the embedding"),
@@ -33,19 +31,23 @@ std::vector<Option> options() {
       Option("checkpoint", "",
              "a llama2.c checkpoint (version 0) to start from; --epochs 0 takes it as it is"),
       Option("tokenizer", "", "the llama2.c tokenizer of the checkpoint"),
-      Option("length", 64, "the most tokens to write").between(0, 1'000'000).during(writing),
-      Option("temperature", 0.0, "of the draws; 0: always the likeliest token")
-          .between(0, 100)
-          .during(writing),
-      Option("top_k", 0, "draw among so many of the likeliest; 0: all")
+      Option("length", 64, "largest number of tokens to write")
           .between(0, 1'000'000)
           .during(writing),
-      Option("top_p", 1.0, "draw among the likeliest that together have this probability")
+      Option("temperature", 0.0, "temperature of the draws; 0: always the likeliest token")
+          .between(0, 100)
+          .during(writing),
+      Option("top_k", 0, "draw among this many of the likeliest tokens; 0: all")
+          .between(0, 1'000'000)
+          .during(writing),
+      Option("top_p", 1.0, "draw among the likeliest tokens that together have this probability")
           .between(0, 1)
           .during(writing),
-      Option("sample_seed", 1, "seed of the draws, for each line anew").at_least(0).during(writing),
+      Option("sample_seed", 1, "seed of the draws; each line starts from it")
+          .at_least(0)
+          .during(writing),
       Option("raw", false, "write line ends of an answer as they are, not as \\n").during(writing),
-      Option("speed", false, "say how many tokens a second were written").during(writing)};
+      Option("speed", false, "also print how many tokens were written per second").during(writing)};
   return all;
 }
 

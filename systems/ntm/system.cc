@@ -56,15 +56,16 @@ const Registration registered{{
          .formats = machines::formats(),
          .expect = "lengths 1 to 20 of 8 bits learned, longer ones too (Graves et al. 2014)"},
     .options = machines::options_with(
-        Option("task", "copy", "say a sequence again, once or several times")
+        Option("task", "copy", "repeat a sequence, once or several times")
             .among({"copy", "repeat-copy"}),
-        {Option("rows", 16, "of the memory, N").between(1, 4096),
-         Option("width", 12, "of a row, W").between(1, 1024),
-         Option("read_heads", 1, "that read the memory").between(1, 64),
-         Option("write_heads", 1, "that write it").between(1, 64),
-         Option("shift", 1, "rows that a head moves by in a step, at most").between(0, 64),
-         Option("hidden", 64, "of the controller").between(1, 4096),
-         Option("controller", "lstm", "what drives the heads").among({"lstm", "feed-forward"})}),
+        {Option("rows", 16, "number of rows N of the memory").between(1, 4096),
+         Option("width", 12, "width W of a row").between(1, 1024),
+         Option("read_heads", 1, "number of heads that read the memory").between(1, 64),
+         Option("write_heads", 1, "number of heads that write the memory").between(1, 64),
+         Option("shift", 1, "largest number of rows that a head moves in a step").between(0, 64),
+         Option("hidden", 64, "width of the controller").between(1, 4096),
+         Option("controller", "lstm", "network that controls the heads")
+             .among({"lstm", "feed-forward"})}),
     .recipe = train::Recipe{.epochs = 8,
                             .batch = 32,
                             .optimiser = "adam",

@@ -97,7 +97,7 @@ std::string check_own_data(const Json& config, const std::string& split, const T
   if (split.empty()) return changed;
   const Keys now = sorted_keys(task, judged), was = recorded(split, judged);
   if (now == was)
-    return fmt::format("{}: not in what the {} items are", changed, data::name_of(judged));
+    return fmt::format("{}; the {} items are the same", changed, data::name_of(judged));
   // Items that were in both splits at the training are not counted.
   const Keys fresh = without(now, was);
   const int64_t learned =

@@ -132,7 +132,7 @@ void Training::check_room() const {
   if (whole) RunFolder(request_.out).manifest();  // throws if the manifest is not ours
   if (!whole && !begun && train::has_foreign_files(request_.out))
     throw UsageError(fmt::format(
-        "--out {}: holds files and no run of this program; choose a new or an empty folder", out));
+        "--out {}: holds files and no run of fovea; choose a new or an empty folder", out));
   const bool others_only = !request_.only.empty() && !whole;  // see open_member_draft
   if (!request_.resume && !request_.overwrite && (whole || begun) && !others_only)
     throw UsageError(

@@ -33,7 +33,7 @@ const Registration registered{{
                    "at least "
                    "those of softmax; by hand: scores 1, ½, −1 have the sparsemax weights ¾, ¼, 0"},
     .options = {Option("systems", "mil,fixed-attention,hierarchical,gat,bahdanau",
-                       "that are trained under each normaliser, with commas between"),
+                       "systems to train under each normaliser, separated by commas"),
                 Option("effort", "tour",
                        "tour: as the tour trains them; whole: as fovea train does")
                     .among({"tour", "whole"})},

@@ -39,15 +39,15 @@ const Registration registered{{
          .expect =
              "measured: generated: the largest gate is that of the channel that counts in all "
              "pictures; Fashion-MNIST 90.1 % with gates, 90.3 % without"},
-    .options =
-        joined({Option("gate", "on", "off: the same network without gates, to compare with")
-                    .among({"on", "off"}),
-                Option("channels", 32, "C, of each layer").between(1, 1024),
-                Option("layers", 4, "convolutions").between(1, 16),
-                Option("reduction", 4, "r: C/r units between, at least one").between(1, 1024),
-                Option("residual", false, "x + gate(f(x)) from the second layer on"),
-                Option("inputs", 8, "generated: channels of a picture").between(2, 64)},
-               picture_options()),
+    .options = joined(
+        {Option("gate", "on", "off: the same network without gates, to compare with")
+             .among({"on", "off"}),
+         Option("channels", 32, "number of channels C of each layer").between(1, 1024),
+         Option("layers", 4, "number of convolutions").between(1, 16),
+         Option("reduction", 4, "r: a gate has C/r hidden units, at least one").between(1, 1024),
+         Option("residual", false, "x + gate(f(x)) from the second layer on"),
+         Option("inputs", 8, "generated: number of channels of a picture").between(2, 64)},
+        picture_options()),
     .recipe = train::Recipe{.epochs = 5,
                             .batch = 64,
                             .optimiser = "adam",

@@ -38,16 +38,18 @@ const Registration registered{{
          .expect = "measured: generated grids, three seeds: one hop 64, 65 and 64 %, two hops 64, "
                    "64 and 81 %; all questions need two looks"},
     .options =
-        {Option("hops", 2, "looks at the picture").between(1, 16),
-         Option("width", 64, "of regions and question").between(3, 4096),
+        {Option("hops", 2, "number of looks at the picture").between(1, 16),
+         Option("width", 64, "width of the vectors of regions and question").between(3, 4096),
          Option("attention", 64, "of w").between(1, 4096),
          Option("grid", 4, "regions are grid x grid").between(1, 32),
-         Option("side", 32, "pictures of your own are scaled to side x side; a multiple of 2 grid")
+         Option("side", 32,
+                "your own pictures are scaled to side x side pixels; a multiple of 2 grid")
              .between(2, 1024),
          Option("question", "lstm",
                 "how a question becomes a vector; cnn: filters over 1 to 3 words")
              .among({"lstm", "cnn"}),
-         Option("answers", 1000, "the commonest, from which one is chosen").between(2, 1000000),
+         Option("answers", 1000, "number of possible answers: the most frequent ones in training")
+             .between(2, 1000000),
          Option("dropout", 0.0, "of the last state").between(0, 0.95),
          Option("pictures", 8000, "generated, to learn from").between(16, 1000000)},
     .recipe = train::Recipe{.epochs = 30,

@@ -29,8 +29,8 @@ std::vector<Option> options() {
              "marginals of trees or chains, or each weight on its own; none: no heads (formulas), "
              "equal weights (spans)")
           .among({"structured", "softmax", "sigmoid", "none"}),
-      Option("depth", 2, "formulas: levels of operators that are generated").between(1, 8),
-      Option("pairs", 4000, "formulas: that are generated to learn from").between(1, 10000000),
+      Option("depth", 2, "formulas: levels of operators in generated formulas").between(1, 8),
+      Option("pairs", 4000, "formulas: number of generated training pairs").between(1, 10000000),
       Option("tokens", "words", "units of the text; characters: formulas only, spaces: spans only")
           .among({"words", "spaces", "characters", "pieces"}),
       Option("vocabulary", 8000, "largest number of known words or pieces").between(8, 10000000),

@@ -42,9 +42,10 @@ std::vector<Option> options() {
                        "classifier of labelled text")
                     .among({"skip-gram", "cbow", "bag", "tf-idf"}));
   all.push_back(Option("more", "", "more files of plain text, separated by commas"));
-  all.push_back(Option("window", 5,
-                       "most words to each side; the number is drawn from 1 to this for each word")
-                    .between(1, 100));
+  all.push_back(
+      Option("window", 5,
+             "largest number of words on each side; for each word a number from 1 to this is drawn")
+          .between(1, 100));
   all.push_back(Option("negatives", 5, "number of noise words for each pair").between(1, 100));
   all.push_back(
       Option("sample", 1e-3, "t: a word of frequency f is kept with probability √(t/f); 0: all are")

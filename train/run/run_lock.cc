@@ -102,7 +102,7 @@ void RunLock::take(Kind kind) {
     throw UsageError(fmt::format("{}: {} is training into it", folder_.string(), who));
   if (error != 0 && lives(before))
     throw UsageError(fmt::format(
-        "{}: {} is training into it; where that has ended, remove {} (this file system has no "
+        "{}: {} is training into it; if that process has ended, remove {} (this file system has no "
         "locks: {})",
         folder_.string(), who, path_.string(), std::strerror(error)));
   kind_ = kind;

@@ -66,7 +66,7 @@ Corpus read_table(const ParallelRequest& request) {
     throw data::FileError(
         request.path, 0,
         fmt::format("{} different source sentence{}, expected at least 3 lines of "
-                    "source<TAB>target: to learn from, to choose by and to judge",
+                    "source<TAB>target: for training, validation and test",
                     different, different == 1 ? "" : "s"));
   // Of a small file one each, so that there is something to choose by and to judge.
   split.validation = split.test = std::max(0.02, 1.0 / static_cast<double>(different));
