@@ -13,7 +13,7 @@ struct BarRow {
   std::vector<double> heights;
 };
 
-// `frame` has the titles. The slider stands at its first row; there is none where there is but one.
+// `frame` has the titles. The slider starts at its first row; with one row there is no slider.
 Plot bars(Plot frame, const std::string& slider_label, const std::vector<BarRow>& rows);
 
 }  // namespace fovea::explain

@@ -42,9 +42,9 @@ class Capture {
 
   // In the order of the calls.
   const std::vector<Captured>& calls() const { return calls_; }
-  // Maps, layers, heads and labels from every call, one layer each; items must be there already:
-  // keys beyond them are padding and left out. InvalidArgument where there are fewer rows than
-  // queries, or no call was seen.
+  // Maps, layers, heads and labels from every call, one layer each. The items must be there
+  // already: further keys are padding and are left out. InvalidArgument if there are fewer rows
+  // than queries, or if no call was seen.
   void fill(Explanation& explanation) const;
 
  private:

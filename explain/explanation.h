@@ -30,7 +30,7 @@ enum class View : uint8_t {
   kCurve,   // the plots alone
   kMemory,  // items x hops: queries are the hops
   kTree,    // the beam tree
-  kShuffle,  // the keys in an order the reader shuffles; what `shuffle` says of them follows
+  kShuffle,  // the keys in an order that the reader shuffles, then `shuffle`
 };
 
 // Raw 8-bit pixels, row by row; channels 1 (grey) or 3 (red, green, blue).
@@ -68,8 +68,8 @@ struct Map {
   std::vector<Link> links{};
 };
 
-// Where attention should look: `dense` [queries x keys], or links. sure is a subset of possible in
-// meaning; a link need not be repeated there.
+// Where attention should look: `dense` [queries x keys], or links. A sure link also counts as
+// possible and is not repeated there.
 struct Truth {
   std::string label{};  // what the truth is, for example "gold alignment"
   std::vector<float> dense{};

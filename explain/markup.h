@@ -9,14 +9,13 @@ namespace fovea::explain {
 
 std::string escape_html(std::string_view text);
 
-// Paragraphs parted by blank lines, `code` in backquotes.
+// Paragraphs separated by blank lines, `code` in backquotes.
 std::string prose_html(std::string_view text);
 
 // C++, escaped, with comments, strings and keywords marked.
 std::string code_html(std::string_view code);
 
-// The equation as it is; InvalidArgument where it holds an element or attribute that is not
-// MathML's.
+// The equation unchanged; InvalidArgument if it has an element or attribute that is not MathML.
 std::string checked_mathml(std::string_view equation);
 
 // JSON for a <script> element: no "<" is left in it, so nothing inside can end the element.

@@ -26,15 +26,15 @@ class Codec {
   virtual Encoded encode(std::string_view line) const = 0;  // without BOS and EOS
   // Special tokens are left out, but for UNK, which shows.
   virtual std::string decode(std::span<const int64_t> ids) const = 0;
-  // The words (or characters) of a line that have no token of their own, each once.
+  // The words (or characters) of a line that have no token, each once.
   virtual std::vector<std::string> unknown(std::string_view line) const = 0;
   virtual std::string piece(int64_t id) const = 0;  // for pictures
   virtual int64_t size() const = 0;
   virtual std::string bytes() const = 0;  // what from_bytes takes
 };
 
-// InvalidArgument where a sentence of a user's passes the limit `sentence`: a search takes as many
-// steps as there are tokens, each over all of them.
+// InvalidArgument if a user's sentence exceeds the limit `sentence`: a search takes as many steps
+// as there are tokens, each over all of them.
 void check_sentence(const Encoded&);
 
 enum class CodecKind { kWords, kCharacters, kPieces };

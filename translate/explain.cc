@@ -26,13 +26,13 @@ size_t crossings(const metrics::GoldLinks& links) {
   return n;
 }
 
-// What one looks at in a lecture: not so long that its words are too small to read.
+// Short enough that its words can be read in a lecture.
 constexpr size_t kReadable = 14;
 
 }  // namespace
 
-// Of the first of the test split those that show most: right answers, readable, whose words change
-// places; and last a wrong one, if there is any.
+// Pairs from the first part of the test split that show most: right answers of readable length
+// whose words change places; and last a wrong one, if there is any.
 std::vector<size_t> TranslationTask::telling(size_t most) {
   constexpr size_t kCandidates = 40;
   std::vector<size_t> order(std::min(kCandidates, test_.pairs.size()));
@@ -83,7 +83,7 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
   for (const Searched& one : searched(input, kShown)) {
     const Tokens tokens{one.source, target_codec_->encode(one.said)};
     if (tokens.source.ids.empty() || tokens.target.ids.empty()) continue;
-    // The truth speaks of the reference: it is shown where the model said the same.
+    // The true links are those of the reference: they are shown if the model's answer is the same.
     const Pair shown{one.pair.source, one.said,
                      one.said == one.pair.target ? one.pair.links : metrics::GoldLinks{}};
     const at::NoGradGuard no_grad;
@@ -99,7 +99,7 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
     if (one.result.tree.size() > 1)
       all.push_back(beam_picture(context(), one.result, outcome_of(one.said, one.pair)));
   }
-  // Without attention there is no picture of it: what that costs comes first.
+  // Without attention there is no picture of it: the curve over lengths comes first.
   const bool attends =
       std::any_of(all.begin(), all.end(), [](const auto& e) { return !e.maps.empty(); });
   if (input == nullptr && !test_.pairs.empty())
@@ -135,8 +135,8 @@ std::vector<explain::Curve> curves_of(const std::string& path) {
 
 }  // namespace
 
-// BLEU and exact answers in groups of like length: a decoder that sees only the last state falls
-// with it, one that attends does not.
+// BLEU and exact answers in groups of similar length: they fall with the length for a decoder that
+// sees only the last state, and not for one that attends.
 explain::Explanation TranslationTask::length_curve() {
   constexpr size_t kJudged = 400, kGroups = 5;
   std::vector<size_t> order(std::min(kJudged, test_.pairs.size()));

@@ -17,8 +17,8 @@ at::Tensor word_weights(const at::Tensor& weights, const Tokens& tokens);
 // links.
 metrics::Links best_links(const at::Tensor& word_weights);
 
-// The same for weights whose rows lack what went to no word: a target word is linked where its best
-// source word outweighs that.
+// The same for weights whose rows sum to less than one because the rest went to no word: a target
+// word is linked if its best source word has more weight than that rest.
 metrics::Links likely_links(const at::Tensor& word_weights);
 
 // How often the best source word is one the truth allows, over target words that have a true link.

@@ -16,7 +16,7 @@ namespace {
 // Fields of sentencepiece_model.proto.
 constexpr uint64_t kNormaliser = 3, kDenormaliser = 5, kCompiledRules = 2;
 
-// A protocol buffer's message, field by field; only the texts among them are told.
+// A protocol buffer's message, field by field; only its texts are reported.
 class Message {
  public:
   Message(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {}

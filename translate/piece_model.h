@@ -1,6 +1,6 @@
-// SentencePiece models from outside. A model is looked through before the library sees it: the
-// library walks the compiled rules of normalisation (a double-array trie, Aoe 1989) without looking
-// where it steps, so that one damaged number sends it outside of the array.
+// SentencePiece models from outside. A model is checked before the library reads it: the library
+// follows the compiled rules of normalisation (a double-array trie, Aoe 1989) without checking
+// bounds, so that one damaged number makes it read outside of the array.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ class SentencePieceProcessor;
 
 namespace fovea::translate {
 
-// InvalidArgument where the model's rules lead outside of themselves, and where the library refuses
-// the model or throws; `name` is the file's.
+// InvalidArgument if the model's rules lead outside of the array, or if the library refuses the
+// model or throws; `name` is the name of the file.
 std::unique_ptr<sentencepiece::SentencePieceProcessor> open_piece_model(const std::string& model,
                                                                         const std::string& name);
 

@@ -16,8 +16,8 @@
 
 namespace fovea::translate {
 
-// A hypothesis as text. With attention, an unknown word is replaced by the source word that was
-// looked at most while it was said (Luong et al. 2015).
+// A hypothesis as text. With attention, an unknown word is replaced by the source word with the
+// most weight at its step (Luong et al. 2015).
 std::string TranslationTask::text_of(const nn::Hypothesis& said, const Encoded& source,
                                      const std::string& line) const {
   if (!run_options_.options.flag("replace_unknown") || !said.attention.defined())
@@ -76,7 +76,7 @@ void TranslationTask::predict_forced(const Input& input, std::ostream& out) {
   });
 }
 
-// Names the words of a source that training never met: what they become is a guess.
+// Names the words of a source that were not in the training: their translation is a guess.
 void TranslationTask::note_unknown(const Input& input, const std::vector<std::string>& lines,
                                    size_t first_number) const {
   if (!input.noted) return;
@@ -130,7 +130,7 @@ std::vector<Answered> TranslationTask::answers(const std::vector<std::string>& l
 }
 
 void TranslationTask::predict(Input input, std::ostream& out) {
-  // Nothing where a line is at fault: then each is answered by itself.
+  // Empty if a line is refused: then each is answered by itself.
   const auto together = [&](const std::vector<std::string>& lines,
                             size_t first_number) -> std::optional<std::vector<Answered>> {
     try {

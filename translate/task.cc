@@ -32,7 +32,7 @@ Corpus generate_named(const std::string& name, uint64_t seed) {
   return generate_reordered(seed);
 }
 
-// The share of the target, its end counted, that was said before the first wrong token.
+// The share of the target, its end included, before the first wrong token.
 double right_until_failure(const std::vector<int64_t>& said, std::vector<int64_t> target) {
   target.push_back(kEnd);
   const auto wrong = std::mismatch(target.begin(), target.end(), said.begin(), said.end()).first;
@@ -353,7 +353,7 @@ Evaluation TranslationTask::evaluate(Split split) {
                     {"chrf", metrics::corpus_chrf(hypotheses, references, {})},
                     {"exact", exact / static_cast<double>(p.pairs.size())},
                     {"perplexity", std::exp(f.loss / static_cast<double>(f.tokens))}};
-  // Where answers are right or wrong, and not better or worse: a corpus with its truth.
+  // For a corpus with known truth: answers are right or wrong, not better or worse.
   if (has_truth)
     result.metrics["before_failure"] = before_failure / static_cast<double>(p.pairs.size());
   if (has_truth && !f.links.empty() && !f.links.front().empty()) {

@@ -32,7 +32,7 @@ std::string caption(const Explanation& e) {
   return out;
 }
 
-// The set as it is given, and what each model says of it: shuffling needs a page.
+// The set in its given order, and the answer of each model: shuffling needs a page.
 Piece set_and_answers(const Explanation& e) {
   std::vector<Piece> out = {members(e)};
   for (const Reader& reader : e.shuffle->readers)

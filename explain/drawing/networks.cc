@@ -124,7 +124,7 @@ Piece tree(const std::vector<TreeNode>& nodes) {
   std::vector<double> row(nodes.size(), -1);
   std::vector<std::vector<size_t>> children(nodes.size());
   std::vector<bool> kept(nodes.size(), false), won(nodes.size(), false);
-  // What was pruned is shown where its parent is on the way to an end, and not further.
+  // A pruned hypothesis is shown only if its parent leads to an end.
   for (size_t i = nodes.size(); i-- > 0;) {
     const auto state = nodes[i].state;
     if (state == TreeNode::State::kBest || state == TreeNode::State::kFinished) kept[i] = true;

@@ -21,7 +21,7 @@ inline constexpr double kLine = 17;     // from one line of text to the next
 
 // An estimate on the safe side: the font is the reader's.
 double text_width(std::string_view text);
-// At most so many letters, the last of them "…" where some are left out.
+// At most this many letters; if some are left out, the last one is "…".
 std::string shortened(std::string_view text, size_t letters);
 
 enum class Anchor { kStart, kMiddle, kEnd };

@@ -18,7 +18,7 @@ struct Pair {
       links;  // between words (or characters, for a corpus of characters); empty where not known
 };
 
-// A pair is known by its source: what was translated once is not new.
+// A pair is recognised by its source: a sentence that was in the training is not new.
 std::vector<uint64_t> keys_of(const std::vector<Pair>& pairs);
 
 struct Corpus {

@@ -181,8 +181,8 @@ Pair make_copy_reverse(Random& random) {
 
 Corpus generate_dates(uint64_t seed) { return make_corpus(seed, 20, make_date); }
 Corpus generate_reordered(uint64_t seed) { return make_corpus(seed, 22, make_reordered); }
-// Four times as many: a model of this size learns four thousand lines by heart, and it is the rule
-// that is wanted.
+// Four times as many: a model of this size learns four thousand lines by heart, but it should learn
+// the rule.
 Corpus generate_copy_reverse(uint64_t seed) {
   return make_corpus(seed, 27, make_copy_reverse, 4 * data::kGenerated.train);
 }

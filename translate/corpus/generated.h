@@ -40,7 +40,7 @@ class Builder {
       pair_.links.possible.insert({position, n_target_++});
     }
   }
-  // The last target word may also be seen as from here.
+  // The last target word may also come from this position.
   void also(int32_t position) { pair_.links.possible.insert({position, n_target_ - 1}); }
   Pair done() { return std::move(pair_); }
 
@@ -52,7 +52,7 @@ class Builder {
 struct Word {
   int32_t position;
   std::vector<std::string> target;
-  int32_t also = -1;  // another position that its last word may be seen as from
+  int32_t also = -1;  // another position that its last word may come from
 };
 
 }  // namespace fovea::translate

@@ -52,7 +52,7 @@ std::vector<Pair> read_part(const ParallelRequest& request, const std::vector<st
       "expected a file " + names.front() + "." + request.source + " (plain or .gz)");
 }
 
-// One file of tab-separated pairs; equal sources stay on one side of the split.
+// One file of tab-separated pairs; equal sources go to the same split.
 Corpus read_table(const ParallelRequest& request) {
   std::vector<Pair> pairs = pairs_of(data::read_parallel_tsv(request.path));
   Corpus corpus;
@@ -68,7 +68,7 @@ Corpus read_table(const ParallelRequest& request) {
         fmt::format("{} different source sentence{}, expected at least 3 lines of "
                     "source<TAB>target: for training, validation and test",
                     different, different == 1 ? "" : "s"));
-  // Of a small file one each, so that there is something to choose by and to judge.
+  // Of a small file one pair each, so that there is something for validation and test.
   split.validation = split.test = std::max(0.02, 1.0 / static_cast<double>(different));
   const data::Splits parts = data::split(static_cast<int64_t>(pairs.size()), split);
   const auto take = [&](const std::vector<int64_t>& indices, std::vector<Pair>& out) {
