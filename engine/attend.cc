@@ -6,6 +6,7 @@
 #include "engine/call/check.h"
 #include "engine/call/overlap.h"
 #include "engine/call/pages.h"
+#include "engine/call/plain.h"
 #include "engine/call/view.h"
 #include "engine/call/wanted.h"
 #include "engine/call/work.h"
@@ -58,10 +59,13 @@ Problem with_some_value(Problem problem) {
 }  // namespace
 
 void forward(const Problem& problem, const Result& result, const Parallel& given) {
-  const Geometry geometry = resolve(problem);
+  Geometry geometry;
+  if (!resolve_plain(problem, result, &geometry)) {
+    geometry = resolve(problem);
+    check_result(problem, geometry, result);
+    check_places(problem, result);
+  }
   const Parallel parallel = worth(given, forward_work(problem, geometry));
-  check_result(problem, geometry, result);
-  check_places(problem, result);
   const Path* path = find_path({Task::kForward, problem, geometry, parallel, &result});
   if (!path) return forward(CopiedPages(problem, geometry, parallel).problem(), result, given);
   const int64_t empty = visit_arithmetic(geometry.storage, [&]<class T>() {
