@@ -65,7 +65,8 @@ void forward(const Problem& problem, const Result& result, const Parallel& given
     check_result(problem, geometry, result);
     check_places(problem, result);
   }
-  const Parallel parallel = worth(given, forward_work(problem, geometry));
+  const Parallel parallel =
+      given.workers > 1 ? worth(given, forward_work(problem, geometry)) : Parallel{};
   const Path* path = find_path({Task::kForward, problem, geometry, parallel, &result});
   if (!path) return forward(CopiedPages(problem, geometry, parallel).problem(), result, given);
   const int64_t empty = visit_arithmetic(geometry.storage, [&]<class T>() {

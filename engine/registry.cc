@@ -77,6 +77,8 @@ struct MakeStructure {
   }
 
   StructurePointer all_of(const Structure& structure) const {
+    // Most calls have one, for which no list is made.
+    if (structure.all_of.size() == 1) return std::visit(*this, structure.all_of.front());
     Vector<StructurePointer> parts;
     for (const auto& part : structure.all_of) {
       const bool says_layout =

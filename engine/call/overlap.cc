@@ -175,15 +175,6 @@ void check_each(const EachRead& each_read, const EachPlace& each_place) {
 
 }  // namespace
 
-bool surely_apart(const View& place, std::initializer_list<const View*> others) {
-  if (!in_order(place)) return false;
-  const Range range(place);
-  for (const View* other : others) {
-    if (range.meets(Range(*other))) return false;
-  }
-  return true;
-}
-
 bool may_share(const View& a, const View& b) {
   return Range(a).meets(Range(b)) && may_mesh(Lattice(a), Lattice(b));
 }

@@ -2,8 +2,6 @@
 // overlap any other array.
 #pragma once
 
-#include <initializer_list>
-
 #include "fovea/engine.h"
 
 namespace fovea::engine {
@@ -13,11 +11,6 @@ namespace fovea::engine {
 void check_places(const Problem& problem, const Result& result);
 void check_places(const Problem& problem, const Result& saved, const Gradients& gradients);
 void check_places(const Problem& problem, const Selection& selection, const SelectedWeights& out);
-
-// Whether the elements of an array lie in the order of its dimensions, each at a place of its own, and
-// all of them before or after those of the others. For arrays that have elements; quick: it compares
-// ranges of bytes, so it is false for slices of one array.
-bool surely_apart(const View& place, std::initializer_list<const View*> others);
 
 // Whether two arrays may have a byte in common. Exact for slices of one array along any of its
 // dimensions; false only if they have none.

@@ -8,6 +8,7 @@
 #include "engine/dispatch.h"
 #include "engine/paths/short_loops.h"
 #include "engine/runtime/parallel.h"
+#include "engine/structures/structures.h"
 #include "engine/tiles/pass.h"
 
 namespace fovea::engine {
@@ -28,14 +29,42 @@ typename ShortHeads<T>::Rows rows_of(const Rows& rows, const View& view) {
 // The keys each query of an item sees.
 struct Ranges {
   uint32_t begin[kMostQueries], end[kMostQueries];
-  Ranges(const StructureStage& structure, size_t batch, size_t rows) {
-    for (size_t i = 0; i < rows; ++i) {
-      size_t b, e;
-      structure.range(batch, 0, i, &b, &e);
-      begin[i] = static_cast<uint32_t>(std::min(b, e));
-      end[i] = static_cast<uint32_t>(e);
+};
+
+// Finds these keys. For a dense or a causal call it makes no stage: that would take as long as two
+// rows.
+class RangeFinder {
+ public:
+  RangeFinder(const Problem& problem, const Geometry& g)
+      : g_(g),
+        form_(form_of(problem.structure)),
+        stage_(form_ == Form::kOther ? make_structure(problem, g) : nullptr) {}
+
+  Ranges of(size_t batch) const {
+    Ranges ranges;
+    for (size_t i = 0; i < g_.query_count[batch]; ++i) {
+      size_t begin = 0, end = g_.key_limit[batch];
+      if (form_ == Form::kCausal) end = keys_up_to(g_, batch, i);
+      if (form_ == Form::kOther) stage_->range(batch, 0, i, &begin, &end);
+      ranges.begin[i] = static_cast<uint32_t>(std::min(begin, end));
+      ranges.end[i] = static_cast<uint32_t>(end);
     }
+    return ranges;
   }
+
+ private:
+  enum class Form { kDense, kCausal, kOther };
+  static Form form_of(const Structure& structure) {
+    if (structure.all_of.empty()) return Form::kDense;
+    if (structure.all_of.size() > 1) return Form::kOther;
+    const auto& only = structure.all_of.front();
+    if (std::holds_alternative<Dense>(only)) return Form::kDense;
+    return std::holds_alternative<Causal>(only) ? Form::kCausal : Form::kOther;
+  }
+
+  const Geometry& g_;
+  const Form form_;
+  const std::unique_ptr<StructureStage> stage_;  // of another form
 };
 
 // A place for one number, or kStatistics, a row.
@@ -76,7 +105,7 @@ template <class T>
 class Short {
  public:
   Short(const Problem& problem, const Geometry& g, const Result& result)
-      : problem_(problem), g_(g), result_(result), structure_(make_structure(problem, g)) {}
+      : problem_(problem), g_(g), result_(result), find_(problem, g) {}
 
   int64_t run(const Parallel& parallel) {
     if (parallel.workers == 1) {
@@ -107,7 +136,7 @@ class Short {
   void item(size_t batch, size_t from, size_t to) {
     const size_t rows = g_.query_count[batch];
     if (rows == 0) return;
-    const Ranges ranges(*structure_, batch, rows);
+    const Ranges ranges = find_.of(batch);
     const ShortOutcome outcome =
         short_heads<T>(g_.storage, heads_of<T>(problem_, g_, result_, batch, ranges), from, to);
     if (outcome.empty) report_.empty(outcome.empty);
@@ -120,7 +149,7 @@ class Short {
   const Problem& problem_;
   const Geometry& g_;
   const Result& result_;
-  const std::unique_ptr<StructureStage> structure_;
+  const RangeFinder find_;
   Report report_;
 };
 
@@ -161,7 +190,8 @@ Reason short_declines(const Request& request) {
     return {"rows of %zu, at most %zu", width, kShortWidth};
   if (g.value_width == 0) return {"there are no values"};
   if (g.max_keys == 0) return {"there are no keys"};
-  if (!is_range(problem.structure)) return {"the structure is not dense, causal, window, prefix or first"};
+  if (!is_range(problem.structure))
+    return {"the structure is not dense, causal, window, prefix or first"};
   return {};
 }
 
@@ -183,14 +213,14 @@ int64_t short_forward(const Problem& problem, const Geometry& geometry, const Re
 template <class T>
 void short_backward(const Problem& p, const Geometry& g, const Result& saved,
                     const Gradients& wanted, const Parallel& parallel) {
-  const auto structure = make_structure(p, g);
+  const RangeFinder find(p, g);
   const size_t tickets = g.batches * g.key_heads, size = g.max_keys * (g.key_width + g.value_width);
   Vector<ScratchArray<T>> scratch(slots(parallel, tickets));
   for (auto& s : scratch) s = ScratchArray<T>(size);
   run_tickets(parallel, tickets, [&](size_t worker, size_t ticket) {
     const size_t batch = ticket / g.key_heads, key_head = ticket % g.key_heads;
     const size_t keys = g.key_count[batch];
-    const Ranges ranges(*structure, batch, g.query_count[batch]);
+    const Ranges ranges = find.of(batch);
     ShortGradients<T> x{
         .forward = heads_of<T>(p, g, saved, batch, ranges),
         .d_output = rows_of<T>(g.query_rows(wanted.output, batch, 0), wanted.output),

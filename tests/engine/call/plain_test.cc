@@ -76,7 +76,7 @@ class Draw {
     Result& r = call->result;
     View* view = one_of({&p.query, &p.key, &p.value, &r.output, &r.statistics});
     const auto d = static_cast<size_t>(number(0, 3));
-    switch (number(0, 16)) {
+    switch (number(0, 18)) {
       case 0:
         view->size[d] = number(-1, 6);
         break;
@@ -130,6 +130,14 @@ class Draw {
         break;
       case 15:  // the rows of the query and of its results
         p.query.size[2] = r.output.size[2] = r.statistics.size[2] = number(-1, 6);
+        break;
+      case 16:  // one type for all
+        p.query.dtype = p.key.dtype = p.value.dtype = r.output.dtype =
+            one_of({DType::kFloat32, DType::kInt32, DType::kBool});
+        break;
+      case 17:  // an input that goes backwards, from a place after the output's first
+        p.key.stride[d] = -16;
+        p.key.data = call->memory.data() + 3 * kBytes + 256;
         break;
       default:
         r.lse = View::of(call->place(4), p.query.dtype,
