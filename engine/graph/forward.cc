@@ -19,7 +19,7 @@ class GraphForward {
     const size_t chunk = graph_chunk(graph_.rows), chunks = (graph_.rows + chunk - 1) / chunk;
     Vector<Worker> workers;
     workers.reserve(slots(parallel, chunks));
-    for (size_t i = 0; i < slots(parallel, chunks); ++i) workers.emplace_back(*this);
+    for (size_t i = 0; i < slots(parallel, chunks); ++i) workers.emplace_back(pass_, graph_, keys_);
     run_tickets(parallel, chunks, [&](size_t worker, size_t ticket) {
       const size_t end = std::min(graph_.rows, (ticket + 1) * chunk);
       for (size_t q0 = ticket * chunk; q0 < end; q0 += kMaxQueries) {
@@ -32,18 +32,7 @@ class GraphForward {
   }
 
  private:
-  struct Worker {
-    explicit Worker(const GraphForward& driver) {
-      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
-    }
-    void lay(const GraphForward& driver, Layout& layout) {
-      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, 1, driver.graph_.max_degree);
-      row = std::make_unique<GraphRow<T>>(driver.pass_, driver.graph_, driver.keys_, layout);
-    }
-    Scratch memory;
-    std::unique_ptr<TileScratch<T>> tile;
-    std::unique_ptr<GraphRow<T>> row;
-  };
+  using Worker = GraphWorker<T>;
 
   void block(Worker& w, size_t head, size_t q0, size_t nq) {
     TileScratch<T>& scratch = *w.tile;

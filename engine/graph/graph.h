@@ -72,6 +72,20 @@ class GraphRow : public InScratch {
   bool filters_;
 };
 
+// What one thread needs to go through rows: the tile of a row, and its scores.
+template <class T>
+struct GraphWorker {
+  GraphWorker(const Pass<T>& pass, const GraphView& graph, const GraphKeys<T>& keys) {
+    memory = lay_out([&](Layout& layout) {
+      tile = std::make_unique<TileScratch<T>>(pass, layout, 1, graph.max_degree);
+      row = std::make_unique<GraphRow<T>>(pass, graph, keys, layout);
+    });
+  }
+  Scratch memory;
+  std::unique_ptr<TileScratch<T>> tile;
+  std::unique_ptr<GraphRow<T>> row;
+};
+
 template <class T>
 int64_t graph_forward(const Problem& problem, const Geometry& geometry, const Result& result,
                       const Parallel& parallel);

@@ -24,7 +24,8 @@ class GraphWeights {
     for (size_t slot = 0; slot < writer_.heads(); ++slot) writer_.clear(0, slot);
     Vector<Worker> workers;
     workers.reserve(slots(parallel, writer_.heads()));
-    for (size_t i = 0; i < slots(parallel, writer_.heads()); ++i) workers.emplace_back(*this);
+    for (size_t i = 0; i < slots(parallel, writer_.heads()); ++i)
+      workers.emplace_back(pass_, graph_, keys_);
     run_tickets(parallel, writer_.heads(), [&](size_t worker, size_t slot) {
       for (const auto& run : writer_.runs()) some_rows(workers[worker], slot, run);
     });
@@ -32,18 +33,7 @@ class GraphWeights {
   }
 
  private:
-  struct Worker {
-    explicit Worker(const GraphWeights& driver) {
-      memory = lay_out([&](Layout& layout) { lay(driver, layout); });
-    }
-    void lay(const GraphWeights& driver, Layout& layout) {
-      tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, 1, driver.graph_.max_degree);
-      row = std::make_unique<GraphRow<T>>(driver.pass_, driver.graph_, driver.keys_, layout);
-    }
-    Scratch memory;
-    std::unique_ptr<TileScratch<T>> tile;
-    std::unique_ptr<GraphRow<T>> row;
-  };
+  using Worker = GraphWorker<T>;
 
   void some_rows(Worker& w, size_t slot, const typename SelectionWriter<T>::Run& run) {
     const auto& normaliser = pass_.stages.normaliser;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/registry.h"
+#include "engine/simd/export.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/kernel_ratio.cc"
@@ -19,10 +20,11 @@ namespace kernel_ratio {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-class KernelRatioStage final : public NormaliserStage<T> {
+class Stage final : public NormaliserStage<T> {
   static constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 
  public:
+  explicit Stage(const StageContext&) {}
   Kind kind() const override { return Kind::kStreaming; }
   Face face() const override { return Face::kValue; }
   RowTerm row_term() const override { return RowTerm::kOutput; }
@@ -69,12 +71,7 @@ class KernelRatioStage final : public NormaliserStage<T> {
 
 }  // namespace kernel_ratio
 
-NormaliserPointer<float> kernel_ratio_f32(const StageContext&) {
-  return std::make_unique<kernel_ratio::KernelRatioStage<float>>();
-}
-NormaliserPointer<double> kernel_ratio_f64(const StageContext&) {
-  return std::make_unique<kernel_ratio::KernelRatioStage<double>>();
-}
+FOVEA_TARGET_FACTORY(NormaliserPointer, make_kernel_ratio, kernel_ratio::Stage)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine
@@ -82,15 +79,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace fovea::engine {
-HWY_EXPORT(kernel_ratio_f32);
-HWY_EXPORT(kernel_ratio_f64);
-template <>
-NormaliserPointer<float> make_kernel_ratio<float>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(kernel_ratio_f32)(context);
-}
-template <>
-NormaliserPointer<double> make_kernel_ratio<double>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(kernel_ratio_f64)(context);
-}
+FOVEA_FACTORY(NormaliserPointer, make_kernel_ratio)
 }  // namespace fovea::engine
 #endif

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/registry.h"
+#include "engine/simd/export.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/sigmoid.cc"
@@ -18,11 +19,12 @@ namespace sigmoid_weights {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-class SigmoidStage final : public NormaliserStage<T> {
+class Stage final : public NormaliserStage<T> {
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   static constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 
  public:
+  explicit Stage(const StageContext&) {}
   Kind kind() const override { return Kind::kStreaming; }
 
   void begin(const Tile<T>& tile) const override {
@@ -77,12 +79,7 @@ class SigmoidStage final : public NormaliserStage<T> {
 
 }  // namespace sigmoid_weights
 
-NormaliserPointer<float> sigmoid_f32(const StageContext&) {
-  return std::make_unique<sigmoid_weights::SigmoidStage<float>>();
-}
-NormaliserPointer<double> sigmoid_f64(const StageContext&) {
-  return std::make_unique<sigmoid_weights::SigmoidStage<double>>();
-}
+FOVEA_TARGET_FACTORY(NormaliserPointer, make_sigmoid, sigmoid_weights::Stage)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine
@@ -90,15 +87,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace fovea::engine {
-HWY_EXPORT(sigmoid_f32);
-HWY_EXPORT(sigmoid_f64);
-template <>
-NormaliserPointer<float> make_sigmoid<float>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(sigmoid_f32)(context);
-}
-template <>
-NormaliserPointer<double> make_sigmoid<double>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(sigmoid_f64)(context);
-}
+FOVEA_FACTORY(NormaliserPointer, make_sigmoid)
 }  // namespace fovea::engine
 #endif

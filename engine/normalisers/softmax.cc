@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "engine/registry.h"
+#include "engine/simd/export.h"
 #include "engine/call/view.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -23,14 +24,14 @@ namespace softmax {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-class SoftmaxStage final : public NormaliserStage<T> {
+class Stage final : public NormaliserStage<T> {
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   static constexpr size_t kN = HWY_LANES(T);
   using D = hn::ScalableTag<T>;
   using V = hn::Vec<D>;
 
  public:
-  explicit SoftmaxStage(const StageContext& context) {
+  explicit Stage(const StageContext& context) {
     if (const auto* softmax = std::get_if<Softmax>(&context.problem.normaliser))
       sink_ = softmax->sink;
     if (!context.gradients) return;
@@ -188,12 +189,7 @@ class SoftmaxStage final : public NormaliserStage<T> {
 
 }  // namespace softmax
 
-NormaliserPointer<float> softmax_f32(const StageContext& c) {
-  return std::make_unique<softmax::SoftmaxStage<float>>(c);
-}
-NormaliserPointer<double> softmax_f64(const StageContext& c) {
-  return std::make_unique<softmax::SoftmaxStage<double>>(c);
-}
+FOVEA_TARGET_FACTORY(NormaliserPointer, make_softmax, softmax::Stage)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine
@@ -201,15 +197,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace fovea::engine {
-HWY_EXPORT(softmax_f32);
-HWY_EXPORT(softmax_f64);
-template <>
-NormaliserPointer<float> make_softmax<float>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(softmax_f32)(context);
-}
-template <>
-NormaliserPointer<double> make_softmax<double>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(softmax_f64)(context);
-}
+FOVEA_FACTORY(NormaliserPointer, make_softmax)
 }  // namespace fovea::engine
 #endif

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/registry.h"
+#include "engine/simd/export.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/uniform.cc"
@@ -18,10 +19,11 @@ namespace uniform {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-class UniformStage final : public NormaliserStage<T> {
+class Stage final : public NormaliserStage<T> {
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
  public:
+  explicit Stage(const StageContext&) {}
   Kind kind() const override { return Kind::kStreaming; }
 
   void begin(const Tile<T>& tile) const override { std::fill_n(tile.rows.sum, tile.nq, T(0)); }
@@ -71,12 +73,7 @@ class UniformStage final : public NormaliserStage<T> {
 
 }  // namespace uniform
 
-NormaliserPointer<float> uniform_f32(const StageContext&) {
-  return std::make_unique<uniform::UniformStage<float>>();
-}
-NormaliserPointer<double> uniform_f64(const StageContext&) {
-  return std::make_unique<uniform::UniformStage<double>>();
-}
+FOVEA_TARGET_FACTORY(NormaliserPointer, make_uniform, uniform::Stage)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine
@@ -84,15 +81,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace fovea::engine {
-HWY_EXPORT(uniform_f32);
-HWY_EXPORT(uniform_f64);
-template <>
-NormaliserPointer<float> make_uniform<float>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(uniform_f32)(context);
-}
-template <>
-NormaliserPointer<double> make_uniform<double>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(uniform_f64)(context);
-}
+FOVEA_FACTORY(NormaliserPointer, make_uniform)
 }  // namespace fovea::engine
 #endif

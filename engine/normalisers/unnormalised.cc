@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/registry.h"
+#include "engine/simd/export.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/normalisers/unnormalised.cc"
@@ -17,10 +18,11 @@ namespace unnormalised {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-class UnnormalisedStage final : public NormaliserStage<T> {
+class Stage final : public NormaliserStage<T> {
   static constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 
  public:
+  explicit Stage(const StageContext&) {}
   Kind kind() const override { return Kind::kStreaming; }
   Face face() const override { return Face::kValue; }
 
@@ -52,12 +54,7 @@ class UnnormalisedStage final : public NormaliserStage<T> {
 
 }  // namespace unnormalised
 
-NormaliserPointer<float> unnormalised_f32(const StageContext&) {
-  return std::make_unique<unnormalised::UnnormalisedStage<float>>();
-}
-NormaliserPointer<double> unnormalised_f64(const StageContext&) {
-  return std::make_unique<unnormalised::UnnormalisedStage<double>>();
-}
+FOVEA_TARGET_FACTORY(NormaliserPointer, make_unnormalised, unnormalised::Stage)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::engine
@@ -65,15 +62,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace fovea::engine {
-HWY_EXPORT(unnormalised_f32);
-HWY_EXPORT(unnormalised_f64);
-template <>
-NormaliserPointer<float> make_unnormalised<float>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(unnormalised_f32)(context);
-}
-template <>
-NormaliserPointer<double> make_unnormalised<double>(const StageContext& context) {
-  return HWY_DYNAMIC_DISPATCH(unnormalised_f64)(context);
-}
+FOVEA_FACTORY(NormaliserPointer, make_unnormalised)
 }  // namespace fovea::engine
 #endif
