@@ -64,6 +64,13 @@ inline double recurrent_step(int64_t rows, int64_t width, int64_t gates) {
 }
 // With a vocabulary of real text, most of the work is in the words, not in the steps.
 inline constexpr double kLargeStep = std::numeric_limits<double>::infinity();
+// The step_work of a system of recurrent layers with the options `batch` and `width`.
+inline auto recurrent_work(int64_t gates) {
+  return [gates](const OptionValues& o, const std::string& data) {
+    return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), gates)
+                        : kLargeStep;
+  };
+}
 
 // In order of number.
 std::vector<const System*> all();

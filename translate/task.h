@@ -63,7 +63,7 @@ class TranslationTask : public GradientTask {
   std::vector<nn::SearchResult> translate(const std::vector<const Encoded*>& sources,
                                           const nn::BeamOptions&);
   nn::BeamOptions beam_options() const;
-  // Sources with what the search made of them: the input's lines, or some of the test split.
+  // Sources with the result of the search: the lines of the input, or some of the test split.
   struct Searched {
     Pair pair;
     Encoded source;
@@ -90,7 +90,7 @@ class TranslationTask : public GradientTask {
     double loss = 0;
     int64_t tokens = 0;
     std::vector<metrics::Links> links;
-    double weights = 0, zeros = 0;  // of those links are found by: how many, how many exactly 0
+    double weights = 0, zeros = 0;  // how many weights decide the links; exact zeros
   };
   Forced forced(const Part&, bool want_links);
 
@@ -103,5 +103,12 @@ class TranslationTask : public GradientTask {
   std::shared_ptr<Codec> source_codec_, target_codec_;
   std::shared_ptr<Model> model_;
 };
+
+// For a registration: what makes the task of a system.
+inline auto task_of(std::string system, MakeModel make_model, MorePictures more = {}) {
+  return [=](const RunOptions& run_options) -> std::unique_ptr<Task> {
+    return std::make_unique<TranslationTask>(system, run_options, make_model, more);
+  };
+}
 
 }  // namespace fovea::translate

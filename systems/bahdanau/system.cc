@@ -58,15 +58,8 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 12, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"generator=german", "epochs=5", "width=64", "embedding=32", "rate=0.006"},
-    .step_work =
-        [](const OptionValues& o, const std::string& data) {
-          return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 3)
-                              : kLargeStep;
-        },
-    .make =
-        [](const RunOptions& run_options) {
-          return std::make_unique<translate::TranslationTask>("bahdanau", run_options, make);
-        },
+    .step_work = recurrent_work(3),
+    .make = translate::task_of("bahdanau", make),
 }};
 
 }  // namespace

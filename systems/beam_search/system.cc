@@ -41,11 +41,7 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 8, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"generator=german", "epochs=5", "embedding=32", "rate=0.006"},
-    .step_work =
-        [](const OptionValues& o, const std::string& data) {
-          return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 3)
-                              : kLargeStep;
-        },
+    .step_work = recurrent_work(3),
     .make = make_beam_search,
 }};
 

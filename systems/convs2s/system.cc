@@ -46,10 +46,7 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 12, .batch = 64, .rate = 1e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=3"},
-    .make =
-        [](const RunOptions& run_options) {
-          return std::make_unique<translate::TranslationTask>("convs2s", run_options, make);
-        },
+    .make = translate::task_of("convs2s", make),
 }};
 
 }  // namespace

@@ -55,15 +55,8 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 12, .batch = 32, .rate = 5e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"epochs=5", "layers=2", "width=64", "embedding=32", "rate=0.012", "dropout=0"},
-    .step_work =
-        [](const OptionValues& o, const std::string& data) {
-          return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 4)
-                              : kLargeStep;
-        },
-    .make =
-        [](const RunOptions& run_options) {
-          return std::make_unique<translate::TranslationTask>("gnmt", run_options, make);
-        },
+    .step_work = recurrent_work(4),
+    .make = translate::task_of("gnmt", make),
 }};
 
 }  // namespace

@@ -87,15 +87,8 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 22, .batch = 64, .rate = 0.01, .schedule = "cosine", .clip = 5.0},
     .tour = {"epochs=7", "width=64", "rate=0.008"},
-    .step_work =
-        [](const OptionValues& o, const std::string& data) {
-          return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 4)
-                              : kLargeStep;
-        },
-    .make =
-        [](const RunOptions& run_options) {
-          return std::make_unique<translate::TranslationTask>("luong", run_options, make);
-        },
+    .step_work = recurrent_work(4),
+    .make = translate::task_of("luong", make),
 }};
 
 }  // namespace

@@ -46,15 +46,8 @@ const Registration registered{System{
     .recipe =
         train::Recipe{.epochs = 12, .batch = 64, .rate = 2e-3, .schedule = "cosine", .clip = 1.0},
     .tour = {"generator=german", "epochs=10", "width=128", "rate=0.004"},
-    .step_work =
-        [](const OptionValues& o, const std::string& data) {
-          return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 3)
-                              : kLargeStep;
-        },
-    .make =
-        [](const RunOptions& run_options) {
-          return std::make_unique<translate::TranslationTask>("seq2seq", run_options, make);
-        },
+    .step_work = recurrent_work(3),
+    .make = translate::task_of("seq2seq", make),
 }};
 
 }  // namespace

@@ -90,11 +90,7 @@ const Registration registered{System{
                                                     o.integer("width") * o.integer("hidden"))
                               : kLargeStep;
         },
-    .make =
-        [](const RunOptions& run_options) {
-          return std::make_unique<translate::TranslationTask>("transformer", run_options, make,
-                                                              more_pictures);
-        },
+    .make = translate::task_of("transformer", make, more_pictures),
 }};
 
 }  // namespace
