@@ -6,12 +6,13 @@
 // loaded; of memory, threads and mappings those that our own code asks for. What libtorch, the C
 // library and the loader do for themselves is not ours to survive. FOVEA_FAULT_REPORT names a file
 // that receives a line once the fault has happened: what it was, and on which file.
-// FOVEA_FAULT=count fails nothing, and leaves there how many calls of each kind there were.
+// FOVEA_FAULT=count fails nothing, and leaves there how many calls of each kind there were, from where
+// (`site KIND CALLERS FIRST LAST`: the first and the last call that came from the same callers), and
+// the address space in bytes (`space LOADED PEAK`): when the libraries were loaded, and at its largest.
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,6 +27,8 @@
 #include <ios>
 #include <iterator>
 #include <new>
+
+#include "tests/faults/callers.h"
 
 namespace {
 
@@ -83,6 +86,8 @@ bool fails(const char* call, const char* file) {
   size_t kind = 0;
   while (strcmp(kCalls[kind], call) != 0) ++kind;
   const long number = ++counted[kind];
+  // Files are written by one function for all: who asked it matters. Memory is asked for everywhere.
+  if (counting) note_site(kind, number, file[0] == '\0' ? 2 : 96);
   if (number != wanted.number && !(wanted.later && number > wanted.number)) return false;
   if (number == wanted.number) report(call, file);
   if (wanted.kill) syscall(SYS_kill, getpid(), SIGKILL);
@@ -112,54 +117,33 @@ const char* name_of(int fd, char* buffer, size_t size) {
   return buffer;
 }
 
-// Our own code, the command and its libraries: where it lies, found once, because every allocation
-// asks.
-struct Place {
-  const char *begin, *end;
-};
-Place ours[64];
-size_t ours_count = 0;
-
-int note_ours(dl_phdr_info* info, size_t, void*) {
-  const char* slash = strrchr(info->dlpi_name, '/');
-  const char* name = slash == nullptr ? info->dlpi_name : slash + 1;
-  // The first has no name: it is the command.
-  if (info->dlpi_name[0] != '\0' && strncmp(name, "libfovea", 8) != 0) return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& part = info->dlpi_phdr[i];
-    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || ours_count == std::size(ours))
-      continue;
-    const char* begin = reinterpret_cast<const char*>(info->dlpi_addr + part.p_vaddr);
-    ours[ours_count++] = {begin, begin + part.p_memsz};
-  }
-  return 0;
+// A line of /proc/self/status, in bytes.
+long space(const char* name) {
+  char text[4096];
+  const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY, 0);
+  const long length = syscall(SYS_read, fd, text, sizeof text - 1);
+  syscall(SYS_close, fd);
+  text[length < 0 ? 0 : length] = '\0';
+  const char* line = strstr(text, name);
+  return line == nullptr ? 0 : 1024 * atol(line + strlen(name));
 }
-
-bool is_ours(const void* address) {
-  const char* at = static_cast<const char*>(address);
-  for (size_t i = 0; i < ours_count; ++i)
-    if (at >= ours[i].begin && at < ours[i].end) return true;
-  return false;
-}
-// The first caller that is not the C++ library's.
-bool is_ours_asking() {
-  void* frames[12];
-  const int count = backtrace(frames, 12);
-  for (int i = 2; i < count; ++i) {
-    Dl_info info;
-    if (dladdr(frames[i], &info) != 0 && strstr(info.dli_fname, "libstdc++") == nullptr)
-      return is_ours(frames[i]);
-  }
-  return false;
-}
+long space_loaded = 0;
 
 void report_counts() {
   armed = false;
-  char count[32];
+  char text[96];
   for (size_t kind = 0; kind < std::size(kCalls); ++kind) {
-    snprintf(count, sizeof count, "%ld", counted[kind].load());
-    report(kCalls[kind], count);
+    snprintf(text, sizeof text, "%ld", counted[kind].load());
+    report(kCalls[kind], text);
   }
+  for (const Site& site : sites) {
+    if (site.first == 0) continue;
+    snprintf(text, sizeof text, "%s %016lx %ld %ld", kCalls[site.kind], site.callers, site.first,
+             site.last);
+    report("site", text);
+  }
+  snprintf(text, sizeof text, "%ld %ld", space_loaded, space("VmPeak:"));
+  report("space", text);
 }
 
 void read_wish() {
@@ -186,6 +170,7 @@ void arm() {
   backtrace(&frame, 1);  // loads what it needs
   dl_iterate_phdr(note_ours, nullptr);
   read_wish();
+  space_loaded = space("VmSize:");
   armed = true;
 }
 

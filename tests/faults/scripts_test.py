@@ -1,0 +1,109 @@
+"""What scripts/faults, scripts/kills and scripts/fuzz do when their time ends, when they are continued and after a find. Needs no `fovea`."""
+
+import importlib.machinery
+import importlib.util
+import math
+import sys
+import tempfile
+import time
+import types
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def script(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "scripts" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    sys.modules[name] = module
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+faults, fuzz, kills = script("faults"), script("fuzz"), script("kills")
+
+
+def verb(report, **options):
+    found = faults.Verb.__new__(faults.Verb)
+    found.options = types.SimpleNamespace(**{"few": False, "all": True} | options)
+    found.read_counts(report)
+    return found
+
+
+class Faults(unittest.TestCase):
+    def test_a_row_of_which_something_was_left_out_is_tried_again(self):
+        text = "\n".join([faults.row_text("verb", "call", "there", "failed", "left out", "wrong"), faults.row_text("train-new", "full from 1", "", 1, 0, "-"),
+                          faults.row_text("train-new", "memory", 12173, 29, 362, "-"), faults.row_text("score", "read", 4, 4, 0, 2),
+                          "    read 1: the message does not name it", "34 commands, 362 left out, 2 wrong, 61 s"])
+        self.assertEqual(faults.whole_rows(text), {("train-new", "full from 1"), ("score", "read")})
+
+    def test_of_many_calls_one_from_every_place_is_tried(self):
+        one = verb("memory 9000\nsite memory 0a 7777 8000\nwrite 3\nspace 400 500")
+        self.assertIn(7777, one.numbers("memory"))
+        self.assertLess(len(one.numbers("memory")), 100)
+        self.assertEqual(list(one.numbers("write")), [1, 2, 3])
+
+    def test_a_place_that_a_verb_before_has_had_is_not_tried_again(self):
+        first, second = verb("memory 9000\nsite memory 0a 7777 8000"), verb("memory 9000\nsite memory 0a 6543 8000\nsite memory 0b 5432 8000")
+        faults.without_repetition([first, second])
+        self.assertNotIn(6543, second.numbers("memory"))
+        self.assertIn(5432, second.numbers("memory"))
+
+    def test_of_several_processes_the_most_calls_count(self):
+        self.assertEqual(verb("write 9\nspace 4 5\nwrite 3\nspace 4 6").counts["write"], 9)
+
+    def test_address_spaces_lie_between_what_is_loaded_and_the_peak(self):
+        spaces = verb(f"space {400 << 20} {500 << 20}").spaces()
+        self.assertEqual(len(spaces), 19)
+        self.assertTrue(all(400 << 20 < space < 500 << 20 for space in spaces))
+
+    def test_nothing_begins_after_the_end(self):
+        self.assertIsNone(verb("", end=time.monotonic() - 1).in_time(lambda: []))
+
+
+class Kills(unittest.TestCase):
+    def test_nothing_begins_after_the_end(self):
+        training = types.SimpleNamespace(wrong=[], options=types.SimpleNamespace(end=time.monotonic() - 1))
+        campaign = kills.Campaign(training, 5)
+        campaign.lane()
+        self.assertEqual(campaign.lives, 0)
+
+
+# A program that finds something in its first process, of every seed below 100, and ends by itself in the others.
+FINDS_ONCE = """#!/bin/sh
+for word in "$@"; do case $word in -artifact_prefix=*) prefix=${word#*=};; -seed=*) seed=${word#*=};; -runs=*) runs=${word#*=};; esac; done
+if [ $((seed % 1000)) -lt 100 ]; then : >"${prefix}crash-1"; echo "#40 NEW" >&2; echo "ERROR: a find" >&2; exit 1; fi
+echo "stat::number_of_executed_units: $runs" >&2
+"""
+
+
+class Fuzz(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.program = Path(self.place.name) / "program"
+        self.program.write_text(FINDS_ONCE)
+        self.program.chmod(0o755)
+
+    def tearDown(self):
+        self.place.cleanup()
+
+    def shard(self, **options):
+        wanted = types.SimpleNamespace(**{"runs": 100, "seconds": 0, "seed": 1, "end": math.inf} | options)
+        return fuzz.Shard(Path(self.place.name), self.program, "csv", 0, 1, wanted)
+
+    def test_after_a_find_it_goes_on_to_all_its_executions(self):
+        shard = self.shard().run()
+        self.assertEqual(shard.executions, 100)
+        self.assertEqual(list(shard.finds.values()), ["a find"])
+
+    def test_nothing_begins_after_the_end(self):
+        self.assertEqual(self.shard(end=time.monotonic()).run().executions, 0)
+
+    def test_what_is_left_of_the_time_is_its_limit(self):
+        self.assertIn("-max_total_time=49", self.shard(end=time.monotonic() + 50).limits())
+
+
+if __name__ == "__main__":
+    unittest.main()
