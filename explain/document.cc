@@ -12,7 +12,8 @@ extern const char* const kPageStyle;
 
 namespace {
 
-// Nothing may be fetched, whatever a file contains.
+// Nothing may be fetched, whatever a file contains. A page of a server may ask that server.
+constexpr const char* kAsksItsServer = "; connect-src 'self'";
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; font-src data:; "
     "img-src data: blob:";
@@ -38,12 +39,12 @@ std::string ways_html(const Document& page, const char* label) {
 std::string html_document(const Document& page) {
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{}</title>\n"
       "<link rel=\"icon\" href=\"data:,\">\n<style>{}</style>\n</head>\n<body>\n"
       "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<div class=\"layout\">\n",
-      kPolicy, escape_html(page.title), kPageStyle);
+      kPolicy, page.asks_its_server ? kAsksItsServer : "", escape_html(page.title), kPageStyle);
   out += ways_html(page, "Pages of the tour");
   out += "<header class=\"top\"><h1>" + escape_html(page.title) + "</h1>\n";
   if (!page.subtitle.empty())
@@ -54,10 +55,10 @@ std::string html_document(const Document& page) {
       "here.</p></noscript>\n";
   out += page.main;
   out += "</main>\n" + ways_html(page, "Pages of the tour, again");
-  out +=
-      "<footer>Weights show what was mixed, not why the answer was given. Written by "
-      "Fovea; this file needs no "
-      "network.</footer>\n</div>\n";
+  out += fmt::format(
+      "<footer>Weights show what was mixed, not why the answer was given. Written by Fovea{}"
+      "</footer>\n</div>\n",
+      page.asks_its_server ? "." : "; this file needs no network.");
   out += fmt::format("<script type=\"module\">{}</script>\n</body>\n</html>\n", kPageScript);
   return with_visible_directions(out);
 }

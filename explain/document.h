@@ -1,5 +1,5 @@
-// The frame of every page: one HTML file with its styles and scripts, which fetches nothing, and the
-// way to the pages beside it.
+// The frame of every page: one HTML file with its styles and scripts, which fetches nothing (but a
+// page of a server, which asks that server), and the way to the pages beside it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct PageLink {
 struct Document {
   std::string title{}, subtitle{};
   PageLink previous{}, contents{}, next{};
-  std::string main{};  // HTML
+  std::string main{};            // HTML
+  bool asks_its_server = false;  // a page that a server gives, and that asks it for more
 };
 
 std::string html_document(const Document&);

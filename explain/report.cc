@@ -91,21 +91,42 @@ std::string fold(const char* title, const std::string& inside) {
                      inside);
 }
 
-// Idea, equation, what to look at, the pictures; everything else is folded.
-std::string section_html(const Section& section, const std::string& id,
-                         const std::string& heading) {
-  std::string out = fmt::format("<section class=\"part\" id=\"{}\" aria-label=\"{}\">\n", id,
-                                escape_html(section.title));
-  out += heading;
+std::string live_html(const Live& live) {
+  return fmt::format(
+      "<form id=\"live\" data-address=\"{0}\" data-example=\"{1}\"><label for=\"live-input\">Type "
+      "here, and see where it looks</label>\n<textarea id=\"live-input\" rows=\"2\" "
+      "spellcheck=\"false\" autocomplete=\"off\" placeholder=\"{1}\"></textarea>\n<div "
+      "class=\"live-tools\"></div><div id=\"live-answer\" aria-live=\"polite\"></div></form>\n",
+      escape_html(live.address), escape_html(live.example));
+}
+
+std::string idea_html(const Section& section) {
+  std::string out;
   if (!section.byline.empty())
     out += "<p class=\"byline\">" + escape_html(section.byline) + "</p>\n";
   out += opening_html(section);
   if (!section.look.empty())
     out += "<p class=\"look\"><b>Look at this</b> " + escape_html(section.look) + "</p>\n";
-  if (!section.explanations.empty()) out += "<div class=\"pictures\">\n";
+  return out;
+}
+
+std::string pictures_html(const Section& section, const std::string& id) {
+  if (section.explanations.empty()) return {};
+  std::string out = "<div class=\"pictures\">\n";
   for (size_t i = 0; i < section.explanations.size(); ++i)
     out += explanation_html(section.explanations[i], fmt::format("{}-picture-{}", id, i + 1));
-  if (!section.explanations.empty()) out += "</div>\n";
+  return out + "</div>\n";
+}
+
+// Idea, equation, what to look at, the pictures; everything else is folded. Where one types, the field
+// and the pictures come first.
+std::string section_html(const Section& section, const std::string& id, const std::string& heading,
+                         const std::optional<Live>& live) {
+  std::string out = fmt::format("<section class=\"part\" id=\"{}\" aria-label=\"{}\">\n", id,
+                                escape_html(section.title));
+  out += heading;
+  const std::string idea = idea_html(section), pictures = pictures_html(section, id);
+  out += live ? live_html(*live) + pictures + idea : idea + pictures;
   out += fold("Figures reached, and what to expect", figures_html(section.figures));
   out += fold(section.command.empty() ? "The code" : "The code and the command",
               code_block(section) + command_block(section));
@@ -126,7 +147,7 @@ std::string contents_html(const std::vector<Section>& sections,
 // Anchors: the id of a section, or one made of its title. Each is unique.
 std::vector<std::string> anchors(const std::vector<Section>& sections) {
   std::vector<std::string> ids;
-  std::set<std::string> taken = {"theme", "demo", "main", "contents"};
+  std::set<std::string> taken = {"theme", "demo", "live", "main", "contents"};
   for (const Section& section : sections) {
     const std::string wanted = anchor(section.id.empty() ? section.title : section.id);
     std::string id = wanted;
@@ -150,13 +171,15 @@ std::string html_report(const std::vector<Section>& sections, const ReportOption
     body += section_html(sections[i], ids[i],
                          alone ? ""
                                : fmt::format("<h2><span class=\"count\">{}</span>{}</h2>\n", i + 1,
-                                             escape_html(sections[i].title)));
+                                             escape_html(sections[i].title)),
+                         i == 0 ? options.live : std::nullopt);
   return html_document({.title = options.title,
                         .subtitle = options.subtitle,
                         .previous = options.previous,
                         .contents = options.contents,
                         .next = options.next,
-                        .main = body});
+                        .main = body,
+                        .asks_its_server = options.live.has_value()});
 }
 
 }  // namespace fovea::explain

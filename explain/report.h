@@ -36,11 +36,19 @@ struct Section {
   std::vector<Explanation> explanations{};
 };
 
+// A field to type into: what is typed is posted to `address` as {"input": text}, and the pictures of the
+// first part are drawn anew from {"answers", "notes", "explanations"}.
+struct Live {
+  std::string address{};
+  std::string example{};  // shown while the field is empty, and taken by a button
+};
+
 struct ReportOptions {
   std::string title = "Fovea";
   std::string subtitle{};
   Section introduction{};      // what stands before the first part: prose, equation, code
   bool demonstration = false;  // the live demo of the three steps, under the introduction
+  std::optional<Live> live{};  // of a page that a server gives
   std::vector<Card> cards{};   // other pages; without any, the sections are the contents
   PageLink previous{}, contents{}, next{};
 };

@@ -6,6 +6,7 @@ import { Frame } from './core/frame.js';
 import { Pictures } from './core/pictures.js';
 import { print_whole } from './core/print.js';
 import { start_demo } from './demo/demo.js';
+import { start_live } from './live/live.js';
 import { bag_view } from './views/bag.js';
 import { bipartite_view } from './views/bipartite.js';
 import { curve_view } from './views/curve.js';
@@ -87,6 +88,8 @@ function go_to_address() {
 theme_button();
 const demo_host = document.getElementById('demo');
 if (demo_host) start_demo(demo_host);
+const live_form = document.getElementById('live');
+if (live_form) start_live(live_form, parts, draw_explanation);
 go_to_address();
 addEventListener('hashchange', go_to_address);
 print_whole(parts, announce_theme);

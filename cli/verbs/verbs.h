@@ -57,6 +57,7 @@ Verb runs_verb();
 Verb attend_verb();
 Verb tour_verb();
 Verb score_verb();
+Verb serve_verb();
 
 // Every verb, in the order of --help.
 const std::vector<Verb>& verbs();

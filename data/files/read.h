@@ -15,4 +15,14 @@ std::string read_bytes(const std::string& path);
 // The contents of a folder, sorted by name.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 
+// While it exists, nothing is read on its thread: read_bytes and entries_of refuse the path. For input
+// that comes from others and may name files, as a request to a server does.
+class NoFiles {
+ public:
+  NoFiles();
+  ~NoFiles();
+  NoFiles(const NoFiles&) = delete;
+  NoFiles& operator=(const NoFiles&) = delete;
+};
+
 }  // namespace fovea::data

@@ -142,7 +142,8 @@ class Browser:
                                                           {"name": "prefers-reduced-motion", "value": motion}])
 
     def open(self, path):
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        """A file, or the address of a server."""
+        self.call("Page.navigate", url=path if path.startswith("http://") else "file://" + os.path.abspath(path))
         self.wait("document.body && document.body.dataset.ready === 'yes'", seconds=60)
 
     def run(self, expression):

@@ -26,7 +26,12 @@ export class Frame {
       width = this.stage.clientWidth;
       this.draw();
     }).observe(this.stage);
-    document.addEventListener('themechange', () => this.draw());
+    // A frame that a newer one has replaced leaves nothing behind.
+    const redraw = () => {
+      if (this.figure.isConnected) this.draw();
+      else document.removeEventListener('themechange', redraw);
+    };
+    document.addEventListener('themechange', redraw);
   }
 
   build(host) {
