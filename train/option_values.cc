@@ -40,7 +40,7 @@ std::optional<Option::Value> parse(const Option& option, std::string_view text) 
 }
 
 // Nothing if the value has another type.
-std::optional<Option::Value> from_json(const Option& option, const nlohmann::ordered_json& value) {
+std::optional<Option::Value> value_in(const Option& option, const nlohmann::ordered_json& value) {
   return std::visit(
       [&]<class T>(const T&) -> std::optional<Option::Value> {
         const bool fits = std::is_same_v<T, bool>      ? value.is_boolean()
@@ -218,7 +218,7 @@ nlohmann::ordered_json OptionValues::json() const {
 void OptionValues::restore(const nlohmann::ordered_json& values) {
   for (const auto& [name, value] : values.items()) {
     const size_t i = index(name);
-    const auto restored = from_json(declared_[i], value);
+    const auto restored = value_in(declared_[i], value);
     if (!restored || !in_range(declared_[i], *restored))
       throw InvalidArgument(fmt::format("option {}: expected {}, got {}", name,
                                         declared_[i].describe_type(), value.dump()));

@@ -2,6 +2,7 @@
 // were trained.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "train/run/run_folder.h"
@@ -12,6 +13,7 @@ namespace fovea::systems {
 inline constexpr const char* kConfigFile = "config.json";
 inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr int kConfigVersion = 2;
+inline constexpr int64_t kMostMembers = 10'000;  // seeds times folds
 
 // InvalidArgument names `path` and what is wrong with it.
 Json parse_config(const std::string& text, const std::string& path);

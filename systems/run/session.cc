@@ -27,14 +27,24 @@ std::vector<RunFolder> member_folders(const std::filesystem::path& path) {
   return folders;
 }
 
+// The system of a configuration and its options; an error names the file.
+OptionValues restored_options(Run& run, const std::string& path) {
+  try {
+    run.system = &find(run.config.at("system"));
+    OptionValues values = run.system->option_values();
+    values.restore(run.config.at("options"));
+    return values;
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(path + ": " + error.what());
+  }
+}
+
 Run open_member(const RunFolder& folder, const std::string& device, int threads,
                 const std::vector<std::string>& set, Use use) {
   Run run;
   run.folder = std::make_shared<RunFolder>(folder);
   run.config = read_config(folder);
-  run.system = &find(run.config.at("system"));
-  OptionValues option_values = run.system->option_values();
-  option_values.restore(run.config.at("options"));
+  OptionValues option_values = restored_options(run, (folder / kConfigFile).string());
   for (const std::string& assignment : set) option_values.set_for(use, assignment);
   use_threads(threads);
   run.run_options = std::make_shared<RunOptions>(

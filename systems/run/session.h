@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "explain/explanation.h"
+#include "systems/run/run_config.h"
 #include "systems/system.h"
 #include "train/progress.h"
 #include "train/run/run_folder.h"
@@ -19,8 +20,6 @@ class Module;
 }
 
 namespace fovea::systems {
-
-inline constexpr int64_t kMostMembers = 10'000;  // seeds times folds
 
 struct TrainRequest {
   std::string system = {};

@@ -69,6 +69,12 @@ TEST_F(DamagedRun, WhatEveryRunHas) {
   expect_refused("pool", "/data", 3, "config.json: data: expected text");
   expect_refused("pool", "/fold", 7, "config.json: fold: expected an integer, 0 to 0");
   expect_refused("pool", "/options", 3, "config.json: options: expected an object");
+  expect_refused("pool", "/options/epochs", -1, "config.json: option epochs: expected");
+  expect_refused("pool", "/options/nothing", 1, "config.json: ");
+  expect_refused("pool", "/system", "x", "config.json: no system 'x'");
+  expect_refused("pool", "/folds", int64_t{1} << 62,
+                 "config.json: folds: expected an integer, 0 to");
+  expect_refused("pool", "/data_sha256", "00", "config.json: data: expected a path");
   for (const char* name : {"../pool/config.json", "\x7fvocabulary"})
     expect_refused("pool", "/files", {name}, "not the name of a part of the run");
   std::ofstream(base_ / "pool/config.json") << std::string(100'000, '[');
