@@ -17,6 +17,7 @@
 #include "torch/array_memo.h"
 #include "torch/composed/composed.h"
 #include "torch/cuda/cache.h"
+#include "torch/cuda/fill.h"
 #include "torch/cuda/fused.h"
 #include "torch/cuda/nvrtc.h"
 #include "torch/engine_call.h"
@@ -113,6 +114,55 @@ TEST(Kernels, AreTheReferenceWhereAScoreIsNotANumber) {
       check(c, [](cases::Built& built) { spoil(built, NAN); });
     }
   }
+}
+
+// Points of few dimensions have a driver of their own; more than 1,024 of a side are met in parts.
+TEST(KernelsOnPoints, AreTheReference) {
+  constexpr std::array kNormalisers = {"kernel_ratio", "softmax", "unnormalised"};
+  int ran = 0;
+  for (const auto& score : cases::scores()) {
+    if (!std::string(score.name).starts_with("kernel")) continue;
+    Case c =
+        with(score.name, kNormalisers[static_cast<size_t>(ran) % kNormalisers.size()], "dense");
+    c.shape = {2, 4, 2, 5, 7, 3, 2};
+    c.layout = cases::Layout::kStrided;
+    c.key_lengths = true;
+    c.content = cases::Content::kPoison;
+    ran += check(c);
+  }
+  EXPECT_GT(ran, 12);
+}
+
+TEST(KernelsOnPoints, TakeTheirDriverAndMeetManyKeysInParts) {
+  at::manual_seed(5);
+  const auto options = at::TensorOptions(at::kDouble);
+  Call given{at::randn({1, 1, 5, 3}, options),
+             at::randn({1, 1, 2100, 3}, options),
+             at::randn({1, 1, 2100, 1}, options),
+             {},
+             {},
+             0,
+             7};
+  given.choices = {Kernel{choice::KernelName::kGaussian, at::tensor({0.7}, options)}, KernelRatio{},
+                   Dense{}};
+  const Call call = canonical(given);
+  ASSERT_TRUE(cuda::forward_program(call).on_points);
+  cuda::EmulatedDevice device;
+  ASSERT_GT(cuda::parts_of(device, 1, 2100), 1);
+  const at::NoGradGuard guard;
+  const auto truth = composed::attend(call);
+  const cuda::Places places{at::full_like(truth.output, -7.5),
+                            {},
+                            at::full({1, 1, 5, 4}, -7.5, options),
+                            at::full({}, 5, at::kLong)};
+  cuda::forward(device, call, places);
+  EXPECT_TRUE(at::allclose(places.output, truth.output, 1e-12, 1e-12));
+  const at::Tensor d_output = at::randn_like(places.output);
+  const std::vector<int64_t> wanted(4, 1);
+  const auto got =
+      cuda::backward(device, call, d_output, {}, places.output, places.statistics, wanted);
+  const auto expected = composed::backward(call, d_output, {}, wanted);
+  for (size_t n = 0; n < 4; ++n) EXPECT_TRUE(at::allclose(got[n], expected[n], 1e-10, 1e-11)) << n;
 }
 
 TEST(Kernels, AreTheReferenceForTheWholeProduct) {
@@ -230,9 +280,10 @@ TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaForFewQueries) {
 TEST(Kernels, AreCompiledForTheDevicesInUse) {
   if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
   const std::array<const char*, 2> architectures{"sm_80", "sm_90"};
-  for (size_t n = 0; n < 6; ++n) {
+  for (size_t n = 0; n < 7; ++n) {
     Case c = step(5 * n);
-    if (n % 2) c.dtype = DType::kFloat32;
+    if (n == 6) c = with("kernel_gaussian", "kernel_ratio", "dense");  // on points
+    if (n % 2 || n == 6) c.dtype = DType::kFloat32;
     auto built = cases::build(c);
     try {
       engine::check_meaning(built.problem);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "torch/cuda/device.h"
 #include "torch/cuda/program.h"
 #include "torch/cuda/reduced.h"
 #include "torch/cuda/texts/arguments.h"
@@ -24,6 +25,9 @@ unsigned grid(int64_t n);
 int64_t chunks_of(int64_t width, int64_t chunk);
 // Rows of a graph that a block has at once.
 int64_t rows_of_block(const Program& program);
+
+// In how many parts blocks share out the other side's `rows` (drivers/points.h).
+int64_t parts_of(const Device& device, int64_t blocks, int64_t rows);
 
 // How many queries there are in all, over all heads.
 int64_t row_count(const at::Tensor& query);

@@ -55,6 +55,11 @@ int64_t rows_of_block(const Program& program) {
   return static_cast<int64_t>(program.threads) / program.lanes;
 }
 
+int64_t parts_of(const Device& device, int64_t blocks, int64_t rows) {
+  constexpr int64_t kWaves = 4, kRows = 1024;  // blocks for each place; at least the rows of a part
+  return std::clamp<int64_t>(kWaves * device.blocks() / blocks, 1, chunks_of(rows, kRows));
+}
+
 std::vector<std::string> kernels_decline(const Call& call) {
   std::vector<std::string> reasons;
   const auto against = [&](bool applies, std::string reason) {
@@ -148,6 +153,11 @@ void forward(Device& device, const Call& call, const Places& places) {
       a.scratch_row = find_structure<Graph>(call.choices.structure)->columns.numel();
       scratch = at::empty({a.heads, a.scratch_row}, options);
     }
+  } else if (program.on_points) {
+    blocks = tiles * a.heads * a.batches;
+    chunks = parts_of(device, blocks, a.keys);
+    a.scratch_row = chunks;
+    scratch = at::empty({a.rows, chunks, 4 + call.value.size(-1)}, options);
   } else if (program.decodes) {
     constexpr int64_t kKeys = 256, kWarps = 4;  // at least the keys of a part; parts of a block
     blocks = int64_t{a.batches} * a.key_heads;
@@ -169,7 +179,8 @@ void forward(Device& device, const Call& call, const Places& places) {
   }
   if (scratch.defined()) a.scratch = scratch.mutable_data_ptr();
   device.launch(program, "fovea_forward", grid(blocks), grid(chunks), a);
-  if (program.decodes) device.launch(program, "fovea_merge", grid(chunks_of(a.rows, 4)), 1, a);
+  if (program.decodes || program.on_points)
+    device.launch(program, "fovea_merge", grid(chunks_of(a.rows, program.merged_rows)), 1, a);
   if (by_distance.defined()) {
     auto sizes = call.query.sizes().vec();
     sizes.back() = by_distance.size(1);

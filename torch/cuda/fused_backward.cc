@@ -103,7 +103,10 @@ class Backward {
     const Tensor delta = at::empty({a.rows}, options_);
     a.delta = delta.mutable_data_ptr();
     place_gradients(plain, program, a);
-    launch(program, a);
+    if (program.on_points)
+      launch_points(program, a);
+    else
+      launch(program, a);
     if (is_reduced) through_reduction();
     sum_parameters();
     for (size_t n = 0; n < 2; ++n) {
@@ -181,6 +184,34 @@ class Backward {
     if (wants(1) || wants(2) || rows_.key.requires_grad())
       device_.launch(program, "fovea_gradient_key", grid(key_blocks), grid(key_chunks), a);
     if (program.has_bias) launch_biases(program, a);
+  }
+
+  // Parts of the sums of `count` rows, `numbers` each, as a kernel leaves them.
+  Tensor parts(const Program& program, const char* kernel, int64_t blocks, int64_t others,
+               int64_t count, int64_t numbers, Arguments& a) {
+    a.scratch_row = parts_of(device_, blocks, others);
+    const Tensor parts = at::empty({count, a.scratch_row, numbers}, options_);
+    a.scratch = parts.mutable_data_ptr();
+    device_.launch(program, kernel, grid(blocks), grid(a.scratch_row), a);
+    return parts.sum(1);
+  }
+
+  void launch_points(const Program& program, Arguments& a) {
+    const int64_t width = program.features, value_width = call_.value.size(-1);
+    const auto fill = [](const Tensor& to, const Tensor& sums, int64_t first) {
+      to.copy_(sums.narrow(-1, first, to.size(-1)).view(to.sizes()));
+    };
+    const Tensor of_queries = parts(program, "fovea_gradient_query",
+                                    chunks_of(a.queries, program.own) * a.heads * a.batches, a.keys,
+                                    a.rows, width + 1, a);
+    fill(d_query_, of_queries, 0);
+    row_gradients_.select(0, kBandwidthSlot).copy_(of_queries.select(-1, width));
+    if (!wants(1) && !wants(2) && !rows_.key.requires_grad()) return;
+    const Tensor of_keys = parts(
+        program, "fovea_gradient_key", chunks_of(a.keys, program.key_own) * a.key_heads * a.batches,
+        a.queries, int64_t{a.batches} * a.key_heads * a.keys, width + value_width, a);
+    fill(d_key_, of_keys, 0);
+    if (d_value_.defined()) fill(d_value_, of_keys, width);
   }
 
   void transpose_graph(Arguments& a) {

@@ -147,6 +147,18 @@ bool is_decoding(const Call& call) {
          call.query.size(2) * (call.query.size(1) / call.key.size(1)) <= kRows;
 }
 
+// drivers/points.h: kernels of points of few dimensions with few values, all pairs.
+bool has_points(const Call& call, const Stage& normaliser, int64_t width) {
+  constexpr int64_t kMost = 4;
+  const bool one_pass = normaliser.type == "Softmax" || normaliser.type == "KernelRatio" ||
+                        normaliser.type == "Unnormalised";
+  return std::holds_alternative<Kernel>(call.choices.score.kind) && one_pass && width <= kMost &&
+         call.value.size(-1) <= kMost && call.dropout_p == 0 &&
+         call.choices.score.modifiers.empty() && !is_packed(call.choices.structure) &&
+         std::all_of(call.choices.structure.all_of.begin(), call.choices.structure.all_of.end(),
+                     [](const auto& part) { return std::holds_alternative<Dense>(part); });
+}
+
 // drivers/mma_backward.h: tiles of the other side are smaller.
 bool is_wide(int64_t width, int64_t value_width) { return width > 64 || value_width > 64; }
 
@@ -210,8 +222,15 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
     program.own = 128;
     program.key_own = 64;
     program.decodes = forward && is_decoding(call);
+    program.merged_rows = 4;
     program.shared_bytes = tensor_core_bytes(width, call.value.size(-1), forward, program.decodes);
     text.define("FOVEA_FAST");
+  } else if (has_points(call, normaliser, width)) {
+    program.on_points = true;
+    program.threads = 128;
+    program.own = program.key_own = 512;
+    program.merged_rows = 128;
+    if (!wide) text.define("FOVEA_FAST");
   } else {
     program.own = program.key_own = program.tile;
   }
@@ -260,7 +279,10 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
                ">; using Normaliser = " + normaliser.type + "; using Structure = All<" +
                structures + ">;");
   text.include("pair");
-  const std::string driver = program.on_graph ? "graph" : program.on_tensor_cores ? "mma" : "";
+  const std::string driver = program.on_graph          ? "graph"
+                             : program.on_tensor_cores ? "mma"
+                             : program.on_points       ? "points"
+                                                       : "";
   if (program.on_tensor_cores) {
     text.declare("constexpr int kSharedBytes = " + std::to_string(program.shared_bytes) + ";");
     text.include("mma");
@@ -271,6 +293,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
   }
   text.include(program.on_graph          ? "drivers/graph"
                : program.on_tensor_cores ? "drivers/mma_tile"
+               : program.on_points       ? "drivers/points"
                                          : "drivers/tile");
   text.include("drivers/" + driver + (driver.empty() ? "" : "_") +
                (program.decodes ? "decode"

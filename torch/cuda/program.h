@@ -16,7 +16,9 @@ struct Program {
   bool has_threshold = false;  // needs scratch for rows of scores
   bool has_bias = false;
   bool on_tensor_cores = false;
-  bool decodes = false;        // few queries: keys in parts, brought together by a second kernel
+  bool decodes = false;        // few queries, and keys in parts
+  bool on_points = false;      // few dimensions and values, and the other side in parts
+  int merged_rows = 0;         // parts of forward: rows that a block of the second kernel adds up
   int tile = 64, chunk = 128;  // drivers/tile.h
   int lanes = 32;              // of a graph's row
   int own = 64, key_own = 64;  // queries, keys of a block, where it is on tiles
