@@ -1,10 +1,11 @@
 """Fovea's kernels on a CUDA device beside their peers, in one process: medians in milliseconds, forward and with backward.
 
-    FOVEA_LIBRARY=build-cuda/lib/libfovea.so PYTHONPATH=python python3 bench/peers/cuda_peers.py
+    FOVEA_LIBRARY=build-cuda/lib/libfovea.so PYTHONPATH=python python3 bench/peers/cuda_peers.py [PART…]
 
 Each pair of rows also prints how far the two outputs are from each other. docs/performance-h200.md has a run.
 """
 
+import sys
 import time
 
 import torch
@@ -81,10 +82,25 @@ def additive():
     row("  compiled eager", inputs, eager, expected=ours)
 
 
+def gaussian_in_chunks(query, key, value, bandwidth, rows=256):
+    """The formula, some queries at a time: all pairs at once do not fit."""
+    square = key.square().sum(-1)
+    parts = []
+    for q in query[0, 0].split(rows):
+        distance = q.square().sum(-1, keepdim=True) - 2 * q @ key[0, 0].T + square[0, 0]
+        parts.append((distance / (-2 * bandwidth ** 2)).softmax(-1) @ value[0, 0])
+    return torch.cat(parts)[None, None]
+
+
 def gaussian():
     inputs = [torch.rand(1, 1, n, width, device="cuda", requires_grad=True) for n, width in ((16384, 3), (1000000, 3), (1000000, 1))]
     bandwidth = torch.tensor([0.1], device="cuda")
-    row("Gaussian", inputs, lambda q, k, v: fovea.attend(q, k, v, fovea.Kernel("gaussian", bandwidth), fovea.KernelRatio()), 3)
+    with torch.no_grad():
+        expected = gaussian_in_chunks(*inputs, 0.1)
+        print(f"Gaussian, eager in chunks: forward {milliseconds(lambda: gaussian_in_chunks(*inputs, 0.1), 3):.3f}", flush=True)
+    for kernel in ("gaussian", "laplace", "epanechnikov", "cauchy"):
+        row(kernel, inputs, lambda q, k, v: fovea.attend(q, k, v, fovea.Kernel(kernel, bandwidth), fovea.KernelRatio()), 3,
+            expected if kernel == "gaussian" else None)
 
 
 def sorted_sparsemax(query, key, value):
@@ -134,5 +150,6 @@ def decode():
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    for part in (dot, additive, gaussian, normalisers, graph, decode):
+    parts = (dot, additive, gaussian, normalisers, graph, decode)
+    for part in [part for part in parts if not sys.argv[1:] or part.__name__ in sys.argv[1:]]:
         part()
