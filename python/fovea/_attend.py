@@ -275,7 +275,7 @@ def _flatten(
 
 def _written_with(score: Score, scale: Number) -> str:
     if not isinstance(score, _Scaled):
-        raise ValueError(f"scale: {score.kind} has none; dot and bilinear have")
+        raise ValueError(f"scale: {score._kind} has none; dot and bilinear have")
     if score.scale is not None:
         raise ValueError("scale: given twice, in the score and in the call")
     return score._written_with(1.0 if isinstance(scale, torch.Tensor) else scale)

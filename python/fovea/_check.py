@@ -98,6 +98,13 @@ def tensor(name: str, value: object) -> torch.Tensor:
     raise TypeError(f"{name}: {said(value)}, expected a torch.Tensor{hint}")
 
 
+def tensors(**values: object) -> None:
+    """Each a tensor, or None."""
+    for name, value in values.items():
+        if value is not None:
+            tensor(name, value)
+
+
 def unknown_argument(function: str, unknown: Mapping[str, object], known: Sequence[str]) -> TypeError:
     """What to say of arguments that are not there: libtorch's and their relatives, and misspelt ones."""
     name = next(iter(unknown))

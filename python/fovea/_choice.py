@@ -23,13 +23,13 @@ DESCRIBED: Dict[str, List[Tuple[str, Union[str, List[str]], Any]]] = {
 class Choice:
     """A value whose fields become ``kind:field=value,...``; a tensor is an ``@`` and a whole number a ``#``, the next of a list."""
 
-    kind: ClassVar[str]
+    _kind: ClassVar[str]
     #: Fields that hold a tensor but may be left out, or be a number.
-    optional: ClassVar[Tuple[str, ...]] = ()
-    numeric: ClassVar[Tuple[str, ...]] = ()
+    _optional: ClassVar[Tuple[str, ...]] = ()
+    _numeric: ClassVar[Tuple[str, ...]] = ()
     #: What its tensors may be; and its numbers, where not any.
-    tensors: ClassVar[_check.Range] = _check.REAL_TENSOR
-    ranges: ClassVar[Mapping[str, _check.Range]] = {}
+    _tensors: ClassVar[_check.Range] = _check.REAL_TENSOR
+    _ranges: ClassVar[Mapping[str, _check.Range]] = {}
     __dataclass_fields__: ClassVar[Dict[str, Any]]  # every choice is a dataclass
     _text: str
     #: The fields that go into the lists, in their order.
@@ -45,13 +45,13 @@ class Choice:
         **keywords: object,
     ) -> None:
         super().__init_subclass__(**keywords)
-        cls.kind, cls.optional, cls.numeric, cls.ranges = kind, optional, numeric, ranges
+        cls._kind, cls._optional, cls._numeric, cls._ranges = kind, optional, numeric, ranges
 
     def __post_init__(self) -> None:
         words: List[str] = []
         arrays: List[str] = []
         numbers: List[str] = []
-        for name, kind, _ in DESCRIBED[self.kind]:
+        for name, kind, _ in DESCRIBED[self._kind]:
             value = self._checked(name, kind)
             if value is None:
                 continue
@@ -65,7 +65,7 @@ class Choice:
             else:
                 words.append(name + "=" + _word(value))
         set_field = object.__setattr__
-        set_field(self, "_text", self.kind + (":" + ",".join(words) if words else ""))
+        set_field(self, "_text", self._kind + (":" + ",".join(words) if words else ""))
         set_field(self, "_arrays", tuple(arrays))
         set_field(self, "_numbers", tuple(numbers))
         if not arrays and not numbers:
@@ -83,20 +83,20 @@ class Choice:
 
     def _check(self, field: str, kind: Union[str, List[str]], value: object) -> object:
         name = self._called() + "." + field
-        if value is None and (kind == "number?" or field in self.optional):
+        if value is None and (kind == "number?" or field in self._optional):
             return None
         if kind == "truth":
             return _check.truth(name, value)
         if isinstance(kind, list):
             return _check.one_of(name, value, kind)
-        if kind == "tensor" and (field not in self.numeric or isinstance(value, torch.Tensor)):
-            _check.within(name, _check.tensor(name, value), self.tensors)
+        if kind == "tensor" and (field not in self._numeric or isinstance(value, torch.Tensor)):
+            _check.within(name, _check.tensor(name, value), self._tensors)
             return value
         if kind == "whole":
             _check.within(name, whole := _check.whole(name, value), _check.IN_64_BITS)
-            _check.within(name, whole, self.ranges.get(field))
+            _check.within(name, whole, self._ranges.get(field))
             return whole
-        _check.within(name, number := _check.number(name, value), self.ranges.get(field))
+        _check.within(name, number := _check.number(name, value), self._ranges.get(field))
         return number
 
     def _called(self) -> str:
@@ -115,6 +115,14 @@ class Choice:
     def _values(self) -> Tuple[object, ...]:
         return tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
+    def _besides(self) -> Dict[str, object]:
+        """What a copy must be given that is no field."""
+        return {}
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Copies and pickles are made of the fields, which are checked again when they are read."""
+        return type(self), Choice._values(self), self._besides() or None
+
     def __eq__(self, other: object) -> bool:
         """The same choice: the same numbers, and tensors that are the same or hold the same."""
         if type(self) is not type(other) or not isinstance(other, Choice):
@@ -127,6 +135,18 @@ class Choice:
     def __repr__(self) -> str:
         fields = zip(self.__dataclass_fields__, self._values())
         return self._called() + "(" + ", ".join(f"{name}={_shown(value)}" for name, value in fields) + ")"
+
+
+def storable() -> List[Any]:
+    """Every class of choices but those that hold a Python function: files may name them without naming code."""
+    found: List[Any] = []
+    waiting: List[Any] = [Choice]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__dict__.get("__dataclass_fields__") is not None and not getattr(kind, "_calls", False):
+            found.append(kind)
+    return found
 
 
 def _word(value: object) -> str:

@@ -5,6 +5,8 @@ from typing import NamedTuple, Optional
 import torch
 from torch import Tensor
 
+from . import _check
+
 
 class ChainMarginals(NamedTuple):
     """What `chain_marginals` gives: ``states`` [B, n, S], ``transitions`` [B, n - 1, S, S], ``log_partition`` [B].
@@ -48,6 +50,7 @@ def chain_marginals(unary: Tensor, pairwise: Tensor, lengths: Optional[Tensor] =
         >>> found = fovea.chain_marginals(unary, pairs, lengths=torch.tensor([5, 3]))
         >>> found.states[..., 0].sum().backward()
     """
+    _check.tensors(unary=unary, pairwise=pairwise, lengths=lengths)
     return ChainMarginals(*torch.ops.fovea.chain_marginals(unary, pairwise, lengths))
 
 
@@ -65,4 +68,5 @@ def tree_marginals(arcs: Tensor, lengths: Optional[Tensor] = None) -> TreeMargin
         >>> arcs = torch.randn(2, 5, 5, requires_grad=True)  # [head, word]; the root's on the diagonal
         >>> fovea.tree_marginals(arcs).arcs.square().sum().backward()
     """
+    _check.tensors(arcs=arcs, lengths=lengths)
     return TreeMarginals(*torch.ops.fovea.tree_marginals(arcs, lengths))

@@ -114,7 +114,7 @@ class Entmax(Normaliser, kind="entmax", ranges={"alpha": _check.AT_LEAST_ONE}):
         if isinstance(self.alpha, torch.Tensor):
             if self.alpha.dim() > 1:
                 raise ValueError(f"Entmax.alpha: shape {list(self.alpha.shape)}, expected a number, [1] or [H] (one for each head)")
-            _check.within("Entmax.alpha", self.alpha, self.tensors)
+            _check.within("Entmax.alpha", self.alpha, self._tensors)
             return self.alpha if field == "alpha_tensor" else None
         return super()._checked(field, kind) if field == "alpha" else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, ClassVar, List, Literal, Optional, Tuple, Union
+from typing import Callable, ClassVar, Dict, List, Literal, Optional, Tuple, Union
 
 import torch
 
@@ -88,6 +88,9 @@ class Score(Choice):
     def _values(self) -> Tuple[object, ...]:
         return (*super()._values(), self._modifiers)
 
+    def _besides(self) -> Dict[str, object]:
+        return {"_modifiers": self._modifiers, "_whole_score": None} if self._modifiers else {}
+
     def __repr__(self) -> str:
         return super().__repr__() + "".join("." + repr(modifier) for modifier in self._modifiers)
 
@@ -118,18 +121,18 @@ class _Modifier(Choice):
     """A step on top of a score; users know it by the method that makes it."""
 
     def _called(self) -> str:
-        return self.kind
+        return self._kind
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Bias(_Modifier, kind="bias"):
-    tensors = _check.BIAS
+    _tensors = _check.BIAS
     bias: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _EdgeBias(_Modifier, kind="edge_bias"):
-    tensors = _check.BIAS
+    _tensors = _check.BIAS
     bias: torch.Tensor
 
 

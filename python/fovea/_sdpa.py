@@ -8,6 +8,7 @@ from typing import Callable, Optional, Tuple
 import torch
 from torch import Tensor
 
+from . import _check
 from ._attend import attend
 from ._normalisers import Softmax
 from ._scores import Dot, Score
@@ -50,6 +51,9 @@ def scaled_dot_product_attention(
         >>> out = fovea.scaled_dot_product_attention(query, key, value, is_causal=True)
         >>> torch.nn.functional.scaled_dot_product_attention = fovea.scaled_dot_product_attention  # for the whole program
     """
+    if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
+        for name, given in (("query", query), ("key", key), ("value", value)):
+            _check.tensor(name, given)
     if attn_mask is None and dropout_p == 0.0 and scale is None and not query.is_nested and _plain(query, key, value, enable_gqa):
         output: Tensor = _attend_output(query, key, value, _CAUSAL_TEXT if is_causal else _DENSE_TEXT)
         return output

@@ -11,7 +11,7 @@ call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, ClassVar, List, Literal, Optional, Tuple, Union
+from typing import Callable, Dict, List, Literal, Optional, Tuple, Union
 
 import torch
 
@@ -29,7 +29,7 @@ class Structure(Choice):
         >>> out = fovea.attend(query, key, value, structure=streaming & ~fovea.Window(0, 0))  # and not the query's own
     """
 
-    tensors = _check.WHOLE_TENSOR
+    _tensors = _check.WHOLE_TENSOR
 
     #: The text, where it is all there is to the choice.
     _whole_structure: Optional[str] = None
@@ -204,7 +204,7 @@ class Prefix(Structure, kind="prefix", ranges={"length": _check.at_least(0)}):
 
     def _checked(self, field: str, kind: Union[str, List[str]]) -> object:
         if isinstance(self.length, torch.Tensor) and self.length.dim() > 0:
-            if self.length.dim() > 1 or not self.tensors.holds(self.length):
+            if self.length.dim() > 1 or not self._tensors.holds(self.length):
                 raise ValueError(f"Prefix.length: {_check.said(self.length)}, expected a whole number, or whole numbers [B]")
             return self.length if field == "lengths" else None
         return super()._checked(field, kind) if field == "length" else None
@@ -241,7 +241,7 @@ class Blocks(Structure, kind="blocks", ranges={"size": _check.at_least(1)}):
         >>> out = fovea.attend(query, key, value, structure=fovea.Blocks(torch.tensor([[True, False], [True, True]]), size=3))
     """
 
-    tensors = _check.MASK
+    _tensors = _check.MASK
     mask: torch.Tensor
     size: int = 64
 
@@ -256,7 +256,7 @@ class Keep(Structure, kind="keep"):
         >>> out = fovea.attend(query, key, value, structure=fovea.Keep(torch.rand(6, 6) > 0.5))
     """
 
-    tensors = _check.MASK
+    _tensors = _check.MASK
     mask: torch.Tensor
 
 
@@ -309,7 +309,7 @@ class Graph(Structure, kind="graph"):
     row_offsets: torch.Tensor
     columns: torch.Tensor
     #: From :meth:`from_edge_index`: which edge given is each of the graph's, so that ``features[graph.order]`` are in its order.
-    order: ClassVar[Optional[torch.Tensor]] = None
+    order = None  # type: Optional[torch.Tensor]  # no annotation: it is no field
 
     @classmethod
     def from_edge_index(cls, edge_index: torch.Tensor, num_nodes: Optional[int] = None) -> "Graph":
@@ -326,7 +326,7 @@ class Graph(Structure, kind="graph"):
             >>> out = fovea.attend(x, x, x, fovea.Dot().edge_bias(bias[graph.order]), structure=graph)
         """
         edges = _check.tensor("edge_index", edge_index)
-        if edges.dim() != 2 or edges.shape[0] != 2 or not cls.tensors.holds(edges):
+        if edges.dim() != 2 or edges.shape[0] != 2 or not cls._tensors.holds(edges):
             raise ValueError(f"edge_index: {_check.said(edges)}, expected whole numbers [2, E]")
         if num_nodes is None:
             num_nodes = int(edges.max()) + 1 if edges.numel() else 0
@@ -334,6 +334,9 @@ class Graph(Structure, kind="graph"):
         graph = cls(offsets, columns)
         object.__setattr__(graph, "order", order)
         return graph
+
+    def _besides(self) -> Dict[str, object]:
+        return {} if self.order is None else {"order": self.order}
 
 
 def sorted_edges(edges: torch.Tensor, targets: int) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

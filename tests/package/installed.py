@@ -1,6 +1,7 @@
 """What the tests of the installed package share: where it was built, and programs made with it."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +19,11 @@ def run(*command, **options):
     if outcome.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, command))}\n{outcome.stdout}")
     return outcome.stdout
+
+
+def readme(language):
+    """The README's first block in that language."""
+    return re.search(rf"```{language}\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL).group(1)
 
 
 class Installed(unittest.TestCase):

@@ -26,8 +26,8 @@ def classes(base):
     found = {}
     for kind in base.__subclasses__():
         found.update(classes(kind))
-        if kind.kind:
-            found[kind.kind] = kind
+        if kind._kind:
+            found[kind._kind] = kind
     return found
 
 

@@ -33,7 +33,7 @@ def test_there_are_blocks():
 
 
 NEEDS = {"fovea.sklearn": "sklearn", "fovea.hf": "transformers"}
-NAMES = [f"fovea.{name}" for name in fovea.__all__ if name not in ("hf", "nn")]
+NAMES = [f"fovea.{name}" for name in vars(fovea) if not name.startswith("_") and name not in ("hf", "nn", "sklearn")]
 NAMES += [f"fovea.nn.{name}" for name in fovea.nn.__all__] + ["fovea.hf.register"]
 NAMES += [f"fovea.sklearn.{name}" for name in ("GATClassifier", "KernelClassifier", "MILClassifier", "NadarayaWatsonRegressor")]
 

@@ -3,6 +3,8 @@
 import ast
 import inspect
 import json
+import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,17 +54,24 @@ def test_the_stub_names_the_parameters_that_are_there():
 
 def test_everything_public_has_a_docstring_and_the_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
-    for name in fovea.__all__:
+    for name in (name for name in vars(fovea) if not name.startswith("_")):
         assert inspect.getdoc(getattr(fovea, name)), name
 
 
-def test_help_of_the_package_begins_with_what_there_is():
-    first = inspect.getdoc(fovea)
-    for name in ("attend", "scaled_dot_product_attention", "nn", "hf.register", "sklearn", "train", "load"):
-        assert f"fovea.{name}" in first, name
-        found = fovea
-        for part in name.split("."):
-            if part == "sklearn":
-                pytest.importorskip("sklearn")
-            found = getattr(found, part)
-        assert inspect.getdoc(found), name
+def test_help_of_the_package_is_a_page_with_every_name():
+    shown = pydoc.plain(pydoc.render_doc(fovea))
+    assert len(shown.splitlines()) < 100, "help(fovea) prints the help of its classes"
+    described = inspect.getdoc(fovea)
+    for name in vars(fovea):
+        assert name.startswith("_") or re.search(rf"\b{name}\b", described), name
+    for name in ("fovea.nn", "fovea.hf.register()", "fovea.sklearn"):
+        assert name in described
+    assert set(dir(fovea.Window())) - set(dir(object())) >= {"left", "right"}
+    assert not [name for name in dir(fovea.Window()) if not name.startswith("_") and name not in ("left", "right")]
+
+
+def test_help_of_attend_has_its_arguments_and_an_example():
+    shown = pydoc.plain(pydoc.render_doc(fovea.attend))
+    for name in set(inspect.signature(fovea.attend).parameters) - {"unknown"}:
+        assert re.search(rf"^ +{name}: ", shown, re.M), name
+    assert ">>> out = fovea.attend(query, key, value)" in shown

@@ -43,7 +43,7 @@ class Chosen(torch.nn.Module):
                 self.register_buffer(prefix + name, value, persistent=False)
             elif isinstance(value, tuple):
                 for place, part in enumerate(value):
-                    self._register(part, f"{prefix}{part.kind}{place}_")
+                    self._register(part, f"{prefix}{part._kind}{place}_")
 
     def _rebuilt(self, choice: Kind, prefix: str) -> Kind:
         fields = _fields(choice)
@@ -51,7 +51,7 @@ class Chosen(torch.nn.Module):
             if isinstance(value, Tensor):
                 fields[name] = getattr(self, prefix + name)
             elif isinstance(value, tuple):
-                fields[name] = tuple(self._rebuilt(part, f"{prefix}{part.kind}{place}_") for place, part in enumerate(value))
+                fields[name] = tuple(self._rebuilt(part, f"{prefix}{part._kind}{place}_") for place, part in enumerate(value))
         modifiers = fields.pop("_modifiers", ())
         made = dataclasses.replace(choice, **fields)
         for modifier in modifiers:

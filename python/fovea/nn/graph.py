@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .. import _check
 from .._attend import attend
 from .._scores import Additive, RankOne, Score
 from .._structures import Graph, sorted_edges
@@ -72,8 +73,10 @@ class _GraphLayer(torch.nn.Module):
             if edge_attr is not None:
                 raise ValueError("edge_attr: given with a Graph, expected with edges [2, E], whose order it has")
             return edges, None
-        if not isinstance(edges, Tensor) or edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.layout != torch.strided:
-            raise ValueError(f"edge_index: {list(getattr(edges, 'shape', []))}, expected whole numbers [2, E] (sources, targets) or a fovea.Graph")
+        _check.tensor("edge_index", edges)
+        _check.tensors(edge_attr=edge_attr)
+        if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.layout != torch.strided:
+            raise ValueError(f"edge_index: {_check.said(edges)}, expected whole numbers [2, E] (sources, targets) or a fovea.Graph")
         if edge_attr is not None:
             edge_attr = edge_attr.unsqueeze(-1) if edge_attr.dim() == 1 else edge_attr
             if edge_attr.shape[0] != edges.shape[1]:
@@ -130,6 +133,16 @@ class _GraphLayer(torch.nn.Module):
         return out if self.bias is None else out + self.bias
 
 
+def _nodes(x: Nodes) -> Tuple[Tensor, Optional[Tensor]]:
+    """The features of the sources and of the targets, which are the same of one kind of nodes."""
+    if isinstance(x, tuple) and len(x) == 2:
+        _check.tensor("x[0]", x[0])
+        _check.tensors(**{"x[1]": x[1]})
+        return x
+    nodes = _check.tensor("x", x)
+    return nodes, nodes
+
+
 def _pair_scores(score: Score, query: Tensor, key: Tensor) -> Tensor:
     """The scores of pairs, one of each row."""
     if isinstance(score, RankOne):
@@ -176,7 +189,7 @@ class GATConv(_GraphLayer):
         return_attention_weights: Optional[bool] = None,
     ) -> Any:
         """``[nodes, heads * out_channels]`` (``[nodes, out_channels]`` without ``concat``), or it and ``(edge_index, weights)``."""
-        source, target = (x, x) if isinstance(x, Tensor) else x
+        source, target = _nodes(x)
         of_source = self.lin if self.lin is not None else self.lin_src
         of_target = self.lin if self.lin is not None else self.lin_dst
         assert of_source is not None and of_target is not None
@@ -236,7 +249,7 @@ class GATv2Conv(_GraphLayer):
         self, x: Nodes, edge_index: Edges, edge_attr: Optional[Tensor] = None, return_attention_weights: Optional[bool] = None
     ) -> Any:
         """As :meth:`GATConv.forward`."""
-        source, target = (x, x) if isinstance(x, Tensor) else x
+        source, target = _nodes(x)
         if target is None:
             raise ValueError("x: no targets, expected a tensor or (sources, targets)")
         key = self._projected(self.lin_l, source)

@@ -62,6 +62,7 @@ def fenchel_young_loss(scores: Tensor, target: Tensor, normaliser: Normaliser = 
         >>> loss = fovea.nn.fenchel_young_loss(scores, classes, fovea.Entmax(1.5)).mean()
         >>> loss.backward()
     """
+    _check.tensors(scores=scores, target=target)
     alpha = _alpha(normaliser)
     if scores.dim() < 1 or scores.shape[-1] < 1 or not scores.is_floating_point():
         raise ValueError(f"scores: {scores.dtype} of shape {tuple(scores.shape)}, expected floating-point rows of at least one class")

@@ -103,6 +103,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         is_causal: bool = False,
     ) -> Tuple[Tensor, Optional[Tensor]]:
         """The output, and the weights ``[N, L, S]`` (``[N, H, L, S]`` where they are not averaged) or None."""
+        _check.tensors(query=query, key=key, value=value, key_padding_mask=key_padding_mask, attn_mask=attn_mask)
         if query.dim() not in (2, 3) or key.dim() != query.dim() or value.dim() != query.dim():
             raise ValueError(f"query: {query.dim()} dimensions, key {key.dim()}, value {value.dim()}, expected 3 of each, or 2 without a batch")
         batched, heads = query.dim() == 3, self.num_heads

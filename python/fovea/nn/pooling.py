@@ -53,6 +53,7 @@ class AdditiveAttention(torch.nn.Module):
         key_lengths: Optional[Tensor] = None,
     ) -> Tensor:
         """``[B, L, Ev]`` from query ``[B, L, query_dim]``, key ``[B, S, key_dim]`` and value, the key when None. A mask is True at padding."""
+        _check.tensors(value=value)
         value = key if value is None else value
         q, k, score, normaliser, structure = self._options(query, key, key_padding_mask)
         dropped = self.dropout if self.training else 0.0
@@ -67,6 +68,7 @@ class AdditiveAttention(torch.nn.Module):
             return weights(q, k, score, normaliser, structure, key_lengths=key_lengths).squeeze(1)
 
     def _options(self, query: Tensor, key: Tensor, mask: Optional[Tensor]) -> Tuple[Tensor, Tensor, Score, Normaliser, Structure]:
+        _check.tensors(query=query, key=key, key_padding_mask=mask)
         structure: Structure = Dense() if mask is None else Keep(~mask[:, None, None, :])
         normaliser = Softmax() if self.normaliser is None else self.normaliser()
         return self.query_proj(query).unsqueeze(1), self.key_proj(key).unsqueeze(1), Additive(self.weight), normaliser, structure
@@ -112,7 +114,7 @@ class NadarayaWatson(torch.nn.Module):
 
 
 def _four(name: str, x: Tensor) -> Tensor:
-    if x.dim() < 2:
+    if _check.tensor(name, x).dim() < 2:
         raise ValueError(f"{name}: {_check.said(x)}, expected [..., rows, width]")
     return x.reshape(-1, 1, *x.shape[-2:])
 
@@ -161,6 +163,7 @@ class MultipleInstance(torch.nn.Module):
         return found.transpose(1, 2)[inside]
 
     def _options(self, instances: Tensor, offsets: Optional[Tensor], mask: Optional[Tensor]) -> Tuple[Any, ...]:
+        _check.tensors(instances=instances, offsets=offsets, key_padding_mask=mask)
         score = GatedAdditive(self.weight) if self.gated else Additive(self.weight)
         normaliser = Softmax() if self.normaliser is None else self.normaliser()
         key = self.proj(instances)

@@ -268,6 +268,23 @@ def test_half_precision_inference_mode_and_copies(tmp_path):
         assert (half(ids).logits.float() - theirs).abs().max() < 2 * away + 0.05
 
 
+@pytest.mark.parametrize("place", ["auto", "cpu", "disk"])
+def test_a_device_map_places_a_model(place, tmp_path):
+    pytest.importorskip("accelerate")
+    made(DECODERS["Llama"]()).save_pretrained(tmp_path / "model")
+    ids = tokens(2, 9)
+    wanted = place
+    if place == "disk":  # weights that are read for each call
+        wanted = dict.fromkeys(["model.embed_tokens", "model.layers.0", "model.norm", "model.rotary_emb", "lm_head"], "cpu") | {"model.layers.1": "disk"}
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    eager = load(tmp_path / "model", attn_implementation="eager").eval()
+    ours = load(tmp_path / "model", attn_implementation="fovea", device_map=wanted, offload_folder=str(tmp_path / "offloaded")).eval()
+    assert ours.config._attn_implementation == "fovea"
+    with torch.no_grad():
+        torch.testing.assert_close(ours(ids).logits, eager(ids).logits, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(ours.generate(ids, max_new_tokens=3, do_sample=False), eager.generate(ids, max_new_tokens=3, do_sample=False))
+
+
 def test_another_normaliser():
     fovea.hf.register("fovea-entmax", normaliser=fovea.Entmax(1.5))
     model, ids = made(DECODERS["Llama"]()), tokens(2, 9)

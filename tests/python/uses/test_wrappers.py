@@ -1,0 +1,102 @@
+"""Modules inside what PyTorch wraps around them: parallel and sharded training, functional calls, autocast, inference mode, other devices."""
+
+import copy
+
+import pytest
+import torch
+import torch.distributed
+from layers_of import MODULES, first, learned, made
+
+import fovea
+
+
+@pytest.fixture(scope="module")
+def one_process(tmp_path_factory):
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        pytest.skip("torch.distributed with gloo: not in this torch")
+    place = tmp_path_factory.mktemp("group") / "store"
+    torch.distributed.init_process_group("gloo", init_method=f"file://{place}", rank=0, world_size=1)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+def test_data_parallel():
+    for name in ("MultiheadAttention", "TransformerEncoderLayer", "GATConv"):
+        module, inputs = made(name)
+        assert torch.equal(first(torch.nn.DataParallel(module)(*inputs)), first(module(*inputs)))
+
+
+def trained(module, inputs):
+    """The parameters after a step, under names without the wrapper's."""
+    first(module(*inputs)).square().sum().backward()
+    torch.optim.SGD(module.parameters(), 0.1).step()
+    whole = lambda x: x.full_tensor() if hasattr(x, "full_tensor") else x
+    return {name.removeprefix("module."): whole(value.detach()).clone() for name, value in module.named_parameters()}
+
+
+@pytest.mark.parametrize("wrapper", ["DistributedDataParallel", "fully_shard"])
+@pytest.mark.parametrize("name", MODULES)
+def test_distributed_training_moves_the_same_parameters(name, wrapper, one_process):
+    module, inputs = made(name)
+    expected = trained(copy.deepcopy(module), inputs)
+    if wrapper == "fully_shard":
+        from torch.distributed.fsdp import fully_shard
+
+        got = trained(fully_shard(module), inputs)
+    else:
+        got = trained(torch.nn.parallel.DistributedDataParallel(module), inputs)
+    torch.testing.assert_close(got, expected)
+
+
+def test_a_functional_call_reaches_the_parameters_of_a_choice():
+    module, x = learned(), torch.randn(2, 5, 32)
+    other = {name: value * 2 for name, value in module.state_dict().items()}
+    expected = copy.deepcopy(module)
+    expected.load_state_dict(other)
+    assert torch.equal(torch.func.functional_call(module, other, (x, x, x))[0], expected(x, x, x)[0])
+    slope = torch.func.grad(lambda weight: torch.func.functional_call(module, {"score.weight": weight}, (x, x, x))[0].square().sum())
+    assert slope(module.score.weight.detach()).abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_autocast_trains_in_bfloat16_near_float32(name):
+    module, inputs = made(name)
+    expected = first(module(*inputs))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        got = first(module(*inputs))
+        got.float().sum().backward()
+    torch.testing.assert_close(got.float(), expected, rtol=0.06, atol=0.06)
+    assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in module.parameters())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_inference_mode_and_double_precision(name):
+    module, inputs = made(name)
+    with torch.inference_mode():
+        assert torch.equal(first(module(*inputs)), first(module(*inputs)))
+    wide = [x.double() if x.is_floating_point() else x for x in inputs]
+    torch.testing.assert_close(first(copy.deepcopy(module).double()(*wide)).float(), first(module(*inputs)), rtol=1e-4, atol=1e-5)
+
+
+def test_a_tensor_of_inference_mode_is_a_constant():
+    with torch.inference_mode():
+        key = torch.randn(1, 2, 5, 4)
+    query = torch.randn(1, 2, 3, 4, requires_grad=True)
+    assert fovea.attend(query.detach(), key, key).shape == (1, 2, 3, 4)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):  # libtorch's own words
+        fovea.attend(query, key, key)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_on_the_meta_device_there_are_shapes(name):
+    module, inputs = made(name)
+    if name.startswith("GAT"):
+        pytest.skip("the number of self loops to drop is data, which the meta device has none of; torch_geometric's layers too")
+    shapes = first(module.to("meta")(*(x.to("meta") for x in inputs)))
+    assert shapes.device.type == "meta" and shapes.shape == first(made(name)[0](*inputs)).shape
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_says_what_it_is(name):
+    text = repr(made(name)[0])
+    assert text.startswith(name) and "object at 0x" not in text and len(text) < 1500
