@@ -1,76 +1,28 @@
 """Times Fovea beside the peers that live in Python: compiled eager, FlexAttention, torch-geometric, entmax, KeOps, torch-struct,
 transformers.
 
-    python bench/peers/python_peers.py [--filter GLOB] [--json FILE] [--threads N] [--rounds N]
+    python bench/peers/python_peers.py [--filter GLOB] [--json FILE] [--threads N] [--rounds N] [--processor-time]
 
 The protocol is that of `fovea bench`: both sides in one process on equal threads, checked against each other, then timed in turns;
-medians, and ratios taken within a round. A peer that is not installed is named and left out.
+medians, and ratios taken within a round. A peer that is not installed is named and left out. Where other programs use the machine,
+--processor-time counts what this process took of it, all threads together, and not what it waited.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
-import importlib
 import json
 import math
 import statistics
-import sys
 import time
-from dataclasses import dataclass
 from typing import Callable
 
 import torch
+from decoding import paged_rows, transformers_rows, window_rows
+from row import Row, Run, have, normal, passes, runner
 
 import fovea
-
-Run = Callable[[], "tuple[torch.Tensor, ...]"]
-
-
-@dataclass
-class Row:
-    name: str
-    peer: str
-    ours: Run
-    theirs: Run
-    tolerance: float = 2e-4
-    at_least: float | None = None  # x_peer to reach, where a figure names this peer
-
-
-def normal(*size: int, seed: int) -> torch.Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed)).requires_grad_(True)
-
-
-def runner(both: bool, leaves: tuple[torch.Tensor, ...], gradient: torch.Tensor, attention: Callable[[], torch.Tensor]) -> Run:
-    """The output alone, without autograd; or the output and the gradient of every leaf."""
-
-    def forward():
-        with torch.no_grad():
-            return (attention(),)
-
-    def forward_backward():
-        out = attention()
-        return (out.detach(), *torch.autograd.grad(out, leaves, gradient))
-
-    return forward_backward if both else forward
-
-
-def passes(name: str, peer: str, leaves, gradient, ours, theirs, at_least=(None, None), **kwargs) -> list[Row]:
-    """A row for the forward pass and one for forward and backward."""
-    return [
-        Row(f"{name}/{suffix}", peer, runner(both, leaves, gradient, ours), runner(both, leaves, gradient, theirs),
-            at_least=at_least[both], **kwargs)
-        for both, suffix in ((False, "forward"), (True, "forward+backward"))
-    ]
-
-
-def have(module: str):
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        print(f"left out: {module} ({error})", file=sys.stderr)
-        return None
-
 
 def additive_rows() -> list[Row]:
     """Eager additive attention through torch.compile."""
@@ -251,65 +203,7 @@ def tiny_rows() -> list[Row]:
     ]
 
 
-def transformers_rows() -> list[Row]:
-    """Models of transformers with attn_implementation="fovea", beside "sdpa" and "eager": the logits of a prompt, and a step after it.
-
-    The same weights on every side, drawn at random; two layers of width 256.
-    """
-    transformers = have("transformers")
-    if transformers is None:
-        return []
-    transformers.logging.set_verbosity_error()
-    fovea.hf.register()
-    sizes = dict(vocab_size=256, hidden_size=256, intermediate_size=256, num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=2,
-                 head_dim=64, max_position_embeddings=4096)
-    models = {
-        "llama": (transformers.LlamaConfig(**sizes), 1024, ("sdpa", "eager")),
-        "mistral-window-256": (transformers.MistralConfig(**sizes, sliding_window=256), 1024, ("sdpa", "eager")),
-        "gemma2-window-256": (transformers.Gemma2Config(**sizes, sliding_window=256, attn_logit_softcapping=50.0), 1024, ("eager",)),
-    }
-    rows = []
-    for name, (config, length, peers) in models.items():
-        torch.manual_seed(3)
-        made = {}
-        for implementation in ("fovea", *peers):
-            model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation=implementation).eval()
-            if made:
-                model.load_state_dict(made["fovea"].state_dict())
-            made[implementation] = model
-        ids = torch.randint(256, (2, length), generator=torch.Generator().manual_seed(5))
-        padded = torch.ones_like(ids)
-        padded[1, : length // 4] = 0  # on the left, as a batch for generation is
-
-        def prompt(model, mask=None, ids=ids):
-            with torch.no_grad():
-                logits = model(ids, attention_mask=mask, use_cache=False, logits_to_keep=1).logits
-            return (logits,)
-
-        def step(model, ids=ids):
-            cache = transformers.DynamicCache(config=model.config)
-            with torch.no_grad():
-                model(ids, past_key_values=cache, logits_to_keep=1)
-
-            def run():
-                with torch.no_grad():
-                    logits = model(ids[:, :1], past_key_values=cache).logits
-                cache.crop(-1)
-                return (logits,)
-
-            return run
-
-        for peer in peers:
-            ours, theirs = made["fovea"], made[peer]
-            rows.append(Row(f"{name}/2x{length}/prompt", f"transformers {peer}", lambda m=ours, f=prompt: f(m), lambda m=theirs, f=prompt: f(m), 1e-3))
-            rows.append(Row(f"{name}/2x{length}/prompt, padded left", f"transformers {peer}",
-                            lambda m=ours, f=prompt, p=padded: f(m, p), lambda m=theirs, f=prompt, p=padded: f(m, p), 1e-3))
-            if name == "llama":
-                rows.append(Row(f"{name}/2x{length}/a step under a cache", f"transformers {peer}", step(ours), step(theirs), 1e-3))
-    return rows
-
-
-FAMILIES = (tiny_rows, transformers_rows, additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows, marginals_rows)
+FAMILIES = (tiny_rows, window_rows, paged_rows, transformers_rows, additive_rows, flex_rows, graph_rows, threshold_rows, kernel_rows, marginals_rows)
 
 
 def largest_error(ours, theirs) -> float:
@@ -319,22 +213,22 @@ def largest_error(ours, theirs) -> float:
     return worst
 
 
-def timed(run: Run, repeats: int) -> float:
-    start = time.perf_counter()
+def timed(run: Run, repeats: int, clock: Callable[[], float]) -> float:
+    start = clock()
     for _ in range(repeats):
         run()
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
 
 
-def measure(row: Row, rounds: int) -> dict:
+def measure(row: Row, rounds: int, clock: Callable[[], float]) -> dict:
     error = largest_error(row.ours(), row.theirs())
     if not error <= row.tolerance:
         raise SystemExit(f"{row.name}: differs from {row.peer} by {error:.2g} of the largest value, allowed {row.tolerance:.2g}")
-    repeats = [max(1, math.ceil(2e-3 / max(timed(run, 1), 1e-7))) for run in (row.ours, row.theirs)]
+    repeats = [max(1, math.ceil(2e-3 / max(timed(run, 1, clock), 1e-7))) for run in (row.ours, row.theirs)]
     ours, theirs = [], []
     for i in range(rounds):  # changing who goes first
         for side in ((0, 1) if i % 2 == 0 else (1, 0)):
-            (theirs if side else ours).append(timed(row.theirs if side else row.ours, repeats[side]))
+            (theirs if side else ours).append(timed(row.theirs if side else row.ours, repeats[side], clock))
     ratio = statistics.median(t / o for o, t in zip(ours, theirs))
     return {"name": row.name, "peer": row.peer, "ms": 1e3 * statistics.median(ours),
             "peer_ms": 1e3 * statistics.median(theirs), "x_peer": ratio, "largest_error": error,
@@ -347,23 +241,25 @@ def main() -> None:
     parser.add_argument("--json", help="write the results here")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--processor-time", action="store_true", help="of this process, instead of time that passes")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    clock = time.process_time if options.processor_time else time.perf_counter
     results = []
-    print(f"torch {torch.__version__}, {options.threads} threads on both sides, {options.rounds} rounds")
-    print(f"{'row':<48} {'peer':<16} {'ms':>9} {'peer ms':>9} {'x_peer':>8}")
+    print(f"torch {torch.__version__}, {options.threads} threads on both sides, {options.rounds} rounds, {'processor time' if options.processor_time else 'wall time'}")
+    print(f"{'row':<48} {'peer':<18} {'ms':>9} {'peer ms':>9} {'x_peer':>8}")
     for family in FAMILIES:
         for row in family():
             if not fnmatch.fnmatch(row.name, options.filter):
                 continue
-            result = measure(row, options.rounds)
+            result = measure(row, options.rounds, clock)
             results.append(result)
             mark = "" if result["met"] is None else (" \u2713" if result["met"] else " \u2717") + f" >= {row.at_least:g}"
-            print(f"{row.name:<48} {row.peer:<16} {result['ms']:>9.3f} {result['peer_ms']:>9.3f} {result['x_peer']:>8.2f}{mark}",
+            print(f"{row.name:<48} {row.peer:<18} {result['ms']:>9.3f} {result['peer_ms']:>9.3f} {result['x_peer']:>8.2f}{mark}",
                   flush=True)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"version": 1, "torch": torch.__version__, "threads": options.threads, "rows": results}, file, indent=1)
+            json.dump({"version": 1, "torch": torch.__version__, "threads": options.threads, "processor_time": options.processor_time, "rows": results}, file, indent=1)
             file.write("\n")
 
 

@@ -51,10 +51,12 @@ def scaled_dot_product_attention(
         >>> out = fovea.scaled_dot_product_attention(query, key, value, is_causal=True)
         >>> torch.nn.functional.scaled_dot_product_attention = fovea.scaled_dot_product_attention  # for the whole program
     """
-    if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
-        for name, given in (("query", query), ("key", key), ("value", value)):
-            _check.tensor(name, given)
-    if attn_mask is None and dropout_p == 0.0 and scale is None and not query.is_nested and _plain(query, key, value, enable_gqa):
+    try:
+        plain = attn_mask is None and dropout_p == 0.0 and scale is None and not query.is_nested and _plain(query, key, value, enable_gqa)
+    except AttributeError:  # of what is no tensor; asking each time would be a tenth of a small call
+        _check.tensors(query=query, key=key, value=value)
+        raise
+    if plain:
         output: Tensor = _attend_output(query, key, value, _CAUSAL_TEXT if is_causal else _DENSE_TEXT)
         return output
     if query.is_nested and attn_mask is None and 0 <= dropout_p < 1 and not enable_gqa:
