@@ -53,6 +53,14 @@ at::Tensor EncoderLayerImpl::forward(const at::Tensor& x, const Attention& atten
   return feed_forward_sublayer(y, linear1, linear2, norm2, options_, dropout());
 }
 
+at::Tensor EncoderLayerImpl::step(const at::Tensor& x, StepCache& cache,
+                                  const Attention& attention) {
+  const at::Tensor y = attention_sublayer(
+      x, *self_attn, norm1, options_, dropout(),
+      [&](const at::Tensor& z) { return self_attn->step_heads(z, cache, attention); });
+  return feed_forward_sublayer(y, linear1, linear2, norm2, options_, dropout());
+}
+
 DecoderLayerImpl::DecoderLayerImpl(const LayerOptions& options) : options_(options) { reset(); }
 
 void DecoderLayerImpl::reset() {

@@ -89,7 +89,8 @@ HeadsCache MultiHeadImpl::project(const at::Tensor& key, const at::Tensor& value
 
 at::Tensor MultiHeadImpl::mix(const at::Tensor& query, const HeadsCache& cache,
                               const Attention& attention) {
-  const at::Tensor heads = attend(query, cache.key, cache.value, {.structure = attention.structure},
+  const at::Tensor heads = attend(query, cache.key, cache.value,
+                                  {.score = attention.score, .structure = attention.structure},
                                   {.dropout_p = is_training() ? options_.dropout : 0.0,
                                    .key_lengths = attention.key_lengths,
                                    .query_offset = attention.query_offset});
@@ -123,7 +124,7 @@ at::Tensor MultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache
 }
 
 at::Tensor MultiHeadImpl::step_heads(const at::Tensor& x, StepCache& cache,
-                                     const Structure& structure) {
+                                     const Attention& attention) {
   if (!in_proj_weight_.defined())
     throw InvalidArgument(
         "step_heads: keys of another width than the model's, expected self attention");
@@ -131,12 +132,15 @@ at::Tensor MultiHeadImpl::step_heads(const at::Tensor& x, StepCache& cache,
   const at::Tensor all = at::linear(x, in_proj_weight_, in_proj_bias_);
   cache.append(all.narrow(-1, d, 2 * d));
   const at::Tensor query = split_heads(all.narrow(-1, 0, d), options_.heads);
+  const Structure& structure = attention.structure;
   const bool causal =
       structure.all_of.size() == 1 && std::holds_alternative<Causal>(structure.all_of[0]);
-  // One new position sees all there are.
-  if (causal && x.size(1) == 1) return mix(query, cache.heads(options_.heads), {});
+  // One new position sees all there are; where it stands matters to modifiers only.
+  if (causal && attention.score.modifiers.empty() && x.size(1) == 1)
+    return mix(query, cache.heads(options_.heads), {.score = attention.score});
   return mix(query, cache.heads(options_.heads),
              {.structure = structure,
+              .score = attention.score,
               .query_offset = engine::has_bottom_right(structure) ? PerItem() : PerItem(before)});
 }
 
@@ -150,8 +154,8 @@ SelectedWeights MultiHeadImpl::cached_weights(const at::Tensor& query, const Hea
                                               const Attention& attention,
                                               const Selection& selection) {
   return fovea::weights(
-      project_query(query), cache.key, {.structure = attention.structure}, selection,
-      {.key_lengths = attention.key_lengths, .query_offset = attention.query_offset});
+      project_query(query), cache.key, {.score = attention.score, .structure = attention.structure},
+      selection, {.key_lengths = attention.key_lengths, .query_offset = attention.query_offset});
 }
 
 }  // namespace fovea::nn

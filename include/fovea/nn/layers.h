@@ -24,6 +24,9 @@ class EncoderLayerImpl : public torch::nn::Cloneable<EncoderLayerImpl> {
   explicit EncoderLayerImpl(const LayerOptions& options);
   void reset() override;
   at::Tensor forward(const at::Tensor& x, const Attention& attention = {});  // [B, L, width]
+  // New positions x [B, n, width] after those in the cache: a language model's step.
+  at::Tensor step(const at::Tensor& x, StepCache& cache,
+                  const Attention& attention = {.structure = Causal{}});
   // The input of self_attn for a layer input x: for pictures.
   at::Tensor attended(const at::Tensor& x) {
     return options_.order == NormOrder::kPre ? norm1(x) : x;

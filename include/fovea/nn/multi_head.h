@@ -27,6 +27,7 @@ Structure drop(at::Tensor mask);  // true: may not, as in torch.nn.MultiheadAtte
 
 struct Attention {
   Structure structure = Dense{};
+  Score score = Dot{};          // Dot with modifiers: relative positions, a bias, ...
   at::Tensor key_lengths = {};  // int [B]
   PerItem query_offset = {};    // the position of query row 0 among the keys, a number or int [B]
 };
@@ -56,9 +57,10 @@ class MultiHeadImpl : public torch::nn::Cloneable<MultiHeadImpl> {
   at::Tensor cached_heads(const at::Tensor& query, const HeadsCache& cache,
                           const Attention& attention);
   // The heads of new positions x [B, n, width], which are first appended to the cache
-  // (self-attention). `structure` counts positions from the first one in the cache.
+  // (self-attention). Structure and score count positions from the first one in the cache, which
+  // sets the query_offset.
   at::Tensor step_heads(const at::Tensor& x, StepCache& cache,
-                        const Structure& structure = Causal{});
+                        const Attention& attention = {.structure = Causal{}});
 
   // The weights of chosen rows and heads, for pictures.
   SelectedWeights weights(const at::Tensor& query, const at::Tensor& key,
