@@ -100,6 +100,12 @@ const std::map<std::string, const char*> kLooks = {
     {"next-word",
      "Only words before the blank have a line to it. The strongest one should come from the word "
      "that decides what follows."},
+    {"relative-positions",
+     "Choose a note that was written: it should look back at the note it repeats, always the same "
+     "way to the left. By distance, such a head is one straight column."},
+    {"sparse-patterns",
+     "Blue pixels were drawn one by one. Each saw only what its pattern allows: pixels to its left "
+     "and those straight above."},
     {"structured-attention",
      "Words and symbols are weighed as parts of a whole: a run without gaps, a tree. Softmax of "
      "the same scores, beside it, weighs each of them alone."},

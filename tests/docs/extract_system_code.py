@@ -99,6 +99,11 @@ NAMES = {
   const std::vector<at::Tensor> w = {torch::randn({4}), torch::randn({4})};
   const at::Tensor v_Q = torch::randn({2, 1, 1, 8});
 """,
+    "relative-positions": """\
+  const at::Tensor query = torch::randn({1, 2, 5, 16}), key = torch::randn({1, 2, 5, 16}), value = torch::randn({1, 2, 5, 16});
+  const at::Tensor last = query.narrow(2, 4, 1);
+""",
+    "sparse-patterns": "  const at::Tensor query = torch::randn({1, 2, 30, 8}), key = torch::randn({1, 2, 30, 8}), value = torch::randn({1, 2, 30, 8});\n",
     "structured-attention": """\
   const at::Tensor lengths = torch::tensor({5, 3}), arcs = torch::randn({2, 5, 5}), unary = torch::randn({2, 5, 2}), b = torch::randn({2, 2});
   const at::Tensor x = torch::randn({2, 1, 5, 8}), none = torch::zeros({2, 1, 5, 1});

@@ -14,6 +14,7 @@
 #include "fovea/nn/multi_head.h"
 #include "fovea/nn/ntm.h"
 #include "fovea/nn/recurrent.h"
+#include "fovea/nn/relative_tables.h"
 #include "fovea/nn/rotary.h"
 
 namespace {

@@ -144,6 +144,8 @@ SMALL = [
     Small("transformer", "parallel", {"width": 16, "heads": 2, "hidden": 16, "layers": 1, "batch": 16, "vocabulary": 60, "beam": 2}),
     Small("bert", "", {"width": 8, "hidden": 8, "layers": 1, "heads": 2, "batch": 16, "judged": 50}, "documents"),
     Small("next-word", "", {"width": 8, "hidden": 8, "layers": 1, "heads": 2, "key_heads": 1, "batch": 16}, "sentences"),
+    Small("relative-positions", "", {"width": 8, "hidden": 8, "layers": 1, "heads": 2, "batch": 16, "length": 8, "test_length": 10}, "rows"),
+    Small("sparse-patterns", "", {"side": 7, "width": 8, "hidden": 8, "layers": 1, "heads": 2, "batch": 16, "test_pictures": 5}, "pictures"),
     Small("sparse-normalisers", "", {"systems": "general"}),
     Small("cost", "", {"largest": 64, "seconds": 0.001}),
 ]

@@ -232,6 +232,9 @@ void add_texts(Files& files) {
   files["score/two"] = with_choices(
       joined({"the cat sat on the mat .", "the cat sat on a mat .", "a cat sat on the mat ."}),
       {0, 0, 0, 0, 2, 0});
+  files["chorales/two"] =
+      "train\tbwv1\t74 - 72 -\t67 - - -\t0 - 60 62\t48 48 - 0\ntest\tbwv2\t60\t0\t48\t36\n";
+  files["labelled_graphs/two"] = "blue\t0 left\tred blue\t0:left:1 1:right:0\nred\t0 left\tred\t\n";
   files["stories/babi"] =
       "1 Mary took the milk.\n2 Mary went to the kitchen.\n3 Where is the milk?\tkitchen\t1 2\n"
       "4 John slept.\n5 Who slept?\tJohn\t4\n1 A.\n2 What?\ta,b\n";
