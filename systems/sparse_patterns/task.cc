@@ -146,8 +146,11 @@ class Pixels : public GradientTask {
         begun.push_back({pixels_of(Split::kTest, std::vector<int64_t>{i}), half()});
     }
     std::vector<explain::Explanation> out;
-    for (const Begun& one : begun)
+    for (const Begun& one : begun) {
       out.push_back(completion(*model_, completed(one).to(run_options_.device), one.given));
+      out.back().title =
+          fmt::format("Picture {}, completed pixel by pixel, and what a pixel looked at", out.size());
+    }
     for (explain::Explanation& one : pattern_pictures(config_)) out.push_back(std::move(one));
     return out;
   }

@@ -161,7 +161,7 @@ explain::Explanation cost(const Config& c) {
 explain::Explanation completion(Model& model, const torch::Tensor& whole, int64_t given) {
   const Config& c = model.config();
   explain::Explanation out =
-      described(c, "A picture completed pixel by pixel, and what a pixel looked at");
+      described(c, "A picture completed pixel by pixel");
   out.view = explain::View::kImage;
   name_layers_and_heads(out, c);
   out.query_label = "pixel drawn";
@@ -205,7 +205,9 @@ explain::Explanation completion(Model& model, const torch::Tensor& whole, int64_
     }
   }
   out.notes.push_back(fmt::format(
-      "The first {} rows, in black, were given; blue pixels were drawn.", given / c.side));
+      "The first {} rows, in black, were given; blue pixels were drawn. A position has read the "
+      "pixel before its own, so that what stands straight above appears one column to the left.",
+      given / c.side));
   return out;
 }
 
