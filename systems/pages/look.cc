@@ -101,8 +101,8 @@ const std::map<std::string, const char*> kLooks = {
      "Only words before the blank have a line to it. The strongest one should come from the word "
      "that decides what follows."},
     {"relative-positions",
-     "Choose a note that was written: it should look back at the note it repeats, always the same "
-     "way to the left. By distance, such a head is one straight column."},
+     "Each note, symbol or node should look at the one thing that decides it: always the same way "
+     "back, which is one straight column by distance, or along the edge with the right label."},
     {"sparse-patterns",
      "Blue pixels were drawn one by one. Each saw only what its pattern allows: pixels to its left "
      "and those straight above."},

@@ -28,7 +28,9 @@ const Registration registered{System{
                     "strided, fixed, local, block"},
          .formats = {"generated digits", "MNIST's or Fashion-MNIST's folder of IDX files",
                      "a folder CLASS/*.png, *.jpg"},
-         .expect = ""},
+         .expect =
+             "measured on MNIST, 14 x 14, 1,500 pictures, 3 epochs: strided 0.292 bits a pixel, "
+             "dense 0.313 (CIFAR-10 2.80 bits a dimension, Child et al. 2019)"},
     .options =
         {Option("pattern", "strided", "who sees whom")
              .among({"dense", "strided", "fixed", "local", "block"}),

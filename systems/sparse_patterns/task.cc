@@ -148,8 +148,8 @@ class Pixels : public GradientTask {
     std::vector<explain::Explanation> out;
     for (const Begun& one : begun) {
       out.push_back(completion(*model_, completed(one).to(run_options_.device), one.given));
-      out.back().title =
-          fmt::format("Picture {}, completed pixel by pixel, and what a pixel looked at", out.size());
+      out.back().title = fmt::format(
+          "Picture {}, completed pixel by pixel, and what a pixel looked at", out.size());
     }
     for (explain::Explanation& one : pattern_pictures(config_)) out.push_back(std::move(one));
     return out;

@@ -160,8 +160,7 @@ explain::Explanation cost(const Config& c) {
 
 explain::Explanation completion(Model& model, const torch::Tensor& whole, int64_t given) {
   const Config& c = model.config();
-  explain::Explanation out =
-      described(c, "A picture completed pixel by pixel");
+  explain::Explanation out = described(c, "A picture completed pixel by pixel");
   out.view = explain::View::kImage;
   name_layers_and_heads(out, c);
   out.query_label = "pixel drawn";
