@@ -14,6 +14,7 @@
 #include "data/files/limits.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
+#include "train/ranks/rank_lost.h"
 
 namespace fovea::cli {
 namespace {
@@ -149,6 +150,8 @@ int run(const Command& command, int argc, const char* const* argv) {
     return fail(command, stop, 128 + stop.signal);  // as in a shell
   } catch (const UsageError& error) {
     return fail(command, error, kWrongUsage);
+  } catch (const train::RankLost& error) {
+    return fail(command, error, kRankLost);
   } catch (const std::exception& error) {
     return fail(command, error, kFailed);
   }

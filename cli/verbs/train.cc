@@ -8,20 +8,27 @@
 #include "cli/output/report_text.h"
 #include "cli/side_by_side.h"
 #include "cli/sweep.h"
+#include "cli/train_arguments.h"
 #include "cli/verbs/verbs.h"
+#include "cli/workers.h"
+#include "systems/run/ranks.h"
+#include "systems/run/run_config.h"
 #include "systems/run/training.h"
 #include "train/interrupt.h"
 
 namespace fovea::cli {
 namespace {
 
-constexpr int64_t kMostEpochs = 10'000'000, kMostJobs = 256;
+constexpr int64_t kMostEpochs = 10'000'000, kMostJobs = 256, kMostWorkers = 256,
+                  kMostRestarts = 1000;
 
 struct TrainOptions {
   systems::TrainRequest request;
   std::string out;
   int jobs = 1;
   std::vector<std::string> sweep;
+  Workers workers = {.count = 0};
+  double timeout = 120;
   bool json = false, quiet = false;
 };
 
@@ -39,12 +46,57 @@ int run_sweep(const TrainOptions& options, train::Progress& progress) {
   return kDone;
 }
 
+void print(const Json& report, const TrainOptions& options) {
+  std::cout << (options.json ? report.dump(2) + "\n"
+                             : report_text(report) + fmt::format("run: {}\n", options.out));
+}
+
+// One process may train several RUNs at a time, or several processes one RUN.
+void refuse_jobs(const TrainOptions& options) {
+  if (options.jobs > 1 || !options.sweep.empty())
+    throw UsageError(
+        "--jobs and --sweep: not with --workers or a launcher of ranks, which train one RUN");
+}
+
+int start_workers(const TrainOptions& options, train::Progress& progress) {
+  refuse_jobs(options);
+  systems::TrainRequest request = options.request;
+  request.ranks = options.workers.count;
+  std::vector<std::string> arguments = arguments_of(request, std::max(1, request.threads));
+  arguments.insert(arguments.end(), {"--timeout", fmt::format("{}", options.timeout)});
+  if (options.json) arguments.emplace_back("--json");
+  if (options.quiet) arguments.emplace_back("--quiet");
+  return run_workers(options.workers, arguments, progress);
+}
+
+int run_rank(TrainOptions& options, const train::Place& place, train::Progress& progress) {
+  refuse_jobs(options);
+  options.request.ranks = place.size;
+  if (place.restarts > 0) {  // the launcher's: the same command again
+    options.request.resume = true;
+    options.request.overwrite = false;
+  }
+  const auto report = systems::train_as_rank(options.request, place, options.timeout, progress);
+  progress.finish();
+  if (report) print(*report, options);
+  return kDone;
+}
+
 int run(TrainOptions& options) {
   const train::InterruptGuard guard;
   const train::ExitWhenAsked exits;
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent
                                          : train::Progress::style_of_stderr());
+  const auto place = train::place_in_environment();
+  if (options.workers.count > 0 && place)
+    throw UsageError(fmt::format(
+        "--workers {}: a launcher has started this process as rank {} of {} already; give one of "
+        "both",
+        options.workers.count, place->rank, place->size));
+  if (options.workers.count > 0) return start_workers(options, progress);
+  if (place && place->size > 1) return run_rank(options, *place, progress);
+  if (place) options.request.ranks = 1;
   if (!options.sweep.empty()) return run_sweep(options, progress);
   if (options.jobs > 1 && options.request.seeds == 1 && options.request.folds == 0)
     throw UsageError(
@@ -62,8 +114,7 @@ int run(TrainOptions& options) {
   }
   const Json report = training.run();
   progress.finish();
-  std::cout << (options.json ? report.dump(2) + "\n"
-                             : report_text(report) + fmt::format("run: {}\n", options.out));
+  print(report, options);
   return kDone;
 }
 
@@ -109,6 +160,26 @@ Verb train_verb() {
         add_threads(app, request.threads,
                     "number of threads; 0: all, or one for a training of small steps");
         add_device(app, request.device);
+        add_integer(
+            app, "--workers",
+            [options](int64_t n) { options->workers.count = static_cast<int>(n); }, 1, kMostWorkers,
+            "number of processes of this machine that train one RUN together; torchrun, mpirun and "
+            "srun start them on several");
+        add_integer(
+            app, "--parts", [&request](int64_t n) { request.parts = n; }, 1, systems::kMostParts,
+            "parts that each batch is divided into: less memory, and the same weights for any "
+            "number of ranks; default: 1, or 4 under a launcher and with --workers");
+        app.add_option(
+               "--sums", request.sums,
+               "order in which gradients of ranks are added: ordered (the same bits for any "
+               "number of ranks), or any (as c10d does)")
+            ->check(CLI::IsMember({"ordered", "any"}));
+        add_number(app, "--timeout", options->timeout, 1, 1e6,
+                   "seconds for which another rank may give no sign of life");
+        add_integer(
+            app, "--restarts",
+            [options](int64_t n) { options->workers.restarts = static_cast<int>(n); }, 0,
+            kMostRestarts, "with --workers: how often all start again after one was lost");
         add_number(app, "--checkpoint", request.save_every_seconds, 0, 1e6,
                    "seconds between two saves for --resume; default: 20");
         add_path(app, "--out", options->out, "folder of the RUN")->required();

@@ -26,7 +26,8 @@ class App;
 
 namespace fovea::cli {
 
-enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2 };
+// 75 is EX_TEMPFAIL of sysexits.h: another rank was lost, and trying again may help.
+enum ExitCode { kDone = 0, kFailed = 1, kWrongUsage = 2, kRankLost = 75 };
 
 // Throw this for a mistake in the command line: one line, exit code 2. Any other exception is exit
 // code 1.

@@ -11,6 +11,7 @@
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/interrupt.h"
+#include "train/ranks/agreement.h"
 #include "train/run/tensor_file.h"
 #include "train/weight_budget.h"
 
@@ -30,8 +31,9 @@ double rank_of(const RunOptions& run_options, const System& system, Task& task) 
 
 }  // namespace
 
-MemberTraining::MemberTraining(const System& system, const RunOptions& run_options, Json config)
-    : system_(system), run_options_(run_options), config_(std::move(config)) {}
+MemberTraining::MemberTraining(const System& system, const RunOptions& run_options, Json config,
+                               train::Ranks* ranks)
+    : system_(system), run_options_(run_options), config_(std::move(config)), ranks_(ranks) {}
 
 void MemberTraining::read(train::Progress& progress) {
   train::say_when_stopped("fovea: stopped before training began\n");
@@ -55,11 +57,28 @@ void MemberTraining::build() {
   model_->to(run_options_.device);
 }
 
+// On the same data, from the same weights.
+void MemberTraining::agree() const {
+  Json facts = {{"initial weights (sha256)", train::sum_of(train::weights_of(*model_))}};
+  for (const char* field : {"data_sha256", "inputs_sha256", "split_sha256"})
+    facts[field] = config_.at(field).is_null() ? Json("none") : config_.at(field);
+  train::agree(*ranks_, facts);
+}
+
+void MemberTraining::follow(train::Progress& progress) {
+  agree();
+  train::Fit fit(run_options_, model_, nullptr, configuration_sum(config_), progress, ranks_);
+  fit.division = {.parts = parts_of(config_), .ordered = sums_are_ordered(config_)};
+  task_->fit(fit);
+}
+
 void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
                          train::Progress& progress) {
+  if (ranks_) agree();
   write_assets(draft);
 
-  train::Fit fit(run_options_, model_, draft, configuration_sum(config_), progress);
+  train::Fit fit(run_options_, model_, &draft, configuration_sum(config_), progress, ranks_);
+  fit.division = {.parts = parts_of(config_), .ordered = sums_are_ordered(config_)};
   fit.save_every_seconds = save_every_seconds;
   task_->fit(fit);
   if (const std::string name = train::not_finite(train::weights_of(*model_)); !name.empty())

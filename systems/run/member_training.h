@@ -11,11 +11,19 @@
 #include "train/task.h"
 #include "train/types.h"
 
+namespace fovea::train {
+class Ranks;
+}
+
 namespace fovea::systems {
+
+inline constexpr const char* kNextTraining = "rank 0 to begin a training, or to end";
 
 class MemberTraining {
  public:
-  MemberTraining(const System& system, const RunOptions& run_options, Json config);
+  // `ranks`: those that train together; null: this process trains alone.
+  MemberTraining(const System& system, const RunOptions& run_options, Json config,
+                 train::Ranks* ranks = nullptr);
 
   // Reads the items, prints a summary, and prepares what must be known before the model can be
   // built. Afterwards the configuration has the sha256 of what was read.
@@ -25,15 +33,19 @@ class MemberTraining {
   void build();
   // Trains, continuing from the state in the draft if there is one, and publishes.
   void fit(train::Draft& draft, double save_every_seconds, train::Progress& progress);
+  // Fits as a rank that is not the first, and writes nothing.
+  void follow(train::Progress& progress);
   // What `evaluate` returns for the test split.
   Json report();
 
  private:
+  void agree() const;
   void write_assets(train::Draft& draft);
 
   const System& system_;
   const RunOptions run_options_;
   Json config_;
+  train::Ranks* const ranks_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string data_sum_, split_;
   std::unique_ptr<Task> task_;

@@ -84,6 +84,8 @@ std::string configuration_sum(const Json& config) {
                             "data_seed", "fold", "folds", "options"})
     asked[field] = config.value(field, Json());
   asked["options"].erase("epochs");
+  for (const char* field : {"parts", "sums"})
+    if (config.contains(field)) asked[field] = config.at(field);
   return io::sha256(asked.dump());
 }
 
@@ -137,6 +139,8 @@ std::string signature(const Json& config, const Task& task, const Judged& judged
                           : shown(judged.data),
       part, config.at("seed").get<uint64_t>(), config.at("threads").get<int64_t>(),
       shown(io::sha256(option_values.dump())));
+  if (config.contains("parts")) out += fmt::format("|parts:{}", config.at("parts").get<int64_t>());
+  if (config.contains("sums")) out += "|sums:" + config.at("sums").get<std::string>();
   return judged.device == "cpu" ? out : out + "|device:" + judged.device;
 }
 

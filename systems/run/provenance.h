@@ -40,7 +40,8 @@ struct Judged {
   std::string device = "cpu";
 };
 // fovea:0.1.0|data:5d41402abc4b|split:test-7b9ac3f0d2e1|seed:1|threads:2|settings:0cc175b9c0f1
-// and, if it was not the CPU, the device: |device:cuda.
+// and, if batches were divided, how (|parts:4, and |sums:any), and, if it was not the CPU, the device:
+// |device:cuda.
 std::string signature(const Json& config, const Task& task, const Judged& judged);
 
 }  // namespace fovea::systems

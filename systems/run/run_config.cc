@@ -64,6 +64,8 @@ Json parse_config(const std::string& text, const std::string& path) {
   if (config.at("data").is_null() && !config.at("data_sha256").is_null())
     fields.refuse("data", "a path, since there is a data_sha256");
   if (fields.has("rank")) fields.number_or_nan("rank");
+  if (fields.has("parts")) fields.integer("parts", 1, kMostParts);
+  if (fields.has("sums")) fields.text("sums");
   for (const char* list : {"members", "files"})
     if (fields.has(list))
       for (const std::string& name : fields.texts(list)) check_own(name, path);
@@ -81,6 +83,12 @@ Source source_of(const Json& config) {
           .folds = config.at("folds")};
 }
 
+int64_t parts_of(const Json& config) { return config.value("parts", int64_t{1}); }
+
+bool sums_are_ordered(const Json& config) {
+  return config.value("sums", kOrderedSums) == std::string(kOrderedSums);
+}
+
 Assets read_assets(const RunFolder& folder, const Json& config) {
   const train::Fields fields(config, (folder / kConfigFile).string() + ": ");
   Assets assets;
@@ -92,6 +100,9 @@ Assets read_assets(const RunFolder& folder, const Json& config) {
 void check_resumable(const std::string& run, const Json& before, const Json& now) {
   for (const char* field : {"system", "seed", "data_seed", "fold", "folds"})
     if (before.at(field) != now.at(field)) differs(run, field, before.at(field), now.at(field));
+  if (parts_of(before) != parts_of(now)) differs(run, "--parts", parts_of(before), parts_of(now));
+  if (sums_are_ordered(before) != sums_are_ordered(now))
+    differs(run, "--sums", before.value("sums", kOrderedSums), now.value("sums", kOrderedSums));
   check_not_less(run, "seeds", before.value("seeds", Json()), now.value("seeds", Json()));
   for (const auto& [name, value] : now.at("options").items()) {
     const Json old = before.at("options").value(name, Json());

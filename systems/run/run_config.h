@@ -14,12 +14,20 @@ inline constexpr const char* kConfigFile = "config.json";
 inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr int kConfigVersion = 2;
 inline constexpr int64_t kMostMembers = 10'000;  // seeds times folds
+inline constexpr int64_t kMostParts = 65'536;
+// Parts of a batch under a launcher: one, two and four ranks then give the same weights.
+inline constexpr int64_t kPartsOfRanks = 4;
+inline constexpr const char* kOrderedSums = "ordered";  // the other is "any"
 
 // InvalidArgument names `path` and what is wrong with it.
 Json parse_config(const std::string& text, const std::string& path);
 Json read_config(const train::RunFolder& folder);
 // The data it was trained on.
 Source source_of(const Json& config);
+// How many parts each batch is divided into.
+int64_t parts_of(const Json& config);
+// Whether sums over ranks keep the order of the parts.
+bool sums_are_ordered(const Json& config);
 Assets read_assets(const train::RunFolder& folder, const Json& config);
 
 // A run can only be resumed with the same settings; epochs and seeds may be added. UsageError names

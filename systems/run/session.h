@@ -37,6 +37,9 @@ struct TrainRequest {
   bool resume = false;     // continue the run in `out`, or start one if there is none
   bool overwrite = false;  // replace what is in `out`
   double save_every_seconds = 20;
+  int64_t parts = 0;  // of each batch; 0: those of the run that is resumed, or as `ranks` says
+  std::string sums = "ordered";  // of gradients over ranks: ordered, or any (the order of c10d)
+  int ranks = 0;  // processes that train together; 0: no launcher has started this one
 };
 
 // Trains and writes a RUN. Returns what `evaluate` returns for the test split; with several seeds or

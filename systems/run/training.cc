@@ -12,6 +12,7 @@
 #include "systems/pages/report.h"
 #include "systems/run/run_config.h"
 #include "train/interrupt.h"
+#include "train/ranks/ranks.h"
 
 namespace fovea::systems {
 namespace {
@@ -28,6 +29,8 @@ TrainRequest checked(const TrainRequest& request) {
   return request;
 }
 
+}  // namespace
+
 OptionValues option_values_of(const System& system, const TrainRequest& request) {
   OptionValues option_values = system.option_values();
   for (const std::string& assignment : request.set) option_values.set(assignment);
@@ -43,8 +46,6 @@ OptionValues option_values_of(const System& system, const TrainRequest& request)
   }
   return option_values;
 }
-
-}  // namespace
 
 Training::Place::Place(const fs::path& given) : path(given) {
   std::error_code error;
@@ -86,14 +87,15 @@ std::vector<Training::Member> Training::members_of(const TrainRequest& request) 
   return members;
 }
 
-Training::Training(const TrainRequest& request, train::Progress& progress)
+Training::Training(const TrainRequest& request, train::Progress& progress, train::Ranks* ranks)
     : request_(checked(request)),
       progress_(progress),
       system_(find(request.system)),
       option_values_(option_values_of(system_, request)),
       members_(members_of(request)),
       place_(request.out),
-      draft_(request.out) {
+      draft_(request.out),
+      ranks_(ranks) {
   use_threads(request.threads);  // checks the number
   lock_.emplace(request.out,
                 request.only.empty() ? RunLock::Kind::kExclusive : RunLock::Kind::kShared);
@@ -101,6 +103,7 @@ Training::Training(const TrainRequest& request, train::Progress& progress)
     progress.line(fmt::format("{}: {} ended without finishing; continuing its training",
                               request.out.string(), lock_->taken_from()));
   if (request.only.empty()) train::finish_publication(request.out);
+  parts_ = choose_parts();
   check_room();
   threads_ = choose_threads();
   use_threads(threads_);
@@ -119,10 +122,29 @@ int Training::choose_threads() const {
   if (request_.threads > 0) return request_.threads;
   if (const auto before = config_before())
     return static_cast<int>(std::clamp<int64_t>(before->at("threads"), 1, 4096));
+  if (request_.ranks > 0) return 1;  // the ranks are the threads
   const int share = std::max(1, all_threads() / static_cast<int>(names_of_all().size()));
   const bool worth =
       !system_.step_work || worth_threads(system_.step_work(option_values_, request_.data));
   return worth ? share : 1;
+}
+
+int64_t Training::choose_parts() const {
+  int64_t parts = request_.parts;
+  if (const auto before = config_before(); before && parts == 0)
+    parts = parts_of(*before);
+  else if (parts == 0)
+    parts = request_.ranks > 0 ? std::max<int64_t>(kPartsOfRanks, request_.ranks) : 1;
+  if (parts < request_.ranks)
+    throw UsageError(fmt::format("--parts {}: expected at least {}, the number of ranks{}", parts,
+                                 request_.ranks,
+                                 request_.parts > 0 ? "" : " (the run was started with so few)"));
+  if (parts > 1 && !system_.recipe)
+    throw UsageError(fmt::format(
+        "--parts, --workers and several ranks: {} does not learn by gradient descent, so there is "
+        "nothing to divide",
+        system_.info.name));
+  return parts;
 }
 
 // Checks whether the request may use the folder, as far as that is known before the data are read.
@@ -145,18 +167,21 @@ void Training::check_room() const {
 }
 
 Json Training::config_of(const Member& member) const {
-  return {{"version", kConfigVersion},
-          {"system", request_.system},
-          {"data", request_.data.empty()
-                       ? Json(nullptr)
-                       : Json(fs::absolute(request_.data).lexically_normal().string())},
-          {"seed", member.seed},
-          {"data_seed", request_.data_seed},
-          {"fold", member.fold},
-          {"folds", request_.folds},
-          {"threads", at::get_num_threads()},
-          {"device", request_.device},
-          {"options", option_values_.json()}};
+  Json config = {{"version", kConfigVersion},
+                 {"system", request_.system},
+                 {"data", request_.data.empty()
+                              ? Json(nullptr)
+                              : Json(fs::absolute(request_.data).lexically_normal().string())},
+                 {"seed", member.seed},
+                 {"data_seed", request_.data_seed},
+                 {"fold", member.fold},
+                 {"folds", request_.folds},
+                 {"threads", at::get_num_threads()},
+                 {"device", request_.device},
+                 {"options", option_values_.json()}};
+  if (parts_ > 1) config["parts"] = parts_;
+  if (parts_ > 1 && request_.sums != kOrderedSums) config["sums"] = request_.sums;
+  return config;
 }
 
 // The configuration of the RUN, whose parts are the members; `first` is the configuration of one of
@@ -246,7 +271,8 @@ Json Training::train_member(const Member& member) {
   if (several() && !draft_.begun() && is_finished(request_.out, config_of_all(config)))
     return evaluate_place(request_.out / member.name);
   MemberTraining training(system_, {option_values_, member.seed, device_of(request_.device)},
-                          config);
+                          config, ranks_);
+  if (ranks_) ranks_->broadcast(config.dump(), kNextTraining);
   training.read(progress_);
   training.build();
   open_draft(several() ? config_of_all(training.config()) : training.config());

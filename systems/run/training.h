@@ -10,12 +10,20 @@
 #include "train/run/draft.h"
 #include "train/run/run_lock.h"
 
+namespace fovea::train {
+class Ranks;
+}
+
 namespace fovea::systems {
+
+// The system's options, with what the request sets.
+OptionValues option_values_of(const System& system, const TrainRequest& request);
 
 class Training {
  public:
-  // Throws if the request is wrong. The RUN is locked from now on.
-  Training(const TrainRequest& request, train::Progress& progress);
+  // Throws if the request is wrong. The RUN is locked from now on. `ranks`: those that train together, of
+  // which this is the first; null: this process trains alone.
+  Training(const TrainRequest& request, train::Progress& progress, train::Ranks* ranks = nullptr);
 
   // Threads of each training: the requested number, or that of the run that is resumed; otherwise
   // all, divided among seeds and folds whether or not they are trained at the same time, or one for a
@@ -47,6 +55,7 @@ class Training {
   void check_room() const;
   std::optional<Json> config_before() const;
   int choose_threads() const;
+  int64_t choose_parts() const;
   Json config_of(const Member& member) const;
   Json config_of_all(const Json& first) const;
   std::vector<std::string> names_of_all() const;
@@ -66,7 +75,9 @@ class Training {
   Place place_;
   std::optional<train::RunLock> lock_;
   train::Draft draft_;
+  train::Ranks* ranks_;
   int threads_ = 0;
+  int64_t parts_ = 1;
   bool opened_ = false;  // the draft is this training's
 };
 

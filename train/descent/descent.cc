@@ -12,10 +12,12 @@
 #include "data/batches.h"
 #include "data/random.h"
 #include "engine/simd/subnormals.h"
+#include "train/descent/divided.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/descent/optimiser.h"
 #include "train/descent/recipe.h"
+#include "train/descent/together.h"
 #include "train/fields.h"
 #include "train/interrupt.h"
 
@@ -101,7 +103,13 @@ class Descent {
         task_(task),
         recipe_(recipe_of(fit.run_options().options)),
         lengths_(task.lengths()),
-        optimiser_(task.parameter_groups(fit.model()), recipe_) {}
+        optimiser_(task.parameter_groups(fit.model()), recipe_) {
+    if (fit.division.parts == 1 && !fit.ranks()) return;
+    std::vector<torch::Tensor> parameters;
+    for (const ParameterGroup& group : task.parameter_groups(fit.model()))
+      parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
+    divided_.emplace(fit.model(), std::move(parameters), fit.division, fit.ranks());
+  }
 
   void run() {
     check_monitor();
@@ -120,7 +128,8 @@ class Descent {
   // A monitor that the user chose must be one that validation gives. Otherwise the mistake would be
   // found only after the first epoch or, without validation, never.
   void check_monitor() {
-    if (!fit_.run_options().options.is_set("monitor")) return;
+    if (!fit_.run_options().options.is_set("monitor") || (fit_.ranks() && !fit_.ranks()->first()))
+      return;
     fit_.model().eval();
     const torch::NoGradGuard guard;
     const Metrics metrics = task_.validate();
@@ -152,8 +161,10 @@ class Descent {
     fit_.model().train();
     for (; batch_ < batches_; ++batch_) {
       pause_point();
-      step({plan[static_cast<size_t>(batch_)], data::mix(seed, static_cast<uint64_t>(batch_)),
-            epoch_});
+      unless_lost([&] {
+        step({plan[static_cast<size_t>(batch_)], data::mix(seed, static_cast<uint64_t>(batch_)),
+              epoch_});
+      });
     }
     end_epoch();
   }
@@ -166,9 +177,7 @@ class Descent {
 
   void step(const Batch& batch) {
     optimiser_.zero_grad();
-    const Loss loss = unless_diverged([&] { return task_.loss(batch); });
-    check_loss(loss);
-    if (loss.mean.requires_grad()) loss.mean.backward();
+    const Loss loss = gradient(batch);
     if (recipe_.clip > 0) optimiser_.clip(recipe_.clip);
     ++steps_;
     optimiser_.step(rate_factor(recipe_, steps_, epoch_, recipe_.epochs * batches_));
@@ -180,6 +189,22 @@ class Descent {
       progress.step(
           epoch_ * batches_ + batch_ + 1, recipe_.epochs * batches_,
           fmt::format("epoch {}/{}  loss {:.4g}", epoch_ + 1, recipe_.epochs, mean_loss()));
+  }
+
+  // Leaves it in the parameters; returns the loss.
+  Loss gradient(const Batch& batch) {
+    const auto loss_of = [&](const Batch& items) {
+      return unless_diverged([&] { return task_.loss(items); });
+    };
+    if (divided_) {
+      const Loss loss = divided_->compute(batch, loss_of, fmt::format("step {}", steps_ + 1));
+      check_loss(loss);
+      return loss;
+    }
+    const Loss loss = loss_of(batch);
+    check_loss(loss);
+    if (loss.mean.requires_grad()) loss.mean.backward();
+    return loss;
   }
 
   // Reading the loss makes a step wait for the device. On the CPU it costs nothing.
@@ -230,6 +255,19 @@ class Descent {
     }
   }
 
+  // A step of which a rank is missing has changed nothing, so what came before it can be saved. Ranks
+  // that are asked to stop lose each other: that is no failure.
+  template <class Call>
+  void unless_lost(const Call& call) {
+    try {
+      call();
+    } catch (const RankLost&) {
+      fit_.save(state());
+      fit_.stop_if_interrupted(where());
+      throw;
+    }
+  }
+
   // What was saved before stays as it is.
   [[noreturn]] void stop_diverged(const std::string& what, int64_t step) const {
     throw InvalidArgument(fmt::format(
@@ -247,7 +285,8 @@ class Descent {
     check_mean_loss(loss);
     check_weights();
     fit_.model().eval();
-    const Metrics metrics = validated();
+    Metrics metrics;
+    unless_lost([&] { metrics = validated(); });
     for (const auto& [name, value] : metrics)
       if (!std::isfinite(value))
         stop_diverged(fmt::format("validation {} is {}", name, unsigned_nan(value)), steps_);
@@ -271,8 +310,12 @@ class Descent {
   // the last step, and a resumed run begins with this validation.
   Metrics validated() {
     const torch::NoGradGuard guard;
+    const auto validate = [&] { return unless_diverged([&] { return task_.validate(); }); };
     try {
-      return unless_diverged([&] { return task_.validate(); });
+      if (!fit_.ranks()) return validate();
+      const std::string after = fmt::format("after epoch {}", epoch_ + 1);
+      check_same_weights(*fit_.ranks(), fit_.model(), after);
+      return validate_once(*fit_.ranks(), fit_.model(), validate, "rank 0's validation " + after);
     } catch (const Interrupted&) {
       pause_point();
       throw;
@@ -319,6 +362,9 @@ class Descent {
     }
   }
 
+  std::string where() const {
+    return fmt::format("in epoch {}, after {} steps", epoch_ + 1, steps_);
+  }
   void pause_point();
   State state() const;
   void restore(const State&);
@@ -328,6 +374,7 @@ class Descent {
   const Recipe recipe_;
   const std::vector<int64_t> lengths_;
   Optimiser optimiser_;
+  std::optional<DividedGradient> divided_;  // where batches are divided into parts
   int64_t epoch_ = 0, batch_ = 0, batches_ = 0, steps_ = 0;
   int64_t count_ = 0;       // of the losses summed so far in this epoch
   torch::Tensor loss_sum_;  // on the device: reading it would make each step wait
@@ -345,7 +392,7 @@ void Descent::pause_point() {
     check_weights();
     fit_.save(state());
   }
-  fit_.stop_if_interrupted(fmt::format("in epoch {}, after {} steps", epoch_ + 1, steps_));
+  fit_.stop_if_interrupted(where());
 }
 
 State Descent::state() const {

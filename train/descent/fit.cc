@@ -19,18 +19,31 @@ constexpr const char* kMetrics = "metrics.jsonl";
 
 Fit::Fit(const RunOptions& run_options, std::shared_ptr<torch::nn::Module> model, Draft& draft,
          std::string configuration, Progress& progress)
+    : Fit(run_options, std::move(model), &draft, std::move(configuration), progress, nullptr) {}
+
+Fit::Fit(const RunOptions& run_options, std::shared_ptr<torch::nn::Module> model, Draft* draft,
+         std::string configuration, Progress& progress, Ranks* ranks)
     : run_options_(run_options),
       model_(std::move(model)),
       draft_(draft),
       configuration_(std::move(configuration)),
-      progress_(progress) {}
+      progress_(progress),
+      ranks_(ranks) {}
 
 void Fit::record(Json line) { lines_.push_back(line.dump()); }
 
+// Of the file that this rank, or rank 0, has; empty: there is none.
+std::string Fit::state_bytes() {
+  std::string bytes;
+  if (draft_ && draft_->has(kStateFile)) bytes = draft_->read(kStateFile);
+  return ranks_ ? ranks_->broadcast(bytes, "the state to continue from") : bytes;
+}
+
 std::optional<State> Fit::resume() {
-  if (!draft_.has(kStateFile)) return std::nullopt;
-  const std::string path = (draft_ / kStateFile).string();
-  TensorFile file = read_tensors(path);
+  const std::string bytes = state_bytes();
+  if (bytes.empty()) return std::nullopt;
+  const std::string path = draft_ ? (*draft_ / kStateFile).string() : kStateFile;
+  TensorFile file = parse_tensors(bytes, path);
   if (file.metadata["sha256"] != io::sha256(file.metadata["state"] + sum_of(file.tensors)))
     throw InvalidArgument(fmt::format(
         "{}: damaged: what it holds is not what was written; --overwrite starts again", path));
@@ -44,19 +57,20 @@ std::optional<State> Fit::resume() {
 }
 
 bool Fit::save_due() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - saved_).count() >=
-         save_every_seconds;
+  return draft_ &&
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - saved_).count() >=
+             save_every_seconds;
 }
 
 void Fit::save(const State& state) {
+  if (!draft_) return;
   Json numbers = state.numbers;
   numbers["lines"] = lines_;
   const std::string text = numbers.dump();
-  draft_.write(kStateFile,
-               tensor_bytes({state.tensors,
-                             {{"state", text},
-                              {"configuration", configuration_},
-                              {"sha256", io::sha256(text + sum_of(state.tensors))}}}));
+  draft_->write(kStateFile, tensor_bytes({state.tensors,
+                                          {{"state", text},
+                                           {"configuration", configuration_},
+                                           {"sha256", io::sha256(text + sum_of(state.tensors))}}}));
   write_metrics();
   saved_ = std::chrono::steady_clock::now();
 }
@@ -67,9 +81,10 @@ void Fit::stop_if_interrupted(const std::string& where) const {
 }
 
 void Fit::write_metrics() {
+  if (!draft_) return;
   std::string text;
   for (const std::string& line : lines_) text += line + "\n";
-  draft_.write(kMetrics, text);
+  draft_->write(kMetrics, text);
 }
 
 void Fit::finish() { write_metrics(); }

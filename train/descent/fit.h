@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "train/descent/rank_sum.h"
 #include "train/progress.h"
 #include "train/run/draft.h"
 #include "train/task.h"
@@ -30,10 +31,14 @@ class Fit {
   // `configuration` is a hash of what is trained: a state with another hash is refused.
   Fit(const RunOptions& run_options, std::shared_ptr<torch::nn::Module> model, Draft& draft,
       std::string configuration, Progress& progress);
+  // One of several ranks. Only rank 0 has a draft; the others get their state from it and write nothing.
+  Fit(const RunOptions& run_options, std::shared_ptr<torch::nn::Module> model, Draft* draft,
+      std::string configuration, Progress& progress, Ranks* ranks);
 
   const RunOptions& run_options() const { return run_options_; }
   torch::nn::Module& model() { return *model_; }
   Progress& progress() { return progress_; }
+  Ranks* ranks() { return ranks_; }  // null: this process trains alone
 
   // A line of metrics.jsonl.
   void record(Json line);
@@ -51,15 +56,18 @@ class Fit {
   void finish();
 
   double save_every_seconds = 20;
+  Division division = {};  // of each batch
 
  private:
+  std::string state_bytes();
   void write_metrics();
 
   const RunOptions& run_options_;
   std::shared_ptr<torch::nn::Module> model_;
-  Draft& draft_;
+  Draft* draft_;
   const std::string configuration_;
   Progress& progress_;
+  Ranks* ranks_ = nullptr;
   std::vector<std::string> lines_;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
 };

@@ -1,0 +1,336 @@
+"""One RUN trained by several processes: the same bits for any number of ranks, and an end with a message whatever happens to one of them."""
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+COMMAND = Path(os.environ["FOVEA_COMMAND"])
+TORCHRUN = Path(os.environ["FOVEA_SOURCE_DIR"]) / ".venv/bin/torchrun"
+LOST = 75  # the exit code of a rank that lost another
+# A second or so of training with dropout; batches of 32 items.
+SMALL = ["word-sum", "--epochs", "3", "--set", "dropout=0.2"]
+# So long that it is never done before it is disturbed.
+LONG = ["word-sum", "--epochs", "60", "--set", "dropout=0.2", "--checkpoint", "0.2"]
+
+
+def start(*arguments, env=None, **more):
+    return subprocess.Popen([COMMAND, "train", *map(str, arguments)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env={**os.environ, **(env or {})}, **more)
+
+
+def ended(process, seconds=90):
+    try:
+        out, error = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return process.returncode, out, error
+
+
+def train(*arguments, env=None):
+    return ended(start(*arguments, env=env))
+
+
+def free_port():
+    with socket.socket() as some:
+        some.bind(("127.0.0.1", 0))
+        return some.getsockname()[1]
+
+
+def by_hand(rank, size, port, address="127.0.0.1"):
+    """The variables with which a user starts a rank without a launcher."""
+    return {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": address, "MASTER_PORT": str(port)}
+
+
+def children(process):
+    """Process ids of the ranks, in order."""
+    found = {}
+    for _ in range(200):
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                if parent != process.pid:
+                    continue
+                variables = dict(one.split("=", 1) for one in (entry / "environ").read_text().split("\0") if "=" in one)
+            except (OSError, ValueError):
+                continue
+            if "RANK" in variables:
+                found[int(variables["RANK"])] = int(entry.name)
+        if found and len(found) == int(variables_size(found)):
+            return [found[rank] for rank in sorted(found)]
+        time.sleep(0.05)
+    raise AssertionError("the ranks did not start")
+
+
+def variables_size(found):
+    text = Path(f"/proc/{next(iter(found.values()))}/environ").read_text()
+    return re.search(r"WORLD_SIZE=(\d+)", text).group(1)
+
+
+class Ranks(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="fovea-ranks-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def out(self, name):
+        return self.folder / name
+
+    def weights(self, name):
+        return (self.out(name) / "model.safetensors").read_bytes()
+
+    def done(self, result):
+        code, out, error = result
+        self.assertEqual(code, 0, error)
+        return out, error
+
+    def wait_for_state(self, name, process):
+        state = self.out(name) / ".training" / "state.safetensors"
+        for _ in range(600):
+            if state.exists():
+                return
+            if process.poll() is not None:
+                self.fail(f"ended before it was disturbed: {process.communicate()}")
+            time.sleep(0.05)
+        self.fail("no state was saved")
+
+    def undisturbed(self):
+        """The weights of LONG, trained once by one process."""
+        if not hasattr(Ranks, "expected"):
+            self.done(train(*LONG, "--workers", 1, "--out", self.out("undisturbed")))
+            Ranks.expected = self.weights("undisturbed")
+        return Ranks.expected
+
+
+class SameBits(Ranks):
+    def check(self, *system):
+        self.done(train(*system, "--parts", 4, "--threads", 1, "--out", self.out("parts")))
+        for count in (1, 2, 3, 4):
+            self.done(train(*system, "--workers", count, "--out", self.out(f"w{count}")))
+            self.assertEqual(self.weights(f"w{count}"), self.weights("parts"), f"{count} ranks")
+        self.done(train(*system, "--threads", 1, "--out", self.out("whole")))
+        self.assertNotEqual(self.weights("whole"), self.weights("parts"), "undivided: nothing was tested")
+
+    def test_dropout(self):
+        self.check(*SMALL)
+
+    def test_batch_normalisation(self):
+        self.check("squeeze-excitation", "--epochs", "1", "--set", "pictures=300", "--set", "batch=30")
+
+    def test_a_batch_smaller_than_its_parts(self):
+        self.check("word-sum", "--epochs", "1", "--set", "batch=3", "--set", "clip=1")
+
+    def test_several_seeds(self):
+        self.done(train(*SMALL, "--parts", 4, "--threads", 1, "--seeds", 2, "--out", self.out("parts")))
+        self.done(train(*SMALL, "--workers", 2, "--seeds", 2, "--out", self.out("two")))
+        for seed in ("seed-1", "seed-2"):
+            self.assertEqual(self.weights(f"two/{seed}"), self.weights(f"parts/{seed}"))
+
+    def test_torchrun(self):
+        if not TORCHRUN.exists():
+            self.skipTest("no torchrun: .venv has no torch")
+        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
+        launched = subprocess.run([TORCHRUN, "--nproc-per-node", "2", "--master-port", str(free_port()), "--no-python", COMMAND, "train", *SMALL,
+                                   "--out", self.out("two")], text=True, capture_output=True, timeout=120)
+        self.assertEqual(launched.returncode, 0, launched.stderr)
+        self.assertEqual(launched.stdout.count("signature"), 1, "only rank 0 prints")
+        self.assertEqual(self.weights("two"), self.weights("one"))
+
+    def test_mpirun_and_srun(self):
+        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
+        for name, rank, size, local in (("ompi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}),
+                                        ("pmi", "PMI_RANK", "PMI_SIZE", {"MPI_LOCALNRANKS": "2"}),
+                                        ("slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", {"SLURM_STEP_NUM_NODES": "1"})):
+            port = str(free_port())
+            ranks = [start(*SMALL, "--out", self.out(name), env={rank: str(i), size: "2", "MASTER_PORT": port, **local}) for i in range(2)]
+            for one in ranks:
+                self.done(ended(one))
+            self.assertEqual(self.weights(name), self.weights("one"), name)
+
+    def test_other_order_is_near(self):
+        self.done(train(*SMALL, "--workers", 2, "--out", self.out("ordered")))
+        out, _ = self.done(train(*SMALL, "--workers", 2, "--sums", "any", "--json", "--out", self.out("any")))
+        self.assertIn("|parts:4|sums:any", json.loads(out)["signature"])
+        ordered, other = json.loads(self.read_metrics("ordered")), json.loads(self.read_metrics("any"))
+        self.assertAlmostEqual(ordered["loss"], other["loss"], delta=1e-4)
+
+    def read_metrics(self, name):
+        return (self.out(name) / "metrics.jsonl").read_text().splitlines()[-1]
+
+
+class Resumed(Ranks):
+    def test_with_another_number_of_ranks(self):
+        process = start(*LONG, "--workers", 2, "--out", self.out("run"))
+        self.wait_for_state("run", process)
+        process.send_signal(signal.SIGINT)
+        code, _, error = ended(process)
+        self.assertEqual(code, 128 + signal.SIGINT, error)
+        self.assertIn("--resume continues", error)
+        self.done(train(*LONG, "--workers", 3, "--resume", "--out", self.out("run")))
+        self.assertEqual(self.weights("run"), self.undisturbed())
+
+    def test_fewer_parts_than_ranks(self):
+        code, _, error = train(*SMALL, "--workers", 3, "--parts", 2, "--out", self.out("run"))
+        self.assertEqual(code, 2, error)
+        self.assertIn("--parts 2: expected at least 3, the number of ranks", error)
+
+    def test_another_division(self):
+        self.done(train(*SMALL, "--workers", 2, "--out", self.out("run")))
+        code, _, error = train(*SMALL, "--parts", 8, "--resume", "--epochs", 4, "--out", self.out("run"))
+        self.assertEqual(code, 2)
+        self.assertRegex(error, "was started with --parts 4, not 8")
+
+
+class Killed(Ranks):
+    def disturb(self, *arguments, rank, name, count=3):
+        process = start(*LONG, "--workers", count, *arguments, "--out", self.out(name))
+        self.wait_for_state(name, process)
+        os.kill(children(process)[rank], signal.SIGKILL)
+        return process
+
+    def test_the_others_end(self):
+        for rank in (0, 1):
+            name = f"killed{rank}"
+            process = self.disturb(rank=rank, name=name)
+            begin = time.monotonic()
+            code, _, error = ended(process)
+            self.assertLess(time.monotonic() - begin, 20)
+            self.assertEqual(code, LOST, error)
+            self.assertIn(f"rank {rank}: ended by signal 9", error)
+            if rank != 0:
+                self.assertRegex(error, r"rank 1 \(process \d+ on \S+\) ended without a word")
+            self.done(train(*LONG, "--workers", 2, "--resume", "--out", self.out(name)))
+            self.assertEqual(self.weights(name), self.undisturbed())
+
+    def test_restarts(self):
+        for rank in (0, 1):
+            name = f"restarted{rank}"
+            _, error = self.done(ended(self.disturb("--restarts", 2, rank=rank, name=name)))
+            self.assertIn("starting all ranks again from the last save (1 of 2)", error)
+            self.assertEqual(self.weights(name), self.undisturbed())
+
+    def test_torchrun_restarts(self):
+        if not TORCHRUN.exists():
+            self.skipTest("no torchrun: .venv has no torch")
+        process = subprocess.Popen([TORCHRUN, "--nproc-per-node", "2", "--max-restarts", "2", "--monitor-interval", "0.2", "--master-port",
+                                    str(free_port()), "--no-python", COMMAND, "train", *LONG, "--out", self.out("run")],
+                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.wait_for_state("run", process)
+        os.kill(children(process)[1], signal.SIGKILL)
+        self.done(ended(process, 180))
+        self.assertEqual(self.weights("run"), self.undisturbed())
+
+    def test_a_full_disk(self):
+        # A limit on the size of files fails as a full disk does: the weights do not fit.
+        process = start(*LONG, "--workers", 2, "--restarts", 3, "--out", self.out("run"),
+                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000)))
+        code, _, error = ended(process)
+        self.assertEqual(code, 1, error)
+        self.assertIn("state.safetensors", error)
+        self.assertNotIn("starting all ranks again", error)
+
+
+class Silent(Ranks):
+    def test_a_stopped_rank_is_named(self):
+        for rank in (0, 1):
+            process = start(*LONG, "--workers", 2, "--timeout", 3, "--out", self.out(f"run{rank}"))
+            self.wait_for_state(f"run{rank}", process)
+            stopped = children(process)[rank]
+            os.kill(stopped, signal.SIGSTOP)
+            begin = time.monotonic()
+            code, _, error = ended(process)
+            self.assertLess(time.monotonic() - begin, 60)
+            self.assertNotEqual(code, 0)
+            if rank == 1:
+                self.assertRegex(error, rf"rank 1 \(process {stopped} on \S+\) has given no sign of life for \d+ s \(--timeout 3\)")
+                self.assertRegex(error, "while rank 0 waited for the (losses|gradients) of step")
+
+    def test_a_pause_does_not_matter(self):
+        process = start(*LONG, "--workers", 2, "--timeout", 30, "--out", self.out("run"))
+        self.wait_for_state("run", process)
+        for rank in children(process):
+            os.kill(rank, signal.SIGSTOP)
+            time.sleep(2)
+            os.kill(rank, signal.SIGCONT)
+        self.done(ended(process))
+        self.assertEqual(self.weights("run"), self.undisturbed())
+
+
+class Refused(Ranks):
+    def two(self, first, second, env=None):
+        port = free_port()
+        ranks = [start(*arguments, "--timeout", 20, "--out", self.out(f"r{rank}"), env={**by_hand(rank, 2, port), **(env or {}).get(rank, {})})
+                 for rank, arguments in enumerate((first, second))]
+        return [ended(one) for one in ranks]
+
+    def test_other_settings(self):
+        for code, _, error in self.two([*SMALL, "--set", "rate=0.01"], [*SMALL, "--set", "rate=0.02"]):
+            self.assertEqual(code, 2, error)
+            self.assertRegex(error, r"rank 1 \(process \d+ on \S+\): option/rate is 0.02, expected 0.01 \(rank 0's\)")
+        self.assertFalse(self.out("r0").exists())
+
+    def test_other_data(self):
+        for name, last in (("a", "bad"), ("b", "good")):
+            lines = [f"text {i} fine\tgood\ntext {i} poor\tbad" for i in range(30)] + [f"the last\t{last}"]
+            self.out(f"{name}.tsv").write_text("\n".join(lines) + "\n")
+        results = self.two(["word-sum", "--epochs", 1, "--data", self.out("a.tsv")], ["word-sum", "--epochs", 1, "--data", self.out("b.tsv")])
+        for code, _, error in results:
+            self.assertEqual(code, 2, error)
+            self.assertRegex(error, r'rank 1 .*: data_sha256 is "[0-9a-f]{64}", expected "[0-9a-f]{64}"|initial weights')
+
+    def test_another_processor(self):
+        for code, _, error in self.two(SMALL, SMALL, env={1: {"ATEN_CPU_CAPABILITY": "default"}}):
+            self.assertEqual(code, 2, error)
+            self.assertIn("CPU capability is", error)
+
+    def test_a_port_that_is_taken(self):
+        with socket.socket() as taken:
+            taken.bind(("0.0.0.0", 0))
+            taken.listen()
+            code, _, error = train(*SMALL, "--timeout", 5, "--out", self.out("run"), env=by_hand(0, 2, taken.getsockname()[1]))
+        self.assertEqual(code, 2, error)
+        self.assertIn("another program has this port", error)
+
+    def test_a_wrong_address(self):
+        begin = time.monotonic()
+        code, _, error = train(*SMALL, "--timeout", 3, "--out", self.out("run"), env=by_hand(1, 2, free_port(), "127.0.0.77"))
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertEqual(code, LOST, error)
+        self.assertRegex(error, r"MASTER_ADDR=127.0.0.77, MASTER_PORT=\d+: rank 1 found nobody there within 3 s \(--timeout\)")
+
+    def test_a_rank_that_does_not_come(self):
+        code, _, error = train(*SMALL, "--timeout", 2, "--out", self.out("run"), env=by_hand(0, 3, free_port()))
+        self.assertEqual(code, LOST, error)
+        self.assertIn("rank 0 of 3 waited 2 s (--timeout) for ranks 1, 2, which did not come", error)
+
+    def test_wrong_variables(self):
+        for env, words in (({"RANK": "2", "WORLD_SIZE": "2"}, "RANK=2: expected a whole number from 0 to 1"),
+                           ({"RANK": "0", "WORLD_SIZE": "two"}, "WORLD_SIZE=two: expected a whole number"),
+                           ({"RANK": "0", "WORLD_SIZE": "2"}, "MASTER_ADDR: not set, expected the address of rank 0's machine"),
+                           ({**by_hand(0, 2, 70000)}, "MASTER_PORT=70000: expected a whole number from 1 to 65535")):
+            code, _, error = train(*SMALL, "--out", self.out("run"), env=env)
+            self.assertEqual(code, 2, error)
+            self.assertIn(words, error)
+
+    def test_what_cannot_be_divided(self):
+        for arguments, words in ((["nadaraya-watson", "--workers", 2], "does not learn by gradient descent"),
+                                 ([*SMALL, "--workers", 2, "--seeds", 2, "--jobs", 2], "--jobs and --sweep: not with --workers")):
+            code, _, error = train(*arguments, "--out", self.out("run"))
+            self.assertEqual(code, 2, error)
+            self.assertIn(words, error)
+        code, _, error = train(*SMALL, "--workers", 2, "--out", self.out("run"), env=by_hand(0, 2, free_port()))
+        self.assertEqual(code, 2, error)
+        self.assertIn("a launcher has started this process as rank 0 of 2 already", error)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

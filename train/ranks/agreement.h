@@ -1,0 +1,16 @@
+// Ranks that would train different things are refused before they begin.
+#pragma once
+
+#include "train/ranks/ranks.h"
+#include "train/types.h"
+
+namespace fovea::train {
+
+// Every rank gives its facts, an object. UsageError, on all ranks alike, names the first fact in which a
+// rank differs from rank 0, with both values.
+void agree(Ranks& ranks, const Json& facts);
+
+// What makes two programs compute the same bits: version, libtorch, vector instructions.
+Json facts_of_program();
+
+}  // namespace fovea::train
