@@ -69,7 +69,9 @@ Child::~Child() {
 }
 
 void Child::ask_to_stop() {
-  if (!std::exchange(asked_, true)) kill(pid_, SIGTERM);
+  if (std::exchange(asked_, true)) return;
+  kill(pid_, SIGTERM);
+  kill(pid_, SIGCONT);  // a stopped one would not hear
 }
 
 void Child::kill_now() const { kill(pid_, SIGKILL); }

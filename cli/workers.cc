@@ -55,7 +55,7 @@ std::vector<Rank> start(const Workers& workers, const std::vector<std::string>& 
 // After the first failure the others find out by themselves. Who does not is asked to stop, and killed
 // at last.
 void wait_for_all(std::vector<Rank>& ranks) {
-  constexpr auto kPatience = std::chrono::seconds(15);
+  constexpr auto kPatience = std::chrono::seconds(5), kLongest = std::chrono::seconds(60);
   std::optional<Clock::time_point> failed;
   for (size_t running = ranks.size(); running > 0;) {
     if (train::interrupted())
@@ -70,8 +70,8 @@ void wait_for_all(std::vector<Rank>& ranks) {
     }
     for (Rank& rank : ranks) {
       if (!failed || rank.ended) continue;
-      if (Clock::now() - *failed > 2 * kPatience)
-        rank.child->kill_now();
+      if (Clock::now() - *failed > kLongest)
+        rank.child->kill_now();  // it may have been saving until now
       else if (Clock::now() - *failed > kPatience)
         rank.child->ask_to_stop();
     }

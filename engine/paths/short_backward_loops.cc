@@ -66,8 +66,9 @@ void rows_of_head(const ShortGradients<T>& g, size_t head, const S* key, const S
                x.value_width, d_out);
       load_row(static_cast<const S*>(x.output) + h * x.output_head + row * x.output_row,
                x.value_width, out);
-      if (n == 1) {
-        p[0] = stats[0] == stats[0] ? T(1) : stats[0];
+      // A sum other than 1 is that of a longer row, of which only this key is here.
+      if (n == 1 && stats[1] == 1) {
+        p[0] = 1;
       } else {
         scores_of(q, keys, x.key.row, x.width, n, p);
         weights_again(x.scale, stats[0], stats[1], n, p);

@@ -39,6 +39,7 @@ Modules
     fovea.nn                        torch.nn's and torch_geometric's layers, and a few more
     fovea.hf.register()             attn_implementation="fovea" in transformers
     fovea.sklearn                   estimators for scikit-learn
+    fovea.distributed               attention over rows divided among the ranks of torch.distributed
 
 Wrong arguments raise ``ValueError``, of a wrong type or name ``TypeError``; a combination without meaning, or one that ``strict`` refuses,
 raises ``RuntimeError``.
@@ -124,8 +125,8 @@ def simd_target() -> str:
 
 
 def __getattr__(name: str) -> object:
-    if name == "sklearn":  # which needs scikit-learn, and is loaded when it is asked for
+    if name in ("distributed", "sklearn"):  # which need torch.distributed and scikit-learn, and are loaded when they are asked for
         import importlib
 
-        return importlib.import_module("fovea.sklearn")
+        return importlib.import_module(f"fovea.{name}")
     raise AttributeError(f"module 'fovea' has no attribute {name!r}")

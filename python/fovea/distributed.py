@@ -46,7 +46,7 @@ def attend(
 
     Args:
         query: ``[B, H, L / ranks, E]``; key and value alike: rows of equal number on every rank.
-        score: a score without arrays of its own; modifiers that depend on the distance of positions work.
+        score: a score without arrays of its own.
         normaliser: :class:`fovea.Softmax` without a sink.
         structure: :class:`fovea.Dense`, :class:`fovea.Causal`, :class:`fovea.Window`, :class:`fovea.Documents` (with the ids of this rank's rows,
             the same for queries and keys), and what ``&``, ``|`` and ``~`` make of them.
@@ -282,10 +282,10 @@ class _Ring(torch.autograd.Function):
         score, normaliser, structure, scale = ctx.choices
         plan: _Plan = ctx.plan
         seen = lse > -math.inf
-        # The engine's statistics of a softmax: a weight is exp(score - first) * second.
+        # The engine's statistics of a softmax: a weight is exp(score - first) * second. A second of 1 would say that a row has one key.
         statistics = torch.zeros(*lse.shape, 4, dtype=lse.dtype)
-        statistics[..., 0] = lse.where(seen, torch.zeros_like(lse))
-        statistics[..., 1] = seen.to(lse.dtype)
+        statistics[..., 0] = (lse + 1).where(seen, torch.zeros_like(lse))
+        statistics[..., 1] = seen.to(lse.dtype) * math.e
         d_query, d_key, d_value = (torch.zeros(t.shape, dtype=lse.dtype) for t in (query, key, value))
         arriving: List[Tensor] = []
         works: List[Any] = []

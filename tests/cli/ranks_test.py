@@ -20,7 +20,7 @@ LOST = 75  # the exit code of a rank that lost another
 # A second or so of training with dropout; batches of 32 items.
 SMALL = ["word-sum", "--epochs", "3", "--set", "dropout=0.2"]
 # So long that it is never done before it is disturbed.
-LONG = ["word-sum", "--epochs", "60", "--set", "dropout=0.2", "--checkpoint", "0.2"]
+LONG = ["word-sum", "--epochs", "40", "--set", "dropout=0.2", "--checkpoint", "0.2"]
 
 
 def start(*arguments, env=None, **more):
@@ -142,7 +142,7 @@ class SameBits(Ranks):
         launched = subprocess.run([TORCHRUN, "--nproc-per-node", "2", "--master-port", str(free_port()), "--no-python", COMMAND, "train", *SMALL,
                                    "--out", self.out("two")], text=True, capture_output=True, timeout=120)
         self.assertEqual(launched.returncode, 0, launched.stderr)
-        self.assertEqual(launched.stdout.count("signature"), 1, "only rank 0 prints")
+        self.assertEqual(launched.stdout.count("fovea:0"), 1, "only rank 0 prints")
         self.assertEqual(self.weights("two"), self.weights("one"))
 
     def test_mpirun_and_srun(self):
@@ -185,7 +185,7 @@ class Resumed(Ranks):
 
     def test_another_division(self):
         self.done(train(*SMALL, "--workers", 2, "--out", self.out("run")))
-        code, _, error = train(*SMALL, "--parts", 8, "--resume", "--epochs", 4, "--out", self.out("run"))
+        code, _, error = train(*SMALL, "--parts", 8, "--resume", "--out", self.out("run"))
         self.assertEqual(code, 2)
         self.assertRegex(error, "was started with --parts 4, not 8")
 
@@ -217,6 +217,22 @@ class Killed(Ranks):
             _, error = self.done(ended(self.disturb("--restarts", 2, rank=rank, name=name)))
             self.assertIn("starting all ranks again from the last save (1 of 2)", error)
             self.assertEqual(self.weights(name), self.undisturbed())
+
+    def test_many_times(self):
+        kills = int(os.environ.get("FOVEA_KILLS", "5"))
+        random = __import__("random").Random(7)
+        process = start(*LONG, "--workers", 3, "--restarts", kills, "--out", self.out("run"))
+        killed = 0
+        while killed < kills and process.poll() is None:
+            time.sleep(random.uniform(0.2, 4))
+            try:
+                os.kill(random.choice(children(process)), signal.SIGKILL)
+                killed += 1
+            except (ProcessLookupError, AssertionError):
+                continue
+        self.done(ended(process, 300))
+        self.assertGreater(killed, 0)
+        self.assertEqual(self.weights("run"), self.undisturbed())
 
     def test_torchrun_restarts(self):
         if not TORCHRUN.exists():
@@ -265,6 +281,60 @@ class Silent(Ranks):
         self.assertEqual(self.weights("run"), self.undisturbed())
 
 
+class Network(Ranks):
+    """Two network namespaces, joined by a pair of virtual devices: two machines, as far as ranks can tell."""
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0 or not shutil.which("ip") or subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode:
+            self.skipTest("network namespaces: not permitted here, or no `ip`")
+        self.names = [f"fovea-{os.getpid()}-{i}" for i in range(2)]
+        for name in self.names:
+            self.ip("netns", "add", name)
+            self.addCleanup(subprocess.run, ["ip", "netns", "del", name], capture_output=True)
+        devices = [f"fv{os.getpid() % 10**8}{i}" for i in range(2)]
+        made = subprocess.run(["ip", "link", "add", devices[0], "netns", self.names[0], "type", "veth", "peer", "name", devices[1], "netns", self.names[1]],
+                              capture_output=True, text=True)
+        if made.returncode:
+            self.skipTest(f"virtual devices: {made.stderr.strip()}")
+        self.devices = devices
+        for i, (name, device) in enumerate(zip(self.names, devices)):
+            self.ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", device)
+            self.ip("-n", name, "link", "set", device, "up")
+            self.ip("-n", name, "link", "set", "lo", "up")
+
+    def ip(self, *arguments):
+        subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+
+    def ranks(self, *arguments):
+        return [subprocess.Popen(["ip", "netns", "exec", self.names[rank], COMMAND, "train", *arguments, "--out", self.out(f"run{rank}")], text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env={**os.environ, **by_hand(rank, 2, 29512, "10.77.0.1"), "GLOO_SOCKET_IFNAME": self.devices[rank]}) for rank in range(2)]
+
+    def test_slow_and_lossy(self):
+        for name, device in zip(self.names, self.devices):
+            shaped = subprocess.run(["ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", device, "root", "netem", "delay", "1ms", "loss", "1%"],
+                                    capture_output=True, text=True)
+            if shaped.returncode:
+                self.skipTest(f"tc netem: {shaped.stderr.strip()}")
+        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
+        for rank in self.ranks(*SMALL):
+            self.done(ended(rank, 240))
+        self.assertEqual(self.weights("run0"), self.weights("one"))
+        self.assertFalse(self.out("run1").exists(), "only rank 0 writes")
+
+    def test_a_cable_that_is_cut(self):
+        first, second = self.ranks(*LONG, "--timeout", "4")
+        self.wait_for_state("run0", first)
+        self.ip("-n", self.names[1], "link", "set", self.devices[1], "down")
+        begin = time.monotonic()
+        for process, words in ((first, r"rank 1 .* has given no sign of life for \d+ s"), (second, "rank 0|cannot be reached|no sign of life")):
+            code, _, error = ended(process, 60)
+            self.assertEqual(code, LOST, error)
+            self.assertRegex(error, words)
+        self.assertLess(time.monotonic() - begin, 40)
+
+
 class Refused(Ranks):
     def two(self, first, second, env=None):
         port = free_port()
@@ -280,7 +350,7 @@ class Refused(Ranks):
 
     def test_other_data(self):
         for name, last in (("a", "bad"), ("b", "good")):
-            lines = [f"text {i} fine\tgood\ntext {i} poor\tbad" for i in range(30)] + [f"the last\t{last}"]
+            lines = [f"good\ttext {i} fine\nbad\ttext {i} poor" for i in range(30)] + [f"{last}\tthe last one"]
             self.out(f"{name}.tsv").write_text("\n".join(lines) + "\n")
         results = self.two(["word-sum", "--epochs", 1, "--data", self.out("a.tsv")], ["word-sum", "--epochs", 1, "--data", self.out("b.tsv")])
         for code, _, error in results:
@@ -322,7 +392,7 @@ class Refused(Ranks):
             self.assertIn(words, error)
 
     def test_what_cannot_be_divided(self):
-        for arguments, words in ((["nadaraya-watson", "--workers", 2], "does not learn by gradient descent"),
+        for arguments, words in ((["cost", "--workers", 2], "does not learn by gradient descent"),
                                  ([*SMALL, "--workers", 2, "--seeds", 2, "--jobs", 2], "--jobs and --sweep: not with --workers")):
             code, _, error = train(*arguments, "--out", self.out("run"))
             self.assertEqual(code, 2, error)

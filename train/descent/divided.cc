@@ -112,7 +112,7 @@ void DividedGradient::run_part(const Batch& batch, int64_t part, const LossOf& l
     running_ = false;
     std::vector<torch::Tensor>& after = buffers_after_.emplace_back();
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      const bool changed = buffers_[i]._version() != versions_[i];
+      const bool changed = !torch::equal(buffers_[i], buffers_before_[i]);
       changed_[i] = changed_[i] || changed;
       after.push_back(changed ? buffers_[i].detach().clone() : buffers_before_[i]);
     }
@@ -242,24 +242,19 @@ void DividedGradient::set_buffers(const Batch& batch, const Figures& figures,
   }
 }
 
-// Copies only what has changed since the last step.
+// Copies only what has changed since the last step. The version of a tensor does not tell: batch
+// normalisation leaves it as it is.
 void DividedGradient::remember_buffers() {
   buffers_before_.resize(buffers_.size());
-  versions_.resize(buffers_.size(), -1);
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    if (buffers_[i]._version() == versions_[i]) continue;
-    buffers_before_[i] = buffers_[i].detach().clone();
-    versions_[i] = buffers_[i]._version();
-  }
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    if (!buffers_before_[i].defined() || !torch::equal(buffers_[i], buffers_before_[i]))
+      buffers_before_[i] = buffers_[i].detach().clone();
 }
 
 void DividedGradient::restore_buffers() {
   const torch::NoGradGuard guard;
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    if (buffers_[i]._version() == versions_[i]) continue;
-    buffers_[i].copy_(buffers_before_[i]);
-    versions_[i] = buffers_[i]._version();
-  }
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    if (!torch::equal(buffers_[i], buffers_before_[i])) buffers_[i].copy_(buffers_before_[i]);
 }
 
 }  // namespace fovea::train

@@ -69,7 +69,6 @@ class DividedGradient {
   std::vector<bool> used_, changed_;   // by own parts
   std::vector<double> sums_, counts_;  // of own parts
   std::vector<torch::Tensor> buffers_before_;
-  std::vector<int64_t> versions_;  // of the buffers, while they are as before
   std::vector<std::vector<torch::Tensor>> buffers_after_;  // each own part that has items
 };
 

@@ -24,13 +24,13 @@ Metrics validate_once(Ranks& ranks, const torch::nn::Module& model,
   const TensorMap buffers = buffers_of(model);
   std::string bytes;
   if (ranks.first()) {
-    std::map<std::string, int64_t> versions;
-    for (const auto& [name, buffer] : buffers) versions[name] = buffer._version();
+    TensorMap before;
+    for (const auto& [name, buffer] : buffers) before[name] = buffer.detach().clone();
     TensorFile file;
     for (const auto& [name, value] : validate())
       file.tensors[std::string(kMetric) + name] = torch::tensor(value, torch::kFloat64);
     for (const auto& [name, buffer] : buffers)
-      if (buffer._version() != versions.at(name))
+      if (!torch::equal(buffer, before.at(name)))
         file.tensors[std::string(kBuffer) + name] = buffer;
     bytes = tensor_bytes(file);
   }

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""What it costs that several processes train one RUN. Prints the table of docs/distributed.md.
+
+    bench/ranks.py build/bin/fovea [--turns 5] [--epochs 2]
+
+Each turn trains every way once, in the same minute of the same machine. Figures are medians over turns of ratios within a turn: wall time, and
+processor time (user and system) of all processes together, which other programs on the machine disturb less.
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+SYSTEM = ["transformer", "--set", "batch=64", "--seed", "3"]
+WAYS = {
+    "one process, two threads": ["--threads", "2"],
+    "one process, one thread": ["--threads", "1"],
+    "one process, one thread, --parts 4": ["--threads", "1", "--parts", "4"],
+    "two ranks, ordered sums": ["--workers", "2"],
+    "two ranks, sums in any order": ["--workers", "2", "--sums", "any"],
+    "four ranks, ordered sums": ["--workers", "4"],
+}
+RATIOS = [
+    ("ordered parts against an undivided batch, one thread", "one process, one thread", "one process, one thread, --parts 4"),
+    ("ordered sums against sums in any order, two ranks", "two ranks, sums in any order", "two ranks, ordered sums"),
+    ("two ranks of one thread against one process of two", "one process, two threads", "two ranks, ordered sums"),
+    ("four ranks of one thread against two such ranks", "two ranks, ordered sums", "four ranks, ordered sums"),
+]
+
+
+def measured(command, way, epochs, folder):
+    """Seconds of wall time and of processor time, of the training less the start."""
+    seconds = []
+    for count in (0, epochs):
+        out = Path(folder) / "run"
+        shutil.rmtree(out, ignore_errors=True)
+        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        subprocess.run([command, "train", *SYSTEM, *way, "--epochs", str(count), "--quiet", "--out", out], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        seconds.append((time.monotonic() - begin, used))
+    (start, start_used), (all_of_it, all_used) = seconds
+    return {"wall": all_of_it - start, "processor": all_used - start_used, "start": start}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=2)
+    given = parser.parse_args()
+    turns = []
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(given.turns):
+            turns.append({name: measured(given.command, way, given.epochs, folder) for name, way in WAYS.items()})
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {given.turns} turns, {' '.join(SYSTEM)}, {given.epochs} epochs")
+    print("| what | wall time | processor time |\n|---|---|---|")
+    for words, before, after in RATIOS:
+        wall, used = (statistics.median(turn[before][kind] / turn[after][kind] for turn in turns) for kind in ("wall", "processor"))
+        print(f"| throughput of {words} | {100 * wall:.0f} % | {100 * used:.0f} % |")
+    extra = statistics.median(turn["two ranks, ordered sums"]["start"] - turn["one process, one thread"]["start"] for turn in turns)
+    print(f"| start of two ranks beyond one process | {extra:.2f} s | |")
+
+
+if __name__ == "__main__":
+    main()

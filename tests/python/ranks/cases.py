@@ -1,0 +1,65 @@
+"""One rank of a test of test_distributed.py: compares its part with the whole call. Prints a JSON object of the largest differences."""
+
+import json
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+import fovea
+import fovea.distributed as fd
+
+STRUCTURES = {
+    "dense": lambda ids: fovea.Dense(),
+    "causal": lambda ids: fovea.Causal(),
+    "window": lambda ids: fovea.Window(5, 3),
+    "causal window": lambda ids: fovea.Causal() & fovea.Window(7, -1),
+    "documents": lambda ids: fovea.Documents(ids, ids) & fovea.Causal(),
+    "expression": lambda ids: fovea.Window(3, 0) | ~fovea.Causal(),
+    "nothing": lambda ids: fovea.Causal() & ~fovea.Window(40, 0),  # some queries see no key
+}
+SCORES = {"dot": lambda: fovea.Dot(), "soft cap": lambda: fovea.Dot().soft_cap(5.0)}
+
+
+def compared(structure, score, layout, dtype, rows):
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, heads, rows, 8, dtype=dtype, requires_grad=True) for heads in (4, 2, 2))
+    ids = torch.arange(rows) // 11
+    d_output, d_lse = torch.randn(2, 4, rows, 8, dtype=dtype), torch.randn(2, 4, rows, dtype=dtype)
+
+    def shard(tensor, dim=2):
+        return fd.shard(tensor.detach(), dim, layout=layout).clone()
+
+    def loss(output, lse, d_output, d_lse):
+        return (output * d_output).sum() + (lse.where(lse > -1e30, torch.zeros_like(lse)) * d_lse).sum()
+
+    whole = fovea.attend(query, key, value, score, structure=structure(ids), return_lse=True)
+    loss(*whole, d_output, d_lse).backward()
+    parts = [shard(t).requires_grad_() for t in (query, key, value)]
+    own = fd.attend(*parts, score, structure=structure(shard(ids, 0)), return_lse=True, layout=layout)
+    loss(*own, shard(d_output), shard(d_lse)).backward()
+    pairs = [(own[0], whole[0]), (own[1].exp(), whole[1].exp())] + [(a.grad, b.grad) for a, b in zip(parts, (query, key, value))]
+    assert torch.equal(fd.unshard(own[0], layout=layout), fd.unshard(own[0].detach(), layout=layout))
+    return max((a.detach() - shard(b)).abs().max().item() for a, b in pairs)
+
+
+def main():
+    dist.init_process_group("gloo")
+    ranks = dist.get_world_size()
+    group = dist.new_group(list(range(ranks)))
+    assert fd.attend(*(torch.randn(1, 1, 2, 4),) * 3, group=group).shape == (1, 1, 2, 4)
+    found = {}
+    for layout in ("contiguous", "zigzag"):
+        for name, structure in STRUCTURES.items():
+            for score in SCORES:
+                for dtype in (torch.float32, torch.float64):
+                    for rows in (8 * ranks, 96 * ranks):  # short rows and tiles
+                        found[f"{layout}, {name}, {score}, {dtype}, {rows}"] = compared(structure, SCORES[score](), layout, dtype, rows)
+    if os.environ["RANK"] == sys.argv[1]:
+        print(json.dumps(found))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""fovea.distributed: processes over loopback, each compared with the whole call of one process."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+
+import fovea
+import fovea.distributed as fd
+
+BOUNDS = {"torch.float32": 2e-5, "torch.float64": 1e-12}
+
+
+def free_port():
+    with socket.socket() as some:
+        some.bind(("127.0.0.1", 0))
+        return some.getsockname()[1]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_every_rank_has_its_part_of_the_whole(ranks):
+    port = free_port()
+    started = [
+        subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("cases.py"), str(rank)],
+            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
+                 "GLOO_SOCKET_IFNAME": "lo"},
+            stdout=subprocess.PIPE, text=True,
+        )
+        for rank in range(ranks)
+    ]  # fmt: skip
+    for one in started:
+        out, _ = one.communicate(timeout=300)
+        assert one.returncode == 0
+        found = json.loads(out)
+        assert len(found) == 2 * 7 * 2 * 2 * 2
+        wrong = {case: error for case, error in found.items() if not error <= BOUNDS[case.split(", ")[3]]}
+        assert not wrong
+
+
+@pytest.fixture
+def alone(tmp_path):
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+def test_one_rank_is_the_whole(alone):
+    rows = torch.randn(1, 2, 16, 8)
+    expected = fovea.attend(rows, rows, rows, structure=fovea.Causal())
+    for layout in ("contiguous", "zigzag"):
+        assert torch.equal(fd.shard(rows, layout=layout), rows)
+        assert torch.allclose(fd.attend(rows, rows, rows, structure=fovea.Causal(), layout=layout), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (dict(normaliser=fovea.Entmax(1.5)), "normaliser: .*Entmax.*expected Softmax"),
+        (dict(structure=fovea.Prefix(3)), "structure: Prefix, expected Dense, Causal, Window, Documents"),
+        (dict(structure=fovea.Causal("bottom_right")), "bottom_right"),
+        (dict(score=fovea.Bilinear(torch.eye(8))), "score: .*expected one without arrays"),
+        (dict(layout="spiral"), "layout: 'spiral', expected 'contiguous' or 'zigzag'"),
+    ],
+)
+def test_what_is_refused(alone, options, words):
+    rows = torch.randn(1, 2, 16, 8)
+    with pytest.raises(ValueError, match=words):
+        fd.attend(rows, rows, rows, **options)
+    with pytest.raises(ValueError, match="rows and key 8, expected as many"):
+        fd.attend(rows, rows[:, :, :8], rows[:, :, :8])
+    with pytest.raises(ValueError, match="15 rows, expected a multiple of 2"):
+        fd.shard(rows[:, :, 1:], layout="zigzag")
