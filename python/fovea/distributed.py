@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Literal, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from . import _check
-from ._attend import _attend, _flatten, _multiplied, _offset
+from ._attend import _flatten, _multiplied, _offset
 from ._normalisers import Normaliser, Softmax
 from ._scores import Dot, Number, Score
 from ._structures import Causal, Dense, Documents, Structure, Window, _All, _Any
@@ -23,6 +23,7 @@ from ._structures import Causal, Dense, Documents, Structure, Window, _All, _Any
 __all__ = ["attend", "shard", "unshard"]
 
 Layout = Literal["contiguous", "zigzag"]
+_attend = torch.ops.fovea.attend.default
 _backward = torch.ops.fovea.attend_backward.default
 
 
@@ -75,7 +76,7 @@ def attend(
     if _arrays_of(query, score):
         raise ValueError(f"score: {score!r}, expected one without arrays of its own")
     plan = _Plan.of(query, key, structure, group, layout)
-    output, lse = _Ring.apply(_multiplied(query, score, scale), key, value, plan, (score, normaliser, structure, scale))
+    output, lse = _Ring.apply(_multiplied(query, score, scale), key, value, plan, (score, normaliser, structure, scale))  # type: ignore[no-untyped-call]
     return (output, lse) if return_lse else output
 
 
@@ -105,7 +106,7 @@ def unshard(tensor: Tensor, dim: int = 2, *, group: Optional[Any] = None, layout
     own = tensor.detach().contiguous()
     all_ranks = [torch.empty_like(own) for _ in range(ranks)]
     dist.all_gather(all_ranks, own, group=group)
-    parts = {}
+    parts: Dict[int, Tensor] = {}
     for rank, held in enumerate(all_ranks):
         stretches = _stretches(rank, ranks, layout)
         parts.update(zip(stretches, held.chunk(len(stretches), dim)))
@@ -206,18 +207,18 @@ class _Plan:
 
         return given._changed(of_rows)
 
-    def send(self, step: int, tensors: Sequence[Tensor]) -> Tuple[Optional[List[Tensor]], List[Any]]:
+    def send(self, step: int, tensors: Sequence[Tensor]) -> Tuple[List[Tensor], List[Any]]:
         """Sends keys and values `step` ranks on, and begins to receive those of `step` ranks before, where rows meet. Returns what will be
         received, and what to wait for."""
         to, source = (self.rank + step) % self.ranks, (self.rank - step) % self.ranks
-        received = [torch.empty_like(t) for t in tensors] if self.meets(self.rank, source) else None
-        return received, self._begin(tensors if self.meets(to, self.rank) else [], to, received or [], source, tag=0)
+        received = [torch.empty_like(t) for t in tensors] if self.meets(self.rank, source) else []
+        return received, self._begin(tensors if self.meets(to, self.rank) else [], to, received, source, tag=0)
 
-    def send_back(self, step: int, tensors: Optional[Sequence[Tensor]], like: Sequence[Tensor]) -> Tuple[List[Tensor], List[Any]]:
+    def send_back(self, step: int, tensors: Sequence[Tensor], like: Sequence[Tensor]) -> Tuple[List[Tensor], List[Any]]:
         """The other way round, with the gradients of what was received."""
         to, source = (self.rank - step) % self.ranks, (self.rank + step) % self.ranks
         received = [torch.empty_like(t) for t in like] if self.meets(source, self.rank) else []
-        return received, self._begin(tensors or [], to, received, source, tag=len(like))
+        return received, self._begin(tensors, to, received, source, tag=len(like))
 
     def _begin(self, sent: Sequence[Tensor], to: int, received: Sequence[Tensor], source: int, tag: int) -> List[Any]:
         calls = [dist.P2POp(dist.isend, t, self._peer(to), self.group, tag + i) for i, t in enumerate(sent)]
@@ -233,13 +234,13 @@ def _wait(works: Sequence[Any]) -> None:
         work.wait()
 
 
-def _ring(plan: _Plan, key: Tensor, value: Tensor) -> Iterator[Tuple[int, Optional[List[Tensor]]]]:
-    """Step by step, keys and values of the rank so many steps before; None where they do not meet this rank's queries. The next ones travel
+def _ring(plan: _Plan, key: Tensor, value: Tensor) -> Iterator[Tuple[int, List[Tensor]]]:
+    """Step by step, keys and values of the rank so many steps before; none where they do not meet this rank's queries. The next ones travel
     meanwhile."""
     own = [key.contiguous(), value.contiguous()]
-    held: Optional[List[Tensor]] = own
+    held = own
     for step in range(plan.ranks):
-        following, works = plan.send(step + 1, own) if step + 1 < plan.ranks else (None, [])
+        following, works = plan.send(step + 1, own) if step + 1 < plan.ranks else ([], [])
         yield step, held
         _wait(works)
         held = following
@@ -262,13 +263,11 @@ class _Ring(torch.autograd.Function):
         output = torch.zeros(*rows, value.shape[-1], dtype=real)
         lse = torch.full(rows, -math.inf, dtype=real)
         for step, held in _ring(plan, key, value):
-            if held is None:
-                continue
-            rank, (keys, values) = (plan.rank - step) % plan.ranks, held
-            for q, k, offset in plan.pairs(plan.rank, rank):
+            rank = (plan.rank - step) % plan.ranks
+            for q, k, offset in plan.pairs(plan.rank, rank) if held else ():
                 part = query[:, :, q]
                 text, arrays, numbers = _flatten(part, score, normaliser, plan.structure(structure, rank, q, k), scale)
-                found = _attend(part, keys[:, :, k], values[:, :, k], text, arrays or [None], numbers or None, None, 0.0, None, True, False,
+                found = _attend(part, held[0][:, :, k], held[1][:, :, k], text, arrays or [None], numbers or None, None, 0.0, None, True, False,
                                 _offset(offset), False)  # fmt: skip
                 _join(output[:, :, q], lse[:, :, q], found[0].to(real), found[1].to(real))
         ctx.plan, ctx.choices = plan, choices
@@ -277,7 +276,8 @@ class _Ring(torch.autograd.Function):
         return output, lse
 
     @staticmethod
-    def backward(ctx: Any, d_output: Tensor, d_lse: Tensor) -> Tuple[Optional[Tensor], ...]:
+    def backward(ctx: Any, *gradients: Tensor) -> Tuple[Optional[Tensor], ...]:
+        d_output, d_lse = gradients
         query, key, value, output, lse = ctx.saved_tensors
         score, normaliser, structure, scale = ctx.choices
         plan: _Plan = ctx.plan
@@ -291,13 +291,12 @@ class _Ring(torch.autograd.Function):
         works: List[Any] = []
         for step, held in _ring(plan, key, value):
             rank = (plan.rank - step) % plan.ranks
-            d_held = [torch.zeros(t.shape, dtype=lse.dtype) for t in held] if held is not None else None
-            for q, k, offset in plan.pairs(plan.rank, rank) if held is not None else ():
-                keys, values = held
+            d_held = [torch.zeros(t.shape, dtype=lse.dtype) for t in held]
+            for q, k, offset in plan.pairs(plan.rank, rank) if held else ():
                 part = query[:, :, q]
                 text, arrays, numbers = _flatten(part, score, normaliser, plan.structure(structure, rank, q, k), scale)
-                found = _backward(d_output[:, :, q], d_lse[:, :, q], part, keys[:, :, k], values[:, :, k], arrays, text, numbers, None, 0.0, None,
-                                  output[:, :, q], statistics[:, :, q], [1, 1, 1] + [0] * len(arrays), _offset(offset))  # fmt: skip
+                found = _backward(d_output[:, :, q], d_lse[:, :, q], part, held[0][:, :, k], held[1][:, :, k], arrays, text, numbers, None, 0.0,
+                                  None, output[:, :, q], statistics[:, :, q], [1, 1, 1] + [0] * len(arrays), _offset(offset))  # fmt: skip
                 d_query[:, :, q] += found[0]
                 d_held[0][:, :, k] += found[1]
                 d_held[1][:, :, k] += found[2]
