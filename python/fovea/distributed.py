@@ -1,7 +1,7 @@
 """Attention over sequences too long for one machine: each rank of a process group holds a part of the rows.
 
 Keys and values go from rank to rank; partial results are joined by their log-sum-exp (Liu, Zaharia & Abbeel 2023, Ring Attention; Milakov &
-Gimelshein 2018). No rank ever holds more than its own rows and those of one other rank.
+Gimelshein 2018). Besides its own rows a rank holds a few pieces of others'.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ._structures import Causal, Dense, Documents, Structure, Window, _All, _Any
 
 __all__ = ["attend", "shard", "unshard"]
 
+_PIECE = 1024  # rows that travel together
 Layout = Literal["contiguous", "zigzag"]
 _attend = torch.ops.fovea.attend.default
 _backward = torch.ops.fovea.attend_backward.default
@@ -159,7 +160,8 @@ class _Plan:
     rank: int
     ranks: int
     layout: str
-    stretch: int  # rows
+    rows: int  # of each rank
+    stretch: int  # of them, which follow each other
     reach: Tuple[float, float]
     key_ids: List[Optional[Tensor]]  # of each rank's rows, under Documents
 
@@ -179,23 +181,27 @@ class _Plan:
                 gathered = [torch.empty_like(own) for _ in range(ranks)]
                 dist.all_gather(gathered, own, group=group)
                 ids = list(gathered)
-        return _Plan(group, rank, ranks, layout, rows // count, _reach(structure), ids)
+        return _Plan(group, rank, ranks, layout, rows, rows // count, _reach(structure), ids)
 
-    def meets(self, queries: int, keys: int) -> bool:
-        """Whether a query of one rank can see a key of another."""
-        return any(True for _ in self.pairs(queries, keys))
+    def pieces(self) -> List[slice]:
+        """Rows of a rank that travel together: few, so that what is underway takes little memory."""
+        step = min(self.stretch, _PIECE)
+        starts = [range(first, first + self.stretch, step) for first in range(0, self.rows, self.stretch)]
+        return [slice(at, min(at + step, some.stop)) for some in starts for at in some]
 
-    def pairs(self, queries: int, keys: int) -> Iterator[Tuple[slice, slice, int]]:
-        """Rows of the one, rows of the other, and the query's position counted from the first of these keys."""
-        for i, q in enumerate(_stretches(queries, self.ranks, self.layout)):
-            for j, k in enumerate(_stretches(keys, self.ranks, self.layout)):
-                offset = (q - k) * self.stretch
-                first, last = -offset - (self.stretch - 1), -offset + self.stretch - 1  # key minus query
-                if last >= -self.reach[0] and first <= self.reach[1]:
-                    yield self._rows(i), self._rows(j), offset
+    def meets(self, queries: int, keys: int, piece: slice) -> bool:
+        """Whether a query of one rank can see a key of a piece of another."""
+        return any(True for _ in self.pairs(queries, keys, piece))
 
-    def _rows(self, place: int) -> slice:
-        return slice(place * self.stretch, (place + 1) * self.stretch)
+    def pairs(self, queries: int, keys: int, piece: slice) -> Iterator[Tuple[slice, int]]:
+        """Rows of the one that can see a piece of the other, and the first row's position counted from the piece's first."""
+        place, within = divmod(piece.start, self.stretch)
+        first_key = _stretches(keys, self.ranks, self.layout)[place] * self.stretch + within
+        for i, number in enumerate(_stretches(queries, self.ranks, self.layout)):
+            offset = number * self.stretch - first_key
+            first, last = -offset - (self.stretch - 1), -offset + (piece.stop - piece.start) - 1  # key minus query
+            if last >= -self.reach[0] and first <= self.reach[1]:
+                yield slice(i * self.stretch, (i + 1) * self.stretch), offset
 
     def structure(self, given: Structure, keys: int, q: slice, k: slice) -> Structure:
         def of_rows(kind: Structure) -> Structure:
@@ -207,17 +213,18 @@ class _Plan:
 
         return given._changed(of_rows)
 
-    def send(self, step: int, tensors: Sequence[Tensor]) -> Tuple[List[Tensor], List[Any]]:
-        """Sends keys and values `step` ranks on, and begins to receive those of `step` ranks before, where rows meet. Returns what will be
-        received, and what to wait for."""
+    def send(self, step: int, piece: slice, tensors: Sequence[Tensor]) -> Tuple[List[Tensor], List[Any]]:
+        """Sends a piece of keys and values `step` ranks on, and begins to receive that of `step` ranks before, where rows meet. Returns what
+        will be received, and what to wait for."""
         to, source = (self.rank + step) % self.ranks, (self.rank - step) % self.ranks
-        received = [torch.empty_like(t) for t in tensors] if self.meets(self.rank, source) else []
-        return received, self._begin(tensors if self.meets(to, self.rank) else [], to, received, source, tag=0)
+        parts = [t[:, :, piece].contiguous() for t in tensors]
+        received = [torch.empty_like(t) for t in parts] if self.meets(self.rank, source, piece) else []
+        return received, self._begin(parts if self.meets(to, self.rank, piece) else [], to, received, source, tag=0)
 
-    def send_back(self, step: int, tensors: Sequence[Tensor], like: Sequence[Tensor]) -> Tuple[List[Tensor], List[Any]]:
+    def send_back(self, step: int, piece: slice, tensors: Sequence[Tensor], like: Sequence[Tensor]) -> Tuple[List[Tensor], List[Any]]:
         """The other way round, with the gradients of what was received."""
         to, source = (self.rank - step) % self.ranks, (self.rank + step) % self.ranks
-        received = [torch.empty_like(t) for t in like] if self.meets(source, self.rank) else []
+        received = [torch.empty_like(t[:, :, piece], memory_format=torch.contiguous_format) for t in like] if self.meets(source, self.rank, piece) else []
         return received, self._begin(tensors, to, received, source, tag=len(like))
 
     def _begin(self, sent: Sequence[Tensor], to: int, received: Sequence[Tensor], source: int, tag: int) -> List[Any]:
@@ -234,16 +241,20 @@ def _wait(works: Sequence[Any]) -> None:
         work.wait()
 
 
-def _ring(plan: _Plan, key: Tensor, value: Tensor) -> Iterator[Tuple[int, List[Tensor]]]:
-    """Step by step, keys and values of the rank so many steps before; none where they do not meet this rank's queries. The next ones travel
-    meanwhile."""
-    own = [key.contiguous(), value.contiguous()]
-    held = own
-    for step in range(plan.ranks):
-        following, works = plan.send(step + 1, own) if step + 1 < plan.ranks else ([], [])
-        yield step, held
+def _ring(plan: _Plan, key: Tensor, value: Tensor) -> Iterator[Tuple[int, slice, List[Tensor]]]:
+    """Step by step and piece by piece, keys and values of the rank so many steps before; none where they do not meet this rank's queries.
+    The next ones travel meanwhile."""
+    pieces = plan.pieces()
+    order = [(step, piece) for step in range(plan.ranks) for piece in pieces]
+    works: List[Any] = []
+    arriving: List[Tensor] = []
+    for at, (step, piece) in enumerate(order):
         _wait(works)
-        held = following
+        held = [key[:, :, piece], value[:, :, piece]] if step == 0 else arriving
+        arriving, works = [], []
+        if at + 1 < len(order) and order[at + 1][0] > 0:
+            arriving, works = plan.send(*order[at + 1], (key, value))
+        yield step, piece, held
 
 
 def _join(output: Tensor, lse: Tensor, other: Tensor, other_lse: Tensor) -> None:
@@ -262,13 +273,12 @@ class _Ring(torch.autograd.Function):
         rows = query.shape[:3]
         output = torch.zeros(*rows, value.shape[-1], dtype=real)
         lse = torch.full(rows, -math.inf, dtype=real)
-        for step, held in _ring(plan, key, value):
+        for step, piece, held in _ring(plan, key, value):
             rank = (plan.rank - step) % plan.ranks
-            for q, k, offset in plan.pairs(plan.rank, rank) if held else ():
+            for q, offset in plan.pairs(plan.rank, rank, piece) if held else ():
                 part = query[:, :, q]
-                text, arrays, numbers = _flatten(part, score, normaliser, plan.structure(structure, rank, q, k), scale)
-                found = _attend(part, held[0][:, :, k], held[1][:, :, k], text, arrays or [None], numbers or None, None, 0.0, None, True, False,
-                                _offset(offset), False)  # fmt: skip
+                text, arrays, numbers = _flatten(part, score, normaliser, plan.structure(structure, rank, q, piece), scale)
+                found = _attend(part, *held, text, arrays or [None], numbers or None, None, 0.0, None, True, False, _offset(offset), False)
                 _join(output[:, :, q], lse[:, :, q], found[0].to(real), found[1].to(real))
         ctx.plan, ctx.choices = plan, choices
         output = output.to(query.dtype)
@@ -287,29 +297,26 @@ class _Ring(torch.autograd.Function):
         statistics[..., 0] = (lse + 1).where(seen, torch.zeros_like(lse))
         statistics[..., 1] = seen.to(lse.dtype) * math.e
         d_query, d_key, d_value = (torch.zeros(t.shape, dtype=lse.dtype) for t in (query, key, value))
-        arriving: List[Tensor] = []
-        works: List[Any] = []
-        for step, held in _ring(plan, key, value):
+        back: Tuple[slice, List[Tensor], List[Any]] = (slice(0), [], [])
+        for step, piece, held in _ring(plan, key, value):
             rank = (plan.rank - step) % plan.ranks
-            d_held = [torch.zeros(t.shape, dtype=lse.dtype) for t in held]
-            for q, k, offset in plan.pairs(plan.rank, rank) if held else ():
+            d_held = [d_key[:, :, piece], d_value[:, :, piece]] if step == 0 else [torch.zeros(t.shape, dtype=lse.dtype) for t in held]
+            for q, offset in plan.pairs(plan.rank, rank, piece) if held else ():
                 part = query[:, :, q]
-                text, arrays, numbers = _flatten(part, score, normaliser, plan.structure(structure, rank, q, k), scale)
-                found = _backward(d_output[:, :, q], d_lse[:, :, q], part, held[0][:, :, k], held[1][:, :, k], arrays, text, numbers, None, 0.0,
-                                  None, output[:, :, q], statistics[:, :, q], [1, 1, 1] + [0] * len(arrays), _offset(offset))  # fmt: skip
+                text, arrays, numbers = _flatten(part, score, normaliser, plan.structure(structure, rank, q, piece), scale)
+                found = _backward(d_output[:, :, q], d_lse[:, :, q], part, *held, arrays, text, numbers, None, 0.0, None, output[:, :, q],
+                                  statistics[:, :, q], [1, 1, 1] + [0] * len(arrays), _offset(offset))  # fmt: skip
                 d_query[:, :, q] += found[0]
-                d_held[0][:, :, k] += found[1]
-                d_held[1][:, :, k] += found[2]
-            if step == 0:
-                d_key, d_value = d_held
-                continue
-            _arrived((d_key, d_value), arriving, works)
-            arriving, works = plan.send_back(step, d_held, (d_key, d_value))
-        _arrived((d_key, d_value), arriving, works)
+                d_held[0] += found[1]
+                d_held[1] += found[2]
+            if step > 0:
+                _arrived((d_key, d_value), *back)
+                back = (piece, *plan.send_back(step, piece, d_held, (d_key, d_value)))
+        _arrived((d_key, d_value), *back)
         return d_query.to(query.dtype), d_key.to(key.dtype), d_value.to(value.dtype), None, None
 
 
-def _arrived(sums: Sequence[Tensor], arriving: Sequence[Tensor], works: Sequence[Any]) -> None:
+def _arrived(sums: Sequence[Tensor], piece: slice, arriving: Sequence[Tensor], works: Sequence[Any]) -> None:
     _wait(works)
     for total, part in zip(sums, arriving):
-        total += part
+        total[:, :, piece] += part

@@ -50,6 +50,7 @@ def main():
     ranks = dist.get_world_size()
     group = dist.new_group(list(range(ranks)))
     assert fd.attend(*(torch.randn(1, 1, 2, 4),) * 3, group=group).shape == (1, 1, 2, 4)
+    fd._PIECE = 20  # rows, so that several pieces travel
     found = {}
     for layout in ("contiguous", "zigzag"):
         for name, structure in STRUCTURES.items():
