@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import resource
 import shutil
@@ -220,13 +221,13 @@ class Killed(Ranks):
 
     def test_many_times(self):
         kills = int(os.environ.get("FOVEA_KILLS", "5"))
-        random = __import__("random").Random(7)
+        drawn = random.Random(7)
         process = start(*LONG, "--workers", 3, "--restarts", kills, "--out", self.out("run"))
         killed = 0
         while killed < kills and process.poll() is None:
-            time.sleep(random.uniform(0.2, 4))
+            time.sleep(drawn.uniform(0.2, 4))
             try:
-                os.kill(random.choice(children(process)), signal.SIGKILL)
+                os.kill(drawn.choice(children(process)), signal.SIGKILL)
                 killed += 1
             except (ProcessLookupError, AssertionError):
                 continue
@@ -311,17 +312,23 @@ class Network(Ranks):
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  env={**os.environ, **by_hand(rank, 2, 29512, "10.77.0.1"), "GLOO_SOCKET_IFNAME": self.devices[rank]}) for rank in range(2)]
 
+    def same_bits(self):
+        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
+        for rank in self.ranks(*SMALL):
+            self.done(ended(rank, 240))
+        self.assertEqual(self.weights("run0"), self.weights("one"))
+        self.assertFalse(self.out("run1").exists(), "only rank 0 writes")
+
+    def test_two_machines(self):
+        self.same_bits()
+
     def test_slow_and_lossy(self):
         for name, device in zip(self.names, self.devices):
             shaped = subprocess.run(["ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", device, "root", "netem", "delay", "1ms", "loss", "1%"],
                                     capture_output=True, text=True)
             if shaped.returncode:
                 self.skipTest(f"tc netem: {shaped.stderr.strip()}")
-        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
-        for rank in self.ranks(*SMALL):
-            self.done(ended(rank, 240))
-        self.assertEqual(self.weights("run0"), self.weights("one"))
-        self.assertFalse(self.out("run1").exists(), "only rank 0 writes")
+        self.same_bits()
 
     def test_a_cable_that_is_cut(self):
         first, second = self.ranks(*LONG, "--timeout", "4")
