@@ -54,28 +54,22 @@ def by_hand(rank, size, port, address="127.0.0.1"):
 
 
 def children(process):
-    """Process ids of the ranks, in order."""
-    found = {}
+    """Process ids of the ranks, in order, once all are there."""
     for _ in range(200):
+        found, size = {}, -1
         for entry in Path("/proc").glob("[0-9]*"):
             try:
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-                if parent != process.pid:
+                if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) != process.pid:
                     continue
                 variables = dict(one.split("=", 1) for one in (entry / "environ").read_text().split("\0") if "=" in one)
-            except (OSError, ValueError):
+            except (OSError, ValueError):  # it has ended
                 continue
             if "RANK" in variables:
-                found[int(variables["RANK"])] = int(entry.name)
-        if found and len(found) == int(variables_size(found)):
+                found[int(variables["RANK"])], size = int(entry.name), int(variables["WORLD_SIZE"])
+        if len(found) == size:
             return [found[rank] for rank in sorted(found)]
         time.sleep(0.05)
     raise AssertionError("the ranks did not start")
-
-
-def variables_size(found):
-    text = Path(f"/proc/{next(iter(found.values()))}/environ").read_text()
-    return re.search(r"WORLD_SIZE=(\d+)", text).group(1)
 
 
 class Ranks(unittest.TestCase):
