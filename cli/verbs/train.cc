@@ -125,7 +125,8 @@ Verb train_verb() {
       "train", "train a system on generated data or on your own",
       "fovea train nadaraya-watson --out out/curve --overwrite\n"
       "fovea train nadaraya-watson --sweep kernel=gaussian,box,tricube --jobs 2 --quiet --out "
-      "out/kernels --overwrite",
+      "out/kernels --overwrite\n"
+      "fovea train word-sum --workers 2 --epochs 2 --quiet --out out/ranks --overwrite",
       [](CLI::App& app) {
         auto options = std::make_shared<TrainOptions>();
         systems::TrainRequest& request = options->request;
