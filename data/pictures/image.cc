@@ -14,6 +14,7 @@
 #include "data/files/file.h"
 #include "data/files/read.h"
 #include "data/formats/text.h"
+#include "data/pictures/exif.h"
 
 namespace fovea::data {
 namespace {
@@ -40,16 +41,20 @@ Image read_png(const std::string& path, const std::string& bytes, int64_t channe
     png_image_free(&image);
   check_size(path, out.width, out.height);
   image.format = channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  // Sixteen bits that do not say otherwise are as bright as eight bits would be.
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   out.pixels.resize(PNG_IMAGE_SIZE(image));
   png_color white{255, 255, 255};  // behind what is transparent
   if (!png_image_finish_read(&image, &white, out.pixels.data(), 0, nullptr)) refuse();
-  return out;
+  return upright(std::move(out), exif_orientation(png_exif(bytes)));
 }
 
 struct JpegErrors {
   jpeg_error_mgr manager;
   std::jmp_buf back;
   char message[JMSG_LENGTH_MAX];
+  int orientation = 1;
+  bool inverted = false;  // inks as Adobe writes them: 255 is none
 };
 
 [[noreturn]] void jpeg_stops(j_common_ptr info) {
@@ -63,17 +68,50 @@ void jpeg_warns(j_common_ptr info, int level) {
   if (level < 0) jpeg_stops(info);
 }
 
+constexpr int64_t kInks = 4;  // cyan, magenta, yellow, black
+
+// Each ink takes light away, and black takes it from all.
+Image from_inks(const Image& inks, bool inverted, int64_t channels) {
+  Image out{inks.width, inks.height, channels, {}};
+  out.pixels.reserve(static_cast<size_t>(inks.width * inks.height * channels));
+  for (size_t i = 0; i < inks.pixels.size(); i += kInks) {
+    const auto light = [&](size_t ink) {
+      return inverted ? int{inks.pixels[i + ink]} : 255 - inks.pixels[i + ink];
+    };
+    int rgb[3];
+    for (size_t c = 0; c < 3; ++c) rgb[c] = (light(c) * light(3) + 127) / 255;
+    if (channels == 3)
+      for (const int value : rgb) out.pixels.push_back(static_cast<uint8_t>(value));
+    else
+      out.pixels.push_back(
+          static_cast<uint8_t>((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000));
+  }
+  return out;
+}
+
 // No object with a destructor may live in here: an error leaves it by longjmp.
 bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::string& bytes,
                  Image& out) {
   if (setjmp(errors.back)) return false;
   jpeg_create_decompress(&info);
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  jpeg_save_markers(&info, JPEG_APP0 + 1, 0xFFFF);
   jpeg_read_header(&info, TRUE);
+  for (auto* marker = info.marker_list; marker; marker = marker->next) {
+    const std::string_view block(reinterpret_cast<const char*>(marker->data), marker->data_length);
+    if (block.starts_with(std::string_view("Exif\0\0", 6)))
+      errors.orientation = exif_orientation(block.substr(6));
+  }
   out.width = info.image_width;
   out.height = info.image_height;
   if (out.width > kMostPixels / std::max<int64_t>(1, out.height)) return true;
-  info.out_color_space = out.channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
+  if (info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK) {
+    info.out_color_space = JCS_CMYK;  // libjpeg goes no further
+    errors.inverted = info.saw_Adobe_marker;
+    out.channels = kInks;
+  } else {
+    info.out_color_space = out.channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
+  }
   jpeg_start_decompress(&info);
   out.pixels.resize(static_cast<size_t>(out.width * out.height * out.channels));
   while (info.output_scanline < info.output_height) {
@@ -96,7 +134,8 @@ Image read_jpeg(const std::string& path, const std::string& bytes, int64_t chann
   jpeg_destroy_decompress(&info);
   if (!good) throw FileError(path, 0, fmt::format("a damaged JPEG file: {}", errors.message));
   check_size(path, out.width, out.height);
-  return out;
+  if (out.channels == kInks) out = from_inks(out, errors.inverted, channels);
+  return upright(std::move(out), errors.orientation);
 }
 
 std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder) {

@@ -13,8 +13,10 @@ struct Image {
   std::vector<uint8_t> pixels;                  // row by row
 };
 
-// The first bytes decide the format, not the name. FileError if the file is damaged, cut short, of
-// another format, or larger than 64 million pixels.
+// The first bytes decide the format, not the name. The picture is turned upright as its EXIF block
+// says. Sixteen bits become eight, four inks three colours, and white stands behind what is
+// transparent. FileError if the file is damaged, cut short, of another format, or larger than 64
+// million pixels.
 Image read_image(const std::string& path);         // grey
 Image read_colour_image(const std::string& path);  // three channels
 

@@ -107,10 +107,16 @@ const std::string& commonest(const std::vector<std::string>& answers) {
 }
 
 std::vector<uint8_t> PictureStore::at(const std::string& name) {
+  Image image = whole(name);
+  if (image.width == side_ && image.height == side_) return std::move(image.pixels);
+  return scaled(image, side_).pixels;
+}
+
+Image PictureStore::whole(const std::string& name) {
   const size_t mark = name.rfind(".idx#");
   const std::string file =
       (fs::path(folder_) / (mark == std::string::npos ? name : name.substr(0, mark + 4))).string();
-  if (mark == std::string::npos) return scaled(read_colour_image(file), side_).pixels;
+  if (mark == std::string::npos) return read_colour_image(file);
   if (!opened_.contains(file)) {
     Idx idx = read_idx(file);
     if (idx.shape.size() != 4 || idx.shape[3] != 3 || idx.shape[1] < 1 || idx.shape[2] < 1)
@@ -123,9 +129,7 @@ std::vector<uint8_t> PictureStore::at(const std::string& name) {
     throw FileError(file, 0, fmt::format("picture {}, expected 0 to {}", place, idx.shape[0] - 1));
   const int64_t size = idx.shape[1] * idx.shape[2] * 3;
   const auto from = idx.values.begin() + place * size;
-  Image image{idx.shape[2], idx.shape[1], 3, {from, from + size}};
-  return idx.shape[1] == side_ && idx.shape[2] == side_ ? image.pixels
-                                                        : scaled(image, side_).pixels;
+  return {idx.shape[2], idx.shape[1], 3, {from, from + size}};
 }
 
 PictureQuestions read_picture_questions(const std::string& folder, const PictureRequest& request) {

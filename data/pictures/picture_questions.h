@@ -37,6 +37,7 @@ class PictureStore {
   // Names are of files in `folder`.
   PictureStore(std::string folder, int64_t side) : folder_(std::move(folder)), side_(side) {}
   std::vector<uint8_t> at(const std::string& name);  // [side, side, 3]
+  Image whole(const std::string& name);              // in its own size
 
  private:
   std::string folder_;
