@@ -57,7 +57,7 @@ void append(std::string& to, T value) {
   to.append(raw, sizeof value);
 }
 
-Llama2c parse_header(std::string_view bytes, const std::string& path) {
+Llama2c parse_model_header(std::string_view bytes, const std::string& path) {
   if (bytes.size() < kHeader)
     throw FileError(
         path, 0,
@@ -104,7 +104,7 @@ Llama2c parse_header(std::string_view bytes, const std::string& path) {
 }  // namespace
 
 Llama2c parse_llama2c(std::string_view bytes, const std::string& path) {
-  Llama2c c = parse_header(bytes, path);
+  Llama2c c = parse_model_header(bytes, path);
   const std::vector<Part> parts = parts_of(c);
   uint64_t expected = kHeader;
   for (const Part& part : parts) {
