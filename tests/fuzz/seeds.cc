@@ -21,6 +21,7 @@
 #include "data/formats/vocabulary.h"
 #include "data/pictures/idx.h"
 #include "data/random.h"
+#include "data/recipes.h"
 #include "explain/explanation.h"
 #include "systems/general/memories.h"
 #include "text/documents.h"
@@ -188,6 +189,16 @@ void add_tables(Files& files) {
   files["node_table/numbered"] = joined({"label,f0\n0,1\n1,2\n", "0\t1\n1 0\n"});
   files["edges/three"] = with_choices("0 1\n1,2\n3\t0\n", {0, 5});
   files["item_sets/three"] = "1\tgreek\tsalt|pepper|oil\n2\titalian\toil| salt |basil\nsalt|oil\n";
+  files["recipes/lines"] = data::recipe_lines({{.picture = "a.png",
+                                                .kind = "soup",
+                                                .title = "pea soup",
+                                                .ingredients = {"peas", "salt"},
+                                                .steps = {"boil the peas", "serve"},
+                                                .split = "train"},
+                                               {.ingredients = {}}});
+  files["recipes/five"] =
+      "train\tapple_pie\tApple Pie_15\traw apple\tapple|flour\ntest\tpizza\tPizza\tx\tcheese\n";
+  files["recipes/three"] = "10\tgreek\tolives|feta\n11\t?\tsalt\n";
 }
 
 void add_texts(Files& files) {
