@@ -56,6 +56,14 @@ NAMES = {
   torch::nn::Linear W(8, 8), V(8, 8);
   const at::Tensor u_w = torch::randn({2, 1, 8}), u_s = torch::randn({2, 1, 8}), h = torch::randn({5, 1, 8}), g = torch::randn({2, 1, 8});
 """,
+    "image-to-set": """\
+  torch::nn::Linear W_K(8, 8), W_V(8, 8), W(8, 8);
+  const at::Tensor slots = torch::randn({2, 1, 6, 8}), regions = torch::randn({2, 1, 49, 8}), w = torch::randn({6, 8}), b = torch::randn({6});
+""",
+    "inverse-cooking": """\
+  torch::nn::Linear W_Q(8, 8), W_K(8, 8), W_V(8, 8);
+  const at::Tensor x = torch::randn({2, 1, 5, 8}), regions = torch::randn({2, 1, 49, 8}), ingredients = torch::randn({2, 1, 3, 8}), lengths = torch::tensor({52, 50}, torch::kInt32);
+""",
     "luong": SENTENCES + "  const at::Tensor state = torch::randn({2, 1, 1, 8}), states = torch::randn({2, 1, 5, 8}), W = torch::randn({8, 8});\n",
     "memory-network": """\
   const std::vector<std::vector<int64_t>> lines = {{5, 6, 7}, {8, 6, 9}};

@@ -1,0 +1,54 @@
+#include "systems/image_to_set/input.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "data/files/file.h"
+#include "data/formats/text.h"
+#include "data/pictures/image.h"
+
+namespace fovea::systems::image_to_set {
+
+std::vector<std::string> picture_paths(const std::string& input, size_t number,
+                                       std::string_view line) {
+  const std::string path(data::trimmed(line));
+  if (path.empty()) throw data::FileError(input, number, "a blank line, expected a picture's path");
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return {path};
+  std::vector<std::string> out = data::image_files(path);
+  if (out.empty())
+    throw data::FileError(path, 0, "no pictures in this folder, expected PNG or JPEG files");
+  return out;
+}
+
+Answered answer_pictures(const Input& input, size_t number, std::string_view line,
+                         const AnswerPicture& answer) {
+  const std::vector<std::string> paths = picture_paths(input.name, number, line);
+  if (paths.size() == 1) return answer(paths.front());
+  Answered out;
+  const auto objects = std::make_shared<std::vector<std::function<Json()>>>();
+  for (const std::string& path : paths) {
+    try {
+      const Answered one = answer(path);
+      out.text += one.text;
+      objects->push_back(one.fields);
+    } catch (const InvalidArgument& error) {
+      if (!input.refused) throw;
+      input.refused(error.what());
+      out.text += path + "\n";
+      objects->push_back([path, what = std::string(error.what())] {
+        return Json{{"picture", path}, {"error", what}};
+      });
+    }
+  }
+  out.fields = [objects] {
+    Json all = Json::array();
+    for (const auto& one : *objects) all.push_back(one());
+    return all;
+  };
+  return out;
+}
+
+}  // namespace fovea::systems::image_to_set

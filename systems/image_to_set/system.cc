@@ -1,0 +1,79 @@
+#include "systems/system.h"
+
+#include "systems/image_to_set/predictors.h"
+#include "systems/image_to_set/task.h"
+
+namespace fovea::systems::image_to_set {
+namespace {
+
+const Registration registered{{
+    .info =
+        {.name = "image-to-set",
+         .number = 36,
+         .title = "Image to set",
+         .idea =
+             "What is in this picture? The answer is a set: no order, no repeats, and nobody says "
+             "how many. One way asks for each label by itself: a query of its own looks over the "
+             "picture and says yes or no. Another names one label after another, each time "
+             "looking at the picture and at what was named, until it says that this is all. Seven "
+             "such predictors stand side by side.\n\nWithout pictures of yours, canvases with none "
+             "to four digits are drawn, of which some pairs come together more often than others.",
+         .paper = "Pineda, Salvador, Drozdzal & Romero 2019",
+         .equation =
+             R"(p_t = \operatorname{softmax}_{\, l \notin \{y_1 \dots y_{t-1}\}}(W s_t), \quad s_t = \operatorname{attend}(y_{<t}, \text{regions}), \quad p_l = \sigma\big(w_l^\top \operatorname{attend}(\theta_l, \text{regions})\big))",
+         .code =
+             "// Feed-forward: a query for each label. In steps: a query for each label so far.\n"
+             "auto seen = fovea::attend(slots, W_K(regions), W_V(regions));\n"
+             "auto p = torch::sigmoid((torch::relu(W(seen)) * w).sum(-1) + b);",
+         .triple = {.query = "label slot",
+                    .key = "region, earlier label",
+                    .value = "the same",
+                    .score = "scaled dot",
+                    .normaliser = "softmax per head",
+                    .structure = "the picture's regions; causal over the labels"},
+         .formats =
+             {"generated: canvases of 0 to 4 digits (pictures=, side=)",
+              "MNIST's folder: canvases of its digits",
+              "a folder of pictures (PNG, JPEG, pictures.idx#3) or of arrays of regions, with "
+              "labels.tsv: picture<TAB>dog|grass, | alone: no label; other captions "
+              "count by their content words"},
+         .expect = "to be measured"},
+    .options =
+        {Option("predictor", "transformer", "what names the labels, and how it learns")
+             .among(predictor_names()),
+         Option("cardinality", "none", "feed-forward: whether the set's size is predicted too")
+             .among({"none", "categorical", "dirichlet"}),
+         Option("pool", "labels",
+                "feed-forward: labels, a query for each label; mean: all regions alike")
+             .among({"labels", "mean"}),
+         Option("order", "frequency",
+                "lstm, transformer: the order in which labels are taught; shuffled: a new one in "
+                "every epoch")
+             .among({"frequency", "shuffled"}),
+         Option("empty", true, "whether a set may be empty"),
+         Option("labels", 1000, "the commonest, which are predicted").between(1, 100000),
+         Option("width", 64, "of regions and labels; a multiple of heads").between(2, 4096),
+         Option("heads", 4, "heads of each attention").between(1, 64),
+         Option("layers", 2, "transformer: layers").between(1, 16),
+         Option("dropout", 0.1, "of weights and layers").between(0, 0.95),
+         Option("end_weight", 1.0, "lstm-set, transformer-set: weight of the end's loss")
+             .between(0, 1000),
+         Option("size_weight", 0.1, "cardinality: weight of the size's loss").between(0, 1000),
+         Option("grid", 7, "pictures: regions are grid x grid").between(1, 32),
+         Option("filters", 16, "pictures: of the first convolution").between(1, 512),
+         Option("side", 56, "pictures are scaled to side x side; canvases are drawn so")
+             .between(8, 512),
+         Option("pictures", 4000, "generated: canvases to learn from").between(16, 1000000)},
+    .recipe = train::Recipe{.epochs = 20,
+                            .batch = 32,
+                            .optimiser = "adam",
+                            .rate = 1e-3,
+                            .schedule = "cosine",
+                            .clip = 5,
+                            .monitor = "f1"},
+    .tour = {"epochs=6", "pictures=1500"},
+    .make = make_image_to_set,
+}};
+
+}  // namespace
+}  // namespace fovea::systems::image_to_set

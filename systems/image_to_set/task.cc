@@ -1,0 +1,349 @@
+#include "systems/image_to_set/task.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "data/batches.h"
+#include "data/files/file.h"
+#include "data/pictures/idx.h"
+#include "data/pictures/picture_questions.h"
+#include "data/random.h"
+#include "metrics/sets.h"
+#include "systems/image_to_set/encoder.h"
+#include "systems/image_to_set/input.h"
+#include "systems/image_to_set/labels.h"
+#include "systems/image_to_set/sets.h"
+#include "systems/image_to_set/view.h"
+#include "train/answers.h"
+#include "train/classification_task.h"
+#include "train/fields.h"
+#include "train/interrupt.h"
+
+namespace fovea::systems::image_to_set {
+namespace {
+
+using Ids = std::vector<int64_t>;
+
+class ImageToSet : public GradientTask {
+ public:
+  explicit ImageToSet(const RunOptions& run_options)
+      : run_options_(run_options), side_(run_options.options.integer("side")) {}
+
+  void read(const Source& source) override {
+    set_ = read_picture_sets(source, run_options_.options);
+    if (!model_) return;
+    if (set_.pictures.regions.empty() != (regions_.width == 0) ||
+        set_.pictures.regions.width() != regions_.width)
+      throw data::FileError(
+          source.path, 0,
+          fmt::format("regions of {} numbers, expected {} as in the training (0: pictures)",
+                      set_.pictures.regions.width(), regions_.width));
+    encode();
+  }
+  std::string read_in_words() const override {
+    std::string out = fmt::format("{} pictures", set_.labels.size());
+    for (const std::string& note : set_.pictures.notes) out += "; " + note;
+    return out;
+  }
+  void prepare() override {
+    labels_ = Labels(gathered(set_.labels, set_.pictures.splits.train),
+                     run_options_.options.integer("labels"));
+    regions_ = {.width = set_.pictures.regions.empty() ? 0 : set_.pictures.regions.width(),
+                .count = set_.pictures.regions.empty() ? 0 : set_.pictures.regions.regions()};
+    encode();
+    const std::vector<LabelSet> training = gathered(sets_, set_.pictures.splits.train);
+    const std::vector<LabelSet>& judged = set_.pictures.splits.validation.empty()
+                                              ? training
+                                              : gathered(sets_, set_.pictures.splits.validation);
+    for (const LabelSet& set : training)
+      largest_ = std::max(largest_, static_cast<int64_t>(set.size()));
+    frequent_ = most_frequent(training, judged, labels_.size());
+    size_shares_.assign(static_cast<size_t>(largest_) + 1, 0);
+    for (const LabelSet& set : training)
+      size_shares_[set.size()] += 1 / static_cast<float>(training.size());
+  }
+  Assets assets() const override {
+    return {.facts = {{"labels", labels_.names()},
+                      {"largest", largest_},
+                      {"frequent", frequent_.size()},
+                      {"region_width", regions_.width},
+                      {"regions", regions_.count}},
+            .files = {}};
+  }
+  void restore(const Assets& assets) override {
+    const train::Fields facts(assets.facts, "facts.");
+    labels_ = Labels(facts.texts("labels"));
+    largest_ = facts.integer("largest", 0, labels_.size());
+    frequent_.resize(static_cast<size_t>(facts.integer("frequent", 0, labels_.size())));
+    std::iota(frequent_.begin(), frequent_.end(), 0);  // labels are in order of their counts
+    regions_ = {.width = facts.integer("region_width", 0, data::kWidestRegion),
+                .count = facts.integer("regions", 0, data::kMostRegions)};
+  }
+
+  std::shared_ptr<torch::nn::Module> build() override {
+    const OptionValues& o = run_options_.options;
+    return model_ = std::make_shared<Network>(Sight{.grid = o.integer("grid"),
+                                                    .filters = o.integer("filters"),
+                                                    .inputs = regions_.width,
+                                                    .width = o.integer("width")},
+                                              Shape{.predictor = o.text("predictor"),
+                                                    .cardinality = o.text("cardinality"),
+                                                    .pool = o.text("pool"),
+                                                    .labels = labels_.size(),
+                                                    .largest = largest_,
+                                                    .may_be_empty = o.flag("empty"),
+                                                    .width = o.integer("width"),
+                                                    .heads = o.integer("heads"),
+                                                    .layers = o.integer("layers"),
+                                                    .dropout = o.number("dropout"),
+                                                    .end_weight = o.number("end_weight"),
+                                                    .size_weight = o.number("size_weight"),
+                                                    .size_shares = size_shares_});
+  }
+  std::vector<uint64_t> item_keys(Split split) const override {
+    return set_.pictures.splits.keys_of(split);
+  }
+  int64_t items(Split split) const override {
+    return static_cast<int64_t>(set_.pictures.splits.of(split).size());
+  }
+
+  Loss loss(const Batch& batch) override {
+    const Ids which = at_positions(set_.pictures.splits.train, batch.items);
+    std::vector<LabelSet> sets = gathered(sets_, which);
+    if (run_options_.options.text("order") == "shuffled") {
+      data::Random random(batch.seed);
+      for (LabelSet& set : sets) random.shuffle(set);
+    }
+    return {model_->predictor->loss(memory(which), sets), static_cast<int64_t>(which.size())};
+  }
+
+  Metrics validate() override {
+    if (items(Split::kValidation) == 0) return {};
+    tune();
+    return evaluate(Split::kValidation).metrics;
+  }
+
+  Evaluation evaluate(Split split) override {
+    Evaluation out;
+    out.items = items(split);
+    if (out.items == 0) {
+      out.notes.push_back("no pictures to evaluate, so no figures");
+      return out;
+    }
+    const Ids& which = set_.pictures.splits.of(split);
+    const std::vector<LabelSet> truth = gathered(sets_, which), predicted = named(which);
+    add_scores(out, predicted, truth, labels_);
+    out.put("frequent_f1", metrics::set_scores(std::vector<LabelSet>(truth.size(), frequent_),
+                                               truth, labels_.size())
+                               .f1);
+    if (split == Split::kTest) point(out, which, predicted);
+    int64_t unknown = 0;
+    for (const int64_t i : which) unknown += unknown_[static_cast<size_t>(i)];
+    if (unknown > 0)
+      out.notes.push_back(
+          fmt::format("{} labels of these pictures are none of the {} and are left out", unknown,
+                      labels_.size()));
+    return out;
+  }
+
+  // A line is a picture, a folder of pictures, or an array of regions where the training had such.
+  void predict(Input input, std::ostream& out) override {
+    answer_lines(input, out, [&](size_t number, std::string_view line) {
+      return answer_pictures(input, number, line, [&](const std::string& path) {
+        const Named said = model_->predictor->name(seen(path)).front();
+        const std::vector<std::string> labels = labels_.names_of(said.labels);
+        std::vector<std::string> p;
+        for (const float one : said.probabilities) p.push_back(fmt::format("{:.4f}", one));
+        return Answered{
+            fmt::format("{}\t{}\t{}\n", path, fmt::join(labels, "|"), fmt::join(p, "|")),
+            [path, labels, said] {
+              return Json{
+                  {"picture", path}, {"labels", labels}, {"probabilities", said.probabilities}};
+            }};
+      });
+    });
+  }
+
+  std::vector<explain::Explanation> explain(Input* input) override {
+    std::vector<explain::Explanation> out;
+    if (input) {
+      data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
+        for (const std::string& path : picture_paths(input->name, number, line)) {
+          ShownSet shown = told(path, seen(path));
+          if (regions_.width == 0) shown.image = data::read_colour_image(path);
+          out.push_back(picture(shown));
+        }
+      });
+      return out;
+    }
+    constexpr size_t kShown = 4, kJudged = 1000;
+    for (const int64_t i : set_.pictures.splits.test) {
+      if (out.size() == kShown) break;
+      const auto at = static_cast<size_t>(i);
+      ShownSet shown = told(set_.pictures.items[at].image, memory({i}));
+      shown.image = drawn(i);
+      if (regions_.width > 0 && shown.image.pixels.empty()) continue;
+      shown.is_known = true;
+      shown.expected = labels_.names_of(sets_[at]);
+      shown.boxes = set_.pictures.items[at].boxes;
+      out.push_back(picture(shown));
+    }
+    Ids judged = set_.pictures.splits.test;
+    judged.resize(std::min(judged.size(), kJudged));
+    for (auto& one : statistics({.names = labels_.names(),
+                     .predicted = named(judged),
+                     .truth = gathered(sets_, judged)}))
+      out.push_back(std::move(one));
+    return out;
+  }
+
+  Written write() const override { return write_picture_sets(set_, side_); }
+
+ private:
+  void encode() {
+    sets_.clear();
+    unknown_.clear();
+    for (const auto& labels : set_.labels) {
+      const Labels::Known known = labels_.of(labels);
+      sets_.push_back(known.set);
+      unknown_.push_back(known.unknown);
+    }
+  }
+
+  Memory memory(const Ids& which) {
+    torch::Tensor seen;
+    if (regions_.width > 0) {
+      const data::Regions& from = set_.pictures.regions;
+      seen = torch::empty({static_cast<int64_t>(which.size()), from.regions(), from.width()});
+      for (size_t i = 0; i < which.size(); ++i)
+        from.copy(which[i],
+                  seen.data_ptr<float>() + static_cast<int64_t>(i) * from.regions() * from.width());
+    } else {
+      std::vector<const std::vector<uint8_t>*> pictures;
+      for (const int64_t i : which) pictures.push_back(&set_.pixels[static_cast<size_t>(i)]);
+      seen = pixels_of(pictures, side_);
+    }
+    return model_->encoder->forward(seen.to(run_options_.device));
+  }
+  Memory seen(const std::string& path) {
+    torch::Tensor one;
+    if (regions_.width > 0) {
+      const data::Regions from = data::read_region_file(path);
+      if (from.width() != regions_.width)
+        throw data::FileError(path, 0,
+                              fmt::format("regions of {} numbers, expected {} as in the training",
+                                          from.width(), regions_.width));
+      one = torch::empty({1, from.regions(), from.width()});
+      from.copy(0, one.data_ptr<float>());
+    } else {
+      const std::vector<uint8_t> pixels = data::PictureStore("", side_).at(path);
+      one = pixels_of({&pixels}, side_);
+    }
+    return model_->encoder->forward(one.to(run_options_.device));
+  }
+
+  std::vector<LabelSet> named(const Ids& which) {
+    std::vector<LabelSet> out;
+    for (size_t from = 0; from < which.size(); from += kBatch) {
+      train::stop_if_interrupted("while judging");
+      const size_t to = std::min(which.size(), from + kBatch);
+      for (Named& one : model_->predictor->name(memory({&which[from], &which[from] + (to - from)})))
+        out.push_back(std::move(one.labels));
+    }
+    return out;
+  }
+
+  // The threshold is chosen on the validation pictures, and kept with the weights.
+  void tune() {
+    if (model_->predictor->predictor().steps()) return;
+    const Ids& which = set_.pictures.splits.validation;
+    std::vector<Scored> scored;
+    for (size_t from = 0; from < which.size(); from += kBatch) {
+      const size_t to = std::min(which.size(), from + kBatch);
+      for (Scored& one :
+           model_->predictor->scored(memory({&which[from], &which[from] + (to - from)})))
+        scored.push_back(std::move(one));
+    }
+    model_->predictor->set_cut(tuned(scored, gathered(sets_, which), model_->predictor->rule(),
+                                     model_->predictor->bounds()));
+  }
+
+  // Of the labels that were named rightly and whose place is known: does the largest weight, in the
+  // mean of the last layer's heads, lie there?
+  void point(Evaluation& out, const Ids& which, const std::vector<LabelSet>& predicted) {
+    const int64_t grid = this->grid();
+    double hits = 0, known = 0;
+    for (size_t i = 0; i < which.size(); ++i) {
+      const auto& boxes = set_.pictures.items[static_cast<size_t>(which[i])].boxes;
+      if (boxes.empty() || predicted[i].empty() || grid == 0) continue;
+      const auto weights = model_->predictor->weights_of(memory({which[i]}), predicted[i]);
+      if (weights.empty()) return;
+      const torch::Tensor best = weights.back().mean(0).argmax(1).cpu();
+      for (size_t k = 0; k < predicted[i].size(); ++k)
+        for (const auto& [label, box] : boxes)
+          if (label == labels_.names()[static_cast<size_t>(predicted[i][k])]) {
+            known += 1;
+            hits += lies_in(best[static_cast<int64_t>(k)].item<int64_t>(), grid, box);
+          }
+    }
+    if (known > 0) out.attention["hit_rate"] = hits / known;
+  }
+
+  // Regions in a square: its side; 0: they are in no square.
+  int64_t grid() const {
+    if (regions_.width == 0) return run_options_.options.integer("grid");
+    const auto side = static_cast<int64_t>(std::lround(std::sqrt(regions_.count)));
+    return side * side == regions_.count ? side : 0;
+  }
+
+  data::Image drawn(int64_t item) const {
+    if (regions_.width > 0) return set_.pictures.drawn(item);
+    return {side_, side_, 3, set_.pixels[static_cast<size_t>(item)]};
+  }
+
+  ShownSet told(const std::string& name, const Memory& memory) {
+    const Named said = model_->predictor->name(memory).front();
+    return {.name = name,
+            .image = {},
+            .regions = memory.keys.size(1),
+            .grid = grid(),
+            .pools_by_mean = !model_->predictor->predictor().steps() &&
+                             run_options_.options.text("pool") == "mean",
+            .labels = labels_.names_of(said.labels),
+            .probabilities = said.probabilities,
+            .expected = {},
+            .weights = model_->predictor->weights_of(memory, said.labels)};
+  }
+
+  static constexpr size_t kBatch = 256;
+
+  struct RegionShape {
+    int64_t width = 0, count = 0;  // 0: pictures
+  };
+
+  const RunOptions run_options_;
+  const int64_t side_;
+  PictureSets set_;
+  Labels labels_;
+  std::vector<LabelSet> sets_;    // of each item
+  std::vector<int64_t> unknown_;  // labels of each item that are not in the list
+  LabelSet frequent_;             // what the simplest guess says of every picture
+  int64_t largest_ = 0;           // set of the training
+  std::vector<float> size_shares_;
+  RegionShape regions_;
+  std::shared_ptr<Network> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_image_to_set(const RunOptions& run_options) {
+  return std::make_unique<ImageToSet>(run_options);
+}
+
+}  // namespace fovea::systems::image_to_set

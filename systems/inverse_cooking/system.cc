@@ -1,0 +1,79 @@
+#include "systems/system.h"
+
+#include "systems/image_to_set/predictors.h"
+#include "systems/inverse_cooking/task.h"
+#include "systems/inverse_cooking/writer.h"
+
+namespace fovea::systems::inverse_cooking {
+namespace {
+
+const Registration registered{{
+    .info =
+        {.name = "inverse-cooking",
+         .number = 37,
+         .title = "Inverse cooking",
+         .idea =
+             "From a picture of a meal to its recipe, in two stages: first the ingredients, a set; "
+             "then the title and the steps, written word by word with a look at the picture and a "
+             "look at the list. Some words come from the list, others only the picture can tell: "
+             "the weights show which.\n\nWithout pictures of yours, plates with two to four things "
+             "on them are drawn. What is on a plate decides the steps and their order; whether the "
+             "plate is black or blue stands in the recipe too, and in no list.",
+         .paper = "Salvador, Drozdzal, Giró-i-Nieto & Romero 2019",
+         .equation =
+             R"(o = \operatorname{attend}\big(x,\; [K_{\text{picture}}; K_{\text{list}}],\; [V_{\text{picture}}; V_{\text{list}}]\big))",
+         .code = "// One softmax over regions and ingredients; padded ingredients are in no sum.\n"
+                 "auto keys = torch::cat({regions, ingredients}, 2);\n"
+                 "auto seen = fovea::attend(W_Q(x), W_K(keys), W_V(keys), {},\n"
+                 "                          {.key_lengths = lengths});",
+         .triple = {.query = "word slot",
+                    .key = "region, ingredient",
+                    .value = "the same",
+                    .score = "scaled dot",
+                    .normaliser = "softmax per head",
+                    .structure = "regions and list together, or one after the other; causal over "
+                                 "the words"},
+         .formats = {"generated: plates of two to four ingredients (plates=, side=)",
+                     "MNIST's or Fashion-MNIST's folder: its ten classes are the ingredients",
+                     "recipes.jsonl: {picture, title, ingredients, steps}, and the pictures",
+                     "Recipes5k: split, class, title, raw ingredients, ingredients; or id, class, "
+                     "ingredients: from class and title to the ingredients"},
+         .expect = "to be measured"},
+    .options =
+        {Option("predictor", "transformer-set", "what names the ingredients, and how it learns")
+             .among(image_to_set::predictor_names()),
+         Option("fusion", "concatenated", "how a word looks at picture and list")
+             .among(fusion_names()),
+         Option("ingredients", 1500, "the commonest, which are predicted").between(1, 100000),
+         Option("least_count", 1, "rarer words of recipes are unknown").between(1, 1000000),
+         Option("width", 64, "of regions, ingredients and words; a multiple of heads")
+             .between(2, 4096),
+         Option("heads", 4, "heads of each attention").between(1, 64),
+         Option("layers", 2, "of the recipe's Transformer").between(1, 32),
+         Option("ingredient_layers", 2, "transformer predictors: layers").between(1, 32),
+         Option("longest", 150, "words of a recipe at most")
+             .between(1, 10000)
+             .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
+         Option("dropout", 0.1, "of weights and layers").between(0, 0.95),
+         Option("smoothing", 0.0, "of the words' targets").between(0, 0.9),
+         Option("end_weight", 1.0, "lstm-set, transformer-set: weight of the end's loss")
+             .between(0, 1000),
+         Option("ingredient_weight", 1.0, "weight of the first stage's loss").between(0, 1000),
+         Option("grid", 8, "pictures: regions are grid x grid").between(1, 32),
+         Option("filters", 16, "pictures: of the first convolution").between(1, 512),
+         Option("side", 64, "pictures are scaled to side x side; plates are drawn so")
+             .between(16, 512),
+         Option("plates", 4000, "generated: plates to learn from").between(16, 1000000)},
+    .recipe = train::Recipe{.epochs = 20,
+                            .batch = 32,
+                            .optimiser = "adam",
+                            .rate = 1e-3,
+                            .schedule = "cosine",
+                            .clip = 5,
+                            .monitor = "f1"},
+    .tour = {"epochs=6", "plates=1000"},
+    .make = make_inverse_cooking,
+}};
+
+}  // namespace
+}  // namespace fovea::systems::inverse_cooking

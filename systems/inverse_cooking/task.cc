@@ -1,0 +1,427 @@
+#include "systems/inverse_cooking/task.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "data/files/file.h"
+#include "data/formats/text.h"
+#include "data/pictures/image.h"
+#include "data/pictures/picture_questions.h"
+#include "systems/image_to_set/input.h"
+#include "systems/image_to_set/labels.h"
+#include "systems/inverse_cooking/codec.h"
+#include "systems/inverse_cooking/dishes.h"
+#include "systems/inverse_cooking/judge.h"
+#include "systems/inverse_cooking/network.h"
+#include "systems/inverse_cooking/view.h"
+#include "train/answers.h"
+#include "train/classification_task.h"
+#include "train/fields.h"
+#include "train/interrupt.h"
+
+namespace fovea::systems::inverse_cooking {
+namespace {
+
+using image_to_set::gathered;
+using image_to_set::Labels;
+using image_to_set::Named;
+
+constexpr const char* kRecipeFile = "vocabulary";
+constexpr const char* kTitleFile = "titles.vocabulary";
+constexpr size_t kBatch = 128;  // of judging
+
+class InverseCooking : public GradientTask {
+ public:
+  explicit InverseCooking(const RunOptions& run_options)
+      : run_options_(run_options), side_(run_options.options.integer("side")) {}
+
+  void read(const Source& source) override {
+    dishes_ = read_dishes(source, run_options_.options);
+    if (!model_) return;
+    if (dishes_.has_pictures() != pictures_)
+      throw data::FileError(source.path, 0,
+                            pictures_ ? "recipes without pictures, expected pictures as in training"
+                                      : "recipes with pictures, expected titles as in training");
+    encode();
+  }
+  std::string read_in_words() const override {
+    return fmt::format("{} recipes with {}{}", dishes_.recipes.items.size(),
+                       dishes_.has_pictures() ? "pictures" : "titles",
+                       dishes_.has_steps() ? " and steps" : "");
+  }
+  void prepare() override {
+    const auto& train = dishes_.recipes.splits.train;
+    const std::vector<data::Recipe> recipes = gathered(dishes_.recipes.items, train);
+    pictures_ = dishes_.has_pictures();
+    writes_ = dishes_.has_steps();
+    std::vector<std::vector<std::string>> lists, titles;
+    for (const data::Recipe& one : recipes) {
+      lists.push_back(one.ingredients);
+      titles.push_back(title_words(one));
+    }
+    labels_ = Labels(lists, run_options_.options.integer("ingredients"));
+    codec_ = Codec(recipes, run_options_.options.integer("least_count"));
+    titles_ = data::Vocabulary::of(titles, {});
+    encode();
+    const std::vector<LabelSet> sets = gathered(sets_, train);
+    for (const LabelSet& set : sets)
+      largest_ = std::max(largest_, static_cast<int64_t>(set.size()));
+    const auto& validation = dishes_.recipes.splits.validation;
+    frequent_ = image_to_set::most_frequent(
+        sets, validation.empty() ? sets : gathered(sets_, validation), labels_.size());
+  }
+  Assets assets() const override {
+    return {.facts = {{"ingredients", labels_.names()},
+                      {"largest", largest_},
+                      {"frequent", frequent_.size()},
+                      {"pictures", pictures_},
+                      {"writes", writes_}},
+            .files = {{kRecipeFile, codec_.text()}, {kTitleFile, titles_.text()}}};
+  }
+  void restore(const Assets& assets) override {
+    const train::Fields facts(assets.facts, "facts.");
+    labels_ = Labels(facts.texts("ingredients"));
+    largest_ = facts.integer("largest", 0, labels_.size());
+    frequent_.resize(static_cast<size_t>(facts.integer("frequent", 0, labels_.size())));
+    std::iota(frequent_.begin(), frequent_.end(), 0);
+    pictures_ = facts.flag("pictures");
+    writes_ = facts.flag("writes");
+    codec_ = Codec(train::file_of(assets, kRecipeFile), kRecipeFile);
+    titles_ = data::Vocabulary::parse(train::file_of(assets, kTitleFile), kTitleFile);
+  }
+
+  std::shared_ptr<torch::nn::Module> build() override {
+    const OptionValues& o = run_options_.options;
+    const int64_t width = o.integer("width"), heads = o.integer("heads");
+    return model_ = std::make_shared<Network>(
+               NetworkShape{.sight = {.grid = o.integer("grid"),
+                                      .filters = o.integer("filters"),
+                                      .width = width},
+                            .ingredients = {.predictor = o.text("predictor"),
+                                            .labels = labels_.size(),
+                                            .largest = largest_,
+                                            .may_be_empty = true,
+                                            .width = width,
+                                            .heads = heads,
+                                            .layers = o.integer("ingredient_layers"),
+                                            .dropout = o.number("dropout"),
+                                            .end_weight = o.number("end_weight")},
+                            .recipe = {.words = codec_.words(),
+                                       .ingredients = labels_.size(),
+                                       .fusion = fusion_named(o.text("fusion")),
+                                       .width = width,
+                                       .heads = heads,
+                                       .layers = o.integer("layers"),
+                                       .longest = o.integer("longest"),
+                                       .dropout = o.number("dropout")},
+                            .title_words = pictures_ ? 0 : titles_.size(),
+                            .writes = writes_});
+  }
+  std::vector<uint64_t> item_keys(Split split) const override {
+    return dishes_.recipes.splits.keys_of(split);
+  }
+  int64_t items(Split split) const override {
+    return static_cast<int64_t>(dishes_.recipes.splits.of(split).size());
+  }
+
+  // The second stage learns from the true ingredients.
+  Loss loss(const Batch& batch) override {
+    const Ids which = at_positions(dishes_.recipes.splits.train, batch.items);
+    const Memory seen = memory(which);
+    const std::vector<LabelSet> sets = gathered(sets_, which);
+    torch::Tensor sum = model_->predictor().loss(seen, sets);
+    if (model_->writes()) {
+      int64_t words = 0;
+      const torch::Tensor negative = model_->writer().negative_log(
+          {seen, model_->writer().list_of(sets, run_options_.device)}, gathered(recipes_, which),
+          words, run_options_.options.number("smoothing"));
+      sum = run_options_.options.number("ingredient_weight") * sum + negative / words;
+    }
+    return {sum, static_cast<int64_t>(which.size())};
+  }
+
+  Metrics validate() override {
+    if (items(Split::kValidation) == 0) return {};
+    tune();
+    return evaluate(Split::kValidation).metrics;
+  }
+
+  Evaluation evaluate(Split split) override {
+    Evaluation out;
+    out.items = items(split);
+    if (out.items == 0) {
+      out.notes.push_back("no recipes to evaluate, so no figures");
+      return out;
+    }
+    const Ids& which = dishes_.recipes.splits.of(split);
+    const std::vector<LabelSet> truth = gathered(sets_, which), predicted = named(which);
+    image_to_set::add_scores(out, predicted, truth, labels_);
+    const auto f1 = [&](const std::vector<LabelSet>& sets) {
+      return metrics::set_scores(sets, truth, labels_.size()).f1;
+    };
+    out.put("frequent_f1", f1(std::vector<LabelSet>(truth.size(), frequent_)));
+    if (!pictures_ && split == Split::kTest) retrieve(out, which, f1);
+    if (model_->writes()) {
+      out.metrics["perplexity"] = perplexity(which, truth);
+      out.metrics["perplexity_predicted"] = perplexity(which, predicted);
+      if (split == Split::kTest) {
+        judge_words(out, "", which, truth);
+        judge_words(out, "_predicted", which, predicted);
+      }
+    }
+    int64_t unknown = 0;
+    for (const int64_t i : which) unknown += unknown_[static_cast<size_t>(i)];
+    if (unknown > 0)
+      out.notes.push_back(
+          fmt::format("{} ingredients of these recipes are none of the {} and are left out",
+                      unknown, labels_.size()));
+    return out;
+  }
+
+  // A line is a picture or a folder of pictures; where titles were learned from, a title, or
+  // class<TAB>title.
+  void predict(Input input, std::ostream& out) override {
+    answer_lines(input, out, [&](size_t number, std::string_view line) {
+      if (!pictures_) return answer(cooked(titled(input.name, number, line)));
+      return image_to_set::answer_pictures(input, number, line, [&](const std::string& path) {
+        return answer(cooked(pictured(path)));
+      });
+    });
+  }
+
+  std::vector<explain::Explanation> explain(Input* input) override {
+    std::vector<explain::Explanation> out;
+    const auto add = [&](const Dish& dish) {
+      for (auto& one : pictures(cooked(dish))) out.push_back(std::move(one));
+    };
+    if (input) {
+      data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
+        if (!pictures_) return add(titled(input->name, number, line));
+        for (const auto& path : image_to_set::picture_paths(input->name, number, line))
+          add(pictured(path));
+      });
+      return out;
+    }
+    constexpr size_t kShown = 3;
+    const Ids& test = dishes_.recipes.splits.test;
+    for (size_t i = 0; i < std::min(test.size(), kShown); ++i) {
+      const auto at = static_cast<size_t>(test[i]);
+      const data::Recipe& recipe = dishes_.recipes.items[at];
+      Dish dish{.name = pictures_ ? recipe.picture : recipe.title,
+                .words = title_words(recipe),
+                .pixels = pictures_ ? dishes_.pixels[at] : std::vector<uint8_t>{}};
+      dish.expected = &recipe.ingredients;
+      add(dish);
+    }
+    return out;
+  }
+
+  Written write() const override { return write_dishes(dishes_, side_); }
+
+ private:
+  // One that is looked at.
+  struct Dish {
+    std::string name;
+    std::vector<std::string> words = {};  // of the title
+    std::vector<uint8_t> pixels = {};
+    const std::vector<std::string>* expected = nullptr;
+  };
+
+  void encode() {
+    sets_.clear();
+    unknown_.clear();
+    recipes_.clear();
+    title_ids_.clear();
+    for (const data::Recipe& one : dishes_.recipes.items) {
+      const Labels::Known known = labels_.of(one.ingredients);
+      sets_.push_back(known.set);
+      unknown_.push_back(known.unknown);
+      recipes_.push_back(codec_.ids(one));
+      title_ids_.push_back(titles_.ids(title_words(one)));
+    }
+  }
+
+  Memory memory(const Ids& which) {
+    if (!pictures_) return model_->titles(gathered(title_ids_, which));
+    std::vector<const std::vector<uint8_t>*> pixels;
+    for (const int64_t i : which) pixels.push_back(&dishes_.pixels[static_cast<size_t>(i)]);
+    return model_->pictures(image_to_set::pixels_of(pixels, side_).to(run_options_.device));
+  }
+  Memory memory(const Dish& dish) {
+    if (!pictures_) return model_->titles({titles_.ids(dish.words)});
+    return model_->pictures(image_to_set::pixels_of({&dish.pixels}, side_).to(run_options_.device));
+  }
+
+  // Calls visit(positions, items) for batches of these items.
+  template <class Visit>
+  void in_batches(const Ids& which, Visit visit) {
+    for (size_t from = 0; from < which.size(); from += kBatch) {
+      train::stop_if_interrupted("while judging");
+      const size_t to = std::min(which.size(), from + kBatch);
+      visit(from, to,
+            Ids(which.begin() + static_cast<ptrdiff_t>(from),
+                which.begin() + static_cast<ptrdiff_t>(to)));
+    }
+  }
+
+  std::vector<LabelSet> named(const Ids& which) {
+    std::vector<LabelSet> out;
+    in_batches(which, [&](size_t, size_t, const Ids& items) {
+      for (Named& one : model_->predictor().name(memory(items)))
+        out.push_back(std::move(one.labels));
+    });
+    return out;
+  }
+
+  void tune() {
+    if (model_->predictor().predictor().steps()) return;
+    std::vector<image_to_set::Scored> scored;
+    const Ids& which = dishes_.recipes.splits.validation;
+    in_batches(which, [&](size_t, size_t, const Ids& items) {
+      for (auto& one : model_->predictor().scored(memory(items))) scored.push_back(std::move(one));
+    });
+    model_->predictor().set_cut(image_to_set::tuned(
+        scored, gathered(sets_, which), model_->predictor().rule(), model_->predictor().bounds()));
+  }
+
+  Kitchen kitchen(const Memory& seen, const std::vector<LabelSet>& sets) {
+    return {seen, model_->writer().list_of(sets, run_options_.device)};
+  }
+
+  double perplexity(const Ids& which, const std::vector<LabelSet>& sets) {
+    double negative = 0, words = 0;
+    in_batches(which, [&](size_t from, size_t to, const Ids& items) {
+      const std::vector<LabelSet> part(sets.begin() + static_cast<ptrdiff_t>(from),
+                                       sets.begin() + static_cast<ptrdiff_t>(to));
+      int64_t count = 0;
+      negative +=
+          model_->writer()
+              .negative_log(kitchen(memory(items), part), gathered(recipes_, items), count, 0)
+              .item<double>();
+      words += static_cast<double>(count);
+    });
+    return std::exp(negative / words);
+  }
+
+  // Where words look is measured on the first batch, with the true ingredients.
+  void judge_words(Evaluation& out, const std::string& ending, const Ids& which,
+                   const std::vector<LabelSet>& sets) {
+    WordJudge judge(labels_.names());
+    in_batches(which, [&](size_t from, size_t to, const Ids& items) {
+      const std::vector<LabelSet> part(sets.begin() + static_cast<ptrdiff_t>(from),
+                                       sets.begin() + static_cast<ptrdiff_t>(to));
+      const std::vector<Ids> written = model_->writer().write(kitchen(memory(items), part));
+      for (size_t i = 0; i < items.size(); ++i) {
+        const std::vector<std::string> words = words_of(written[i]);
+        judge.add(words, part[i]);
+        if (!ending.empty() || from > 0 || words.empty() || part[i].empty()) continue;
+        const Kitchen one = kitchen(memory(Ids{items[i]}), {part[i]});
+        judge.add_weights(words, part[i],
+                          model_->writer().weights_of(one, written[i]).back().mean(0).cpu(),
+                          one.picture.keys.size(1));
+      }
+    });
+    judge.put(out, ending);
+  }
+
+  template <class F1>
+  void retrieve(Evaluation& out, const Ids& which, F1 f1) {
+    const auto& train = dishes_.recipes.splits.train;
+    if (train.empty()) {
+      out.notes.push_back("retrieval_f1: undefined, no training recipes were read");
+      return;
+    }
+    std::vector<LabelSet> sets;
+    for (const auto& list : of_nearest_title(gathered(dishes_.recipes.items, which),
+                                             gathered(dishes_.recipes.items, train)))
+      sets.push_back(labels_.of(list).set);
+    out.put("retrieval_f1", f1(sets));
+  }
+
+  std::vector<std::string> words_of(const Ids& ids) const {
+    std::vector<std::string> out;
+    for (const int64_t id : ids) out.push_back(codec_.word(id));
+    return out;
+  }
+
+  Dish pictured(const std::string& path) const {
+    return {.name = path, .pixels = data::PictureStore("", side_).at(path)};
+  }
+  Dish titled(const std::string& input, size_t number, std::string_view line) const {
+    const size_t tab = line.find('\t');
+    data::Recipe recipe{.ingredients = {}};
+    recipe.title = data::trimmed(tab == std::string_view::npos ? line : line.substr(tab + 1));
+    if (tab != std::string_view::npos) recipe.kind = data::trimmed(line.substr(0, tab));
+    if (recipe.title.empty() && recipe.kind.empty())
+      throw data::FileError(input, number, "a blank line, expected a title, or class<TAB>title");
+    return {.name = recipe.title.empty() ? recipe.kind : recipe.title,
+            .words = title_words(recipe)};
+  }
+
+  ShownRecipe cooked(const Dish& dish) {
+    const Memory seen = memory(dish);
+    const Named said = model_->predictor().name(seen).front();
+    ShownRecipe out{.name = dish.name,
+                    .ingredients = labels_.names_of(said.labels),
+                    .probabilities = said.probabilities,
+                    .is_known = dish.expected != nullptr,
+                    .pixels = dish.pixels,
+                    .side = pictures_ ? side_ : 0,
+                    .grid = run_options_.options.integer("grid"),
+                    .looked_at = dish.words,
+                    .fusion = run_options_.options.text("fusion")};
+    if (dish.expected) out.expected = *dish.expected;
+    out.set_weights = model_->predictor().weights_of(seen, said.labels);
+    if (!model_->writes()) return out;
+    const Kitchen from = kitchen(seen, {said.labels});
+    const Ids written = model_->writer().write(from).front();
+    const Told told = codec_.told(written);
+    out.title = told.title;
+    out.steps = told.steps;
+    size_t step = 0;
+    for (const int64_t id : written)
+      out.words.push_back(codec_.is_mark(id) ? fmt::format("{}.", ++step) : codec_.word(id));
+    out.weights = model_->writer().weights_of(from, written);
+    return out;
+  }
+
+  // Name, title, ingredients, steps.
+  static Answered answer(const ShownRecipe& recipe) {
+    return {fmt::format("{}\t{}\t{}\t{}\n", recipe.name, recipe.title,
+                        fmt::join(recipe.ingredients, "|"), fmt::join(recipe.steps, "|")),
+            [recipe] {
+              return Json{{"of", recipe.name},
+                          {"title", recipe.title},
+                          {"ingredients", recipe.ingredients},
+                          {"probabilities", recipe.probabilities},
+                          {"steps", recipe.steps}};
+            }};
+  }
+
+  const RunOptions run_options_;
+  const int64_t side_;
+  Dishes dishes_;
+  Labels labels_;
+  Codec codec_;
+  data::Vocabulary titles_;
+  bool pictures_ = true, writes_ = true;
+  int64_t largest_ = 0;
+  LabelSet frequent_;
+  std::vector<LabelSet> sets_;
+  std::vector<int64_t> unknown_;
+  std::vector<Ids> recipes_, title_ids_;
+  std::shared_ptr<Network> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_inverse_cooking(const RunOptions& run_options) {
+  return std::make_unique<InverseCooking>(run_options);
+}
+
+}  // namespace fovea::systems::inverse_cooking
