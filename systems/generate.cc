@@ -26,7 +26,10 @@ Written generate(const GenerateRequest& request) {
   std::error_code failed;
   std::filesystem::create_directories(request.out, failed);
   if (failed) throw InvalidArgument(fmt::format("{}: {}", request.out.string(), failed.message()));
-  for (const auto& [name, bytes] : written.files) io::write_file(request.out / name, bytes);
+  for (const auto& [name, bytes] : written.files) {
+    std::filesystem::create_directories((request.out / name).parent_path(), failed);
+    io::write_file(request.out / name, bytes);
+  }
   return written;
 }
 

@@ -41,9 +41,10 @@ Model::Model(const Shape& shape) : shape_(shape) {
   if (shape.side > 0) {
     const int64_t left = after_pool(after_pool(shape.side)), second = shape.filters * 5 / 2;
     TORCH_CHECK(left >= 1, "side: ", shape.side, ", expected at least 16");
-    conv1_ = register_module("conv1", Conv2d(Conv2dOptions(1, shape.filters, kKernel)));
+    conv1_ =
+        register_module("conv1", Conv2d(Conv2dOptions(shape.channels, shape.filters, kKernel)));
     conv2_ = register_module("conv2", Conv2d(Conv2dOptions(shape.filters, second, kKernel)));
-    fc1_ = register_module("fc1", Linear(second * left * left, shape.hidden));
+    fc1_ = register_module("fc1", Linear(second * left * left + shape.places, shape.hidden));
     embedding = shape.hidden;
   } else {
     fc1_ = register_module("fc1", Linear(shape.inputs, 256));
@@ -69,10 +70,13 @@ torch::Tensor Model::embed(const torch::Tensor& instances) {
     return drop(torch::relu(fc3_(drop(torch::relu(fc2_(drop(torch::relu(fc1_(instances)))))))));
   }
   if (instances.size(0) == 0) return torch::zeros({0, shape_.hidden}, instances.options());
-  torch::Tensor x = instances.view({-1, 1, shape_.side, shape_.side});
+  const int64_t pixels = shape_.channels * shape_.side * shape_.side;
+  torch::Tensor x =
+      instances.narrow(1, 0, pixels).reshape({-1, shape_.channels, shape_.side, shape_.side});
   x = torch::max_pool2d(torch::relu(conv1_(x)), 2);
   x = torch::max_pool2d(torch::relu(conv2_(x)), 2);
-  return torch::relu(fc1_(x.flatten(1)));
+  return torch::relu(
+      fc1_(torch::cat({x.flatten(1), instances.narrow(1, pixels, shape_.places)}, 1)));
 }
 
 Model::Parts Model::parts(const torch::Tensor& embedded, const torch::Tensor& offsets) {

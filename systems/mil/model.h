@@ -32,6 +32,8 @@ struct Shape {
   std::string pool =
       "attention";  // gated, embedding_max, embedding_mean, instance_max, instance_mean
   Normaliser normaliser = Softmax{};
+  int64_t channels = 1;  // pictures: colours
+  int64_t places = 0;    // pictures: numbers behind the pixels that say where an instance is
 };
 
 class Model : public torch::nn::Module {

@@ -1,7 +1,9 @@
 #include "systems/system.h"
 
+#include "systems/mil/slides.h"
 #include "systems/mil/task.h"
 #include "systems/normaliser_option.h"
+#include "train/task.h"
 
 namespace fovea::systems::mil {
 namespace {
@@ -34,7 +36,9 @@ const Registration registered{{
                      "(bags=, mean_size=, target=)",
                      "MNIST's folder: bags of its digits, as in the paper",
                      "CSV bag,label,f0,f1,… with labels 0 and 1",
-                     "a folder LABEL/BAG/*.png, *.jpg with labels 0 and 1"},
+                     "a folder LABEL/BAG/*.png, *.jpg with labels 0 and 1",
+                     "windows=32: a folder LABEL/*.png, *.jpg, each picture the bag of its "
+                     "windows; generated: slices of tissue"},
          .expect = "MNIST bags of mean size 10, AUC with 50 bags: 0.768 (Ilse et al. 2018), "
                    "measured 0.844; with 200 bags measured 0.964"},
     .options =
@@ -51,6 +55,11 @@ const Registration registered{{
                 "tables and pictures: share of the training bags for choosing the epoch")
              .between(0, 0.5),
          Option("side", 28, "your own pictures are scaled to side x side pixels").between(16, 512),
+         Option("windows", 0,
+                "a picture is a bag of windows of so many pixels each way; 0: it is an instance")
+             .between(0, 512),
+         Option("stride", 16, "windows: pixels from one to the next").between(1, 4096),
+         Option("positions", false, "windows: whether an instance knows where it is"),
          Option("bags", 200, "digits: number of training bags").between(2, 1000000),
          Option("validation_bags", 0,
                 "digits: number of bags for choosing the epoch; 0: the last epoch is kept")
@@ -73,7 +82,10 @@ const Registration registered{{
                             .monitor = "loss"},
     .tour = {"epochs=6", "bags=150", "validation_bags=50", "test_bags=200", "filters=8",
              "hidden=64", "rate=0.002", "batch=4"},
-    .make = make_multiple_instance,
+    .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
+      return run_options.options.integer("windows") > 0 ? make_slides(run_options)
+                                                        : make_multiple_instance(run_options);
+    },
 }};
 
 }  // namespace
