@@ -39,10 +39,11 @@ void StepCache::append(const at::Tensor& both) {
 }
 
 HeadsCache StepCache::heads(int64_t heads) const {
-  const at::Tensor there =
-      store_.narrow(1, 0, length_).unflatten(-1, {2, heads, store_.size(2) / (2 * heads)});
+  const at::Tensor there = rows().unflatten(-1, {2, heads, store_.size(2) / (2 * heads)});
   return {there.select(2, 0).transpose(1, 2), there.select(2, 1).transpose(1, 2)};
 }
+
+at::Tensor StepCache::rows() const { return store_.narrow(1, 0, length_); }
 
 void StepCache::select(const at::Tensor& rows) {
   if (!store_.defined()) return;

@@ -15,25 +15,6 @@ MultiHeadOptions attention_options(const LayerOptions& o) {
   return {.width = o.width, .heads = o.heads, .dropout = o.attention_dropout};
 }
 
-// An attention sublayer with its residual and its norm, in either order; `heads` gives what the
-// output projection takes.
-template <class Heads>
-at::Tensor attention_sublayer(const at::Tensor& x, MultiHeadImpl& attention,
-                              torch::nn::LayerNorm& norm, const LayerOptions& options,
-                              double dropout, Heads heads) {
-  if (options.order == NormOrder::kPost)
-    return project_add_norm(x, heads(x), attention.out_proj, norm, dropout);
-  return x + at::dropout(attention.out_proj(heads(norm(x))), dropout, dropout > 0);
-}
-
-at::Tensor feed_forward_sublayer(const at::Tensor& x, torch::nn::Linear& in, torch::nn::Linear& out,
-                                 torch::nn::LayerNorm& norm, const LayerOptions& options,
-                                 double dropout) {
-  if (options.order == NormOrder::kPost) return feed_forward_add_norm(x, in, out, norm, dropout);
-  const at::Tensor hidden = at::dropout(at::relu(in(norm(x))), dropout, dropout > 0);
-  return x + at::dropout(out(hidden), dropout, dropout > 0);
-}
-
 }  // namespace
 
 EncoderLayerImpl::EncoderLayerImpl(const LayerOptions& options) : options_(options) { reset(); }
@@ -48,9 +29,9 @@ void EncoderLayerImpl::reset() {
 
 at::Tensor EncoderLayerImpl::forward(const at::Tensor& x, const Attention& attention) {
   const at::Tensor y =
-      attention_sublayer(x, *self_attn, norm1, options_, dropout(),
-                         [&](const at::Tensor& z) { return self_attn->heads(z, z, z, attention); });
-  return feed_forward_sublayer(y, linear1, linear2, norm2, options_, dropout());
+      mixing_sublayer(x, self_attn->out_proj, norm1, options_.order, dropout(),
+                      [&](const at::Tensor& z) { return self_attn->heads(z, z, z, attention); });
+  return feed_forward_sublayer(y, linear1, linear2, norm2, options_.order, dropout());
 }
 
 at::Tensor EncoderLayerImpl::step(const at::Tensor& x, StepCache& cache,
@@ -74,31 +55,32 @@ void DecoderLayerImpl::reset() {
 }
 
 at::Tensor DecoderLayerImpl::after_self(const at::Tensor& x, const Attention& self) {
-  return attention_sublayer(x, *self_attn, norm1, options_, dropout(),
-                            [&](const at::Tensor& z) { return self_attn->heads(z, z, z, self); });
+  return mixing_sublayer(x, self_attn->out_proj, norm1, options_.order, dropout(),
+                         [&](const at::Tensor& z) { return self_attn->heads(z, z, z, self); });
 }
 
 at::Tensor DecoderLayerImpl::forward(const at::Tensor& x, const at::Tensor& memory,
                                      const Attention& self, const Attention& cross) {
-  const at::Tensor y = attention_sublayer(
-      after_self(x, self), *multihead_attn, norm2, options_, dropout(),
+  const at::Tensor y = mixing_sublayer(
+      after_self(x, self), multihead_attn->out_proj, norm2, options_.order, dropout(),
       [&](const at::Tensor& z) { return multihead_attn->heads(z, memory, memory, cross); });
-  return feed_forward_sublayer(y, linear1, linear2, norm3, options_, dropout());
+  return feed_forward_sublayer(y, linear1, linear2, norm3, options_.order, dropout());
 }
 
 at::Tensor DecoderLayerImpl::self_step(const at::Tensor& x, StepCache& cache) {
-  return attention_sublayer(x, *self_attn, norm1, options_, dropout(),
-                            [&](const at::Tensor& z) { return self_attn->step_heads(z, cache); });
+  return mixing_sublayer(x, self_attn->out_proj, norm1, options_.order, dropout(),
+                         [&](const at::Tensor& z) { return self_attn->step_heads(z, cache); });
 }
 
 at::Tensor DecoderLayerImpl::cross_step(const at::Tensor& after_self, const HeadsCache& memory,
                                         const Readers& readers) {
-  const at::Tensor y = attention_sublayer(
-      after_self, *multihead_attn, norm2, options_, dropout(), [&](const at::Tensor& z) {
-        return readers.scattered(multihead_attn->cached_heads(readers.gathered(z), memory,
-                                                              {.key_lengths = readers.lengths()}));
-      });
-  return feed_forward_sublayer(y, linear1, linear2, norm3, options_, dropout());
+  const at::Tensor y =
+      mixing_sublayer(after_self, multihead_attn->out_proj, norm2, options_.order, dropout(),
+                      [&](const at::Tensor& z) {
+                        return readers.scattered(multihead_attn->cached_heads(
+                            readers.gathered(z), memory, {.key_lengths = readers.lengths()}));
+                      });
+  return feed_forward_sublayer(y, linear1, linear2, norm3, options_.order, dropout());
 }
 
 }  // namespace fovea::nn

@@ -255,27 +255,34 @@ Tensor as_rows(const Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(
 
 }  // namespace
 
-Tensor project_add_norm(const Tensor& x, const Tensor& y, torch::nn::Linear& linear,
+Tensor project_add_norm(const Tensor& x, const Tensor& y, const Affine& linear,
                         torch::nn::LayerNorm& norm, double dropout) {
   const double epsilon = norm->options.eps();
-  if (!can_fuse({x, y, linear->weight, linear->bias, norm->weight, norm->bias})) {
+  if (!can_fuse({x, y, linear.weight, linear.bias, norm->weight, norm->bias})) {
     return norm(x + at::dropout(linear(y), dropout, dropout > 0));
   }
-  return ProjectAddNorm::apply(as_rows(x), as_rows(y), linear->weight, linear->bias, norm->weight,
+  return ProjectAddNorm::apply(as_rows(x), as_rows(y), linear.weight, linear.bias, norm->weight,
                                norm->bias, epsilon, draw(dropout))
       .view(x.sizes());
 }
 
-Tensor feed_forward_add_norm(const Tensor& x, torch::nn::Linear& in, torch::nn::Linear& out,
+Tensor feed_forward_add_norm(const Tensor& x, const Affine& in, const Affine& out,
                              torch::nn::LayerNorm& norm, double dropout) {
   const double epsilon = norm->options.eps();
-  if (!can_fuse({x, in->weight, in->bias, out->weight, out->bias, norm->weight, norm->bias})) {
+  if (!can_fuse({x, in.weight, in.bias, out.weight, out.bias, norm->weight, norm->bias})) {
     const Tensor hidden = at::dropout(at::relu(in(x)), dropout, dropout > 0);
     return norm(x + at::dropout(out(hidden), dropout, dropout > 0));
   }
-  return FeedForwardAddNorm::apply(as_rows(x), in->weight, in->bias, out->weight, out->bias,
+  return FeedForwardAddNorm::apply(as_rows(x), in.weight, in.bias, out.weight, out.bias,
                                    norm->weight, norm->bias, epsilon, draw(dropout))
       .view(x.sizes());
+}
+
+Tensor feed_forward_sublayer(const Tensor& x, const Affine& in, const Affine& out,
+                             torch::nn::LayerNorm& norm, NormOrder order, double dropout) {
+  if (order == NormOrder::kPost) return feed_forward_add_norm(x, in, out, norm, dropout);
+  const Tensor hidden = at::dropout(at::relu(in(norm(x))), dropout, dropout > 0);
+  return x + at::dropout(out(hidden), dropout, dropout > 0);
 }
 
 }  // namespace fovea::nn

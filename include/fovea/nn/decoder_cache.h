@@ -22,6 +22,7 @@ class StepCache {
   // both [rows, n, 2 width]: the new positions' keys, then their values.
   void append(const at::Tensor& both);
   HeadsCache heads(int64_t heads) const;
+  at::Tensor rows() const;                    // all that was appended: [rows, length, 2 width]
   int64_t length() const { return length_; }  // number of positions
   // Row r becomes what was row rows[r] (int64).
   void select(const at::Tensor& rows);
