@@ -1,10 +1,10 @@
-"""Seconds a token of `fovea predict` and of llama2.c's `run`, in turns.
+"""Tokens a second of `fovea predict` and of llama2.c's `run`, in turns.
 
     bench/llama2c_speed.py --llama RUN_PROGRAM --checkpoint stories260K.bin --tokenizer tok512.bin [--threads 1] [--rounds 5]
 
 RUN_PROGRAM is llama2.c's run.c as its Makefile builds it: `make runfast` with -march=native for one thread, `make runomp` for more. Both write the same
-greedy text. With one thread the clock counts the seconds of the processor, which neighbours on a busy machine do not change; with more it is the clock on
-the wall. Each time is the difference of a long and a short run, so that starting and loading count for nothing.
+greedy text. Times are by the clock on the wall; with one thread also in seconds of the processor, which neighbours on a busy machine change less. Each time is
+the difference of a long and a short run, so that starting and loading count for nothing.
 """
 
 import argparse
@@ -21,15 +21,18 @@ LONG, SHORT, TEXTS = 300, 20, 50
 
 
 def seconds(commands, threads):
-    """Of the commands, one after another; each is its arguments and what it reads."""
+    """Of the commands, one after another: on the wall and of the processor. A command is its arguments and what it reads."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     for arguments, text in commands:
         subprocess.run(arguments, input=text, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, check=True, env=environment)
+    wall = time.perf_counter() - wall
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if threads > 1:
-        return time.perf_counter() - wall
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def summary(clock, ratios, threads):
+    return f"{clock}: median ratio {statistics.median(ratios):.2f}, {min(ratios):.2f} to {max(ratios):.2f}, threads: {threads}"
 
 
 def main():
@@ -51,13 +54,16 @@ def main():
             command = [given.fovea, "predict", f"{folder}/run", "--threads", str(given.threads), "--set", f"length={tokens}"]
             return seconds([(command, "\n" * TEXTS)], given.threads)
 
-        ratios = []
+        walls, processors = [], []
         for _ in range(given.rounds):
-            llama, fovea = (which(LONG) - which(SHORT) for which in (theirs, ours))
-            scale = 1e6 / (TEXTS * (LONG - SHORT))
-            ratios.append(llama / fovea)
-            print(f"microseconds a token: llama2.c {llama * scale:.1f}, fovea {fovea * scale:.1f}; ratio {ratios[-1]:.2f}", flush=True)
-    print(f"median ratio {statistics.median(ratios):.2f}, {min(ratios):.2f} to {max(ratios):.2f}, threads: {given.threads}")
+            llama, fovea = ([long - short for long, short in zip(which(LONG), which(SHORT))] for which in (theirs, ours))
+            tokens = TEXTS * (LONG - SHORT)
+            walls.append(llama[0] / fovea[0])
+            processors.append(llama[1] / fovea[1])
+            print(f"tokens a second on the wall: llama2.c {tokens / llama[0]:.0f}, fovea {tokens / fovea[0]:.0f}; ratio {walls[-1]:.2f}", flush=True)
+    print(summary("wall", walls, given.threads))
+    if given.threads == 1:
+        print(summary("processor", processors, given.threads))
 
 
 main()

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "explain/explanation.h"
 #include "fovea/nn/beam_search.h"
 #include "translate/batch.h"
 
@@ -20,6 +21,7 @@ struct AttentionMaps {
   std::string title;
   std::string score, normaliser = "softmax", structure, scale;
   at::Tensor weights;
+  std::vector<explain::Plot> plots{};  // drawn under the matrix
 };
 
 // What decoding should give beside tokens.

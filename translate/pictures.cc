@@ -116,6 +116,7 @@ Explanation attention_picture(const PictureContext& context, const AttentionMaps
                              token_links(pair.links.sure, tokens),
                              token_links(pair.links.possible, tokens)};
   }
+  e.plots = maps.plots;
   choose_head(e);
   return e;
 }

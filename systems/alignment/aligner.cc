@@ -68,9 +68,9 @@ std::shared_ptr<Aligner> make_aligner(const std::string& method, const OptionVal
     TransformerConfig config;
     config.stacks.layer = {.width = width, .heads = 4, .hidden = 2 * width, .dropout = dropout};
     config.stacks.encoder_layers = config.stacks.decoder_layers = 2;
-    config.embedding_dropout = dropout;
-    config.align_layer = o.integer("align_layer");
-    config.align_head = o.integer("align_head");
+    config.ends = {.width = width,
+                   .embedding_dropout = dropout,
+                   .aligned = {.layer = o.integer("align_layer"), .head = o.integer("align_head")}};
     return std::make_shared<Forced>(std::make_shared<TransformerModel>(config, vocabularies));
   }
   return std::make_shared<Forced>(std::make_shared<BahdanauModel>(

@@ -94,6 +94,9 @@ const std::map<std::string, const char*> kLooks = {
     {"transformer",
      "Each tile is one layer and head: click one. The best ones have found, for each output, the "
      "source position it copies from."},
+    {"dynamic-convolution",
+     "A band and no more: a word reads its neighbours by their offset, and no key is compared. The "
+     "bars are the kernel; choose another head, it reads on another side."},
     {"bert",
      "The masked place looks at both sides of it. The bars are the words it could be, with their "
      "probabilities."},

@@ -9,49 +9,15 @@ namespace {
 std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
   TransformerConfig config;
-  config.stacks.layer = {
-      .width = o.integer("width"),
-      .heads = o.integer("heads"),
-      .hidden = o.integer("hidden"),
-      .dropout = o.number("dropout"),
-      .attention_dropout = o.number("attention_dropout"),
-      .order = o.text("norm") == "pre" ? nn::NormOrder::kPre : nn::NormOrder::kPost};
+  config.stacks.layer = translate::layer_options(o);
   config.stacks.encoder_layers = config.stacks.decoder_layers = o.integer("layers");
   config.stacks.final_norm = o.text("norm") == "pre";
-  config.embedding_dropout = o.number("dropout");
-  config.tie_embeddings = o.flag("tie");
-  config.align_layer = o.integer("align_layer");
-  config.align_head = o.integer("align_head");
+  config.ends = translate::stack_config(o);
   return std::make_shared<TransformerModel>(config, vocabularies);
 }
 
 std::vector<Option> options() {
-  std::vector<Option> all = translate::task_options({.generator = "copy-reverse"});
-  all.push_back(Option("width", 128, "width of the model").between(1, 8192));
-  all.push_back(Option("heads", 4, "number of heads; must divide the width").between(1, 256));
-  all.push_back(Option("hidden", 256, "width of the feed-forward nets").between(1, 65536));
-  all.push_back(Option("layers", 2, "layers of the encoder and of the decoder").between(1, 128));
-  all.push_back(Option("dropout", 0.0,
-                       "dropout of embeddings and sublayers; for real text use 0.1 to 0.3, with "
-                       "label_smoothing=0.1")
-                    .between(0, 0.9));
-  all.push_back(
-      Option("attention_dropout", 0.0, "dropout of the attention weights").between(0, 0.9));
-  all.push_back(
-      Option("norm", "post", "layer normalisation after each sublayer (the paper's) or before it")
-          .among({"post", "pre"}));
-  all.push_back(Option(
-      "tie", true,
-      "share embeddings with the output, and between the languages if they have one vocabulary"));
-  all.push_back(
-      Option("align_layer", -1,
-             "decoder layer whose cross attention is the alignment; negative counts from the last")
-          .between(-128, 127)
-          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}));
-  all.push_back(Option("align_head", -1, "the head of that layer; -1 is the mean of all")
-                    .between(-1, 255)
-                    .during({Use::kEvaluate, Use::kPredict, Use::kExplain}));
-  return all;
+  return joined(translate::task_options({.generator = "copy-reverse"}), translate::stack_options());
 }
 
 const Registration registered{System{

@@ -47,7 +47,7 @@ INPUTS = {
     "multi-head": "dog-a sees cat-o\nhen-o fox-a hears\n",
     "cost": "1000 1000\n512 64 3\n",
 }
-for translation in ("seq2seq", "bahdanau", "luong", "gnmt", "convs2s", "beam-search", "transformer", "next-word"):
+for translation in ("seq2seq", "bahdanau", "luong", "gnmt", "convs2s", "beam-search", "transformer", "dynamic-convolution", "next-word"):
     INPUTS[translation] = SENTENCES
 
 

@@ -31,6 +31,10 @@ NAMES = {
     + "  const at::Tensor blank = torch::zeros({2, 1, 8}), phi = torch::randn({5, 1, 8});\n  torch::nn::Linear rho(8, 1);\n",
     "document-attention": BAGS
     + "  const auto W_v = [](const at::Tensor& x) { return x; }, W_h = W_v;\n  const at::Tensor v = torch::randn({2, 1, 8}), h = torch::randn({5, 1, 8}), w = torch::randn({8});\n",
+    "dynamic-convolution": """\
+  const int64_t reach = 1;
+  const at::Tensor kernels = torch::randn({2, 4, 5, 3}).softmax(-1), zeros = torch::zeros({2, 4, 5, 3}), x = torch::randn({2, 4, 5, 8}), eye = torch::eye(3);
+""",
     "fixed-attention": BAGS + "  const at::Tensor theta = torch::randn({2, 4, 8}), x = torch::randn({5, 1, 8}).expand({5, 4, 8});\n",
     "gat": """\
   const at::Tensor row_offsets = torch::tensor({0, 2, 4, 5}, torch::kInt32), columns = torch::tensor({0, 1, 1, 2, 2}, torch::kInt32);

@@ -142,6 +142,7 @@ SMALL = [
     Small("scaled-dot-product", "", {"width": 8, "key_width": 8, "batch": 16}, "sentences"),
     Small("multi-head", "free_order", {"width": 12, "batch": 16}),
     Small("transformer", "parallel", {"width": 16, "heads": 2, "hidden": 16, "layers": 1, "batch": 16, "vocabulary": 60, "beam": 2}),
+    Small("dynamic-convolution", "parallel", {"width": 16, "heads": 2, "hidden": 16, "layers": 1, "batch": 16, "vocabulary": 60, "beam": 2}),
     Small("bert", "", {"width": 8, "hidden": 8, "layers": 1, "heads": 2, "batch": 16, "judged": 50}, "documents"),
     Small("next-word", "", {"width": 8, "hidden": 8, "layers": 1, "heads": 2, "key_heads": 1, "batch": 16}, "sentences"),
     Small("relative-positions", "", {"width": 8, "hidden": 8, "layers": 1, "heads": 2, "batch": 16, "length": 8, "test_length": 10}, "rows"),

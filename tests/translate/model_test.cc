@@ -5,6 +5,7 @@
 
 #include "systems/bahdanau/model.h"
 #include "systems/convs2s/model.h"
+#include "systems/dynamic_convolution/model.h"
 #include "systems/gnmt/model.h"
 #include "systems/luong/model.h"
 #include "systems/seq2seq/model.h"
@@ -35,12 +36,31 @@ std::shared_ptr<Model> formulas(FormulaWeighing weighing) {
       kSizes);
 }
 
+std::shared_ptr<Model> light(nn::Mixing mixing, nn::Edges edges = nn::Edges::kZeros,
+                             nn::NormOrder order = nn::NormOrder::kPost) {
+  systems::DynamicConvolutionConfig config;
+  config.stacks = {.mixing = mixing,
+                   .layer = {.width = 16,
+                             .heads = 2,
+                             .hidden = 12,
+                             .dropout = 0,
+                             .attention_dropout = 0,
+                             .order = order},
+                   .encoder_layers = 2,
+                   .decoder_layers = 2,
+                   .final_norm = order == nn::NormOrder::kPre,
+                   .kernels = {3, 5},
+                   .edges = edges};
+  config.ends = {.width = 16, .embedding_dropout = 0};
+  return std::make_shared<systems::DynamicConvolutionModel>(config, kSizes);
+}
+
 std::vector<Named> models() {
   using namespace systems;  // NOLINT: six models side by side
   TransformerConfig small;
   small.stacks.layer = {.width = 8, .heads = 2, .hidden = 12, .dropout = 0, .attention_dropout = 0};
   small.stacks.encoder_layers = small.stacks.decoder_layers = 2;
-  small.embedding_dropout = 0;
+  small.ends = {.width = 8, .embedding_dropout = 0};
   TransformerConfig pre = small;
   pre.stacks.layer.order = nn::NormOrder::kPre;
   const auto entmax = [] {
@@ -78,6 +98,15 @@ std::vector<Named> models() {
          return std::make_shared<GnmtModel>(
              GnmtConfig{.embedding = 6, .width = 5, .layers = 4, .dropout = 0}, kSizes);
        }},
+      {"light_convolution", [] { return light(nn::Mixing::kLight); }},
+      {"light_renormalised",
+       [] { return light(nn::Mixing::kLight, nn::Edges::kRenormalised, nn::NormOrder::kPre); }},
+      {"dynamic_convolution", [] { return light(nn::Mixing::kDynamic); }},
+      {"dynamic_renormalised",
+       [] { return light(nn::Mixing::kDynamic, nn::Edges::kRenormalised); }},
+      {"quaternion", [] { return light(nn::Mixing::kQuaternion); }},
+      {"quaternion_pre",
+       [] { return light(nn::Mixing::kQuaternion, nn::Edges::kZeros, nn::NormOrder::kPre); }},
       {"structured_trees", [] { return formulas(FormulaWeighing::kStructured); }},
       {"structured_softmax", [] { return formulas(FormulaWeighing::kSoftmax); }},
       {"structured_none", [] { return formulas(FormulaWeighing::kNone); }},

@@ -14,6 +14,7 @@
 #include "fovea/error.h"
 #include "systems/run/session.h"
 #include "train/run/manifest.h"
+#include "train/usage_error.h"
 #include "translate/codec.h"
 #include "translate/corpus/corpus.h"
 #include "translate/links.h"
@@ -179,6 +180,51 @@ TEST_F(Systems, WrongInputIsOneLineAndLosesNothing) {
   EXPECT_EQ(lines(out.str()).size(), 2u) << "what was translated before is not lost";
   write("val.de", "one line\n");
   EXPECT_THROW(train("seq2seq", {"epochs=1"}, base_.string()), std::exception);
+}
+
+// Each kind learns which word stands for which, and its page has what it should show.
+TEST_F(Systems, LightTransformersLearnAndShowTheirKernels) {
+  for (const std::string kind : {"light", "dynamic", "quaternion"}) {
+    const Json report = train("dynamic-convolution",
+                              {"kind=" + kind, "epochs=60", "width=16", "heads=2", "hidden=32",
+                               "layers=1", "tokens=words", "batch=10", "rate=0.01", "warmup=10"},
+                              tiny());
+    EXPECT_GT(report["metrics"]["exact"].get<double>(), 0.9) << kind;
+    systems::Run run = systems::open(base_ / "dynamic-convolution", "cpu", 1);
+    bool band = false;
+    for (const explain::Explanation& e : systems::explain(run, nullptr)) {
+      for (const explain::Plot& plot : e.plots) {
+        if (plot.title != "Encoder layer 1: kernels, mean over the sentence") continue;
+        band = true;
+        ASSERT_EQ(plot.curves.size(), 2u) << "a head each";
+        EXPECT_EQ(plot.curves[0].x, (std::vector<double>{-1, 0, 1}));
+        EXPECT_NEAR(plot.curves[0].y[0] + plot.curves[0].y[1] + plot.curves[0].y[2], 1, 1e-5);
+        EXPECT_EQ(e.structure, "window");
+      }
+    }
+    EXPECT_EQ(band, kind != "quaternion");
+  }
+}
+
+TEST_F(Systems, LightTransformersRefuseSizesThatDoNotFit) {
+  const auto refusal = [&](std::vector<std::string> set) {
+    set.insert(set.end(), {"epochs=1", "tokens=words"});
+    try {
+      train("dynamic-convolution", set, tiny());
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  for (const std::string kernels : {"", "4", "3,", "3,x", "0", "-3", "1003", "3 7"})
+    EXPECT_EQ(
+        refusal({"kernels=" + kernels}),
+        "--set kernels=" + kernels + ": expected odd numbers from 1 to 1001, separated by commas");
+  EXPECT_EQ(refusal({"width=30", "heads=4"}), "--set width=30: expected a multiple of 4 (heads=4)");
+  EXPECT_EQ(refusal({"kind=quaternion", "width=24", "heads=4"}),
+            "--set width=24: expected a multiple of 16 (4 × heads=4)");
+  EXPECT_EQ(refusal({"kind=quaternion", "hidden=30"}),
+            "--set hidden=30: expected a multiple of 4, the parts of a quaternion");
 }
 
 TEST_F(Systems, AVocabularyOfAnotherRunIsRefused) {
