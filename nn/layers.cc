@@ -36,10 +36,10 @@ at::Tensor EncoderLayerImpl::forward(const at::Tensor& x, const Attention& atten
 
 at::Tensor EncoderLayerImpl::step(const at::Tensor& x, StepCache& cache,
                                   const Attention& attention) {
-  const at::Tensor y = attention_sublayer(
-      x, *self_attn, norm1, options_, dropout(),
+  const at::Tensor y = mixing_sublayer(
+      x, self_attn->out_proj, norm1, options_.order, dropout(),
       [&](const at::Tensor& z) { return self_attn->step_heads(z, cache, attention); });
-  return feed_forward_sublayer(y, linear1, linear2, norm2, options_, dropout());
+  return feed_forward_sublayer(y, linear1, linear2, norm2, options_.order, dropout());
 }
 
 DecoderLayerImpl::DecoderLayerImpl(const LayerOptions& options) : options_(options) { reset(); }
