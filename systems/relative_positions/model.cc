@@ -94,7 +94,7 @@ torch::Tensor SequenceModel::offset_bias(const torch::Tensor& tokens) {
     const torch::Tensor query =
         torch::linear(x, parameters["in_proj_weight"].narrow(0, 0, config_.width),
                       parameters["in_proj_bias"].narrow(0, 0, config_.width))
-            .mean({0, 1})
+            .mean(at::IntArrayRef{0, 1})
             .view({config_.heads, width});
     out.push_back(query.matmul(tables_.at(i)->key.t()) / std::sqrt(static_cast<double>(width)));
   });
