@@ -57,7 +57,9 @@ def start(ranks, length):
     with socket.socket() as some:
         some.bind(("127.0.0.1", 0))
         port = some.getsockname()[1]
-    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo", "OMP_WAIT_POLICY": "passive"}
+    # Memory that is given back is then given back at once, and does not count as needed.
+    variables = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_ARENA_MAX": "1", "OMP_WAIT_POLICY": "passive"}
+    variables.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")
     if ranks > 1:
         variables["WORLD_SIZE"] = str(ranks)
     started = [subprocess.Popen([sys.executable, __file__, "--work", "--length", str(length)], stdout=subprocess.PIPE, text=True,
