@@ -84,6 +84,14 @@ TEST_F(DividedTest, EveryPartHasItsOwnSeed) {
   EXPECT_EQ(drawn, before);
 }
 
+// Ranks end a step with different parts.
+TEST_F(DividedTest, WhatIsDrawnAfterAStepFollowsFromTheBatchAlone) {
+  compute(4);
+  const torch::Tensor after_four = torch::rand({5});
+  compute(2);
+  EXPECT_TRUE(torch::equal(torch::rand({5}), after_four));
+}
+
 TEST_F(DividedTest, ABufferBecomesTheMeanOverTheParts) {
   net.normalise = true;
   net.train();

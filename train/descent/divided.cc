@@ -81,6 +81,8 @@ Loss DividedGradient::compute(const Batch& batch, const LossOf& loss, const std:
     const Figures figures = exchange(step);
     set_gradients(figures, step);
     set_buffers(batch, figures, step);
+    // Whatever draws between steps must not see which part this rank computed last.
+    torch::manual_seed(data::mix(batch.seed, 0xD21));
     return {torch::tensor(figures.sum / std::max(1.0, figures.count), torch::kFloat64),
             static_cast<int64_t>(figures.count)};
   } catch (...) {
