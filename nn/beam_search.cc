@@ -38,6 +38,7 @@ void check(const BeamOptions& o) {
                           std::to_string(o.beam));
   }
   if (o.length_alpha < 0) throw InvalidArgument("length_alpha: negative, expected 0 or more");
+  if (o.no_repeat < 0) throw InvalidArgument("no_repeat: negative, expected 0 or more");
   if (o.coverage_beta < 0) throw InvalidArgument("coverage_beta: negative, expected 0 or more");
 }
 
@@ -216,6 +217,38 @@ class RowBest {
   int64_t wanted_, vocabulary_ = 0, count_ = 0;
 };
 
+// Whether `token` would complete `n` tokens that the hypothesis already has in this order.
+bool repeats(const std::vector<int64_t>& tokens, int64_t token, size_t n) {
+  if (tokens.size() < n) return false;
+  const auto last = tokens.end() - static_cast<int64_t>(n - 1);
+  for (auto at = tokens.begin(); at + static_cast<int64_t>(n) <= tokens.end(); ++at)
+    if (at[static_cast<int64_t>(n - 1)] == token && std::equal(last, tokens.end(), at)) return true;
+  return false;
+}
+
+// Rules out what would repeat: only tokens that a hypothesis has can.
+at::Tensor without_repeats(const at::Tensor& logits, const std::vector<Sentence>& active,
+                           const BeamOptions& options) {
+  if (options.doubles && options.no_repeat == 0) return logits;
+  std::vector<int64_t> rows, tokens;
+  int64_t row = 0;
+  for (const Sentence& sentence : active)
+    for (const Live& live : sentence.beam) {
+      for (const int64_t token : live.tokens)
+        if ((!options.doubles && token == live.tokens.back()) ||
+            (options.no_repeat > 0 &&
+             repeats(live.tokens, token, static_cast<size_t>(options.no_repeat)))) {
+          rows.push_back(row);
+          tokens.push_back(token);
+        }
+      ++row;
+    }
+  if (rows.empty()) return logits;
+  return logits.index_put({at::tensor(rows, at::kLong).to(logits.device()),
+                           at::tensor(tokens, at::kLong).to(logits.device())},
+                          at::full({}, -std::numeric_limits<double>::infinity(), logits.options()));
+}
+
 }  // namespace
 
 double length_penalty(int64_t length, double alpha) {
@@ -254,7 +287,7 @@ std::vector<SearchResult> beam_search(StepModel& model, const std::vector<int64_
     }
     const StepOutput output = model.step(at::tensor(last, at::kLong));
     const int64_t wanted = options.keep_tree ? 2 * options.beam : options.beam;
-    const RowBest best(output.logits, wanted, options.never);
+    const RowBest best(without_repeats(output.logits, active, options), wanted, options.never);
 
     rows.clear();
     std::vector<Sentence> still;

@@ -208,8 +208,9 @@ Regions read_regions(const std::string& folder, const std::vector<std::string>& 
     std::string path = either(own, image + ".npy");
     if (path.empty()) path = either(own, fs::path(image).stem().string() + ".npy");
     if (path.empty())
-      throw FileError(own.string(), 0,
-                      fmt::format("no {}.npy, expected an array for each picture", shown(image)));
+      throw FileError(
+          own.string(), 0,
+          fmt::format("no {}, expected an array for each picture", shown(image + ".npy")));
     arrays.emplace(image, parse_npy(read_file(path), path));
   }
   return by_name(arrays, own.string(), images);

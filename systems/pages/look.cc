@@ -50,6 +50,11 @@ const std::map<std::string, const char*> kLooks = {
     {"memory-network",
      "Each column is one hop. The facts the answer needs are marked at the left: a question that "
      "needs two is answered by two hops."},
+    {"show-attend-tell",
+     "Step through the words: the weights jump to the digit whose name is said, which is outlined. "
+     "The cells are the regions; the smooth overlay is the same weights, and both are blurrier "
+     "than "
+     "what the model knows."},
     {"stacked-attention",
      "Hop by hop the light moves: first to the thing that is named, then to the place asked "
      "about."},

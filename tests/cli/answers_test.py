@@ -38,6 +38,7 @@ INPUTS = {
     "squeeze-excitation": None,
     "gat": "0\n1\n",
     "memory-network": STORY,
+    "show-attend-tell": "picture.png\nset/one.png\n",
     "stacked-attention": QUESTIONS,
     "dnc": "101110 010111 x2\n010000 x1\n",
     "ntm": "101110 010111\n010000\n",

@@ -69,18 +69,17 @@ TEST(Captions, MistakesAreNamed) {
   EXPECT_EQ(refused("a.jpg A dog\n"),
             "c:1: expected image<TAB>caption, or image<TAB>split<TAB>caption");
   EXPECT_EQ(refused("a.jpg\ttrain\tx\nb.jpg\tother\ty\n"),
-            "c:2: split \"other\", expected train, val or test");
+            "c:2: split 'other', expected train, val or test");
   EXPECT_EQ(refused("a.jpg\ttrain\tx\na.jpg\ttest\ty\n"),
-            "c:2: \"a.jpg\" is in \"test\", and above in \"train\"");
-  EXPECT_EQ(refused("../a.jpg\tx\n"),
-            "c:1: picture \"../a.jpg\", expected a name within the folder");
-  EXPECT_EQ(refused("/etc/x\ty\n"), "c:1: picture \"/etc/x\", expected a name within the folder");
+            "c:2: 'a.jpg' is in 'test', and above in 'train'");
+  EXPECT_EQ(refused("../a.jpg\tx\n"), "c:1: picture '../a.jpg', expected a name within the folder");
+  EXPECT_EQ(refused("/etc/x\ty\n"), "c:1: picture '/etc/x', expected a name within the folder");
   EXPECT_EQ(refused("{\"image\": 3}\n"), "c:1: expected \"image\" to be a text");
   EXPECT_EQ(refused("{\"image\": \"a\", \"captions\": [3]}\n"),
             "c:1: expected \"captions\" to be a list of texts");
-  EXPECT_EQ(refused("{\"image\": \"a\", \"caption\": \" \"}\n"), "c:1: \"a\": an empty caption");
+  EXPECT_EQ(refused("{\"image\": \"a\", \"caption\": \" \"}\n"), "c:1: 'a': an empty caption");
   EXPECT_EQ(refused("{\"image\": \"a\", \"boxes\": {\"x\": [0, 0, 2, 1]}}\n"),
-            "c:1: box of \"x\": expected left, top, width, height from 0 to 1");
+            "c:1: box of 'x': expected left, top, width, height from 0 to 1");
   EXPECT_EQ(refused(R"({"images": [], "annotations": [{"image_id": 4, "caption": "x"}]})"),
             "c: a caption of picture 4, which is not among \"images\"");
   EXPECT_EQ(refused(R"({"images": [{"filename": "a"}]})"),
@@ -117,8 +116,8 @@ TEST_F(CaptionFiles, PicturesAndCaptionsAreMatched) {
   const CaptionSet set = read_captions(base_.string(), {});
   EXPECT_EQ(set.items.size(), 3u);
   ASSERT_EQ(set.notes.size(), 2u);
-  EXPECT_EQ(set.notes[0], "1 captioned without a picture, left out: \"d.png\"");
-  EXPECT_EQ(set.notes[1], "1 pictures without a caption, left out: \"bare.png\"");
+  EXPECT_EQ(set.notes[0], "1 captioned without a picture, left out: 'd.png'");
+  EXPECT_EQ(set.notes[1], "1 pictures without a caption, left out: 'bare.png'");
   EXPECT_EQ(set.drawn(0).pixels.size(), 12u) << "three channels";
   EXPECT_EQ(set.path_of(1), (base_ / "images" / "b.png").string());
   std::filesystem::remove(base_ / "images" / "a.png");
@@ -174,11 +173,11 @@ TEST_F(CaptionFiles, RegionsComeAsArrays) {
 
   std::filesystem::create_directories(base_ / "regions");
   write("regions/a.npy", npy_bytes(floats({2, 2}, {1, 2, 3, 4})));
-  EXPECT_NE(said().find("no \"b.jpg\".npy"), std::string::npos) << said();
+  EXPECT_NE(said().find("no 'b.jpg.npy'"), std::string::npos) << said();
   write("regions/b.jpg.npy", npy_bytes(floats({1, 2, 2}, second)));
   EXPECT_EQ(row(read_captions(base_.string(), {}).regions, 1), second);
   write("regions/b.jpg.npy", npy_bytes(floats({3, 2}, {1, 2, 3, 4, 5, 6})));
-  EXPECT_NE(said().find("array \"b.jpg\" of 3 x 2, expected 2 x 2"), std::string::npos) << said();
+  EXPECT_NE(said().find("array 'b.jpg' of 3 x 2, expected 2 x 2"), std::string::npos) << said();
   std::filesystem::remove_all(base_ / "regions");
 
   write("regions.i8", std::string("\x01\xFF\x02\x80\x03\x04\x05\x06", 8));

@@ -105,6 +105,14 @@ NAMES = {
   const at::Tensor one_each = torch::arange(13, torch::kInt32), itself = torch::arange(12, torch::kInt32);
   torch::nn::Linear W1(6, 2), W2(2, 6);
 """,
+    "show-attend-tell": """\
+  const at::Tensor a = torch::randn({2, 1, 49, 8}), w = torch::randn({4}), y = torch::randn({2, 1, 1, 3}), beta = torch::rand({2, 1, 1, 1});
+  torch::nn::Linear W_h(6, 4), W_a(8, 4), E(3, 5);
+  at::Tensor h = torch::randn({2, 1, 1, 6});
+  const auto lstm = [cell = torch::nn::LSTMCell(13, 6)](const at::Tensor& x, const at::Tensor& h) mutable {
+    return std::get<0>(cell(x.flatten(0, 2), std::tuple(h.flatten(0, 2), h.flatten(0, 2)))).view({2, 1, 1, 6});
+  };
+""",
     "stacked-attention": """\
   const at::Tensor v = torch::randn({2, 1, 16, 8});
   std::vector<torch::nn::Linear> W_Q = {torch::nn::Linear(8, 4), torch::nn::Linear(8, 4)}, W_I = W_Q;

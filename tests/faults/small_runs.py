@@ -127,6 +127,7 @@ SMALL = [
     Small("squeeze-excitation", "", {"channels": 4, "layers": 2, "inputs": 2, "batch": 16}, "pictures"),
     Small("gat", "", {"heads": 2, "width": 4, "words": 20, "classes": 3}, "nodes"),
     Small("memory-network", "", {"width": 8, "batch": 16}, "stories"),
+    Small("show-attend-tell", "", {"width": 12, "attention": 8, "embedding": 8, "channels": 4, "batch": 16}, "pictures"),
     Small("stacked-attention", "", {"width": 12, "attention": 8, "batch": 16}, "pictures"),
     Small("dnc", "", {"hidden": 8, "rows": 4, "width": 4, "batch": 16}, "sequences"),
     Small("ntm", "", {"hidden": 8, "rows": 4, "width": 4, "batch": 16}, "sequences"),

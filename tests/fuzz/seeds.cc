@@ -156,6 +156,15 @@ void add_arrays(Files& files) {
   while (pieces.scores.size() < pieces.pieces.size())
     pieces.scores.push_back(-static_cast<float>(pieces.scores.size()));
   files["llama2c_tokens/two"] = joined({data::llama2c_token_bytes(pieces), "ab abb"});
+  const std::string turned("II\x2A\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0",
+                           26);
+  files["exif/turned"] = turned;
+  files["quantised_network/one"] = joined(
+      {"input 9 shape=2x2x1 scale=0.5 zp=128\n"
+       "CONV 1 9 out_shape=2x2x1 out_scale=0.5 out_zp=0 stride=1 pad=SAME act=0 w_shape=1x1x1x1 "
+       "w_scale=0.1 w_zp=3 w_off=0 b_off=1\nADD 2 1,9 out_shape=2x2x1 out_scale=1 out_zp=0\n"
+       "AVGPOOL 3 2 out_shape=1x1x1 out_scale=1 out_zp=0\n",
+       std::string("\x05\x01\0\0\0", 5)});
   files["png/grey"] = png(PNG_FORMAT_GRAY, 1);
   files["png/colour"] = png(PNG_FORMAT_RGBA, 4);
   files["jpeg/grey"] = jpeg(JCS_GRAYSCALE, 1, false);
@@ -257,6 +266,18 @@ void add_texts(Files& files) {
       "{\"picture\": \"pictures.idx#3\", \"question\": \"what\", \"answer\": \"red\", "
       "\"cells\": [2, 1]}\n{\"picture\": \"a.png\", \"question\": \"what\", \"answers\": "
       "[\"a\", \"b\", \"a\"]}\n";
+  files["captions/tabs"] = "a.jpg\ttrain\tA dog .\tA cat .\nb.jpg\ttest\tA bird .\n";
+  files["captions/token"] = "a.jpg#0\tA dog .\na.jpg#1\tA cat .\n";
+  files["captions/table"] = "image,caption\na.jpg,\"A dog, a cat\"\n";
+  files["captions/lines"] =
+      "{\"image\": \"a.jpg\", \"split\": \"val\", \"captions\": [\"a dog\"], \"boxes\": {\"dog\": "
+      "[0, 0.1, 0.5, 0.5]}}\n";
+  files["captions/karpathy"] =
+      "{\"images\": [{\"filename\": \"a.jpg\", \"split\": \"train\", \"sentences\": [{\"raw\": "
+      "\"a dog\"}, {\"tokens\": [\"a\", \"cat\"]}]}]}";
+  files["captions/coco"] =
+      "{\"images\": [{\"id\": 7, \"file_name\": \"a.jpg\"}], \"annotations\": [{\"image_id\": 7, "
+      "\"caption\": \"a dog\"}]}";
   files["picture_questions/tab"] = "a.png\twhat is it\n";
   files["sentences/both"] = "dog-a sees cat-o today\n";
   files["sentences/it"] = "dog\tthe dog ate because it was hungry\n";

@@ -185,5 +185,29 @@ TEST(BeamSearch, RefusesOptionsThatMeanNothing) {
   EXPECT_THROW(beam_search(model, {0}, {}), InvalidArgument);
 }
 
+// Says one token for ever, then the others in turn.
+class Stammer : public StepModel {
+ public:
+  void select(const at::Tensor&) override {}
+  StepOutput step(const at::Tensor& tokens) override {
+    return {
+        at::tensor({0.0, 0.0, 0.0, 1.0, 5.0, 4.0, 3.0}, at::kDouble).repeat({tokens.size(0), 1}),
+        at::Tensor()};
+  }
+};
+
+TEST(BeamSearch, RepeatsAreSuppressedWhereAsked) {
+  const auto said = [](const BeamOptions& options) {
+    Stammer model;
+    return beam_search(model, {6}, options)[0].n_best[0].tokens;
+  };
+  using Tokens = std::vector<int64_t>;
+  EXPECT_EQ(said({.beam = 1}), (Tokens{4, 4, 4, 4, 4, 4}));
+  EXPECT_EQ(said({.beam = 1, .doubles = false}), (Tokens{4, 5, 4, 5, 4, 5}));
+  EXPECT_EQ(said({.beam = 1, .doubles = false, .no_repeat = 2}), (Tokens{4, 5, 4, 6, 4, 3}));
+  EXPECT_EQ(said({.beam = 1, .no_repeat = 1}), (Tokens{4, 5, 6, 3}));
+  EXPECT_THROW(said({.no_repeat = -1}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace fovea::nn

@@ -190,6 +190,11 @@ class EveryView(Page):
         self.figure("show-attend-tell", "f.querySelector('.image-small [data-item=\"4\"]').click()")
         self.assertRegex(self.figure("show-attend-tell", "f.querySelector('.readout').textContent"), "^“two”: most at “row 6, column 3”")
 
+    def test_weights_on_a_fine_grid_are_drawn_smoothly_too(self):
+        shades = self.figure("show-attend-tell", "(() => { const c = f.querySelector('.image-smooth canvas.smooth'), seen = new Set();"
+                             " c.getContext('2d').getImageData(0, 0, c.width, c.height).data.forEach((x, i) => i % 4 === 3 && seen.add(x)); return seen.size; })()")
+        self.assertGreater(shades, 49)
+
     def test_the_tree_reads_hypotheses(self):
         self.figure("beam-search", "f.querySelector('.node').focus()")
         for _ in range(4):

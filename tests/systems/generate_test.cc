@@ -43,6 +43,7 @@ TEST_F(Generate, EverySystemReadsBackWhatItWrote) {
       {"mixture-of-experts", {{}, {"task=pictures", "pictures=20"}}},
       {"memory-network", {{"stories=40"}}},
       {"stacked-attention", {{"pictures=40"}}},
+      {"show-attend-tell", {{"pictures=40"}}},
       {"ntm", {{"sequences=60"}, {"sequences=60", "task=repeat-copy"}}},
       {"dnc", {{"sequences=60"}, {"task=stories", "stories=40"}}},
       {"general", {{"memories=40"}}},

@@ -27,6 +27,28 @@ function overlay(frame, query, width, height, live) {
   return root;
 }
 
+// Columns and rows where the regions part the picture into a grid that is fine enough to be drawn smoothly; null: they do not.
+function grid_of(model) {
+  const [, , w, h] = model.keys[0].position, columns = Math.round(1 / w), rows = Math.round(1 / h);
+  const in_order = model.keys.length === columns * rows && model.keys.every(({ position: [x, y] }, key) =>
+    Math.abs(x - key % columns / columns) < 1e-3 && Math.abs(y - Math.floor(key / columns) / rows) < 1e-3);
+  return in_order && columns >= 5 && rows >= 5 ? { columns, rows } : null;
+}
+
+// The weights drawn as the paper does: from the middle of one region to the middle of the next without a step.
+function smooth(frame, query, { columns, rows }, width, height) {
+  const cells = el('canvas', { width: columns, height: rows }), pixels = new ImageData(columns, rows);
+  for (let key = 0; key < columns * rows; ++key) {
+    const weight = frame.map.at(query, key);
+    pixels.data.set([...(frame.scale.rgb(weight) || frame.scale.rgb(1e-9)), Math.round(217 * frame.scale.fraction(weight))], 4 * key);
+  }
+  cells.getContext('2d').putImageData(pixels, 0, 0);
+  const out = el('canvas', { width, height, class: 'smooth' }), context = out.getContext('2d');
+  context.imageSmoothingQuality = 'high';
+  context.drawImage(cells, 0, 0, width, height);
+  return out;
+}
+
 export const image_view = {
   coloured: true,
   picks: ['layer', 'head', 'query'],
@@ -36,19 +58,26 @@ export const image_view = {
   state: (model) => ({ query: Math.max(0, model.queries.findIndex((_, query) => model.keys.some((_, key) => model.wanted(query, key)))) }),
   draw(frame, stage) {
     const { model } = frame, { picture } = model;
-    const wide = Math.min(stage.clientWidth, 440), high = wide * picture.height / picture.width;
+    const grid = grid_of(model);
+    const wide = Math.min(stage.clientWidth, grid ? 330 : 440), high = wide * picture.height / picture.width;
     const base = picture_canvas(picture);
-    const layered = (query, live) => {
+    const copied = () => {
       const copy = el('canvas', { width: picture.width, height: picture.height });
       copy.getContext('2d').drawImage(base, 0, 0);
-      return [copy, overlay(frame, query, picture.width, picture.height, live)];
+      return copy;
     };
+    const layered = (query, live) => [copied(), overlay(frame, query, picture.width, picture.height, live)];
     const chosen = frame.state.query;
-    const main = el('div', { class: 'image-main', style: { width: `${wide}px`, height: `${high}px` }, role: 'img', 'aria-label': this.words(frame, chosen) }, layered(chosen, true));
+    const size = { width: `${wide}px`, height: `${high}px` };
+    const main = el('div', { class: 'image-main', style: size, role: 'img', 'aria-label': this.words(frame, chosen) }, layered(chosen, true));
+    const blurred = !grid ? '' : el('figure', { class: 'image-smooth' },
+      el('div', { class: 'image-main', style: size, role: 'img', 'aria-label': `${this.words(frame, chosen)}, drawn smoothly` },
+        copied(), smooth(frame, chosen, grid, Math.round(wide), Math.round(high))),
+      el('figcaption', {}, 'the same weights, drawn smoothly between the middles of the regions'));
     const small = model.queries.length < 2 ? '' : el('div', { class: 'image-small' }, model.queries.slice(0, 64).map((query, i) =>
       el('button', { type: 'button', 'aria-pressed': i === chosen, 'data-item': i, 'aria-label': this.words(frame, i), onclick: () => frame.pick({ query: i }) },
         el('span', { class: 'image-thumb', style: { aspectRatio: `${picture.width} / ${picture.height}` } }, layered(i, false)), el('span', {}, query.text))));
-    stage.append(el('div', { class: 'image-layout' }, main, small));
+    stage.append(el('div', { class: 'image-layout' }, main, blurred, small));
     frame.say(this.words(frame, chosen));
   },
   words(frame, query) {
