@@ -121,7 +121,7 @@ def test_edges_in_any_order_are_a_graph():
 def test_wrong_edges_are_named():
     layer, x = fovea.nn.GATv2Conv(5, 4), torch.randn(3, 5)
     for call, said in (
-        ((x, torch.zeros(3, 2, dtype=torch.long)), r"edge_index: \[3, 2\], expected whole numbers \[2, E\]"),
+        ((x, torch.zeros(3, 2, dtype=torch.long)), r"edge_index: a tensor \[3, 2\] of int64, expected whole numbers \[2, E\]"),
         ((x, torch.tensor([[0], [9]])), "edge_index: a target of 9, expected 0 to 2"),
         ((x, torch.tensor([[0], [1]]), torch.randn(2, 3)), r"edge_attr: 2 rows, expected 1 \(edges\)"),
         ((x, torch.tensor([[0], [1]]), torch.randn(1, 3)), r"edge_attr: given, expected none"),
