@@ -94,7 +94,7 @@ torch::Tensor MobileNetV2::run(const torch::Tensor& pictures, size_t last) const
     if (one.kind == Kind::kAdd) {
       real = centred(0) * scale + centred(1) * values.at(one.inputs[1]).of.scale;
     } else if (one.kind == Kind::kMeanPool) {
-      real = centred(0).mean({2, 3}, true) * scale;
+      real = centred(0).mean(at::IntArrayRef{2, 3}, true) * scale;
     } else {
       const int64_t groups = one.kind == Kind::kDepthwise ? one.out.channels : 1;
       real = torch::conv2d(padded(centred(0), one.weight_shape, one.stride), weights_[i].kernel,

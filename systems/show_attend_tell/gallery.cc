@@ -206,7 +206,7 @@ std::pair<torch::Tensor, double> Gallery::moments(std::span<const int64_t> items
   for (size_t from = 0; from < items.size(); from += 64) {
     const torch::Tensor some =
         of(items.subspan(from, std::min<size_t>(64, items.size() - from))).to(torch::kFloat64);
-    sum += some.sum({0, 1});
+    sum += some.sum(at::IntArrayRef{0, 1});
     squares += some.square().sum().item<double>();
     count += static_cast<double>(some.size(0) * some.size(1));
   }

@@ -19,7 +19,8 @@ torch::Tensor reinforce(const Told& told, const torch::Tensor& log_likelihood,
   const torch::Tensor gain = (log_likelihood - baseline).detach() * of_drawn;
   const torch::Tensor log_choice = told.chosen.sum(1);
   // 0 log 0 = 0: at padding every weight is zero.
-  const torch::Tensor entropy = -(told.weights * told.weights.clamp_min(1e-10).log()).sum({1, 2});
+  const torch::Tensor entropy =
+      -(told.weights * told.weights.clamp_min(1e-10).log()).sum(at::IntArrayRef{1, 2});
   return -weighting.reward * (gain * log_choice).sum() -
          weighting.entropy * (entropy * of_drawn).sum();
 }
