@@ -117,51 +117,51 @@ int run(const AttendOptions& given) {
 }  // namespace
 
 Verb attend_verb() {
-  return {
-      "attend", "attention on arrays in .npy or .safetensors files",
-      "fovea attend --query q.npy --key k.npy --value v.npy --out o.npy\n"
-      "fovea attend --query q.npy --key k.npy --value v.npy --score "
-      "additive:weight=w.npy,activation=tanh "
-      "--normaliser entmax:alpha=1.5 --structure 'causal&window:left=8' --out o.npy",
-      [](CLI::App& app) {
-        auto options = std::make_shared<AttendOptions>();
-        app.add_option("--query", options->query,
-                       "queries, [B, H, L, E]: FILE.npy, or FILE.safetensors:NAME")
-            ->required();
-        app.add_option("--key", options->key, "keys, [B, Hkv, S, E]")->required();
-        app.add_option("--value", options->value, "values, [B, Hkv, S, Ev]")->required();
-        app.add_option("--out", options->out, "file for the result: .npy or .safetensors")
-            ->required();
-        app.add_option("--score", options->score,
-                       "NAME[:FIELD=VALUE,...] with one of the names " + names_of<Score::Kind>() +
-                           "; a modifier after each |: " + names_of<Modifier>());
-        app.add_option("--normaliser", options->normaliser,
-                       "NAME[:FIELD=VALUE,...]: " + names_of<Normaliser>());
-        app.add_option("--structure", options->structure,
-                       "NAME[:FIELD=VALUE,...]: " + names_of<choice::StructureKind<at::Tensor>>() +
-                           "; a & b: both, a | b: either, ~a: not, with brackets");
-        app.add_option(
-            "--scale", options->scale,
-            "scale of a dot or bilinear score; default: 1/sqrt(E) for dot, 1 for bilinear");
-        app.add_option("--key-lengths", options->key_lengths,
-                       "file with the number of keys of each batch item: integers [B]");
-        app.add_option(
-            "--query-offset", options->query_offset,
-            "position of the first query among the keys: a number, or a file of integers [B]");
-        app.add_option("--dropout", options->dropout_p,
-                       "probability of dropping a weight; default: 0");
-        app.add_option("--seed", options->seed, "seed of dropout and sampling");
-        app.add_option("--weights", options->weights,
-                       "also write all weights, [B, H, L, S], to this file");
-        app.add_flag("--check-finite", options->check_finite,
-                     "fail if a score is NaN or +infinity, instead of writing a row of NaN");
-        app.add_flag("--strict", options->strict,
-                     "fail instead of taking a path that is not fused");
-        app.add_flag("--explain", options->explain,
-                     "print on standard error which path is taken, and why");
-        app.add_flag("--json", options->json, "print one JSON object");
-        return [options] { return run(*options); };
-      }};
+  return {"attend", "attention on arrays in .npy or .safetensors files",
+          "fovea attend --query q.npy --key k.npy --value v.npy --out o.npy\n"
+          "fovea attend --query q.npy --key k.npy --value v.npy --score "
+          "additive:weight=w.npy,activation=tanh "
+          "--normaliser entmax:alpha=1.5 --structure 'causal&window:left=8' --out o.npy",
+          [](CLI::App& app) {
+            auto options = std::make_shared<AttendOptions>();
+            app.add_option("--query", options->query,
+                           "queries, [B, H, L, E]: FILE.npy, or FILE.safetensors:NAME")
+                ->required();
+            app.add_option("--key", options->key, "keys, [B, Hkv, S, E]")->required();
+            app.add_option("--value", options->value, "values, [B, Hkv, S, Ev]")->required();
+            app.add_option("--out", options->out, "file for the result: .npy or .safetensors")
+                ->required();
+            app.add_option("--score", options->score,
+                           "NAME[:FIELD=VALUE,...]: " + names_of<Score::Kind>() +
+                               "; a modifier after each |: " + names_of<Modifier>());
+            app.add_option("--normaliser", options->normaliser,
+                           "NAME[:FIELD=VALUE,...]: " + names_of<Normaliser>());
+            app.add_option(
+                "--structure", options->structure,
+                "NAME[:FIELD=VALUE,...]: " + names_of<choice::StructureKind<at::Tensor>>() +
+                    "; a & b: both, a | b: either, ~a: not, with brackets");
+            app.add_option(
+                "--scale", options->scale,
+                "scale of a dot or bilinear score; default: 1/sqrt(E) for dot, 1 for bilinear");
+            app.add_option("--key-lengths", options->key_lengths,
+                           "file with the number of keys of each batch item: integers [B]");
+            app.add_option(
+                "--query-offset", options->query_offset,
+                "position of the first query among the keys: a number, or a file of integers [B]");
+            app.add_option("--dropout", options->dropout_p,
+                           "probability of dropping a weight; default: 0");
+            app.add_option("--seed", options->seed, "seed of dropout and sampling");
+            app.add_option("--weights", options->weights,
+                           "also write all weights, [B, H, L, S], to this file");
+            app.add_flag("--check-finite", options->check_finite,
+                         "fail if a score is NaN or +infinity, instead of writing a row of NaN");
+            app.add_flag("--strict", options->strict,
+                         "fail instead of taking a path that is not fused");
+            app.add_flag("--explain", options->explain,
+                         "print on standard error which path is taken, and why");
+            app.add_flag("--json", options->json, "print one JSON object");
+            return [options] { return run(*options); };
+          }};
 }
 
 }  // namespace fovea::cli
