@@ -75,7 +75,8 @@ const Registration registered{System{
                      "for each sixteenth (pitch, - or 0)",
                      "task=graphs: answer<TAB>node question<TAB>kinds<TAB>from:label:to …"},
          .expect =
-             "measured: graphs 100 % with the labels of edges (29.2 BLEU on WMT'14 En-De, Shaw "
+             "measured: copies at three times the length 100 %, with sines 40 %; graphs 100 % with "
+             "the labels of edges (29.2 BLEU on WMT'14 En-De, Shaw "
              "et al. 2018)"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 8,
@@ -84,7 +85,7 @@ const Registration registered{System{
                             .schedule = "cosine",
                             .warmup = 50,
                             .clip = 1.0},
-    .tour = {"task=music", "epochs=6", "canons=300"},
+    .tour = {"epochs=3", "layers=1"},
     .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       const std::string& task = run_options.options.text("task");
       return task == "music"    ? make_music(run_options)
