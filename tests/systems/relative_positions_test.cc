@@ -96,9 +96,10 @@ TEST_F(RelativeRuns, CopiesReachRowsThreeTimesAsLong) {
 }
 
 TEST_F(RelativeRuns, MusicTakesEveryVerbAndWritesMidi) {
-  train("music", {.system = "relative-positions",
-                  .set = {"task=music", "canons=20", "width=8", "heads=2", "hidden=8", "farthest=8"},
-                  .epochs = 1});
+  train("music",
+        {.system = "relative-positions",
+         .set = {"task=music", "canons=20", "width=8", "heads=2", "hidden=8", "farthest=8"},
+         .epochs = 1});
   const std::string begun = "74 - 72 -\t67 - - -\t0 - 60 62\t48 48 - 0";
   check_every_verb("music", begun + "\n");
   const std::vector<std::string> few = {"sixteenths=6"};

@@ -134,9 +134,9 @@ TEST(Model, APixelSeesNoneAfterIt) {
   EXPECT_FALSE(torch::allclose(x[0][21], y[0][21], 1e-5, 1e-6));
 }
 
-class SparseRuns : public test::Runs {};
+class PatternRuns : public test::Runs {};
 
-TEST_F(SparseRuns, LearnAndTakeEveryVerb) {
+TEST_F(PatternRuns, LearnAndTakeEveryVerb) {
   for (const auto& [pattern, combination] :
        {std::pair("strided", "merge"), std::pair("fixed", "alternate"), std::pair("block", "heads"),
         std::pair("local", "merge"), std::pair("dense", "merge")}) {
@@ -153,7 +153,7 @@ TEST_F(SparseRuns, LearnAndTakeEveryVerb) {
   }
 }
 
-TEST_F(SparseRuns, RowsOfAnotherLengthAreNamed) {
+TEST_F(PatternRuns, RowsOfAnotherLengthAreNamed) {
   train("run", {.system = "sparse-patterns",
                 .set = {"side=7", "pictures=20", "test_pictures=5", "width=8", "heads=2"},
                 .epochs = 1});
