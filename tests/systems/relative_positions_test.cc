@@ -81,9 +81,11 @@ class RelativeRuns : public test::Runs {
 
 TEST_F(RelativeRuns, CopiesReachRowsThreeTimesAsLong) {
   const auto accuracy = [&](const std::string& positions) {
-    const Json report = train(positions, {.system = "relative-positions",
-                                          .set = {"positions=" + positions, "width=32", "layers=1"},
-                                          .epochs = 3});
+    const Json report =
+        train(positions,
+              {.system = "relative-positions",
+               .set = {"positions=" + positions, "rows=1500", "batch=16", "width=32", "layers=1"},
+               .epochs = 3});
     return report.at("metrics").at("accuracy").get<double>();
   };
   EXPECT_GT(accuracy("relative"), 0.99);
@@ -120,9 +122,10 @@ TEST_F(RelativeRuns, MusicTakesEveryVerbAndWritesMidi) {
 
 TEST_F(RelativeRuns, GraphsNeedTheLabelsOfEdges) {
   const auto figure = [&](const std::string& name, const std::string& labels) {
-    return train(name, {.system = "relative-positions",
-                        .set = {"task=graphs", "edge_labels=" + labels, "width=32"},
-                        .epochs = 6});
+    return train(
+        name, {.system = "relative-positions",
+               .set = {"task=graphs", "edge_labels=" + labels, "rows=1500", "batch=16", "width=32"},
+               .epochs = 5});
   };
   const Json with = figure("with", "true"), without = figure("without", "false");
   EXPECT_GT(with.at("metrics").at("accuracy").get<double>(), 0.95);
