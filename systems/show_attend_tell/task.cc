@@ -284,15 +284,19 @@ class ShowAttendTell : public GradientTask {
     State state = model_->start(seen);
     std::vector<torch::Tensor> weights, gates;
     int64_t last = data::kBos;
+    if (shown.words.empty()) shown.words = {"(nothing)"};
     for (size_t t = 0; t < shown.words.size(); ++t) {
       const Model::Step step =
           model_->step(seen, state, torch::tensor({last}).to(run_options_.device));
-      if (step.weights.defined()) weights.push_back(step.weights[0].cpu());
+      weights.push_back(step.weights.defined()
+                            ? step.weights[0].cpu()
+                            : torch::full({gallery_.shape().count},
+                                          1 / static_cast<double>(gallery_.shape().count)));
       gates.push_back(step.gate.cpu());
-      last = best.tokens[t];
+      if (t < best.tokens.size()) last = best.tokens[t];
     }
-    if (!weights.empty()) shown.weights = torch::stack(weights);
-    if (!gates.empty()) shown.gates = torch::cat(gates);
+    shown.weights = torch::stack(weights);
+    shown.gates = torch::cat(gates);
   }
 
   // Words as told against the captions, and where each named thing was looked for while the true caption

@@ -78,13 +78,13 @@ explain::Explanation picture(const Shown& shown, const Shape& shape) {
     table.columns = {"caption"};
     for (const std::string& reference : shown.references) table.rows.push_back({reference});
   }
-  if (!shown.weights.defined() || shown.words.empty()) {
-    out.view = explain::View::kCurve;
-    out.notes.push_back("Every word saw the mean of all regions: there is nothing to overlay.");
-    return out;
-  }
   out.view = shape.regions.grid > 0 ? explain::View::kImage : explain::View::kMatrix;
-  explain::label(out, Choices{.score = Additive{}}, {}, shape.attention);
+  if (shape.looks == Looks::kNone) {
+    explain::label(out, Choices{.score = Constant{}, .normaliser = Uniform{}}, {}, shape.attention);
+    out.notes.push_back("Every word saw the mean of all regions, whatever was said before.");
+  } else {
+    explain::label(out, Choices{.score = Additive{}}, {}, shape.attention);
+  }
   for (const std::string& word : shown.words) out.queries.emplace_back().text = word;
   add_regions(out, shape);
   out.maps.push_back({0, 0, to_floats(shown.weights), {}});

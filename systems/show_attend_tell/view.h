@@ -19,7 +19,7 @@ struct Shown {
   std::vector<std::string> words;  // as told, without the end
   double log_probability = 0;
   std::vector<std::string> references = {};
-  torch::Tensor weights = {};  // [words, regions]; undefined: no attention
+  torch::Tensor weights = {};  // [words, regions]
   torch::Tensor gates = {};    // β of each word
   data::Image picture = {};    // of no pixels: there is none
   std::vector<std::pair<std::string, data::Box>> boxes = {};

@@ -140,11 +140,11 @@ TEST_F(CaptionFiles, ASplitGivenIsKeptAndAnotherIsDrawn) {
   EXPECT_EQ(read_captions(base_.string(), {.split = {.all_test = true}}).splits.test.size(), 3u);
 }
 
-Array floats(std::vector<int64_t> shape, const std::vector<float>& values) {
+Array region_array(std::vector<int64_t> shape, const std::vector<float>& values) {
   return {ElementType::kFloat32, std::move(shape),
           std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4)};
 }
-std::vector<float> row(const Regions& regions, int64_t item) {
+std::vector<float> region_row(const Regions& regions, int64_t item) {
   std::vector<float> out(static_cast<size_t>(regions.regions() * regions.width()));
   regions.copy(item, out.data());
   return out;
@@ -154,35 +154,36 @@ TEST_F(CaptionFiles, RegionsComeAsArrays) {
   write("captions.tsv", "a.jpg\tx\nb.jpg\ty\n");
   const std::vector<float> all = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::vector<float> second = {5, 6, 7, 8};
-  write("regions.npy", npy_bytes(floats({2, 2, 2}, all)));
-  EXPECT_EQ(row(read_captions(base_.string(), {}).regions, 1), second);
-  write("regions.npy", npy_bytes(floats({2, 1, 2, 2}, all)));  // a grid
+  write("regions.npy", npy_bytes(region_array({2, 2, 2}, all)));
+  EXPECT_EQ(region_row(read_captions(base_.string(), {}).regions, 1), second);
+  write("regions.npy", npy_bytes(region_array({2, 1, 2, 2}, all)));  // a grid
   EXPECT_EQ(read_captions(base_.string(), {}).regions.regions(), 2);
-  write("regions.npy", npy_bytes(floats({2, 4}, all)));
+  write("regions.npy", npy_bytes(region_array({2, 4}, all)));
   EXPECT_NE(said().find("an array of 2 x 4, expected 2 pictures x regions x numbers"),
             std::string::npos);
-  write("regions.npy", npy_bytes(floats({2, 2, 2}, {1, 2, 3, 4, 5, NAN, 7, 8})));
+  write("regions.npy", npy_bytes(region_array({2, 2, 2}, {1, 2, 3, 4, 5, NAN, 7, 8})));
   EXPECT_NE(said().find("number 5 is not finite"), std::string::npos);
   std::filesystem::remove(base_ / "regions.npy");
 
-  write("regions.safetensors",
-        safetensors_bytes(
-            {{{"b", floats({2, 2}, second)}, {"a.jpg", floats({2, 2}, {1, 2, 3, 4})}}, {}}));
-  EXPECT_EQ(row(read_captions(base_.string(), {}).regions, 1), second) << "by the picture's name";
+  write("regions.safetensors", safetensors_bytes({{{"b", region_array({2, 2}, second)},
+                                                   {"a.jpg", region_array({2, 2}, {1, 2, 3, 4})}},
+                                                  {}}));
+  EXPECT_EQ(region_row(read_captions(base_.string(), {}).regions, 1), second)
+      << "by the picture's name";
   std::filesystem::remove(base_ / "regions.safetensors");
 
   std::filesystem::create_directories(base_ / "regions");
-  write("regions/a.npy", npy_bytes(floats({2, 2}, {1, 2, 3, 4})));
+  write("regions/a.npy", npy_bytes(region_array({2, 2}, {1, 2, 3, 4})));
   EXPECT_NE(said().find("no 'b.jpg.npy'"), std::string::npos) << said();
-  write("regions/b.jpg.npy", npy_bytes(floats({1, 2, 2}, second)));
-  EXPECT_EQ(row(read_captions(base_.string(), {}).regions, 1), second);
-  write("regions/b.jpg.npy", npy_bytes(floats({3, 2}, {1, 2, 3, 4, 5, 6})));
+  write("regions/b.jpg.npy", npy_bytes(region_array({1, 2, 2}, second)));
+  EXPECT_EQ(region_row(read_captions(base_.string(), {}).regions, 1), second);
+  write("regions/b.jpg.npy", npy_bytes(region_array({3, 2}, {1, 2, 3, 4, 5, 6})));
   EXPECT_NE(said().find("array 'b.jpg' of 3 x 2, expected 2 x 2"), std::string::npos) << said();
   std::filesystem::remove_all(base_ / "regions");
 
   write("regions.i8", std::string("\x01\xFF\x02\x80\x03\x04\x05\x06", 8));
   write("regions.scale.txt", "0.5\n2\n");
-  EXPECT_EQ(row(read_captions(base_.string(), {}).regions, 0),
+  EXPECT_EQ(region_row(read_captions(base_.string(), {}).regions, 0),
             (std::vector<float>{0.5, -2, 1, -256}));
   write("regions.i8", "123");
   EXPECT_NE(said().find("3 bytes, expected a multiple of 2 pictures x 2 numbers"),
@@ -194,7 +195,7 @@ TEST_F(CaptionFiles, HalfNumbersAreRead) {
   const Array array{ElementType::kFloat16,
                     {1, 4},
                     std::string(reinterpret_cast<const char*>(halves), sizeof halves)};
-  EXPECT_EQ(row(read_region_file(write("one.npy", npy_bytes(array))), 0),
+  EXPECT_EQ(region_row(read_region_file(write("one.npy", npy_bytes(array))), 0),
             (std::vector<float>{1, -2.5, std::ldexp(1.0f, -24), 0}));
 }
 

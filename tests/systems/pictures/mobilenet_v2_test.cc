@@ -4,19 +4,17 @@
 #include <torch/torch.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 
 #include "data/captions/caption_set.h"
 #include "data/files/file.h"
 #include "data/random.h"
 #include "systems/backbone/mobilenet_v2.h"
+#include "tests/systems/run/runs.h"
 
 namespace fovea::systems::backbone {
 namespace {
 
-namespace fs = std::filesystem;
 using data::QuantisedOperator;
 
 constexpr const char* kText =
@@ -165,21 +163,19 @@ TEST(Squashed, IsAMeanWhereAPictureShrinks) {
 
 // ---- with the real weights ----------------------------------------------------------------------
 
-class RealBackbone : public testing::Test {
+class RealBackbone : public test::Runs {
  protected:
   void SetUp() override {
-    const char* data = std::getenv("FOVEA_DATA");
-    root_ = data ? data : "../shared/data";
-    if (!fs::exists(root_ / "pretrained/mobilenet_v2"))
-      GTEST_SKIP() << "no pretrained/mobilenet_v2 in FOVEA_DATA";
+    Runs::SetUp();
+    folder_ = data_folder("pretrained/mobilenet_v2");
+    if (folder_.empty()) GTEST_SKIP() << "pretrained/mobilenet_v2 is absent (FOVEA_DATA)";
   }
-  fs::path root_;
+  std::string folder_;
 };
 
 TEST_F(RealBackbone, FeaturesAreThoseOfWholeNumbers) {
-  const data::QuantisedNetwork parsed =
-      data::read_quantised_network((root_ / "pretrained/mobilenet_v2").string());
-  const MobileNetV2 network((root_ / "pretrained/mobilenet_v2").string());
+  const data::QuantisedNetwork parsed = data::read_quantised_network(folder_);
+  const MobileNetV2 network(folder_);
   EXPECT_EQ(network.classes().size(), 1001u);
   data::Random random(1);
   data::Image image{64, 48, 3, {}};
@@ -206,16 +202,17 @@ TEST_F(RealBackbone, FeaturesAreThoseOfWholeNumbers) {
 // Flickr8k's arrays were made of the whole photographs; its thumbnails have 96 x 96 pixels of them. What is made of a
 // thumbnail is nearest to its own photograph's array, of a hundred.
 TEST_F(RealBackbone, AThumbnailIsNearestToItsOwnPhotograph) {
-  if (!fs::exists(root_ / "flickr8k")) GTEST_SKIP() << "no flickr8k in FOVEA_DATA";
-  const data::CaptionSet set = data::read_captions((root_ / "flickr8k").string(), {});
+  const std::string flickr8k = data_folder("flickr8k");
+  if (flickr8k.empty()) GTEST_SKIP() << "flickr8k is absent (FOVEA_DATA)";
+  const data::CaptionSet set = data::read_captions(flickr8k, {});
   ASSERT_EQ(set.thumbnails.size(), 100u);
-  const std::string bytes = data::read_file((root_ / "flickr8k/regions.pca.f32.gz").string());
+  const std::string bytes = data::read_file(flickr8k + "/regions.pca.f32.gz");
   const torch::Tensor pca =
       torch::from_blob(const_cast<char*>(bytes.data()), {65, 1280}, torch::kFloat32);
   torch::Tensor stored = torch::empty({100, 49, 64});
   for (int64_t i = 0; i < 100; ++i)
     set.regions.copy(set.splits.test[static_cast<size_t>(i)], stored[i].data_ptr<float>());
-  const MobileNetV2 network((root_ / "pretrained/mobilenet_v2").string());
+  const MobileNetV2 network(folder_);
   int nearest = 0;
   constexpr int64_t kTried = 12;
   for (int64_t i = 0; i < kTried; ++i) {

@@ -235,9 +235,9 @@ TEST(ShowAttendTellLines, ARegionPointsAtABoxByItsMiddle) {
   const data::Box box{0.3, 0.3, 0.3, 0.3};
   EXPECT_TRUE(points_at(box, 3 * 7 + 3, 7));
   EXPECT_FALSE(points_at(box, 0, 7));
-  EXPECT_TRUE(points_at({0.42, 0.4, 0.02, 0.2}, 3 * 7 + 2, 7))
+  EXPECT_TRUE(points_at({0.44, 0.4, 0.02, 0.2}, 3 * 7 + 3, 7))
       << "a thin thing is as wide as a region";
-  EXPECT_FALSE(points_at({0.42, 0.4, 0.02, 0.2}, 3 * 7 + 1, 7));
+  EXPECT_FALSE(points_at({0.44, 0.4, 0.02, 0.2}, 3 * 7 + 2, 7));
 }
 
 // ---- runs ---------------------------------------------------------------------------------------
