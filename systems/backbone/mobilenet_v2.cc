@@ -46,6 +46,8 @@ torch::Tensor quantised(const torch::Tensor& real, const data::QuantisedTensor& 
 
 MobileNetV2::MobileNetV2(const std::string& folder)
     : MobileNetV2(data::read_quantised_network(folder)) {
+  if (network_.in.height != network_.in.width || network_.in.channels != 3)
+    throw data::FileError(folder, 0, "a network of another input, expected side x side x 3");
   const std::filesystem::path labels = std::filesystem::path(folder) / "imagenet_labels.txt";
   if (std::filesystem::exists(labels)) classes_ = data::read_class_names(labels.string());
 }
@@ -65,8 +67,6 @@ MobileNetV2::MobileNetV2(data::QuantisedNetwork network) : network_(std::move(ne
   }
   if (features_ == network_.operators.size())
     throw InvalidArgument("backbone: no AVGPOOL, expected the features' mean before the classes");
-  if (network_.in.height != network_.in.width || network_.in.channels != 3)
-    throw InvalidArgument("backbone: expected an input of side x side x 3");
 }
 
 torch::Tensor MobileNetV2::run(const torch::Tensor& pictures, size_t last) const {
