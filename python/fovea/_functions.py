@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from . import _check
 from ._attend import attend, weights
 from ._normalisers import Hard, KernelRatio, Normaliser, Unnormalised
-from ._scores import Dot, Kernel, Location, Score
+from ._scores import Dot, Kernel, Location, Score, _Bias
 from ._structures import Blocks, Causal, Documents, Graph, Keep, Paged, Ragged, Structure
 
 #: Numbers of a block of scores, as on the composed path of the operators.
@@ -168,7 +168,7 @@ class _Blocks:
 def _rows(choice: Any, start: int, end: int, count: int) -> Any:
     """A choice with the rows of a block, where it has an array by row of the query."""
     changed: Dict[str, Tensor] = {}
-    if isinstance(choice, Keep) or getattr(choice, "kind", "") == "bias":
+    if isinstance(choice, Keep) or isinstance(choice, _Bias):
         name = "mask" if isinstance(choice, Keep) else "bias"
         array = getattr(choice, name)
         if array.dim() >= 2 and array.shape[-2] != 1:
