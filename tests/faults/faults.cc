@@ -87,7 +87,7 @@ bool fails(const char* call, const char* file) {
   while (strcmp(kCalls[kind], call) != 0) ++kind;
   const long number = ++counted[kind];
   // Files are written by one function for all: who asked it matters. Memory is asked for everywhere.
-  if (counting) note_site(kind, number, file[0] == '\0' ? 2 : 96);
+  if (counting) note_site(kind, number, file[0] == '\0' ? 1 : 96);
   if (number != wanted.number && !(wanted.later && number > wanted.number)) return false;
   if (number == wanted.number) report(call, file);
   if (wanted.kill) syscall(SYS_kill, getpid(), SIGKILL);
@@ -99,7 +99,7 @@ bool fails(const char* call, const char* file) {
 bool is_users(const char* path) {
   for (const char* start : {"/proc", "/sys", "/dev", "/usr", "/lib", "/etc"})
     if (strncmp(path, start, strlen(start)) == 0) return false;
-  return strstr(path, ".so") == nullptr;
+  return strstr(path, ".so") == nullptr && strstr(path, "nvidia") == nullptr;
 }
 
 // Standard output is a user's file too. Standard error is not: a message that cannot be written has
@@ -115,6 +115,14 @@ const char* name_of(int fd, char* buffer, size_t size) {
   const ssize_t length = readlink(link, buffer, size - 1);
   buffer[length < 0 ? 0 : length] = '\0';
   return buffer;
+}
+
+// The path of a file that is named within an open folder.
+const char* within(int at, const char* path, char (&file)[520]) {
+  char folder[256] = "";
+  if (at != AT_FDCWD && path[0] != '/' && armed) name_of(at, folder, sizeof folder);
+  snprintf(file, sizeof file, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", path);
+  return file;
 }
 
 // A line of /proc/self/status, in bytes.
@@ -190,7 +198,7 @@ bool std::ios_base::sync_with_stdio(bool wanted_sync) {
 
 extern "C" {
 
-#define FOVEA_OPEN(NAME, PARAMETERS, ARGUMENTS)                                             \
+#define FOVEA_OPEN(NAME, FILE, PARAMETERS, ARGUMENTS)                                       \
   int NAME PARAMETERS {                                                                     \
     mode_t mode = 0;                                                                        \
     if (flags & (O_CREAT | O_TMPFILE)) {                                                    \
@@ -199,14 +207,24 @@ extern "C" {
       mode = va_arg(list, mode_t);                                                          \
       va_end(list);                                                                         \
     }                                                                                       \
-    if (is_users(path) && fails((flags & O_ACCMODE) == O_RDONLY ? "open" : "create", path)) \
+    char buffer[520];                                                                       \
+    const char* file = FILE;                                                                \
+    if (is_users(file) && fails((flags & O_ACCMODE) == O_RDONLY ? "open" : "create", file)) \
       return -1;                                                                            \
     return opened(original<int PARAMETERS>(#NAME) ARGUMENTS, path);                         \
   }
-FOVEA_OPEN(open, (const char* path, int flags, ...), (path, flags, mode))
-FOVEA_OPEN(open64, (const char* path, int flags, ...), (path, flags, mode))
-FOVEA_OPEN(openat, (int at, const char* path, int flags, ...), (at, path, flags, mode))
-FOVEA_OPEN(openat64, (int at, const char* path, int flags, ...), (at, path, flags, mode))
+#define FOVEA_OPEN_BY_PATH(NAME)                                                       \
+  FOVEA_OPEN(NAME, within(AT_FDCWD, path, buffer), (const char* path, int flags, ...), \
+             (path, flags, mode))
+#define FOVEA_OPEN_WITHIN(NAME)                                                          \
+  FOVEA_OPEN(NAME, within(at, path, buffer), (int at, const char* path, int flags, ...), \
+             (at, path, flags, mode))
+FOVEA_OPEN_BY_PATH(open)
+FOVEA_OPEN_BY_PATH(open64)
+FOVEA_OPEN_WITHIN(openat)
+FOVEA_OPEN_WITHIN(openat64)
+#undef FOVEA_OPEN_WITHIN
+#undef FOVEA_OPEN_BY_PATH
 #undef FOVEA_OPEN
 
 // How std::ifstream and std::ofstream open.
@@ -273,10 +291,8 @@ int remove(const char* path) {
   return original<int(const char*)>("remove")(path);
 }
 int unlinkat(int at, const char* path, int flags) {
-  char folder[256] = "", file[520];
-  if (at != AT_FDCWD && armed) name_of(at, folder, sizeof folder);
-  snprintf(file, sizeof file, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", path);
-  if (is_users(file) && fails("unlink", file)) return -1;
+  char file[520];
+  if (is_users(within(at, path, file)) && fails("unlink", file)) return -1;
   return original<int(int, const char*, int)>("unlinkat")(at, path, flags);
 }
 
