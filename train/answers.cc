@@ -8,6 +8,7 @@
 #include <string>
 
 #include "data/files/file.h"
+#include "data/files/json_text.h"
 #include "data/files/lines.h"
 #include "train/usage_error.h"
 
@@ -20,7 +21,7 @@ void write_object(std::ostream& out, size_t number, const Json& fields) {
   Json object = {{"line", number}};
   object.update(fields);
   // Bytes of a text that are not UTF-8 become U+FFFD, because JSON must be UTF-8.
-  out << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << data::json_text(object) << '\n';
 }
 
 std::string without_line_end(const std::string& text) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/files/file.h"
+
 namespace fovea::cli {
 namespace {
 
@@ -45,7 +47,9 @@ std::string figure_text(const Compared& one, const std::string& figure) {
   return text;
 }
 
-std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+std::string aligned(std::vector<std::vector<std::string>> rows) {
+  for (auto& row : rows)
+    for (std::string& text : row) text = data::visible(text);
   std::vector<size_t> wide(rows[0].size(), 0);
   for (const auto& row : rows)
     for (size_t i = 0; i < row.size(); ++i) wide[i] = std::max(wide[i], letters(row[i]));

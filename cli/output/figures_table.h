@@ -18,7 +18,7 @@ std::vector<std::string> figures_of(const std::vector<Compared>& all);
 // The figure with its spread over seeds or folds; empty if the RUN has no figure of that name.
 std::string figure_text(const Compared& one, const std::string& figure);
 
-// Each column is as wide as its longest text.
-std::string aligned(const std::vector<std::vector<std::string>>& rows);
+// Each column is as wide as its longest text, written for a terminal.
+std::string aligned(std::vector<std::vector<std::string>> rows);
 
 }  // namespace fovea::cli

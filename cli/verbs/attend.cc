@@ -12,6 +12,7 @@
 #include "cli/suggest.h"
 #include "cli/tensor_files.h"
 #include "cli/verbs/verbs.h"
+#include "data/files/json_text.h"
 #include "fovea/attend.h"
 #include "torch/engine_call.h"
 #include "torch/spec.h"
@@ -106,7 +107,7 @@ int run(const AttendOptions& given) {
     const nlohmann::ordered_json said = {{"out", given.out},
                                          {"shape", result.output.sizes().vec()},
                                          {"empty_rows", result.empty_rows}};
-    std::cout << said.dump() << '\n';
+    std::cout << data::json_text(said) << '\n';
   } else if (result.empty_rows > 0) {
     std::cerr << "fovea attend: " << result.empty_rows
               << " queries saw no key; their output is zero\n";

@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/output/figures_table.h"
 #include "cli/verbs/verbs.h"
+#include "data/files/json_text.h"
 #include "io/write.h"
 #include "explain/report.h"
 #include "systems/pages/lecture.h"
@@ -72,7 +73,7 @@ int run(const CompareOptions& options) {
       one.report["run"] = one.name;
       out.push_back(one.report);
     }
-    std::cout << out.dump(2) << "\n";
+    std::cout << data::json_text(out, 2) << "\n";
   } else {
     std::cout << aligned(table(all));
   }

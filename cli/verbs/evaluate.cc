@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/output/report_text.h"
 #include "cli/verbs/verbs.h"
+#include "data/files/json_text.h"
 #include "systems/run/session.h"
 
 namespace fovea::cli {
@@ -59,7 +60,7 @@ Verb evaluate_verb() {
               const Json report =
                   systems::evaluate(options->run, options->data, options->split, options->device,
                                     options->threads, options->set);
-              std::cout << (options->json ? report.dump() + "\n" : report_text(report));
+              std::cout << (options->json ? data::json_text(report) + "\n" : report_text(report));
               return static_cast<int>(kDone);
             };
           }};

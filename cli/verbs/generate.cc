@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/verbs/verbs.h"
+#include "data/files/json_text.h"
 #include "systems/generate.h"
 
 namespace fovea::cli {
@@ -34,14 +35,13 @@ int run(GenerateOptions& options) {
   if (options.json) {
     Json names = Json::array();
     for (const auto& [name, bytes] : written.files) names.push_back(name);
-    std::cout << Json{{"system", options.request.system},
-                      {"seed", options.request.seed},
-                      {"files", names},
-                      {"data", data},
-                      {"truth", written.truth},
-                      {"train", command}}
-                     .dump()
-              << "\n";
+    const Json said = {{"system", options.request.system},
+                       {"seed", options.request.seed},
+                       {"files", names},
+                       {"data", data},
+                       {"truth", written.truth},
+                       {"train", command}};
+    std::cout << data::json_text(said) << "\n";
     return kDone;
   }
   for (const auto& [name, bytes] : written.files)

@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
 #include <ctime>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "cli/arguments.h"
+#include "cli/output/figures_table.h"
 #include "cli/verbs/verbs.h"
 #include "data/files/file.h"
-#include "data/files/json.h"
+#include "data/files/json_text.h"
 #include "train/run/run_list.h"
 
 namespace fovea::cli {
@@ -35,22 +35,14 @@ Json json_of(const train::RunLine& line) {
 }
 
 void print(const std::vector<train::RunLine>& lines) {
-  std::vector<std::array<std::string, 5>> rows = {{"folder", "system", "data", "figure", "date"}};
+  std::vector<std::vector<std::string>> rows = {{"folder", "system", "data", "figure", "date"}};
   for (const train::RunLine& line : lines) {
     if (line.broken.empty())
       rows.push_back({line.folder.string(), line.system, line.data, line.figure, date_of(line)});
     else
       rows.push_back({line.folder.string(), "cannot be read", line.broken, "", ""});
   }
-  std::array<size_t, 5> wide{};
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) wide[i] = std::max(wide[i], row[i].size());
-  for (const auto& row : rows) {
-    std::string text;
-    for (size_t i = 0; i < row.size(); ++i)
-      text += fmt::format("{:<{}}", data::visible(row[i]), i + 1 < row.size() ? wide[i] + 2 : 0);
-    std::cout << text.substr(0, text.find_last_not_of(' ') + 1) << "\n";
-  }
+  std::cout << aligned(std::move(rows));
 }
 
 }  // namespace
@@ -68,7 +60,7 @@ Verb runs_verb() {
               if (*json) {
                 Json all = Json::array();
                 for (const train::RunLine& line : lines) all.push_back(json_of(line));
-                std::cout << all.dump(2) << "\n";
+                std::cout << data::json_text(all, 2) << "\n";
               } else if (lines.empty()) {
                 std::cout << "no RUN in " << data::visible(*folder) << "\n";
               } else {

@@ -11,6 +11,7 @@
 #include "cli/train_arguments.h"
 #include "cli/verbs/verbs.h"
 #include "cli/workers.h"
+#include "data/files/json_text.h"
 #include "systems/run/ranks.h"
 #include "systems/run/run_config.h"
 #include "systems/run/training.h"
@@ -39,7 +40,7 @@ int run_sweep(const TrainOptions& options, train::Progress& progress) {
   if (options.json) {
     Json reports = Json::array();
     for (const Compared& one : all) reports.push_back(one.report);
-    std::cout << reports.dump(2) << "\n";
+    std::cout << data::json_text(reports, 2) << "\n";
   } else {
     std::cout << sweep_table(all) << fmt::format("runs: {}\n", options.out);
   }
@@ -47,8 +48,8 @@ int run_sweep(const TrainOptions& options, train::Progress& progress) {
 }
 
 void print(const Json& report, const TrainOptions& options) {
-  std::cout << (options.json ? report.dump(2) + "\n"
-                             : report_text(report) + fmt::format("run: {}\n", options.out));
+  std::cout << (options.json ? data::json_text(report, 2) + "\n"
+                           : report_text(report) + fmt::format("run: {}\n", options.out));
 }
 
 // One process may train several RUNs at a time, or several processes one RUN.

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "data/files/file.h"
-#include "data/files/json.h"
+#include "data/files/json_text.h"
 #include "data/formats/text.h"
 
 namespace fovea::data {
@@ -90,7 +90,7 @@ std::string json_line(const PictureQuestion& question) {
     out["cells"] = Json::array();
     for (const int64_t cell : question.cells) out["cells"].push_back(cell + 1);
   }
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 double agreement(const std::vector<std::string>& answers, std::string_view given) {

@@ -72,6 +72,17 @@ Json parse_config(const std::string& text, const std::string& path) {
   return config;
 }
 
+void check_recordable(const Json& config) {
+  const auto check = [](const std::string& option, const Json& value) {
+    if (value.is_string() && !data::is_utf8(value.get_ref<const std::string&>()))
+      throw UsageError(option + data::visible(value.get<std::string>()) +
+                       ": expected UTF-8, in which a run records it");
+  };
+  check("--data ", config.at("data"));
+  for (const auto& [name, value] : config.at("options").items())
+    check("--set " + name + "=", value);
+}
+
 Json read_config(const RunFolder& folder) {
   return parse_config(folder.read(kConfigFile), (folder / kConfigFile).string());
 }

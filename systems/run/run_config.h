@@ -30,6 +30,8 @@ int64_t parts_of(const Json& config);
 bool sums_are_ordered(const Json& config);
 Assets read_assets(const train::RunFolder& folder, const Json& config);
 
+// A configuration is JSON, and so UTF-8: UsageError names the path or the option that is not.
+void check_recordable(const Json& config);
 // A run can only be resumed with the same settings; epochs and seeds may be added. UsageError names
 // the setting that differs, with both values; `run` is the RUN.
 void check_resumable(const std::string& run, const Json& before, const Json& now);

@@ -151,6 +151,8 @@ int64_t Training::choose_parts() const {
 void Training::check_room() const {
   const std::string out = request_.out.string();
   const bool whole = RunFolder::is_whole(request_.out), begun = draft_.begun();
+  const Json now = config_of(members_[0]);
+  check_recordable(now);
   if (whole) RunFolder(request_.out).manifest();  // throws if the manifest is not ours
   if (!whole && !begun && train::has_foreign_files(request_.out))
     throw UsageError(fmt::format(
@@ -160,10 +162,8 @@ void Training::check_room() const {
     throw UsageError(
         fmt::format("{}: holds {} already: --resume continues it, --overwrite replaces it", out,
                     whole ? "a run" : "an unfinished run"));
-  if (const auto before = config_before()) {
-    const Json now = config_of(members_[0]);
+  if (const auto before = config_before())
     check_resumable(out, *before, several() ? config_of_all(now) : now);
-  }
 }
 
 Json Training::config_of(const Member& member) const {
@@ -325,6 +325,8 @@ Json Training::run() {
 }
 
 Json Training::publish_all(const std::vector<Json>& reports) {
+  // A member whose files were not all in their place when a disk failed is complete, and was not trained again.
+  for (const Member& member : members_) train::finish_publication(draft_ / member.name);
   const Json out = summary(reports);
   const Json config = parse_config(draft_.read(kConfigFile), (draft_ / kConfigFile).string());
   draft_.write(kConfigFile, config.dump(2) + "\n");

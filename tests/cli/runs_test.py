@@ -81,6 +81,29 @@ class Runs(unittest.TestCase):
     def metrics(self):
         return [json.loads(line) for line in (self.folder / "one/metrics.jsonl").read_text().splitlines()]
 
+    def test_names_that_are_no_text(self):
+        """Of folders and files: shown as escapes in columns that stay in line, replaced in JSON, and refused where a run would record them."""
+        odd = self.folder / "odd"
+        for name in (b"e\x1b[31mvil", b"not\xffutf8"):
+            shutil.copytree(self.folder / "one", odd / os.fsdecode(name))
+        lines = fovea("runs", odd).stdout.splitlines()
+        self.assertEqual(len({line.index("general") for line in lines[1:]} | {lines[0].index("system")}), 1, lines)
+        self.assertTrue(any("e\\x1b[31mvil  general" in line for line in lines), lines)
+        listed = fovea("runs", odd, "--json")
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        self.assertEqual({Path(run["folder"]).name for run in json.loads(listed.stdout)}, {"e\x1b[31mvil", "not\ufffdutf8"})
+        bad = os.fsdecode(os.fsencode(odd) + b"/not\xffutf8")
+        for more in ((), ("--json",)):
+            compared = fovea("compare", bad, self.folder / "one", *more)
+            self.assertEqual(compared.returncode, 0, compared.stderr)
+        data = os.fsdecode(os.fsencode(odd) + b"/d\xff.tsv")
+        Path(data).write_text("1\tgood\n0\tbad\n" * 20)
+        refused = fovea("train", "word-sum", "--data", data, "--quiet", "--out", odd / "new")
+        self.assertEqual(refused.returncode, 2)
+        self.assertRegex(refused.stderr, r"^fovea: --data \S+/d\\xff\.tsv: expected UTF-8, in which a run records it\n$")
+        self.assertFalse((odd / "new").exists())
+        shutil.rmtree(odd)
+
     def test_runs_are_found_wherever_they_are_with_system_data_figure_and_date(self):
         rows = json.loads(fovea("runs", self.folder, "--json").stdout)
         self.assertEqual([row["folder"] for row in rows], [str(self.folder / "deep/two"), str(self.folder / "one")])

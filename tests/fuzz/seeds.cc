@@ -326,7 +326,8 @@ void add_models(Files& files) {
   files["settings/typed"] = joined({"epochs=3", "rate=1e-3", "optimiser=adamw", "columns=a,b"});
   files["settings/restored"] = "{\"epochs\": 2, \"shared\": false}";
   files["run_config/run"] =
-      "{\"version\": 2, \"system\": \"mil\", \"data\": null, \"data_seed\": 1, \"fold\": 0, "
+      "{\"version\": 2, \"system\": \"mil\", \"data\": null, \"data_sha256\": null, "
+      "\"data_seed\": 1, \"fold\": 0, "
       "\"folds\": 0, \"threads\": 1, \"options\": {\"epochs\": 2}, \"seed\": 1, \"facts\": "
       "{\"width\": 3}, "
       "\"files\": [\"vocabulary.txt\"]}";

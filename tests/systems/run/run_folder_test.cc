@@ -300,6 +300,25 @@ TEST_F(RunFolderTest, APartLeavesAloneWhatOthersAreWriting) {
   EXPECT_FALSE(fs::exists(base_ / "run/.training"));
 }
 
+// A disk that fails while a part's files are moved into place: the part is complete, and stays so.
+TEST_F(RunFolderTest, APartThatWasNotAllInItsPlaceIsNotLost) {
+  TrainRequest part = request();
+  part.seeds = 2;
+  for (const char* name : {"seed-1", "seed-2"}) {
+    part.only = name;
+    train("run", part);
+    const fs::path place = base_ / "run/.training" / name;
+    fs::create_directories(place / ".ready");
+    for (const char* file : {"manifest.json", "model.safetensors"})
+      fs::rename(place / file, place / ".ready" / file);
+  }
+  part.only.clear();
+  part.resume = true;
+  const Json report = train("run", part);
+  EXPECT_TRUE(fs::exists(base_ / "run/seed-1/model.safetensors"));
+  EXPECT_EQ(evaluate(base_ / "run", "", "test").at("metrics"), report.at("metrics"));
+}
+
 TEST_F(RunFolderTest, SeveralRunsAreReplacedTogether) {
   TrainRequest three = request();
   three.seeds = 3;
