@@ -8,10 +8,10 @@
 #include <limits>
 
 #include "engine/call/view.h"
-#include "engine/reference/normaliser.h"
 #include "engine/reference/reference.h"
 #include "tests/engine/arrays.h"
 #include "tests/engine/bounds.h"
+#include "tests/engine/cancellation.h"
 #include "tests/engine/run.h"
 
 namespace fovea {
@@ -43,28 +43,6 @@ constexpr double kSensitive = 4;
 // truth moves is drawn once, and may be half of its root mean square: 13.2. 10.5 seen, at
 // additive/softmax_sink/prefix with scores of 1e4 in sweep_test.
 constexpr double kSensitiveTanh = 14;
-
-// Gradients of a ratio are dE_j = (dO.v_j - dO.o) / sum E with o = sum E_j v_j / sum E: the largest of
-// what a unit of dO.v becomes there. The two products nearly cancel where a row has few keys (they do
-// exactly where it has one), so that what remains of them is rounding, sum |E| / |sum E| units of
-// dO.v, and that is divided by a sum as small as one likes: at the edge of a compact kernel, or where
-// a bias is as large as the kernel and of the other sign. Moving the inputs does not show it, as o
-// moves with v_j. The naive run makes both products alike and loses nothing. 1 for other normalisers.
-double largest_quotient(const engine::Problem& p) {
-  if (!std::holds_alternative<engine::KernelRatio>(p.normaliser) ||
-      reference::face_of(p) != reference::Face::kValue)
-    return 1;
-  engine::Problem scores = p;
-  scores.normaliser = engine::Unnormalised{};
-  double most = 1;
-  for (const auto& row : reference::forward<double>(scores).rows) {
-    double sum = 0, size = 0;
-    for (const double weight : row.weights) sum += weight, size += std::fabs(weight);
-    const double quotient = size / (sum * sum);
-    if (std::isfinite(quotient)) most = std::max(most, quotient);
-  }
-  return most;
-}
 
 double sensitive_of(const engine::Problem& p) {
   const bool tanh = std::holds_alternative<engine::Additive>(p.score.kind) ||
@@ -207,7 +185,7 @@ std::vector<Agreement> judge(cases::Built& built, const std::vector<NamedView>& 
   for (const NamedView& array : arrays_of(p)) operands = std::max(operands, largest(array.view));
   const auto pairs = static_cast<double>(cases::pairs(p));
   std::vector<Agreement> all;
-  std::vector<double> moved;
+  std::vector<double> moved, steep;
   for (size_t a = 0; a < got.size(); ++a) {
     if (!got[a].view) continue;
     // A sum of that many terms of either sign is of the order of the root of their number.
@@ -216,11 +194,17 @@ std::vector<Agreement> judge(cases::Built& built, const std::vector<NamedView>& 
     Agreement agreed = agreement(got[a].name, got[a].view, truth.arrays[a]->data(),
                                  naive.arrays[a]->data(), rounding, floor);
     if (!agreed.within) {
-      if (moved.empty()) moved = sensitivity(built, truth, rounding.arithmetic);
+      if (moved.empty()) {
+        moved = sensitivity(built, truth, rounding.arithmetic);
+        steep = slopes(built);
+      }
       agreed.bound += sensitive_of(p) * moved[a];
-      if (a > 1)  // after output and lse
-        agreed.bound += (kUlps * rounding.arithmetic + kStorageUlps * rounding.storage) * floor *
-                        (largest_quotient(p) - 1);
+      if (a > 1) {  // after output and lse
+        const double grown =
+            largest_quotient(p) * std::max(1.0, a - 2 < steep.size() ? steep[a - 2] : 1.0);
+        agreed.bound +=
+            (kUlps * rounding.arithmetic + kStorageUlps * rounding.storage) * floor * (grown - 1);
+      }
       agreed.within = agreed.error <= agreed.bound;
       agreed.multiple = agreed.error / std::max(agreed.error / agreed.multiple, moved[a]);
     }
