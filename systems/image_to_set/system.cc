@@ -37,7 +37,11 @@ const Registration registered{{
               "a folder of pictures (PNG, JPEG, pictures.idx#3) or of arrays of regions, with "
               "labels.tsv: picture<TAB>dog|grass, | alone: no label; other captions "
               "count by their content words"},
-         .expect = "to be measured"},
+         .expect =
+             "measured: canvases, ff-bce, 8 epochs at rate 0.002: F1 0.996, exact sets 0.987, "
+             "largest "
+             "weight in the digit's box 0.90; Flickr8k's 100 commonest content words, ff-bce, "
+             "pool=mean: F1 0.426, the commonest words for every picture 0.263"},
     .options =
         {Option("predictor", "transformer", "what names the labels, and how it learns")
              .among(predictor_names()),

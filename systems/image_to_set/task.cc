@@ -186,7 +186,10 @@ class ImageToSet : public GradientTask {
     for (const int64_t i : set_.pictures.splits.test) {
       if (out.size() == kShown) break;
       const auto at = static_cast<size_t>(i);
-      ShownSet shown = told(set_.pictures.items[at].image, memory({i}));
+      const std::string& image = set_.pictures.items[at].image;
+      const size_t mark = image.rfind(".idx#");
+      ShownSet shown = told(mark == std::string::npos ? image : "picture " + image.substr(mark + 5),
+                            memory({i}));
       shown.image = drawn(i);
       if (regions_.width > 0 && shown.image.pixels.empty()) continue;
       shown.is_known = true;

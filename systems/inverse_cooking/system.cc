@@ -20,8 +20,7 @@ const Registration registered{{
              "on them are drawn. What is on a plate decides the steps and their order; whether the "
              "plate is black or blue stands in the recipe too, and in no list.",
          .paper = "Salvador, Drozdzal, Giró-i-Nieto & Romero 2019",
-         .equation =
-             R"(o = \operatorname{attend}\big(x,\; [K_{\text{picture}}; K_{\text{list}}],\; [V_{\text{picture}}; V_{\text{list}}]\big))",
+         .equation = R"(o = \operatorname{attend}\big(x, [K_p; K_l], [V_p; V_l]\big))",
          .code = "// One softmax over regions and ingredients; padded ingredients are in no sum.\n"
                  "auto keys = torch::cat({regions, ingredients}, 2);\n"
                  "auto seen = fovea::attend(W_Q(x), W_K(keys), W_V(keys), {},\n"
@@ -38,10 +37,17 @@ const Registration registered{{
                      "recipes.jsonl: {picture, title, ingredients, steps}, and the pictures",
                      "Recipes5k: split, class, title, raw ingredients, ingredients; or id, class, "
                      "ingredients: from class and title to the ingredients"},
-         .expect = "to be measured"},
+         .expect =
+             "measured so far: 320 plates of 48 pixels, 6 epochs, F1 0.53 and perplexity 2.7; the "
+             "default training (4,000 plates, 20 epochs) has not been measured"},
     .options =
         {Option("predictor", "transformer-set", "what names the ingredients, and how it learns")
              .among(image_to_set::predictor_names()),
+         Option(
+             "pool", "labels",
+             "feed-forward predictors: labels, a query for each ingredient; mean: all regions or "
+             "words alike")
+             .among({"labels", "mean"}),
          Option("fusion", "concatenated", "how a word looks at picture and list")
              .among(fusion_names()),
          Option("ingredients", 1500, "the commonest, which are predicted").between(1, 100000),

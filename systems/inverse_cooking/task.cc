@@ -103,6 +103,7 @@ class InverseCooking : public GradientTask {
                                       .filters = o.integer("filters"),
                                       .width = width},
                             .ingredients = {.predictor = o.text("predictor"),
+                                            .pool = o.text("pool"),
                                             .labels = labels_.size(),
                                             .largest = largest_,
                                             .may_be_empty = true,

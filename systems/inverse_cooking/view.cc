@@ -109,7 +109,8 @@ explain::Explanation of_split(const ShownRecipe& shown) {
   const int64_t regions =
       shown.side > 0 ? shown.grid * shown.grid : static_cast<int64_t>(shown.looked_at.size());
   const std::string source = shown.side > 0 ? "picture" : "title";
-  explain::Explanation out = begun("Word by word: " + source + " or list?");
+  explain::Explanation out = begun(fmt::format(
+      "{}: {} or list, word by word", shown.title.empty() ? shown.name : shown.title, source));
   out.view = explain::View::kMatrix;
   out.structure = fmt::format("{} and list, {}", source, shown.fusion);
   out.query_label = "word";

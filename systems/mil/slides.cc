@@ -110,12 +110,15 @@ class SlideTask : public ClassificationTask {
       });
       return out;
     }
-    int64_t wanted[2] = {1, 3};  // negative, positive
-    for (const int64_t item : splits_.test) {
-      const auto at = static_cast<size_t>(item);
-      if (wanted[labels_[at]]-- <= 0) continue;
-      out.push_back(drawn(names_[at], slides_[at], true));
-    }
+    const auto add = [&](bool positive, int64_t wanted) {
+      for (const int64_t item : splits_.test) {
+        const auto at = static_cast<size_t>(item);
+        if (slides_[at].positive != positive || wanted-- <= 0) continue;
+        out.push_back(drawn(names_[at], slides_[at], true));
+      }
+    };
+    add(true, 3);
+    add(false, 1);
     return out;
   }
 

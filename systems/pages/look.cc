@@ -58,6 +58,12 @@ const std::map<std::string, const char*> kLooks = {
     {"stacked-attention",
      "Hop by hop the light moves: first to the thing that is named, then to the place asked "
      "about."},
+    {"image-to-set",
+     "Choose a label: the light moves to where it was seen. Where the truth is known, its place is "
+     "outlined."},
+    {"inverse-cooking",
+     "Choose a word: the light is what it took from the picture; the rest of its attention lies on "
+     "the list of ingredients. The next tab has both, word by word."},
     {"dnc",
      "Each step writes into a row of its own; after the end of the sequence, reading should follow "
      "the order of writing."},
