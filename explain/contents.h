@@ -11,6 +11,7 @@ struct Card {
   std::string address{};  // of the page, relative to this one
   std::string title{}, byline{};
   std::string picture{};  // SVG, as thumbnail_svg makes it; or empty
+  std::string group{};    // a heading over the cards that follow each other with the same one
 };
 
 std::string cards_html(const std::vector<Card>& cards);

@@ -19,6 +19,7 @@ class TableTask : public GradientTask {
   explicit TableTask(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source&) override;
+  std::string read_in_words() const override { return data::in_words(table_); }
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;

@@ -21,6 +21,8 @@ namespace fovea::text {
 namespace {
 
 constexpr size_t kShownItems = 3;     // of the test split
+constexpr size_t kShownOwn = 6;       // of a user's
+constexpr size_t kJudged = 1000;      // test items among which mistakes are sought
 constexpr size_t kShownLines = 16;    // of an input
 constexpr size_t kCarryingWords = 3;  // that predict names
 
@@ -187,7 +189,11 @@ explain::Explanation TextTask::picture(Document document, const std::string& tit
   shown.outcome =
       fmt::format("{}, p = {:.3f}", names_[static_cast<size_t>(p.argmax().item<int64_t>())],
                   p.max().item<double>());
-  if (!document.label.empty()) shown.outcome += fmt::format(" (true: {})", document.label);
+  if (!document.label.empty()) {
+    const bool right = names_[static_cast<size_t>(p.argmax().item<int64_t>())] == document.label;
+    shown.outcome = (right ? "right: " : "wrong: ") + shown.outcome;
+    if (!right) shown.outcome += fmt::format(" (true: {})", document.label);
+  }
   explain::Explanation out = heat_map(shown, answer.look);
   if (!document.aspect.empty()) out.title += fmt::format(", asked about \"{}\"", document.aspect);
   if (encoded.aspect == data::kUnk)
@@ -202,6 +208,37 @@ explain::Explanation TextTask::picture(Document document, const std::string& tit
   return out;
 }
 
+std::vector<size_t> TextTask::mistakes_first() {
+  constexpr size_t kTogether = 64;
+  const torch::NoGradGuard no_grad;
+  struct Judged {
+    size_t place;
+    bool right;
+    double sure;
+  };
+  std::vector<Judged> all;
+  for (size_t from = 0; from < std::min(splits_.test.size(), kJudged); from += kTogether) {
+    const size_t count = std::min(kTogether, std::min(splits_.test.size(), kJudged) - from);
+    std::vector<const Encoded*> asked;
+    for (size_t i = 0; i < count; ++i)
+      asked.push_back(&encoded_[static_cast<size_t>(splits_.test[from + i])]);
+    const auto [sure, best] = model_->logits(batch(asked)).softmax(1).cpu().max(1);
+    for (size_t i = 0; i < count; ++i) {
+      const auto row = static_cast<int64_t>(i);
+      all.push_back(
+          {from + i,
+           best[row].item<int64_t>() == labels_[static_cast<size_t>(splits_.test[from + i])],
+           sure[row].item<double>()});
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Judged& a, const Judged& b) {
+    return a.right != b.right ? !a.right : a.sure > b.sure;
+  });
+  std::vector<size_t> out;
+  for (const Judged& one : all) out.push_back(one.place);
+  return out;
+}
+
 std::vector<explain::Explanation> TextTask::explain(Input* input) {
   std::vector<explain::Explanation> out;
   if (input) {
@@ -210,6 +247,16 @@ std::vector<explain::Explanation> TextTask::explain(Input* input) {
         out.push_back(picture(parse(line, input->name, number), fmt::format("Line {}", number)));
     });
     if (out.empty()) throw data::FileError(input->name, 0, "no lines, expected at least one");
+    return out;
+  }
+  if (own_data()) {
+    const std::vector<size_t> order = mistakes_first();
+    for (size_t i = 0; i < std::min(kShownOwn, order.size()); ++i) {
+      const Document& document = corpus_.documents[static_cast<size_t>(splits_.test[order[i]])];
+      out.push_back(picture(document, fmt::format("Test item of line {}", document.line)));
+    }
+    if (parts_.more)
+      for (explain::Explanation& one : parts_.more(*this)) out.push_back(std::move(one));
     return out;
   }
   if (parts_.more) out = parts_.more(*this);

@@ -29,25 +29,37 @@ std::vector<std::string> columns_of(std::string_view line) {
   return out;
 }
 
+// The field of that name; otherwise the one field whose name says as much.
+const Json* field_of(const Json& item, const char* name, bool (*says)(std::string_view)) {
+  if (const auto found = item.find(name); found != item.end()) return &*found;
+  for (const auto& [key, value] : item.items())
+    if (says(key)) return &value;
+  return nullptr;
+}
+
 Document from_json(std::string_view line, const std::string& path, size_t number) {
   const Json item = data::json_in(line);
   const auto wrong = [&]() {
-    return FileError(
-        path, number,
-        fmt::format("expected {{\"label\": …, \"text\": \"…\"}}, found {}", data::shown(line)));
+    return FileError(path, number,
+                     fmt::format("expected {{\"label\": …, \"text\": \"…\"}} (or \"topic\", "
+                                 "\"message\" and the like), found {}",
+                                 data::shown(line)));
   };
-  if (!item.is_object() || !item.contains("label") || !item.contains("text")) throw wrong();
+  if (!item.is_object()) throw wrong();
+  const Json* label = field_of(item, "label", is_label_name);
+  const Json* text = field_of(item, "text", is_text_name);
+  if (!label || !text) throw wrong();
   Document out;
-  if (item["label"].is_string())
-    out.label = item["label"].get<std::string>();
-  else if (item["label"].is_number())
-    out.label = item["label"].dump();
+  if (label->is_string())
+    out.label = label->get<std::string>();
+  else if (label->is_number())
+    out.label = label->dump();
   else
     throw wrong();
-  if (item["text"].is_string()) {
-    out.texts = {item["text"].get<std::string>()};
-  } else if (item["text"].is_array()) {
-    for (const Json& sentence : item["text"]) {
+  if (text->is_string()) {
+    out.texts = {text->get<std::string>()};
+  } else if (text->is_array()) {
+    for (const Json& sentence : *text) {
       if (!sentence.is_string()) throw wrong();
       out.texts.push_back(sentence.get<std::string>());
     }
@@ -115,7 +127,8 @@ Document from_cells(const std::vector<std::string>& cells,
     throw FileError(path, number,
                     fmt::format("{} field{}, expected {}: a text with commas stands in quotes",
                                 cells.size(), cells.size() == 1 ? "" : "s",
-                                header ? "those of the header" : "2 (label,text)"));
+                                header ? "those of the header"
+                                       : "2 (label,text), or a header that names label and text"));
   Document out;
   out.label = data::trimmed(cells[where.label]);
   out.texts = {cells[where.text]};

@@ -9,8 +9,9 @@
 namespace fovea::text {
 namespace {
 
-constexpr std::array<std::string_view, 7> kLabels = {"label",     "labels", "class",   "category",
-                                                     "sentiment", "target", "polarity"};
+constexpr std::array<std::string_view, 13> kLabels = {
+    "label", "labels", "class",  "category", "sentiment", "target", "polarity",
+    "topic", "tag",    "intent", "rating",   "stars",     "genre"};
 constexpr std::array<std::string_view, 10> kTexts = {"text",    "texts",   "sentence", "sentences",
                                                      "review",  "content", "message",  "document",
                                                      "comment", "body"};
@@ -55,6 +56,14 @@ bool comma_before_blank(std::string_view line) {
 
 }  // namespace
 
+bool is_label_name(std::string_view name) {
+  return std::find(kLabels.begin(), kLabels.end(), plain(name)) != kLabels.end();
+}
+
+bool is_text_name(std::string_view name) {
+  return std::find(kTexts.begin(), kTexts.end(), plain(name)) != kTexts.end();
+}
+
 std::optional<NamedColumns> named_columns(const std::vector<std::string>& cells) {
   const auto find = [&](std::span<const std::string_view> names) {
     for (size_t i = 0; i < cells.size(); ++i)
@@ -63,9 +72,12 @@ std::optional<NamedColumns> named_columns(const std::vector<std::string>& cells)
     return std::optional<size_t>();
   };
   constexpr std::array<std::string_view, 1> kId = {"id"}, kAspect = {"aspect"};
-  const auto label = find(kLabels), text = find(kTexts);
+  std::optional<size_t> label = find(kLabels);
+  const std::optional<size_t> text = find(kTexts), id = find(kId), aspect = find(kAspect);
+  // Beside an id and a text there is one more: it is the label, whatever it is called.
+  if (!label && text && id && cells.size() == 3) label = 3 - *text - *id;
   if (!label || !text) return std::nullopt;
-  return NamedColumns{.label = *label, .text = *text, .id = find(kId), .aspect = find(kAspect)};
+  return NamedColumns{.label = *label, .text = *text, .id = id, .aspect = aspect};
 }
 
 Form form_of(std::string_view text, const std::string& path) {

@@ -16,8 +16,13 @@ enum class Form { kJson, kSpaced, kTabbed, kCommas };
 // comma comes before the first blank; otherwise the first blank ends the label.
 Form form_of(std::string_view text, const std::string& path);
 
-// Which column holds what, as a header names them in any order: label (or class, category,
-// sentiment, …), text (or sentence, review, …), id, aspect.
+// Names of a column, or of a field of JSON Lines, that holds the label (label, class, category,
+// topic, …), the text (text, sentence, review, …); small letters or not.
+bool is_label_name(std::string_view name);
+bool is_text_name(std::string_view name);
+
+// Which column holds what, as a header names them in any order: label, text, id, aspect. In id, text
+// and one more, that one is the label.
 struct NamedColumns {
   size_t label = 0, text = 0;
   std::optional<size_t> id, aspect;

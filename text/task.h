@@ -75,6 +75,8 @@ class TextTask : public ClassificationTask {
   const data::Vocabulary& vocabulary() const { return vocabulary_; }
   const std::vector<std::string>& class_names() const { return names_; }
   const OptionValues& options() const { return run_options_.options; }
+  // Whether the documents are a user's: pictures then show no others.
+  bool own_data() const { return !corpus_.path.empty(); }
   explain::Explanation picture(Document document, const std::string& title);
 
  protected:
@@ -92,6 +94,9 @@ class TextTask : public ClassificationTask {
   at::Tensor document_counts() const;  // of the training split: int64 [vocabulary]
   Batch batch(const std::vector<const Encoded*>&) const;
   Document parse(std::string_view line, const std::string& name, size_t number) const;
+  // Places in the test split: those answered wrongly first, the surest first among them, then those
+  // answered rightly.
+  std::vector<size_t> mistakes_first();
   std::string carried(const std::vector<Words>&, std::span<const float> of_word,
                       std::span<const float> of_sentence) const;
   // Answers some lines, the first of which has this number; the model is asked once for all of them.

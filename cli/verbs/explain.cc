@@ -13,6 +13,7 @@
 #include "explain/report.h"
 #include "io/write.h"
 #include "systems/pages/lecture.h"
+#include "systems/pages/own_data.h"
 #include "systems/run/session.h"
 
 namespace fovea::cli {
@@ -34,10 +35,15 @@ std::string json_text(const std::vector<explain::Explanation>& explanations) {
   return text + "\n]\n";
 }
 
-// The pictures come first, the curves of the training last.
-std::string html_text(const systems::Run& run, std::vector<explain::Explanation> explanations) {
-  return explain::html_report({systems::lecture(run, std::move(explanations), {}, {})},
-                              {.title = run.system->info.title});
+// The pictures first, how the run learned last. A page on a user's files has its figures too, unless it
+// is about other items.
+std::string html_text(systems::Run& run, std::vector<explain::Explanation> explanations,
+                      const ExplainOptions& options) {
+  const std::string own = systems::own_data(run.config);
+  const Json report = own.empty() || !options.input.empty() ? Json() : systems::own_report(run);
+  const std::string& title = run.system->info.title;
+  return explain::html_report({systems::lecture(run, std::move(explanations), report, {})},
+                              {.title = own.empty() ? title : title + ": " + own});
 }
 
 enum class Form { kPage, kJson, kSvg, kPng };
@@ -90,7 +96,7 @@ int run(const ExplainOptions& options) {
                           ": nothing in it to show");
   switch (form) {
     case Form::kPage:
-      write_text(options.out, html_text(run, explanations));
+      write_text(options.out, html_text(run, explanations, options));
       break;
     case Form::kJson:
       write_text(options.out, json_text(explanations));

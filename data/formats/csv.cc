@@ -150,14 +150,17 @@ void check_not_mistyped(const Table& table, size_t column, std::string_view othe
 }
 
 std::vector<size_t> input_columns(const Table& table, const std::vector<std::string>& names,
-                                  size_t target) {
+                                  size_t target, std::vector<std::string>& left_out) {
   std::vector<size_t> columns;
   for (const std::string& name : names) columns.push_back(table.column(name));
   if (names.empty()) {
     for (size_t c = is_row_number(table) ? 1 : 0; c < table.header.size(); ++c) {
       if (c == target) continue;
       check_not_mistyped(table, c, "--set x=COLUMN,… leaves the column out");
-      if (table.numeric(c)) columns.push_back(c);
+      if (table.numeric(c))
+        columns.push_back(c);
+      else
+        left_out.push_back(table.header[c]);
     }
     if (columns.empty())
       throw FileError(
@@ -269,7 +272,7 @@ Regression regression(const Table& table, const Columns& wanted) {
         table.path, 1,
         fmt::format("the target column '{}' is not numeric: name another with --set y=COLUMN",
                     table.header[target]));
-  const std::vector<size_t> columns = input_columns(table, wanted.x, target);
+  const std::vector<size_t> columns = input_columns(table, wanted.x, target, out.left_out);
   out.target = table.header[target];
   std::vector<std::optional<double>> fill(columns.size());
   for (size_t c : columns) out.inputs.push_back(table.header[c]);
@@ -309,6 +312,27 @@ Regression regression(const Table& table, const Columns& wanted) {
         parse_number(cells[target], "column '" + out.target + "'", table.path, table.lines[row]));
   }
   if (out.y.empty()) throw FileError(table.path, 0, "every row has an empty cell: nothing is left");
+  return out;
+}
+
+std::string in_words(const Regression& table) {
+  constexpr size_t kShown = 8;
+  const auto listed = [](const std::vector<std::string>& names) {
+    const size_t count = std::min(names.size(), kShown);
+    std::string out = fmt::format(
+        "{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(count), ", "));
+    return names.size() > kShown ? fmt::format("{} and {} more", out, names.size() - kShown) : out;
+  };
+  std::string out = fmt::format("{} row{}: {} from {}", table.rows(), table.rows() == 1 ? "" : "s",
+                                table.target, listed(table.inputs));
+  if (!table.left_out.empty())
+    out += fmt::format("; column{} {} left out: not {}", table.left_out.size() == 1 ? "" : "s",
+                       listed(table.left_out), table.left_out.size() == 1 ? "a number" : "numbers");
+  if (table.dropped > 0)
+    out += fmt::format("; {} row{} with an empty cell left out", table.dropped,
+                       table.dropped == 1 ? "" : "s");
+  if (table.filled > 0)
+    out += fmt::format("; {} empty cell{} filled in", table.filled, table.filled == 1 ? "" : "s");
   return out;
 }
 

@@ -37,7 +37,8 @@ enum class Missing { kError, kDrop, kMean, kMedian };
 
 // Inputs and target of a regression table: x[row * names.size() + column], y[row].
 struct Regression {
-  std::vector<std::string> inputs;  // column names
+  std::vector<std::string> inputs;         // column names
+  std::vector<std::string> left_out = {};  // columns that are neither, as they are not numbers
   std::string target;
   std::vector<double> x, y;
   std::vector<uint64_t> keys;      // of the rows, from the text of their cells; empty: no table
@@ -53,6 +54,8 @@ struct Columns {
   Missing missing = Missing::kError;
 };
 Regression regression(const Table&, const Columns&);
+// "120 rows: sold from temp, price; column day left out: not a number".
+std::string in_words(const Regression&);
 
 // Only the inputs, as predict gets them: the table may lack the target.
 std::vector<double> inputs(const Table&, const std::vector<std::string>& names);

@@ -3,9 +3,13 @@
 #include <fmt/ranges.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "data/batches.h"
 #include "data/files/file.h"
 #include "data/formats/text.h"
+#include "systems/bert/answers.h"
 #include "systems/bert/masking.h"
 #include "systems/bert/pairs.h"
 #include "systems/bert/start.h"
@@ -88,6 +92,14 @@ class Pretraining : public BertTask<GradientTask> {
     }
     return *out;
   }
+  // Test documents with their last word hidden: those guessed rightly first, the surest first.
+  struct Hidden {
+    size_t document = 0;  // from 1
+    std::string word, text = {};
+    bool right = false;
+    double sure = 0;
+  };
+  std::vector<Hidden> hidden_words();
   Guessed guess(const Pairs& from, std::span<const int64_t> items, data::Random& random);
 
   const RunOptions run_options_;
@@ -208,6 +220,32 @@ void Pretraining::predict(Input input, std::ostream& out) {
                          }});
 }
 
+std::vector<Pretraining::Hidden> Pretraining::hidden_words() {
+  constexpr size_t kTried = 40;
+  std::vector<Hidden> all;
+  const std::vector<int64_t>& test = documents_.splits.test;
+  for (size_t i = 0; i < std::min(test.size(), kTried); ++i) {
+    const Sentences& sentences = documents_.texts[static_cast<size_t>(test[i])];
+    // The last word of the second sentence is to guess, its full stop not.
+    std::vector<std::string> words =
+        data::words(sentences[std::min<size_t>(1, sentences.size() - 1)]);
+    if (words.empty()) continue;
+    size_t last = words.size() - 1;
+    if (last > 0 && words[last].size() == 1) --last;
+    Hidden one{.document = i + 1, .word = std::exchange(words[last], "[MASK]")};
+    one.text = fmt::format("{}\t{}", sentences[0], fmt::join(words, " "));
+    const auto found = guesses(start_, start_.sequences().line(one.text), 1);
+    if (found.empty() || found.back().empty()) continue;
+    one.right = start_.pieces().piece(found.back()[0].piece) == data::lower_ascii(one.word);
+    one.sure = found.back()[0].probability;
+    all.push_back(std::move(one));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Hidden& a, const Hidden& b) {
+    return a.right != b.right ? a.right : a.sure > b.sure;
+  });
+  return all;
+}
+
 std::vector<explain::Explanation> Pretraining::explain(Input* input) {
   const torch::NoGradGuard no_grad;
   const Sequences sequences = start_.sequences();
@@ -224,17 +262,14 @@ std::vector<explain::Explanation> Pretraining::explain(Input* input) {
     return all;
   }
   constexpr size_t kShown = 3;
-  const std::vector<int64_t>& test = documents_.splits.test;
-  for (size_t i = 0; i < test.size() && i < kShown; ++i) {
-    const Sentences& sentences = documents_.texts[static_cast<size_t>(test[i])];
-    // The last word of the second sentence is masked, not its full stop.
-    std::vector<std::string> words =
-        data::words(sentences[std::min<size_t>(1, sentences.size() - 1)]);
-    size_t last = words.size() - 1;
-    if (last > 0 && words[last].size() == 1) --last;
-    words[last] = "[MASK]";
-    show(fmt::format("{}\t{}", sentences[0], fmt::join(words, " ")),
-         fmt::format("Test document {}", i + 1));
+  const std::vector<Hidden> hidden = hidden_words();
+  for (size_t i = 0; i < std::min(kShown, hidden.size()); ++i) {
+    const Hidden& one = hidden[i];
+    const size_t first = all.size();
+    show(one.text, fmt::format("Test document {}", one.document));
+    explain::Explanation& picture = all[first];
+    picture.outcome = fmt::format("{}: {}{}", one.right ? "right" : "wrong", picture.outcome,
+                                  one.right ? "" : fmt::format(" (hidden: {})", one.word));
   }
   if (all.empty()) show("she works in the [MASK] .", "Example");
   return all;

@@ -10,6 +10,7 @@ namespace fovea::systems::document_attention {
 // One sentence with a question about each of its two aspects: the menu of the picture switches
 // between them.
 std::vector<explain::Explanation> pictures(text::TextTask& task) {
+  if (task.own_data()) return {};
   const text::Corpus corpus = text::generate_aspects(7);
   for (const text::Document& document : corpus.documents) {
     if (!document.mixed) continue;

@@ -46,11 +46,12 @@ explain::Explanation arrows(text::TextTask& task) {
 
 std::vector<explain::Explanation> pictures(text::TextTask& task) {
   std::vector<explain::Explanation> out;
-  for (const char* line : {"the acting was really great", "the acting was not really great"}) {
-    text::Document document;
-    document.texts = {line};
-    out.push_back(task.picture(document, fmt::format("\"{}\"", line)));
-  }
+  if (!task.own_data())
+    for (const char* line : {"the acting was really great", "the acting was not really great"}) {
+      text::Document document;
+      document.texts = {line};
+      out.push_back(task.picture(document, fmt::format("\"{}\"", line)));
+    }
   if (task.options().text("score") == "dot" && task.options().text("context") == "none")
     out.push_back(arrows(task));
   return out;

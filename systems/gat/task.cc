@@ -61,6 +61,12 @@ class GraphAttention : public ClassificationTask {
     input_ = input_of(graph_, sees_, scaling_).to(run_options_.device);
   }
 
+  std::string read_in_words() const override {
+    return fmt::format("{} nodes with {} features, {} edges, {} classes; {} nodes to learn from",
+                       graph_.nodes, graph_.features, graph_.edges.size(), graph_.classes,
+                       splits_.train.size());
+  }
+
   void prepare() override {
     features_ = graph_.features;
     classes_ = graph_.classes;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "data/files/lines.h"
 #include "data/formats/bags.h"
 #include "data/pictures/idx.h"
@@ -33,6 +36,14 @@ class MultipleInstance : public ClassificationTask {
       data::arrange(set_.bags, columns_, source.path);
       if (side_ == 0) data::apply(scaling_, set_.bags);
     }
+  }
+  std::string read_in_words() const override {
+    const int64_t positive = std::count(labels_.begin(), labels_.end(), 1);
+    return fmt::format("{} bags of {} instances, {} {}; label 1: {}, label 0: {}", labels_.size(),
+                       std::accumulate(lengths_.begin(), lengths_.end(), int64_t{0}),
+                       set_.side == 0 ? set_.bags.width : set_.side,
+                       set_.side == 0 ? "features" : "pixels wide", positive,
+                       static_cast<int64_t>(labels_.size()) - positive);
   }
   void prepare() override {
     columns_ = {.width = set_.bags.width, .names = set_.bags.columns};

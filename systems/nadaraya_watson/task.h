@@ -17,6 +17,7 @@ class Regression : public GradientTask {
   explicit Regression(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source&) override;
+  std::string read_in_words() const override { return data::in_words(table_); }
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;
@@ -45,6 +46,12 @@ class Regression : public GradientTask {
 
   explain::Explanation picture(const torch::Tensor& raw_queries) const;
   void add_curves(explain::Explanation&, const torch::Tensor& raw_queries) const;
+  // Whether the weights are shown at every bandwidth of the slider: one input, not too many rows.
+  bool follows_sliders() const;
+  void add_layers(explain::Explanation&, const torch::Tensor& query,
+                  const torch::Tensor& keys) const;
+  void add_bumps(explain::Explanation&, const torch::Tensor& at) const;
+  void add_map(explain::Explanation&) const;
 
   const RunOptions run_options_;
   data::Regression table_;

@@ -5,16 +5,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
+#include <tuple>
 
 #include "data/files/lines.h"
+#include "systems/nadaraya_watson/contours.h"
 #include "systems/nadaraya_watson/task.h"
 
 namespace fovea::systems::nadaraya_watson {
 namespace {
 
 constexpr int64_t kCurvePoints = 200;  // where a curve is drawn
-constexpr int64_t kShownRows = 60;     // queries of the heat map
+constexpr int64_t kShownRows = 40;     // queries of the heat map
+constexpr int64_t kLayeredKeys = 500;  // up to so many observations the weights follow the sliders
+constexpr int kShownBandwidths = 15;
+constexpr const char* kBandwidth = "bandwidth h";  // of the slider, and of the maps it chooses
 constexpr int64_t kShownKeys = 2000;  // more keys than this are shown by their largest weights only
 
 std::vector<double> doubles(const torch::Tensor& tensor) {
@@ -40,6 +46,16 @@ std::string row_name(const std::vector<std::string>& columns, const torch::Tenso
     text += fmt::format("{}{} {:.4g}", c ? ", " : "", columns[c],
                         row[static_cast<int64_t>(c)].item<double>());
   return columns.size() > 4 ? text + ", …" : text;
+}
+
+// Some of the bandwidths that were tried, evenly in their logarithm, the chosen one among them.
+std::vector<double> shown_bandwidths(const std::vector<GridPoint>& grid, double chosen) {
+  std::vector<double> out;
+  if (grid.empty()) return out;
+  const double step = std::pow(grid.back().h / grid.front().h, 1.0 / kShownBandwidths);
+  for (const GridPoint& point : grid)
+    if (out.empty() || point.h >= step * out.back() || point.h == chosen) out.push_back(point.h);
+  return out;
 }
 
 }  // namespace
@@ -92,11 +108,13 @@ explain::Explanation Regression::picture(const torch::Tensor& raw) const {
   torch::Tensor order = model_->x.select(1, 0).argsort();
   const Choices choices = model_->choices(h);
   const torch::Tensor raw_keys = (model_->x * model_->deviation + model_->mean).to(torch::kFloat64);
-  auto& map = out.maps.emplace_back();
-  if (model_->x.size(0) <= kShownKeys) {
-    map.dense =
+  if (follows_sliders()) {
+    add_layers(out, query, model_->x.index_select(0, order));
+  } else if (model_->x.size(0) <= kShownKeys) {
+    out.maps.emplace_back().dense =
         to_floats(weights(rank4(query), rank4(model_->x.index_select(0, order)), choices).weights);
   } else {
+    auto& map = out.maps.emplace_back();
     const SelectedWeights top = weights(rank4(query), rank4(model_->x), choices, {.top_k = 16});
     const torch::Tensor index = top.indices.reshape({query.size(0), -1}).to(torch::kInt64).cpu();
     const torch::Tensor weight = top.weights.reshape({query.size(0), -1}).to(torch::kFloat32).cpu();
@@ -120,8 +138,10 @@ explain::Explanation Regression::picture(const torch::Tensor& raw) const {
   for (int64_t q = 0; q < raw.size(0); ++q) {
     auto& item = out.queries.emplace_back();
     item.text = row_name(columns_, raw[q]);
-    if (std::isfinite(predicted[static_cast<size_t>(q)]))
-      item.value = predicted[static_cast<size_t>(q)];
+    const double answer = predicted[static_cast<size_t>(q)];
+    if (std::isfinite(answer)) item.value = answer;
+    if (shape_.inputs == 1)
+      item.position = {raw[q][0].item<double>(), std::isfinite(answer) ? answer : 0.0};
   }
   for (int64_t i = 0; i < order.size(0); ++i) {
     const int64_t row = order[i].item<int64_t>();
@@ -131,6 +151,95 @@ explain::Explanation Regression::picture(const torch::Tensor& raw) const {
   }
   add_curves(out, raw);
   return out;
+}
+
+bool Regression::follows_sliders() const {
+  const auto is_chosen = [this](const GridPoint& point) {
+    return point.h == model_->bandwidth.item<double>();
+  };
+  return shape_.inputs == 1 && model_->neighbours.item<int64_t>() == 0 &&
+         model_->x.size(0) <= kLayeredKeys &&
+         std::any_of(search_.grid.begin(), search_.grid.end(), is_chosen);
+}
+
+// The weights at each bandwidth of the slider.
+void Regression::add_layers(explain::Explanation& out, const torch::Tensor& query,
+                            const torch::Tensor& keys) const {
+  const double chosen = model_->bandwidth.item<double>();
+  out.scale = "h";
+  out.layers = {kBandwidth, {}};
+  for (const double h : shown_bandwidths(search_.grid, chosen)) {
+    auto& map = out.maps.emplace_back();
+    map.layer = static_cast<int>(out.layers.names.size());
+    if (h == chosen) out.layers.chosen = map.layer;
+    out.layers.names.push_back(fmt::format("{:.4g}", h));
+    model_->bandwidth.fill_(h);
+    map.dense = to_floats(
+        weights(rank4(query), rank4(keys), model_->choices(model_->bandwidth_at(query))).weights);
+  }
+  model_->bandwidth.fill_(chosen);
+}
+
+// A few observations: the kernel at each, and the share of each, along the input.
+void Regression::add_bumps(explain::Explanation& out, const torch::Tensor& at) const {
+  constexpr int64_t kShownBumps = 7;
+  const torch::Tensor query = model_->scaled(at.unsqueeze(1));
+  const torch::Tensor order = model_->x.select(1, 0).argsort();
+  Choices choices = model_->choices(model_->bandwidth_at(query));
+  const torch::Tensor keys = rank4(model_->x.index_select(0, order));
+  const torch::Tensor shares = weights(rank4(query), keys, choices).weights[0][0];
+  choices.normaliser = Unnormalised{};
+  const torch::Tensor kernels = weights(rank4(query), keys, choices).weights[0][0];
+  const torch::Tensor raw = (model_->x * model_->deviation + model_->mean).to(torch::kFloat64);
+  const int64_t rows = order.size(0), count = std::min(rows, kShownBumps);
+  for (const auto& [title, label, of] :
+       {std::tuple("Kernels of some observations", "K((x − xᵢ)/h)", &kernels),
+        std::tuple("Their shares of the answer", "αᵢ(x)", &shares)}) {
+    explain::Plot plot;
+    plot.title = title;
+    plot.x_label = columns_[0];
+    plot.y_label = label;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t place = (2 * i + 1) * rows / (2 * count);
+      plot.curves.push_back(
+          curve_of(fmt::format("xᵢ at {:.3g}", raw[order[place]][0].item<double>()), doubles(at),
+                   doubles(of->select(1, place))));
+    }
+    out.plots.push_back(std::move(plot));
+  }
+}
+
+// Two inputs: the observations on a map, with lines of equal prediction.
+void Regression::add_map(explain::Explanation& out) const {
+  constexpr int64_t kGridPoints = 40, kLevels = 7;
+  const torch::Tensor raw_x = (model_->x * model_->deviation + model_->mean).to(torch::kFloat64);
+  const auto side = [&](int64_t column) {
+    return torch::linspace(raw_x.select(1, column).min().item<double>(),
+                           raw_x.select(1, column).max().item<double>(), kGridPoints,
+                           torch::kFloat64);
+  };
+  const torch::Tensor x = side(0), y = side(1);
+  const torch::Tensor points =
+      torch::stack({x.repeat({kGridPoints}), y.repeat_interleave(kGridPoints)}, 1);
+  const Grid grid{doubles(x), doubles(y), doubles(model_->predict(model_->scaled(points)))};
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double height : grid.height) {
+    if (!std::isfinite(height)) continue;
+    low = std::min(low, height);
+    high = std::max(high, height);
+  }
+  explain::Plot plot;
+  plot.title = fmt::format("{} over {} and {}", target_, columns_[0], columns_[1]);
+  plot.x_label = columns_[0];
+  plot.y_label = columns_[1];
+  plot.curves.push_back(curve_of("observations", doubles(raw_x.select(1, 0)),
+                                 doubles(raw_x.select(1, 1)), explain::Curve::Kind::kPoints));
+  for (int64_t i = 0; i < kLevels && low < high; ++i) {
+    const double level = low + (static_cast<double>(i) + 0.5) / kLevels * (high - low);
+    explain::Curve line = contour(grid, level, fmt::format("{} = {:.3g}", target_, level));
+    if (!line.x.empty()) plot.curves.push_back(std::move(line));
+  }
+  out.plots.push_back(std::move(plot));
 }
 
 void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_queries) const {
@@ -149,11 +258,13 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     const torch::Tensor query = model_->scaled(at.unsqueeze(1));
     fit.curves.push_back(curve_of("observations", doubles(raw_x), doubles(model_->y),
                                   explain::Curve::Kind::kPoints));
+    const double mean = model_->y.to(torch::kFloat64).mean().item<double>();
+    fit.curves.push_back(curve_of("mean of all", {low - margin, high + margin}, {mean, mean}));
     const double chosen = model_->bandwidth.item<double>();
     if (fixed && !search_.grid.empty()) {
       explain::Slider slider;
-      slider.label = "bandwidth h";
-      for (const GridPoint& point : search_.grid) slider.values.push_back(point.h);
+      slider.label = kBandwidth;
+      slider.values = shown_bandwidths(search_.grid, chosen);
       for (size_t i = 0; i < slider.values.size(); ++i) {
         if (slider.values[i] == chosen) slider.chosen = static_cast<int>(i);
         model_->bandwidth.fill_(slider.values[i]);
@@ -185,7 +296,9 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     kernels.curves.push_back(curve_of("K(u), not normalised", positions, plain));
     kernels.curves.push_back(curve_of("normalised", positions, ratio));
     out.plots.push_back(kernels);
+    add_bumps(out, at);
   }
+  if (shape_.inputs == 2) add_map(out);
   if (search_.grid.empty()) return;
   explain::Plot loo;
   loo.title =

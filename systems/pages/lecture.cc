@@ -8,6 +8,7 @@
 
 #include "systems/pages/equations.h"
 #include "systems/pages/look.h"
+#include "systems/pages/own_data.h"
 
 namespace fovea::systems {
 namespace {
@@ -28,14 +29,31 @@ bool is_share(const std::string& name) {
   return false;
 }
 
-std::vector<explain::Figure> figures(const Info& info, const Json& report) {
+// Shares of the items themselves; others (F1, the recall of a class) are of something else.
+bool is_share_of_items(const std::string& name) {
+  return name == "accuracy" || name == "error" || name == "exact";
+}
+
+// "85.7 % (95 % interval 48.7 to 97.4 %, 7 items)".
+std::string with_interval(const std::string& name, double value, int64_t items) {
+  if (!is_share_of_items(name) || items < 1) return metric_text(name, value);
+  const Interval interval = interval_of(value, items);
+  return fmt::format("{} (95 % interval {:.1f} to {:.1f} %, {} item{})", metric_text(name, value),
+                     100 * interval.low, 100 * interval.high, items, items == 1 ? "" : "s");
+}
+
+// What is to be expected was measured on the system's own data; of other data nothing is.
+std::vector<explain::Figure> figures(const Run& run, const Json& report) {
   std::vector<explain::Figure> out;
   if (report.is_null()) return out;
+  const bool own = !own_data(run.config).empty();
   for (const char* part : {"metrics", "attention"})
     for (const auto& [name, value] : report.at(part).items())
       out.push_back({.name = (std::string(part) == "attention" ? "attention " : "") + words(name),
-                     .reached = metric_text(name, value.get<double>())});
-  if (!out.empty()) out.front().expected = info.expect;
+                     .reached = own ? with_interval(name, value.get<double>(),
+                                                    report.value("items", int64_t{0}))
+                                    : metric_text(name, value.get<double>())});
+  if (!out.empty() && !own) out.front().expected = run.system->info.expect;
   return out;
 }
 
@@ -49,15 +67,16 @@ explain::Section lecture(const Run& run, std::vector<explain::Explanation> pictu
                          const Json& report, const std::string& command) {
   if (auto learned = learning(run)) pictures.push_back(std::move(*learned));
   const Info& info = run.system->info;
+  const bool own = !own_data(run.config).empty();
   return {.id = info.name,
           .title = info.title,
           .byline = info.paper,
-          .prose = info.idea,
-          .look = look_at(info.name),
+          .prose = own ? own_words(run) + "\n\n" + general_idea(info.idea) : info.idea,
+          .look = own ? look_at_own(info.name) : look_at(info.name),
           .equation = mathml(info.equation),
           .code = info.code,
           .command = command,
-          .figures = figures(info, report),
+          .figures = figures(run, report),
           .explanations = std::move(pictures)};
 }
 

@@ -131,7 +131,44 @@ const std::map<std::string, const char*> kLooks = {
      "recurrent one. The marker is where counting operations puts it."},
 };
 
+// Where the sentence above tells of generated data, of a truth that files do not have, or of words
+// that a user did not bring.
+const std::map<std::string, const char*> kOwnLooks = {
+    {"mil",
+     "The larger the weight, the more an instance decides about its bag. Nobody told the network "
+     "which instances these are."},
+    {"gat",
+     "Thick edges are neighbours the node listens to. Click a neighbour to stand there instead."},
+    {"general", "Each line goes from a question to the pair it reads; thick lines are read most."},
+    {"document-attention",
+     "The shading lies on the words that decide about what was asked. Mistakes come first."},
+    {"word-sum",
+     "Every word has weight 1; the colour is its own polarity. The answer is the sign of the sum. "
+     "Mistakes come first."},
+    {"fixed-attention",
+     "Each query shades the words it looks for. Choose another head: it looks for something else. "
+     "Mistakes come first."},
+    {"hierarchical",
+     "The bar is the weight of a sentence, the shade the weight of a word in it. Mistakes come "
+     "first."},
+    {"squeeze-excitation", "Each bar is a gate: an open one lets its channel through."},
+    {"memory-network", "Each column is one hop: it shows which lines of the story were read."},
+    {"stacked-attention", "Hop by hop the light moves over the picture, to what the answer needs."},
+    {"dnc", "Each column is a step: what it wrote, and which rows it read."},
+    {"mixture-of-experts", "Dark cells: which expert the gate asks for which part of the data."},
+    {"seq2seq", "The longer the source, the more one vector has to carry."},
+    {"luong", "Read a row: for this output, where did the decoder look?"},
+    {"alignment", "Dark cells are where the model looked. It was never shown a link."},
+    {"scaled-dot-product", "Put the finger on a word: the lines go to the words it reads."},
+    {"set-outlier", "The tallest bar is the member that belongs least to the others."},
+};
+
 }  // namespace
+
+std::string look_at_own(const std::string& system) {
+  const auto found = kOwnLooks.find(system);
+  return found == kOwnLooks.end() ? look_at(system) : found->second;
+}
 
 std::string look_at(const std::string& system) {
   const auto found = kLooks.find(system);

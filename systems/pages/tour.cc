@@ -13,6 +13,7 @@
 #include "systems/pages/beside.h"
 #include "systems/pages/equations.h"
 #include "systems/pages/lecture.h"
+#include "systems/pages/lectures.h"
 #include "systems/run/session.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
@@ -38,6 +39,8 @@ constexpr const char* kOpening =
     "through the systems: each was "
     "just run on generated data, where the right place to look is known, so that its attention can "
     "be marked like an exam.";
+constexpr const char* kIndexFile = "index.html";
+constexpr const char* kLecturesFile = "lectures.html";
 constexpr const char* kCode =
     "auto out = fovea::attend(query, key, value,\n"
     "                         {.score = fovea::Dot{},\n"
@@ -128,15 +131,17 @@ explain::Card card_of(const explain::Section& section) {
           .picture = picture};
 }
 
-void write_index(const std::filesystem::path& page, const std::vector<explain::Section>& sections) {
+void write_index(const std::filesystem::path& out, const std::vector<explain::Section>& sections) {
   explain::ReportOptions options{
       .title = kTitle, .subtitle = kSubtitle, .introduction = {}, .demonstration = true};
   options.introduction.prose = kOpening;
   options.introduction.equation = mathml(find("general").info.equation);
   options.introduction.code = kCode;
   for (const explain::Section& section : sections) options.cards.push_back(card_of(section));
+  options.contents = {.title = "Through four lectures", .address = kLecturesFile};
   options.next = link_to(sections.front());
-  io::write_file(page, explain::html_report({}, options));
+  io::write_file(out / kLecturesFile, explain::html_report({}, lectures_page(options.cards)));
+  io::write_file(out / kIndexFile, explain::html_report({}, options));
 }
 
 }  // namespace
@@ -147,7 +152,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   check_room(request.out, systems);
   std::filesystem::create_directories(request.out);  // filesystem_error names it
   TourResult result{
-      .ran = {}, .failed = {}, .found = {}, .seconds = 0, .page = request.out / "index.html"};
+      .ran = {}, .failed = {}, .found = {}, .seconds = 0, .page = request.out / kIndexFile};
   std::vector<explain::Section> sections;
   for (const System* system : systems) {
     const std::string& name = system->info.name;
@@ -171,7 +176,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   if (sections.empty()) return result;  // an empty page would replace one with contents
   set_beside(sections, "seq2seq", "bahdanau");
   write_pages(request.out, sections);
-  write_index(result.page, sections);
+  write_index(request.out, sections);
   if (const std::string still = still_of(sections); !still.empty())
     io::write_file(request.out / "picture.svg", still);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -24,9 +24,9 @@ struct TourResult {
   std::filesystem::path page;
 };
 
-// Writes a RUN and a page NAME.html for each system in `out`, and index.html, which leads to them; each
-// has its name only when complete. A
-// system that fails is named and the others continue; if all fail there is no page. Interrupted ends
+// Writes a RUN and a page NAME.html for each system in `out`, index.html, which leads to them, and
+// lectures.html, which leads to them in the order of the lectures; each has its name only when
+// complete. A system that fails is named and the others continue; if all fail there is no page. Interrupted ends
 // the tour.
 TourResult tour(const TourRequest& request, train::Progress& progress);
 

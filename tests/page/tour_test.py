@@ -56,12 +56,12 @@ class Tour(page_test.Page):
             finally:
                 browser.close()
         first, second = QUICK
-        self.assertEqual(ways, {"index": [None, None, first + ".html"],
+        self.assertEqual(ways, {"index": [None, "lectures.html", first + ".html"],
                                 first: [None, f"index.html#{first}", second + ".html"],
                                 second: [first + ".html", f"index.html#{second}", None]})
 
     def test_runs_are_complete(self):
-        self.assertEqual(sorted(os.listdir(FOLDER)), sorted(QUICK + [name + ".html" for name in ["index", *QUICK]]))
+        self.assertEqual(sorted(os.listdir(FOLDER)), sorted(QUICK + [name + ".html" for name in ["index", "lectures", *QUICK]]))
         for name in QUICK:
             with open(os.path.join(FOLDER, name, "config.json"), encoding="utf-8") as file:
                 self.assertEqual(json.load(file)["system"], name)
@@ -92,6 +92,26 @@ class Tour(page_test.Page):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("is no RUN", refused.stderr)
         self.assertEqual(os.listdir(os.path.dirname(notes)), ["notes.txt"])
+
+
+class Lectures(page_test.Page):
+    file = "lectures.html"
+
+    def test_each_idea_has_its_picture_and_leads_to_its_page(self):
+        ideas = self.run_js("""[...document.querySelectorAll('nav.cards li')].map((c) => [c.querySelector('a').getAttribute('href'),
+            c.querySelectorAll('.thumbnail :is(rect, path)').length > 0, c.querySelector('.card-byline').textContent.length > 20])""")
+        self.assertEqual(ideas, [[name + ".html", True, True] for name in QUICK])
+        groups = self.run_js("[...document.querySelectorAll('nav.cards h3')].map((h) => h.textContent)")
+        self.assertEqual([group[0] for group in groups], ["1", "3"])  # pooling is of the first lecture, gradient-masking of the third
+        self.assertEqual(self.run_js("document.querySelector('nav.ways .contents').getAttribute('href')"), "index.html")
+
+    def test_narrow(self):
+        browser = Browser(390, 900)
+        try:
+            browser.open(os.path.join(FOLDER, self.file))
+            self.assertEqual(browser.run("document.documentElement.scrollWidth"), 390)
+        finally:
+            browser.close()
 
 
 class SystemPage(page_test.Page):

@@ -24,7 +24,13 @@ export function slider(label, names, chosen, choose) {
       input.setAttribute('aria-valuetext', names[i]);
       choose(i);
     } });
-  return el('div', { class: 'picker slider' }, el('label', { for: id }, label), input, shown);
+  const node = el('div', { class: 'picker slider' }, el('label', { for: id }, label), input, shown);
+  node.set = (i) => {
+    input.value = i;
+    shown.textContent = names[i];
+    input.setAttribute('aria-valuetext', names[i]);
+  };
+  return node;
 }
 
 export function picker(label, names, chosen, choose) {

@@ -43,7 +43,7 @@ export class Frame {
     this.legend = el('div', { class: 'legend' });
     this.labels = el('dl', { class: 'labels' });
     this.verdict = el('p', { class: 'verdict' });
-    this.plots = (model.plots || []).map((plot) => new PlotFigure(plot));
+    this.plots = (model.plots || []).map((plot) => new PlotFigure(plot, { look: (x) => this.look(x), step: (step) => this.follow(plot, step) }));
     this.tables = el('div', { class: 'tables' });
     this.tip = el('div', { class: 'tip', role: 'presentation', hidden: true });
     // A plot with a slider is the demonstration: it leads, and the weights follow.
@@ -72,7 +72,7 @@ export class Frame {
   build_controls() {
     const { model, state } = this, { layers, heads } = model, pick = [];
     const picks = this.picks();
-    if (picks.includes('layer') && layers.names.length > 1) {
+    if (picks.includes('layer') && layers.names.length > 1 && !this.layers_slide) {
       pick.push(picker(layers.label, layers.names, state.layer, (layer) => this.set({ layer })));
     }
     if (picks.includes('head') && heads.names.length > 1) {
@@ -94,6 +94,29 @@ export class Frame {
   set(change) {
     Object.assign(this.state, change);
     this.draw();
+  }
+
+  // A plot's slider that is named as the layers are moves the weights too.
+  get layers_slide() {
+    return this.model.plots.some((plot) => plot.slider?.label === this.model.layers.label);
+  }
+  follow(plot, step) {
+    if (plot.slider.label !== this.model.layers.label || !this.model.layers.names[step]) return;
+    this.state.layer = step;
+    this.draw_weights();
+  }
+
+  // A reader's eye at x on a plot: the query nearest to it is pointed at, and plots with a step for each query show its step. Queries
+  // have a place on the plot where they have a position.
+  look(x) {
+    const { queries } = this.model;
+    if (!queries.length || !queries.every((query) => query.position?.length === 2)) return;
+    let best = 0;
+    queries.forEach((query, i) => { if (Math.abs(query.position[0] - x) < Math.abs(queries[best].position[0] - x)) best = i; });
+    if (best === this.looked) return;
+    this.looked = best;
+    for (const plot of this.plots) if (plot.plot.slider?.label === this.model.query_label) plot.show_step(best);
+    this.point_at?.(best);
   }
 
   // As set, for what a picker shows as well: the pickers follow.
@@ -121,17 +144,21 @@ export class Frame {
   draw() {
     const focused = this.stage.contains(document.activeElement) ? document.activeElement.dataset.item : undefined;
     const scroll = this.stage.scrollLeft;
-    this.stage.replaceChildren();
     this.hide_tip();
-    this.view.draw?.(this, this.stage);
+    this.draw_weights();
     this.stage.scrollLeft = scroll;
     if (focused !== undefined) this.stage.querySelector(`[data-item="${CSS.escape(focused)}"]`)?.focus();
-    this.draw_legend();
-    this.draw_labels();
-    this.draw_verdict();
     this.draw_tables();
     for (const plot of this.plots) plot.draw();
     if (this.details?.open) this.fill_details();
+  }
+
+  draw_weights() {
+    this.stage.replaceChildren();
+    this.view.draw?.(this, this.stage);
+    this.draw_legend();
+    this.draw_labels();
+    this.draw_verdict();
   }
 
   // What every key would get if attention were even, where each query sees all keys and its weights sum to one.

@@ -1,6 +1,6 @@
 // Lines, points, bands and bars on two axes; the slider picks which step's curves are shown.
 
-import { category } from './colour.js';
+import { Scale, category } from './colour.js';
 import { dial, slider } from './controls.js';
 import { clamp, el, largest, number, svg } from './dom.js';
 
@@ -70,8 +70,10 @@ const ruler = document.createElement('canvas').getContext('2d');  // how long a 
 const COLOURED_KINDS = ['line', 'points', 'band', 'bars'];
 
 export class PlotFigure {
-  constructor(plot) {
+  // `links.look(x)` is told where the reader looks, `links.step(i)` where the slider stands.
+  constructor(plot, links = {}) {
     this.plot = plot;
+    this.links = links;
     this.step = plot.slider ? plot.slider.chosen ?? 0 : -1;  // a first step that is chosen is left out of the file
     this.hidden = new Set();
     // One colour for each label, so that a curve keeps it along the slider.
@@ -82,10 +84,22 @@ export class PlotFigure {
     const names = plot.slider?.values.map(number);
     this.host.append(
       plot.title ? el('h5', {}, plot.title) : '',
-      names ? slider(plot.slider.label, names, this.step, (i) => { this.step = i; this.draw(); }) : '',
+      this.slider = names ? slider(plot.slider.label, names, this.step, (i) => { this.step = i; this.draw(); links.step?.(i); }) : '',
       this.legend(), this.area, this.readout);
   }
+  show_step(i) {
+    if (this.plot.slider.values[i] === undefined || i === this.step) return;
+    this.slider.set(i);
+    this.step = i;
+    this.draw();
+  }
+  // Contours are lines labelled `name = number`, lowest first: their colours are steps of one ramp.
+  get contours() {
+    return this.family ??= this.labels.filter((label) => / = [−-]?[\d.e+−-]+$/.test(label));
+  }
   colour(label) {
+    const step = this.contours.indexOf(label);
+    if (step >= 0 && this.contours.length > 3) return new Scale(1).css(0.25 + 0.75 * step / (this.contours.length - 1));
     return category(this.labels.indexOf(label || ''));
   }
   legend() {
@@ -140,7 +154,8 @@ export class PlotFigure {
     root.append(
       svg('text', { class: 'axis-label', x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle',
         style: { fontSize: `${fitting(plot.x_label, width - right - left + 2 * right)}px` } }, plot.x_label),
-      svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle' }, plot.y_label));
+      svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle',
+        style: { fontSize: `${fitting(plot.y_label, height - bottom)}px` } }, plot.y_label));
     const bar_labels = this.at_step().filter((c) => c.kind === 'bars').map((c) => c.label || '');  // they share a place
     this.named = [];  // where names of points lie already
     this.dots = this.shown().filter((c) => c.names).flatMap((c) => c.x.map((x, i) => [this.x.place(x), this.y.place(c.y[i])]));
@@ -207,7 +222,15 @@ export class PlotFigure {
     // A point without neighbours is no line: a dot, or it would not be seen.
     const dots = pieces.filter((piece) => piece.length === 1).map(([[cx, cy]]) => svg('circle', { class: 'dot', cx, cy, r: 3.6, fill: colour }));
     const line = svg('path', { class: 'line', d: path, stroke: colour });
+    if (this.contours.length > 3 && this.contours.includes(curve.label)) return svg('g', {}, line, this.contour_name(curve, pieces));
     return dots.length ? svg('g', {}, line, dots) : line;
+  }
+  // The number of a contour, in the middle of its longest piece.
+  contour_name(curve, pieces) {
+    const longest = pieces.reduce((best, piece) => (piece.length > best.length ? piece : best), []);
+    if (longest.length < 2) return null;
+    const [x, y] = longest[longest.length >> 1];
+    return svg('text', { class: 'point-name', x, y: Number(y) + 4, 'text-anchor': 'middle' }, curve.label.split(' = ').at(-1));
   }
   // To the right of its point, or to the left where the plot ends or something is there; nowhere where both are taken.
   // Names come most important first, and the title of a point says its name in any case.
@@ -225,6 +248,7 @@ export class PlotFigure {
   }
   // The value of every curve shown nearest to x.
   look(x) {
+    this.links.look?.(x);
     const parts = [];
     for (const curve of this.shown()) {
       if (!curve.x.length) continue;

@@ -170,6 +170,11 @@ class MatrixDrawing {
     this.top = named && !upright ? Math.ceil(columns_high * 0.77) + 22 : 30;
     if (!named) this.left = 22 + 8 * String(model.queries.length).length;
     this.fit();
+    frame.point_at = (query) => {
+      const [key] = frame.map.row(query).reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0, -Infinity]);
+      this.cursor = { query, key };
+      this.paint();
+    };
   }
   axis_note() {
     const { model } = this.frame;
@@ -235,7 +240,7 @@ class MatrixDrawing {
 // Every layer and head at a glance, when there are several: a click chooses.
 function overview(frame, stage) {
   const { model } = frame;
-  if (model.maps.length < 2 || model.maps.length > 144 || model.queries.length * model.keys.length > 40000) return;
+  if (frame.layers_slide || model.maps.length < 2 || model.maps.length > 144 || model.queries.length * model.keys.length > 40000) return;
   const grid = el('div', { class: 'overview', role: 'group', 'aria-label': 'Every layer and head', style: { gridTemplateColumns: `auto repeat(${model.heads.names.length}, minmax(0, 1fr))` } });
   grid.append(el('span', {}), ...model.heads.names.map((name) => el('span', { class: 'overview-name' }, name)));
   model.layers.names.forEach((layer_name, layer) => {

@@ -1,0 +1,91 @@
+#include "systems/pages/own_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <vector>
+
+#include "train/run/manifest.h"
+#include "train/task.h"
+
+namespace fovea::systems {
+namespace {
+
+namespace fs = std::filesystem;
+
+// When the run was written. The file clock is not the system clock; both are read now to convert.
+std::string written(const train::RunFolder& folder) {
+  const fs::path named = folder / train::kManifestFile;
+  if (!fs::exists(named)) return "";
+  const auto time = std::chrono::system_clock::now() +
+                    std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                        fs::last_write_time(named) - fs::file_time_type::clock::now());
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts));
+}
+
+// Settings that are not the system's defaults, "name=value".
+std::vector<std::string> chosen_settings(const Run& run) {
+  const Json defaults = run.system->option_values().json();
+  std::vector<std::string> out;
+  for (const auto& [name, value] : run.config.at("options").items())
+    if (defaults.contains(name) && defaults.at(name) != value)
+      out.push_back(name + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
+  return out;
+}
+
+}  // namespace
+
+std::string own_data(const Json& config) {
+  const Json data = config.value("data", Json());
+  if (!data.is_string()) return "";
+  const fs::path path = data.get<std::string>();
+  return (path.has_filename() ? path.filename() : path.parent_path().filename()).string();
+}
+
+std::string own_words(const Run& run) {
+  std::string out = own_data(run.config);
+  const std::string read = run.task->read_in_words();
+  // Every reader's line begins with its count: of a run that was opened without its data, 0.
+  if (!read.empty() && !read.starts_with("0 ")) out += ": " + read;
+  out += ".";
+  const std::string date = written(*run.folder);
+  if (!date.empty()) out += " Trained on " + date + ".";
+  const std::vector<std::string> settings = chosen_settings(run);
+  if (!settings.empty()) out += fmt::format(" Settings: {}.", fmt::join(settings, ", "));
+  return out;
+}
+
+std::string general_idea(const std::string& idea) {
+  const size_t start = idea.find("Without ");
+  if (start == std::string::npos || idea.find(" of yours", start) == std::string::npos) return idea;
+  const size_t end = idea.find("\n\n", start);
+  std::string out = idea.substr(0, start) + (end == std::string::npos ? "" : idea.substr(end));
+  while (!out.empty() && (out.back() == ' ' || out.back() == '\n')) out.pop_back();
+  return out;
+}
+
+Json own_report(Run& run) {
+  const Evaluation found = run.task->evaluate(Split::kTest);
+  return {{"metrics", found.metrics}, {"attention", found.attention}, {"items", found.items}};
+}
+
+Interval interval_of(double share, int64_t items) {
+  if (items < 1) return {};
+  constexpr double kDeviations = 1.959963984540054;  // of a normal distribution: 95 %
+  const double n = static_cast<double>(items), z2 = kDeviations * kDeviations;
+  const double centre = (share + z2 / (2 * n)) / (1 + z2 / n);
+  const double half =
+      kDeviations * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n);
+  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+}
+
+}  // namespace fovea::systems

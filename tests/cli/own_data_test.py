@@ -1,0 +1,151 @@
+"""A user's own files, of the five kinds, as `fovea list SYSTEM` says they may be: what was read is said in a line, and the page is about them."""
+
+import html
+import json
+import os
+import random
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+COMMAND = os.environ["FOVEA_COMMAND"]
+TOPICS = {"billing": "invoice charged refund card", "login": "password account locked reset", "shipping": "parcel courier late package"}
+# What only generated data has: no page on files speaks of it.
+MADE_UP = r"survey|\bnines?\b|handwritten|\bacting\b|\bfilms?\b|motorcycle"
+
+
+def messages():
+    draw = random.Random(3)
+    return [(topic, " ".join(draw.sample(words.split(), 3)) + f" my {draw.choice(['order', 'shop', 'phone'])}, please")
+            for _ in range(24) for topic, words in TOPICS.items()]
+
+
+class OwnData(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="fovea-own-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def command(self, *arguments):
+        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=self.folder,
+                              env={**os.environ, "OMP_NUM_THREADS": "1"})
+        return done
+
+    def trained(self, system, name, *settings):
+        """What was said of the file."""
+        done = self.command("train", system, "--data", name, "--out", "run", "--overwrite", *[part for one in settings for part in ("--set", one)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("read ")]
+        self.assertEqual(len(said), 1, done.stdout + done.stderr)
+        return said[0]
+
+    def page(self, name):
+        """The words of the page on the run, without scripts and data."""
+        done = self.command("explain", "run", "--out", "page.html")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (self.folder / "page.html").read_text()
+        data = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL)
+        shown = html.unescape(re.sub(r"<[^>]*>", " ", re.sub(r"<(script|style)\b.*?</\1>", " ", text, flags=re.DOTALL)))
+        self.assertIn(name, re.search("<title>(.*?)</title>", text).group(1))
+        self.assertRegex(shown, r"Trained on \d{4}-\d\d-\d\d \d\d:\d\d\.")
+        for part in (shown, *data):
+            self.assertNotRegex(part, MADE_UP)
+        for part in data:  # the idea may say it, the pictures do not
+            self.assertNotIn("really great", part)
+        return " ".join(shown.split())
+
+    def write(self, name, text):
+        (self.folder / name).parent.mkdir(exist_ok=True)
+        (self.folder / name).write_text(text)
+
+    def test_text_in_every_form(self):
+        rows = messages()
+        quoted = lambda *cells: ",".join(f'"{cell}"' for cell in cells) + "\n"
+        for name, text in {
+            "header.csv": "label,text\n" + "".join(quoted(*row) for row in rows),
+            "bare.csv": "".join(quoted(*row) for row in rows),
+            "id.csv": "id,topic,text\n" + "".join(quoted(i, *row) for i, row in enumerate(rows)),
+            "other.csv": "text,id,team\n" + "".join(quoted(text, i, topic) for i, (topic, text) in enumerate(rows)),
+            "tabs.tsv": "".join(f"{topic}\t{text}\n" for topic, text in rows),
+            "named.tsv": "message\ttopic\n" + "".join(f"{text}\t{topic}\n" for topic, text in rows),
+            "lines.jsonl": "".join(json.dumps({"topic": topic, "message": text}) + "\n" for topic, text in rows),
+            "plain.jsonl": "".join(json.dumps({"label": topic, "text": text}) + "\n" for topic, text in rows),
+        }.items():
+            with self.subTest(name):
+                self.write(name, text)
+                self.assertEqual(self.trained("word-sum", name, "epochs=1"), "read 72 lines, 3 classes: 'billing' 24, 'login' 24, 'shipping' 24")
+
+    def test_a_page_on_text(self):
+        self.write("tickets.csv", "id,topic,text\n" + "".join(f'{i},{topic},"{text}"\n' for i, (topic, text) in enumerate(messages())))
+        for system in ("word-sum", "fixed-attention", "hierarchical"):
+            with self.subTest(system):
+                self.trained(system, "tickets.csv", "epochs=1")
+                shown = self.page("tickets.csv")
+                self.assertIn("tickets.csv: 72 lines, 3 classes: 'billing' 24, 'login' 24, 'shipping' 24.", shown)
+                self.assertIn("Settings: epochs=1.", shown)
+                self.assertRegex(shown, r"accuracy [\d.]+ % \(95 % interval [\d.]+ to [\d.]+ %, \d+ items\)")
+                self.assertRegex((self.folder / "page.html").read_text(), r"Test item of line \d+")
+
+    def test_mistakes_come_first_and_are_called_wrong(self):
+        rows = messages()
+        rows = [(topic if i % 5 else "login", text) for i, (topic, text) in enumerate(rows)]  # some cannot be right
+        self.write("tickets.csv", "label,text\n" + "".join(f'{topic},"{text}"\n' for topic, text in rows))
+        self.trained("word-sum", "tickets.csv", "epochs=20", "rate=0.02")
+        self.command("explain", "run", "--out", "all.json")
+        outcomes = [one["outcome"] for one in json.loads((self.folder / "all.json").read_text()) if one.get("outcome")]
+        right = [outcome.startswith("right: ") for outcome in outcomes]
+        self.assertIn(False, right)
+        self.assertEqual(right, sorted(right))
+        self.assertTrue(all("(true: " in outcome for outcome in outcomes if outcome.startswith("wrong: ")))
+
+    def test_a_table(self):
+        draw = random.Random(5)
+        rows = "".join(f"2026-01-{1 + i % 28:02d},{10 + i % 17},{2 + 0.1 * (i % 7):.1f},{100 + 3 * (i % 17) - 8 * (i % 7) + draw.gauss(0, 3):.2f}\n" for i in range(120))
+        self.write("sales.csv", "day,temp,price,sold\n" + rows)
+        for system in ("nadaraya-watson", "mixture-of-experts"):
+            with self.subTest(system):
+                settings = ["epochs=1"] if system == "mixture-of-experts" else []
+                self.assertEqual(self.trained(system, "sales.csv", *settings), "read 120 rows: sold from temp, price; column day left out: not a number")
+                shown = self.page("sales.csv")
+                self.assertIn("sales.csv: 120 rows: sold from temp, price; column day left out: not a number.", shown)
+
+    def test_pairs(self):
+        words = {"red": "rouge", "big": "grand", "old": "vieux", "new": "neuf"}
+        things = {"cat": "chat", "dog": "chien", "book": "livre", "car": "auto", "tree": "arbre", "bird": "oiseau"}
+        self.write("pairs.tsv", "".join(f"the {a} {n}\tle {m} {b}\n" for a, b in words.items() for n, m in things.items()))
+        self.assertRegex(self.trained("bahdanau", "pairs.tsv", "epochs=1", "tokens=words"), r"^read \d+ pairs to learn from, \d+ to choose by, \d+ to judge$")
+        self.assertIn("pairs.tsv: ", self.page("pairs.tsv"))
+
+    def test_a_graph(self):
+        draw = random.Random(7)
+        nodes = "id,label,age,visits\n" + "".join(f"p{i},{'north' if i % 2 else 'south'},{20 + i % 2 * 9 + draw.random():.2f},{draw.randrange(9)}\n" for i in range(60))
+        self.write("people/nodes.csv", nodes)
+        self.write("people/edges.csv", "from,to\n" + "".join(f"p{i},p{(i + 2 * draw.randrange(1, 20)) % 60}\n" for i in range(60) for _ in range(2)))
+        self.assertRegex(self.trained("gat", "people", "epochs=3"), r"^read 60 nodes with 2 features, 120 edges, 2 classes; \d+ nodes to learn from$")
+        self.assertIn("people: 60 nodes with 2 features", self.page("people"))
+
+    def test_bags(self):
+        draw = random.Random(9)
+        rows = "bag,label,width,height\n"
+        for bag in range(40):
+            for instance in range(4):
+                found = bag % 2 and instance == 0
+                rows += f"b{bag},{bag % 2},{draw.gauss(3 if found else 0, 1):.3f},{draw.gauss(0, 1):.3f}\n"
+        self.write("parts.csv", rows)
+        self.assertEqual(self.trained("mil", "parts.csv", "epochs=2"), "read 40 bags of 160 instances, 2 features; label 1: 20, label 0: 20")
+        self.assertIn("parts.csv: 40 bags of 160 instances, 2 features", self.page("parts.csv"))
+
+    def test_what_cannot_be_meant_is_refused(self):
+        self.write("each.csv", "topic,text\n" + "".join(f"c{i},hello number {i}\n" for i in range(13)))
+        done = self.command("train", "word-sum", "--data", "each.csv", "--out", "refused")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("13 lines and as many classes", done.stderr)
+        self.write("three.csv", "first,second,third\nx,hello there,1\n")
+        done = self.command("train", "word-sum", "--data", "three.csv", "--out", "refused")
+        self.assertIn("expected 2 (label,text), or a header that names label and text", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
