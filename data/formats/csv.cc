@@ -318,7 +318,7 @@ Regression regression(const Table& table, const Columns& wanted) {
 std::string in_words(const Regression& table) {
   constexpr size_t kShown = 8;
   const auto listed = [](const std::vector<std::string>& names) {
-    const size_t count = std::min(names.size(), kShown);
+    const size_t count = std::min(names.size(), size_t{kShown});
     std::string out = fmt::format(
         "{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(count), ", "));
     return names.size() > kShown ? fmt::format("{} and {} more", out, names.size() - kShown) : out;
