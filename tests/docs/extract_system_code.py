@@ -109,7 +109,7 @@ NAMES = {
   const at::Tensor a = torch::randn({2, 1, 49, 8}), w = torch::randn({4}), y = torch::randn({2, 1, 1, 3}), beta = torch::rand({2, 1, 1, 1});
   torch::nn::Linear W_h(6, 4), W_a(8, 4), E(3, 5);
   at::Tensor h = torch::randn({2, 1, 1, 6});
-  const auto lstm = [cell = torch::nn::LSTMCell(13, 6)](const at::Tensor& x, const at::Tensor& h) mutable {
+  auto lstm = [cell = torch::nn::LSTMCell(13, 6)](const at::Tensor& x, const at::Tensor& h) mutable {
     return std::get<0>(cell(x.flatten(0, 2), std::tuple(h.flatten(0, 2), h.flatten(0, 2)))).view({2, 1, 1, 6});
   };
 """,
