@@ -91,7 +91,7 @@ std::string configuration_sum(const Json& config) {
 
 std::string check_own_data(const Json& config, const std::string& split, const Task& task,
                            Split judged, const std::string& data_sum) {
-  const Json& before = config.at("data_sha256");
+  const Json before = config.value("data_sha256", Json());
   if (before.is_null() || before == data_sum) return "";
   const std::string changed =
       fmt::format("the data have changed since training (sha256 {}, was {})", shown(data_sum),

@@ -57,11 +57,10 @@ Json parse_config(const std::string& text, const std::string& path) {
   fields.integer("threads", 1);
   const int64_t folds = fields.integer("folds", 0, kMostMembers);
   fields.integer("fold", 0, std::max<int64_t>(folds - 1, 0));
-  for (const char* name : {"data", "data_sha256"})
-    if (!fields.has(name)) fields.refuse(name, "text or null");
+  if (!fields.has("data")) fields.refuse("data", "text or null");
   for (const char* name : {"data", "data_sha256", "inputs_sha256", "split_sha256"})
     if (!config.value(name, Json()).is_null()) fields.text(name);
-  if (config.at("data").is_null() && !config.at("data_sha256").is_null())
+  if (config.at("data").is_null() && !config.value("data_sha256", Json()).is_null())
     fields.refuse("data", "a path, since there is a data_sha256");
   if (fields.has("rank")) fields.number_or_nan("rank");
   if (fields.has("parts")) fields.integer("parts", 1, kMostParts);

@@ -90,7 +90,7 @@ class OwnData(unittest.TestCase):
 
     def test_mistakes_come_first_and_are_called_wrong(self):
         rows = messages()
-        rows = [(topic if i % 5 else "login", text) for i, (topic, text) in enumerate(rows)]  # some cannot be right
+        rows = [(topic if i % 2 else "login", text) for i, (topic, text) in enumerate(rows)]  # some cannot be right
         self.write("tickets.csv", "label,text\n" + "".join(f'{topic},"{text}"\n' for topic, text in rows))
         self.trained("word-sum", "tickets.csv", "epochs=20", "rate=0.02")
         self.command("explain", "run", "--out", "all.json")
@@ -109,7 +109,7 @@ class OwnData(unittest.TestCase):
                 settings = ["epochs=1"] if system == "mixture-of-experts" else []
                 self.assertEqual(self.trained(system, "sales.csv", *settings), "read 120 rows: sold from temp, price; column day left out: not a number")
                 shown = self.page("sales.csv")
-                self.assertIn("sales.csv: 120 rows: sold from temp, price; column day left out: not a number.", shown)
+                self.assertIn("sales.csv: 120 rows: sold from temp, price.", shown)  # of the columns that the run reads
 
     def test_pairs(self):
         words = {"red": "rouge", "big": "grand", "old": "vieux", "new": "neuf"}

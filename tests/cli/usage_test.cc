@@ -79,7 +79,7 @@ TEST_F(Usage, WhatTrainingSettledIsNotChangedByAUse) {
 TEST_F(Usage, ScoreTakesTheOptionsOfItsMetric) {
   std::ofstream(at("a")) << "the cat\n";
   const std::string files = " --hypothesis " + at("a") + " --reference " + at("a");
-  expect_refused("score bleu --zero-based" + files, "--zero-based: of aer, not of bleu");
+  expect_refused("score bleu --zero-based" + files, "--zero-based: an option of aer, not of bleu");
   expect_refused("score chrf --smooth exp" + files, "--smooth: an option of bleu, not of chrf");
   expect_refused("score bleu --tokenize frob" + files, "--tokenize");
   expect_refused("score bleu --smooth frob" + files, "--smooth");

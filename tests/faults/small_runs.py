@@ -128,6 +128,8 @@ SMALL = [
     Small("gat", "", {"heads": 2, "width": 4, "words": 20, "classes": 3}, "nodes"),
     Small("memory-network", "", {"width": 8, "batch": 16}, "stories"),
     Small("show-attend-tell", "", {"width": 12, "attention": 8, "embedding": 8, "channels": 4, "batch": 16}, "pictures"),
+    Small("image-to-set", "", {"width": 8, "heads": 2, "layers": 1, "filters": 2, "batch": 16}, "pictures"),
+    Small("inverse-cooking", "", {"width": 8, "heads": 2, "layers": 1, "ingredient_layers": 1, "filters": 2, "batch": 16}, "plates"),
     Small("stacked-attention", "", {"width": 12, "attention": 8, "batch": 16}, "pictures"),
     Small("dnc", "", {"hidden": 8, "rows": 4, "width": 4, "batch": 16}, "sequences"),
     Small("ntm", "", {"hidden": 8, "rows": 4, "width": 4, "batch": 16}, "sequences"),
