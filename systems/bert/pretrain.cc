@@ -234,10 +234,12 @@ std::vector<Pretraining::Hidden> Pretraining::hidden_words() {
     if (last > 0 && words[last].size() == 1) --last;
     Hidden one{.document = i + 1, .word = std::exchange(words[last], "[MASK]")};
     one.text = fmt::format("{}\t{}", sentences[0], fmt::join(words, " "));
-    const auto found = guesses(start_, start_.sequences().line(one.text), 1);
-    if (found.empty() || found.back().empty()) continue;
-    one.right = start_.pieces().piece(found.back()[0].piece) == data::lower_ascii(one.word);
-    one.sure = found.back()[0].probability;
+    if (start_.model()->heads().fill) {
+      const auto found = guesses(start_, start_.sequences().line(one.text), 1);
+      if (found.empty() || found.back().empty()) continue;
+      one.right = start_.pieces().piece(found.back()[0].piece) == data::lower_ascii(one.word);
+      one.sure = found.back()[0].probability;
+    }
     all.push_back(std::move(one));
   }
   std::stable_sort(all.begin(), all.end(), [](const Hidden& a, const Hidden& b) {
@@ -267,6 +269,7 @@ std::vector<explain::Explanation> Pretraining::explain(Input* input) {
     const Hidden& one = hidden[i];
     const size_t first = all.size();
     show(one.text, fmt::format("Test document {}", one.document));
+    if (!start_.model()->heads().fill) continue;  // nothing was guessed
     explain::Explanation& picture = all[first];
     picture.outcome = fmt::format("{}: {}{}", one.right ? "right" : "wrong", picture.outcome,
                                   one.right ? "" : fmt::format(" (hidden: {})", one.word));
