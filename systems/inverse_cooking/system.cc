@@ -77,7 +77,7 @@ const Registration registered{{
                             .schedule = "cosine",
                             .clip = 5,
                             .monitor = "f1"},
-    .tour = {"epochs=6", "plates=1000"},
+    .tour = {"epochs=3", "plates=500"},
     .make = make_inverse_cooking,
 }};
 

@@ -78,7 +78,7 @@ const Registration registered{{
                             .schedule = "cosine",
                             .clip = 5,
                             .monitor = "bleu"},
-    .tour = {"epochs=12", "pictures=1600", "channels=32"},
+    .tour = {"epochs=10", "pictures=1200", "channels=32"},
     .step_work =
         [](const OptionValues& o, const std::string& data) {
           return data.empty() ? recurrent_step(o.integer("batch"), o.integer("width"), 4)

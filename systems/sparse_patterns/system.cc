@@ -61,7 +61,7 @@ const Registration registered{System{
                             .schedule = "cosine",
                             .warmup = 100,
                             .clip = 1.0},
-    .tour = {"epochs=2", "pictures=1500", "test_pictures=100"},
+    .tour = {"epochs=2", "pictures=1000", "test_pictures=100"},
     .make = make_sparse_patterns,
 }};
 
