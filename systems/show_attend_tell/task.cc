@@ -160,7 +160,7 @@ class ShowAttendTell : public GradientTask {
   }
 
   std::vector<explain::Explanation> explain(Input* input) override {
-    constexpr size_t kShown = 4;
+    constexpr size_t kShown = 4, kTried = 12;
     std::vector<explain::Explanation> out;
     const auto add = [&](const torch::Tensor& seen, Shown shown) {
       look(seen, shown);
@@ -168,7 +168,7 @@ class ShowAttendTell : public GradientTask {
     };
     if (!input) {
       for (const int64_t item : set_.splits.test) {
-        if (out.size() >= kShown) break;
+        if (out.size() >= kTried) break;
         const data::Captioned& one = set_.items[static_cast<size_t>(item)];
         add(gallery_.of(std::span(&item, 1)), {.name = one.image,
                                                .words = {},
@@ -176,6 +176,11 @@ class ShowAttendTell : public GradientTask {
                                                .picture = gallery_.drawn(set_, item),
                                                .boxes = one.boxes});
       }
+      // Where one caption is the right one, those that were told rightly come first.
+      std::stable_partition(out.begin(), out.end(), [](const explain::Explanation& one) {
+        return one.outcome.starts_with("right: ");
+      });
+      out.resize(std::min(out.size(), kShown));
       return out;
     }
     data::each_line(input->stream, input->name, [&](size_t, std::string_view line) {

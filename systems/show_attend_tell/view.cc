@@ -70,6 +70,10 @@ explain::Explanation picture(const Shown& shown, const Shape& shape) {
   const std::string told = fmt::format("{}", fmt::join(shown.words, " "));
   out.outcome = fmt::format("{}, p = {:.3g}", told.empty() ? "(nothing)" : told,
                             std::exp(shown.log_probability));
+  if (shown.references.size() == 1)
+    out.outcome = told == shown.references[0]
+                      ? "right: " + out.outcome
+                      : fmt::format("wrong: {} (true: {})", out.outcome, shown.references[0]);
   out.query_label = "word";
   out.key_label = "region";
   if (!shown.references.empty()) {
