@@ -66,7 +66,9 @@ TEST_F(DividedTest, IsTheGradientOfTheWhole) {
     for (size_t i = 0; i < expected.size(); ++i) {
       const torch::Tensor got = net.parameters()[i].grad();
       ASSERT_EQ(got.defined(), expected[i].defined()) << i;  // one without a gradient has none
-      if (got.defined()) EXPECT_TRUE(torch::allclose(got, expected[i], 1e-4, 1e-6)) << parts;
+      if (got.defined()) {
+        EXPECT_TRUE(torch::allclose(got, expected[i], 1e-4, 1e-6)) << parts;
+      }
     }
   }
 }
