@@ -52,7 +52,7 @@ operators::Outputs call_operator(const at::Tensor& query, const at::Tensor& key,
   const Flat flat =
       flatten({scaled(choices.score, options.scale), choices.normaliser, choices.structure});
   operators::Outputs outputs = operators::attend(
-      query, key, value, flat.text, flat.arrays, {}, optional(options.key_lengths),
+      query, key, value, *flat.text, flat.arrays, {}, optional(options.key_lengths),
       options.dropout_p, seed_of(choices, options), return_lse, options.strict,
       offset_of(options.query_offset), options.check_finite);
   if (!options.allow_empty_rows)
@@ -82,7 +82,7 @@ SelectedWeights weights(const at::Tensor& query, const at::Tensor& key, const Ch
   const Flat flat =
       flatten({scaled(choices.score, options.scale), choices.normaliser, choices.structure});
   auto [weights, indices] =
-      operators::weights(query, key, flat.text, flat.arrays, {}, optional(options.key_lengths),
+      operators::weights(query, key, *flat.text, flat.arrays, {}, optional(options.key_lengths),
                          seed_of(choices, options), optional(selection.rows),
                          optional(selection.heads), selection.top_k, selection.column_sums,
                          offset_of(options.query_offset), options.check_finite);

@@ -1,9 +1,12 @@
 #include "torch/spec.h"
 
 #include <ATen/EmptyTensor.h>
+#include <c10/util/SmallVector.h>
 
+#include <bit>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 #include "torch/call.h"
 #include "torch/custom_table.h"
@@ -32,22 +35,14 @@ Structure parse_structure(std::string_view text, const Resolve& resolve) {
   return choice_text::parse_structure(text, reading(resolve));
 }
 
-Flat flatten(const Choices& choices) {
-  Flat flat;
-  const choice_text::Writing<at::Tensor> writing{
-      [&](const at::Tensor& array) -> std::optional<std::string> {
-        if (!array.defined()) return std::nullopt;
-        flat.arrays.push_back(array);
-        return "@";
-      },
-      custom_handle};
-  flat.text = choice_text::write_score(choices.score, writing);
-  flat.text += ';' + choice_text::write_normaliser(choices.normaliser, writing);
-  flat.text += ';' + choice_text::write_structure(choices.structure, writing);
-  return flat;
-}
-
 namespace {
+
+// In the place of a tensor that comes in a list.
+const at::Tensor& holds_nothing() {
+  // Not through the dispatcher: torch.compile would trace it.
+  static const at::Tensor& nothing = *new at::Tensor(at::detail::empty_cpu({0}, at::kFloat));
+  return nothing;
+}
 
 // The choices that a text names. Its tensors and varying numbers come in lists of their own: until
 // those are filled in, a tensor is empty and a number is kListed.
@@ -60,10 +55,7 @@ Choices parse_operator(std::string_view text) {
   const Resolve resolve = [](std::string_view field, std::string_view place) {
     if (place != "@")
       throw InvalidArgument(std::string(field) + ": '" + std::string(place) + "', expected @");
-    // Not through the dispatcher: torch.compile would trace it.
-    static const at::Tensor& holds_nothing =
-        *new at::Tensor(at::detail::empty_cpu({0}, at::kFloat));
-    return holds_nothing;
+    return holds_nothing();
   };
   const choice_text::Reading<at::Tensor> listed{resolve, custom_of, kListed};
   return {choice_text::parse_score(parts[0], listed),
@@ -76,15 +68,89 @@ struct TextHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-// A program has few texts, and reads the same ones again at every call.
+// A program has few choices, and makes the same ones again at every call.
 constexpr size_t kRemembered = 256;
+template <class Map, class Key>
+auto& remember(Map& known, Key&& key, typename Map::mapped_type value) {
+  if (known.size() >= kRemembered) known.clear();
+  return known.insert_or_assign(std::forward<Key>(key), std::move(value)).first->second;
+}
+
+// The choices of each text that this thread has written or parsed, without their tensors.
+auto& choices_of_texts() {
+  thread_local std::unordered_map<std::string, Choices, TextHash, std::equal_to<>> known;
+  return known;
+}
 
 const Choices& remembered(std::string_view text) {
-  thread_local std::unordered_map<std::string, Choices, TextHash, std::equal_to<>> known;
+  auto& known = choices_of_texts();
   if (const auto found = known.find(text); found != known.end()) return found->second;
-  Choices parsed = parse_operator(text);
-  if (known.size() >= kRemembered) known.clear();
-  return known.emplace(text, std::move(parsed)).first->second;
+  return remember(known, std::string(text), parse_operator(text));
+}
+
+// What tells choices apart: their kinds and fields, and which tensors they have. The tensors
+// themselves are taken out.
+struct Signature {
+  c10::SmallVector<uint64_t, 32> words;
+  std::vector<at::Tensor> arrays;
+
+  void operator()(const char*, double value) { words.push_back(std::bit_cast<uint64_t>(value)); }
+  void operator()(const char*, int64_t value) { words.push_back(static_cast<uint64_t>(value)); }
+  void operator()(const char*, bool value) { words.push_back(value); }
+  void operator()(const char* field, const std::optional<double>& value) {
+    words.push_back(value.has_value());
+    if (value) (*this)(field, *value);
+  }
+  void operator()(const char*, at::Tensor& value) {
+    words.push_back(value.defined());
+    if (value.defined()) arrays.push_back(std::exchange(value, holds_nothing()));
+  }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void operator()(const char*, Enum value) { words.push_back(static_cast<uint64_t>(value)); }
+
+  void add(Custom& kind) { words.push_back(static_cast<uint64_t>(custom_handle(kind))); }
+  void add(Structure& structure) {
+    if (structure.all_of.empty()) structure = Dense{};
+    add_each(structure.all_of);
+  }
+  template <class Kind>
+  void add(Kind& kind) {
+    if constexpr (choice::HasParts<Kind>) {
+      words.push_back(kind.parts.size());
+      for (Structure& part : kind.parts) add(part);
+    } else {
+      kind.fields(*this);
+    }
+  }
+  template <class... Kinds>
+  void add(std::variant<Kinds...>& kind) {
+    words.push_back(kind.index());
+    std::visit([this](auto& one) { add(one); }, kind);
+  }
+  template <class Variant>
+  void add_each(std::vector<Variant>& kinds) {
+    words.push_back(kinds.size());
+    for (Variant& kind : kinds) add(kind);
+  }
+};
+
+struct WordsHash {
+  size_t operator()(const c10::SmallVector<uint64_t, 32>& words) const {
+    return std::hash<std::string_view>{}(
+        {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)});
+  }
+};
+
+std::string written(const Choices& choices) {
+  const choice_text::Writing<at::Tensor> writing{
+      [](const at::Tensor& array) {
+        return array.defined() ? std::optional<std::string>("@") : std::nullopt;
+      },
+      custom_handle};
+  return choice_text::write_score(choices.score, writing) + ';' +
+         choice_text::write_normaliser(choices.normaliser, writing) + ';' +
+         choice_text::write_structure(choices.structure, writing);
 }
 
 void check_count(const char* name, size_t given, size_t expected) {
@@ -94,6 +160,22 @@ void check_count(const char* name, size_t given, size_t expected) {
 }
 
 }  // namespace
+
+Flat flatten(Choices choices) {
+  Signature signature;
+  signature.add(choices.score.kind);
+  signature.add_each(choices.score.modifiers);
+  signature.add(choices.normaliser);
+  signature.add(choices.structure);
+  thread_local std::unordered_map<c10::SmallVector<uint64_t, 32>, std::shared_ptr<const std::string>,
+                                  WordsHash>
+      texts;
+  if (const auto found = texts.find(signature.words); found != texts.end())
+    return {found->second, std::move(signature.arrays)};
+  auto text = std::make_shared<const std::string>(written(choices));
+  remember(choices_of_texts(), *text, std::move(choices));
+  return {remember(texts, signature.words, text), std::move(signature.arrays)};
+}
 
 Choices unflatten(std::string_view text, at::TensorList arrays, c10::SymIntArrayRef numbers) {
   Choices choices = remembered(text);

@@ -6,13 +6,16 @@
 // list, in the order of the fields. On the command line a tensor is a file. torch/choice_text.h has
 // the grammar.
 //
-// C++ callers write their choices as text too (attend.cc), because an operator's schema has no other
-// type for them: it holds strings, numbers, tensors and lists of these. Autocast, vmap, torch.func,
-// tracing and saved graphs see the call only through the schema, so a C++ object passed beside it
-// would be lost or out of date there. A text is parsed once in each thread and then looked up.
+// An operator's schema has no type for choices: it holds strings, numbers, tensors and lists of
+// these. Autocast, vmap, torch.func, tracing and saved graphs see a call only through the schema, so a
+// C++ object passed beside it would be lost or out of date there. So a C++ call passes a text too, as
+// a key: a thread writes it when it first meets these choices, stores them under it, and finds both
+// again at the next call. Only a text from elsewhere (Python, another thread) is parsed, once in each
+// thread.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +28,11 @@
 namespace fovea {
 
 struct Flat {
-  std::string text;
+  std::shared_ptr<const std::string> text;
   std::vector<at::Tensor> arrays;
 };
-Flat flatten(const Choices& choices);
-// Parsed texts are kept and looked up. A number that is symbolic, in a trace, reads as 0.
+Flat flatten(Choices choices);
+// A number that is symbolic, in a trace, reads as 0.
 Choices unflatten(std::string_view text, at::TensorList arrays, c10::SymIntArrayRef numbers);
 
 // From the text of a field that holds a tensor to the tensor.

@@ -24,7 +24,7 @@ TEST(Spec, WritesEveryFieldThatIsSet) {
        .normaliser = Entmax{1.25, {}},
        .structure = Causal{Alignment::kBottomRight} & Keep{mask}});
   EXPECT_EQ(
-      flat.text,
+      *flat.text,
       "additive:weight=@,activation=leaky_relu,negative_slope=0.1|soft_cap:cap=30|bias:bias=@;"
       "entmax:alpha=1.25;causal:alignment=bottom_right&keep:mask=@");
   ASSERT_EQ(flat.arrays.size(), 3u);
@@ -49,8 +49,8 @@ TEST(Spec, ReadsBackWhatItWrote) {
   all.push_back({.structure = ~(Keep{one} | (Causal{} & ~Documents{one, one})) | Dense{}});
   for (const Choices& choices : all) {
     const Flat flat = flatten(choices);
-    const Flat again = flatten(unflatten(flat.text, flat.arrays, {}));
-    EXPECT_EQ(again.text, flat.text);
+    const Flat again = flatten(unflatten(*flat.text, flat.arrays, {}));
+    EXPECT_EQ(*again.text, *flat.text);
     EXPECT_EQ(again.arrays.size(), flat.arrays.size());
   }
 }
@@ -68,6 +68,37 @@ TEST(Spec, TakesTensorsAndNumbersOfTheListsInTheOrderOfTheFields) {
     EXPECT_TRUE(std::get<Alibi>(choices.score.modifiers[0]).slopes.is_same(slopes));
     EXPECT_TRUE(std::get<Softmax>(choices.normaliser).sink.is_same(sink));
   }
+}
+
+TEST(Spec, AThreadWritesATextOnce) {
+  const auto one = at::ones({1});
+  const auto text_of = [&](double cap, Structure structure) {
+    return flatten({.score = Score(Dot{}).bias(one).soft_cap(cap), .structure = structure}).text;
+  };
+  const auto first = text_of(30, Causal{} & (Window{1, 0} | First{4}));
+  EXPECT_EQ(text_of(30, Causal{} & (Window{1, 0} | First{4})), first);  // the same object
+  EXPECT_NE(*text_of(31, Causal{} & (Window{1, 0} | First{4})), *first);
+  EXPECT_NE(*text_of(30, Causal{} & (Window{1, 0} | First{5})), *first);
+  EXPECT_NE(*text_of(30, (Causal{} & Window{1, 0}) | First{4}), *first);
+  EXPECT_NE(*flatten({.normaliser = Softmax{one}}).text, *flatten({}).text);
+  EXPECT_EQ(*flatten({.structure = Structure()}).text, *flatten({.structure = Dense{}}).text);
+  const std::string words = *first;
+  for (int64_t left = 0; left < 1000; ++left) text_of(30, Window{left, 0});  // more than are kept
+  EXPECT_EQ(*first, words);
+  const Choices again = unflatten(*first, {one}, {});
+  EXPECT_EQ(*flatten(again).text, words);
+}
+
+TEST(Spec, KeepsNoTensor) {
+  at::Tensor weight = at::ones({4});
+  {
+    const Flat flat = flatten({.score = Additive{weight}});
+    ASSERT_EQ(flat.arrays.size(), 1u);
+    EXPECT_TRUE(flat.arrays[0].is_same(weight));
+    const Choices choices = unflatten(*flat.text, flat.arrays, {});
+    EXPECT_TRUE(std::get<Additive>(choices.score.kind).weight.is_same(weight));
+  }
+  EXPECT_EQ(weight.use_count(), 1u);
 }
 
 TEST(Spec, NamesWhatIsWrong) {
@@ -102,10 +133,11 @@ TEST(Spec, ReadsACommandLinesTexts) {
   EXPECT_EQ(parse_structure("causal&window:left=8", no_file).all_of.size(), 2u);
   const Structure streaming =
       parse_structure("causal & (window:left=1020,right=0 | first:count=4)", no_file);
-  EXPECT_EQ(flatten({.structure = streaming}).text,
-            flatten({.structure = Causal{} & (Window{1020, 0} | First{4})}).text);
-  EXPECT_EQ(flatten({.structure = parse_structure("~causal|~(first:count=2&dense)", no_file)}).text,
-            flatten({.structure = ~Causal{} | ~(First{2} & Dense{})}).text);
+  EXPECT_EQ(*flatten({.structure = streaming}).text,
+            *flatten({.structure = Causal{} & (Window{1020, 0} | First{4})}).text);
+  EXPECT_EQ(
+      *flatten({.structure = parse_structure("~causal|~(first:count=2&dense)", no_file)}).text,
+      *flatten({.structure = ~Causal{} | ~(First{2} & Dense{})}).text);
   EXPECT_THROW(parse_structure("window:left=#", no_file), InvalidArgument);  // an operator's only
   try {
     parse_normaliser("entmx", no_file);
