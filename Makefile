@@ -70,15 +70,16 @@ fuzz-fast: setup-fuzz ## what reads bytes, without the sanitisers: several times
 	@scripts/fuzz --build build-fuzz-fast $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) --jobs $(JOBS)
 
 faults: setup-tests build/build.ninja ## every file operation and many allocations of every verb made to fail, one at a time (minutes on many cores)
-	@cmake --build build -j $(JOBS) --target fovea_command faults
-	@scripts/faults --all --jobs $(JOBS)
+	@cmake --build build -j $(JOBS) --target fovea_command faults fovea_prefork
+	@FOVEA_PREFORK=$(CURDIR)/build/bin/fovea_prefork scripts/faults --all --jobs $(JOBS)
 
 kills: setup-tests build/build.ninja ## N=1000 kills over every system that trains, seeds and folds, each resumed and compared
 	@cmake --build build -j $(JOBS) --target fovea_command faults
 	@FOVEA_FAULTS=$(CURDIR)/build/lib/libfaults.so scripts/kills --kills $(N) --jobs $(JOBS)
 
-damages: build ## whatever a finished run of every system has recorded damaged, one thing at a time, and opened (minutes on many cores)
-	@scripts/damages --jobs $(JOBS)
+damages: setup-tests build/build.ninja ## whatever a finished run of every system has recorded damaged, one thing at a time, and opened (minutes on many cores)
+	@cmake --build build -j $(JOBS) --target fovea_command fovea_prefork
+	@FOVEA_PREFORK=$(CURDIR)/build/bin/fovea_prefork scripts/damages --jobs $(JOBS)
 
 # Sizes and the patience: scripts/growth --help.
 growth: build ## peak memory and time of every system against the number of its items, slopes, and ten times the epochs

@@ -1,8 +1,10 @@
-"""What scripts/faults, scripts/kills and scripts/fuzz do when their time ends, when they are continued and after a find. Needs no `fovea`."""
+"""What scripts/faults, scripts/damages, scripts/kills and scripts/fuzz do when their time ends, when they are continued and after a find. Needs no `fovea`."""
 
 import importlib.machinery
 import importlib.util
 import math
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,11 +24,13 @@ def script(name):
     return module
 
 
-faults, fuzz, kills = script("faults"), script("fuzz"), script("kills")
+damages, faults, fuzz, kills = map(script, ("damages", "faults", "fuzz", "kills"))
+import prefork  # noqa: E402: where the scripts look for it
 
 
-def verb(report, **options):
+def verb(report, alike=False, **options):
     found = faults.Verb.__new__(faults.Verb)
+    found.case = faults.Case("train", [], alike=alike)
     found.options = types.SimpleNamespace(**{"few": False, "all": True} | options)
     found.read_counts(report)
     return found
@@ -51,6 +55,11 @@ class Faults(unittest.TestCase):
         self.assertNotIn(6543, second.numbers("memory"))
         self.assertIn(5432, second.numbers("memory"))
 
+    def test_of_a_training_like_one_before_only_what_is_new_is_tried(self):
+        first, second = verb("write 90\nsite write 0a 7 80"), verb("write 90\nsite write 0a 5 80\nsite write 0b 9 70", alike=True)
+        faults.without_repetition([first, second])
+        self.assertEqual(second.numbers("write"), [1, 9, 90])
+
     def test_of_several_processes_the_most_calls_count(self):
         self.assertEqual(verb("write 9\nspace 4 5\nwrite 3\nspace 4 6").counts["write"], 9)
 
@@ -61,6 +70,28 @@ class Faults(unittest.TestCase):
 
     def test_nothing_begins_after_the_end(self):
         self.assertIsNone(verb("", end=time.monotonic() - 1).in_time(lambda: []))
+
+
+class Damages(unittest.TestCase):
+    def test_a_system_of_which_something_was_left_out_is_tried_again(self):
+        text = "\n".join(["system               commands left out  refused  as before  otherwise  wrong", f"{'gat':<20}{89:>9}{0:>9}{60:>9}{20:>11}{9:>11}  -",
+                          f"{'mil':<20}{40:>9}{7:>9}{30:>9}{5:>11}{5:>11}  1", "    facts.mean removed, evaluate: names no file", "2 systems: 129 commands, 7 left out"])
+        self.assertEqual(damages.whole_systems(text), {"gat"})
+
+
+class Prefork(unittest.TestCase):
+    """Without a server; prefork.cc is what `faults.OneOfEveryKind` runs."""
+
+    def test_a_command_that_takes_too_long_is_ended_with_its_children(self):
+        begin = time.monotonic()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            prefork.Commands("sh").run(["-c", "sleep 60 & sleep 60"], 0.2)
+        self.assertLess(time.monotonic() - begin, 20)
+
+    def test_folder_variables_and_limits_reach_it(self):
+        done = prefork.Commands("sh", OWN="1").run(["-c", "echo $OWN $MORE $(pwd) $(ulimit -n)"], 20, folder="/", variables={"MORE": "2"},
+                                                   limits=[(resource.RLIMIT_NOFILE, 50)])
+        self.assertEqual((done.returncode, done.stdout), (0, b"1 2 / 50\n"))
 
 
 class Kills(unittest.TestCase):
