@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 import fovea
 import fovea.distributed as fd
+from fovea import _ring
 
 STRUCTURES = {
     "dense": lambda ids: fovea.Dense(),
@@ -20,6 +21,16 @@ STRUCTURES = {
     "nothing": lambda ids: fovea.Causal() & ~fovea.Window(40, 0),  # some queries see no key
 }
 SCORES = {"dot": lambda: fovea.Dot(), "soft cap": lambda: fovea.Dot().soft_cap(5.0)}
+# Each with a score it is used with; an array of the size of the heads is the sink, the slopes or the bandwidth, and has a gradient.
+NORMALISERS = {
+    "sink": lambda own: (fovea.Dot(), fovea.Softmax(sink=own)),
+    "slopes": lambda own: (fovea.Dot().alibi(own / 16), fovea.Softmax()),
+    "additive": lambda own: (fovea.Additive(own.repeat(2)), fovea.Softmax()),
+    "kernel ratio": lambda own: (fovea.Kernel("gaussian", own.abs() + 1), fovea.KernelRatio()),
+    "unnormalised": lambda own: (fovea.Dot(), fovea.Unnormalised()),
+    "uniform": lambda own: (fovea.Dot(), fovea.Uniform()),
+    "sigmoid": lambda own: (fovea.Cosine(own), fovea.Sigmoid()),
+}
 
 
 def compared(structure, score, layout, dtype, rows):
@@ -45,12 +56,38 @@ def compared(structure, score, layout, dtype, rows):
     return max((a.detach() - shard(b)).abs().max().item() for a, b in pairs)
 
 
+def normalised(choices, structure, layout, dtype, rows):
+    """The same for a normaliser: output, and gradients of query, key, value and of an array, whose parts the ranks add."""
+    torch.manual_seed(1)
+    whole = [torch.randn(2, heads, rows, 8, dtype=dtype, requires_grad=True) for heads in (4, 2, 2)]
+    array = torch.randn(4, dtype=dtype, requires_grad=True)
+    ids = torch.arange(rows) // 11
+    d_output = torch.randn(2, 4, rows, 8, dtype=dtype)
+
+    def shard(tensor, dim=2):
+        return fd.shard(tensor.detach(), dim, layout=layout).clone()
+
+    expected = fovea.attend(*whole, *choices(array), structure(ids))
+    (expected * d_output).sum().backward()
+    parts, own_array = [shard(t).requires_grad_() for t in whole], array.detach().clone().requires_grad_()
+    own = fd.attend(*parts, *choices(own_array), structure(shard(ids, 0)), layout=layout)
+    (own * shard(d_output)).sum().backward()
+    pairs = [(own, shard(expected))]
+    for a, b in zip(parts, whole):  # a uniform mean has no gradient of query and key
+        pairs.append((torch.zeros_like(a) if a.grad is None else a.grad, shard(torch.zeros_like(b) if b.grad is None else b.grad)))
+    if own_array.grad is not None:
+        dist.all_reduce(own_array.grad)
+        pairs.append((own_array.grad, array.grad))
+    # Sums that are not normalised, and those over distances, are large.
+    return max(((a.detach() - b).abs().max() / (1 + b.abs().max())).item() for a, b in pairs)
+
+
 def main():
     dist.init_process_group("gloo")
     ranks = dist.get_world_size()
     group = dist.new_group(list(range(ranks)))
     assert fd.attend(*(torch.randn(1, 1, 2, 4),) * 3, group=group).shape == (1, 1, 2, 4)
-    fd._PIECE = 20  # rows, so that several pieces travel
+    _ring._PIECE = 20  # rows, so that several pieces travel
     found = {}
     for layout in ("contiguous", "zigzag"):
         for name, structure in STRUCTURES.items():
@@ -58,6 +95,11 @@ def main():
                 for dtype in (torch.float32, torch.float64):
                     for rows in (8 * ranks, 96 * ranks):  # short rows and tiles
                         found[f"{layout}, {name}, {score}, {dtype}, {rows}"] = compared(structure, SCORES[score](), layout, dtype, rows)
+        for name, choices in NORMALISERS.items():
+            for structure in ("dense", "causal window", "documents", "nothing"):
+                dtype = torch.float32 if structure == "dense" else torch.float64
+                case = f"{layout}, {structure}, {name}, {dtype}, {32 * ranks}"
+                found[case] = normalised(choices, STRUCTURES[structure], layout, dtype, 32 * ranks)
     if os.environ["RANK"] == sys.argv[1]:
         print(json.dumps(found))
     dist.destroy_process_group()

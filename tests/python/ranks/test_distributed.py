@@ -39,7 +39,7 @@ def test_every_rank_has_its_part_of_the_whole(ranks):
         out, _ = one.communicate(timeout=300)
         assert one.returncode == 0
         found = json.loads(out)
-        assert len(found) == 2 * 7 * 2 * 2 * 2
+        assert len(found) == 2 * 7 * 2 * 2 * 2 + 2 * 7 * 4
         wrong = {case: error for case, error in found.items() if not error <= BOUNDS[case.split(", ")[3]]}
         assert not wrong
 
@@ -62,10 +62,12 @@ def test_one_rank_is_the_whole(alone):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (dict(normaliser=fovea.Entmax(1.5)), "normaliser: .*Entmax.*expected Softmax"),
+        (dict(normaliser=fovea.Entmax(1.5)), "normaliser: .*Entmax.*expected one of Softmax, KernelRatio"),
+        (dict(normaliser=fovea.Sigmoid(), return_lse=True), "return_lse: .*Sigmoid.* has no log-sum-exp"),
         (dict(structure=fovea.Prefix(3)), "structure: Prefix, expected Dense, Causal, Window, Documents"),
         (dict(structure=fovea.Causal("bottom_right")), "bottom_right"),
-        (dict(score=fovea.Bilinear(torch.eye(8))), "score: .*expected one without arrays"),
+        (dict(score=fovea.Dot().bias(torch.zeros(16, 16))), "score: .*expected alibi or soft_cap"),
+        (dict(score=fovea.Location()), "score: Location.*expected one of Dot, Bilinear"),
         (dict(layout="spiral"), "layout: 'spiral', expected 'contiguous' or 'zigzag'"),
     ],
 )
