@@ -71,7 +71,7 @@ def main():
             alone, together = (started(given.command, way, folder) for way in (["--threads", "1"], ["--workers", "2"]))
             starts.append(together - alone)
             turns.append({name: measured(given.command, system, way, given.epochs, folder) for name, way in WAYS.items()})
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {given.turns} turns, {' '.join(system)}, {given.epochs} epochs")
+    print(f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}, {given.turns} turns, {' '.join(system)}, {given.epochs} epochs")
     print("| what | wall time | processor time |\n|---|---|---|")
     for words, before, after in RATIOS:
         wall, used = (statistics.median(turn[before][kind] / turn[after][kind] for turn in turns) for kind in ("wall", "processor"))

@@ -80,7 +80,7 @@ def main():
     turns = [(start(1, given.length), start(2, given.length)) for _ in range(given.turns)]
     ratio = {kind: statistics.median(one[kind] / two[kind] for one, two in turns) for kind in ("wall", "processor")}
     memory = statistics.median(two["memory"] / one["memory"] for one, two in turns)
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {given.turns} turns, {given.length} rows, causal, forward and backward")
+    print(f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}, {given.turns} turns, {given.length} rows, causal, forward and backward")
     print(f"throughput of two ranks of one thread against one process of two: {100 * ratio['wall']:.0f} % by wall time, "
           f"{100 * ratio['processor']:.0f} % by processor time; memory of a rank {100 * memory:.0f} %")
 

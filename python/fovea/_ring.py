@@ -160,8 +160,8 @@ class Ring(torch.autograd.Function):
         real = torch.float64 if query.dtype == torch.float64 else torch.float32
         rows = query.shape[:3]
         joined = isinstance(normaliser, Softmax)  # otherwise results over other keys are just added
-        output = torch.zeros(*rows, value.shape[-1], dtype=real)
-        lse = torch.full(rows, -math.inf, dtype=real)
+        output = torch.zeros(*rows, value.shape[-1], dtype=real, device=query.device)
+        lse = torch.full(rows, -math.inf, dtype=real, device=query.device)
         for step, piece, held in _ring(plan, key, value):
             rank = (plan.rank - step) % plan.ranks
             for q, offset in plan.pairs(plan.rank, rank, piece) if held else ():
@@ -186,18 +186,18 @@ class Ring(torch.autograd.Function):
         seen = lse > -math.inf
         # The engine's statistics of a softmax: a weight is exp(score - first) * second. A second of 1 would say that a row has one key.
         # Weights that are not normalised need none.
-        statistics = torch.zeros(*lse.shape, 4, dtype=lse.dtype)
+        statistics = lse.new_zeros(*lse.shape, 4)
         joined = isinstance(normaliser, Softmax)
         if joined:
             statistics[..., 0] = (lse + 1).where(seen, torch.zeros_like(lse))
             statistics[..., 1] = seen.to(lse.dtype) * math.e
         wanted = [int(needed) for needed in ctx.needs_input_grad[5:]]
         d_own = [torch.zeros_like(t) if needed else None for t, needed in zip(own, wanted)]
-        d_query, d_key, d_value = (torch.zeros(t.shape, dtype=lse.dtype) for t in (query, key, value))
+        d_query, d_key, d_value = (lse.new_zeros(t.shape) for t in (query, key, value))
         back: Tuple[slice, List[Tensor], List[Any]] = (slice(0), [], [])
         for step, piece, held in _ring(plan, key, value):
             rank = (plan.rank - step) % plan.ranks
-            d_held = [d_key[:, :, piece], d_value[:, :, piece]] if step == 0 else [torch.zeros(t.shape, dtype=lse.dtype) for t in held]
+            d_held = [d_key[:, :, piece], d_value[:, :, piece]] if step == 0 else [lse.new_zeros(t.shape) for t in held]
             for q, offset in plan.pairs(plan.rank, rank, piece) if held else ():
                 part = query[:, :, q]
                 text, arrays, numbers = _flatten(part, score, normaliser, plan.structure(structure, rank, q, piece), scale)

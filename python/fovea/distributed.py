@@ -1,4 +1,4 @@
-"""Attention over sequences too long for one machine: each rank of a process group holds a part of the rows.
+"""Attention over sequences and graphs too long for one machine: each rank of a process group holds a part of the rows.
 
 Keys and values go from rank to rank; partial results are joined by their log-sum-exp (Liu, Zaharia & Abbeel 2023, Ring Attention; Milakov &
 Gimelshein 2018). Besides its own rows a rank holds a few pieces of others'.
@@ -14,12 +14,13 @@ from torch import Tensor
 
 from . import _check
 from ._attend import _multiplied
+from ._graph_part import GraphPart, edge_cut, partition
 from ._normalisers import KernelRatio, Normaliser, Sigmoid, Softmax, Uniform, Unnormalised
 from ._ring import Plan, Ring, stretches
 from ._scores import Additive, Bilinear, Constant, Cosine, Dot, GatedAdditive, Kernel, Number, RankOne, Score, _Alibi, _SoftCap
 from ._structures import Causal, Dense, Documents, Structure, Window
 
-__all__ = ["attend", "shard", "unshard"]
+__all__ = ["GraphPart", "attend", "edge_cut", "partition", "shard", "unshard"]
 
 Layout = Literal["contiguous", "zigzag"]
 _SCORES = (Dot, Bilinear, Additive, GatedAdditive, Kernel, Cosine, RankOne, Constant)
@@ -102,7 +103,7 @@ def _ring_of(query: Tensor, key: Tensor, value: Tensor, plan: Plan, choices: Tup
 
 def _with_sink(output: Tensor, lse: Tensor, sink: Union[float, Tensor]) -> Tuple[Tensor, Tensor]:
     """A key of that score and without a value, seen by every query."""
-    column = torch.as_tensor(sink, dtype=lse.dtype).reshape(-1, 1)
+    column = torch.as_tensor(sink, dtype=lse.dtype, device=lse.device).reshape(-1, 1)
     both = torch.logaddexp(lse, column.expand(lse.shape[1], lse.shape[2]))
     return output * torch.exp(lse - both).unsqueeze(-1).to(output.dtype), both
 
