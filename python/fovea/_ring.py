@@ -81,10 +81,14 @@ class Plan:
         """Whether a query of one rank can see a key of a piece of another."""
         return any(True for _ in self.pairs(queries, keys, piece))
 
+    def first(self, rank: int, piece: slice) -> int:
+        """The position in the whole sequence of the first row of a rank's piece."""
+        place, within = divmod(int(piece.start), self.stretch)
+        return stretches(rank, self.ranks, self.layout)[place] * self.stretch + within
+
     def pairs(self, queries: int, keys: int, piece: slice) -> Iterator[Tuple[slice, int]]:
         """Rows of the one that can see a piece of the other, and the first row's position counted from the piece's first."""
-        place, within = divmod(piece.start, self.stretch)
-        first_key = stretches(keys, self.ranks, self.layout)[place] * self.stretch + within
+        first_key = self.first(keys, piece)
         for i, number in enumerate(stretches(queries, self.ranks, self.layout)):
             offset = number * self.stretch - first_key
             first, last = -offset - (self.stretch - 1), -offset + (piece.stop - piece.start) - 1  # key minus query

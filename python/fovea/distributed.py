@@ -12,10 +12,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from . import _check
+from . import _check, _two_passes
 from ._attend import _multiplied
 from ._graph_part import GraphPart, edge_cut, partition
-from ._normalisers import KernelRatio, Normaliser, Sigmoid, Softmax, Uniform, Unnormalised
+from ._normalisers import Normaliser, Sigmoid, Softmax, Uniform, Unnormalised
 from ._ring import Plan, Ring, stretches
 from ._scores import Additive, Bilinear, Constant, Cosine, Dot, GatedAdditive, Kernel, Number, RankOne, Score, _Alibi, _SoftCap
 from ._structures import Causal, Dense, Documents, Structure, Window
@@ -24,7 +24,6 @@ __all__ = ["GraphPart", "attend", "edge_cut", "partition", "shard", "unshard"]
 
 Layout = Literal["contiguous", "zigzag"]
 _SCORES = (Dot, Bilinear, Additive, GatedAdditive, Kernel, Cosine, RankOne, Constant)
-_STREAMING = (Softmax, KernelRatio, Unnormalised, Uniform, Sigmoid)
 
 
 def attend(
@@ -49,8 +48,9 @@ def attend(
         query: ``[B, H, L / ranks, E]``; key and value alike: rows of equal number on every rank.
         score: one whose arrays, if it has any, are of no row: not :class:`fovea.Location`, ``bias`` or ``relative``. The gradient of such an
             array is that of this rank's queries; the sum over ranks is that of the whole call.
-        normaliser: one whose weights follow from running sums: :class:`fovea.Softmax` (the gradient of a sink is that of this rank's rows),
-            :class:`fovea.KernelRatio`, :class:`fovea.Unnormalised`, :class:`fovea.Uniform`, :class:`fovea.Sigmoid`.
+        normaliser: :class:`fovea.Softmax` (the gradient of a sink is that of this rank's rows),
+            :class:`fovea.KernelRatio`, :class:`fovea.Unnormalised`, :class:`fovea.Uniform`, :class:`fovea.Sigmoid`. With :class:`fovea.Dot`
+            alone also :class:`fovea.Sparsemax`, :class:`fovea.Entmax`, :class:`fovea.TopK` and :class:`fovea.Hard`, for which keys go round twice.
         structure: :class:`fovea.Dense`, :class:`fovea.Causal`, :class:`fovea.Window`, :class:`fovea.Documents` (with the ids of this rank's rows,
             the same for queries and keys), and what ``&``, ``|`` and ``~`` make of them.
         scale: as in :func:`fovea.attend`.
@@ -72,13 +72,15 @@ def attend(
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         _check.tensor(name, tensor)
     _check.instance("normaliser", normaliser, Normaliser, "Softmax()")
-    if not isinstance(normaliser, _STREAMING):
-        raise ValueError(f"normaliser: {normaliser!r}, expected one of {_names(_STREAMING)}: others need all keys of a row at once")
     if return_lse and not isinstance(normaliser, Softmax):
         raise ValueError(f"return_lse: {normaliser!r} has no log-sum-exp, expected Softmax()")
     _check_structure(structure)
     _check_score(score)
+    if isinstance(normaliser, _two_passes.THRESHOLD):
+        _two_passes.check(score, normaliser)
     plan = Plan.of(query, key, structure, group, layout)
+    if isinstance(normaliser, _two_passes.THRESHOLD):
+        return _two_passes.attend(query, key, value, plan, (score, normaliser, structure, scale))
     if isinstance(normaliser, Softmax):
         output, lse = _ring_of(query, key, value, plan, (score, Softmax(), structure, scale))
         if normaliser.sink is not None:

@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 import fovea
 import fovea.distributed as fd
-from fovea import _ring
+from fovea import _ring, _two_passes
 
 STRUCTURES = {
     "dense": lambda ids: fovea.Dense(),
@@ -30,6 +30,10 @@ NORMALISERS = {
     "unnormalised": lambda own: (fovea.Dot(), fovea.Unnormalised()),
     "uniform": lambda own: (fovea.Dot(), fovea.Uniform()),
     "sigmoid": lambda own: (fovea.Cosine(own), fovea.Sigmoid()),
+    "sparsemax": lambda own: (fovea.Dot(), fovea.Sparsemax()),
+    "entmax": lambda own: (fovea.Dot(0.1), fovea.Entmax(1.3)),  # so flat that more candidates are needed than are kept at first
+    "top-k": lambda own: (fovea.Dot(), fovea.TopK(5)),
+    "hard": lambda own: (fovea.Dot(), fovea.Hard()),
 }
 
 
@@ -88,6 +92,7 @@ def main():
     group = dist.new_group(list(range(ranks)))
     assert fd.attend(*(torch.randn(1, 1, 2, 4),) * 3, group=group).shape == (1, 1, 2, 4)
     _ring._PIECE = 20  # rows, so that several pieces travel
+    _two_passes._CANDIDATES, _two_passes._EDGES = 8, 1000
     found = {}
     for layout in ("contiguous", "zigzag"):
         for name, structure in STRUCTURES.items():

@@ -39,7 +39,7 @@ def test_every_rank_has_its_part_of_the_whole(ranks):
         out, _ = one.communicate(timeout=300)
         assert one.returncode == 0
         found = json.loads(out)
-        assert len(found) == 2 * 7 * 2 * 2 * 2 + 2 * 7 * 4
+        assert len(found) == 2 * 7 * 2 * 2 * 2 + 2 * 11 * 4
         wrong = {case: error for case, error in found.items() if not error <= BOUNDS[case.split(", ")[3]]}
         assert not wrong
 
@@ -62,7 +62,9 @@ def test_one_rank_is_the_whole(alone):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (dict(normaliser=fovea.Entmax(1.5)), "normaliser: .*Entmax.*expected one of Softmax, KernelRatio"),
+        (dict(normaliser=fovea.Entmax(torch.tensor([1.5]))), "normaliser: .*Entmax.*expected an alpha that is a number above 1"),
+        (dict(normaliser=fovea.Hard(sample=True)), "normaliser: .*expected Hard.. without sample"),
+        (dict(normaliser=fovea.Sparsemax(), score=fovea.Cosine()), "score: Cosine.*expected Dot.. with Sparsemax"),
         (dict(normaliser=fovea.Sigmoid(), return_lse=True), "return_lse: .*Sigmoid.* has no log-sum-exp"),
         (dict(structure=fovea.Prefix(3)), "structure: Prefix, expected Dense, Causal, Window, Documents"),
         (dict(structure=fovea.Causal("bottom_right")), "bottom_right"),
