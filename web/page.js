@@ -85,7 +85,21 @@ function go_to_address() {
   target.scrollIntoView({ behavior: 'instant' });
 }
 
+// An equation that is wider than the page is set smaller, as far as it can be read; what is still too wide scrolls.
+const SMALLEST_EQUATION = 0.68;
+function fit_equations() {
+  for (const box of document.querySelectorAll('.equation')) {
+    box.style.fontSize = '';
+    const padding = parseFloat(getComputedStyle(box).paddingLeft), room = box.clientWidth - padding;
+    const widest = Math.max(...[...box.querySelectorAll('math')].map((math) => math.getBoundingClientRect().width));
+    if (widest > room) box.style.fontSize = `${Math.max(SMALLEST_EQUATION, 0.98 * room / widest)}em`;
+  }
+}
+
 theme_button();
+fit_equations();
+document.fonts.ready.then(fit_equations);
+addEventListener('resize', fit_equations);
 const demo_host = document.getElementById('demo');
 if (demo_host) start_demo(demo_host);
 const live_form = document.getElementById('live');

@@ -1,7 +1,10 @@
-// The pictures of one part: the first is shown, tabs lead to the others, each drawn when it is first shown. A picture has
-// an address of its own, and paper has no tabs: there all of them stand one under another.
+// The pictures of one part: the first is shown, tabs lead to the others, each drawn when it is first shown. A few tabs tell the
+// story; those of further examples open on demand. A picture has an address of its own, and paper has no tabs: there all of them
+// stand one under another.
 
 import { el, shorten } from './dom.js';
+
+const FIRST_TABS = 4;
 
 export class Pictures {
   constructor(host, draw) {
@@ -28,7 +31,17 @@ export class Pictures {
       return el('button', { type: 'button', role: 'tab', 'aria-controls': panel.id || undefined, onclick: () => this.show(i), onkeydown: (event) => this.key(event, i) }, name);
     });
     this.list = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Pictures', 'data-export': 'no' }, this.tabs);
-    host.prepend(this.list);
+    const folded = this.tabs.length - FIRST_TABS;
+    if (folded > 1) this.more = el('button', { type: 'button', class: 'more-tabs', onclick: () => this.fold(!this.folded) }, `${folded} more pictures`);
+    host.prepend(el('div', { class: 'tab-row' }, this.list, this.more || ''));
+    this.fold(Boolean(this.more));
+  }
+  fold(folded) {
+    this.folded = folded;
+    this.tabs.forEach((tab, k) => { tab.hidden = folded && k >= FIRST_TABS && k !== this.chosen; });
+    if (!this.more) return;
+    this.more.setAttribute('aria-expanded', !folded);
+    this.more.textContent = folded ? `${this.tabs.length - FIRST_TABS} more pictures` : 'fewer';
   }
   key(event, i) {
     const last = this.tabs.length - 1;
@@ -40,6 +53,7 @@ export class Pictures {
   }
   show(i) {
     this.chosen = i;
+    if (this.tabs?.[i].hidden) this.fold(false);
     this.panels.forEach((panel, k) => { panel.hidden = k !== i; });
     this.tabs?.forEach((tab, k) => {
       tab.setAttribute('aria-selected', k === i);

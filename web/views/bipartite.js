@@ -28,13 +28,15 @@ export const bipartite_view = {
     const chosen = frame.chosen(), limit = Math.max(...chosen.map(({ map }) => map.limit)) || 1;
     const width = clamp(stage.clientWidth, 280, 720), row = 32, top = 30;
     const height = top + row * Math.max(queries.length, keys.length) + 8;
-    const most = clamp(width * 0.3, 96, 190), letters = Math.floor(most / 8.2);
+    const most = clamp(width * 0.3, 96, 190), letters = Math.floor((most - 22) / 8.4);
     const column = (items, label) => clamp(24 + 8.2 * Math.max(0.8 * label.length, ...items.map((item) => Math.min(letters, item.text.length))), 64, most);
     const left = column(queries, model.query_label), right = width - column(keys, model.key_label) - 50;
     const offset = (n) => top + row * (Math.max(queries.length, keys.length) - n) / 2 + row / 2;
     const query_y = (i) => offset(queries.length) + i * row, key_y = (j) => offset(keys.length) + j * row;
     const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': `Each ${model.query_label} and where it looks` });
-    root.append(svg('text', { class: 'side', x: left - 10, y: 14, 'text-anchor': 'end' }, model.query_label),
+    // A name that is wider than its column begins at the edge, so that nothing of it is cut.
+    const wide = 7 * model.query_label.length > left - 10;
+    root.append(svg('text', { class: 'side', x: wide ? 0 : left - 10, y: 14, 'text-anchor': wide ? 'start' : 'end' }, model.query_label),
       svg('text', { class: 'side', x: right + 10, y: 14 }, model.key_label));
     const lines = svg('g', { class: 'lines' }), labels = svg('g', {});
     const pairs = queries.flatMap((_, query) => chosen.flatMap(({ head, map }) => map.row(query)
