@@ -10,6 +10,7 @@ import { PlotFigure } from './plot.js';
 import { shapes_diagram } from './shapes.js';
 
 const MOST_TABLE_ROWS = 400;
+const MOST_NAMED = 60;
 
 export class Frame {
   constructor(host, explanation, view) {
@@ -46,8 +47,9 @@ export class Frame {
     this.plots = (model.plots || []).map((plot) => new PlotFigure(plot, { look: (x) => this.look(x), step: (step) => this.follow(plot, step) }));
     this.tables = el('div', { class: 'tables' });
     this.tip = el('div', { class: 'tip', role: 'presentation', hidden: true });
-    // A plot with a slider is the demonstration: it leads, and the weights follow.
-    const leads = model.plots.some((plot) => plot.slider);
+    // A plot with a slider is the demonstration, and so is any where the weights have too many columns to be named: it leads, and the
+    // weights follow.
+    const leads = model.plots.some((plot) => plot.slider) || (model.plots.length > 0 && model.view === 'matrix' && model.keys.length > MOST_NAMED);
     const plots = this.plots.length ? el('div', { class: this.plots.length > 2 ? 'plots many' : 'plots' }, this.plots.map((plot) => plot.host)) : '';
     this.picture = el('div', { class: 'picture' },
       el('h4', { id: title }, model.title), model.outcome ? el('p', { class: 'outcome' }, model.outcome) : '',
