@@ -6,6 +6,7 @@ Gimelshein 2018). Besides its own rows a rank holds a few pieces of others'.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Dict, List, Literal, Optional, Tuple, Union
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from . import _check, _two_passes
 from ._attend import _multiplied
+from ._attend import attend as _whole_attend
 from ._graph_part import GraphPart, edge_cut, partition
 from ._normalisers import Normaliser, Sigmoid, Softmax, Uniform, Unnormalised
 from ._ring import Plan, Ring, stretches
@@ -55,7 +57,8 @@ def attend(
             the same for queries and keys), and what ``&``, ``|`` and ``~`` make of them.
         scale: as in :func:`fovea.attend`.
         return_lse: also return the log-sum-exp, differentiable.
-        group: a process group of ``torch.distributed``; None: all ranks.
+        group: a process group of ``torch.distributed``; None: all ranks. A ``DTensor`` has a mesh of its own: of those that are sharded along their
+            rows, ``Shard(2)``, keys and values go round; along the batch or the heads each rank attends alone; the result is sharded alike.
         layout: which rows a rank holds. ``"contiguous"``: one stretch. ``"zigzag"``: of twice as many stretches as ranks, the one of its
             own number, and that number counted from the end; under :class:`fovea.Causal` all ranks then have the same work. :func:`shard`
             divides rows so.
@@ -69,6 +72,8 @@ def attend(
         >>> rows = fovea.distributed.shard(sequence, layout="zigzag")  # doctest: +SKIP
         >>> out = fovea.distributed.attend(rows, rows, rows, structure=fovea.Causal(), layout="zigzag")  # doctest: +SKIP
     """
+    if _is_dtensor(query):
+        return _of_dtensors(query, key, value, score, normaliser, structure, scale, return_lse, layout)
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         _check.tensor(name, tensor)
     _check.instance("normaliser", normaliser, Normaliser, "Softmax()")
@@ -94,6 +99,36 @@ def attend(
     total, mass = sums[..., :-1], sums[..., -1:]
     none = mass == 0
     return (total / mass.masked_fill(none, 1)).masked_fill(none, 0)
+
+
+def _is_dtensor(tensor: Any) -> bool:
+    known = sys.modules.get("torch.distributed.tensor")  # whoever has one has loaded it
+    return known is not None and isinstance(tensor, known.DTensor)
+
+
+def _of_dtensors(query: Any, key: Any, value: Any, score: Score, normaliser: Normaliser, structure: Structure, scale: Optional[Number], return_lse: bool,
+                 layout: Layout) -> Union[Tensor, Tuple[Tensor, Tensor]]:  # fmt: skip
+    """Each rank has a part of all of them, along the same dimension."""
+    mesh, placements = query.device_mesh, query.placements
+    for name, tensor in (("key", key), ("value", value)):
+        if not _is_dtensor(tensor) or tensor.device_mesh != mesh or tensor.placements != placements:
+            raise ValueError(f"{name}: {getattr(tensor, 'placements', 'no DTensor')}, expected {placements} on {mesh} (the query's)")
+    (placement,) = placements if mesh.ndim == 1 else (None,)
+    dim = getattr(placement, "dim", None)
+    if placement is None or not (placement.is_shard() and dim in (0, 1, 2) or placement.is_replicate()):
+        raise ValueError(f"query: placements {placements} on a mesh of {mesh.ndim} dimensions, expected Shard(0), Shard(1), Shard(2) or Replicate() on one")
+    own: Tuple[Tensor, Tensor, Tensor] = (query.to_local(), key.to_local(), value.to_local())
+    found: Any
+    if dim == 2:
+        found = attend(*own, score, normaliser, structure, scale, return_lse, group=mesh.get_group(), layout=layout)
+    elif dim is not None and (_arrays_of(own[0], score) or any(isinstance(kind, Documents) for kind in structure._kinds())):
+        raise ValueError(f"query: {placement}, expected Shard(2): arrays of {score!r} and {structure!r} are of the whole batch")
+    else:
+        whole: Any = _whole_attend  # whose overloads ask for a constant return_lse
+        found = whole(*own, score, normaliser, structure, scale, return_lse=return_lse)
+    wrap: Any = type(query).from_local
+    shared: Any = tuple(wrap(one, mesh, placements) for one in found) if return_lse else wrap(found, mesh, placements)
+    return shared  # type: ignore[no-any-return]
 
 
 def _ring_of(query: Tensor, key: Tensor, value: Tensor, plan: Plan, choices: Tuple[Score, Normaliser, Structure, Optional[Number]]) -> Tuple[Tensor, Tensor]:
