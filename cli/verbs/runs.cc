@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <utility>
@@ -16,21 +15,13 @@
 namespace fovea::cli {
 namespace {
 
-std::string date_of(const train::RunLine& line) {
-  const std::time_t time = std::chrono::system_clock::to_time_t(line.written);
-  std::tm parts{};
-  localtime_r(&time, &parts);
-  char text[32];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts));
-}
-
 Json json_of(const train::RunLine& line) {
   Json out = {{"folder", line.folder.string()}};
   if (!line.broken.empty()) return out["broken"] = line.broken, out;
   out["system"] = line.system;
   out["data"] = line.data;
   out["figure"] = line.figure;
-  out["date"] = date_of(line);
+  out["date"] = line.date;
   return out;
 }
 
@@ -38,7 +29,7 @@ void print(const std::vector<train::RunLine>& lines) {
   std::vector<std::vector<std::string>> rows = {{"folder", "system", "data", "figure", "date"}};
   for (const train::RunLine& line : lines) {
     if (line.broken.empty())
-      rows.push_back({line.folder.string(), line.system, line.data, line.figure, date_of(line)});
+      rows.push_back({line.folder.string(), line.system, line.data, line.figure, line.date});
     else
       rows.push_back({line.folder.string(), "cannot be read", line.broken, "", ""});
   }

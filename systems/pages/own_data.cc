@@ -4,33 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <vector>
 
-#include "train/run/manifest.h"
+#include "train/run/run_folder.h"
 #include "train/task.h"
 
 namespace fovea::systems {
 namespace {
 
 namespace fs = std::filesystem;
-
-// When the run was written. The file clock is not the system clock; both are read now to convert.
-std::string written(const train::RunFolder& folder) {
-  const fs::path named = folder / train::kManifestFile;
-  if (!fs::exists(named)) return "";
-  const auto time = std::chrono::system_clock::now() +
-                    std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                        fs::last_write_time(named) - fs::file_time_type::clock::now());
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  localtime_r(&seconds, &parts);
-  char text[32];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts));
-}
 
 // Settings that are not the system's defaults, "name=value".
 std::vector<std::string> chosen_settings(const Run& run) {
@@ -57,7 +41,7 @@ std::string own_words(const Run& run) {
   // Every reader's line begins with its count: of a run that was opened without its data, 0.
   if (!read.empty() && !read.starts_with("0 ")) out += ": " + read;
   out += ".";
-  const std::string date = written(*run.folder);
+  const std::string date = run.folder->date();
   if (!date.empty()) out += " Trained on " + date + ".";
   const std::vector<std::string> settings = chosen_settings(run);
   if (!settings.empty()) out += fmt::format(" Settings: {}.", fmt::join(settings, ", "));

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <ctime>
+
 #include "data/files/file.h"
 #include "fovea/error.h"
 
@@ -48,6 +51,20 @@ RunFolder RunFolder::member(const std::string& name) const {
   const std::string listed = name + "/" + kManifestFile;
   out.manifest_ = Manifest::parse(read(listed), (*this / listed).string());
   return out;
+}
+
+std::string RunFolder::date() const {
+  const fs::path named = *this / kManifestFile;
+  if (!fs::exists(named)) return "";
+  // The file clock is not the system clock; both are read now to convert between them.
+  const auto written = std::chrono::system_clock::now() +
+                       std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                           fs::last_write_time(named) - fs::file_time_type::clock::now());
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(written);
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts));
 }
 
 fs::path RunFolder::operator/(const std::string& name) const {

@@ -29,6 +29,8 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
   bool has(const std::string& name) const { return manifest_.files.contains(name); }
+  // When it was written, in local time: "2026-11-18 09:30". Empty for a seed or a fold.
+  std::string date() const;
   // Where the file is now.
   std::filesystem::path operator/(const std::string& name) const;
   // The whole file. InvalidArgument if it is missing or was changed, or if the run has been

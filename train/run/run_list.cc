@@ -29,19 +29,11 @@ std::string last_figure(const RunFolder& run, const Json& config) {
   return {};
 }
 
-// The file clock is not the system clock; both are read now to convert between them.
-std::chrono::system_clock::time_point time_of(const fs::path& file) {
-  return std::chrono::system_clock::now() +
-         std::chrono::duration_cast<std::chrono::system_clock::duration>(
-             fs::last_write_time(file) - fs::file_time_type::clock::now());
-}
-
 RunLine line_of(const fs::path& folder) {
   RunLine line{.folder = folder};
   try {
     const RunFolder run(folder);
-    const fs::path named = run / kManifestFile;
-    line.written = time_of(fs::exists(named) ? named : folder);
+    line.date = run.date();
     const Json config = data::parse_json(run.read("config.json"), (run / "config.json").string());
     line.system = config.at("system").get<std::string>();
     line.data = config.value("data", Json()).is_string() ? config.at("data").get<std::string>()

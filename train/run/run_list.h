@@ -1,7 +1,6 @@
 // The RUNs in a folder, one line each, so that a user finds the one that was trained last week.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -13,7 +12,7 @@ struct RunLine {
   std::filesystem::path folder;
   std::string system, data;  // "generated" where no data were given
   std::string figure;        // "validation loss 0.049", the last that was monitored; or empty
-  std::chrono::system_clock::time_point written;
+  std::string date;          // as RunFolder::date
   std::string broken;  // why it cannot be read; the rest is then empty
 };
 
