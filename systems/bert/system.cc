@@ -1,6 +1,7 @@
 #include "systems/system.h"
 
 #include "systems/bert/tasks.h"
+#include "systems/transformer_work.h"
 
 namespace fovea::systems::bert {
 namespace {
@@ -84,11 +85,7 @@ const Registration registered{System{
     .tour = {"epochs=4", "documents=2000"},
     .step_work =
         [](const OptionValues& o, const std::string& data) {
-          constexpr int64_t kTokens = 30;  // of a generated pair, about
-          return data.empty() && o.text("folder").empty()
-                     ? static_cast<double>(kTokens * o.integer("batch") * o.integer("width") *
-                                           o.integer("hidden"))
-                     : kLargeStep;
+          return o.text("folder").empty() ? transformer_work(30)(o, data) : kLargeStep;
         },
     .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       const std::string& task = run_options.options.text("task");

@@ -5,6 +5,7 @@
 
 #include "systems/dynamic_convolution/model.h"
 #include "systems/system.h"
+#include "systems/transformer_work.h"
 #include "translate/task.h"
 
 namespace fovea::systems::dynamic_convolution {
@@ -117,13 +118,7 @@ const Registration registered{System{
                             .warmup = 200,
                             .clip = 1.0},
     .tour = {"epochs=4", "width=64", "hidden=128", "rate=0.005", "warmup=100"},
-    .step_work =
-        [](const OptionValues& o, const std::string& data) {
-          constexpr int64_t kTokens = 10;  // of a generated sentence, about
-          return data.empty() ? static_cast<double>(kTokens * o.integer("batch") *
-                                                    o.integer("width") * o.integer("hidden"))
-                              : kLargeStep;
-        },
+    .step_work = transformer_work(10),
     .make =
         [](const RunOptions& run_options) {
           return std::make_unique<translate::TranslationTask>("dynamic-convolution", run_options,

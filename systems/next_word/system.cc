@@ -1,6 +1,7 @@
 #include "systems/system.h"
 
 #include "systems/next_word/task.h"
+#include "systems/transformer_work.h"
 
 namespace fovea::systems::next_word {
 namespace {
@@ -89,13 +90,7 @@ const Registration registered{System{
                             .warmup = 50,
                             .clip = 1.0},
     .tour = {"epochs=4", "sentences=2000"},
-    .step_work =
-        [](const OptionValues& o, const std::string& data) {
-          constexpr int64_t kTokens = 9;  // of a generated sentence, about
-          return data.empty() ? static_cast<double>(kTokens * o.integer("batch") *
-                                                    o.integer("width") * o.integer("hidden"))
-                              : kLargeStep;
-        },
+    .step_work = transformer_work(9),
     .make = make_next_word,
 }};
 

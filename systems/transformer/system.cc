@@ -1,6 +1,7 @@
 #include "systems/system.h"
 #include "systems/transformer/model.h"
 #include "systems/transformer/view.h"
+#include "systems/transformer_work.h"
 #include "translate/task.h"
 
 namespace fovea::systems::transformer {
@@ -49,13 +50,7 @@ const Registration registered{System{
                             .warmup = 500,
                             .clip = 1.0},
     .tour = {"epochs=2", "width=64", "hidden=128", "rate=0.004", "warmup=300"},
-    .step_work =
-        [](const OptionValues& o, const std::string& data) {
-          constexpr int64_t kTokens = 10;  // of a generated sentence, about
-          return data.empty() ? static_cast<double>(kTokens * o.integer("batch") *
-                                                    o.integer("width") * o.integer("hidden"))
-                              : kLargeStep;
-        },
+    .step_work = transformer_work(10),
     .make = translate::task_of("transformer", make, more_pictures),
 }};
 
