@@ -10,14 +10,11 @@
 #include "data/digits.h"
 #include "data/files/file.h"
 #include "data/formats/text.h"
-#include "data/generated/canvases.h"
-#include "data/pictures/idx.h"
+#include "data/generated/canvas_files.h"
 #include "data/pictures/picture_questions.h"
 
 namespace fovea::systems::image_to_set {
 namespace {
-
-constexpr const char* kPictures = "pictures.idx";
 
 // Articles, pronouns, prepositions, conjunctions and auxiliaries of English.
 const std::set<std::string, std::less<>>& function_words() {
@@ -52,17 +49,12 @@ PictureSets canvases(const Source& source, const OptionValues& options) {
                                     .test = std::max<int64_t>(1, train / 4)},
                           .seed = source.seed},
                          data::digits_of(source.path, 6000, 3000, source.seed));
-  PictureSets out;
-  out.pictures.splits = drawn.splits;
-  for (const data::Canvas& canvas : drawn.items) {
-    data::Captioned& item = out.pictures.items.emplace_back();
-    item.image = fmt::format("{}#{}", kPictures, out.pixels.size());
+  data::DrawnPictures pictures = data::pictures_of(drawn);
+  PictureSets out{
+      .pictures = std::move(pictures.set), .labels = {}, .pixels = std::move(pictures.pixels)};
+  for (const data::Captioned& item : out.pictures.items) {
     auto& labels = out.labels.emplace_back();
-    for (size_t i = 0; i < canvas.digits.size(); ++i) {
-      labels.emplace_back(data::digit_name(canvas.digits[i]));
-      item.boxes.emplace_back(labels.back(), canvas.boxes[i]);
-    }
-    out.pixels.push_back(data::in_colour(canvas));
+    for (const auto& [digit, box] : item.boxes) labels.push_back(digit);
   }
   return out;
 }
@@ -108,17 +100,12 @@ Written write_picture_sets(const PictureSets& sets, int64_t side) {
   for (const auto& picture : sets.pixels)
     all.values.insert(all.values.end(), picture.begin(), picture.end());
   std::vector<data::Captioned> lines = sets.pictures.items;
-  for (const Split part : {Split::kTrain, Split::kValidation, Split::kTest})
-    for (const int64_t i : sets.pictures.splits.of(part)) {
-      const auto at = static_cast<size_t>(i);
-      lines[at].split = data::name_of(part);
-      lines[at].captions = {sets.labels[at].empty()
-                                ? std::string("|")
-                                : fmt::format("{}|", fmt::join(sets.labels[at], "|"))};
-    }
-  return {
-      .files = {{kPictures, data::idx_bytes(all)}, {"captions.jsonl", data::caption_lines(lines)}},
-      .truth = "\"boxes\" of each line: where each digit is"};
+  for (size_t i = 0; i < lines.size(); ++i)
+    lines[i].captions = {sets.labels[i].empty()
+                             ? std::string("|")
+                             : fmt::format("{}|", fmt::join(sets.labels[i], "|"))};
+  return {.files = data::picture_files(std::move(lines), all),
+          .truth = "\"boxes\" of each line: where each digit is"};
 }
 
 }  // namespace fovea::systems::image_to_set

@@ -9,8 +9,7 @@
 
 #include "data/batches.h"
 #include "data/files/file.h"
-#include "data/generated/canvases.h"
-#include "data/pictures/idx.h"
+#include "data/generated/canvas_files.h"
 #include "metrics/captions.h"
 #include "systems/show_attend_tell/gallery.h"
 #include "systems/show_attend_tell/lines.h"
@@ -28,7 +27,6 @@ namespace {
 using Ids = std::vector<int64_t>;
 
 constexpr const char* kVocabularyFile = "vocabulary";
-constexpr const char* kPicturesFile = "pictures.idx";
 constexpr int64_t kDigits = 6000, kTestDigits = 1500;  // generated
 constexpr int64_t kSearched = 64;                      // pictures at a time
 
@@ -195,11 +193,7 @@ class ShowAttendTell : public GradientTask {
   }
 
   Written write() const override {
-    std::vector<data::Captioned> items = set_.items;
-    for (size_t i = 0; i < items.size(); ++i)
-      items[i].image = fmt::format("{}#{}", kPicturesFile, i);
-    return {.files = {{kPicturesFile, data::idx_bytes(gallery_.pixels())},
-                      {"captions.jsonl", data::caption_lines(items)}},
+    return {.files = data::picture_files(set_.items, gallery_.pixels()),
             .truth = "\"boxes\" of each line: where the thing is that a word names"};
   }
 
@@ -213,22 +207,11 @@ class ShowAttendTell : public GradientTask {
          .parts = {.train = train, .validation = train / 8, .test = train / 4},
          .seed = source.seed},
         digits);
-    set_ = {};
-    std::vector<std::vector<uint8_t>> pixels;
-    for (size_t i = 0; i < canvases.items.size(); ++i) {
-      const data::Canvas& canvas = canvases.items[i];
-      data::Captioned& item = set_.items.emplace_back();
-      item.image = fmt::format("{}#{}", kPicturesFile, i);
-      item.captions = {data::caption_of(canvas)};
-      for (size_t k = 0; k < canvas.digits.size(); ++k)
-        item.boxes.emplace_back(data::digit_name(canvas.digits[k]), canvas.boxes[k]);
-      pixels.push_back(data::in_colour(canvas));
-    }
-    set_.splits = canvases.splits;
-    for (const Split part : {Split::kTrain, Split::kValidation, Split::kTest})
-      for (const int64_t i : set_.splits.of(part))
-        set_.items[static_cast<size_t>(i)].split = data::name_of(part);
-    gallery_.fill(std::move(pixels), canvases.side);
+    data::DrawnPictures pictures = data::pictures_of(canvases);
+    set_ = std::move(pictures.set);
+    for (size_t i = 0; i < set_.items.size(); ++i)
+      set_.items[i].captions = {data::caption_of(canvases.items[i])};
+    gallery_.fill(std::move(pictures.pixels), canvases.side);
   }
 
   void encode() {
