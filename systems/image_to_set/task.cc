@@ -6,24 +6,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
 
 #include "data/batches.h"
 #include "data/files/file.h"
 #include "data/pictures/idx.h"
 #include "data/pictures/picture_questions.h"
 #include "data/random.h"
-#include "metrics/sets.h"
 #include "systems/image_to_set/encoder.h"
 #include "systems/image_to_set/input.h"
-#include "systems/image_to_set/labels.h"
+#include "systems/image_to_set/naming.h"
 #include "systems/image_to_set/sets.h"
+#include "systems/image_to_set/targets.h"
 #include "systems/image_to_set/view.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/fields.h"
-#include "train/interrupt.h"
 
 namespace fovea::systems::image_to_set {
 namespace {
@@ -44,7 +41,7 @@ class ImageToSet : public GradientTask {
           source.path, 0,
           fmt::format("regions of {} numbers, expected {} as in the training (0: pictures)",
                       set_.pictures.regions.width(), regions_.width));
-    encode();
+    targets_.encode(set_.labels);
   }
   std::string read_in_words() const override {
     std::string out = fmt::format("{} pictures", set_.labels.size());
@@ -52,36 +49,23 @@ class ImageToSet : public GradientTask {
     return out;
   }
   void prepare() override {
-    labels_ = Labels(gathered(set_.labels, set_.pictures.splits.train),
-                     run_options_.options.integer("labels"));
+    targets_.choose(set_.labels, set_.pictures.splits, run_options_.options.integer("labels"));
     regions_ = {.width = set_.pictures.regions.empty() ? 0 : set_.pictures.regions.width(),
                 .count = set_.pictures.regions.empty() ? 0 : set_.pictures.regions.regions()};
-    encode();
-    const std::vector<LabelSet> training = gathered(sets_, set_.pictures.splits.train);
-    const std::vector<LabelSet>& judged = set_.pictures.splits.validation.empty()
-                                              ? training
-                                              : gathered(sets_, set_.pictures.splits.validation);
-    for (const LabelSet& set : training)
-      largest_ = std::max(largest_, static_cast<int64_t>(set.size()));
-    frequent_ = most_frequent(training, judged, labels_.size());
-    size_shares_.assign(static_cast<size_t>(largest_) + 1, 0);
-    for (const LabelSet& set : training)
-      size_shares_[set.size()] += 1 / static_cast<float>(training.size());
+    size_shares_.assign(static_cast<size_t>(targets_.largest()) + 1, 0);
+    const Ids& training = set_.pictures.splits.train;
+    for (const int64_t i : training)
+      size_shares_[targets_.of(i).size()] += 1 / static_cast<float>(training.size());
   }
   Assets assets() const override {
-    return {.facts = {{"labels", labels_.names()},
-                      {"largest", largest_},
-                      {"frequent", frequent_.size()},
-                      {"region_width", regions_.width},
-                      {"regions", regions_.count}},
-            .files = {}};
+    Json facts = targets_.facts("labels");
+    facts["region_width"] = regions_.width;
+    facts["regions"] = regions_.count;
+    return {.facts = std::move(facts), .files = {}};
   }
   void restore(const Assets& assets) override {
     const train::Fields facts(assets.facts, "facts.");
-    labels_ = Labels(facts.texts("labels"));
-    largest_ = facts.integer("largest", 0, labels_.size());
-    frequent_.resize(static_cast<size_t>(facts.integer("frequent", 0, labels_.size())));
-    std::iota(frequent_.begin(), frequent_.end(), 0);  // labels are in order of their counts
+    targets_.restore(facts, "labels");
     regions_ = {.width = facts.integer("region_width", 0, data::kWidestRegion),
                 .count = facts.integer("regions", 0, data::kMostRegions)};
   }
@@ -95,8 +79,8 @@ class ImageToSet : public GradientTask {
                                               Shape{.predictor = o.text("predictor"),
                                                     .cardinality = o.text("cardinality"),
                                                     .pool = o.text("pool"),
-                                                    .labels = labels_.size(),
-                                                    .largest = largest_,
+                                                    .labels = targets_.labels().size(),
+                                                    .largest = targets_.largest(),
                                                     .may_be_empty = o.flag("empty"),
                                                     .width = o.integer("width"),
                                                     .heads = o.integer("heads"),
@@ -115,7 +99,7 @@ class ImageToSet : public GradientTask {
 
   Loss loss(const Batch& batch) override {
     const Ids which = at_positions(set_.pictures.splits.train, batch.items);
-    std::vector<LabelSet> sets = gathered(sets_, which);
+    std::vector<LabelSet> sets = targets_.of(which);
     if (run_options_.options.text("order") == "shuffled") {
       data::Random random(batch.seed);
       for (LabelSet& set : sets) random.shuffle(set);
@@ -125,7 +109,8 @@ class ImageToSet : public GradientTask {
 
   Metrics validate() override {
     if (items(Split::kValidation) == 0) return {};
-    tune();
+    const Ids& which = set_.pictures.splits.validation;
+    tune(*model_->predictor, seen_items(which), targets_.of(which));
     return evaluate(Split::kValidation).metrics;
   }
 
@@ -137,18 +122,9 @@ class ImageToSet : public GradientTask {
       return out;
     }
     const Ids& which = set_.pictures.splits.of(split);
-    const std::vector<LabelSet> truth = gathered(sets_, which), predicted = named(which);
-    add_scores(out, predicted, truth, labels_);
-    out.put("frequent_f1", metrics::set_scores(std::vector<LabelSet>(truth.size(), frequent_),
-                                               truth, labels_.size())
-                               .f1);
+    const std::vector<LabelSet> predicted = named(*model_->predictor, seen_items(which));
+    targets_.add_scores(out, predicted, which, "labels of these pictures");
     if (split == Split::kTest) point(out, which, predicted);
-    int64_t unknown = 0;
-    for (const int64_t i : which) unknown += unknown_[static_cast<size_t>(i)];
-    if (unknown > 0)
-      out.notes.push_back(
-          fmt::format("{} labels of these pictures are none of the {} and are left out", unknown,
-                      labels_.size()));
     return out;
   }
 
@@ -157,7 +133,7 @@ class ImageToSet : public GradientTask {
     answer_lines(input, out, [&](size_t number, std::string_view line) {
       return answer_pictures(input, number, line, [&](const std::string& path) {
         const Named said = model_->predictor->name(seen(path)).front();
-        const std::vector<std::string> labels = labels_.names_of(said.labels);
+        const std::vector<std::string> labels = targets_.labels().names_of(said.labels);
         std::vector<std::string> p;
         for (const float one : said.probabilities) p.push_back(fmt::format("{:.4f}", one));
         return Answered{
@@ -193,15 +169,15 @@ class ImageToSet : public GradientTask {
       shown.image = drawn(i);
       if (regions_.width > 0 && shown.image.pixels.empty()) continue;
       shown.is_known = true;
-      shown.expected = labels_.names_of(sets_[at]);
+      shown.expected = targets_.labels().names_of(targets_.of(i));
       shown.boxes = set_.pictures.items[at].boxes;
       out.push_back(picture(shown));
     }
     Ids judged = set_.pictures.splits.test;
     judged.resize(std::min(judged.size(), kJudged));
-    for (auto& one : statistics({.names = labels_.names(),
-                     .predicted = named(judged),
-                     .truth = gathered(sets_, judged)}))
+    for (auto& one : statistics({.names = targets_.labels().names(),
+                                 .predicted = named(*model_->predictor, seen_items(judged)),
+                                 .truth = targets_.of(judged)}))
       out.push_back(std::move(one));
     return out;
   }
@@ -209,16 +185,6 @@ class ImageToSet : public GradientTask {
   Written write() const override { return write_picture_sets(set_, side_); }
 
  private:
-  void encode() {
-    sets_.clear();
-    unknown_.clear();
-    for (const auto& labels : set_.labels) {
-      const Labels::Known known = labels_.of(labels);
-      sets_.push_back(known.set);
-      unknown_.push_back(known.unknown);
-    }
-  }
-
   Memory memory(const Ids& which) {
     torch::Tensor seen;
     if (regions_.width > 0) {
@@ -251,30 +217,8 @@ class ImageToSet : public GradientTask {
     return model_->encoder->forward(one.to(run_options_.device));
   }
 
-  std::vector<LabelSet> named(const Ids& which) {
-    std::vector<LabelSet> out;
-    for (size_t from = 0; from < which.size(); from += kBatch) {
-      train::stop_if_interrupted("while judging");
-      const size_t to = std::min(which.size(), from + kBatch);
-      for (Named& one : model_->predictor->name(memory({&which[from], &which[from] + (to - from)})))
-        out.push_back(std::move(one.labels));
-    }
-    return out;
-  }
-
-  // The threshold is chosen on the validation pictures, and kept with the weights.
-  void tune() {
-    if (model_->predictor->predictor().steps()) return;
-    const Ids& which = set_.pictures.splits.validation;
-    std::vector<Scored> scored;
-    for (size_t from = 0; from < which.size(); from += kBatch) {
-      const size_t to = std::min(which.size(), from + kBatch);
-      for (Scored& one :
-           model_->predictor->scored(memory({&which[from], &which[from] + (to - from)})))
-        scored.push_back(std::move(one));
-    }
-    model_->predictor->set_cut(tuned(scored, gathered(sets_, which), model_->predictor->rule(),
-                                     model_->predictor->bounds()));
+  Seen seen_items(const Ids& which) {
+    return {which, [this](const Ids& items) { return memory(items); }, kBatch};
   }
 
   // Of the labels that were named rightly and whose place is known: does the largest weight, in the
@@ -290,7 +234,7 @@ class ImageToSet : public GradientTask {
       const torch::Tensor best = weights.back().mean(0).argmax(1).cpu();
       for (size_t k = 0; k < predicted[i].size(); ++k)
         for (const auto& [label, box] : boxes)
-          if (label == labels_.names()[static_cast<size_t>(predicted[i][k])]) {
+          if (label == targets_.labels().names()[static_cast<size_t>(predicted[i][k])]) {
             known += 1;
             hits += lies_in(best[static_cast<int64_t>(k)].item<int64_t>(), grid, box);
           }
@@ -318,7 +262,7 @@ class ImageToSet : public GradientTask {
             .grid = grid(),
             .pools_by_mean = !model_->predictor->predictor().steps() &&
                              run_options_.options.text("pool") == "mean",
-            .labels = labels_.names_of(said.labels),
+            .labels = targets_.labels().names_of(said.labels),
             .probabilities = said.probabilities,
             .expected = {},
             .weights = model_->predictor->weights_of(memory, said.labels)};
@@ -333,12 +277,8 @@ class ImageToSet : public GradientTask {
   const RunOptions run_options_;
   const int64_t side_;
   PictureSets set_;
-  Labels labels_;
-  std::vector<LabelSet> sets_;    // of each item
-  std::vector<int64_t> unknown_;  // labels of each item that are not in the list
-  LabelSet frequent_;             // what the simplest guess says of every picture
-  int64_t largest_ = 0;           // set of the training
-  std::vector<float> size_shares_;
+  Targets targets_;
+  std::vector<float> size_shares_;  // of the training
   RegionShape regions_;
   std::shared_ptr<Network> model_;
 };

@@ -6,14 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "data/files/file.h"
 #include "data/formats/text.h"
 #include "data/pictures/image.h"
 #include "data/pictures/picture_questions.h"
 #include "systems/image_to_set/input.h"
-#include "systems/image_to_set/labels.h"
+#include "systems/image_to_set/naming.h"
+#include "systems/image_to_set/targets.h"
 #include "systems/inverse_cooking/codec.h"
 #include "systems/inverse_cooking/dishes.h"
 #include "systems/inverse_cooking/judge.h"
@@ -22,13 +22,11 @@
 #include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/fields.h"
-#include "train/interrupt.h"
 
 namespace fovea::systems::inverse_cooking {
 namespace {
 
 using image_to_set::gathered;
-using image_to_set::Labels;
 using image_to_set::Named;
 
 constexpr const char* kRecipeFile = "vocabulary";
@@ -47,7 +45,8 @@ class InverseCooking : public GradientTask {
       throw data::FileError(source.path, 0,
                             pictures_ ? "recipes without pictures, expected pictures as in training"
                                       : "recipes with pictures, expected titles as in training");
-    encode();
+    targets_.encode(lists());
+    encode_words();
   }
   std::string read_in_words() const override {
     return fmt::format("{} recipes with {}{}", dishes_.recipes.items.size(),
@@ -55,40 +54,27 @@ class InverseCooking : public GradientTask {
                        dishes_.has_steps() ? " and steps" : "");
   }
   void prepare() override {
-    const auto& train = dishes_.recipes.splits.train;
-    const std::vector<data::Recipe> recipes = gathered(dishes_.recipes.items, train);
+    const std::vector<data::Recipe> training =
+        gathered(dishes_.recipes.items, dishes_.recipes.splits.train);
     pictures_ = dishes_.has_pictures();
     writes_ = dishes_.has_steps();
-    std::vector<std::vector<std::string>> lists, titles;
-    for (const data::Recipe& one : recipes) {
-      lists.push_back(one.ingredients);
-      titles.push_back(title_words(one));
-    }
-    labels_ = Labels(lists, run_options_.options.integer("ingredients"));
-    codec_ = Codec(recipes, run_options_.options.integer("least_count"));
+    targets_.choose(lists(), dishes_.recipes.splits, run_options_.options.integer("ingredients"));
+    std::vector<std::vector<std::string>> titles;
+    for (const data::Recipe& one : training) titles.push_back(title_words(one));
+    codec_ = Codec(training, run_options_.options.integer("least_count"));
     titles_ = data::Vocabulary::of(titles, {});
-    encode();
-    const std::vector<LabelSet> sets = gathered(sets_, train);
-    for (const LabelSet& set : sets)
-      largest_ = std::max(largest_, static_cast<int64_t>(set.size()));
-    const auto& validation = dishes_.recipes.splits.validation;
-    frequent_ = image_to_set::most_frequent(
-        sets, validation.empty() ? sets : gathered(sets_, validation), labels_.size());
+    encode_words();
   }
   Assets assets() const override {
-    return {.facts = {{"ingredients", labels_.names()},
-                      {"largest", largest_},
-                      {"frequent", frequent_.size()},
-                      {"pictures", pictures_},
-                      {"writes", writes_}},
+    Json facts = targets_.facts("ingredients");
+    facts["pictures"] = pictures_;
+    facts["writes"] = writes_;
+    return {.facts = std::move(facts),
             .files = {{kRecipeFile, codec_.text()}, {kTitleFile, titles_.text()}}};
   }
   void restore(const Assets& assets) override {
     const train::Fields facts(assets.facts, "facts.");
-    labels_ = Labels(facts.texts("ingredients"));
-    largest_ = facts.integer("largest", 0, labels_.size());
-    frequent_.resize(static_cast<size_t>(facts.integer("frequent", 0, labels_.size())));
-    std::iota(frequent_.begin(), frequent_.end(), 0);
+    targets_.restore(facts, "ingredients");
     pictures_ = facts.flag("pictures");
     writes_ = facts.flag("writes");
     codec_ = Codec(train::file_of(assets, kRecipeFile), kRecipeFile);
@@ -104,8 +90,8 @@ class InverseCooking : public GradientTask {
                                       .width = width},
                             .ingredients = {.predictor = o.text("predictor"),
                                             .pool = o.text("pool"),
-                                            .labels = labels_.size(),
-                                            .largest = largest_,
+                                            .labels = targets_.labels().size(),
+                                            .largest = targets_.largest(),
                                             .may_be_empty = true,
                                             .width = width,
                                             .heads = heads,
@@ -113,7 +99,7 @@ class InverseCooking : public GradientTask {
                                             .dropout = o.number("dropout"),
                                             .end_weight = o.number("end_weight")},
                             .recipe = {.words = codec_.words(),
-                                       .ingredients = labels_.size(),
+                                       .ingredients = targets_.labels().size(),
                                        .fusion = fusion_named(o.text("fusion")),
                                        .width = width,
                                        .heads = heads,
@@ -134,7 +120,7 @@ class InverseCooking : public GradientTask {
   Loss loss(const Batch& batch) override {
     const Ids which = at_positions(dishes_.recipes.splits.train, batch.items);
     const Memory seen = memory(which);
-    const std::vector<LabelSet> sets = gathered(sets_, which);
+    const std::vector<LabelSet> sets = targets_.of(which);
     torch::Tensor sum = model_->predictor().loss(seen, sets);
     if (model_->writes()) {
       int64_t words = 0;
@@ -148,7 +134,8 @@ class InverseCooking : public GradientTask {
 
   Metrics validate() override {
     if (items(Split::kValidation) == 0) return {};
-    tune();
+    const Ids& which = dishes_.recipes.splits.validation;
+    image_to_set::tune(model_->predictor(), seen_items(which), targets_.of(which));
     return evaluate(Split::kValidation).metrics;
   }
 
@@ -160,13 +147,11 @@ class InverseCooking : public GradientTask {
       return out;
     }
     const Ids& which = dishes_.recipes.splits.of(split);
-    const std::vector<LabelSet> truth = gathered(sets_, which), predicted = named(which);
-    image_to_set::add_scores(out, predicted, truth, labels_);
-    const auto f1 = [&](const std::vector<LabelSet>& sets) {
-      return metrics::set_scores(sets, truth, labels_.size()).f1;
-    };
-    out.put("frequent_f1", f1(std::vector<LabelSet>(truth.size(), frequent_)));
-    if (!pictures_ && split == Split::kTest) retrieve(out, which, f1);
+    const std::vector<LabelSet> truth = targets_.of(which),
+                                predicted =
+                                    image_to_set::named(model_->predictor(), seen_items(which));
+    targets_.add_scores(out, predicted, which, "ingredients of these recipes");
+    if (!pictures_ && split == Split::kTest) retrieve(out, which, truth);
     if (model_->writes()) {
       out.metrics["perplexity"] = perplexity(which, truth);
       out.metrics["perplexity_predicted"] = perplexity(which, predicted);
@@ -175,12 +160,6 @@ class InverseCooking : public GradientTask {
         judge_words(out, "_predicted", which, predicted);
       }
     }
-    int64_t unknown = 0;
-    for (const int64_t i : which) unknown += unknown_[static_cast<size_t>(i)];
-    if (unknown > 0)
-      out.notes.push_back(
-          fmt::format("{} ingredients of these recipes are none of the {} and are left out",
-                      unknown, labels_.size()));
     return out;
   }
 
@@ -233,15 +212,15 @@ class InverseCooking : public GradientTask {
     const std::vector<std::string>* expected = nullptr;
   };
 
-  void encode() {
-    sets_.clear();
-    unknown_.clear();
+  image_to_set::Targets::Names lists() const {
+    image_to_set::Targets::Names out;
+    for (const data::Recipe& one : dishes_.recipes.items) out.push_back(one.ingredients);
+    return out;
+  }
+  void encode_words() {
     recipes_.clear();
     title_ids_.clear();
     for (const data::Recipe& one : dishes_.recipes.items) {
-      const Labels::Known known = labels_.of(one.ingredients);
-      sets_.push_back(known.set);
-      unknown_.push_back(known.unknown);
       recipes_.push_back(codec_.ids(one));
       title_ids_.push_back(titles_.ids(title_words(one)));
     }
@@ -258,36 +237,8 @@ class InverseCooking : public GradientTask {
     return model_->pictures(image_to_set::pixels_of({&dish.pixels}, side_).to(run_options_.device));
   }
 
-  // Calls visit(positions, items) for batches of these items.
-  template <class Visit>
-  void in_batches(const Ids& which, Visit visit) {
-    for (size_t from = 0; from < which.size(); from += kBatch) {
-      train::stop_if_interrupted("while judging");
-      const size_t to = std::min(which.size(), from + kBatch);
-      visit(from, to,
-            Ids(which.begin() + static_cast<ptrdiff_t>(from),
-                which.begin() + static_cast<ptrdiff_t>(to)));
-    }
-  }
-
-  std::vector<LabelSet> named(const Ids& which) {
-    std::vector<LabelSet> out;
-    in_batches(which, [&](size_t, size_t, const Ids& items) {
-      for (Named& one : model_->predictor().name(memory(items)))
-        out.push_back(std::move(one.labels));
-    });
-    return out;
-  }
-
-  void tune() {
-    if (model_->predictor().predictor().steps()) return;
-    std::vector<image_to_set::Scored> scored;
-    const Ids& which = dishes_.recipes.splits.validation;
-    in_batches(which, [&](size_t, size_t, const Ids& items) {
-      for (auto& one : model_->predictor().scored(memory(items))) scored.push_back(std::move(one));
-    });
-    model_->predictor().set_cut(image_to_set::tuned(
-        scored, gathered(sets_, which), model_->predictor().rule(), model_->predictor().bounds()));
+  image_to_set::Seen seen_items(const Ids& which) {
+    return {which, [this](const Ids& items) { return memory(items); }, kBatch};
   }
 
   Kitchen kitchen(const Memory& seen, const std::vector<LabelSet>& sets) {
@@ -296,7 +247,7 @@ class InverseCooking : public GradientTask {
 
   double perplexity(const Ids& which, const std::vector<LabelSet>& sets) {
     double negative = 0, words = 0;
-    in_batches(which, [&](size_t from, size_t to, const Ids& items) {
+    image_to_set::in_batches(which, kBatch, [&](size_t from, size_t to, const Ids& items) {
       const std::vector<LabelSet> part(sets.begin() + static_cast<ptrdiff_t>(from),
                                        sets.begin() + static_cast<ptrdiff_t>(to));
       int64_t count = 0;
@@ -312,8 +263,8 @@ class InverseCooking : public GradientTask {
   // Where words look is measured on the first batch, with the true ingredients.
   void judge_words(Evaluation& out, const std::string& ending, const Ids& which,
                    const std::vector<LabelSet>& sets) {
-    WordJudge judge(labels_.names());
-    in_batches(which, [&](size_t from, size_t to, const Ids& items) {
+    WordJudge judge(targets_.labels().names());
+    image_to_set::in_batches(which, kBatch, [&](size_t from, size_t to, const Ids& items) {
       const std::vector<LabelSet> part(sets.begin() + static_cast<ptrdiff_t>(from),
                                        sets.begin() + static_cast<ptrdiff_t>(to));
       const std::vector<Ids> written = model_->writer().write(kitchen(memory(items), part));
@@ -330,8 +281,7 @@ class InverseCooking : public GradientTask {
     judge.put(out, ending);
   }
 
-  template <class F1>
-  void retrieve(Evaluation& out, const Ids& which, F1 f1) {
+  void retrieve(Evaluation& out, const Ids& which, const std::vector<LabelSet>& truth) {
     const auto& train = dishes_.recipes.splits.train;
     if (train.empty()) {
       out.notes.push_back("retrieval_f1: undefined, no training recipes were read");
@@ -340,8 +290,8 @@ class InverseCooking : public GradientTask {
     std::vector<LabelSet> sets;
     for (const auto& list : of_nearest_title(gathered(dishes_.recipes.items, which),
                                              gathered(dishes_.recipes.items, train)))
-      sets.push_back(labels_.of(list).set);
-    out.put("retrieval_f1", f1(sets));
+      sets.push_back(targets_.labels().of(list).set);
+    out.put("retrieval_f1", metrics::set_scores(sets, truth, targets_.labels().size()).f1);
   }
 
   std::vector<std::string> words_of(const Ids& ids) const {
@@ -368,7 +318,7 @@ class InverseCooking : public GradientTask {
     const Memory seen = memory(dish);
     const Named said = model_->predictor().name(seen).front();
     ShownRecipe out{.name = dish.name,
-                    .ingredients = labels_.names_of(said.labels),
+                    .ingredients = targets_.labels().names_of(said.labels),
                     .probabilities = said.probabilities,
                     .is_known = dish.expected != nullptr,
                     .pixels = dish.pixels,
@@ -407,14 +357,10 @@ class InverseCooking : public GradientTask {
   const RunOptions run_options_;
   const int64_t side_;
   Dishes dishes_;
-  Labels labels_;
+  image_to_set::Targets targets_;
   Codec codec_;
   data::Vocabulary titles_;
   bool pictures_ = true, writes_ = true;
-  int64_t largest_ = 0;
-  LabelSet frequent_;
-  std::vector<LabelSet> sets_;
-  std::vector<int64_t> unknown_;
   std::vector<Ids> recipes_, title_ids_;
   std::shared_ptr<Network> model_;
 };

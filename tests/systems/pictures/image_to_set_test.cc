@@ -13,6 +13,7 @@
 #include "systems/image_to_set/labels.h"
 #include "systems/image_to_set/losses.h"
 #include "systems/image_to_set/sets.h"
+#include "systems/image_to_set/targets.h"
 #include "systems/system.h"
 #include "tests/systems/run/runs.h"
 
@@ -238,6 +239,27 @@ TEST(ImageToSetModel, PicturesOfAnySideGiveTheSameNumberOfRegions) {
   for (const int64_t side : {8, 9, 30})
     EXPECT_EQ(encoder.forward(torch::rand({2, 3, side, side})).keys.sizes(),
               (std::vector<int64_t>{2, 9, 8}));
+}
+
+TEST(ImageToSetTargets, KnowTheTrainingAndJudgeOtherItemsByIt) {
+  const Targets::Names names = {{"cat", "dog"}, {"cat"}, {"dog", "cat", "sun"}, {"cat", "moon"}};
+  Targets made;
+  made.choose(names, {.train = {0, 1, 2}, .validation = {}, .test = {3}}, 2);
+  EXPECT_EQ(made.labels().names(), (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(made.largest(), 2);
+  const Json kept = made.facts("things");
+  Targets restored;
+  restored.restore(train::Fields(kept, "facts."), "things");
+  restored.encode({{"moon", "cat"}});
+  EXPECT_EQ(restored.of(0), LabelSet{0});
+  for (const auto& [targets, item] : {std::pair(made, 3), std::pair(restored, 0)}) {
+    Evaluation out;
+    targets.add_scores(out, {{0}}, {item}, "labels of these pictures");
+    EXPECT_EQ(out.metrics.at("f1"), 1);
+    // The simplest guess is {cat, dog}: one of two is right, and nothing is missing.
+    EXPECT_DOUBLE_EQ(out.metrics.at("frequent_f1"), 2.0 / 3);
+    EXPECT_EQ(out.notes.back(), "1 labels of these pictures are none of the 2 and are left out");
+  }
 }
 
 TEST(ImageToSetLabels, AreTheCommonestAndUnknownOnesAreCounted) {
