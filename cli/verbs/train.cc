@@ -177,7 +177,7 @@ Verb train_verb() {
                "number of ranks), or any (as c10d does)")
             ->check(CLI::IsMember({"ordered", "any"}));
         add_number(app, "--timeout", options->timeout, 1, 1e6,
-                   "seconds for which another rank may give no sign of life");
+                   "seconds for which another rank may give no sign of life; default: 120");
         add_integer(
             app, "--restarts",
             [options](int64_t n) { options->workers.restarts = static_cast<int>(n); }, 0,
