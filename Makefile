@@ -102,7 +102,7 @@ test-cuda: ## what needs a CUDA device: its tests, and every combination against
 	  for one in $$all; do wait $$one || failed=1; done; [ -z "$$failed" ]
 
 slow: setup-tests build/build.ninja ## the tests that are marked slow
-	@cmake --build build -j $(JOBS)
+	@cmake --build build -j $(JOBS) --target all slow_tests
 	@ctest --test-dir build -L slow --output-on-failure --no-tests=error
 
 build: setup build/build.ninja ## the libraries and the command: build/bin/fovea

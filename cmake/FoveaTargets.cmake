@@ -60,7 +60,7 @@ endfunction()
 
 # fovea_test(NAME LABELS label... SOURCES file... [LINK library...] [TIMEOUT seconds] [ENVIRONMENT name=value...]):
 # a GoogleTest executable, one ctest case for each test so that a skipped one is reported by name. Labels: engine, torch,
-# systems, cli, page, python, and slow besides for what `make test` leaves out.
+# systems, cli, page, python, and slow besides for what `make test` leaves out: it is not even built there, but by the target slow_tests.
 # It sees libtorch, precompiled, when it links a library that does, and Highway when it has the label engine.
 function(fovea_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;SOURCES;LINK;ENVIRONMENT")
@@ -76,6 +76,13 @@ function(fovea_test name)
   target_link_libraries(${name} PRIVATE fovea_options ${arg_LINK} GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${FOVEA_LIGHT_OPTIMISATION})  # the work is done by what is tested
   fovea_join(${name} 8)
+  if(slow IN_LIST arg_LABELS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    if(NOT TARGET slow_tests)
+      add_custom_target(slow_tests)
+    endif()
+    add_dependencies(slow_tests ${name})
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
@@ -91,6 +98,9 @@ function(fovea_test name)
   set_tests_properties(\${test} PROPERTIES LABELS \"${arg_LABELS}\" TIMEOUT ${arg_TIMEOUT}
     ENVIRONMENT \"FOVEA_SOURCE_DIR=${PROJECT_SOURCE_DIR};OMP_WAIT_POLICY=passive;${arg_ENVIRONMENT}\")
 endforeach()
+if(NOT EXISTS \"$<TARGET_FILE:${name}>\")
+  set_tests_properties(${name}_NOT_BUILT PROPERTIES LABELS \"${arg_LABELS}\")
+endif()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
 endfunction()
