@@ -25,13 +25,30 @@ const std::filesystem::path& folder() {
   return folder.path;
 }
 
+// Runs the compiler with these arguments; `what` is for the message.
+void compile(const std::string& arguments, const std::string& what) {
+  const std::string command =
+      std::string(FOVEA_CXX) + " -std=c++20 -O0 -w -fPIC -I " + FOVEA_SOURCE + " " + arguments;
+  if (std::system(command.c_str()) != 0) throw std::runtime_error("not compiled: " + what);
+}
+
+// What every program includes first, compiled once for the process.
+const std::string& first_header() {
+  static const std::string name = [] {
+    const std::string header = (folder() / "first.h").string();
+    std::ofstream(header) << "#include \"tests/torch/emulated/cuda.h\"\n";
+    compile("-x c++-header " + header + " -o " + header + ".gch", header);
+    return header;
+  }();
+  return name;
+}
+
 void* library_of(const std::string& text) {
   static std::map<std::string, void*> loaded;
   if (const auto found = loaded.find(text); found != loaded.end()) return found->second;
   const auto name = folder() / ("program" + std::to_string(loaded.size()));
   std::ofstream source(name.string() + ".cc");
-  source << "#include \"tests/torch/emulated/cuda.h\"\n"
-         << text << "#include \"tests/torch/emulated/run.h\"\n";
+  source << text << "#include \"tests/torch/emulated/run.h\"\n";
   for (const char* kernel : {"fovea_forward", "fovea_merge", "fovea_gradient_query",
                              "fovea_gradient_key", "fovea_gradient_bias"}) {
     const std::string_view name = kernel;
@@ -48,10 +65,9 @@ void* library_of(const std::string& text) {
            << kernel << ">, blocks, chunks, threads, a);\n}\n";
   }
   source.close();
-  const std::string command = std::string(FOVEA_CXX) + " -std=c++20 -O0 -w -fPIC -shared -I " +
-                              FOVEA_SOURCE + " " + name.string() + ".cc -o " + name.string() +
-                              ".so";
-  if (std::system(command.c_str()) != 0) throw std::runtime_error("not compiled: " + text);
+  compile("-shared -include " + first_header() + " " + name.string() + ".cc -o " + name.string() +
+              ".so",
+          text);
   void* library = dlopen((name.string() + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) throw std::runtime_error(dlerror());
   loaded.emplace(text, library);
