@@ -2,7 +2,7 @@
 """Times the rows of two builds in turns: is any row slower than before?
 
     ninja -C build timed_rows
-    bench/turns.py BEFORE/bin/timed_rows build/bin/timed_rows [--rows 'dot/*'] [--rounds 15] [--cores 2,3] [--json FILE]
+    bench/turns.py BEFORE/bin/timed_rows build/bin/timed_rows [--rows 'dot/*'] [--rounds 15] [--cores 2,3] [--within SECONDS] [--json FILE]
 
 Both builds of a row run on one core with one thread, one after the other, and the next round starts with the other build. A round gives a ratio of
 processor times, after / before. A row's figure is the median of its ratios. Its interval holds the median of all possible rounds with a probability
@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import threading
+import time
 
 NOISE = 0.03  # of one build against a copy of itself
 
@@ -66,14 +67,22 @@ def measured(builds, row, rounds):
     return {"row": row, "before_ms": before, "after_ms": after, "ratio": statistics.median(ratios), "low": low, "high": high}
 
 
-def measure_all(programs, rows, rounds, cores):
-    """One row at a time on each core, in new processes for each row."""
+HEAD = "| row | before, ms | after, ms | after / before | 95 % |\n|---|---|---|---|---|"
+
+
+def as_line(r):
+    return f"| {r['row']} | {r['before_ms']:.4g} | {r['after_ms']:.4g} | {r['ratio']:.3f} | {r['low']:.3f} to {r['high']:.3f} |"
+
+
+def measure_all(programs, rows, rounds, cores, end):
+    """One row at a time on each core, in new processes for each row, printed as they end. No row begins after `end`."""
     waiting, results, failures = queue.Queue(), {}, []
+    print(HEAD)
     for row in rows:
         waiting.put(row)
 
     def work(core):
-        while not failures:
+        while not failures and time.monotonic() < end:
             try:
                 row = waiting.get_nowait()
             except queue.Empty:
@@ -81,6 +90,7 @@ def measure_all(programs, rows, rounds, cores):
             builds = [Build(program, core) for program in programs]
             try:
                 results[row] = measured(builds, row, rounds)
+                print(as_line(results[row]), flush=True)
             except (RuntimeError, BrokenPipeError) as error:
                 failures.append(f"{row}: {error}")
             finally:
@@ -94,17 +104,11 @@ def measure_all(programs, rows, rounds, cores):
         worker.join()
     if failures:
         sys.exit("\n".join(failures))
-    return [results[row] for row in rows]
+    return [results[row] for row in rows if row in results]
 
 
 def is_slower(result):
     return result["low"] > 1 + NOISE
-
-
-def print_table(results):
-    print("| row | before, ms | after, ms | after / before | 95 % |\n|---|---|---|---|---|")
-    for r in results:
-        print(f"| {r['row']} | {r['before_ms']:.4g} | {r['after_ms']:.4g} | {r['ratio']:.3f} | {r['low']:.3f} to {r['high']:.3f} |")
 
 
 def main():
@@ -114,6 +118,7 @@ def main():
     parser.add_argument("--rows", default="*", help="glob on the names of rows")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--cores", default=None, help="numbers of cores, joined by commas; all that the process may use")
+    parser.add_argument("--within", type=float, default=math.inf, help="seconds after which no row begins")
     parser.add_argument("--json", default=None, help="also write the figures to this file")
     given = parser.parse_args()
     if given.rounds < 6:
@@ -122,14 +127,15 @@ def main():
     cores = [int(core) for core in given.cores.split(",")] if given.cores else sorted(os.sched_getaffinity(0))
     listed = [subprocess.run([p, "--list"], check=True, capture_output=True, text=True).stdout.split("\n") for p in programs]
     rows = [row for row in listed[1] if row and row in listed[0] and fnmatch.fnmatch(row, given.rows)]
-    results = measure_all(programs, rows, given.rounds, cores)
-    print_table(results)
+    end = time.monotonic() + given.within
+    results = measure_all(programs, rows, given.rounds, cores, end)
     again = [r["row"] for r in results if is_slower(r)]
-    slower = [r for r in measure_all(programs, again, given.rounds, cores) if is_slower(r)] if again else []
+    if again:
+        print("\nOnce more, those that were slower:\n")
+    slower = [r for r in measure_all(programs, again, given.rounds, cores, math.inf) if is_slower(r)] if again else []
     new = len([row for row in listed[1] if row and row not in listed[0]])
-    print(f"\n{len(rows)} rows on {len(cores)} cores, {given.rounds} rounds; {new} new rows are not in the older build. Slower twice: {len(slower)}")
-    if slower:
-        print_table(slower)
+    print(f"\n{len(results)} of {len(rows)} rows on {len(cores)} cores, {given.rounds} rounds; {new} new rows are not in the older build.")
+    print(f"Slower twice: {', '.join(r['row'] for r in slower) or 'none'}")
     if given.json:
         with open(given.json, "w") as file:
             json.dump({"rows": results, "slower": slower}, file, indent=1)
