@@ -60,8 +60,19 @@ double step_of(DType dtype) {
   }
 }
 
-// The largest change of a score, over that of an element, when `view` is moved.
-double slope(cases::Built& built, const View& view,
+// A soft cap's derivative is 1 - tanh^2, which cancels where the cap is reached: what is left of a unit
+// there is multiplied by the slope of the score before the cap, however flat it is after it.
+engine::Problem without_caps(const engine::Problem& p) {
+  engine::Problem steeper = p;
+  std::erase_if(steeper.score.modifiers, [](const engine::Modifier& modifier) {
+    return std::holds_alternative<engine::SoftCap>(modifier);
+  });
+  return steeper;
+}
+
+// The largest change of a score of `problem`, whose arrays are those of `built`, over that of an
+// element, when `view` is moved.
+double slope(cases::Built& built, const engine::Problem& problem, const View& view,
              const std::vector<reference::WeightRow<long double>>& before) {
   const Numbers kept = numbers(view);
   const double step = step_of(view.dtype);
@@ -73,7 +84,7 @@ double slope(cases::Built& built, const View& view,
     const double by = std::fabs(Storage::get(view, at) - x);
     if (std::isfinite(by)) moved = std::max(moved, by);
   });
-  const auto after = reference::forward<long double>(built.problem).rows;
+  const auto after = reference::forward<long double>(problem).rows;
   for (size_t r = 0; r < before.size() && r < after.size(); ++r)
     for (size_t j = 0; j < before[r].scores.size() && j < after[r].scores.size(); ++j) {
       const auto change = static_cast<double>(after[r].scores[j] - before[r].scores[j]);
@@ -97,12 +108,13 @@ double largest_quotient(const engine::Problem& p) {
 
 std::vector<double> slopes(cases::Built& built) {
   constexpr int kMoves = 3;
-  const auto before = reference::forward<long double>(built.problem).rows;
+  const engine::Problem problem = without_caps(built.problem);
+  const auto before = reference::forward<long double>(problem).rows;
   std::vector<double> all;
   for (const NamedView& array : arrays_of(built.problem)) {
     double steepest = 0;
     for (int move = 0; move < kMoves; ++move)
-      steepest = std::max(steepest, slope(built, array.view, before));
+      steepest = std::max(steepest, slope(built, problem, array.view, before));
     all.push_back(steepest);
   }
   return all;

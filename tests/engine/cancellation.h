@@ -14,6 +14,7 @@ namespace fovea {
 double largest_quotient(const engine::Problem&);
 // How steeply the scores rise with the elements of each array of the problem, the largest of a few
 // random moves: what such a unit of a score's gradient is multiplied by on its way into the array's.
+// Before any soft cap.
 std::vector<double> slopes(cases::Built&);
 
 }  // namespace fovea
