@@ -116,11 +116,12 @@ class Decode {
     const Problem& p = pass_.problem;
     const size_t queries = g_.query_count[batch], rows = g_.group * queries;
     if (rows == 0) return;
-    for (size_t i = 0; i < g_.group; ++i) {
-      load_rows(p.query.dtype, g_.query_rows(p.query, batch, key_head * g_.group + i), 0, queries,
-                g_.query_width, w.q + i * queries * g_.query_width, g_.query_width);
+    for (size_t r = 0; r < rows; ++r) {
+      const Rows of_head = g_.query_rows(p.query, batch, key_head * g_.group + r / queries);
+      const int64_t at = static_cast<int64_t>(r % queries) * of_head.stride;
+      decode_query(g_.storage, of_head.data + at * static_cast<int64_t>(size_of(g_.storage)),
+                   g_.query_width, scale_, w.q + r * g_.query_width);
     }
-    for (size_t i = 0; i < rows * g_.query_width; ++i) w.q[i] *= scale_;
     KeyRanges ranges[kMostRows];
     size_t last_key = 0;
     for (size_t r = 0; r < rows; ++r) {

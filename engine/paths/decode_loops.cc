@@ -26,6 +26,7 @@ constexpr size_t kScored = HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM ? 4 : 2;
 // Rows that lie in pages: as Lined, with a page's end to stop at.
 template <class S>
 struct InPages {
+  using Stored = S;
   const S* pool;
   int64_t stride, page_stride;
   const int32_t* pages;
@@ -61,26 +62,50 @@ HWY_INLINE void block_of_scores(const DecodePart<T>& x, size_t row, const S* key
   for (size_t r = 0; r < kScored; ++r)
 #pragma GCC unroll 4
     for (size_t i = 0; i < kTogether; ++i) sum[r][i] = hn::Zero(d);
-  const auto step = [&](auto load, size_t e) HWY_ATTR {
+  const auto keys = [&](size_t i) { return key + static_cast<int64_t>(i) * x.key.stride; };
+  size_t e = 0;
+  for (; e + 2 * N <= x.width; e += 2 * N) {
+    Two<hn::Vec<decltype(d)>> left[kScored];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kScored; ++r) left[r] = load_two(d, q + r * x.width + e);
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kTogether; ++i) {
+      const auto right = load_two(d, keys(i) + e);
+#pragma GCC unroll 4
+      for (size_t r = 0; r < kScored; ++r)
+        sum[r][i] = hn::MulAdd(left[r].b, right.b, hn::MulAdd(left[r].a, right.a, sum[r][i]));
+    }
+  }
+  const auto step = [&](auto load) HWY_ATTR {
     hn::Vec<decltype(d)> left[kScored];
 #pragma GCC unroll 4
     for (size_t r = 0; r < kScored; ++r) left[r] = load(q + r * x.width + e);
 #pragma GCC unroll 4
     for (size_t i = 0; i < kTogether; ++i) {
-      const auto right = load(key + static_cast<int64_t>(i) * x.key.stride + e);
+      const auto right = load(keys(i) + e);
 #pragma GCC unroll 4
       for (size_t r = 0; r < kScored; ++r) sum[r][i] = hn::MulAdd(left[r], right, sum[r][i]);
     }
   };
-  size_t e = 0;
-  for (; e + N <= x.width; e += N) step([&](auto* p) HWY_ATTR { return load_stored(d, p); }, e);
-  if (e < x.width) step([&](auto* p) HWY_ATTR { return load_stored_first(d, p, x.width - e); }, e);
+  if (e + N <= x.width) {
+    step([&](auto* p) HWY_ATTR { return load_stored(d, p); });
+    e += N;
+  }
+  if (e < x.width) step([&](auto* p) HWY_ATTR { return load_stored_first(d, p, x.width - e); });
 #pragma GCC unroll 4
   for (size_t r = 0; r < kScored; ++r) sum_four(d, sum[r], s + r * kDecodeScores);
 }
 
 // Rows of values summed together: each value is loaded once for all of them.
 constexpr size_t kSummed = 4;
+
+// The keys of the next part are asked for beside the scores where rows lie apart, and beside the sums
+// of values, which wait less for memory, where row follows row: either takes a tenth to a half less
+// time in its case (bench/short_calls, 4,096 keys).
+template <class T>
+HWY_INLINE bool lie_apart(const DecodePart<T>& x) {
+  return x.key.pages || x.key.stride != static_cast<int64_t>(x.width);
+}
 
 // Rows [from, to) on their way to a cache.
 template <class AllRows>
@@ -96,11 +121,13 @@ HWY_INLINE void ask_for(const AllRows& rows, size_t from, size_t to, size_t widt
 template <class AllRows, class T>
 HWY_INLINE void scores(const DecodePart<T>& x, size_t from, size_t to) {
   const AllRows key(x.key), value(x.value);
+  const bool ask_for_next = lie_apart(x);
   for (size_t j = from, n = 0; j < to; j += n) {
     n = std::min({kTogether, to - j, key.in_line(j)});
     if (x.values_ahead) ask_for(value, j, j + n, x.value_width);
     const size_t next = kDecodePart + j;
-    ask_for(key, next, std::min(next + n, kDecodePart + x.keys_ahead), x.width);
+    if (ask_for_next)
+      ask_for(key, next, std::min(next + n, kDecodePart + x.keys_ahead), x.width);
     const auto* keys = key.row(j);
     T* s = x.scores + (j - from);
     size_t r = 0;
@@ -127,16 +154,23 @@ void run_together(const DecodePart<T>& x) {
   const AllRows value = AllRows(x.value).from(from);
   scores<AllRows>(x, from, to);
   for (size_t r = 0; r < x.rows; ++r) weigh_row(x, r, x.states + r * size);
+  const AllRows key(x.key);
+  const size_t next = kDecodePart + from;
+  size_t last = lie_apart(x) ? 0 : kDecodePart + x.keys_ahead;
+  const auto next_key = [&](size_t j) HWY_ATTR {
+    ask_for(key, next + j, std::min(next + j + 1, last), x.width);
+  };
   for (size_t r = 0; r < x.rows;) {
     const Sums<T, T> sums{x.scores + r * kDecodeScores, kDecodeScores,
                           x.states + r * size + kDecodeState, size};
     if (r + kSummed <= x.rows) {
-      sum_values<kSummed>(sums, value, to - from, x.value_width);
+      sum_values<kSummed>(sums, value, to - from, x.value_width, next_key);
       r += kSummed;
     } else {
-      sum_values<1>(sums, value, to - from, x.value_width);
+      sum_values<1>(sums, value, to - from, x.value_width, next_key);
       ++r;
     }
+    last = 0;  // once for all rows
   }
 }
 
@@ -165,8 +199,26 @@ void run(const DecodePart<T>& x) {
   x.key.pages ? run_all<InPages<S>>(x) : run_all<Lined<S>>(x);
 }
 
+template <class S, class T>
+void query_row(const void* row, size_t width, T scale, T* out) {
+  load_parted_row(static_cast<const S*>(row), width, out);
+  for (size_t e = 0; e < width; ++e) out[e] *= scale;
+}
+
 }  // namespace decode_rows
 
+void query_f32(const void* row, size_t width, float scale, float* out) {
+  decode_rows::query_row<float>(row, width, scale, out);
+}
+void query_bf16(const void* row, size_t width, float scale, float* out) {
+  decode_rows::query_row<hwy::bfloat16_t>(row, width, scale, out);
+}
+void query_f16(const void* row, size_t width, float scale, float* out) {
+  decode_rows::query_row<hwy::float16_t>(row, width, scale, out);
+}
+void query_f64(const void* row, size_t width, double scale, double* out) {
+  decode_rows::query_row<double>(row, width, scale, out);
+}
 void decode_f32(const DecodePart<float>& part) { decode_rows::run<float>(part); }
 void decode_bf16(const DecodePart<float>& part) { decode_rows::run<hwy::bfloat16_t>(part); }
 void decode_f16(const DecodePart<float>& part) { decode_rows::run<hwy::float16_t>(part); }
@@ -178,10 +230,25 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace fovea::engine {
+HWY_EXPORT(query_f32);
+HWY_EXPORT(query_bf16);
+HWY_EXPORT(query_f16);
+HWY_EXPORT(query_f64);
 HWY_EXPORT(decode_f32);
 HWY_EXPORT(decode_bf16);
 HWY_EXPORT(decode_f16);
 HWY_EXPORT(decode_f64);
+
+template <>
+void decode_query<float>(DType stored, const void* row, size_t width, float scale, float* out) {
+  if (stored == DType::kBFloat16) return HWY_DYNAMIC_DISPATCH(query_bf16)(row, width, scale, out);
+  if (stored == DType::kFloat16) return HWY_DYNAMIC_DISPATCH(query_f16)(row, width, scale, out);
+  HWY_DYNAMIC_DISPATCH(query_f32)(row, width, scale, out);
+}
+template <>
+void decode_query<double>(DType, const void* row, size_t width, double scale, double* out) {
+  HWY_DYNAMIC_DISPATCH(query_f64)(row, width, scale, out);
+}
 
 template <>
 void decode_part<float>(DType stored, const DecodePart<float>& part) {

@@ -29,7 +29,7 @@ struct DecodeRows {
 
 template <class T>
 struct DecodePart {
-  const T* query = nullptr;  // [rows, width], scaled
+  const T* query = nullptr;  // [rows, width], from decode_query
   size_t rows = 0, width = 0, value_width = 0;
   DecodeRows key, value;
   // Row r sees keys [begin[r], end[r]) of the part, at most kDecodePart of them.
@@ -43,7 +43,10 @@ struct DecodePart {
 };
 inline constexpr size_t kDecodeScores = kDecodePart + 64;  // with room for whole vectors
 
-// For a stored type that is computed in T.
+// For a stored type that is computed in T: a query row, scaled, its numbers in the order in which the
+// keys' are loaded; and a part.
+template <class T>
+void decode_query(DType stored, const void* row, size_t width, T scale, T* out);
 template <class T>
 void decode_part(DType stored, const DecodePart<T>& part);
 

@@ -26,7 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Scores of so many keys together: their sums across lanes cost little more than one.
 constexpr size_t kTogether = 4;
 
-// s[0 .. kKeys) = q . k[i].
+// s[0 .. kKeys) = q . k[i], q as load_parted_row<S> gives it.
 template <class S, class T, size_t kKeys>
 HWY_INLINE void some_scores(const T* HWY_RESTRICT q, const S* k, int64_t stride, size_t width,
                             T* HWY_RESTRICT s) {
@@ -43,17 +43,28 @@ HWY_INLINE void some_scores(const T* HWY_RESTRICT q, const S* k, int64_t stride,
 #pragma GCC unroll 4
     for (size_t i = 0; i < kKeys; ++i) {
       const S* row = k + static_cast<int64_t>(i) * stride + e;
-      sum[i] = hn::MulAdd(a, load_stored(d, row), sum[i]);
-      sum[i] = hn::MulAdd(b, load_stored(d, row + N), sum[i]);
-      sum[i] = hn::MulAdd(c, load_stored(d, row + 2 * N), sum[i]);
-      sum[i] = hn::MulAdd(f, load_stored(d, row + 3 * N), sum[i]);
+      const auto first = load_two(d, row), second = load_two(d, row + 2 * N);
+      sum[i] = hn::MulAdd(a, first.a, sum[i]);
+      sum[i] = hn::MulAdd(b, first.b, sum[i]);
+      sum[i] = hn::MulAdd(c, second.a, sum[i]);
+      sum[i] = hn::MulAdd(f, second.b, sum[i]);
     }
   }
-  for (; e + N <= width; e += N) {
+  if (e + 2 * N <= width) {
+    const auto a = hn::LoadU(d, q + e), b = hn::LoadU(d, q + e + N);
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kKeys; ++i) {
+      const auto two = load_two(d, k + static_cast<int64_t>(i) * stride + e);
+      sum[i] = hn::MulAdd(b, two.b, hn::MulAdd(a, two.a, sum[i]));
+    }
+    e += 2 * N;
+  }
+  if (e + N <= width) {
     const auto left = hn::LoadU(d, q + e);
 #pragma GCC unroll 4
     for (size_t i = 0; i < kKeys; ++i)
       sum[i] = hn::MulAdd(left, load_stored(d, k + static_cast<int64_t>(i) * stride + e), sum[i]);
+    e += N;
   }
   if (e < width) {
     const auto left = load_stored_first(d, q + e, width - e);
@@ -97,8 +108,8 @@ HWY_INLINE void weigh(D d, T scale, size_t n, T* HWY_RESTRICT s, T* largest, T* 
   *sum = sum_of_lanes(d, total);
 }
 
-// scale q . k, and the weight of a key that a query sees alone: 1, unless its score is no finite
-// number.
+// scale q . k, q as above, and the weight of a key that a query sees alone: 1, unless its score is
+// no finite number.
 template <class S, class T>
 HWY_INLINE void weigh_one(const T* HWY_RESTRICT q, const S* k, size_t width, T scale, T* score,
                           T* weight) {
@@ -106,6 +117,11 @@ HWY_INLINE void weigh_one(const T* HWY_RESTRICT q, const S* k, size_t width, T s
   const size_t N = hn::Lanes(d);
   auto sum = hn::Zero(d);
   size_t e = 0;
+  for (; e + 2 * N <= width; e += 2 * N) {
+    const auto two = load_two(d, k + e);
+    sum = hn::MulAdd(hn::LoadU(d, q + e), two.a, sum);
+    sum = hn::MulAdd(hn::LoadU(d, q + e + N), two.b, sum);
+  }
   for (; e + N <= width; e += N) sum = hn::MulAdd(hn::LoadU(d, q + e), load_stored(d, k + e), sum);
   if (e < width) {
     sum = hn::MulAdd(load_stored_first(d, q + e, width - e), load_stored_first(d, k + e, width - e),
@@ -157,6 +173,7 @@ struct Sums {
 // Rows that lie `stride` elements apart.
 template <class S>
 struct Lined {
+  using Stored = S;
   const S* first;
   int64_t stride;
 
@@ -170,11 +187,17 @@ struct Lined {
   Lined from(size_t j) const { return {row(j), stride}; }
 };
 
+// What is done beside a row that is summed.
+struct Nothing {
+  HWY_INLINE void operator()(size_t) const {}
+};
+
 // Columns [0, kVectors * N) of out[r] = inverse * sum_j w[r][j] v[j]; the only vector has `lanes`
-// lanes where that is not 0.
-template <size_t kRows, size_t kVectors, class AllRows, class T, class Out>
+// lanes where that is not 0. Calls beside(j) for each row j.
+template <size_t kRows, size_t kVectors, class AllRows, class T, class Out, class Beside>
 HWY_INLINE void some_columns(const Sums<T, Out>& x, const AllRows& rows, size_t n, size_t column,
-                             size_t lanes) {
+                             size_t lanes, const Beside& beside) {
+  static_assert(kVectors == 1 || kVectors % 2 == 0);
   const hn::ScalableTag<T> d;
   const size_t N = hn::Lanes(d);
   hn::Vec<decltype(d)> sum[kRows][kVectors];
@@ -187,35 +210,49 @@ HWY_INLINE void some_columns(const Sums<T, Out>& x, const AllRows& rows, size_t 
     const auto* v = rows.row(j) + column;
     const size_t end = j + HWY_MIN(n - j, rows.in_line(j));
     for (; j < end; ++j, v += rows.stride) {
-#pragma GCC unroll 4
-      for (size_t i = 0; i < kVectors; ++i) {
-        const auto value =
-            lanes ? load_stored_first(d, v + i * N, lanes) : load_stored(d, v + i * N);
+      beside(j);
+      const auto add = [&](hn::Vec<decltype(d)> value, size_t i) HWY_ATTR {
 #pragma GCC unroll 4
         for (size_t r = 0; r < kRows; ++r)
           sum[r][i] = hn::MulAdd(hn::Set(d, w[r * x.w_stride + j]), value, sum[r][i]);
+      };
+      if constexpr (kVectors == 1) {
+        add(lanes ? load_stored_first(d, v, lanes) : load_stored(d, v), 0);
+      } else {
+#pragma GCC unroll 4
+        for (size_t i = 0; i < kVectors; i += 2) {
+          const auto two = load_two(d, v + i * N);
+          add(two.a, i);
+          add(two.b, i + 1);
+        }
       }
     }
   }
   const auto factor = hn::Set(d, x.inverse);
 #pragma GCC unroll 4
   for (size_t r = 0; r < kRows; ++r) {
+    Out* out = x.out + r * x.out_stride + column;
+    if constexpr (kVectors == 1) {
+      store_as(d, hn::Mul(factor, sum[r][0]), out, lanes ? lanes : N);
+    } else {
 #pragma GCC unroll 4
-    for (size_t i = 0; i < kVectors; ++i) {
-      store_as(d, hn::Mul(factor, sum[r][i]), x.out + r * x.out_stride + column + i * N,
-               lanes ? lanes : N);
+      for (size_t i = 0; i < kVectors; i += 2) {
+        store_two<typename AllRows::Stored>(
+            d, {hn::Mul(factor, sum[r][i]), hn::Mul(factor, sum[r][i + 1])}, out + i * N);
+      }
     }
   }
 }
 
-// All columns of kRows rows.
-template <size_t kRows, class AllRows, class T, class Out>
-HWY_INLINE void sum_values(const Sums<T, Out>& x, const AllRows& rows, size_t n, size_t width) {
+// All columns of kRows rows, in passes of a few; beside(j) for each row j of a pass.
+template <size_t kRows, class AllRows, class T, class Out, class Beside = Nothing>
+HWY_INLINE void sum_values(const Sums<T, Out>& x, const AllRows& rows, size_t n, size_t width,
+                           const Beside& beside = {}) {
   const size_t N = hn::Lanes(hn::ScalableTag<T>());
   size_t e = 0;
-  for (; e + 4 * N <= width; e += 4 * N) some_columns<kRows, 4>(x, rows, n, e, 0);
-  for (; e + N <= width; e += N) some_columns<kRows, 1>(x, rows, n, e, 0);
-  if (e < width) some_columns<kRows, 1>(x, rows, n, e, width - e);
+  for (; e + 4 * N <= width; e += 4 * N) some_columns<kRows, 4>(x, rows, n, e, 0, beside);
+  for (; e + N <= width; e += N) some_columns<kRows, 1>(x, rows, n, e, 0, beside);
+  if (e < width) some_columns<kRows, 1>(x, rows, n, e, width - e, beside);
 }
 
 }  // namespace rows

@@ -60,12 +60,12 @@ void rows_of_head(const ShortGradients<T>& g, size_t head, const S* key, const S
     if (n > 0 && stats[1] != 0) {
       const S* keys = key + first * x.key.row;
       const S* values = value + first * x.value.row;
-      load_row(static_cast<const S*>(x.query.data) + h * x.query.head + row * x.query.row, x.width,
-               q);
-      load_row(static_cast<const S*>(g.d_output.data) + h * g.d_output.head + row * g.d_output.row,
-               x.value_width, d_out);
-      load_row(static_cast<const S*>(x.output) + h * x.output_head + row * x.output_row,
-               x.value_width, out);
+      const auto load = [](const void* rows, int64_t at, size_t width, T* to) HWY_ATTR {
+        load_parted_row(static_cast<const S*>(rows) + at, width, to);
+      };
+      load(x.query.data, h * x.query.head + row * x.query.row, x.width, q);
+      load(g.d_output.data, h * g.d_output.head + row * g.d_output.row, x.value_width, d_out);
+      load(x.output, h * x.output_head + row * x.output_row, x.value_width, out);
       // A sum other than 1 is that of a longer row, of which only this key is here.
       if (n == 1 && stats[1] == 1) {
         p[0] = 1;

@@ -46,7 +46,7 @@ ShortOutcome run(const ShortHeads<T>& x, size_t from, size_t to) {
       if constexpr (std::is_same_v<S, T>) {
         q = query;
       } else {
-        load_row(query, x.width, converted);
+        load_parted_row(query, x.width, converted);
         q = converted;
       }
       T largest = -kInfinity, sum = 0;

@@ -70,18 +70,23 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_stored_first(D d, const S* p, size_t 
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// bfloat_to_float's inverse, float_to_bfloat, on a vector: to nearest, ties to even, NaN quiet.
+// bfloat_to_float's inverse, float_to_bfloat, on a vector: to nearest, ties to even, NaN quiet. In the
+// lower half of each lane.
 template <class D>
-HWY_INLINE void store_bfloat(D, hwy::HWY_NAMESPACE::Vec<D> x, hwy::bfloat16_t* p) {
+HWY_INLINE auto bfloat_bits(D, hwy::HWY_NAMESPACE::Vec<D> x) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::RebindToUnsigned<D> du;
-  const hn::Rebind<uint16_t, D> half;
   const auto bits = hn::BitCast(du, x), high = hn::ShiftRight<16>(bits);
   const auto odd = hn::And(high, hn::Set(du, 1u));
   const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))));
   const auto quiet = hn::Or(high, hn::Set(du, 0x40u));
-  const auto result = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded);
-  hn::StoreU(hn::DemoteTo(half, hn::BitCast(hn::RebindToSigned<D>(), result)), half,
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded);
+}
+template <class D>
+HWY_INLINE void store_bfloat(D d, hwy::HWY_NAMESPACE::Vec<D> x, hwy::bfloat16_t* p) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Rebind<uint16_t, D> half;
+  hn::StoreU(hn::DemoteTo(half, hn::BitCast(hn::RebindToSigned<D>(), bfloat_bits(d, x))), half,
              reinterpret_cast<uint16_t*>(p));
 }
 #endif
@@ -105,14 +110,60 @@ HWY_INLINE void store_as(D d, hwy::HWY_NAMESPACE::Vec<D> x, S* p, size_t lanes) 
   for (size_t i = 0; i < lanes; ++i) p[i] = to_stored<S>(buffer[i]);
 }
 
-// A row of `width` numbers in the arithmetic type.
+// Two whole vectors are loaded at once. Of bfloat16 one holds the numbers in even places and the
+// other those in odd places: as both halves of a register of 32-bit lanes they cost one instruction
+// each, in the order of memory they would cost two.
 template <class S, class T>
-HWY_INLINE void load_row(const S* row, size_t width, T* HWY_RESTRICT out) {
+inline constexpr bool kParted = HWY_TARGET != HWY_SCALAR &&
+                                std::is_same_v<S, hwy::bfloat16_t> && std::is_same_v<T, float>;
+
+template <class V>
+struct Two {
+  V a, b;
+};
+
+template <class D, class S>
+HWY_INLINE Two<hwy::HWY_NAMESPACE::Vec<D>> load_two(D d, const S* p) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if constexpr (kParted<S, hn::TFromD<D>>) {
+    const hn::RebindToUnsigned<D> du;
+    const hn::Repartition<uint16_t, D> halves;
+    const auto bits = hn::BitCast(du, hn::LoadU(halves, reinterpret_cast<const uint16_t*>(p)));
+    return {hn::BitCast(d, hn::ShiftLeft<16>(bits)),
+            hn::BitCast(d, hn::And(bits, hn::Set(du, 0xffff0000u)))};
+  } else {
+    return {load_stored(d, p), load_stored(d, p + hn::Lanes(d))};
+  }
+}
+
+// What load_two<S> loaded, or a sum of such, to p, in the order of memory again.
+template <class S, class D, class Out>
+HWY_INLINE void store_two(D d, Two<hwy::HWY_NAMESPACE::Vec<D>> x, Out* p) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if constexpr (!kParted<S, hn::TFromD<D>>) {
+    store_as(d, x.a, p, hn::Lanes(d));
+    store_as(d, x.b, p + hn::Lanes(d), hn::Lanes(d));
+  } else if constexpr (std::is_same_v<Out, S>) {
+    const auto bits = hn::Or(bfloat_bits(d, x.a), hn::ShiftLeft<16>(bfloat_bits(d, x.b)));
+    const hn::Repartition<uint16_t, D> halves;
+    hn::StoreU(hn::BitCast(halves, bits), halves, reinterpret_cast<uint16_t*>(p));
+  } else {
+    hn::StoreInterleaved2(x.a, x.b, d, p);
+  }
+}
+
+// A row of `width` numbers in the arithmetic type, as load_two and load_stored give them.
+template <class S, class T>
+HWY_INLINE void load_parted_row(const S* row, size_t width, T* HWY_RESTRICT out) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<T> d;
   const size_t N = hn::Lanes(d);
   size_t e = 0;
-  for (; e + N <= width; e += N) hn::StoreU(load_stored(d, row + e), d, out + e);
+  for (; e + 2 * N <= width; e += 2 * N) {
+    const auto two = load_two(d, row + e);
+    hn::StoreU(two.a, d, out + e);
+    hn::StoreU(two.b, d, out + e + N);
+  }
   for (; e < width; ++e) out[e] = from_stored<T>(row[e]);
 }
 
