@@ -80,8 +80,10 @@ Timed take_turns(const std::vector<std::function<void()>>& contenders,
     const double gone = seconds_now() - start;
     if (round >= protocol.minimum_rounds && gone > protocol.seconds) break;
     if (round >= protocol.fewest_rounds && gone > protocol.patience) break;
+    // There and back, from another one every other round: each follows every other, which leaves the
+    // caches as it likes.
     for (size_t i = 0; i < n; ++i) {
-      sample((i + round) % n);
+      sample((round / 2 + (round % 2 ? n - 1 - i : i)) % n);
       if (i == 0 && gauge) timed.gauge.push_back(gauge(gauged));
     }
   }

@@ -37,8 +37,8 @@ struct Timed {
   std::vector<double> gauge;                 // [round], what `gauge` returned
 };
 
-// Runs every contender once to warm up, then in rounds, changing who goes first; `gauge` (may be
-// empty) is called once a round, in the middle, with how long a sample of the first contender took
+// Runs every contender once to warm up, then in rounds, changing who goes first and who follows
+// whom; `gauge` (may be empty) is called once a round, in the middle, with how long a sample of the first contender took
 // when warming up, at most longest_gauge.
 Timed take_turns(const std::vector<std::function<void()>>& contenders,
                  const std::function<double(double seconds)>& gauge, const Protocol& protocol);

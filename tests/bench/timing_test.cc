@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
 #include <thread>
 
 namespace fovea::bench {
@@ -36,12 +37,25 @@ TEST(TakeTurns, InterleavesAndChangesWhoGoesFirst) {
             "aabb"
             "a|b"
             "b|a"
-            "a|b"
-            "b|a");  // two runs each to warm up and to gauge
+            "b|a"
+            "a|b");  // two runs each to warm up and to gauge
   ASSERT_EQ(timed.seconds.size(), 2u);
   EXPECT_EQ(timed.seconds[0].size(), 4u);
   EXPECT_EQ(timed.seconds[1].size(), 4u);
   EXPECT_EQ(timed.gauge, std::vector<double>(4, 7.0));
+}
+
+// What ran before leaves the caches as it likes: that must not be the same one always.
+TEST(TakeTurns, EachFollowsEveryOther) {
+  std::string order;
+  take_turns({[&] { order += 'a'; }, [&] { order += 'b'; }, [&] { order += 'c'; }}, {},
+             {.minimum_rounds = 60, .maximum_rounds = 60, .seconds = 0, .shortest_sample = 0});
+  std::map<std::string, int> pairs;
+  for (size_t n = 0; n + 1 < order.size(); ++n) ++pairs[order.substr(n, 2)];
+  for (const char* pair : {"ab", "ac", "ba", "bc", "ca", "cb"}) {
+    EXPECT_GE(pairs[pair], 20) << pair;  // of 180; a third more or less from round to round
+    EXPECT_LE(pairs[pair], 31) << pair;
+  }
 }
 
 TEST(TakeTurns, GaugesForAsLongAsTheFirstContenderRuns) {
