@@ -53,6 +53,10 @@ class Structure(Choice):
     def __invert__(self) -> "Structure":
         return _Not((self,))
 
+    def __bool__(self) -> bool:
+        # `Causal() and Window(3)` would be Window(3) alone, without a word.
+        raise TypeError("a structure is neither true nor false: join structures with &, | and ~, and test for None with `is None`")
+
     def _parts(self) -> Tuple["Structure", ...]:
         """Structures that must all allow a pair."""
         return (self,)

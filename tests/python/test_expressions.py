@@ -114,3 +114,9 @@ def test_a_key_without_rows_may_lie_anyhow():
     key = torch.empty(1, 1, 4, 6).transpose(-1, -2)[:, :, :0]
     assert key.shape == (1, 1, 0, 4) and key.stride(-1) == 6
     assert not fovea.attend(query, key, key).any()
+
+
+@pytest.mark.parametrize("joined", [lambda a, b: a and b, lambda a, b: a or b, lambda a, b: not a], ids=["and", "or", "not"])
+def test_python_s_own_words_are_refused(joined):
+    with pytest.raises(TypeError, match="join structures with &, | and ~"):
+        joined(fovea.Causal(), fovea.Window(3, 0))
