@@ -1,4 +1,4 @@
-#include "systems/image_to_set/input.h"
+#include "systems/picture_lines.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "data/formats/text.h"
 #include "data/pictures/image.h"
 
-namespace fovea::systems::image_to_set {
+namespace fovea::systems {
 
 std::vector<std::string> picture_paths(const std::string& input, size_t number,
                                        std::string_view line) {
@@ -51,4 +51,4 @@ Answered answer_pictures(const Input& input, size_t number, std::string_view lin
   return out;
 }
 
-}  // namespace fovea::systems::image_to_set
+}  // namespace fovea::systems

@@ -8,7 +8,7 @@
 
 #include "train/answers.h"
 
-namespace fovea::systems::image_to_set {
+namespace fovea::systems {
 
 using AnswerPicture = std::function<Answered(const std::string& path)>;
 
@@ -22,4 +22,4 @@ Answered answer_pictures(const Input& input, size_t number, std::string_view lin
 std::vector<std::string> picture_paths(const std::string& input, size_t number,
                                        std::string_view line);
 
-}  // namespace fovea::systems::image_to_set
+}  // namespace fovea::systems

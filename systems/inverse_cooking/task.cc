@@ -11,7 +11,6 @@
 #include "data/formats/text.h"
 #include "data/pictures/image.h"
 #include "data/pictures/picture_questions.h"
-#include "systems/image_to_set/input.h"
 #include "systems/image_to_set/naming.h"
 #include "systems/image_to_set/targets.h"
 #include "systems/inverse_cooking/codec.h"
@@ -19,6 +18,7 @@
 #include "systems/inverse_cooking/judge.h"
 #include "systems/inverse_cooking/network.h"
 #include "systems/inverse_cooking/view.h"
+#include "systems/picture_lines.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/fields.h"
@@ -168,7 +168,7 @@ class InverseCooking : public GradientTask {
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t number, std::string_view line) {
       if (!pictures_) return answer(cooked(titled(input.name, number, line)));
-      return image_to_set::answer_pictures(input, number, line, [&](const std::string& path) {
+      return answer_pictures(input, number, line, [&](const std::string& path) {
         return answer(cooked(pictured(path)));
       });
     });
@@ -182,7 +182,7 @@ class InverseCooking : public GradientTask {
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
         if (!pictures_) return add(titled(input->name, number, line));
-        for (const auto& path : image_to_set::picture_paths(input->name, number, line))
+        for (const auto& path : picture_paths(input->name, number, line))
           add(pictured(path));
       });
       return out;

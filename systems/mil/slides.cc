@@ -15,10 +15,10 @@
 #include "data/pictures/image.h"
 #include "data/random.h"
 #include "explain/capture.h"
-#include "systems/image_to_set/input.h"
 #include "systems/mil/model.h"
 #include "systems/mil/windows.h"
 #include "systems/normaliser_option.h"
+#include "systems/picture_lines.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
 
@@ -96,8 +96,8 @@ class SlideTask : public ClassificationTask {
   // A line is a picture, or a folder of pictures: path, class, probability, the weightiest window.
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t number, std::string_view line) {
-      return image_to_set::answer_pictures(input, number, line,
-                                           [&](const std::string& path) { return answer(path); });
+      return answer_pictures(input, number, line,
+                             [&](const std::string& path) { return answer(path); });
     });
   }
 
@@ -105,7 +105,7 @@ class SlideTask : public ClassificationTask {
     std::vector<explain::Explanation> out;
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
-        for (const std::string& path : image_to_set::picture_paths(input->name, number, line))
+        for (const std::string& path : picture_paths(input->name, number, line))
           out.push_back(drawn(path, {.image = data::read_colour_image(path)}, false));
       });
       return out;

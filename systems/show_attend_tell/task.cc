@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "data/batches.h"
 #include "data/files/file.h"
 #include "data/generated/canvas_files.h"
 #include "metrics/captions.h"
+#include "systems/picture_lines.h"
 #include "systems/show_attend_tell/gallery.h"
 #include "systems/show_attend_tell/lines.h"
 #include "systems/show_attend_tell/losses.h"
@@ -143,17 +143,9 @@ class ShowAttendTell : public GradientTask {
 
   // A line is a picture, an array of regions, or a folder of pictures.
   void predict(Input input, std::ostream& out) override {
-    size_t answered = 0;
-    data::each_line(input.stream, input.name, [&](size_t, std::string_view line) {
-      std::error_code ignored;
-      const std::string path(line);
-      const bool is_folder = std::filesystem::is_directory(path, ignored);
-      const std::vector<std::string> files =
-          is_folder ? data::image_files(path) : std::vector<std::string>{path};
-      if (files.empty()) throw data::FileError(path, 0, "no PNG or JPEG in it");
-      for (const std::string& file : files)
-        answer_line(input, ++answered, file, out,
-                    Answer([&](size_t, std::string_view) { return answer(file); }));
+    answer_lines(input, out, [&](size_t number, std::string_view line) {
+      return answer_pictures(input, number, line,
+                             [&](const std::string& path) { return answer(path); });
     });
   }
 
@@ -181,12 +173,8 @@ class ShowAttendTell : public GradientTask {
       out.resize(std::min(out.size(), kShown));
       return out;
     }
-    data::each_line(input->stream, input->name, [&](size_t, std::string_view line) {
-      std::error_code ignored;
-      const std::string path(line);
-      for (const std::string& file : std::filesystem::is_directory(path, ignored)
-                                         ? data::image_files(path)
-                                         : std::vector<std::string>{path})
+    data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
+      for (const std::string& file : picture_paths(input->name, number, line))
         add(gallery_.read(file), {.name = file, .words = {}, .picture = gallery_.drawn(file)});
     });
     return out;
@@ -251,7 +239,6 @@ class ShowAttendTell : public GradientTask {
   }
 
   Answered answer(const std::string& path) {
-    if (path.empty()) throw InvalidArgument("a blank line, expected a picture's path");
     const nn::Hypothesis one =
         told(gallery_.read(path), run_options_.options.integer("beam")).front();
     const std::string caption =
