@@ -2,24 +2,48 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <unistd.h>
 
+#include <optional>
 #include <stdexcept>
+
+#include "cli/serve/connection.h"
 
 namespace fovea::cli {
 namespace {
 
-constexpr int kThreads = 16;      // a slow reader keeps one; models answer one at a time
-constexpr time_t kPatience = 10;  // seconds for a request to arrive and for its answer to leave
+constexpr int kThreads = 64;  // a slow connection keeps one; models answer one request at a time
+constexpr std::chrono::seconds kPatience{10};  // for a request to arrive
+constexpr size_t kMostHeadBytes = 1 << 16;     // of the request's line and its headers
 
-void answer(Service& service, const httplib::Request& request, httplib::Response& response) {
-  Response made = service.answer({.method = request.method,
-                                  .path = request.path,
-                                  .host = request.get_header_value("Host"),
-                                  .content_type = request.get_header_value("Content-Type"),
-                                  .body = request.body});
+Request head_of(const httplib::Request& request) {
+  return {.method = request.method,
+          .path = request.path,
+          .host = request.get_header_value("Host"),
+          .content_type = request.get_header_value("Content-Type"),
+          .content_encoding = request.get_header_value("Content-Encoding")};
+}
+
+void put(Response made, httplib::Response& response) {
   response.status = made.status;
   if (!made.location.empty()) response.set_header("Location", made.location);
   response.set_content(std::move(made.body), made.type.c_str());
+}
+
+// httplib's limit of a body is not one where its length is not said before.
+void answer_body(Service& service, const httplib::Request& head, httplib::Response& response,
+                 const httplib::ContentReader& read) {
+  Request request = head_of(head);
+  bool too_long = false;
+  const bool whole = read([&](const char* bytes, size_t size) {
+    too_long = size > kMostRequestBytes - request.body.size();
+    if (!too_long) request.body.append(bytes, size);
+    return !too_long;
+  });
+  if (whole)
+    put(service.answer(request), response);
+  else
+    response.status = too_long || response.status == 413 ? 413 : 400;
 }
 
 // What httplib itself refuses: too long a body, a request that is none.
@@ -31,25 +55,48 @@ void explain_refusal(const httplib::Request&, httplib::Response& response) {
   response.set_content("{\"error\":\"" + words + "\"}\n", "application/json");
 }
 
+// Reads each request from a Connection, and closes that when it is answered.
+class Server : public httplib::Server {
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    Connection connection(socket, kMostHeadBytes, kPatience);
+    bool closed = false;
+    const bool answered = process_request(connection, /*close_connection=*/true, closed,
+                                          [&](httplib::Request& request) {
+                                            connection.allow(kMostRequestBytes);
+                                            request.ranges.clear();  // a page is sent whole
+                                          });
+    connection.finish();
+    ::close(socket);
+    return answered;
+  }
+};
+
 }  // namespace
 
 void listen(Service& service, const std::string& host, int port,
             const std::function<void(int port)>& ready) {
-  httplib::Server server;
+  Server server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_payload_max_length(kMostRequestBytes);
-  server.set_read_timeout(kPatience, 0);
-  server.set_write_timeout(kPatience, 0);
   // Nobody frames the page or takes it for another type, and nothing of it is kept.
   server.set_default_headers({{"X-Content-Type-Options", "nosniff"},
                               {"X-Frame-Options", "DENY"},
                               {"Referrer-Policy", "no-referrer"},
                               {"Cache-Control", "no-store"}});
-  const auto handler = [&](const httplib::Request& request, httplib::Response& response) {
-    answer(service, request, response);
-  };
-  server.Get(".*", handler).Post(".*", handler).Put(".*", handler).Patch(".*", handler);
-  server.Delete(".*", handler).Options(".*", handler);
+  server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
+    std::optional<Response> refusal = service.refusal(head_of(request));
+    if (!refusal) return httplib::Server::HandlerResponse::Unhandled;
+    put(*std::move(refusal), response);
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  server.Get(".*", [&](const httplib::Request& request, httplib::Response& response) {
+    put(service.answer(head_of(request)), response);
+  });
+  server.Post(".*", [&](const httplib::Request& request, httplib::Response& response,
+                        const httplib::ContentReader& read) {
+    answer_body(service, request, response, read);
+  });
   server.set_error_handler(httplib::Server::Handler(explain_refusal));
   // httplib would let two servers share a port.
   server.set_socket_options([](socket_t socket) {

@@ -1,10 +1,13 @@
 #include "cli/serve/service.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <regex>
 #include <sstream>
 
 #include "cli/output/streams.h"
@@ -54,8 +57,6 @@ std::string address_of(const std::string& run) {
 
 // The text of {"input": text}.
 std::string input_of(const Request& request) {
-  if (!request.content_type.starts_with(kJson))
-    throw Refusal{415, "Content-Type: expected application/json"};
   const Json body = data::json_in(request.body);
   if (!body.is_object() || body.size() != 1 || !body.contains("input") ||
       !body.at("input").is_string())
@@ -65,16 +66,18 @@ std::string input_of(const Request& request) {
 
 }  // namespace
 
+bool is_this_machine(const std::string& address) {
+  in_addr number{};
+  return address == "localhost" || address == "::1" ||
+         (::inet_pton(AF_INET, address.c_str(), &number) == 1 &&
+          ntohl(number.s_addr) >> 24 == IN_LOOPBACKNET);
+}
+
 bool names_this_machine(const std::string& host) {
-  for (const std::string name : {"localhost", "127.0.0.1", "[::1]"}) {
-    if (!host.starts_with(name)) continue;
-    const std::string rest = host.substr(name.size());
-    if (rest.empty() || (rest[0] == ':' && rest.size() <= 6 &&
-                         std::all_of(rest.begin() + 1, rest.end(),
-                                     [](unsigned char c) { return std::isdigit(c); })))
-      return true;
-  }
-  return false;
+  static const std::regex parts(R"((?:\[(::1)\]|([a-z0-9.]{1,15}))(?::[0-9]{1,5})?)");
+  std::smatch found;
+  return host.size() < 30 && std::regex_match(host, found, parts) &&
+         is_this_machine(found[1].matched ? found[1].str() : found[2].str());
 }
 
 // One RUN. A task is not made for several threads.
@@ -137,13 +140,21 @@ Response Service::infer(Served& served, const Request& request, const std::strin
   return json(out);
 }
 
-Response Service::route(const Request& request) {
-  const bool posts = request.method == "POST";
-  if (request.method != "GET" && request.method != "HEAD" && !posts)
+void Service::check(const Request& head) const {
+  const bool posts = head.method == "POST";
+  if (head.method != "GET" && head.method != "HEAD" && !posts)
     throw Refusal{405, "method: expected GET or POST"};
-  if (options_.only_this_machine && !names_this_machine(request.host))
+  if (options_.only_this_machine && !names_this_machine(head.host))
     throw Refusal{
         403, "Host: this server answers to localhost alone; start it with --host to change that"};
+  if (posts && !head.content_encoding.empty())  // a packed megabyte may hold a thousand
+    throw Refusal{415, "Content-Encoding: expected none"};
+  if (posts && !head.content_type.starts_with(kJson))
+    throw Refusal{415, "Content-Type: expected application/json"};
+}
+
+Response Service::route(const Request& request) {
+  const bool posts = request.method == "POST";
   if (!posts && request.path == "/runs") {
     Json runs = Json::array();
     for (const auto& served : served_) {
@@ -178,8 +189,18 @@ Response Service::route(const Request& request) {
   throw Refusal{404, "no such page; GET /runs lists the runs"};
 }
 
+std::optional<Response> Service::refusal(const Request& head) const {
+  try {
+    check(head);
+    return {};
+  } catch (const Refusal& refusal) {
+    return refused(refusal);
+  }
+}
+
 Response Service::answer(const Request& request) {
   try {
+    check(request);
     return route(request);
   } catch (const Refusal& refusal) {
     return refused(refusal);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ namespace fovea::cli {
 
 struct Request {
   std::string method{}, path{};
-  std::string host{};          // of its header
-  std::string content_type{};  // of its body
+  std::string host{};  // of its header
+  std::string content_type{}, content_encoding{};  // of its body
   std::string body{};
 };
 
@@ -43,13 +44,16 @@ class Service {
   explicit Service(const ServiceOptions& options);
   ~Service();
 
-  // Never throws. Several threads may call it; models answer one request at a time.
+  // Neither throws. Several threads may call them; models answer one request at a time.
+  // What is refused whatever the body says: it need not be read.
+  std::optional<Response> refusal(const Request& head) const;
   Response answer(const Request& request);
 
   const std::vector<std::string>& names() const { return names_; }
 
  private:
   struct Served;
+  void check(const Request& head) const;
   Response route(const Request& request);
   Response infer(Served& served, const Request& request, const std::string& wanted);
 
@@ -58,7 +62,9 @@ class Service {
   std::vector<std::unique_ptr<Served>> served_;
 };
 
-// Whether a Host header names this machine: localhost, 127.0.0.1 or [::1], with any port.
+// Whether what listens there is reached from this machine alone: localhost, ::1, or 127 and three more numbers.
+bool is_this_machine(const std::string& address);
+// Whether a Host header names such an address, with any port or none.
 bool names_this_machine(const std::string& host);
 
 }  // namespace fovea::cli

@@ -21,8 +21,10 @@ struct ServeOptions {
 int run(ServeOptions& options) {
   const train::InterruptGuard guard;
   const train::ExitWhenAsked exits;
-  options.service.only_this_machine =
-      options.host == "127.0.0.1" || options.host == "localhost" || options.host == "::1";
+  for (const std::string& folder : options.service.runs)
+    if (folder.empty()) throw UsageError("serve '': expected a path");
+  if (options.host.empty()) throw UsageError("--host '': expected an address");
+  options.service.only_this_machine = is_this_machine(options.host);
   Service service(options.service);
   listen(service, options.host, options.port, [&](int port) {
     const std::string host =

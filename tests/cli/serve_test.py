@@ -1,5 +1,6 @@
 """`fovea serve`: pages to type into and the same as an HTTP service, to friendly and to hostile requests."""
 
+import gzip
 import http.client
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -125,6 +127,97 @@ class Serve(unittest.TestCase):
                     pass
         self.assertEqual(self.server.ask("GET", "/runs")[0].status, 200)
 
+    def memory(self):
+        """The server's, in megabytes."""
+        status = Path(f"/proc/{self.server.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+    def send(self, head, *parts):
+        """The status of the answer, once all parts are sent or no longer taken."""
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=30) as connection:
+            try:
+                connection.sendall(f"{head}\r\nHost: localhost\r\n".encode())
+                for part in parts:
+                    connection.sendall(part)
+                connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            answer = connection.recv(100)
+        return int(answer.split()[1]) if answer else None
+
+    def test_what_is_longer_than_a_request_is_not_kept(self):
+        post, kind, megabyte = "POST /words/predict HTTP/1.1", b"Content-Type: application/json\r\n", b"a" * (1 << 20)
+        packed = gzip.compress(b"a" * (300 << 20), 1)
+        before = self.memory()
+        chunks = [b"100000\r\n" + megabyte + b"\r\n"] * 300
+        self.assertEqual(self.send(post, kind, b"Transfer-Encoding: chunked\r\n\r\n", *chunks), 413)
+        self.assertEqual(self.send(post, kind, b"\r\n", *[megabyte] * 300), 413)
+        self.assertEqual(self.send(post, kind, b"Content-Length: 99999999999999\r\n\r\n", megabyte), 413)
+        self.assertEqual(self.send(post, kind, b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed), packed), 415)
+        self.assertEqual(self.send("PRI * HTTP/2.0", b"\r\n", *[megabyte] * 300), 400)
+        self.assertEqual(self.send("PUT / HTTP/1.1", b"Transfer-Encoding: chunked\r\n\r\n", *chunks), 405)
+        self.assertIn(self.send("GET /runs HTTP/1.1", *[b"".join(b"X-%d-%d: a\r\n" % (m, n) for n in range(10_000)) for m in range(100)], b"\r\n"), (None, 400))
+        self.assertLess(self.memory() - before, 150)
+
+    def test_ranges_do_not_multiply_a_page(self):
+        before = self.memory()
+        for header in (b"0-," * 2000, b"0-0," * 1500):
+            self.assertIn(self.send("GET /words/ HTTP/1.1", b"Range: bytes=" + header + b"0-\r\n\r\n"), (200, 400, 416))
+        self.assertLess(self.memory() - before, 150)
+
+    def test_slow_connections_do_not_keep_others_waiting_and_end(self):
+        slow = [socket.create_connection(("127.0.0.1", self.server.port), timeout=20) for _ in range(40)]
+        for connection in slow:
+            connection.sendall(b"POST /words/predict HTTP/1.1\r\nHost: localhost\r\n")
+        begin = time.monotonic()
+        self.assertEqual(self.server.ask("GET", "/runs")[0].status, 200)
+        self.assertLess(time.monotonic() - begin, 5)
+        # A byte now and then, so that no single wait is long.
+        ended = False
+        while not ended and time.monotonic() - begin < 20:
+            time.sleep(0.5)
+            try:
+                slow[0].sendall(b"X")
+                slow[0].setblocking(False)
+                ended = slow[0].recv(100) is not None
+            except BlockingIOError:
+                pass
+            except OSError:
+                ended = True
+            finally:
+                slow[0].setblocking(True)
+        self.assertTrue(ended, "a request that never ends is waited for")
+        for connection in slow:
+            connection.close()
+
+    def test_bytes_that_are_no_text_are_refused_in_words(self):
+        for body in (b'{"input": "\xff\xfe"}', b'\xff', b'{"input": "\\ud800"}', b"\xef\xbb\xbf{}"):
+            response, text = self.server.ask("POST", "/words/predict", body)
+            self.assertEqual(response.status, 400, text)
+            self.assertTrue(json.loads(text)["error"])
+
+    def test_other_pages_of_a_browser_get_nothing(self):
+        # A page elsewhere may send this without asking; anything else it has to ask for, and is refused.
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "multipart/form-data"):
+            response, text = self.server.ask("POST", "/words/predict", {"input": "good"}, kind=kind)
+            self.assertEqual(response.status, 415, text)
+        response, _ = self.server.ask("OPTIONS", "/words/predict")
+        self.assertEqual(response.status, 405)
+        self.assertIsNone(response.getheader("Access-Control-Allow-Origin"))
+        for host in ("localhost.example.org", "127.0.0.1.nip.io:80", "evil.test", "localhost:80:80", "localhost@evil.test", "[::1].evil.test", "0x7f.1", "127.1",
+                     "[::1]:x", "::1"):
+            self.assertEqual(self.server.ask("GET", "/words/", host=host)[0].status, 403, host)
+
+    def test_a_signal_during_requests_ends_it_at_once(self):
+        server = Server(self.folder / "words")
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(8):
+                pool.submit(server.post, "/words/explain", "great good " * 2000)
+            time.sleep(0.5)
+            begin = time.monotonic()
+            self.assertEqual(server.stop(signal.SIGTERM), 143)
+            self.assertLess(time.monotonic() - begin, 2)
+
     def test_many_at_once_each_get_their_own_answer(self):
         def one(n):
             text = "great" if n % 2 else "awful"
@@ -139,6 +232,19 @@ class Serve(unittest.TestCase):
         done = subprocess.run([COMMAND, "serve", self.folder / "none"], text=True, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 1)
         self.assertIn("none", done.stderr)
+
+    def test_what_is_empty_is_no_folder_and_no_address(self):
+        for arguments in ([""], [self.folder / "words", "--host", ""]):
+            done = subprocess.run([COMMAND, "serve", *arguments, "--port", "0"], text=True, stderr=subprocess.PIPE, timeout=30)
+            self.assertEqual((done.returncode, "''" in done.stderr), (2, True), done.stderr)
+
+    def test_every_address_of_this_machine_alone_is_one(self):
+        server = Server(self.folder / "words", "--host", "127.0.0.2")
+        self.addCleanup(server.stop)
+        for host, expected in ((f"127.0.0.2:{server.port}", b"200"), ("example.org", b"403")):
+            with socket.create_connection(("127.0.0.2", server.port), timeout=20) as connection:
+                connection.sendall(f"GET /runs HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                self.assertEqual(connection.recv(100).split()[1], expected)
 
     def test_signals_end_it(self):
         for how, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
