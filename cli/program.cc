@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <ATen/Parallel.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -8,11 +9,13 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/output/standard_streams.h"
 #include "cli/version.h"
 #include "engine/runtime/cores.h"
+#include "io/write.h"
 #include "train/failure.h"
 #include "train/run/run_lock.h"
 
@@ -26,14 +29,24 @@ void count_quotas() {
   if (cores < at::get_num_threads()) at::set_num_threads(cores);
 }
 
+// std::cerr may need memory to say that there is none.
+void say(std::string_view words) {
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, words.data(), words.size());
+}
+
+void leave_nothing() {
+  fovea::train::remove_lock_files();
+  fovea::io::remove_unfinished();
+}
+
 // A destructor of the JSON library allocates memory. If there is none, what it throws cannot be
 // caught.
 [[noreturn]] void end_without_memory() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
-    std::cerr << "fovea: not enough memory\n";
-    fovea::train::remove_lock_files();
+    say("fovea: not enough memory\n");
+    leave_nothing();
     std::_Exit(fovea::cli::kFailed);
   } catch (...) {
   }
@@ -44,8 +57,8 @@ void count_quotas() {
 bool at_work = true;
 void say_who_ended_it() {
   if (!at_work) return;
-  std::cerr << "fovea: ended by a library, for the reason above; --threads 1 needs less memory\n";
-  fovea::train::remove_lock_files();
+  say("fovea: ended by a library, for the reason above; --threads 1 needs less memory\n");
+  leave_nothing();
 }
 
 int run_command(int argc, char** argv) {

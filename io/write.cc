@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -70,6 +71,20 @@ void sync(const fs::path& folder, const std::string& name) {
   if (!good) fail(name, "cannot be flushed to the disk", error);
 }
 
+// The names of files that are being written. More than these at a time are not known here.
+std::array<std::atomic<const char*>, 64> unfinished;
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+void note_unfinished(const char* name) {
+  for (auto& one : unfinished)
+    if (const char* none = nullptr; one.compare_exchange_strong(none, name)) return;
+}
+
+void forget_unfinished(const char* name) {
+  for (auto& one : unfinished)
+    if (const char* known = name; one.compare_exchange_strong(known, nullptr)) return;
+}
+
 }  // namespace
 
 void write_all(int descriptor, std::string_view bytes, const std::string& name) {
@@ -107,6 +122,7 @@ void FileWriter::open_beside(const fs::path& path) {
     beside_.clear();
     fail(name_, "cannot be created", error);
   }
+  note_unfinished(beside_.c_str());
   struct stat there {};
   if (::stat(path.c_str(), &there) != 0) return;
   // Only root may change a file's owner; otherwise the file belongs to the user who writes it.
@@ -116,7 +132,9 @@ void FileWriter::open_beside(const fs::path& path) {
 
 FileWriter::~FileWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!beside_.empty()) ::unlink(beside_.c_str());
+  if (beside_.empty()) return;
+  ::unlink(beside_.c_str());
+  forget_unfinished(beside_.c_str());
 }
 
 void FileWriter::finish() {
@@ -126,6 +144,7 @@ void FileWriter::finish() {
   if (::close(closing) != 0) fail(name_, "cannot be closed");
   if (beside_.empty()) return;
   if (::rename(beside_.c_str(), target_.c_str()) != 0) fail(name_, "cannot be renamed into place");
+  forget_unfinished(beside_.c_str());
   beside_.clear();
   sync(folder_of(target_), name_);
 }
@@ -134,6 +153,11 @@ void write_file(const fs::path& path, std::string_view bytes) {
   FileWriter file(path);
   file.write(bytes);
   file.finish();
+}
+
+void remove_unfinished() {
+  for (const auto& one : unfinished)
+    if (const char* name = one) ::unlink(name);
 }
 
 void sync_folder(const fs::path& folder) { sync(folder, folder.string()); }

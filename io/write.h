@@ -33,6 +33,10 @@ class FileWriter {
 
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
+// Removes what any FileWriter has not finished. For a process that ends where it stands: safe in a
+// signal's handler and without memory.
+void remove_unfinished();
+
 // Flushes a folder's list of names to the disk, so that a rename or a removal in it is permanent.
 void sync_folder(const std::filesystem::path& folder);
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "io/write.h"
 #include "train/run/run_lock.h"
 
 namespace fovea::train {
@@ -22,6 +23,7 @@ void note(int signal) {
     const char* const text = words ? words : "fovea: stopped\n";
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
     remove_lock_files();
+    io::remove_unfinished();
     ::_exit(128 + signal);
   }
   asked = signal;

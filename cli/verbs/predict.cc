@@ -7,6 +7,7 @@
 #include "cli/verbs/verbs.h"
 #include "systems/run/session.h"
 #include "train/answers.h"
+#include "train/interrupt.h"
 
 namespace fovea::cli {
 namespace {
@@ -19,6 +20,8 @@ struct PredictOptions {
 };
 
 int run(const PredictOptions& options) {
+  const train::InterruptGuard guard;
+  const train::ExitWhenAsked exits;  // without the unfinished file of --output
   systems::Run run = systems::open(options.run, options.device, options.threads, options.set);
   say_which(run, options.run);
   InputFile input(options.input);

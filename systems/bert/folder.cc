@@ -82,6 +82,9 @@ nn::BertOptions sizes_in(const Json& config, const std::string& path) {
   for (const double p : {out.dropout, out.attention_dropout})
     if (p < 0 || p >= 1)
       throw FileError(path, 0, fmt::format("dropout: {}, expected 0 to below 1", p));
+  if (!(out.epsilon > 0 && out.epsilon <= 1))  // it is added to a variance whose root is divided by
+    throw FileError(path, 0,
+                    fmt::format("layer_norm_eps: {}, expected above 0 to 1", out.epsilon));
   return out;
 }
 

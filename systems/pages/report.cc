@@ -110,6 +110,7 @@ Json summary(const std::vector<Json>& reports) {
   for (const Json& one : reports) signatures.push_back(one.at("signature"));
   out["signature"] = signature_of_means(signatures);
   out.erase("notes");
+  std::vector<std::string> notes;
   out["spread"] = {{"metrics", Json::object()}, {"attention", Json::object()}};
   for (const char* part : {"metrics", "attention"}) {
     out[part] = Json::object();
@@ -121,10 +122,11 @@ Json summary(const std::vector<Json>& reports) {
       out[part][name] = sum / n;
       out["spread"][part][name] = values.size() > 1 ? std::sqrt(squares / (n - 1)) : 0.0;
       if (values.size() < reports.size())
-        out["notes"].push_back(fmt::format("{}: the mean of {} of {} runs, undefined in the others",
-                                           name, values.size(), reports.size()));
+        notes.push_back(fmt::format("{}: the mean of {} of {} runs, undefined in the others", name,
+                                    values.size(), reports.size()));
     }
   }
+  if (!notes.empty()) out["notes"] = notes;
   out["runs"] = reports;
   return out;
 }

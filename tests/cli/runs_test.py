@@ -4,10 +4,13 @@ import json
 import math
 import os
 import re
+import resource
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -130,6 +133,29 @@ class Runs(unittest.TestCase):
         refused = fovea("runs", self.folder / "nowhere")
         self.assertEqual(refused.returncode, 1)
         self.assertIn("no such folder", refused.stderr)
+
+    def test_a_folder_that_cannot_be_read_is_named(self):
+        deep = self.folder / "/".join("abcdefghijklmnopqrstuvwxyz")
+        deep.mkdir(parents=True)
+        self.addCleanup(shutil.rmtree, self.folder / "a")
+        done = subprocess.run([COMMAND, "runs", self.folder], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16)))  # a handle for each folder within another
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, rf"^fovea: {self.folder}/a/b/[a-z/]+: Too many open files\n$")
+
+    def test_what_is_not_finished_when_a_signal_comes_is_removed(self):
+        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            answers = self.folder / "answers.txt"
+            asked = subprocess.Popen([COMMAND, "predict", self.folder / "one", "--output", answers], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+            end = time.monotonic() + 60
+            while not list(self.folder.glob(".fovea-*")) and time.monotonic() < end:
+                time.sleep(0.02)
+            self.assertTrue(list(self.folder.glob(".fovea-*")))
+            asked.send_signal(how)
+            self.assertEqual(asked.wait(timeout=30), 128 + how)
+            asked.stdin.close()
+            asked.stderr.close()
+            self.assertEqual(list(self.folder.glob(".fovea-*")) + list(self.folder.glob("answers*")), [])
 
     def test_curves_as_csv_are_the_numbers_of_the_log(self):
         header, *lines = fovea("curves", self.folder / "one").stdout.splitlines()

@@ -218,6 +218,8 @@ TEST_F(BertRun, WhatIsWrongWithAFolderIsNamed) {
   has(config("position_embedding_type", "relative_key"), "expected absolute");
   has(config("is_decoder", true), "is_decoder: true");
   has(config("num_attention_heads", 3), "num_attention_heads: 3, expected a divisor");
+  for (const double epsilon : {-3.0, 0.0, 1e300})
+    has(config("layer_norm_eps", epsilon), "expected above 0 to 1");
   has(config("vocab_size", 12), "vocab_size: 12, expected at least 13");
   has(config("hidden_size", 1 << 20), "shape [13, 8], expected [13, 1048576]");
   has(config("num_hidden_layers", 3), "no tensor 'bert.encoder.layer.2.");

@@ -402,6 +402,9 @@ State Descent::state() const {
                  {"history", history_}};
   put(out.tensors, "model.", copies(weights_of(fit_.model())));
   put(out.tensors, "optimiser.", optimiser_.state());
+  // The JSON library makes a list of nothing in two steps, and a list that is half made ends the
+  // process where memory ends between them.
+  if (!kept_.empty()) out.numbers["kept"] = Json::array();
   for (size_t i = 0; i < kept_.size(); ++i) {
     const std::string name = fmt::format("kept.{}.", i);
     out.numbers["kept"].push_back(kept_[i].epoch);

@@ -53,7 +53,12 @@ std::vector<RunLine> runs_under(const fs::path& folder) {
   std::vector<RunLine> out;
   if (RunFolder::is_whole(folder)) return {line_of(folder)};
   const auto options = fs::directory_options::skip_permission_denied;
-  for (auto at = fs::recursive_directory_iterator(folder, options); at != fs::end(at); ++at) {
+  std::error_code error;
+  fs::path last = folder;  // what an error is about: the iterator is at its end then
+  for (auto at = fs::recursive_directory_iterator(folder, options, error);; at.increment(error)) {
+    if (error) throw fs::filesystem_error("cannot be read", last, error);
+    if (at == fs::end(at)) break;
+    last = at->path();
     if (!at->is_directory() || at->is_symlink()) continue;
     if (at->path().filename().string().starts_with(".")) {
       at.disable_recursion_pending();
