@@ -66,6 +66,15 @@ float number_at(ElementType type, const char* from) {
   }
 }
 
+// Of a grid of height x width. Where the array is empty, they may be any numbers.
+int64_t regions_of(int64_t height, int64_t width, const std::string& path) {
+  if (height > kMostRegions || width > kMostRegions)
+    throw FileError(path, 0,
+                    fmt::format("a grid of {} x {} regions, expected at most {}", height, width,
+                                kMostRegions));
+  return height * width;
+}
+
 void check_regions(const Regions& regions, const std::string& path) {
   if (regions.regions() < 1 || regions.regions() > kMostRegions || regions.width() < 1 ||
       regions.width() > kWidestRegion)
@@ -86,7 +95,10 @@ Regions read_bytes_with_scales(const std::string& path, const std::string& folde
     throw FileError(folder, 0, "no regions.scale.txt, expected one beside " + path);
   const std::string text = read_file(scales);
   each_line(std::string_view(text), scales, [&](size_t number, std::string_view line) {
-    if (!line.empty()) out.scales.push_back(parse_float(line, "scale", scales, number));
+    if (line.empty()) return;
+    out.scales.push_back(parse_float(line, "scale", scales, number));
+    if (!std::isfinite(out.scales.back() * 128))
+      throw FileError(scales, number, "scale: expected a number whose 128-fold is finite");
   });
   out.array.type = ElementType::kInt8;
   out.array.bytes = read_file(path);
@@ -120,7 +132,8 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 
 Regions stacked(Array array, const std::string& path, size_t images) {
   if (array.shape.size() == 4)  // pictures x height x width x numbers
-    array.shape = {array.shape[0], array.shape[1] * array.shape[2], array.shape[3]};
+    array.shape = {array.shape[0], regions_of(array.shape[1], array.shape[2], path),
+                   array.shape[3]};
   if (array.shape.size() != 3 || array.shape[0] != static_cast<int64_t>(images))
     throw FileError(path, 0,
                     fmt::format("an array of {}, expected {} pictures x regions x numbers",
@@ -141,7 +154,8 @@ Regions by_name(const std::map<std::string, Array>& arrays, const std::string& p
       throw FileError(path, 0,
                       fmt::format("no array {}, expected one for each picture", shown(image)));
     Array one = found->second;
-    if (one.shape.size() == 3) one.shape = {one.shape[0] * one.shape[1], one.shape[2]};
+    if (one.shape.size() == 3)
+      one.shape = {regions_of(one.shape[0], one.shape[1], path), one.shape[2]};
     if (one.shape.size() != 2)
       throw FileError(path, 0,
                       fmt::format("array {} of {}, expected regions x numbers", shown(image),
@@ -219,7 +233,7 @@ Regions read_regions(const std::string& folder, const std::vector<std::string>& 
 Regions read_region_file(const std::string& path) {
   Array array = array_of(path);
   if (array.shape.size() == 3)
-    array.shape = {1, array.shape[0] * array.shape[1], array.shape[2]};
+    array.shape = {1, regions_of(array.shape[0], array.shape[1], path), array.shape[2]};
   else if (array.shape.size() == 2)
     array.shape.insert(array.shape.begin(), 1);
   return stacked(std::move(array), path, 1);

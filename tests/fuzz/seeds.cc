@@ -125,6 +125,12 @@ void add_arrays(Files& files) {
                                 {"bias", {data::ElementType::kFloat64, {1}, "12345678"}}},
                                {{"format", "pt"}}});
   files["safetensors/none"] = data::safetensors_bytes({});
+  files["regions/grid"] = with_choices(
+      data::npy_bytes({data::ElementType::kFloat32, {2, 2, 2, 1}, std::string(32, 'a')}), {0});
+  const data::Array halves{data::ElementType::kFloat16, {2, 1}, "1234"};
+  files["regions/named"] =
+      with_choices(data::safetensors_bytes({{{"a.png", halves}, {"b", halves}}, {}}), {1});
+  files["regions/scaled"] = with_choices("0.5\n2\n\xff" + std::string(8, 'c'), {2});
   for (const auto& [name, own] : {std::pair("shared", false), {"own", true}}) {
     data::Llama2c model{.width = 4,
                         .hidden = 2,
