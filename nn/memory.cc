@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <string>
+#include <variant>
 
 #include "fovea/error.h"
 
@@ -26,10 +27,24 @@ at::Tensor bag(const at::Tensor& weight, const at::Tensor& words, const at::Tens
                                        /*padding_idx=*/0));
 }
 
+// kFixed: J, which counts the time as the last word, and (J+1)/2J.
+double fixed_count(const MemoryOptions& options) {
+  return static_cast<double>(options.longest + 1);
+}
+double middle(const MemoryOptions& options) { return 0.5 + 0.5 / fixed_count(options); }
+
+// 4 (c/d - (d+1)/2d)
+at::Tensor around_zero(const at::Tensor& column) {
+  const auto d = static_cast<double>(column.size(0));
+  return (column - (d + 1) / 2) * (4 / d);
+}
+
 // l_cj is a factor of the word plus the product of one of the word and one of the column: two weighted
 // bags, and nothing of size words x width.
-at::Tensor encoded(const at::Tensor& weight, int64_t width, const at::Tensor& words,
-                   const at::Tensor& bounds32, LineEncoding encoding) {
+at::Tensor encoded(const at::Tensor& weight, const MemoryOptions& options, const at::Tensor& words,
+                   const at::Tensor& bounds32) {
+  const int64_t width = options.width;
+  const LineEncoding encoding = options.encoding;
   const at::Tensor bounds = bounds32.to(at::kLong);
   const int64_t lines = bounds.size(0) - 1;
   if (words.numel() == 0) return at::zeros({lines, weight.size(1)}, weight.options());
@@ -45,11 +60,12 @@ at::Tensor encoded(const at::Tensor& weight, int64_t width, const at::Tensor& wo
     return bag(weight, words, bounds, plain) +
            bag(weight, words, bounds, of_word) * of_column.repeat({weight.size(1) / width});
   };
-  const auto d = static_cast<double>(width);
   if (encoding == LineEncoding::kCentred)
-    return sum(std::nullopt, (place - (count + 1) / 2) / count, (column - (d + 1) / 2) * (4 / d));
+    return sum(std::nullopt, (place - (count + 1) / 2) / count, around_zero(column));
+  if (encoding == LineEncoding::kFixed)
+    return sum(std::nullopt, place / fixed_count(options) - middle(options), around_zero(column));
   const at::Tensor share = place / count;
-  return sum(1 - share, 2 * share - 1, column / d);
+  return sum(1 - share, 2 * share - 1, column / static_cast<double>(width));
 }
 
 void check_bounds(const at::Tensor& bounds, const char* name, int64_t total) {
@@ -82,6 +98,11 @@ MemoryImpl::MemoryImpl(const MemoryOptions& options) : options_(options) {
   if (options.words < 1 || options.width < 1 || options.hops < 1)
     throw InvalidArgument("memory: words, width and hops expected to be positive");
   if (options.slots < 0) throw InvalidArgument("memory: slots expected not to be negative");
+  if (options.empty_slots == EmptySlots::kWeighed && options.slots == 0)
+    throw InvalidArgument("memory: slots: 0, expected a number of them (empty ones are weighed)");
+  if (options.encoding == LineEncoding::kFixed && options.longest < 1)
+    throw InvalidArgument("memory: longest: " + std::to_string(options.longest) +
+                          ", expected the words of the longest line (kFixed)");
   reset();
 }
 
@@ -112,14 +133,26 @@ at::Tensor MemoryImpl::block(const at::Tensor& blocks, int64_t index) const {
 }
 
 at::Tensor MemoryImpl::lines_of(const Stories& stories) const {
-  const at::Tensor lines =
-      encoded(line_weight_, options_.width, stories.words, stories.lines, options_.encoding);
+  const at::Tensor lines = encoded(line_weight_, options_, stories.words, stories.lines);
   if (options_.slots == 0 || lines.size(0) == 0) return lines;
-  const at::Tensor ends = stories.stories.slice(0, 1).to(at::kLong);
-  const at::Tensor owner = owners_of(lengths_of(stories.stories).to(at::kLong));
-  const at::Tensor age =
-      ends.index_select(0, owner) - 1 - at::arange(lines.size(0), ends.options());
-  return lines + time_weight_.index_select(0, age);
+  at::Tensor age = stories.ages;
+  if (!age.defined()) {
+    const at::Tensor ends = stories.stories.slice(0, 1).to(at::kLong);
+    const at::Tensor owner = owners_of(lengths_of(stories.stories).to(at::kLong));
+    age = ends.index_select(0, owner) - 1 - at::arange(lines.size(0), ends.options());
+  }
+  const at::Tensor times = time_weight_.index_select(0, age);
+  if (options_.encoding != LineEncoding::kFixed) return lines + times;
+  const at::Tensor column = at::arange(1, options_.width + 1, lines.options());
+  const at::Tensor factor = 1 + (1 - middle(options_)) * around_zero(column);
+  return lines + times * factor.repeat({lines.size(1) / options_.width});
+}
+
+// With m empty slots, whose scores are 0, lines keep Z / (Z + m) of the softmax, Z their own sum.
+at::Tensor MemoryImpl::mixed_with_empty(const Hop& hop, const Stories& stories) const {
+  const Attended seen = attend_full(hop.query, hop.key, hop.value, hop.choices);
+  const at::Tensor empty = options_.slots - lengths_of(stories.stories).to(seen.lse.scalar_type());
+  return seen.output.squeeze(1) * at::sigmoid(seen.lse - empty.log().unsqueeze(1));
 }
 
 Recall MemoryImpl::recall(const Stories& stories, const Normaliser& normaliser) {
@@ -128,8 +161,10 @@ Recall MemoryImpl::recall(const Stories& stories, const Normaliser& normaliser) 
   const at::Tensor lines = lines_of(stories);
   Recall out;
   out.state =
-      encoded(adjacent ? block(line_weight_, 0).contiguous() : question_weight_, options_.width,
-              stories.question_words, stories.question_bounds, options_.encoding);
+      encoded(adjacent ? block(line_weight_, 0).contiguous() : question_weight_, options_,
+              stories.question_words, stories.question_bounds);
+  const bool weighed = options_.empty_slots == EmptySlots::kWeighed &&
+                       std::holds_alternative<Softmax>(normaliser);
   const at::Tensor one_each = at::arange(stories.items() + 1, stories.stories.options());
   for (int64_t hop = 0; hop < options_.hops; ++hop) {
     const Hop& read = out.hops.emplace_back(Hop{out.state.unsqueeze(1),
@@ -138,7 +173,9 @@ Recall MemoryImpl::recall(const Stories& stories, const Normaliser& normaliser) 
                                                 {.score = Dot{1.0},
                                                  .normaliser = normaliser,
                                                  .structure = Ragged{one_each, stories.stories}}});
-    const at::Tensor mixed = attend(read.query, read.key, read.value, read.choices).squeeze(1);
+    const at::Tensor mixed = weighed
+                                 ? mixed_with_empty(read, stories)
+                                 : attend(read.query, read.key, read.value, read.choices).squeeze(1);
     out.state = (adjacent ? out.state : hop_(out.state)) + mixed;
   }
   return out;

@@ -53,9 +53,14 @@ const Registration registered{{
              .between(1, 100000),
          Option("tying", "adjacent", "which weights hops share").among({"adjacent", "layer_wise"}),
          Option("encoding", "position",
-                "weights of a line's words by position; centred: around 1; bag: all 1, so the "
-                "order is lost")
-             .among({"position", "centred", "bag"}),
+                "weights of a line's words by position; centred: around 1; fixed: the same, "
+                "whatever the line's length; bag: all 1, so the order is lost")
+             .among({"position", "centred", "fixed", "bag"}),
+         Option("longest", 12, "encoding=fixed: words of the longest line").between(1, 10000),
+         Option("empty_slots", "masked",
+                "whether slots without a line take their share of the weights, as in the authors' "
+                "program")
+             .among({"masked", "weighed"}),
          Option("training", "end_to_end",
                 "supervised: each hop is trained on a supporting line, and reads one line")
              .among({"end_to_end", "supervised"}),
@@ -63,8 +68,13 @@ const Registration registered{{
          Option("linear_epochs", 0,
                 "epochs of the linear start; 0: until validation no longer improves")
              .between(0, 100000),
+         Option("linear_rate", 0.5, "factor on the rate during the linear start").between(0, 1),
          Option("noise", 0.1, "probability of an empty line before each line, in training")
-             .between(0, 0.9)},
+             .between(0, 0.9),
+         Option("noise_kind", "lines",
+                "lines: empty lines; gaps: no lines, but up to such a share of the ages is passed "
+                "over, as in the authors' program")
+             .among({"lines", "gaps"})},
         story_options()),
     // The authors sum the loss of a batch of 32 where we take its mean: their rate of 0.01 is 0.32
     // here, their clipping at 40 is 1.25.

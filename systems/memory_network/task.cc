@@ -33,6 +33,7 @@ class MemoryNetwork : public StoryTask {
     static const std::map<std::string, nn::LineEncoding> encodings = {
         {"position", nn::LineEncoding::kPosition},
         {"centred", nn::LineEncoding::kCentred},
+        {"fixed", nn::LineEncoding::kFixed},
         {"bag", nn::LineEncoding::kBag}};
     const OptionValues& o = run_options_.options;
     const nn::MemoryOptions options{
@@ -41,7 +42,10 @@ class MemoryNetwork : public StoryTask {
         .hops = o.integer("hops"),
         .slots = o.integer("slots"),
         .tying = o.text("tying") == "adjacent" ? nn::Tying::kAdjacent : nn::Tying::kLayerWise,
-        .encoding = encodings.at(o.text("encoding"))};
+        .encoding = encodings.at(o.text("encoding")),
+        .longest = o.integer("longest"),
+        .empty_slots = o.text("empty_slots") == "masked" ? nn::EmptySlots::kMasked
+                                                         : nn::EmptySlots::kWeighed};
     return model_ = std::make_shared<Model>(options, o.text("training") == "supervised"
                                                          ? Training::kSupervised
                                                          : Training::kEndToEnd);
@@ -70,8 +74,11 @@ class MemoryNetwork : public StoryTask {
     const nn::Recall recall = model_->recall(memory.stories);
     torch::Tensor mean = torch::nn::functional::cross_entropy(
         model_->logits(recall), data::gather(encoded_.answers, which).to(run_options_.device));
-    // The authors halve the rate during the linear start; the loss is reported unchanged.
-    if (model_->reads_linearly()) mean = 0.5 * mean + 0.5 * mean.detach();
+    // Another rate during the linear start; the loss is reported unchanged.
+    if (model_->reads_linearly()) {
+      const double factor = run_options_.options.number("linear_rate");
+      mean = factor * mean + (1 - factor) * mean.detach();
+    }
     if (model_->supervised()) mean = mean + model_->support_loss(recall, memory);
     return {mean, static_cast<int64_t>(which.size())};
   }
@@ -172,7 +179,11 @@ class MemoryNetwork : public StoryTask {
 
   nn::Remembered packed(std::span<const nn::Asked> asked, double noise, uint64_t seed) const {
     nn::Remembered out = nn::pack_stories(
-        asked, {.slots = run_options_.options.integer("slots"), .noise = noise, .seed = seed});
+        asked, {.slots = run_options_.options.integer("slots"),
+                .noise = noise,
+                .kind = run_options_.options.text("noise_kind") == "gaps" ? nn::Noise::kGaps
+                                                                          : nn::Noise::kEmptyLines,
+                .seed = seed});
     out.stories = out.stories.to(run_options_.device);
     return out;
   }

@@ -39,19 +39,29 @@ at::Tensor by_hand(Memory& memory, const std::vector<std::vector<int64_t>>& line
   const at::Tensor all = parameter(memory, "line_weight"), time = parameter(memory, "time_weight");
   const auto encode = [&](const std::vector<int64_t>& words, const at::Tensor& weight) {
     at::Tensor sum = torch::zeros({o.width}, weight.options());
-    const auto count = static_cast<double>(words.size());
+    const bool fixed = o.encoding == LineEncoding::kFixed;
+    const auto count = static_cast<double>(fixed ? o.longest + 1 : int64_t(words.size()));
     for (size_t j = 1; j <= words.size(); ++j)
       for (int64_t c = 1; c <= o.width; ++c) {
         const double place = static_cast<double>(j) / count,
                      column = static_cast<double>(c) / static_cast<double>(o.width);
         const double around = 1 + 4 * (column - 0.5 - 0.5 / static_cast<double>(o.width)) *
                                       (place - 0.5 - 0.5 / count),
-                     factor = o.encoding == LineEncoding::kCentred
+                     factor = fixed || o.encoding == LineEncoding::kCentred
                                   ? around
                                   : (1 - place) - column * (1 - 2 * place);
         sum[c - 1] += factor * weight[words[j - 1]][c - 1];
       }
     return sum;
+  };
+  // kFixed: the time is word J.
+  const auto time_of = [&](const at::Tensor& row) {
+    if (o.encoding != LineEncoding::kFixed) return row;
+    at::Tensor out = row.clone();
+    const auto count = static_cast<double>(o.longest + 1), d = static_cast<double>(o.width);
+    for (int64_t c = 1; c <= o.width; ++c)
+      out[c - 1] *= 1 + 4 * (static_cast<double>(c) / d - 0.5 - 0.5 / d) * (0.5 - 0.5 / count);
+    return out;
   };
   const auto block = [&](const at::Tensor& weight, int64_t k) {
     return weight.narrow(1, k * o.width, o.width);
@@ -62,8 +72,8 @@ at::Tensor by_hand(Memory& memory, const std::vector<std::vector<int64_t>>& line
     for (size_t i = 0; i < lines.size(); ++i) {
       const auto age = static_cast<int64_t>(lines.size() - 1 - i);
       const int64_t a = adjacent ? hop : 0;
-      m.push_back(encode(lines[i], block(all, a)) + block(time, a)[age]);
-      c.push_back(encode(lines[i], block(all, a + 1)) + block(time, a + 1)[age]);
+      m.push_back(encode(lines[i], block(all, a)) + time_of(block(time, a)[age]));
+      c.push_back(encode(lines[i], block(all, a + 1)) + time_of(block(time, a + 1)[age]));
     }
     at::Tensor o_k = torch::zeros_like(u);
     if (!lines.empty()) o_k = torch::stack(m).mv(u).softmax(0).matmul(torch::stack(c));
@@ -75,10 +85,12 @@ at::Tensor by_hand(Memory& memory, const std::vector<std::vector<int64_t>>& line
 TEST(Memory, FollowsTheEquationsForTyingsAndPositions) {
   for (const auto& [tying, encoding] : {std::pair(Tying::kAdjacent, LineEncoding::kPosition),
                                         {Tying::kLayerWise, LineEncoding::kPosition},
-                                        {Tying::kAdjacent, LineEncoding::kCentred}}) {
+                                        {Tying::kAdjacent, LineEncoding::kCentred},
+                                        {Tying::kAdjacent, LineEncoding::kFixed}}) {
     torch::manual_seed(1);
     MemoryOptions options = small(tying, 3);
     options.encoding = encoding;
+    options.longest = 3;
     Memory memory(options);
     memory->to(torch::kFloat64);
     const at::Tensor out = memory->forward(three());
@@ -87,6 +99,31 @@ TEST(Memory, FollowsTheEquationsForTyingsAndPositions) {
                       by_hand(memory, {{2, 6}, {1}}, {5, 6, 1})});
     EXPECT_TRUE(torch::allclose(out, expected, 1e-12, 1e-12)) << out - expected;
   }
+}
+
+// Slots 1 and 2 of the last story hold lines, slot 3 is empty; the second story has none.
+TEST(Memory, WeighedEmptySlotsAreRowsOfZeros) {
+  torch::manual_seed(7);
+  MemoryOptions options = small(Tying::kAdjacent, 1);
+  options.empty_slots = EmptySlots::kWeighed;
+  Memory memory(options);
+  const Recall recall = memory->recall(three());
+  const Hop& hop = recall.hops.at(0);
+  const at::Tensor u = hop.query.squeeze(1), key = hop.key.squeeze(1), value = hop.value.squeeze(1);
+  const auto padded = [](const at::Tensor& rows) {
+    return at::constant_pad_nd(rows, {0, 0, 0, 3 - rows.size(0)});
+  };
+  const auto read = [&](int64_t story, int64_t from, int64_t to) {
+    return padded(key.slice(0, from, to)).mv(u[story]).softmax(0).matmul(
+        padded(value.slice(0, from, to)));
+  };
+  EXPECT_TRUE(torch::allclose(recall.state[0], u[0] + read(0, 0, 3), 1e-5, 1e-6)) << "none is empty";
+  EXPECT_TRUE(torch::allclose(recall.state[2], u[2] + read(2, 3, 5), 1e-5, 1e-6));
+  EXPECT_TRUE(torch::equal(recall.state[1], u[1])) << "an empty story adds nothing";
+  recall.state.sum().backward();
+  EXPECT_TRUE(parameter(memory, "line_weight").grad().isfinite().all().item<bool>());
+  options.slots = 0;
+  EXPECT_THROW(Memory{options}, InvalidArgument);
 }
 
 TEST(Memory, OneHopIsUnscaledDotProductAttentionWithOneQuery) {
@@ -193,6 +230,23 @@ TEST(Memory, MistakesAreNamed) {
   stories.question_bounds = ints({0, 6});
   EXPECT_EQ(said(stories), "question_bounds: 1 questions, expected 3, one for each story");
   EXPECT_THROW(Memory(MemoryOptions{.words = 3}), InvalidArgument);
+}
+
+// Times fall from line to line, stay within the slots, and are the plain ones without noise.
+TEST(PackStories, GapsPassOverTimesAndAddNoLines) {
+  const std::vector<std::vector<int64_t>> lines(20, {1});
+  const std::vector<Asked> asked(50, {lines, {2}});
+  const Remembering how{.slots = 21, .noise = 0.1, .kind = Noise::kGaps, .seed = 3};
+  const Stories packed = pack_stories(asked, how).stories;
+  ASSERT_EQ(packed.ages.size(0), 50 * 20);
+  EXPECT_EQ(packed.lines.size(0), 50 * 20 + 1);
+  const at::Tensor ages = packed.ages.view({50, 20}), fall = ages.slice(1, 0, 19) - ages.slice(1, 1);
+  EXPECT_EQ(ages.max().item<int64_t>(), 20);
+  EXPECT_EQ(ages.min().item<int64_t>(), 0);
+  EXPECT_GE(fall.slice(1, 1).min().item<int64_t>(), 1) << "but for the oldest, which may share a slot";
+  EXPECT_LE(fall.max().item<int64_t>(), 3) << "two gaps at most";
+  EXPECT_GT((fall > 1).sum().item<int64_t>(), 10);
+  EXPECT_FALSE(pack_stories(asked, {.slots = 21, .kind = Noise::kGaps}).stories.ages.defined());
 }
 
 TEST(PackStories, TheNewestLinesStayAndSupportMovesWithThem) {

@@ -24,7 +24,16 @@ enum class Tying { kAdjacent, kLayerWise };
 enum class LineEncoding {
   kPosition,
   kCentred,  // l_cj = 1 + 4 (c/d - (d+1)/2d)(j/J - (J+1)/2J), about twice kPosition: around 1
+  // The same with one J for all lines, and the line's time as its word J: the authors' program. A
+  // word then has the same factors in a short line as in a long one.
+  kFixed,
   kBag,      // l = 1, the order of words is lost
+};
+
+// A story with fewer lines than slots leaves some of them empty.
+enum class EmptySlots {
+  kMasked,
+  kWeighed,  // each has the score 0 and nothing to read, and takes its share: the authors' program
 };
 
 struct MemoryOptions {
@@ -35,6 +44,8 @@ struct MemoryOptions {
       50;  // most lines of a story, with a time of its own each; 0: no times, any length
   Tying tying = Tying::kAdjacent;
   LineEncoding encoding = LineEncoding::kPosition;
+  int64_t longest = 0;  // kFixed: words of the longest line; J is one more
+  EmptySlots empty_slots = EmptySlots::kMasked;
   double deviation = 0.1;  // of the first weights
 };
 
@@ -46,6 +57,8 @@ struct Stories {
   at::Tensor stories;          // int32 [stories + 1]: where each story's lines begin
   at::Tensor question_words;   // int64 [words of all questions]
   at::Tensor question_bounds;  // int32 [stories + 1]
+  // int64 [lines], below the slots: each line's time. Not given: lines are counted back from the newest.
+  at::Tensor ages = {};
 
   int64_t items() const { return stories.size(0) - 1; }
   Stories to(torch::Device device) const;
@@ -57,10 +70,15 @@ struct Asked {
   std::vector<int64_t> question;
   std::span<const int64_t> support = {};  // lines that the answer rests on, from 0, where known
 };
+enum class Noise {
+  kEmptyLines,  // before each line with a chance: it takes a slot and a time
+  kGaps,        // times alone: up to so large a share of them is passed over (the authors' program)
+};
 struct Remembering {
   int64_t slots = 50;  // the newest lines are kept
-  double noise = 0;    // chance of an empty line before each line; it takes a slot and a time
-  uint64_t seed = 0;   // of the noise
+  double noise = 0;    // the chance, or the share
+  Noise kind = Noise::kEmptyLines;
+  uint64_t seed = 0;  // of the noise
 };
 struct Remembered {
   Stories stories;
@@ -96,6 +114,7 @@ class MemoryImpl : public torch::nn::Cloneable<MemoryImpl> {
 
  private:
   at::Tensor block(const at::Tensor& blocks, int64_t index) const;
+  at::Tensor mixed_with_empty(const Hop& hop, const Stories& stories) const;
   at::Tensor lines_of(const Stories& stories) const;
 
   MemoryOptions options_;
