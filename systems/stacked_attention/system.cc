@@ -51,11 +51,11 @@ const Registration registered{{
          Option("answers", 1000, "number of possible answers: the most frequent ones in training")
              .between(2, 1000000),
          Option("dropout", 0.0, "of the last state").between(0, 0.95),
-         Option("pictures", 8000, "generated, to learn from").between(16, 1000000)},
+         Option("pictures", 16000, "generated, to learn from").between(16, 1000000)},
     .recipe = train::Recipe{.epochs = 30,
                             .batch = 64,
                             .optimiser = "adam",
-                            .rate = 2e-3,
+                            .rate = 4e-3,
                             .schedule = "cosine",
                             .clip = 5,
                             .monitor = "accuracy"},
