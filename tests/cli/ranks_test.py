@@ -216,7 +216,10 @@ class Killed(Ranks):
     def test_many_times(self):
         kills = int(os.environ.get("FOVEA_KILLS", "5"))
         drawn = random.Random(7)
-        process = start(*LONG, "--workers", 3, "--restarts", kills, "--out", self.out("run"))
+        # So long that it is not done before the last one; each kill costs a start.
+        training = ["word-sum", "--epochs", str(8 * kills), "--set", "dropout=0.2", "--checkpoint", "0.2"]
+        self.done(train(*training, "--workers", 1, "--out", self.out("expected")))
+        process = start(*training, "--workers", 3, "--restarts", kills, "--out", self.out("run"))
         killed = 0
         while killed < kills and process.poll() is None:
             time.sleep(drawn.uniform(0.2, 4))
@@ -226,8 +229,9 @@ class Killed(Ranks):
             except (ProcessLookupError, AssertionError):
                 continue
         self.done(ended(process, 300))
-        self.assertGreater(killed, 0)
-        self.assertEqual(self.weights("run"), self.undisturbed())
+        print(f"{killed} of {kills} kills")
+        self.assertGreater(killed, kills // 3)
+        self.assertEqual(self.weights("run"), self.weights("expected"))
 
     def test_torchrun_restarts(self):
         if not TORCHRUN.exists():
@@ -266,11 +270,12 @@ class Silent(Ranks):
                 self.assertRegex(error, "while rank 0 waited for the (losses|gradients) of step")
 
     def test_a_pause_does_not_matter(self):
-        process = start(*LONG, "--workers", 2, "--timeout", 30, "--out", self.out("run"))
+        pause = float(os.environ.get("FOVEA_PAUSE", "2"))
+        process = start(*LONG, "--workers", 2, "--timeout", pause + 28, "--out", self.out("run"))
         self.wait_for_state("run", process)
         for rank in children(process):
             os.kill(rank, signal.SIGSTOP)
-            time.sleep(2)
+            time.sleep(pause)
             os.kill(rank, signal.SIGCONT)
         self.done(ended(process))
         self.assertEqual(self.weights("run"), self.undisturbed())
