@@ -111,7 +111,8 @@ std::vector<std::string> kernels_decline(const Call& call) {
 std::vector<std::string> gradient_kernels_decline(const Call& call, at::IntArrayRef wanted) {
   auto reasons = cuda::gradients_decline(call, wanted);
   if (!reasons.empty()) return reasons;
-  if (auto reason = cuda::cannot_have(call.query, cuda::backward_program(call)); !reason.empty())
+  if (auto reason = cuda::cannot_have(call.query, cuda::backward_program(call, wanted));
+      !reason.empty())
     reasons.push_back(std::move(reason));
   return reasons;
 }

@@ -181,11 +181,14 @@ TEST(Kernels, AreTheReferenceForTheWholeProduct) {
 // ---- tensor cores, whose words the host takes for them ----
 
 // Against the composed formula in double on the same 16-bit rows; a rounding of 16 bits is 2^-8.
-void check_tensor_cores(const Call& given, double bound) {
+// `of_arrays`: whether the gradients of the choices' arrays are wanted.
+void check_tensor_cores(const Call& given, double bound, int64_t of_arrays = 1) {
   const Call call = canonical(given);
-  ASSERT_TRUE(cuda::forward_program(call).on_tensor_cores);
-  ASSERT_TRUE(cuda::backward_program(call).on_tensor_cores);
   Call wide = call;
+  std::vector<int64_t> wanted{1, 1, 1};
+  visit_arrays(wide.choices, [&](const char*, at::Tensor&) { wanted.push_back(of_arrays); });
+  ASSERT_TRUE(cuda::forward_program(call).on_tensor_cores);
+  ASSERT_TRUE(cuda::backward_program(call, wanted).on_tensor_cores);
   for (at::Tensor* x : {&wide.query, &wide.key, &wide.value}) *x = x->to(at::kDouble);
   visit_arrays(wide.choices, [](const char*, at::Tensor& x) {
     if (x.is_floating_point()) x = x.to(at::kDouble);
@@ -212,9 +215,6 @@ void check_tensor_cores(const Call& given, double bound) {
   near(places.lse, truth.lse, "lse");
   EXPECT_EQ(places.empty_rows.item<int64_t>(), truth.empty_rows.item<int64_t>());
   const at::Tensor d_output = at::randn_like(places.output), d_lse = at::randn_like(places.lse);
-  size_t arrays = 0;
-  visit_arrays(wide.choices, [&](const char*, at::Tensor&) { ++arrays; });
-  const std::vector<int64_t> wanted(3 + arrays, 1);
   const auto got =
       cuda::backward(device, call, d_output, d_lse, places.output, places.statistics, wanted);
   const auto expected =
@@ -248,6 +248,61 @@ TEST(KernelsOnTensorCores, AgreeWithTheComposedFormula) {
     call.key.slice(2, 97) = NAN;
     call.value.slice(2, 97) = INFINITY;
     check_tensor_cores(call, bound);
+  }
+}
+
+// Scores that read arrays; a scale below zero and of zero; structures that are no bands.
+TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaForTheirOtherStages) {
+  at::manual_seed(6);
+  const auto options = at::TensorOptions(at::kBFloat16);
+  const auto rows = [&](int64_t heads, int64_t length) {
+    return at::randn({1, heads, length, 32}, options);
+  };
+  Call call{rows(2, 133), rows(1, 140), rows(1, 140), {}, {}, 0, 7};
+  call.choices = {Score(Dot{}).bias(at::randn({2, 133, 140})), Softmax{}, Prefix{70}};
+  check_tensor_cores(call, 0.06, /*of_arrays=*/0);
+  call.choices = {Score(Dot{}).relative(at::randn({7, 32}), {}, 3), Softmax{}, Window{50, 20}};
+  check_tensor_cores(call, 0.06);
+  call.choices = {Dot{0.3}, Softmax{}, Blocks{at::rand({5, 5}) < 0.6, 32}};
+  check_tensor_cores(call, 0.06);
+  call.choices = {Dot{-0.3}, Softmax{}, Causal{}};
+  check_tensor_cores(call, 0.06);
+  call.choices = {Dot{0.0}, Softmax{}, Window{5, 5}};
+  check_tensor_cores(call, 0.06);
+}
+
+// Float32 alone takes exponentials once for each number: small ones, some whose product has no
+// number, and some that have none themselves. Values wider than a chunk.
+TEST(Kernels, AreTheComposedFormulaOfAdditiveScoresInFloat) {
+  for (const double size : {1.0, 8.0, 60.0}) {
+    at::manual_seed(7);
+    const auto rows = [&](int64_t length, int64_t width) {
+      return at::randn({1, 2, length, width}, at::kFloat);
+    };
+    Call given{size * rows(37, 40), size * rows(70, 40), rows(70, 150), {}, {}, 0, 7};
+    given.choices = {Additive{at::randn({2, 40}, at::kFloat)}, Softmax{}, Causal{}};
+    const Call call = canonical(given);
+    Call wide = call;
+    for (at::Tensor* x : {&wide.query, &wide.key, &wide.value}) *x = x->to(at::kDouble);
+    visit_arrays(wide.choices, [](const char*, at::Tensor& x) { x = x.to(at::kDouble); });
+    const at::NoGradGuard guard;
+    const auto truth = composed::attend(wide);
+    const cuda::Places places{at::full({1, 2, 37, 150}, -7.5f),
+                              {},
+                              at::full({1, 2, 37, 4}, -7.5f),
+                              at::full({}, 5, at::kLong)};
+    cuda::EmulatedDevice device;
+    cuda::forward(device, call, places);
+    const auto near = [&](const at::Tensor& x, const at::Tensor& y) {
+      return at::allclose(x.to(at::kDouble), y, 1e-4, 1e-4);
+    };
+    EXPECT_TRUE(near(places.output, truth.output)) << size;
+    const at::Tensor d_output = at::randn_like(places.output);
+    const std::vector<int64_t> wanted(4, 1);
+    const auto got =
+        cuda::backward(device, call, d_output, {}, places.output, places.statistics, wanted);
+    const auto expected = composed::backward(wide, d_output.to(at::kDouble), {}, wanted);
+    for (size_t n = 0; n < 4; ++n) EXPECT_TRUE(near(got[n], expected[n])) << size << " " << n;
   }
 }
 
@@ -291,7 +346,7 @@ TEST(Kernels, AreCompiledForTheDevicesInUse) {
       continue;
     }
     const Call call = canonical(call_of(built.problem));
-    for (const auto& program : {cuda::forward_program(call), cuda::backward_program(call)}) {
+    for (const auto& program : {cuda::forward_program(call), cuda::backward_program(call, {1, 1, 1})}) {
       const auto compiled = cuda::compile(program.text, architectures[n / 2 % 2]);
       EXPECT_FALSE(compiled.binary.empty()) << program.name << "\n" << compiled.log;
     }

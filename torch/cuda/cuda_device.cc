@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "torch/cuda/cache.h"
 #include "torch/cuda/driver.h"
@@ -35,19 +36,20 @@ class CudaDevice final : public Device {
     if (!loaded.failed.empty()) throw Unsupported(loaded.failed);
     const CurrentContext context(device_);
     void* function = nullptr;
+    const unsigned shared = shared_of(program, kernel);
     {
       const std::lock_guard lock(loaded.mutex);
       void*& found = loaded.kernels[kernel];
       if (!found) {
         found = find_kernel(loaded.module, kernel, program.name);
-        if (program.shared_bytes > 0) allow_shared(found, program.shared_bytes, program.name);
+        if (shared > 0) allow_shared(found, shared, program.name);
       }
       function = found;
     }
     const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
     const auto stream =
         guard.getStream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device_)));
-    launch_kernel(function, blocks, chunks, program.threads, program.shared_bytes, arguments,
+    launch_kernel(function, blocks, chunks, program.threads, shared, arguments,
                   guard.getStreamNativeHandle(stream), std::string(kernel) + " of " + program.name);
   }
 
@@ -68,6 +70,10 @@ class CudaDevice final : public Device {
   }
 
  private:
+  static unsigned shared_of(const Program& program, std::string_view kernel) {
+    const bool has_its_own = program.query_shared_bytes > 0 && kernel == "fovea_gradient_query";
+    return has_its_own ? program.query_shared_bytes : program.shared_bytes;
+  }
   // Whether the driver loads the binary. A cached one that it refuses is compiled again.
   bool take(const std::string& binary, const Program& program, Loaded& loaded) const {
     try {

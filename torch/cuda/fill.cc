@@ -1,9 +1,13 @@
 #include "torch/cuda/fill.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <array>
 
 #include "engine/call/facts.h"
 #include "engine/tiles/random.h"
+#include "torch/array_memo.h"
 
 namespace fovea::cuda {
 namespace {
@@ -45,19 +49,30 @@ struct Filling {
     return to.held.back().const_data_ptr<int>();
   }
 
-  // The smallest and largest id of every tile of rows.
+  // The smallest and largest id of every tile of rows. Made once for an array, on a stream that then
+  // uses it.
   void bound_tiles(const Tensor& ids, int which, Part& part) {
+    static auto& memo = *new ArrayMemo<std::array<Tensor, 2>>;
     const int64_t count = ids.size(-1), tiles = (count + program.tile - 1) / program.tile;
     if (count == 0) return;
+    const std::vector<int64_t> numbers{program.tile, stream_of(ids)};
+    auto bounds = memo.find({ids}, numbers);
+    if (!bounds) {
+      bounds = bounds_of(ids, tiles);
+      memo.keep({ids}, numbers, *bounds);
+    }
+    for (const auto& bound : *bounds) to.held.push_back(bound);
+    part.low[which] = (*bounds)[0].const_data_ptr<int>();
+    part.high[which] = (*bounds)[1].const_data_ptr<int>();
+    part.tiles[which] = ids.dim() == 2 && ids.size(0) > 1 ? tiles : 0;
+  }
+  std::array<Tensor, 2> bounds_of(const Tensor& ids, int64_t tiles) const {
+    const int64_t count = ids.size(-1);
     const Tensor place =
         at::arange(tiles * program.tile, ids.options().dtype(at::kLong)).clamp_max(count - 1);
     std::vector<int64_t> sizes{ids.dim() == 2 ? ids.size(0) : 1, tiles, program.tile};
     const Tensor by_tile = ids.index_select(-1, place).view(sizes);
-    for (const bool low : {true, false}) {
-      to.held.push_back((low ? by_tile.amin(-1) : by_tile.amax(-1)).contiguous());
-      (low ? part.low : part.high)[which] = to.held.back().const_data_ptr<int>();
-    }
-    part.tiles[which] = ids.dim() == 2 && ids.size(0) > 1 ? tiles : 0;
+    return {by_tile.amin(-1).contiguous(), by_tile.amax(-1).contiguous()};
   }
 
   // Each fills the part of its text; false: no stage of its own.
@@ -173,6 +188,12 @@ struct Filling {
 };
 
 }  // namespace
+
+int64_t stream_of(const Tensor& x) {
+  if (x.is_cpu()) return 0;
+  const c10::impl::VirtualGuardImpl guard(x.device().type());
+  return static_cast<int64_t>(guard.getStream(x.device()).id());
+}
 
 int64_t row_count(const Tensor& query) {
   int64_t count = 1;

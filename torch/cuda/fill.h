@@ -29,6 +29,9 @@ int64_t rows_of_block(const Program& program);
 // In how many parts blocks share out the other side's `rows` (drivers/points.h).
 int64_t parts_of(const Device& device, int64_t blocks, int64_t rows);
 
+// The stream that work on a tensor's device goes to, as a number; 0 on the host.
+int64_t stream_of(const at::Tensor& x);
+
 // How many queries there are in all, over all heads.
 int64_t row_count(const at::Tensor& query);
 

@@ -106,7 +106,7 @@ std::vector<std::string> kernels_decline(const Call& call) {
 namespace {
 
 // Of rows as `reduced` makes them, without making them.
-Program program_for(const Call& call, bool is_forward) {
+Program program_for(const Call& call, Pass pass) {
   const auto& kind = call.choices.score.kind;
   const auto* kernel = std::get_if<Kernel>(&kind);
   const bool stretched = kernel && kernel->metric.defined();
@@ -114,14 +114,27 @@ Program program_for(const Call& call, bool is_forward) {
       stretched || std::holds_alternative<Bilinear>(kind) || std::holds_alternative<Cosine>(kind);
   const int64_t width =
       stretched && kernel->metric.dim() == 2 ? kernel->metric.size(0) : call.key.size(-1);
-  return program_of(call, made ? arithmetic_type(call.query) : call.query.scalar_type(), width,
-                    is_forward);
+  const at::ScalarType operand = made ? arithmetic_type(call.query) : call.query.scalar_type();
+  return program_of(call, operand, width, pass);
 }
 
 }  // namespace
 
-Program forward_program(const Call& call) { return program_for(call, /*is_forward=*/true); }
-Program backward_program(const Call& call) { return program_for(call, /*is_forward=*/false); }
+bool wants_bias(const Call& call, at::IntArrayRef wanted) {
+  bool wants = false;
+  size_t n = 3;
+  Choices copy = call.choices;
+  visit_arrays(copy, [&](const char* name, Tensor&) {
+    wants = wants || (std::string_view(name) == "bias" && n < wanted.size() && wanted[n] != 0);
+    ++n;
+  });
+  return wants;
+}
+
+Program forward_program(const Call& call) { return program_for(call, Pass::kForward); }
+Program backward_program(const Call& call, at::IntArrayRef wanted) {
+  return program_for(call, wants_bias(call, wanted) ? Pass::kBackwardWithBias : Pass::kBackward);
+}
 
 void forward(Device& device, const Call& call, const Places& places) {
   const Reduced rows = reduced(call);

@@ -13,9 +13,12 @@ std::vector<std::string> kernels_decline(const Call& call);
 // Why not its gradients; `wanted` as in backward.
 std::vector<std::string> gradients_decline(const Call& call, at::IntArrayRef wanted);
 
-// What the two compile.
+// Whether the gradient of a bias is wanted.
+bool wants_bias(const Call& call, at::IntArrayRef wanted);
+
+// What the two compile; `wanted` as in backward.
 Program forward_program(const Call& call);
-Program backward_program(const Call& call);
+Program backward_program(const Call& call, at::IntArrayRef wanted);
 
 // Places for the results, contiguous or strided but for the last dimension; lse may be undefined.
 struct Places {

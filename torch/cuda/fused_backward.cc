@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <array>
@@ -43,10 +42,7 @@ Tensor only_moved(const Tensor& rows, const Tensor& gradient) {
 // a key's begin. Made once for a graph, on a stream that then uses it.
 Tensor transposed(const Graph& graph, int64_t keys) {
   static auto& memo = *new ArrayMemo<Tensor>;
-  const c10::impl::VirtualGuardImpl guard(graph.columns.device().type());
-  const int64_t stream = graph.columns.is_cpu()
-                             ? 0
-                             : static_cast<int64_t>(guard.getStream(graph.columns.device()).id());
+  const int64_t stream = stream_of(graph.columns);
   if (auto known = memo.find(arrays_of(graph), {keys, stream})) return *std::move(known);
   const Tensor columns = graph.columns.to(at::kLong);
   const Tensor order = std::get<1>(columns.sort(/*stable=*/true, -1, /*descending=*/false));
@@ -60,6 +56,13 @@ Tensor transposed(const Graph& graph, int64_t keys) {
   return all;
 }
 
+// Rows aligned for loads of 16 bytes, also where they are views of a larger tensor.
+Tensor aligned(const Tensor& x) {
+  const Tensor rows = operators::with_whole_loads(x.stride(-1) == 1 ? x : x.contiguous());
+  const bool starts = reinterpret_cast<uintptr_t>(rows.const_data_ptr()) % 16 == 0;
+  return starts ? rows : rows.clone(at::MemoryFormat::Contiguous);
+}
+
 class Backward {
  public:
   Backward(Device& device, const Call& call, const Tensor& d_output, at::IntArrayRef wanted)
@@ -68,12 +71,7 @@ class Backward {
         wanted_(wanted),
         type_(arithmetic_type(call.query)),
         options_(call.query.options().dtype(type_).requires_grad(false)),
-        d_output_(d_output.to(call.value.scalar_type())) {
-    // Rows aligned for loads of 16 bytes, also where they are views of a larger tensor.
-    d_output_ =
-        operators::with_whole_loads(d_output_.stride(-1) == 1 ? d_output_ : d_output_.contiguous());
-    if (reinterpret_cast<uintptr_t>(d_output_.const_data_ptr()) % 16 != 0)
-      d_output_ = d_output_.clone(at::MemoryFormat::Contiguous);
+        d_output_(aligned(d_output.to(call.value.scalar_type()))) {
     size_t arrays = 0;
     Choices copy = call.choices;
     visit_arrays(copy, [&](const char*, Tensor&) { ++arrays; });
@@ -90,17 +88,17 @@ class Backward {
         rows_.query.grad_fn() || rows_.key.grad_fn() || rows_.relative.defined();
     const Reduced plain{rows_.query.detach(), rows_.key.detach(),
                         rows_.relative.defined() ? rows_.relative.detach() : Tensor(), rows_.scale};
-    const Program program = backward_program(call_);
+    const Program program = backward_program(call_, wanted_);
     Filled filled = fill(call_, plain, program);
     Arguments& a = filled.arguments;
     a.d_output = rows_of(d_output_);
     const Tensor from_lse = d_lse.defined() ? d_lse.to(type_).contiguous() : Tensor();
     if (from_lse.defined()) a.d_lse = from_lse.const_data_ptr();
-    const Tensor rows = output.stride(-1) == 1 ? output : output.contiguous(),
-                 saved = statistics.contiguous();
+    const Tensor rows = aligned(output), saved = statistics.contiguous();
     a.output = rows_of(rows);
     a.statistics = const_cast<void*>(saved.const_data_ptr());
-    const Tensor delta = at::empty({a.rows}, options_);
+    const int64_t numbers = program.on_tensor_cores ? 2 : 1;  // drivers/mma_pairs.h
+    const Tensor delta = at::empty({numbers * a.rows}, options_);
     a.delta = delta.mutable_data_ptr();
     place_gradients(plain, program, a);
     if (program.on_points)
@@ -183,7 +181,7 @@ class Backward {
     device_.launch(program, "fovea_gradient_query", grid(query_blocks), grid(query_chunks), a);
     if (wants(1) || wants(2) || rows_.key.requires_grad())
       device_.launch(program, "fovea_gradient_key", grid(key_blocks), grid(key_chunks), a);
-    if (program.has_bias) launch_biases(program, a);
+    if (wants_bias(call_, wanted_)) launch_biases(program, a);
   }
 
   // Parts of the sums of `count` rows, `numbers` each, as a kernel leaves them.
@@ -366,14 +364,8 @@ class Backward {
 
 std::vector<std::string> gradients_decline(const Call& call, at::IntArrayRef wanted) {
   std::vector<std::string> reasons;
-  if (!find_structure<Graph>(call.choices.structure)) return reasons;
-  size_t n = 3;
-  Choices copy = call.choices;
-  visit_arrays(copy, [&](const char* name, Tensor&) {
-    if (std::string_view(name) == "bias" && wanted[static_cast<int64_t>(n)])
-      reasons.emplace_back("the gradient of a bias on a graph");
-    ++n;
-  });
+  if (find_structure<Graph>(call.choices.structure) && wants_bias(call, wanted))
+    reasons.emplace_back("the gradient of a bias on a graph");
   return reasons;
 }
 

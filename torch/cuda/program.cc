@@ -125,16 +125,17 @@ bool has_whole_pieces(const at::Tensor& x) {
 }
 
 // Dot products of 16-bit rows under a normaliser of one pass.
-bool on_tensor_cores(const Call& call, const Stage& score, const Stage& normaliser, bool forward) {
+bool on_tensor_cores(const Call& call, const Stage& score, const Stage& normaliser, Pass pass) {
   const auto type = call.query.scalar_type();
   if (type != at::kBFloat16 && type != at::kHalf) return false;
   const bool dot = std::holds_alternative<Dot>(call.choices.score.kind) && score.text == "dot";
   if (!dot || (normaliser.text != "softmax" && normaliser.text != "sigmoid")) return false;
   if (find_structure<Graph>(call.choices.structure)) return false;
   for (const auto& modifier : call.choices.score.modifiers) {
-    // A bias has its gradient from the kernels on tiles.
-    if (std::holds_alternative<Relative>(modifier) ||
-        (!forward && std::holds_alternative<Bias>(modifier)))
+    // Kernels on tiles have what relative positions add to values, and the gradient of a bias.
+    const auto* relative = std::get_if<Relative>(&modifier);
+    if ((relative && relative->value_table.defined()) ||
+        (pass == Pass::kBackwardWithBias && std::holds_alternative<Bias>(modifier)))
       return false;
   }
   return has_whole_pieces(call.query) && has_whole_pieces(call.key) && has_whole_pieces(call.value);
@@ -159,27 +160,67 @@ bool has_points(const Call& call, const Stage& normaliser, int64_t width) {
                      [](const auto& part) { return std::holds_alternative<Dense>(part); });
 }
 
-// drivers/mma_backward.h: tiles of the other side are smaller.
-bool is_wide(int64_t width, int64_t value_width) { return width > 64 || value_width > 64; }
+// How a block on tensor cores divides its work: constants of drivers/mma_*.h, found by trying them on
+// an H200. `resident`: blocks that a multiprocessor must hold.
+struct Tiling {
+  int warps = 4;
+  int m = 2, other = 64, resident = 1;                               // 16 m queries a warp
+  int query_m = 2, keys = 32, key_step = 32, query_resident = 1;     // the query's gradient
+  int key_m = 1, queries = 64, query_step = 32, key_resident = 1;    // the key's
+};
 
-// drivers/mma_forward.h and mma_backward.h: the larger of the two kernels of gradients.
-unsigned tensor_core_bytes(int64_t width, int64_t value_width, bool forward, bool decodes) {
-  constexpr int64_t kNumber = 2, kRowData = 40, kFlag = 4;
-  const int64_t row = kNumber * (width + 8), value_row = kNumber * (value_width + 8);
-  if (decodes)
-    return static_cast<unsigned>(16 * (row + kRowData) + 64 * (2 * (row + value_row) + kFlag));
-  if (forward)
-    return static_cast<unsigned>(128 * (row + kRowData) + 64 * (2 * (row + value_row) + kFlag));
-  const int64_t other = is_wide(width, value_width) ? 32 : 64;
-  return static_cast<unsigned>(128 * (row + value_row + kRowData) +
-                               other * (2 * (row + value_row) + kFlag));
+Tiling tiling_of(int64_t width, int64_t value_width, bool decodes, bool bare) {
+  Tiling tiling;
+  if (decodes) return tiling;
+  if (width <= 64 && value_width <= 64) {
+    tiling.m = tiling.query_m = 1;
+    tiling.resident = tiling.query_resident = 3;
+    tiling.keys = tiling.key_step = tiling.query_step = 64;
+  } else if (bare) {  // without modifiers there are registers to spare
+    tiling.query_m = 1;
+    tiling.query_resident = 3;
+  }
+  return tiling;
 }
 
-// Lanes that share a row of a graph, four numbers each; normalisers that look for a threshold read
+std::string declared(const Tiling& t) {
+  std::string text = "constexpr int kMmaWarps = " + std::to_string(t.warps);
+  const auto add = [&](const char* name, int n) {
+    text += std::string(", ") + name + " = " + std::to_string(n);
+  };
+  add("kForwardM", t.m);
+  add("kForwardKeys", t.other);
+  add("kResident", t.resident);
+  add("kQueryM", t.query_m);
+  add("kKeys", t.keys);
+  add("kKeyStep", t.key_step);
+  add("kQueryResident", t.query_resident);
+  add("kKeyM", t.key_m);
+  add("kQueries", t.queries);
+  add("kQueryStep", t.query_step);
+  add("kKeyResident", t.key_resident);
+  return text + ";";
+}
+
+// The memory of a block: drivers/mma_decode.h, mma_forward.h, mma_backward.h, mma_backward_key.h.
+struct TensorCoreBytes {
+  int64_t decode, forward, query, key;
+};
+TensorCoreBytes tensor_core_bytes(int64_t width, int64_t value_width, const Tiling& t) {
+  constexpr int64_t kNumber = 2, kPad = 8, kRowData = 40, kNumbers = 8, kRandom = 8, kFlag = 4;
+  const int64_t row = kNumber * (width + kPad), value_row = kNumber * (value_width + kPad),
+                both = row + value_row, own = 16 * t.warps, covers = 32 * t.warps;
+  return {16 * (row + kRowData) + 64 * (2 * both + kFlag),
+          own * t.m * (row + kRandom) + t.other * (2 * both + kFlag) + covers,
+          own * t.query_m * (both + kNumbers + kRandom) + t.keys * (2 * both + kFlag) + covers,
+          own * t.key_m * both + t.queries * (2 * both + 2 * kNumbers + kRandom + kFlag) + covers};
+}
+
+// Lanes that share a row of a graph, eight numbers each; normalisers that look for a threshold read
 // rows a warp at a time.
 int graph_lanes(int64_t features, int64_t value_width, bool has_threshold) {
   int lanes = has_threshold ? 32 : 4;
-  while (lanes < 32 && 4 * lanes < std::max(features, value_width)) lanes *= 2;
+  while (lanes < 32 && 8 * lanes < std::max(features, value_width)) lanes *= 2;
   return lanes;
 }
 
@@ -198,8 +239,9 @@ class Text {
 
 }  // namespace
 
-Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool forward) {
+Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass pass) {
   Program program;
+  const bool forward = pass == Pass::kForward;
   const Choices& choices = call.choices;
   const at::ScalarType arithmetic = arithmetic_type(call.query);
   const bool wide = arithmetic == at::kDouble;
@@ -216,19 +258,26 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
   const auto truth = [](bool x) { return x ? "true" : "false"; };
 
   Text text;
-  program.on_tensor_cores = on_tensor_cores(call, score, normaliser, forward);
+  Tiling tiling;
+  program.on_tensor_cores = on_tensor_cores(call, score, normaliser, pass);
   if (program.on_tensor_cores) {
-    program.threads = 128;
-    program.own = 128;
-    program.key_own = 64;
     program.decodes = forward && is_decoding(call);
+    tiling = tiling_of(width, call.value.size(-1), program.decodes,
+                       call.choices.score.modifiers.empty());
+    program.threads = static_cast<unsigned>(32 * tiling.warps);
+    program.own = 16 * tiling.warps * (forward ? tiling.m : tiling.query_m);
+    program.key_own = 16 * tiling.warps * tiling.key_m;
     program.merged_rows = 4;
-    program.shared_bytes = tensor_core_bytes(width, call.value.size(-1), forward, program.decodes);
+    const auto bytes = tensor_core_bytes(width, call.value.size(-1), tiling);
+    program.shared_bytes = static_cast<unsigned>(program.decodes ? bytes.decode
+                                                 : forward       ? bytes.forward
+                                                                 : std::max(bytes.query, bytes.key));
+    if (!forward) program.query_shared_bytes = static_cast<unsigned>(bytes.query);
     text.define("FOVEA_FAST");
   } else if (has_points(call, normaliser, width)) {
     program.on_points = true;
     program.threads = 128;
-    program.own = program.key_own = 512;
+    program.own = program.key_own = 1024;
     program.merged_rows = 128;
     if (!wide) text.define("FOVEA_FAST");
   } else {
@@ -237,7 +286,14 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
   text.include("base");
   text.declare("using T = " + std::string(type_name(arithmetic)) + "; using Operand = " +
                type_name(operand) + "; using Value = " + type_name(call.value.scalar_type()) + ";");
+  // Scores that cost more than all else are computed once for all columns, of few rows a block.
+  if (forward && score.type == "Additive" && !wide && !program.has_threshold &&
+      !program.on_graph && call.value.size(-1) > program.chunk) {
+    program.tile = program.own = program.key_own = 32;
+    program.chunk = 256;
+  }
   text.declare("constexpr int kTile = " + std::to_string(program.tile) +
+               ", kChunk = " + std::to_string(program.chunk) +
                ", kWidth = " + std::to_string(direct ? 0 : width) +
                ", kValueWidth = " + std::to_string(call.value.size(-1)) + ";");
   text.declare(std::string("constexpr bool kPacked = ") + truth(is_packed(choices.structure)) +
@@ -257,7 +313,6 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
     text.include("modifiers/" + stage.text);
     modifiers += (modifiers.empty() ? "" : ", ") + stage.type;
     program.name += "+" + stage.text;
-    program.has_bias = program.has_bias || stage.text == "bias";
   }
   text.include("normalisers/base");
   if (program.has_threshold) text.include("normalisers/threshold");
@@ -285,6 +340,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
                                                        : "";
   if (program.on_tensor_cores) {
     text.declare("constexpr int kSharedBytes = " + std::to_string(program.shared_bytes) + ";");
+    text.declare(declared(tiling));
     text.include("mma");
   }
   if (program.on_graph) {
@@ -295,12 +351,16 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool
                : program.on_tensor_cores ? "drivers/mma_tile"
                : program.on_points       ? "drivers/points"
                                          : "drivers/tile");
+  if (program.on_tensor_cores && !forward) text.include("drivers/mma_pairs");
+  if (driver.empty() && score.type == "Additive") text.include("drivers/factored");
   text.include("drivers/" + driver + (driver.empty() ? "" : "_") +
                (program.decodes ? "decode"
                 : forward       ? "forward"
                                 : "backward"));
   if (!forward && driver.empty()) text.include("drivers/backward_key");
-  if (!forward && program.has_bias && !program.on_graph) text.include("drivers/backward_bias");
+  if (!forward && program.on_tensor_cores) text.include("drivers/mma_backward_key");
+  if (!forward && program.on_points) text.include("drivers/points_backward_key");
+  if (pass == Pass::kBackwardWithBias && !program.on_graph) text.include("drivers/backward_bias");
   program.text = text.take();
   return program;
 }

@@ -14,7 +14,6 @@ struct Program {
   std::string text;
   bool on_graph = false;
   bool has_threshold = false;  // needs scratch for rows of scores
-  bool has_bias = false;
   bool on_tensor_cores = false;
   bool decodes = false;        // few queries, and keys in parts
   bool on_points = false;      // few dimensions and values, and the other side in parts
@@ -23,13 +22,17 @@ struct Program {
   int lanes = 32;              // of a graph's row
   int own = 64, key_own = 64;  // queries, keys of a block, where it is on tiles
   unsigned threads = 256;
-  unsigned shared_bytes = 0;  // beyond what the text declares
+  unsigned shared_bytes = 0;        // beyond what the text declares
+  unsigned query_shared_bytes = 0;  // of the query's gradient, where that is less
   int64_t features = 0;       // of a score: 0 where it looks at no rows
   int64_t feature_chunk = 128;
 };
 
+// Which kernels a program has: the forward one, or those of gradients, with or without a bias's.
+enum class Pass { kForward, kBackward, kBackwardWithBias };
+
 // `operand` is the type of query and key, after a score is brought to a simpler one (reduced.h),
-// `width` theirs. `forward`: the forward kernel; else those of gradients.
-Program program_of(const Call& call, at::ScalarType operand, int64_t width, bool forward);
+// `width` theirs.
+Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass pass);
 
 }  // namespace fovea::cuda

@@ -142,11 +142,11 @@ inline void load_matrices(unsigned (&x)[4], const void* row, bool transposed) {
   sync_warp();
 }
 
-inline void copy_16(void* to, const void* from, bool there) {
+inline void copy(void* to, const void* from, bool there, size_t bytes) {
   if (there)
-    std::memcpy(to, from, 16);
+    std::memcpy(to, from, bytes);
   else
-    std::memset(to, 0, 16);
+    std::memset(to, 0, bytes);
 }
 
 }  // namespace emulated

@@ -78,26 +78,56 @@ bool is_finite(T x) {
 
 inline float larger(float x, float y) { return fmaxf(x, y); }
 inline double larger(double x, double y) { return fmax(x, y); }
+inline float magnitude(float x) { return fabsf(x); }
+inline double magnitude(double x) { return fabs(x); }
 inline int least(int x, int y) { return x < y ? x : y; }
 inline int most(int x, int y) { return x > y ? x : y; }
-#if defined(__CUDACC_RTC__) && defined(FOVEA_FAST)  // beside rows of 16 bits as good as exact
-inline float exponential(float x) { return __expf(x); }
+#ifdef __CUDACC_RTC__
+// Powers and reciprocals as the device has them: to 2e-7, numbers below 1e-38 are 0.
+inline float rough_power_of_two(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+inline float rough_reciprocal(float x) {
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+  return inverse;
+}
+#else
+inline float rough_power_of_two(float x) { return exp2f(x); }
+inline float rough_reciprocal(float x) { return 1 / x; }
+#endif
+#ifdef FOVEA_FAST  // beside rows of 16 bits as good as exact
+inline float exponential(float x) { return rough_power_of_two(1.44269504088896f * x); }
 #else
 inline float exponential(float x) { return expf(x); }
 #endif
-#ifdef __CUDACC_RTC__  // to 2e-7, of numbers up to 1
-inline float hyperbolic_tangent(float x) { return 1 - __fdividef(2, __expf(2 * x) + 1); }
-#else
-inline float hyperbolic_tangent(float x) { return tanhf(x); }
-#endif
+inline float hyperbolic_tangent(float x) {
+  return 1 - 2 * rough_reciprocal(rough_power_of_two(2.88539008177793f * x) + 1);
+}
 FOVEA_APART double exponential(double x) { return exp(x); }
 inline float logarithm(float x) { return logf(x); }
 FOVEA_APART double logarithm(double x) { return log(x); }
 FOVEA_APART float logarithm_plus_one(float x) { return log1pf(x); }
 FOVEA_APART double logarithm_plus_one(double x) { return log1p(x); }
 FOVEA_APART double hyperbolic_tangent(double x) { return tanh(x); }
+#if defined(__CUDACC_RTC__) && defined(FOVEA_FAST)
+inline float root(float x) {
+  float root;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
+}
+#else
 inline float root(float x) { return sqrtf(x); }
+#endif
 inline double root(double x) { return sqrt(x); }
+#ifdef FOVEA_FAST
+inline float reciprocal(float x) { return rough_reciprocal(x); }
+#else
+inline float reciprocal(float x) { return 1 / x; }
+#endif
+inline double reciprocal(double x) { return 1 / x; }
 FOVEA_APART float sine(float x) { return sinf(x); }
 FOVEA_APART double sine(double x) { return sin(x); }
 FOVEA_APART float cosine(float x) { return cosf(x); }
@@ -105,16 +135,14 @@ FOVEA_APART double cosine(double x) { return cos(x); }
 FOVEA_APART float to_the_power(float x, float y) { return powf(x, y); }
 FOVEA_APART double to_the_power(double x, double y) { return pow(x, y); }
 inline double logistic(double x) { return 1 / (1 + exponential(-x)); }
-#if defined(__CUDACC_RTC__) && defined(FOVEA_FAST)
-inline float logistic(float x) { return __fdividef(1, 1 + __expf(-x)); }
-inline float power_of_two(float x) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-  return power;
+#ifdef FOVEA_FAST
+inline float power_of_two(float x) { return rough_power_of_two(x); }
+inline float logistic(float x) {
+  return rough_reciprocal(1 + rough_power_of_two(-1.44269504088896f * x));
 }
 #else
-inline float logistic(float x) { return 1 / (1 + exponential(-x)); }
 inline float power_of_two(float x) { return exp2f(x); }
+inline float logistic(float x) { return 1 / (1 + exponential(-x)); }
 #endif
 inline double power_of_two(double x) { return exp2(x); }
 constexpr double kLog2OfE = 1.44269504088896340735992468100189214;

@@ -51,7 +51,22 @@ inline void copy_16(void* to, const void* from, bool there) {
                "r"(bytes)
                : "memory");
 }
+inline void copy_8(void* to, const void* from, bool there) {
+  const int bytes = there ? 8 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
 inline void wait_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+// sum + 0 x pair: 0 as long as all numbers are finite.
+inline Word add_nothing(Word sum, Word pair, BFloat16) {
+  asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(pair), "r"(0));
+  return sum;
+}
+inline Word add_nothing(Word sum, Word pair, Half) {
+  asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(pair), "r"(0));
+  return sum;
+}
 
 #else
 
@@ -71,8 +86,19 @@ inline void load_matrices(Word (&x)[4], const void* row) { emulated::load_matric
 inline void load_transposed(Word (&x)[4], const void* row) {
   emulated::load_matrices(x, row, true);
 }
-inline void copy_16(void* to, const void* from, bool there) { emulated::copy_16(to, from, there); }
+inline void copy_16(void* to, const void* from, bool there) {
+  emulated::copy(to, from, there, 16);
+}
+inline void copy_8(void* to, const void* from, bool there) {
+  emulated::copy(to, from, there, 8);
+}
 inline void wait_copies() {}
+template <class Stored>
+Word add_nothing(Word sum, Word pair, Stored) {
+  const float low = widen(Stored{static_cast<unsigned short>(pair)}),
+              high = widen(Stored{static_cast<unsigned short>(pair >> 16)});
+  return sum | (low - low == 0 && high - high == 0 ? 0 : ~0u);
+}
 
 #endif
 

@@ -16,7 +16,8 @@ constexpr int kFeatureLanes = kFeatures <= 1 ? 1 : lanes_of(kFeatures),
               kValueLanes = lanes_of(kValueWidth);
 constexpr bool kOnePass = !Normaliser::kThreshold && !Modifiers::kAddsValues;
 // Edges whose rows are loaded at once.
-constexpr int kAhead = kFeatureLanes * Score::kComponents + kValueLanes <= 16 ? 4 : 1;
+constexpr int kLoaded = kFeatureLanes * Score::kComponents + kValueLanes;
+constexpr int kAhead = kLoaded <= 8 ? 4 : kLoaded <= 24 ? 2 : 1;
 
 inline int lane() { return threadIdx.x % kGroup; }
 inline unsigned group_mask() {

@@ -89,7 +89,7 @@ struct MmaDecode {
         }
         shift[half] = top;
       }
-      const float base = Normaliser::base(shift[half]);
+      const float base = Normaliser::base(shift[half], Normaliser::kUnit);
 #pragma unroll
       for (int n = 0; n < kMine / 8; ++n) {
 #pragma unroll
@@ -98,7 +98,7 @@ struct MmaDecode {
           const bool there = x != -infinity_of(T());
           if constexpr (!Normaliser::kShifts) bad[half] |= there && !is_finite(x);
           seen[half] |= there;
-          x = Normaliser::power_from(x, base);
+          x = Normaliser::power_at(x, Normaliser::kUnit, base);
           total[half] += x;
           if constexpr (kDropout)
             x *= dropout_factor(a, shared.rows[lane() / 4 + half * 8].random,

@@ -1,15 +1,22 @@
 // Forward on tensor cores: dot products and normalisers of one pass on rows of 16-bit numbers.
+//
+// A score is kept as x, with e = x * `scale`: without modifiers x is the bare product, and the
+// exponential takes the factor along.
 #pragma once
 
 namespace fovea::cuda {
 
-constexpr int kM = 2, kOwn = kMmaWarps * 16 * kM, kOther = 64;
+constexpr int kM = kForwardM, kOwn = kMmaWarps * 16 * kM, kOther = kForwardKeys;
+// A row is brought to its largest score when that is this many powers of two above the one it has:
+// sums stay far from the ends of their numbers, and most tiles need no such step.
+constexpr float kLate = 8;
 
 struct MmaShared {
   Stored queries[kOwn * kPitch];
   Stored keys[2][kOther * kPitch], values[2][kOther * kValuePitch];
-  RowData rows[kOwn];
+  unsigned long long random[kDropout ? kOwn : 1];
   int bad[kOther];
+  unsigned char covers[kThreads];
 };
 static_assert(sizeof(MmaShared) <= kSharedBytes);
 
@@ -18,6 +25,9 @@ struct MmaForward {
   MmaShared& shared;
   Sequence s;
   int head, row;
+  int key_head;
+  float scale, unit;
+  Covers covers;
   float sums[kM][kValueWidth / 8][4] = {};
   float shift[kM][2], total[kM][2] = {};
   bool bad[kM][2] = {}, seen[kM][2] = {};  // without a shift, which tells both
@@ -25,82 +35,129 @@ struct MmaForward {
   int own(int m, int half) const { return (warp() * kM + m) * 16 + lane() / 4 + half * 8; }
 
   // The next tile of keys that has a pair, or `end`.
-  int next(int key, int end, Rectangle& at) const {
+  int next(int key, int end, Rectangle& at) {
     for (; key < end; key += kOther)
-      if (rectangle_of(a, s, head, row, kOwn, key, kOther, at)) return key;
+      if (covers.look(a, s, head, row, kOwn, 0, key, kOther, kOther, at)) return key;
     return end;
   }
   void copy(int key, int buffer) {
-    const int key_head = key_head_of(a, head);
     copy_rows<kOther, kWidth>(shared.keys[buffer], a.key, s.batch, key_head, s.first_key + key,
                               s.keys - key);
     copy_rows<kOther, kValueWidth>(shared.values[buffer], a.value, s.batch, key_head,
                                    s.first_key + key, s.keys - key);
   }
 
-  // Brings a row to the largest score so far.
-  FOVEA_INLINE void shift_row(int m, int half, const float (&e)[kM][kOther / 8][4]) {
-    float top = shift[m][half];
+  // The scale made positive, so that the largest product is the largest score.
+  FOVEA_INLINE void turn(float (&x)[kM][kOther / 8][4]) const {
+    const float given = static_cast<float>(a.scale);
+    if (given > 0) return;
 #pragma unroll
-    for (int n = 0; n < kOther / 8; ++n)
-      top = larger(top, larger(e[m][n][2 * half], e[m][n][2 * half + 1]));
-    top = lanes_max<4>(top);
-    if (__ballot_sync(~0u, top > shift[m][half])) {  // soon seldom
-      const float rescale =
-          shift[m][half] == -infinity_of(T()) ? 0 : exponential(shift[m][half] - top);
-      total[m][half] *= rescale;
+    for (int m = 0; m < kM; ++m)
 #pragma unroll
-      for (int n = 0; n < kValueWidth / 8; ++n) {
-        sums[m][n][2 * half] *= rescale;
-        sums[m][n][2 * half + 1] *= rescale;
+      for (int n = 0; n < kOther / 8; ++n)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) x[m][n][c] = given == 0 ? 0 * x[m][n][c] : -x[m][n][c];
+  }
+
+  // From products to scores, -infinity where a pair is not seen.
+  template <bool kAllSeen>
+  FOVEA_INLINE void score(const Rectangle& at, float (&x)[kM][kOther / 8][4]) const {
+    if constexpr (kAllSeen && kBare) return;
+    const Mask<true> mask(a, s, at, own(0, 0));
+    const float product_scale = static_cast<float>(a.scale);
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+#pragma unroll
+      for (int n = 0; n < kOther / 8; ++n) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          float& e = x[m][n][c];
+          bool is_seen = kAllSeen || mask.allows(m, n, c);
+          if constexpr (!kBare) {
+            if (!kAllSeen && Modifiers::kReads && !is_seen) {
+              e = -infinity_of(T());
+              continue;
+            }
+            float steps[Modifiers::kCount + 1];
+            e *= product_scale;
+            is_seen = is_seen && e != -infinity_of(T());
+            e = Modifiers::value(a.modifier, mask.place(m, n, c), e, steps);
+          }
+          e = is_seen ? e : -infinity_of(T());
+        }
       }
-      shift[m][half] = top;
     }
   }
 
+  FOVEA_INLINE void shift_row(int m, int half, const float (&x)[kM][kOther / 8][4]) {
+    float top = shift[m][half];
+#pragma unroll
+    for (int n = 0; n < kOther / 8; ++n)
+      top = larger(top, larger(x[m][n][2 * half], x[m][n][2 * half + 1]));
+    top = lanes_max<4>(top);
+    const bool is_late = (top - shift[m][half]) * unit > kLate;
+    if (!__ballot_sync(~0u, is_late)) return;  // soon always
+    const float rescale = is_late ? power_of_two((shift[m][half] - top) * unit) : 1;
+    total[m][half] *= rescale;
+#pragma unroll
+    for (int n = 0; n < kValueWidth / 8; ++n) {
+      sums[m][n][2 * half] *= rescale;
+      sums[m][n][2 * half + 1] *= rescale;
+    }
+    shift[m][half] = is_late ? top : shift[m][half];
+  }
+
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
-    float e[kM][kOther / 8][4];
-    multiply_rows<kM, kOther, kWidth>(of_warp<kM, kWidth>(shared.queries), shared.keys[buffer], e);
-    each_pair<true, kM, kOther>(a, s, at, shared.rows, e, -infinity_of(T()),
-                                [](int, int, int, const Place&, const Scored& scored,
-                                   const RowData&, bool) { return scored.e; });
+    float x[kM][kOther / 8][4];
+    multiply_rows<kM, kOther, kWidth>(of_warp<kM, kWidth>(shared.queries), shared.keys[buffer], x);
+    if constexpr (kBare) turn(x);
+    if (at.whole)
+      score<true>(at, x);
+    else
+      score<false>(at, x);
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        if constexpr (Normaliser::kShifts) shift_row(m, half, e);
-        const float base = Normaliser::base(shift[m][half]);
+        if constexpr (Normaliser::kShifts) shift_row(m, half, x);
+        const float base = Normaliser::base(shift[m][half], unit);
 #pragma unroll
         for (int n = 0; n < kOther / 8; ++n) {
 #pragma unroll
           for (int c = 2 * half; c < 2 * half + 2; ++c) {
-            float& x = e[m][n][c];
+            float& p = x[m][n][c];
             if constexpr (!Normaliser::kShifts) {
-              const bool there = x != -infinity_of(T());
-              bad[m][half] |= there && !is_finite(x);
+              const bool there = p != -infinity_of(T());
+              bad[m][half] |= there && !is_finite(p);
               seen[m][half] |= there;
             }
-            x = Normaliser::power_from(x, base);
-            total[m][half] += x;
+            p = Normaliser::power_at(p, unit, base);
+            total[m][half] += p;
             if constexpr (kDropout)
-              x *= dropout_factor(a, shared.rows[own(m, half)].random,
+              p *= dropout_factor(a, shared.random[own(m, half)],
                                   at.key + n * 8 + lane() % 4 * 2 + c % 2);
           }
         }
       }
     }
-    multiply_seen<kM, kOther, kValueWidth>(at.whole, e, shared.values[buffer], a.value, s.batch,
-                                           key_head_of(a, head), s.first_key + at.key, shared.bad,
-                                           sums);
+    const bool has_bad =
+        !at.whole && __syncthreads_or(finds_bad<kOther, kValueWidth>(shared.values[buffer]));
+    multiply_seen<kM, kOther, kValueWidth>(has_bad, x, shared.values[buffer], a.value, s.batch,
+                                           key_head, s.first_key + at.key, shared.bad, sums);
   }
 
-  void run() {
+  FOVEA_INLINE void run() {
     __syncthreads();
     const int count = least(kOwn, s.queries - row);
     copy_rows<kOwn, kWidth>(shared.queries, a.query, s.batch, head, s.first_query + row, count);
-    for (int r = threadIdx.x; r < count; r += kThreads)
-      shared.rows[r] = row_data(a, s, head, row + r);
+    if constexpr (kDropout)
+      for (int r = threadIdx.x; r < count; r += kThreads)
+        shared.random[r] = row_data(a, s, head, row + r).random;
+    const float given = static_cast<float>(a.scale);
+    scale = !kBare || given == 0 ? 1 : given > 0 ? given : -given;
+    unit = scale * Normaliser::kUnit;
     for (int m = 0; m < kM; ++m) shift[m][0] = shift[m][1] = -infinity_of(T());
+    covers.kept = shared.covers;
     Rectangle at, after;
     int first, end, buffer = 0;
     key_range(a, s, head, row, kOwn, first, end);
@@ -127,8 +184,8 @@ struct MmaForward {
         Row made{0, 0, 0, spoiled ? kSpoiled : kEmpty};
         factors[m][half] = spoiled ? nan_of(T()) : T(0);
         if (!spoiled && any) {
-          made = Normaliser::finish(a, head, shift[m][half], sum, 1);
-          factors[m][half] = Normaliser::factor(shift[m][half], made);
+          made = Normaliser::finish(a, head, shift[m][half] * scale, sum, 1);
+          factors[m][half] = Normaliser::factor(shift[m][half] * scale, made);
         }
         if (lane() % 4 == 0 && own(m, half) < count)
           keep_row(a, row_index(a, s, head, row + own(m, half)), made, Normaliser::lse(made));
@@ -140,12 +197,12 @@ struct MmaForward {
 
 }  // namespace fovea::cuda
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(fovea::cuda::kThreads, fovea::cuda::kResident)
     fovea_forward(const __grid_constant__ fovea::cuda::Arguments a) {
   using namespace fovea::cuda;
   FOVEA_SHARED(bytes);
   auto& shared = *reinterpret_cast<MmaShared*>(bytes);
   each_query_tile(a, kOwn, [&](const Sequence& s, int head, int row) {
-    MmaForward{a, shared, s, head, row}.run();
+    MmaForward{a, shared, s, head, row, key_head_of(a, head)}.run();
   });
 }

@@ -7,8 +7,9 @@
 
 namespace fovea::cuda {
 
-constexpr int kThreads = 128, kMmaWarps = kThreads / kWarp;
+constexpr int kThreads = kMmaWarps * kWarp;  // the tiling is the program's
 using Stored = Operand;  // and Value's
+constexpr bool kBare = Modifiers::kCount == 0;  // the score is a multiple of the product
 
 constexpr int pitch_of(int width) { return width + 8; }  // rows 16 bytes apart in the banks
 constexpr int kPitch = pitch_of(kWidth), kValuePitch = pitch_of(kValueWidth);
@@ -24,15 +25,38 @@ const Stored* of_warp(const Stored* rows) {
   return rows + warp() * kM * 16 * pitch_of(kColumns);
 }
 
+// The pieces of 16 bytes of rows in shared memory that are this thread's: body(row, column), a step of
+// rows apart where the threads divide evenly over the columns.
+template <int kRows, int kColumns, class Body>
+FOVEA_INLINE void each_piece(Body body) {
+  constexpr int kPieces = kColumns / 8;
+  if constexpr (kThreads % kPieces == 0) {
+    constexpr int kStep = kThreads / kPieces;
+    const int r = threadIdx.x / kPieces, c = threadIdx.x % kPieces * 8;
+#pragma unroll
+    for (int n = 0; n < kRows; n += kStep)
+      if (kRows % kStep == 0 || r + n < kRows) body(r + n, c);
+  } else {
+    for (int n = threadIdx.x; n < kRows * kPieces; n += kThreads) body(n / kPieces, n % kPieces * 8);
+  }
+}
+
 // Rows of an operand to shared memory, zeros beyond the count.
 template <int kRows, int kColumns>
-void copy_rows(Stored* to, const Rows& rows, int batch, int head, Whole first, int count) {
-  constexpr int kPieces = kColumns / 8;
-  const Stored* from = row_of<Stored>(rows, batch, head, first);
-  for (int n = threadIdx.x; n < kRows * kPieces; n += kThreads) {
-    const int r = n / kPieces, c = n % kPieces * 8;
-    const bool there = r < count;
-    copy_16(to + r * pitch_of(kColumns) + c, from + (there ? r * rows.row + c : 0), there);
+FOVEA_INLINE void copy_rows(Stored* to, const Rows& rows, int batch, int head, Whole first,
+                            int count) {
+  const Stored* const from = row_of<Stored>(rows, batch, head, first);
+  // Rows of a tile lie less than 2^31 numbers apart, or the tile is copied with care.
+  const bool near = rows.row < (Whole(1) << 31) / kRows;
+  const int step = static_cast<int>(rows.row);
+  if (count >= kRows && near) {
+    each_piece<kRows, kColumns>(
+        [&](int r, int c) { copy_16(to + r * pitch_of(kColumns) + c, from + (r * step + c), true); });
+  } else {
+    each_piece<kRows, kColumns>([&](int r, int c) {
+      const bool there = r < count;
+      copy_16(to + r * pitch_of(kColumns) + c, from + (there ? r * rows.row + c : 0), there);
+    });
   }
 }
 
@@ -100,31 +124,42 @@ FOVEA_INLINE void multiply_columns(const float (&weights)[kM][kOther / 8][4], co
 // Where pairs are left out, a weight of 0 must take nothing from a row that is not finite: such rows
 // are zeroed for the product, and `add_bad` adds them one by one.
 
-inline bool has_bad(Word pair, BFloat16) {
-  return (pair & 0x7f80u) == 0x7f80u || (pair & 0x7f800000u) == 0x7f800000u;
-}
-inline bool has_bad(Word pair, Half) {
-  return (pair & 0x7c00u) == 0x7c00u || (pair & 0x7c000000u) == 0x7c000000u;
+// Whether this thread finds a number that is not finite.
+template <int kOther, int kColumns>
+FOVEA_INLINE bool finds_bad(const Stored* other) {
+  struct alignas(16) Piece {
+    Word pairs[4];
+  };
+  Word sum = 0;
+  each_piece<kOther, kColumns>([&](int r, int c) {
+    const Piece piece = *reinterpret_cast<const Piece*>(other + r * pitch_of(kColumns) + c);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum = add_nothing(sum, piece.pairs[k], Stored());
+  });
+  return sum != 0;
 }
 
-// Whether there are such rows, the same for all threads; `bad` is shared, one number a row.
+// Marks such rows and zeroes them; `bad` is shared, one number a row.
 template <int kOther, int kColumns>
-FOVEA_APART bool zero_bad(Stored* other, int* bad) {
+FOVEA_APART void zero_rows(Stored* other, int* bad) {
   constexpr int kRowPitch = pitch_of(kColumns), kPairs = kColumns / 2;
   for (int r = threadIdx.x; r < kOther; r += kThreads) bad[r] = 0;
   __syncthreads();
-  bool any = false;
   for (int n = threadIdx.x; n < kOther * kPairs; n += kThreads) {
-    const int r = n / kPairs;
-    if (!has_bad(reinterpret_cast<const Word*>(other + r * kRowPitch)[n % kPairs], Stored()))
-      continue;
-    bad[r] = 1;
-    any = true;
+    const Word pair = reinterpret_cast<const Word*>(other + n / kPairs * kRowPitch)[n % kPairs];
+    if (add_nothing(0, pair, Stored()) != 0) bad[n / kPairs] = 1;
   }
-  if (!__syncthreads_or(any)) return false;
+  __syncthreads();
   for (int n = threadIdx.x; n < kOther * kColumns; n += kThreads)
     if (bad[n / kColumns]) other[n / kColumns * kRowPitch + n % kColumns].bits = 0;
   __syncthreads();
+}
+
+// Whether there are such rows, the same for all threads.
+template <int kOther, int kColumns>
+FOVEA_INLINE bool zero_bad(Stored* other, int* bad) {
+  if (!__syncthreads_or(finds_bad<kOther, kColumns>(other))) return false;
+  zero_rows<kOther, kColumns>(other, bad);
   return true;
 }
 
@@ -160,12 +195,12 @@ FOVEA_INLINE void add_bad(const float (&weights)[kM][kOther / 8][4], const Rows&
   }
 }
 
-// sums += weights . other rows, of which some pairs may be left out.
+// sums += weights . other rows; `has_bad`: whether some of those are not finite, and pairs left out.
 template <int kM, int kOther, int kColumns>
-FOVEA_INLINE void multiply_seen(bool all_seen, const float (&weights)[kM][kOther / 8][4],
+FOVEA_INLINE void multiply_seen(bool has_bad, const float (&weights)[kM][kOther / 8][4],
                                 Stored* other, const Rows& rows, int batch, int head, Whole first,
                                 int* bad, float (&sums)[kM][kColumns / 8][4]) {
-  const bool has_bad = !all_seen && zero_bad<kOther, kColumns>(other, bad);
+  if (has_bad) zero_rows<kOther, kColumns>(other, bad);
   multiply_columns<kM, kOther, kColumns>(weights, other, sums);
   if (!has_bad) return;
   add_bad<kM, kOther, kColumns>(weights, rows, batch, head, first, bad, sums);
@@ -179,61 +214,104 @@ struct Rectangle {
   int key, keys;
   bool whole;
 };
-inline bool rectangle_of(const Arguments& a, const Sequence& s, int head, int row, int most_rows,
-                         int key, int most_keys, Rectangle& to) {
-  to = {head, row, least(most_rows, s.queries - row), key, least(most_keys, s.keys - key), false};
-  if (to.rows <= 0 || to.keys <= 0) return false;
-  const Cover cover =
-      Structure::cover(a.structure, {s.batch, head, row, to.rows, s.position + row, key, to.keys});
-  to.whole = cover == Cover::kAll && to.rows == most_rows && to.keys == most_keys;
-  return cover != Cover::kNone;
+FOVEA_INLINE Cover cover_of(const Arguments& a, const Sequence& s, const Rectangle& at) {
+  if (at.rows <= 0 || at.keys <= 0) return Cover::kNone;
+  return Structure::cover(
+      a.structure, {s.batch, at.head, at.row, at.rows, s.position + at.row, at.key, at.keys});
+}
+FOVEA_INLINE Rectangle clipped(const Sequence& s, int head, int row, int rows, int key, int keys) {
+  return {head, row, least(rows, s.queries - row), key, least(keys, s.keys - key), false};
 }
 
-// products[m][n][c] = visit(m, n, c, place, scored, data, seen) of the pairs that are seen, `absent`
-// of the others, which `visit` may be called for too.
-template <bool kAllSeen, bool kOwnerIsQuery, int kM, int kOther, class Visit>
-FOVEA_INLINE void replace_pairs(const Arguments& a, const Sequence& s, const Rectangle& at,
-                                const RowData* rows, float (&products)[kM][kOther / 8][4],
-                                float absent, Visit visit) {
-#pragma unroll
-  for (int m = 0; m < kM; ++m) {
-#pragma unroll
-    for (int n = 0; n < kOther / 8; ++n) {
-#pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        const int own = (warp() * kM + m) * 16 + lane() / 4 + c / 2 * 8,
-                  other = n * 8 + lane() % 4 * 2 + c % 2;
-        const int r = kOwnerIsQuery ? own : other, k = kOwnerIsQuery ? other : own;
-        const int row = at.row + r, key = at.key + k;
-        const Place p{
-            s.batch, at.head, row, s.position + row, key, key, row_index(a, s, at.head, row)};
-        const bool allowed =
-            kAllSeen || (r < at.rows && k < at.keys && Structure::allows(a.structure, p));
-        float& x = products[m][n][c];
-        // Without a branch where nothing is read that may not be there.
-        if constexpr (!kAllSeen && Modifiers::kReads) {
-          if (!allowed) {
-            x = absent;
-            continue;
-          }
-        }
-        const Scored scored = score_of(a, p, x, 1);
-        const bool seen = allowed && scored.seen;
-        const float made = visit(m, n, c, p, scored, rows[r], seen);
-        x = seen ? made : absent;
+// Looks at rectangles one after another, a step of rows or keys apart. A structure that reads memory
+// is asked for many of them at once, one a thread.
+struct Covers {
+  unsigned char* kept;  // shared, kThreads numbers
+  int head = -1, first = 0;
+
+  // Whether the rectangle has a pair. `row_step`, `key_step`: from one to the next.
+  FOVEA_INLINE bool look(const Arguments& a, const Sequence& s, int of_head, int row, int rows,
+                         int row_step, int key, int keys, int key_step, Rectangle& to) {
+    to = clipped(s, of_head, row, rows, key, keys);
+    Cover cover;
+    if constexpr (Structure::kBand) {
+      cover = cover_of(a, s, to);
+    } else {
+      const int at = row_step ? row / row_step : key / key_step;
+      if (of_head != head || at < first || at >= first + kThreads) {
+        head = of_head;
+        first = at;
+        const int n = static_cast<int>(threadIdx.x);
+        __syncthreads();
+        kept[n] = static_cast<unsigned char>(cover_of(
+            a, s, clipped(s, of_head, row + n * row_step, rows, key + n * key_step, keys)));
+        __syncthreads();
       }
+      cover = static_cast<Cover>(kept[at - first]);
     }
+    to.whole = cover == Cover::kAll && to.rows == rows && to.keys == keys;
+    return cover != Cover::kNone;
   }
+};
+
+// A part of a rectangle, of `rows` x `keys`. Only bands are looked at again: others read memory.
+inline bool part_of(const Arguments& a, const Sequence& s, const Rectangle& at, int row, int rows,
+                    int key, int keys, Rectangle& to) {
+  if constexpr (Structure::kBand) {
+    to = clipped(s, at.head, at.row + row, rows, at.key + key, keys);
+    const Cover cover = cover_of(a, s, to);
+    to.whole = cover == Cover::kAll && to.rows == rows && to.keys == keys;
+    return cover != Cover::kNone;
+  }
+  to = {at.head, at.row + row, least(rows, at.rows - row), at.key + key, least(keys, at.keys - key),
+        at.whole};
+  return to.rows > 0 && to.keys > 0;
 }
-template <bool kOwnerIsQuery, int kM, int kOther, class Visit>
-FOVEA_INLINE void each_pair(const Arguments& a, const Sequence& s, const Rectangle& at,
-                            const RowData* rows, float (&products)[kM][kOther / 8][4], float absent,
-                            Visit visit) {
-  if (at.whole)
-    replace_pairs<true, kOwnerIsQuery, kM, kOther>(a, s, at, rows, products, absent, visit);
-  else
-    replace_pairs<false, kOwnerIsQuery, kM, kOther>(a, s, at, rows, products, absent, visit);
-}
+
+// Which pairs of a rectangle are seen, of this thread: number c of block n of row block m.
+template <bool kOwnerIsQuery>
+struct Mask {
+  const Arguments& a;
+  const Sequence& s;
+  const Rectangle& at;
+  int own, other;        // of number 0 of the first blocks
+  unsigned start, size;  // of a band: i - j from its low end, and how many there are
+
+  FOVEA_INLINE Mask(const Arguments& a, const Sequence& s, const Rectangle& at, int own)
+      : a(a), s(s), at(at), own(own), other(lane() % 4 * 2) {
+    constexpr int kFar = 0x7fffffff;
+    int low = -kFar, high = kFar;
+    if constexpr (Structure::kBand) Structure::narrow_band(a.structure, low, high);
+    const int apart = kOwnerIsQuery ? own - other : other - own;
+    start = static_cast<unsigned>(s.position + at.row - at.key + apart) - static_cast<unsigned>(low);
+    size = low > high ? 0 : static_cast<unsigned>(high) - static_cast<unsigned>(low) + 1;
+  }
+  FOVEA_INLINE int row(int m, int n, int c) const {
+    return kOwnerIsQuery ? own + m * 16 + c / 2 * 8 : other + n * 8 + c % 2;
+  }
+  FOVEA_INLINE int key(int m, int n, int c) const {
+    return kOwnerIsQuery ? other + n * 8 + c % 2 : own + m * 16 + c / 2 * 8;
+  }
+  FOVEA_INLINE Place place(int m, int n, int c) const {
+    return place_of(at.row + row(m, n, c), at.key + key(m, n, c));
+  }
+  FOVEA_INLINE Place place_of(int r, int k) const {
+    return {s.batch, at.head, r, s.position + r, k, k, row_index(a, s, at.head, r)};
+  }
+  // Rows that are not there weigh nothing.
+  FOVEA_INLINE bool allows(int m, int n, int c) const {
+    if constexpr (Structure::kBand && !Modifiers::kReads) {
+      const int apart = m * 16 + c / 2 * 8 - n * 8 - c % 2;
+      const unsigned from = start + static_cast<unsigned>(kOwnerIsQuery ? apart : -apart);
+      return from < size && key(m, n, c) < at.keys;
+    }
+    // Nothing is read beyond the last row and key, and there is no branch.
+    const int r = row(m, n, c), k = key(m, n, c);
+    const bool there = (r < at.rows) & (k < at.keys);
+    const Place p = place_of(at.row + least(r, at.rows - 1), at.key + least(k, at.keys - 1));
+    return there & Structure::allows(a.structure, p);
+  }
+};
 
 template <int kM, int kColumns>
 FOVEA_INLINE void write_rows(const Rows& rows, int batch, int head, Whole first, int count,

@@ -1,4 +1,4 @@
-// Backward on points: a thread owns queries in one kernel, keys in the other; scores are computed
+// Backward on points: a thread owns queries here, keys in points_backward_key.h; scores are computed
 // again. What each leaves is a part of a sum (points.h), which the host adds.
 #pragma once
 
@@ -32,6 +32,29 @@ FOVEA_INLINE bool pair_gradient(const Arguments& a, int head, T sum, const Point
   return true;
 }
 
+// The same for kernels that are positive everywhere, without logarithms: what a pair wants of its row.
+struct PositiveRow {
+  T number, weight, less, slope;  // weight: of a key at the query itself; slope: scores/kernel.h
+};
+// False: the row has no such weight, or it is no number.
+inline bool positive_row(const RowData& data, PositiveRow& to) {
+  const bool seen = data.row.state == kSeen;
+  to = {Score::Positive::row_number(data.inverse),
+        seen ? exponential(log_top() - data.row.shift) * data.row.scale : T(0),
+        data.delta - data.d_lse, Score::Positive::row_slope(data.inverse)};
+  return data.row.state != kSpoiled && is_finite(to.weight) && is_finite(to.less);
+}
+// A pair's weight, and g: the gradient of the query is row.slope g (q - k).
+FOVEA_INLINE void positive_pair(T square, const PositiveRow& row, const T* d_output, const T* value,
+                                T& weight, T& g) {
+  T s;
+  weight = row.weight * Score::Positive::ratio(square, row.number, s);
+  T da = -row.less;
+#pragma unroll
+  for (int c = 0; c < kValueWidth; ++c) da += d_output[c] * value[c];
+  g = weight * da * s;
+}
+
 struct PointsQueryGradient {
   const Arguments& a;
   StagedKeys& keys;
@@ -55,100 +78,77 @@ struct PointsQueryGradient {
     if (blockIdx.y == 0) static_cast<T*>(a.delta)[index] = rows[r].data.delta;
   }
 
-  void run() {
-    for (int r = 0; r < kOwn; ++r)
-      if (there(r)) start(r);
-    int first, end;
-    share_of(s.keys, first, end);
+  // False: a row or a value must be looked at one by one.
+  bool meet_positive(int key_head, int first, int end) {
+    PositiveRow positive[kOwn];
+    bool all = true;
+    for (int r = 0; r < kOwn; ++r) {
+      positive[r] = {0, 0, 0, 0};
+      if (there(r)) all &= positive_row(rows[r].data, positive[r]);
+      for (int c = 0; c < kValueWidth; ++c) all &= is_finite(rows[r].d_output[c]);
+    }
+    if (__syncthreads_or(!all)) return false;
     for (int key = first; key < end; key += kPointStage) {
       const int count = least(kPointStage, end - key);
-      keys.stage(a, s, head / (a.heads / a.key_heads), key, count);
+      if (!keys.stage(a, s, key_head, key, count)) return false;
+#pragma unroll 2
       for (int n = 0; n < count; ++n) {
+        const StagedKeys::Point point = keys.points[n];
 #pragma unroll
         for (int r = 0; r < kOwn; ++r) {
-          const T sum = distance_sum(query[r], keys.key[n]);
-          T weight, de, g;
-          if (!there(r) || !pair_gradient(a, head, sum, rows[r], keys.value[n], weight, de, g))
-            continue;
+          const T square = distance_sum(query[r], point.x);
+          T weight, g;
+          positive_pair(square, positive[r], rows[r].d_output, point.x + kWidth, weight, g);
 #pragma unroll
-          for (int f = 0; f < kWidth; ++f)
-            if (g != 0) Score::query_terms(g, &query[r][f], &keys.key[n][f], &sums[r][f]);
-          sums[r][kWidth] += Score::bandwidth_slope(a, sum, rows[r].data.inverse, de);
+          for (int f = 0; f < kWidth; ++f) sums[r][f] += g * (query[r][f] - point.x[f]);
+          sums[r][kWidth] += g * square;
         }
       }
     }
     for (int r = 0; r < kOwn; ++r) {
-      if (!there(r)) continue;
-      T* part = part_of(a, row_index(a, s, head, own_row(row, r)), blockIdx.y, kWidth + 1);
-      for (int f = 0; f <= kWidth; ++f) part[f] = sums[r][f];
+      for (int f = 0; f < kWidth; ++f) sums[r][f] *= positive[r].slope;
+      sums[r][kWidth] *= -positive[r].slope * rows[r].data.inverse;
     }
+    return true;
   }
-};
 
-struct StagedQueries {
-  T query[kPointStage][kWidth];
-  PointRow row[kPointStage];
-
-  void stage(const Arguments& a, const Sequence& s, int head, int first, int count) {
-    __syncthreads();
-    for (int n = threadIdx.x; n < count; n += kPointThreads) {
-      load_row<kWidth, Operand>(a.query, s.batch, head, first + n, query[n]);
-      row[n] = point_row(a, s, head, first + n);
-      row[n].data.delta = static_cast<const T*>(a.delta)[row_index(a, s, head, first + n)];
-    }
-    __syncthreads();
-  }
-};
-
-struct PointsKeyGradient {
-  const Arguments& a;
-  StagedQueries& queries;
-  Sequence s;
-  int key_head, first_key;
-  T key[kOwn][kWidth] = {}, value[kOwn][kValueWidth] = {};
-  T sums[kOwn][kWidth] = {}, values[kOwn][kValueWidth] = {};
-
-  bool there(int r) const { return own_row(first_key, r) < s.keys; }
-
-  void meet(int head, int first, int count) {
-    queries.stage(a, s, head, first, count);
-    for (int n = 0; n < count; ++n) {
-      const PointRow& row = queries.row[n];
+  void meet_all(int key_head, int first, int end) {
+    for (int r = 0; r < kOwn; ++r)
+      for (int f = 0; f <= kWidth; ++f) sums[r][f] = 0;
+    for (int key = first; key < end; key += kPointStage) {
+      const int count = least(kPointStage, end - key);
+      keys.stage(a, s, key_head, key, count);
+      for (int n = 0; n < count; ++n) {
 #pragma unroll
-      for (int r = 0; r < kOwn; ++r) {
-        const T sum = distance_sum(queries.query[n], key[r]);
-        T weight, de, g;
-        if (!there(r) || !pair_gradient(a, head, sum, row, value[r], weight, de, g)) continue;
+        for (int r = 0; r < kOwn; ++r) {
+          const T sum = distance_sum(query[r], keys.key(n));
+          T weight, de, g;
+          if (!there(r) || !pair_gradient(a, head, sum, rows[r], keys.value(n), weight, de, g))
+            continue;
 #pragma unroll
-        for (int f = 0; f < kWidth; ++f)
-          if (g != 0) Score::key_terms(g, &queries.query[n][f], &key[r][f], &sums[r][f]);
-#pragma unroll
-        for (int c = 0; c < kValueWidth; ++c)
-          if (weight != 0) values[r][c] += weight * row.d_output[c];
+          for (int f = 0; f < kWidth; ++f)
+            if (g != 0) Score::query_terms(g, &query[r][f], &keys.key(n)[f], &sums[r][f]);
+          sums[r][kWidth] += Score::bandwidth_slope(a, sum, rows[r].data.inverse, de);
+        }
       }
     }
   }
 
   void run() {
     for (int r = 0; r < kOwn; ++r) {
-      if (!there(r)) continue;
-      load_row<kWidth, Operand>(a.key, s.batch, key_head, own_row(first_key, r), key[r]);
-      load_row<kValueWidth, Value>(a.value, s.batch, key_head, own_row(first_key, r), value[r]);
+      rows[r] = PointRow{{{0, 0, 0, kEmpty}, 1, 0, 0, 0}, {}};
+      if (there(r)) start(r);
     }
-    const int shared = a.heads / a.key_heads;
     int first, end;
-    share_of(s.queries, first, end);
-    for (int head = key_head * shared; head < (key_head + 1) * shared; ++head)
-      for (int row = first; row < end; row += kPointStage)
-        meet(head, row, least(kPointStage, end - row));
-    // Keys beyond the length have gradients too: 0.
+    share_of(s.keys, first, end);
+    const int key_head = head / (a.heads / a.key_heads);
+    bool met = false;
+    if constexpr (kPositive) met = meet_positive(key_head, first, end);
+    if (!met) meet_all(key_head, first, end);
     for (int r = 0; r < kOwn; ++r) {
-      const int at = own_row(first_key, r);
-      if (at >= a.keys) continue;
-      const Whole index = (static_cast<Whole>(s.batch) * a.key_heads + key_head) * a.keys + at;
-      T* part = part_of(a, index, blockIdx.y, kWidth + kValueWidth);
-      for (int f = 0; f < kWidth; ++f) part[f] = sums[r][f];
-      for (int c = 0; c < kValueWidth; ++c) part[kWidth + c] = values[r][c];
+      if (!there(r)) continue;
+      T* part = part_of(a, row_index(a, s, head, own_row(row, r)), blockIdx.y, kWidth + 1);
+      for (int f = 0; f <= kWidth; ++f) part[f] = sums[r][f];
     }
   }
 };
@@ -162,18 +162,4 @@ extern "C" __global__ void __launch_bounds__(128)
   each_query_tile(a, kBlockRows, [&](const Sequence& s, int head, int row) {
     PointsQueryGradient{a, keys, s, head, row}.run();
   });
-}
-
-extern "C" __global__ void __launch_bounds__(128)
-    fovea_gradient_key(const __grid_constant__ fovea::cuda::Arguments a) {
-  using namespace fovea::cuda;
-  __shared__ StagedQueries queries;
-  const int tiles = (a.keys + kBlockRows - 1) / kBlockRows;
-  const Whole work = static_cast<Whole>(a.batches) * a.key_heads * tiles;
-  for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
-    const Sequence s = sequence_of(a, static_cast<int>(n / tiles / a.key_heads));
-    PointsKeyGradient{a, queries, s, static_cast<int>(n / tiles % a.key_heads),
-                      static_cast<int>(n % tiles) * kBlockRows}
-        .run();
-  }
 }

@@ -26,7 +26,7 @@ struct PointsForward {
       for (int i = 0; i < kPointStep; ++i) {
         const bool here = kPlain || n + i < count;
         e[i] =
-            here ? Score::finish(a, distance_sum(query[r], keys.key[here ? n + i : 0]), inverse[r])
+            here ? Score::finish(a, distance_sum(query[r], keys.key(here ? n + i : 0)), inverse[r])
             : kValueFace ? T(0)
                          : -infinity_of(T());
         if constexpr (Normaliser::kShifts) top = larger(top, e[i]);
@@ -48,28 +48,68 @@ struct PointsForward {
         total[r] += x;
 #pragma unroll
         for (int c = 0; c < kValueWidth; ++c)
-          if (kPlain || x != 0) sums[r][c] += x * keys.value[n + i][c];
+          if (kPlain || x != 0) sums[r][c] += x * keys.value(n + i)[c];
       }
+    }
+  }
+
+  // Every key's share of the largest weight there could be. False: some row must be folded with its
+  // own largest score.
+  bool fold_positive(int key_head, int first, int end) {
+    T number[kOwn];
+#pragma unroll
+    for (int r = 0; r < kOwn; ++r) number[r] = Score::Positive::row_number(inverse[r]);
+    for (int key = first; key < end; key += kPointStage) {
+      const int count = least(kPointStage, end - key);
+      if (!keys.stage(a, s, key_head, key, count)) return false;
+#pragma unroll 4
+      for (int n = 0; n < count; ++n) {
+        const StagedKeys::Point point = keys.points[n];
+#pragma unroll
+        for (int r = 0; r < kOwn; ++r) {
+          T slope;
+          const T x =
+              Score::Positive::ratio(distance_sum(query[r], point.x), number[r], slope);
+          total[r] += x;
+#pragma unroll
+          for (int c = 0; c < kValueWidth; ++c) sums[r][c] += x * point.x[kWidth + c];
+        }
+      }
+    }
+    bool small = false;
+    for (int r = 0; r < kOwn; ++r) small |= there(r) && !(total[r] >= least_sum(T()));
+    return !__syncthreads_or(small);
+  }
+
+  void fold_all(int key_head, int first, int end) {
+    for (int r = 0; r < kOwn; ++r) {
+      shift[r] = -infinity_of(T());
+      total[r] = 0;
+      for (int c = 0; c < kValueWidth; ++c) sums[r][c] = 0;
+    }
+    for (int key = first; key < end; key += kPointStage) {
+      const int count = least(kPointStage, end - key);
+      const bool finite = keys.stage(a, s, key_head, key, count);
+      int n = 0;
+      if (finite)
+        for (; n + kPointStep <= count; n += kPointStep) fold<true>(n, count);
+      for (; n < count; n += kPointStep) fold<false>(n, count);
     }
   }
 
   void run() {
     for (int r = 0; r < kOwn; ++r) {
-      shift[r] = -infinity_of(T());
+      shift[r] = log_top();
       if (!there(r)) continue;
       load_row<kWidth, Operand>(a.query, s.batch, head, own_row(row, r), query[r]);
       inverse[r] = 1 / element<T>(a.weight, s.batch, head, own_row(row, r), 0);
     }
     int first, end;
     share_of(s.keys, first, end);
-    for (int key = first; key < end; key += kPointStage) {
-      const int count = least(kPointStage, end - key);
-      const bool finite = keys.stage(a, s, head / (a.heads / a.key_heads), key, count);
-      int n = 0;
-      if (finite)
-        for (; n + kPointStep <= count; n += kPointStep) fold<true>(n, count);
-      for (; n < count; n += kPointStep) fold<false>(n, count);
-    }
+    const int key_head = head / (a.heads / a.key_heads);
+    bool folded = false;
+    if constexpr (kPositive) folded = fold_positive(key_head, first, end);
+    if (!folded) fold_all(key_head, first, end);
     for (int r = 0; r < kOwn; ++r) {
       if (!there(r)) continue;
       T* part = part_of(a, row_index(a, s, head, own_row(row, r)), blockIdx.y, kPartNumbers);

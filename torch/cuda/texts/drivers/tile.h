@@ -7,8 +7,7 @@ namespace fovea::cuda {
 
 constexpr int kThreads = 256, kSide = 16, kPer = kTile / kSide;
 constexpr int kRowPitch = kTile + 4;
-constexpr int kStep = 16;                          // rows staged at a time for a sum over rows
-constexpr int kChunk = sizeof(T) == 8 ? 64 : 128;  // columns a block computes
+constexpr int kStep = 16;  // rows staged at a time for a sum over rows
 constexpr int kFeatures = kWidth / Score::kComponents;
 constexpr int kFeatureChunk = kChunk / Score::kComponents;
 constexpr int kMostDepth = 16;  // features staged at a time
@@ -20,13 +19,14 @@ constexpr int columns_of(int width, int chunk) {
   return at_least_one((smaller(width, chunk) + kSide - 1) / kSide);
 }
 
-struct Tiles {
-  T stage[2 * 2 * kMostDepth * kRowPitch];  // two sides, two components
-  T weights[kMostDepth];
+constexpr int larger_of(int x, int y) { return x > y ? x : y; }
+struct alignas(16) Tiles {
+  // Two sides, two components; or rows of a chunk of columns (kChunk, the program's).
+  T stage[larger_of(2 * 2 * kMostDepth * kRowPitch, kStep * kChunk)];
+  T weights[2 * kMostDepth];                // beside it (factored.h)
   T products[kTile][kRowPitch];  // [other][owner]: weights, or gradients, of the pairs
   RowData rows[kTile];           // of the queries
 };
-static_assert(kStep * kChunk <= 2 * 2 * kMostDepth * kRowPitch);
 
 inline int group() { return threadIdx.x / kSide; }
 inline int member() { return threadIdx.x % kSide; }
@@ -96,6 +96,10 @@ void sum_features(Tiles& tiles, const Side<StoredOwner>& owner, const Side<Store
     }
   }
 }
+
+template <int kCount, class StoredOwner, class StoredOther>
+void sum_factored(Tiles& tiles, const Side<StoredOwner>& owner, const Side<StoredOther>& other,
+                  const Broadcast& weight, int head, T (&sums)[kPer][kPer]);
 
 // Rows first .. of a side, columns column .., to [row][part][column]. Whether all are finite, known
 // to all threads; also a barrier.
@@ -200,7 +204,11 @@ struct Pairs {
       const auto keys =
           side_of<Operand>(a.key, at.s.batch, at.key_head, at.s.first_key + at.key, at.keys);
       const Broadcast* weight = Score::kWeighted ? &a.weight : nullptr;
-      if constexpr (kOwnerIsQuery) {
+      if constexpr (Score::kFactored && kOwnerIsQuery) {
+        sum_factored<kFeatures>(tiles, queries, keys, a.weight, at.head, sums);
+      } else if constexpr (Score::kFactored) {
+        sum_factored<kFeatures>(tiles, keys, queries, a.weight, at.head, sums);
+      } else if constexpr (kOwnerIsQuery) {
         sum_features<kParts, kFeatures>(
             tiles, queries, keys, weight, at.head, sums,
             [](T sum, const T* q, const T* k, T w) { return Score::step(sum, q, k, w); });

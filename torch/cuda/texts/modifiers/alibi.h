@@ -4,7 +4,7 @@
 namespace fovea::cuda {
 
 struct Alibi : PlainModifier {
-  static T distance(const Place& p) { return static_cast<T>(p.i > p.j ? p.i - p.j : p.j - p.i); }
+  static T distance(const Place& p) { return magnitude(static_cast<T>(p.i - p.j)); }
   static T value(const Change& change, const Place& p, T e) {
     return e - element<T>(change.array, 0, p.head, 0, 0) * distance(p);
   }

@@ -10,7 +10,7 @@ struct Chain;
 template <>
 struct Chain<> {
   static constexpr int kCount = 0;
-  static constexpr bool kAddsValues = false, kReads = false;
+  static constexpr bool kAddsValues = false, kReads = false, kSlopes = false;
   static T value(const Change*, const Place&, T e, T*) { return e; }
   template <class Sink>
   static T backward(const Change*, const Place&, const T*, T de, int, Sink&&) {
@@ -25,7 +25,8 @@ struct Chain<First, Rest...> {
   using Others = Chain<Rest...>;
   static constexpr int kCount = 1 + Others::kCount;
   static constexpr bool kAddsValues = First::kAddsValues || Others::kAddsValues,
-                        kReads = First::kReads || Others::kReads;
+                        kReads = First::kReads || Others::kReads,
+                        kSlopes = First::kSlope != 0 || Others::kSlopes;
   static T value(const Change* changes, const Place& place, T e, T* steps) {
     *steps = e;
     return Others::value(changes + 1, place, First::value(*changes, place, e), steps + 1);

@@ -33,9 +33,15 @@ struct PlainNormaliser {
   static T fold_weight(const Arguments&, int, T) { return 0; }
   static T parameter_gradient(const Arguments&, int, const Row&, T, T) { return 0; }
   static T alpha_slope(const Arguments&, int, T, T, T, T) { return 0; }
-  // On tensor cores `power_from(e, base(shift))` is power(e, shift); a score of -infinity has 0.
-  static T base(T shift) { return shift; }
-  static T power_from(T, T) { return 0; }
+  // On tensor cores `power_at(x, unit, base(shift, unit))` is power(e, shift) of e kUnit = x unit; a
+  // score of -infinity has 0. Backward, `power_at(x, unit, level(row))` is the weight and
+  // `gradient_at(weight, da, less(delta, d_lse))` the gradient of the score.
+  static constexpr T kUnit = 1;
+  static T base(T, T) { return 0; }
+  static T power_at(T, T, T) { return 0; }
+  static T level(const Row&) { return 0; }
+  static T less(T, T) { return 0; }
+  static T gradient_at(T, T, T) { return 0; }
   // What only one of the two ways says.
   static T power(T, T) { return 0; }
   static Row finish(const Arguments&, int, T, T, T) { return {0, 0, 0, kEmpty}; }

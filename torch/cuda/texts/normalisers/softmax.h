@@ -9,8 +9,12 @@ struct SoftmaxOf : PlainNormaliser {
   static constexpr bool kShifts = true, kParameter = kSink;
   static constexpr Delta kDelta = Delta::kFromOutput;
   static T power(T e, T shift) { return exponential(e - shift); }
-  static T base(T shift) { return shift == -infinity_of(T()) ? T(0) : shift * T(kLog2OfE); }
-  static T power_from(T e, T base) { return power_of_two(e * T(kLog2OfE) - base); }
+  static constexpr T kUnit = T(kLog2OfE);
+  static T base(T shift, T unit) { return shift == -infinity_of(T()) ? T(0) : shift * unit; }
+  static T power_at(T x, T unit, T base) { return power_of_two(x * unit - base); }
+  static T level(const Row& row) { return kUnit * (row.shift - logarithm(row.scale)); }
+  static T less(T delta, T d_lse) { return delta - d_lse; }
+  static T gradient_at(T weight, T da, T less) { return weight * (da - less); }
   static Row finish(const Arguments& a, int head, T shift, T sum, T) {
     if constexpr (kSink) {
       const T sink = head_number(a, head), top = larger(shift, sink);

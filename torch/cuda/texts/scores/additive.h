@@ -6,6 +6,9 @@ namespace fovea::cuda {
 template <bool kTanh>
 struct AdditiveOf : ProductScore {
   static constexpr bool kWeighted = true, kOwn = true;
+  // tanh(q + k) = 1 - 2 / (1 + exp(2 q) exp(2 k)): an exponential for each number, none for a pair.
+  static constexpr bool kFactored = kTanh && sizeof(T) == 4;
+  static T factor(T x) { return power_of_two(T(2 * kLog2OfE) * x); }
   static T activation(T x, T slope) {
     if constexpr (kTanh) return hyperbolic_tangent(x);
     return x > 0 ? x : slope * x;

@@ -112,8 +112,42 @@ struct KernelFunction {
   }
 };
 
+// Kernels that are positive everywhere, without their logarithms: K(u) / K(0), at most 1, from
+// |q - k|^2 and a number of the query. The gradient of log K by q is `row_slope` s (q - k).
+template <KernelName kName>
+struct PositiveKernel {
+  static constexpr bool kSquares = kName == KernelName::kGaussian || kName == KernelName::kCauchy;
+  static T row_number(T inverse) {
+    if constexpr (kName == KernelName::kCauchy) return inverse * inverse;
+    if constexpr (kName == KernelName::kGaussian) return inverse * inverse * T(-0.5 * kLog2OfE);
+    return inverse * T(-kLog2OfE);
+  }
+  static T row_slope(T inverse) {
+    if constexpr (kName == KernelName::kCauchy) return -2 * inverse * inverse;
+    return kSquares ? -inverse * inverse : -inverse;
+  }
+  static T ratio(T square, T number, T& s) {
+    if constexpr (kName == KernelName::kGaussian) {
+      s = 1;
+      return power_of_two(square * number);
+    } else if constexpr (kName == KernelName::kCauchy) {
+      return s = reciprocal(1 + square * number);
+    } else {
+      const T distance = root(square), t = power_of_two(distance * number);  // exp(-u)
+      s = square > 0 ? reciprocal(distance) : T(0);
+      if constexpr (kName == KernelName::kLaplace) return t;
+      const T power = kName == KernelName::kLogistic ? t : t * t, rest = reciprocal(1 + power);
+      s *= (1 - power) * rest;
+      return kName == KernelName::kLogistic ? 4 * t * rest * rest : 2 * t * rest;
+    }
+  }
+};
+
 template <KernelName kName, bool kLog>
 struct Kernel : ProductScore {
+  static constexpr bool kPositive =
+      kLog && (kName < KernelName::kSilverman || kName == KernelName::kCauchy);
+  using Positive = PositiveKernel<kName>;
   using Function = KernelFunction<kName, kLog>;
   static constexpr bool kBandwidth = true, kOwn = true;
   static T step(T sum, const T* q, const T* k, T) {

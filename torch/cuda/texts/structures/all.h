@@ -5,7 +5,12 @@ namespace fovea::cuda {
 
 // Which keys a span's rows may see, and which rows may see its keys, where a structure bounds them:
 // the two ends are brought closer together. Rows are counted from position 0.
+//
+// kBand: whether what is allowed is low <= i - j <= high, two numbers that `narrow_band` brings closer
+// together.
 struct Unbounded {
+  static constexpr bool kBand = false;
+  static void narrow_band(const Part&, int&, int&) {}
   static void narrow_keys(const Part&, const Span&, int&, int&) {}
   static void narrow_positions(const Part&, const Span&, int&, int&) {}
 };
@@ -14,6 +19,8 @@ template <class... Kinds>
 struct All;
 template <>
 struct All<> {
+  static constexpr bool kBand = true;
+  static void narrow_band(const Part*, int&, int&) {}
   static Cover cover(const Part*, const Span&) { return Cover::kAll; }
   static bool allows(const Part*, const Place&) { return true; }
   static void narrow_keys(const Part*, const Span&, int&, int&) {}
@@ -21,6 +28,11 @@ struct All<> {
 };
 template <class First, class... Rest>
 struct All<First, Rest...> {
+  static constexpr bool kBand = First::kBand && All<Rest...>::kBand;
+  static void narrow_band(const Part* parts, int& low, int& high) {
+    First::narrow_band(*parts, low, high);
+    All<Rest...>::narrow_band(parts + 1, low, high);
+  }
   static Cover cover(const Part* parts, const Span& span) {
     const Cover first = First::cover(*parts, span);
     if (first == Cover::kNone) return first;
@@ -28,7 +40,9 @@ struct All<First, Rest...> {
     return rest == Cover::kAll ? first : rest;
   }
   static bool allows(const Part* parts, const Place& place) {
-    return First::allows(*parts, place) && All<Rest...>::allows(parts + 1, place);
+    // Without a branch, so that pairs share what is read for a row or a key.
+    const bool first = First::allows(*parts, place), rest = All<Rest...>::allows(parts + 1, place);
+    return first & rest;
   }
   static void narrow_keys(const Part* parts, const Span& span, int& first, int& end) {
     First::narrow_keys(*parts, span, first, end);

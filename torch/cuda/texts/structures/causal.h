@@ -4,6 +4,8 @@
 namespace fovea::cuda {
 
 struct Causal {
+  static constexpr bool kBand = true;
+  static void narrow_band(const Part&, int& low, int&) { low = most(low, 0); }
   static Cover cover(const Part&, const Span& s) {
     if (s.key > s.i + s.rows - 1) return Cover::kNone;
     return s.key + s.keys - 1 <= s.i ? Cover::kAll : Cover::kSome;

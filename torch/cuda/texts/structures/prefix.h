@@ -12,8 +12,12 @@ struct Prefix : Unbounded {
     if (s.key + s.keys <= seen || s.key + s.keys - 1 <= s.i) return Cover::kAll;
     return s.key > s.i + s.rows - 1 && s.key >= seen ? Cover::kNone : Cover::kSome;
   }
+  static void narrow_keys(const Part& part, const Span& s, int&, int& end) {
+    const Whole seen = length(part, s.batch), last = s.i + s.rows;
+    if ((seen > last ? seen : last) < end) end = static_cast<int>(seen > last ? seen : last);
+  }
   static bool allows(const Part& part, const Place& p) {
-    return p.j <= p.i || p.j < length(part, p.batch);
+    return (p.j <= p.i) | (p.j < length(part, p.batch));
   }
 };
 

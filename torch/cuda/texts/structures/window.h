@@ -4,6 +4,11 @@
 namespace fovea::cuda {
 
 struct Window {
+  static constexpr bool kBand = true;
+  static void narrow_band(const Part& part, int& low, int& high) {
+    low = most(low, -side(part, 1));
+    high = least(high, side(part, 0));
+  }
   static Cover cover(const Part& part, const Span& s) {
     const Whole left = part.number[0], right = part.number[1];
     const Whole last_i = s.i + s.rows - 1, last_key = s.key + s.keys - 1;
