@@ -9,12 +9,14 @@ import sys
 import time
 
 import torch
+import torch._dynamo
 import torch.nn.functional as F
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import fovea
 
-flex = torch.compile(flex_attention)
+torch._dynamo.config.recompile_limit = 64  # a mask and a change of scores each
+flex = torch.compile(flex_attention, dynamic=False)
 
 
 def milliseconds(run, times):
@@ -59,20 +61,40 @@ def random(*shape, dtype=torch.float32):
     return torch.randn(*shape, device="cuda", dtype=dtype, requires_grad=True)
 
 
+LENGTH, HEADS = 4096, 16
+
+
+def dot_rows():
+    """(name, our score, our structure, FlexAttention's mask, its change of a score) of the fused rows."""
+    causal = lambda b, h, i, j: i >= j
+    ids = torch.arange(LENGTH, device="cuda", dtype=torch.int32) // 600
+    blocks = (torch.arange(32, device="cuda")[:, None] - torch.arange(32, device="cuda")).abs() % 5 < 2
+    slopes = 2.0 ** -torch.arange(1, HEADS + 1, device="cuda")
+    bias = torch.randn(HEADS, LENGTH, LENGTH, device="cuda")
+    dot = fovea.Dot
+    yield "causal and window 512", dot(), fovea.Causal() & fovea.Window(512, -1), lambda b, h, i, j: (i >= j) & (i - j <= 512), None
+    yield "causal and documents of 600", dot(), fovea.Causal() & fovea.Documents(ids, ids), lambda b, h, i, j: (i >= j) & (ids[i] == ids[j]), None
+    yield "prefix of 1,000", dot(), fovea.Prefix(1000), lambda b, h, i, j: (i >= j) | (j < 1000), None
+    yield "blocks of 128, 2 of 5", dot(), fovea.Blocks(blocks, 128), lambda b, h, i, j: blocks[i // 128, j // 128], None
+    yield "causal, ALiBi", dot().alibi(slopes), fovea.Causal(), causal, lambda s, b, h, i, j: s - slopes[h] * (i - j).abs()
+    yield "causal, soft cap 20", dot().soft_cap(20.0), fovea.Causal(), causal, lambda s, b, h, i, j: 20 * torch.tanh(s / 20)
+    yield "causal, bias", dot().bias(bias), fovea.Causal(), causal, lambda s, b, h, i, j: s + bias[h, i, j]
+
+
 def dot():
-    length = 4096
-    inputs = [random(2, 16, length, 128, dtype=torch.bfloat16) for _ in range(3)]
-    mask = create_block_mask(lambda b, h, i, j: (i >= j) & (i - j <= 512), None, None, length, length, device="cuda")
-    ours = row("dot, window 512", inputs, lambda q, k, v: fovea.attend(q, k, v, structure=fovea.Causal() & fovea.Window(512, -1)))
-    row("  FlexAttention", inputs, lambda q, k, v: flex(q, k, v, block_mask=mask), expected=ours)
-    mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length, device="cuda")
-    cap = lambda score, b, h, i, j: 20 * torch.tanh(score / 20)
-    ours = row("dot, causal, soft cap", inputs, lambda q, k, v: fovea.attend(q, k, v, fovea.Dot().soft_cap(20.0), structure=fovea.Causal()))
-    row("  FlexAttention", inputs, lambda q, k, v: flex(q, k, v, score_mod=cap, block_mask=mask), expected=ours)
-    ours = row("dot, causal (libtorch's kernel)", inputs, lambda q, k, v: fovea.attend(q, k, v, structure=fovea.Causal()))
-    row("  SDPA", inputs, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), expected=ours)
-    long = [random(1, 8, 131072, 64, dtype=torch.bfloat16) for _ in range(3)]
-    row("dot, window 1024, 131072 keys", long, lambda q, k, v: fovea.attend(q, k, v, structure=fovea.Causal() & fovea.Window(1024, -1)), 2)
+    for width in (128, 64):
+        inputs = [random(2, HEADS, LENGTH, width, dtype=torch.bfloat16) for _ in range(3)]
+        for name, score, structure, allowed, change in dot_rows():
+            mask = create_block_mask(allowed, None, None, LENGTH, LENGTH, device="cuda")
+            ours = row(f"dot {width}, {name}", inputs, lambda q, k, v: fovea.attend(q, k, v, score, structure=structure))
+            row("  FlexAttention", inputs, lambda q, k, v: flex(q, k, v, score_mod=change, block_mask=mask), expected=ours)
+        ours = row(f"dot {width}, causal (libtorch's kernel)", inputs, lambda q, k, v: fovea.attend(q, k, v, structure=fovea.Causal()))
+        row("  SDPA", inputs, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), expected=ours)
+
+
+def long():
+    inputs = [random(1, 8, 131072, 64, dtype=torch.bfloat16) for _ in range(3)]
+    row("dot, window 1024, 131072 keys", inputs, lambda q, k, v: fovea.attend(q, k, v, structure=fovea.Causal() & fovea.Window(1024, -1)), 2)
 
 
 def additive():
@@ -150,6 +172,6 @@ def decode():
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    parts = (dot, additive, gaussian, normalisers, graph, decode)
+    parts = (dot, long, additive, gaussian, normalisers, graph, decode)
     for part in [part for part in parts if not sys.argv[1:] or part.__name__ in sys.argv[1:]]:
         part()
