@@ -72,6 +72,10 @@ nn::BertOptions sizes_from(const Json& facts) {
   const train::Fields fields(facts, "config.json: facts.");
   const auto activation = activation_named(fields.text("activation"));
   if (!activation) fields.refuse("activation", "gelu, gelu_new or relu");
+  for (const char* name : {"dropout", "attention_dropout"})
+    if (const double p = fields.number(name); p < 0 || p > 1)
+      fields.refuse(name, "a number, 0 to 1");
+  if (fields.number("epsilon") <= 0) fields.refuse("epsilon", "a number above 0");
   return {.vocabulary = fields.integer("vocabulary", 1, kMostSize),
           .width = fields.integer("width", 1, kMostSize),
           .hidden = fields.integer("hidden", 1, kMostSize),

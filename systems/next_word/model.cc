@@ -59,6 +59,8 @@ nn::LanguageModelOptions sizes_from(const Json& facts) {
     if (text != a && text != b) fields.refuse(name, fmt::format("{} or {}", a, b));
     return text == b;
   };
+  if (const double p = fields.number("dropout"); p < 0 || p > 1)
+    fields.refuse("dropout", "a number, 0 to 1");
   return {.vocabulary = fields.integer("vocabulary", 1, kMost),
           .width = fields.integer("width", 1, kMost),
           .hidden = fields.integer("hidden", 1, kMost),

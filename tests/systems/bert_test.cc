@@ -10,6 +10,7 @@
 #include "systems/bert/documents.h"
 #include "systems/bert/folder.h"
 #include "systems/bert/masking.h"
+#include "systems/bert/model.h"
 #include "systems/bert/pairs.h"
 #include "systems/bert/sequences.h"
 #include "systems/generate.h"
@@ -52,6 +53,18 @@ TEST(Bert, ASequenceLongerThanTheContextIsRefused) {
   EXPECT_THROW(model(nn::BertInput{
                    torch::zeros({17}, torch::kLong), {}, torch::tensor({0, 17}, torch::kInt)}),
                InvalidArgument);
+}
+
+TEST_F(BertRun, AFactOutOfRangeIsNamed) {
+  const Json facts = facts_of(small_sizes(), {});
+  EXPECT_NO_THROW(sizes_from(facts));
+  for (const auto& [name, value] :
+       {std::pair("dropout", -3.0), {"attention_dropout", 1e300}, {"epsilon", -3.0}}) {
+    Json other = facts;
+    other[name] = value;
+    EXPECT_NE(said([&] { sizes_from(other); }).find(std::string("config.json: facts.") + name),
+              std::string::npos);
+  }
 }
 
 TEST(Bert, SegmentsAndCuts) {
