@@ -55,18 +55,6 @@ TEST(Bert, ASequenceLongerThanTheContextIsRefused) {
                InvalidArgument);
 }
 
-TEST_F(BertRun, AFactOutOfRangeIsNamed) {
-  const Json facts = facts_of(small_sizes(), {});
-  EXPECT_NO_THROW(sizes_from(facts));
-  for (const auto& [name, value] :
-       {std::pair("dropout", -3.0), {"attention_dropout", 1e300}, {"epsilon", -3.0}}) {
-    Json other = facts;
-    other[name] = value;
-    EXPECT_NE(said([&] { sizes_from(other); }).find(std::string("config.json: facts.") + name),
-              std::string::npos);
-  }
-}
-
 TEST(Bert, SegmentsAndCuts) {
   const text::WordPiece pieces = small_pieces();
   const Sequence pair = Sequences(pieces, 16).line("a b\tc");
@@ -298,6 +286,18 @@ TEST_F(BertRun, DocumentsAreLinesOrStandBetweenBlankLines) {
   const Documents parted =
       read_documents({.path = (base_ / "parted.txt").string(), .all_test = true}, {});
   EXPECT_EQ(parted.texts, (std::vector<Sentences>{{"One.", "Two."}, {"Three."}}));
+}
+
+TEST_F(BertRun, AFactOutOfRangeIsNamed) {
+  const Json facts = facts_of(small_sizes(), {});
+  EXPECT_NO_THROW(sizes_from(facts));
+  for (const auto& [name, value] :
+       {std::pair("dropout", -3.0), {"attention_dropout", 1e300}, {"epsilon", -3.0}}) {
+    Json other = facts;
+    other[name] = value;
+    EXPECT_NE(said([&] { sizes_from(other); }).find(std::string("config.json: facts.") + name),
+              std::string::npos);
+  }
 }
 
 }  // namespace
