@@ -76,6 +76,8 @@ def attend(
         return _of_dtensors(query, key, value, score, normaliser, structure, scale, return_lse, layout)
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         _check.tensor(name, tensor)
+    if query.device.type != "cpu":  # whose backward kernels may make the statistics of a row again, from the keys of one part alone
+        raise ValueError(f"query: on {query.device}, expected the CPU: gradients on other devices do not know the keys of other ranks")
     _check.instance("normaliser", normaliser, Normaliser, "Softmax()")
     if return_lse and not isinstance(normaliser, Softmax):
         raise ValueError(f"return_lse: {normaliser!r} has no log-sum-exp, expected Softmax()")

@@ -79,5 +79,7 @@ def test_what_is_refused(alone, options, words):
         fd.attend(rows, rows, rows, **options)
     with pytest.raises(ValueError, match="rows and key 8, expected as many"):
         fd.attend(rows, rows[:, :, :8], rows[:, :, :8])
+    with pytest.raises(ValueError, match="query: on meta, expected the CPU"):
+        fd.attend(*[rows.to("meta")] * 3)
     with pytest.raises(ValueError, match="15 rows, expected a multiple of 2"):
         fd.shard(rows[:, :, 1:], layout="zigzag")
