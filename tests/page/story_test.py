@@ -23,6 +23,8 @@ class Story(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
+        cls.browser = Browser(1280, 900)
+        cls.addClassCleanup(cls.browser.close)
 
     def written(self, name, text):
         path = os.path.join(self.folder, name)
@@ -31,8 +33,10 @@ class Story(unittest.TestCase):
         return path
 
     def opened(self, path, width=1280):
-        browser = Browser(width, 900)
-        self.addCleanup(browser.close)
+        browser = self.browser
+        browser.errors.clear()
+        browser.resize(width)
+        browser.call("Page.navigate", url="about:blank")
         browser.open(path)
         browser.settle()
         self.assertEqual(browser.errors, [])
