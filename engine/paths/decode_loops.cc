@@ -65,15 +65,18 @@ HWY_INLINE void block_of_scores(const DecodePart<T>& x, size_t row, const S* key
   const auto keys = [&](size_t i) { return key + static_cast<int64_t>(i) * x.key.stride; };
   size_t e = 0;
   for (; e + 2 * N <= x.width; e += 2 * N) {
-    Two<hn::Vec<decltype(d)>> left[kScored];
+    hn::Vec<decltype(d)> left[kScored], next[kScored];
 #pragma GCC unroll 4
-    for (size_t r = 0; r < kScored; ++r) left[r] = load_two(d, q + r * x.width + e);
+    for (size_t r = 0; r < kScored; ++r) {
+      left[r] = hn::LoadU(d, q + r * x.width + e);
+      next[r] = hn::LoadU(d, q + r * x.width + e + N);
+    }
 #pragma GCC unroll 4
     for (size_t i = 0; i < kTogether; ++i) {
       const auto right = load_two(d, keys(i) + e);
 #pragma GCC unroll 4
       for (size_t r = 0; r < kScored; ++r)
-        sum[r][i] = hn::MulAdd(left[r].b, right.b, hn::MulAdd(left[r].a, right.a, sum[r][i]));
+        sum[r][i] = hn::MulAdd(next[r], right.b, hn::MulAdd(left[r], right.a, sum[r][i]));
     }
   }
   const auto step = [&](auto load) HWY_ATTR {
