@@ -172,6 +172,8 @@ def weights(
         _check.tensor("key_lengths", key_lengths)
     if scale is not None:
         scale = _check.scale_of("scale", scale)
+    if query.is_nested:
+        raise ValueError("query: a NestedTensor, expected [B, H, L, E]: the weights of several lengths have no shape; those of each of query.unbind() do")
     if _calls(score, normaliser, structure):
         places = _indices("rows", rows, query.shape[2], torch.device("cpu"))
         chosen_rows = None if places is None else places.tolist()

@@ -118,7 +118,7 @@ class Run:
     def predict(self, items: Items, **settings: object) -> Union[List[str], Dict[str, List[str]]]:
         """As ``fovea predict``: the answers, one for each line. Columns by name (a data frame too) are a table, and so is then the answer."""
         said = _command(["predict", os.fspath(self.folder), *_set(settings)], _text(items))
-        if not hasattr(items, "keys"):
+        if not _is_table(items):
             return said.splitlines()
         names, *rows = csv.reader(io.StringIO(said))
         return {name: [row[n] for row in rows] for n, name in enumerate(names)}
@@ -169,12 +169,17 @@ class Report:
         return f'<iframe sandbox="allow-scripts" style="width:100%;height:640px;border:0" srcdoc="{html.escape(self.html)}"></iframe>'
 
 
+def _is_table(items: object) -> bool:
+    """Columns by name: a dictionary or a data frame. A single column (a series) has keys too, and is lines."""
+    return isinstance(items, Mapping) or hasattr(items, "columns")
+
+
 def _text(items: Items) -> str:
     if isinstance(items, str):
         return items if items.endswith("\n") else items + "\n"
-    if hasattr(items, "keys"):
+    if _is_table(items):
         table: Any = items
-        columns = {str(name): list(table[name]) for name in table.keys()}
+        columns = {str(name): list(table[name]) for name in getattr(table, "columns", table)}
         made = io.StringIO()
         writer = csv.writer(made, lineterminator="\n")
         writer.writerow(columns)

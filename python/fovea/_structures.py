@@ -11,7 +11,7 @@ call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Literal, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Literal, Optional, Tuple, Union
 
 import torch
 
@@ -41,14 +41,20 @@ class Structure(Choice):
 
     def __and__(self, other: "Structure") -> "Structure":
         if not isinstance(other, Structure):
-            return NotImplemented
+            return _not_combined(other)
         return _All((*self._parts(), *other._parts()))
 
     def __or__(self, other: "Structure") -> "Structure":
         if not isinstance(other, Structure):
-            return NotImplemented
+            return _not_combined(other)
         sides = [side.parts if isinstance(side, _Any) else (side,) for side in (self, other)]
         return _Any((*sides[0], *sides[1]))
+
+    def __rand__(self, other: object) -> "Structure":
+        return _not_combined(other)
+
+    def __ror__(self, other: object) -> "Structure":
+        return _not_combined(other)
 
     def __invert__(self) -> "Structure":
         return _Not((self,))
@@ -68,6 +74,13 @@ class Structure(Choice):
     def _changed(self, change: Callable[["Structure"], "Structure"]) -> "Structure":
         """The same expression of changed structures."""
         return change(self)
+
+
+def _not_combined(other: object) -> Any:
+    """What Python makes an error of; one that says what to do where the other is a mask."""
+    if isinstance(other, torch.Tensor):
+        raise TypeError(f"structure: {_check.said(other)}, expected a Structure; fovea.Keep(mask) makes one of a bool mask")
+    return NotImplemented
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -120,3 +120,11 @@ def test_a_key_without_rows_may_lie_anyhow():
 def test_python_s_own_words_are_refused(joined):
     with pytest.raises(TypeError, match="join structures with &, | and ~"):
         joined(fovea.Causal(), fovea.Window(3, 0))
+
+
+def test_a_mask_beside_a_structure_is_told_of_keep():
+    for write in (lambda: fovea.Causal() & MASK, lambda: MASK & fovea.Causal(), lambda: fovea.Causal() | MASK, lambda: MASK | fovea.Causal()):
+        with pytest.raises(TypeError, match=r"structure: a tensor .* of bool, expected a Structure; fovea.Keep\(mask\) makes one"):
+            write()
+    with pytest.raises(TypeError, match="unsupported operand"):
+        fovea.Causal() & 3

@@ -69,3 +69,17 @@ def test_what_is_wrong_is_named():
     ):
         with pytest.raises(ValueError, match=said):
             call()
+
+
+def test_layers_take_them_and_weights_have_no_shape():
+    x = torch.nested.as_nested_tensor([torch.randn(n, 16) for n in LENGTHS], layout=torch.jagged)
+    attention = fovea.nn.MultiheadAttention(16, 4, batch_first=True)
+    layer = fovea.nn.TransformerEncoderLayer(16, 4, 24, batch_first=True, structure=fovea.Causal()).eval()
+    with torch.no_grad():
+        for alone_, attended, whole in zip(x.unbind(), attention(x, x, x, need_weights=False)[0].unbind(), layer(x).unbind()):
+            torch.testing.assert_close(attended, attention(alone_, alone_, alone_)[0])
+            torch.testing.assert_close(whole, layer(alone_[None])[0])
+    with pytest.raises(ValueError, match="need_weights: True with a NestedTensor, expected False"):
+        attention(x, x, x)
+    with pytest.raises(ValueError, match="query: a NestedTensor, expected"):
+        fovea.weights(nested(sequences(LENGTHS)), nested(sequences(LENGTHS)))

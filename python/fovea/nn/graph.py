@@ -14,9 +14,41 @@ from .._attend import attend
 from .._scores import Additive, RankOne, Score
 from .._structures import Graph, sorted_edges
 
+_UNKNOWN = -1  # columns, until the first call
 Nodes = Union[Tensor, Tuple[Tensor, Optional[Tensor]]]
 Edges = Union[Tensor, Graph]
 _REDUCTIONS = {"add": "sum", "sum": "sum", "mean": "mean", "min": "amin", "max": "amax", "mul": "prod"}
+
+
+def _draw(name: str, parameter: Tensor) -> None:
+    """Glorot's limits; a bias starts at zero."""
+    if name.endswith("bias"):
+        torch.nn.init.zeros_(parameter)
+    else:
+        limit = math.sqrt(6.0 / (parameter.shape[-2] + parameter.shape[-1]))
+        torch.nn.init.uniform_(parameter, -limit, limit)
+
+
+class _Lazy(torch.nn.LazyLinear):
+    """Takes its number of columns from the first call."""
+
+    def reset_parameters(self) -> None:
+        """Draws the weights, once there are some."""
+        for name, parameter in self.named_parameters():
+            if not torch.nn.parameter.is_lazy(parameter) and parameter.numel():
+                _draw(name, parameter)
+
+
+def _linear(columns: int, wide: int, bias: bool) -> torch.nn.Linear:
+    return _Lazy(wide, bias) if columns == _UNKNOWN else torch.nn.Linear(columns, wide, bias)
+
+
+def _listed(edges: Tensor) -> Tensor:
+    """Edges ``[2, E]``; of a sparse matrix ``[targets, sources]``, as ``torch_geometric`` takes one, those that it holds."""
+    if edges.layout == torch.strided:
+        return edges
+    targets, sources = edges.to_sparse_coo().coalesce().indices()
+    return torch.stack([sources, targets])
 
 
 class _GraphLayer(torch.nn.Module):
@@ -46,18 +78,15 @@ class _GraphLayer(torch.nn.Module):
         self.edge_dim, self.fill_value, self.residual = edge_dim, fill_value, residual
         wide = out_channels * (heads if concat else 1)
         targets = in_channels if isinstance(in_channels, int) else in_channels[1]
-        self.lin_edge = None if edge_dim is None else torch.nn.Linear(edge_dim, heads * out_channels, bias=False)
-        self.res = torch.nn.Linear(targets, wide, bias=False) if residual else None
+        self.lin_edge = None if edge_dim is None else _linear(edge_dim, heads * out_channels, False)
+        self.res = _linear(targets, wide, False) if residual else None
         self.register_parameter("bias", torch.nn.Parameter(torch.empty(wide)) if bias else None)
 
     def reset_parameters(self) -> None:
         """Draws the weights again."""
         for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                torch.nn.init.zeros_(parameter)
-            else:
-                limit = math.sqrt(6.0 / (parameter.shape[-2] + parameter.shape[-1]))
-                torch.nn.init.uniform_(parameter, -limit, limit)
+            if not torch.nn.parameter.is_lazy(parameter):
+                _draw(name, parameter)
 
     def extra_repr(self) -> str:
         """The sizes."""
@@ -73,9 +102,9 @@ class _GraphLayer(torch.nn.Module):
             if edge_attr is not None:
                 raise ValueError("edge_attr: given with a Graph, expected with edges [2, E], whose order it has")
             return edges, None
-        _check.tensor("edge_index", edges)
+        edges = _listed(_check.tensor("edge_index", edges))
         _check.tensors(edge_attr=edge_attr)
-        if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.layout != torch.strided:
+        if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point():
             raise ValueError(f"edge_index: {_check.said(edges)}, expected whole numbers [2, E] (sources, targets) or a fovea.Graph")
         if edge_attr is not None:
             edge_attr = edge_attr.unsqueeze(-1) if edge_attr.dim() == 1 else edge_attr
@@ -154,8 +183,8 @@ def _pair_scores(score: Score, query: Tensor, key: Tensor) -> Tensor:
 class GATConv(_GraphLayer):
     """``torch_geometric.nn.GATConv`` on Fovea's operators: its arguments, its call, its parameters.
 
-    Edges are ``[2, E]``, sources above targets, or a :class:`fovea.Graph`, which is taken as it is and sorted only once. The weights of
-    ``return_attention_weights`` are those before dropout.
+    Edges are ``[2, E]``, sources above targets, a sparse matrix ``[targets, sources]``, or a :class:`fovea.Graph`, which is taken as it is and
+    sorted only once. Channels of -1 are those of the first call. The weights of ``return_attention_weights`` are those before dropout.
 
     Example::
 
@@ -172,9 +201,9 @@ class GATConv(_GraphLayer):
         self.lin_src: Optional[torch.nn.Linear] = None
         self.lin_dst: Optional[torch.nn.Linear] = None
         if isinstance(in_channels, int):
-            self.lin = torch.nn.Linear(in_channels, heads * out_channels, bias=False)
+            self.lin = _linear(in_channels, heads * out_channels, False)
         else:
-            self.lin_src, self.lin_dst = (torch.nn.Linear(channels, heads * out_channels, bias=False) for channels in in_channels)
+            self.lin_src, self.lin_dst = (_linear(channels, heads * out_channels, False) for channels in in_channels)
         self.att_src = torch.nn.Parameter(torch.empty(1, heads, out_channels))
         self.att_dst = torch.nn.Parameter(torch.empty(1, heads, out_channels))
         self.register_parameter("att_edge", None if self.lin_edge is None else torch.nn.Parameter(torch.empty(1, heads, out_channels)))
@@ -240,8 +269,8 @@ class GATv2Conv(_GraphLayer):
         )
         self.share_weights = share_weights
         sources, targets = (in_channels, in_channels) if isinstance(in_channels, int) else in_channels
-        self.lin_l = torch.nn.Linear(sources, heads * out_channels, bias=bias)
-        self.lin_r = self.lin_l if share_weights else torch.nn.Linear(targets, heads * out_channels, bias=bias)
+        self.lin_l = _linear(sources, heads * out_channels, bias)
+        self.lin_r = self.lin_l if share_weights else _linear(targets, heads * out_channels, bias)
         self.att = torch.nn.Parameter(torch.empty(1, heads, out_channels))
         self.reset_parameters()
 

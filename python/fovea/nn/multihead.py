@@ -106,6 +106,8 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         _check.tensors(query=query, key=key, value=value, key_padding_mask=key_padding_mask, attn_mask=attn_mask)
         if query.dim() not in (2, 3) or key.dim() != query.dim() or value.dim() != query.dim():
             raise ValueError(f"query: {query.dim()} dimensions, key {key.dim()}, value {value.dim()}, expected 3 of each, or 2 without a batch")
+        if query.is_nested and need_weights:
+            raise ValueError("need_weights: True with a NestedTensor, expected False: the weights of several lengths have no shape")
         batched, heads = query.dim() == 3, self.num_heads
         projected = self._projected(query, key, value)
         if not batched:

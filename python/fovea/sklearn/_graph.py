@@ -7,6 +7,7 @@ from typing import Any, Tuple
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -71,7 +72,8 @@ class GATClassifier(LearnedClassifier):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, edge_index: Any = None) -> "GATClassifier":
-        """Learns from rows and labels; ``edge_index`` is ``[2, edges]``, sources above targets."""
+        """Learns from rows and labels; ``edge_index`` is ``[2, edges]``, sources above targets, or a sparse matrix whose row lists what a node
+        looks at, as ``kneighbors_graph`` makes one."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = classes_of(y, self.unlabelled)
@@ -131,6 +133,10 @@ class GATClassifier(LearnedClassifier):
 
 
 def _checked(edge_index: Any, nodes: int) -> torch.Tensor:
+    if issparse(edge_index):
+        if edge_index.shape != (nodes, nodes):
+            raise ValueError(f"edge_index: a sparse matrix {list(edge_index.shape)}, expected [{nodes}, {nodes}] (nodes)")
+        edge_index = np.stack(edge_index.tocoo().coords[::-1])
     given = np.asarray(edge_index.detach().cpu() if isinstance(edge_index, torch.Tensor) else edge_index)
     if given.ndim != 2 or given.shape[0] != 2 or (given.size and given.dtype.kind not in "iu"):
         raise ValueError(f"edge_index: shape {list(given.shape)} of {given.dtype}, expected whole numbers [2, edges]")

@@ -37,6 +37,21 @@ def test_a_data_frame_is_a_table(run):
     assert run.predict(pandas.DataFrame({"times": [10.0]}))["times"] == ["10"]
 
 
+def test_frames_are_tables_and_a_single_column_is_lines(run):
+    class Frame:  # as those of pandas and polars are
+        columns = ["times"]
+
+        def __getitem__(self, name):
+            return {"times": [10, 20]}[name]
+
+    class Series(list):
+        def keys(self):
+            return range(len(self))
+
+    assert run.predict(Frame()) == run.predict({"times": [10, 20]})
+    assert run.predict(Series(["times", "10", "20"])) == run.predict(["times", "10", "20"])
+
+
 def test_an_explanation_is_a_page_and_its_data(run, tmp_path):
     report = run.explain()
     assert report.html.lstrip().lower().startswith("<!doctype html>") and report.data["format"] == "fovea-explanation"

@@ -128,3 +128,34 @@ def test_wrong_edges_are_named():
     ):
         with pytest.raises(ValueError, match=said):
             layer(*call)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("channels", [-1, (-1, -1)])
+def test_channels_of_minus_one_are_those_of_the_first_call(name, channels):
+    """As in torch_geometric, whose tutorials of several kinds of nodes write them so."""
+    x = randn(6, 5) if channels == -1 else (randn(6, 5), randn(6, 3, seed=1))
+    options = {"heads": 2, "residual": True, "add_self_loops": False, "edge_dim": -1}
+    ours, theirs = (getattr(place, name)(channels, 4, **options).double() for place in (fovea.nn, geometric))
+    call = x, edges(6, 6, 20), randn(20, 3)
+    out = ours(*call)
+    drawn = ours.get_parameter("lin_l.weight" if name == "GATv2Conv" else "lin.weight" if channels == -1 else "lin_src.weight")
+    assert drawn.shape == (8, 5) and 0 < drawn.abs().max() <= (6 / 13) ** 0.5  # Glorot's limit
+    theirs(*call)
+    theirs.load_state_dict(ours.state_dict())
+    torch.testing.assert_close(out, theirs(*call))
+    loaded = getattr(fovea.nn, name)(channels, 4, **options).double()
+    loaded.load_state_dict(theirs.state_dict())
+    torch.testing.assert_close(out, loaded(*call))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("loops", [False, True])
+def test_a_sparse_matrix_of_edges_has_targets_as_its_rows(name, loops):
+    ours, theirs = pair(name, 5, 4, heads=2, add_self_loops=loops)
+    index = torch.tensor([[0, 1, 2, 2, 4], [1, 2, 0, 2, 1]])
+    matrix = torch.sparse_coo_tensor(index.flip(0), torch.ones(5), (6, 6)).coalesce()
+    x = randn(6, 5)
+    for sparse in (matrix, matrix.to_sparse_csr()):
+        torch.testing.assert_close(ours(x, sparse), theirs(x, sparse))
+    torch.testing.assert_close(ours(x, matrix.to_sparse_csc()), ours(x, index))

@@ -178,6 +178,21 @@ def test_nodes_without_a_label_are_told_by_their_neighbours():
     assert model.predict(X, np.zeros((2, 0))).shape == (60,)  # no edges: each node by itself
 
 
+def test_edges_may_be_a_sparse_matrix():
+    from scipy.sparse import coo_array, csr_matrix
+    from sklearn.neighbors import kneighbors_graph
+
+    X, group, edges = communities()
+    model = GATClassifier(epochs=20, random_state=0).fit(X, group, edges)
+    for kind in (coo_array, csr_matrix):
+        matrix = kind((np.ones(edges.shape[1]), (edges[1], edges[0])), shape=(60, 60))  # a row is a target
+        np.testing.assert_allclose(model.predict_proba(X, matrix), model.predict_proba(X, edges), rtol=1e-10)
+    near = kneighbors_graph(X, 5)
+    assert (GATClassifier(epochs=20, random_state=0).fit(X, group, near).predict(X, near) == group).mean() > 0.7
+    with pytest.raises(ValueError, match=r"edge_index: a sparse matrix \[60, 60\], expected \[59, 59\]"):
+        model.predict(X[:59], near)
+
+
 def test_rows_of_a_table_are_joined_to_their_neighbours():
     X, y = make_moons(200, noise=0.1, random_state=0)
     model = GATClassifier(epochs=60, learning_rate=0.03, random_state=0).fit(X[:100], y[:100])

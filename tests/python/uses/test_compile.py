@@ -52,3 +52,13 @@ def test_an_exported_layer_takes_other_batches_and_lengths():
     for shape in ((1, 2, 32), (5, 30, 32)):
         x = torch.randn(*shape)
         torch.testing.assert_close(program.module()(x), layer(x))
+
+
+def test_torch_script_traces_choices_of_words_and_refuses_the_rest():
+    query, key, value = (torch.randn(2, 2, 5, 8) for _ in range(3))
+    for structure in (fovea.Dense(), fovea.Causal()):
+        call = lambda q, k, v, structure=structure: fovea.attend(q, k, v, normaliser=fovea.Entmax(1.4), structure=structure)
+        traced = torch.jit.trace(call, (query, key, value))
+        torch.testing.assert_close(traced(2 * query, key, value), call(2 * query, key, value))
+    with pytest.raises(RuntimeError, match="unsupported input list type"):
+        torch.jit.trace(lambda q, k, v: fovea.attend(q, k, v, fovea.Dot().bias(torch.ones(5, 5))), (query, key, value))
