@@ -60,15 +60,15 @@ class _GraphLayer(torch.nn.Module):
         self,
         in_channels: Union[int, Tuple[int, int]],
         out_channels: int,
-        heads: int = 1,
-        concat: bool = True,
-        negative_slope: float = 0.2,
-        dropout: float = 0.0,
-        add_self_loops: bool = True,
-        edge_dim: Optional[int] = None,
-        fill_value: Union[float, Tensor, str] = "mean",
-        bias: bool = True,
-        residual: bool = False,
+        heads: int,
+        concat: bool,
+        negative_slope: float,
+        dropout: float,
+        add_self_loops: bool,
+        edge_dim: Optional[int],
+        fill_value: Union[float, Tensor, str],
+        bias: bool,
+        residual: bool,
     ) -> None:
         super().__init__()
         if isinstance(fill_value, str) and fill_value not in _REDUCTIONS:
@@ -195,8 +195,23 @@ class GATConv(_GraphLayer):
 
     att_edge: Optional[torch.nn.Parameter]
 
-    def __init__(self, in_channels: Union[int, Tuple[int, int]], out_channels: int, heads: int = 1, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(in_channels, out_channels, heads, *arguments, **keywords)
+    def __init__(
+        self,
+        in_channels: Union[int, Tuple[int, int]],
+        out_channels: int,
+        heads: int = 1,
+        concat: bool = True,
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        add_self_loops: bool = True,
+        edge_dim: Optional[int] = None,
+        fill_value: Union[float, Tensor, str] = "mean",
+        bias: bool = True,
+        residual: bool = False,
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, bias, residual
+        )
         self.lin: Optional[torch.nn.Linear] = None
         self.lin_src: Optional[torch.nn.Linear] = None
         self.lin_dst: Optional[torch.nn.Linear] = None

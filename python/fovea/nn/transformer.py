@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional, Union
 
 import torch
 from torch import Tensor
@@ -27,13 +27,23 @@ class TransformerEncoderLayer(torch.nn.TransformerEncoderLayer):
 
     def __init__(
         self,
-        *arguments: Any,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Union[str, Callable[[Tensor], Tensor]] = torch.nn.functional.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
         score: Optional[Score] = None,
         normaliser: Optional[Normaliser] = None,
         structure: Optional[Structure] = None,
-        **keywords: Any,
     ) -> None:
-        super().__init__(*arguments, **keywords)
+        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
         self.self_attn = MultiheadAttention.from_torch(self.self_attn, score=score, normaliser=normaliser, structure=structure)
         self.activation_relu_or_gelu = 0  # what torch.nn asks before it computes a layer whole, without its attention
 
@@ -63,13 +73,23 @@ class TransformerDecoderLayer(torch.nn.TransformerDecoderLayer):
 
     def __init__(
         self,
-        *arguments: Any,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Union[str, Callable[[Tensor], Tensor]] = torch.nn.functional.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
         score: Optional[Score] = None,
         normaliser: Optional[Normaliser] = None,
         structure: Optional[Structure] = None,
         memory_structure: Optional[Structure] = None,
-        **keywords: Any,
     ) -> None:
-        super().__init__(*arguments, **keywords)
+        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
         self.self_attn = MultiheadAttention.from_torch(self.self_attn, score=score, normaliser=normaliser, structure=structure)
         self.multihead_attn = MultiheadAttention.from_torch(self.multihead_attn, score=score, normaliser=normaliser, structure=memory_structure)

@@ -1,5 +1,7 @@
 """`fovea.nn.GATConv` and `GATv2Conv` are torch_geometric's: the same numbers and gradients, and states that move both ways."""
 
+import inspect
+
 import pytest
 import torch
 
@@ -159,3 +161,10 @@ def test_a_sparse_matrix_of_edges_has_targets_as_its_rows(name, loops):
     for sparse in (matrix, matrix.to_sparse_csr()):
         torch.testing.assert_close(ours(x, sparse), theirs(x, sparse))
     torch.testing.assert_close(ours(x, matrix.to_sparse_csc()), ours(x, index))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_arguments_are_torch_geometrics(name):
+    ours, theirs = (inspect.signature(getattr(place, name)).parameters for place in (fovea.nn, geometric))
+    named = [p for p in theirs.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert [(p.name, p.default) for p in ours.values()] == [(p.name, p.default) for p in named]

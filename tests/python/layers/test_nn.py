@@ -1,6 +1,7 @@
 """`fovea.nn`: torch.nn's layers give the same numbers and exchange states; the others do what their formula says."""
 
 import copy
+import inspect
 import io
 import re
 
@@ -288,3 +289,10 @@ def test_the_example_of_every_module_runs(name):
     lines = re.findall(r"^ *>>> (.*)$", getattr(fovea.nn, name).__doc__, re.M)
     assert lines
     exec("\n".join(lines), {"torch": torch, "fovea": fovea})
+
+
+@pytest.mark.parametrize("name", ["MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer"])
+def test_the_arguments_are_torchs_in_their_order(name):
+    ours, theirs = (list(inspect.signature(getattr(place, name)).parameters.values()) for place in (fovea.nn, torch.nn))
+    assert [(p.name, p.default) for p in ours[: len(theirs)]] == [(p.name, p.default) for p in theirs]
+    assert {"score", "normaliser", "structure"} <= {p.name for p in ours[len(theirs) :]}
