@@ -11,7 +11,7 @@ call's ``query_offset``. :class:`Documents`, :class:`Blocks` and :class:`Keep` i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Literal, Optional, Tuple, Union
+from typing import Callable, Dict, List, Literal, Optional, Tuple, Union
 
 import torch
 
@@ -41,20 +41,24 @@ class Structure(Choice):
 
     def __and__(self, other: "Structure") -> "Structure":
         if not isinstance(other, Structure):
-            return _not_combined(other)
+            _refuse_mask(other)
+            return NotImplemented
         return _All((*self._parts(), *other._parts()))
 
     def __or__(self, other: "Structure") -> "Structure":
         if not isinstance(other, Structure):
-            return _not_combined(other)
+            _refuse_mask(other)
+            return NotImplemented
         sides = [side.parts if isinstance(side, _Any) else (side,) for side in (self, other)]
         return _Any((*sides[0], *sides[1]))
 
     def __rand__(self, other: object) -> "Structure":
-        return _not_combined(other)
+        _refuse_mask(other)
+        return NotImplemented
 
     def __ror__(self, other: object) -> "Structure":
-        return _not_combined(other)
+        _refuse_mask(other)
+        return NotImplemented
 
     def __invert__(self) -> "Structure":
         return _Not((self,))
@@ -76,11 +80,10 @@ class Structure(Choice):
         return change(self)
 
 
-def _not_combined(other: object) -> Any:
-    """What Python makes an error of; one that says what to do where the other is a mask."""
+def _refuse_mask(other: object) -> None:
+    """Says what to do where the other side of an operator is a mask; what else it may be Python refuses."""
     if isinstance(other, torch.Tensor):
         raise TypeError(f"structure: {_check.said(other)}, expected a Structure; fovea.Keep(mask) makes one of a bool mask")
-    return NotImplemented
 
 
 @dataclass(frozen=True, eq=False, repr=False)

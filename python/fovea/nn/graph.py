@@ -47,7 +47,7 @@ def _listed(edges: Tensor) -> Tensor:
     """Edges ``[2, E]``; of a sparse matrix ``[targets, sources]``, as ``torch_geometric`` takes one, those that it holds."""
     if edges.layout == torch.strided:
         return edges
-    targets, sources = edges.to_sparse_coo().coalesce().indices()
+    targets, sources = edges.to_sparse().coalesce().indices().unbind()
     return torch.stack([sources, targets])
 
 
