@@ -41,6 +41,38 @@ Piece set_and_answers(const Explanation& e) {
   return stacked(out, 8);
 }
 
+// One query with several heads, where the page begins with all of them: a row for each head. Others
+// are drawn as their pickers stand.
+Explanation with_rows_of_heads(const Explanation& e) {
+  const bool begins_with_all = e.view == View::kBipartite || e.view == View::kText;
+  const bool dense = std::all_of(e.maps.begin(), e.maps.end(),
+                                 [](const Map& map) { return !map.dense.empty(); });
+  if (!begins_with_all || !dense || e.queries.size() != 1 || e.heads.names.size() < 2 ||
+      e.layers.names.size() > 1 || !e.groups.empty())
+    return e;
+  Explanation out = e;
+  out.queries.clear();
+  out.maps = {{.layer = 0, .head = 0, .dense = {}, .links = {}}};
+  for (size_t head = 0; head < e.heads.names.size(); ++head) {
+    const auto map = std::find_if(e.maps.begin(), e.maps.end(), [&](const Map& one) {
+      return one.head == static_cast<int>(head);
+    });
+    if (map == e.maps.end()) return e;
+    out.queries.push_back({.text = fmt::format("{} {}", e.heads.label, e.heads.names[head])});
+    out.maps[0].dense.insert(out.maps[0].dense.end(), map->dense.begin(), map->dense.end());
+  }
+  out.heads = {e.heads.label, {"all"}};
+  if (!out.truth) return out;
+  const std::vector<Link> sure = out.truth->sure;
+  out.truth->sure.clear();
+  for (size_t head = 0; head < e.heads.names.size(); ++head)
+    for (const Link& link : sure)
+      out.truth->sure.push_back({static_cast<int32_t>(head), link.key, link.weight});
+  out.truth->possible.clear();
+  out.truth->dense.clear();
+  return out;
+}
+
 Piece view(const Explanation& e) {
   if (!e.tree.empty()) return tree(e.tree);
   if (e.shuffle) return set_and_answers(e);
@@ -63,11 +95,17 @@ std::string picture_svg(const Explanation& explanation) {
   std::vector<Piece> tables;
   for (const Table& one : explanation.tables)
     if (one.query <= 0) tables.push_back(table(one));
-  const Piece drawn = stacked({view(explanation), stacked(tables, 20), stacked(plots, 20)}, 20);
+  // As on the page: a plot with a slider is the demonstration, and leads.
+  const bool lead = std::any_of(explanation.plots.begin(), explanation.plots.end(),
+                                [](const Plot& one) { return one.slider.has_value(); });
+  const Explanation shown = with_rows_of_heads(explanation);
+  const Piece weights = view(shown), curves = stacked(plots, 20);
+  const Piece drawn = lead ? stacked({curves, stacked(tables, 20), weights}, 20)
+                           : stacked({weights, stacked(tables, 20), curves}, 20);
   const double width = std::max(drawn.width, 480.0);
   return document(
       stacked({paragraph(explanation.title, width, "title"), paragraph(explanation.outcome, width),
-               drawn, paragraph(caption(explanation), width, "label")}));
+               drawn, paragraph(caption(shown), width, "label")}));
 }
 
 }  // namespace fovea::explain
