@@ -165,8 +165,8 @@ std::string html_report(const std::vector<Section>& sections, const ReportOption
   if (options.demonstration) body += "<div id=\"demo\"></div>\n";
   body += fold("The same in C++", code_block(options.introduction));
   body += options.cards.empty() ? contents_html(sections, ids) : cards_html(options.cards);
-  // A single section has the title of the page, which is printed once.
-  const bool alone = sections.size() == 1 && sections[0].title == options.title;
+  // The title of the page names its only section, alone or with the data: it is printed once.
+  const bool alone = sections.size() == 1 && options.title.starts_with(sections[0].title);
   for (size_t i = 0; i < sections.size(); ++i)
     body += section_html(sections[i], ids[i],
                          alone ? ""

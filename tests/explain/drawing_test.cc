@@ -36,7 +36,7 @@ TEST(Drawing, ManyQueriesAreDrawnAsThePickerStands) {
 TEST(Drawing, APlotWithASliderLeads) {
   Explanation e = one_query();
   Plot plot{.title = "Demonstration", .x_label = "x", .y_label = "y"};
-  plot.curves.push_back({.label = "curve", .x = {0, 1}, .y = {0, 1}, .step = 0});
+  plot.curves.push_back({.label = "curve", .x = {0, 1}, .y = {0, 1}});
   e.plots = {plot};
   const auto place = [](const std::string& svg, const char* what) { return svg.find(what); };
   std::string svg = picture_svg(e);

@@ -52,6 +52,13 @@ TEST(Report, APageLeadsToItsNeighboursAndSaysItsTitleOnce) {
   EXPECT_EQ(count(html_report({section}), "class=\"ways\""), 0u);
 }
 
+TEST(Report, ATitleWithTheDataNamesItsSectionOnce) {
+  const std::string page =
+      html_report({{.title = "Graph attention"}}, {.title = "Graph attention: members"});
+  EXPECT_EQ(count(page, "<h2"), 0u);
+  EXPECT_EQ(count(html_report({{.title = "Graph attention"}}, {.title = "Members"}), "<h2"), 1u);
+}
+
 TEST(Report, CardsLeadToOtherPages) {
   ReportOptions options;
   options.cards = {{.id = "a", .address = "a.html", .title = "A < B", .picture = "<svg></svg>"}};
