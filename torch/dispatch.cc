@@ -117,6 +117,10 @@ std::vector<std::string> gradient_kernels_decline(const Call& call, at::IntArray
   return reasons;
 }
 
+bool reads_pages(const Call& call) {
+  return find_structure<Paged>(call.choices.structure) && kernels_decline(call).empty();
+}
+
 void refuse_fallback(const Call& call, bool return_lse) {
   throw Unsupported(
       "strict: no fused path serves this call\n  sdpa: " + joined(sdpa_declines(call, return_lse)) +
@@ -124,10 +128,16 @@ void refuse_fallback(const Call& call, bool return_lse) {
 }
 
 std::string explain(const Call& call, bool return_lse) {
-  if (!call.query.device().is_cpu() && find_structure<Paged>(call.choices.structure)) {
+  const bool paged =
+      !call.query.device().is_cpu() && find_structure<Paged>(call.choices.structure);
+  if (paged && !reads_pages(call)) {
     return "pages: keys and values are copied out of them, for the paths below\n" +
            explain(composed::out_of_pages(call), return_lse);
   }
+  if (paged)
+    return "pages: read where they lie, through their table\nsdpa: structure paged\n"
+           "kernels: taken, fused, compiled for this combination\n"
+           "composed: not fused; for second derivatives only";
   const auto reasons = sdpa_declines(call, return_lse);
   if (call.query.device().is_cpu()) {
     std::string lines = engine::explain_dispatch(problem_of(call));

@@ -19,6 +19,9 @@ bool may_be_sdpas(const Call& call);
 std::vector<std::string> kernels_decline(const Call& call);
 std::vector<std::string> gradient_kernels_decline(const Call& call, at::IntArrayRef wanted);
 
+// Whether those kernels read a call's keys and values in their pages, where it has some.
+bool reads_pages(const Call& call);
+
 // Throws Unsupported with every fused path's reasons.
 [[noreturn]] void refuse_fallback(const Call& call, bool return_lse);
 

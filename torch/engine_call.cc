@@ -9,6 +9,7 @@
 #include "engine/call/problem.h"
 #include "torch/array_memo.h"
 #include "torch/convert.h"
+#include "torch/cuda/cuda_device.h"
 
 namespace fovea {
 namespace {
@@ -80,6 +81,12 @@ ArrayMemo<bool>& checked_graphs() {
 std::vector<int64_t> sizes_of(const Call& call) { return {call.query.size(0), call.key.size(0)}; }
 bool is_known(const Graph& graph, const Call& call) {
   return checked_graphs().find(arrays_of(graph), sizes_of(call)).has_value();
+}
+
+// An array of the same shape on the host, with numbers that pass the checks: lengths and pages of 0,
+// parameters of 1.5.
+at::Tensor stand_in(const at::Tensor& x) {
+  return at::full(x.sizes(), x.is_floating_point() ? 1.5 : 0, x.options().device(at::kCPU));
 }
 
 View view_or_nothing(const at::Tensor& tensor) {
@@ -168,21 +175,27 @@ void check_call(const Call& call, bool return_lse) {
     engine::resolve(problem_of(call));
     return;
   }
-  // Arrays that the checks read are copied to the host. Of operands, biases and masks only the shapes
+  // Arrays that the checks read are copied to the host, but not while a CUDA graph is recorded, where
+  // they hold nothing yet: kernels keep lengths and pages within what there is. Where sequences and
+  // edges lie they do not, so those are read, and CUDA refuses it. Of operands, biases and masks only the shapes
   // are checked. A graph is large and seldom changes, so it is read once.
   Call host = call;
+  const bool captured = cuda::is_captured(call.query);
   const auto* graph = find_structure<Graph>(call.choices.structure);
   const bool known = graph && is_known(*graph, call);
-  const auto is_read = [](std::string_view name) {
-    return name == "bandwidth" || name == "alpha_tensor" || name.ends_with("offsets") ||
-           name == "columns" || name == "lengths" || name == "table";
+  const auto bounds = [](std::string_view name) {
+    return name.ends_with("offsets") || name == "columns";
+  };
+  const auto is_read = [&](std::string_view name) {
+    return name == "bandwidth" || name == "alpha_tensor" || name == "lengths" || name == "table" ||
+           bounds(name);
   };
   visit_arrays(host.choices, [&](const char* name, at::Tensor& x) {
     const bool of_graph = graph && (x.is_same(graph->row_offsets) || x.is_same(graph->columns));
-    if (is_read(name) && !(known && of_graph)) x = x.cpu();
+    if (is_read(name) && !(known && of_graph)) x = captured && !bounds(name) ? stand_in(x) : x.cpu();
   });
   for (at::Tensor* x : {&host.key_lengths, &host.query_offset}) {
-    if (x->defined()) *x = x->cpu();
+    if (x->defined()) *x = captured ? stand_in(*x) : x->cpu();
   }
   engine::Problem problem = problem_of(host);
   for (auto& part : problem.structure.all_of) {

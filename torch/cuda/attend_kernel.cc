@@ -68,7 +68,7 @@ Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
                       query_offset);
   call.check_finite = check_finite;
   check_call(call, return_lse);
-  call = composed::out_of_pages(call);
+  if (!reads_pages(call)) call = composed::out_of_pages(call);
   const Tensor no_lse = empty_of(lse_layout(query, false), query);
   const c10::DeviceGuard device(query.device());
   if (sdpa_declines(call, return_lse).empty()) {

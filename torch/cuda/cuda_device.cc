@@ -23,6 +23,13 @@ struct Loaded {
   std::map<std::string, void*, std::less<>> kernels;
 };
 
+// libtorch's current stream.
+void* stream_of(int device) {
+  const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
+  return guard.getStreamNativeHandle(
+      guard.getStream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device))));
+}
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int device) : device_(device), facts_(device_facts(device)) {}
@@ -46,11 +53,8 @@ class CudaDevice final : public Device {
       }
       function = found;
     }
-    const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
-    const auto stream =
-        guard.getStream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device_)));
     launch_kernel(function, blocks, chunks, program.threads, shared, arguments,
-                  guard.getStreamNativeHandle(stream), std::string(kernel) + " of " + program.name);
+                  stream_of(device_), std::string(kernel) + " of " + program.name);
   }
 
   Loaded& load(const Program& program) {
@@ -115,6 +119,10 @@ CudaDevice& cuda_device(const at::Tensor& x) {
 }  // namespace
 
 Device& device_of(const at::Tensor& x) { return cuda_device(x); }
+
+bool is_captured(const at::Tensor& x) {
+  return x.is_cuda() && is_capturing(stream_of(x.device().index()));
+}
 
 std::string cannot_have(const at::Tensor& x, const Program& program) {
   try {

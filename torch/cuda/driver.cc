@@ -25,6 +25,7 @@ struct Driver {
   int (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                 Handle, void**, void**) = nullptr;
   int (*message)(int, const char**) = nullptr;
+  int (*capturing)(Handle, int*) = nullptr;
 
   Driver() {
     const LibraryFile library({"libcuda.so.1", "libcuda.so"});
@@ -36,7 +37,8 @@ struct Driver {
         library.find("cuCtxPushCurrent_v2", push) && library.find("cuCtxPopCurrent_v2", pop) &&
         library.find("cuModuleLoadData", load) && library.find("cuModuleGetFunction", function) &&
         library.find("cuFuncSetAttribute", set) && library.find("cuLaunchKernel", launch) &&
-        library.find("cuGetErrorString", message);
+        library.find("cuGetErrorString", message) &&
+        library.find("cuStreamIsCapturing", capturing);
     if (!all) throw Unsupported("CUDA: a driver without the functions that are needed");
     check(initialise(0), "cuInit");
   }
@@ -118,6 +120,12 @@ void launch_kernel(void* kernel, unsigned blocks, unsigned chunks, unsigned thre
   driver().check(
       driver().launch(kernel, blocks, chunks, 1, threads, 1, 1, shared, stream, &pointer, nullptr),
       "launching " + name);
+}
+
+bool is_capturing(void* stream) {
+  int status = 0;
+  driver().check(driver().capturing(stream, &status), "cuStreamIsCapturing");
+  return status != 0;
 }
 
 }  // namespace fovea::cuda

@@ -34,4 +34,7 @@ void launch_kernel(void* kernel, unsigned blocks, unsigned chunks, unsigned thre
                    unsigned shared, const Arguments& arguments, void* stream,
                    const std::string& name);
 
+// Whether what is launched on a stream is recorded into a graph.
+bool is_capturing(void* stream);
+
 }  // namespace fovea::cuda

@@ -43,9 +43,11 @@ struct Filling {
 
   // Numbers of items, wherever they lie, as int32 on the query's device.
   const int* integers(const Tensor& x) {
-    to.held.push_back(
-        x.to(call.query.options().dtype(at::kInt).requires_grad(false), /*non_blocking=*/true)
-            .contiguous());
+    const auto options = call.query.options().dtype(at::kInt).requires_grad(false);
+    // A number of the host is written by a kernel: copied it could not be recorded into a graph.
+    const bool single = x.numel() == 1 && x.device().is_cpu() && !call.query.device().is_cpu();
+    to.held.push_back(single ? at::full({1}, x.item<int>(), options)
+                             : x.to(options, /*non_blocking=*/true).contiguous());
     return to.held.back().const_data_ptr<int>();
   }
 
@@ -119,11 +121,19 @@ struct Filling {
     part.number[1] = fixed.summary;
     return true;
   }
-  // kernels_decline refuses these.
-  bool fill_part(const First&, Part&) { return false; }
-  bool fill_part(const Paged&, Part&) { return false; }
-  bool fill_part(const AnyOf&, Part&) { return false; }
-  bool fill_part(const Not&, Part&) { return false; }
+  bool fill_part(const First& first, Part& part) {
+    part.number[0] = first.count;
+    return true;
+  }
+  bool fill_part(const Paged& paged, Part&) {
+    Arguments& a = to.arguments;
+    a.table = integers(paged.table);
+    a.table_width = static_cast<int>(paged.table.size(1));
+    a.page_rows = static_cast<int>(call.key.size(1));
+    a.pages = static_cast<int>(call.key.size(0));
+    a.key_lengths = integers(paged.lengths);
+    return false;
+  }
   bool fill_part(const Ragged& ragged, Part&) {
     to.arguments.query_offsets = integers(ragged.query_offsets);
     to.arguments.key_offsets = integers(ragged.key_offsets);
@@ -169,14 +179,14 @@ struct Filling {
     Arguments& a = to.arguments;
     const bool packed = is_packed(call.choices.structure);
     a.heads = static_cast<int>(call.query.size(1));
-    a.key_heads = static_cast<int>(call.key.size(1));
+    a.key_heads = static_cast<int>(key_heads(call));
     a.batches = 1;
     if (!packed) a.batches = static_cast<int>(call.query.size(0));
     if (const auto* ragged = find_structure<Ragged>(call.choices.structure))
       a.batches = static_cast<int>(ragged->query_offsets.numel() - 1);
     // One packed sequence may have all rows. Blocks beyond the end of a sequence return at once.
     a.queries = static_cast<int>(call.query.size(packed ? 0 : 2));
-    a.keys = static_cast<int>(call.key.size(packed ? 0 : 2));
+    a.keys = static_cast<int>(key_count(call));
     a.rows = row_count(call.query);
     if (call.key_lengths.defined()) a.key_lengths = integers(call.key_lengths);
     a.bottom_right = engine::has_bottom_right(call.choices.structure);
@@ -207,6 +217,16 @@ Rows rows_of(const Tensor& x) {
   return {data, x.stride(0), x.stride(1), x.stride(2)};
 }
 
+namespace {
+
+// Of keys or values; [pages, rows, heads, width] where they lie in pages.
+Rows key_rows_of(const Call& call, const Tensor& x) {
+  if (!find_structure<Paged>(call.choices.structure)) return rows_of(x);
+  return {const_cast<void*>(x.const_data_ptr()), x.stride(0), x.stride(2), x.stride(1)};
+}
+
+}  // namespace
+
 Filled fill(const Call& call, const Reduced& reduced, const Program& program) {
   Filled to;
   Arguments& a = to.arguments;
@@ -214,18 +234,17 @@ Filled fill(const Call& call, const Reduced& reduced, const Program& program) {
   filling.fill_lengths();
   filling.fill_parameters();
   a.query = rows_of(reduced.query);
-  a.key = rows_of(reduced.key);
-  a.value = rows_of(call.value);
+  a.key = key_rows_of(call, reduced.key);
+  a.value = key_rows_of(call, call.value);
   a.scale = reduced.scale;
   a.seed = call.seed;
   a.dropout_threshold = engine::dropout_threshold(call.dropout_p);
   a.dropout_scale = 1 / (1 - call.dropout_p);
   int parts = 0, changes = 0;
-  for (const auto& kind : call.choices.structure.all_of) {
+  each_kind(call.choices.structure, [&](const auto& kind) {
     Part part;
-    if (std::visit([&](const auto& k) { return filling.fill_part(k, part); }, kind))
-      a.structure[parts++] = part;
-  }
+    if (filling.fill_part(kind, part)) a.structure[parts++] = part;
+  });
   for (const auto& modifier : call.choices.score.modifiers) {
     Change& change = a.modifier[changes++];
     std::visit([&](const auto& kind) { filling.fill_change(kind, change); }, modifier);

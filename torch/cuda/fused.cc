@@ -75,19 +75,11 @@ std::vector<std::string> kernels_decline(const Call& call) {
   }
   against(modifiers.size() > kMostChanges,
           "more than " + std::to_string(kMostChanges) + " modifiers");
-  against(call.choices.structure.all_of.size() > kMostParts,
-          "more than " + std::to_string(kMostParts) + " structures");
-  for (const auto& part : call.choices.structure.all_of) {
-    std::visit(
-        [&]<class Kind>(const Kind&) {
-          against(
-              choice::HasParts<Kind> || std::is_same_v<Kind, First> || std::is_same_v<Kind, Paged>,
-              std::string("structure ") + Kind::kName);
-        },
-        part);
-  }
+  int parts = 0;
+  each_kind(call.choices.structure, [&](const auto&) { ++parts; });
+  against(parts > kMostParts, "more than " + std::to_string(kMostParts) + " structures");
   const bool packed = is_packed(call.choices.structure);
-  const int64_t queries = call.query.size(packed ? 0 : 2), keys = call.key.size(packed ? 0 : 2);
+  const int64_t queries = call.query.size(packed ? 0 : 2), keys = key_count(call);
   against(queries >= INT32_MAX / 2 || keys >= INT32_MAX / 2, "more rows than 32 bits count");
   const bool names_key = std::holds_alternative<TopK>(call.choices.normaliser) ||
                          std::holds_alternative<Hard>(call.choices.normaliser);
@@ -100,6 +92,10 @@ std::vector<std::string> kernels_decline(const Call& call) {
           "a graph of packed sequences");
   against(call.query.numel() == 0 || call.key.numel() == 0 || call.value.numel() == 0,
           "an empty tensor");
+  // Of the drivers the one of few queries reads pages; the scores it takes read keys as they are.
+  against(reasons.empty() && find_structure<Paged>(call.choices.structure) &&
+              !forward_program(call).decodes,
+          "pages, but for few queries of 16 bits");
   return reasons;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "torch/composed/block.h"
+#include "torch/cuda/structure_text.h"
 #include "torch/engine_call.h"
 
 namespace fovea::cuda {
@@ -97,23 +98,6 @@ Stage normaliser_stage(const Choices& choices) {
       choices.normaliser);
 }
 
-// Packed sequences are a layout, a graph is a driver: neither is a stage.
-std::optional<Stage> structure_stage(const choice::StructureKind<at::Tensor>& kind) {
-  return std::visit(
-      []<class Kind>(const Kind&) -> std::optional<Stage> {
-        if constexpr (std::is_same_v<Kind, Causal>) return Stage{"causal", "Causal"};
-        if constexpr (std::is_same_v<Kind, Window>) return Stage{"window", "Window"};
-        if constexpr (std::is_same_v<Kind, Prefix>) return Stage{"prefix", "Prefix"};
-        if constexpr (std::is_same_v<Kind, Documents>) return Stage{"documents", "Documents"};
-        if constexpr (std::is_same_v<Kind, Blocks>) return Stage{"blocks", "Blocks"};
-        if constexpr (std::is_same_v<Kind, Keep>) return Stage{"keep", "Keep"};
-        if constexpr (std::is_same_v<Kind, Strided>) return Stage{"strided", "Strided"};
-        if constexpr (std::is_same_v<Kind, Fixed>) return Stage{"fixed", "Fixed"};
-        return std::nullopt;
-      },
-      kind);
-}
-
 // Rows that tensor cores can load: whole pieces of 16 bytes.
 bool has_whole_pieces(const at::Tensor& x) {
   constexpr int64_t kPiece = 8, kBytes = 16;
@@ -145,7 +129,7 @@ bool on_tensor_cores(const Call& call, const Stage& score, const Stage& normalis
 bool is_decoding(const Call& call) {
   constexpr int64_t kRows = 16;
   return !is_packed(call.choices.structure) &&
-         call.query.size(2) * (call.query.size(1) / call.key.size(1)) <= kRows;
+         call.query.size(2) * (call.query.size(1) / key_heads(call)) <= kRows;
 }
 
 // drivers/points.h: kernels of points of few dimensions with few values, all pairs.
@@ -239,6 +223,16 @@ class Text {
 
 }  // namespace
 
+int64_t key_heads(const Call& call) {
+  return call.key.size(find_structure<Paged>(call.choices.structure) ? 2 : 1);
+}
+
+int64_t key_count(const Call& call) {
+  if (const auto* paged = find_structure<Paged>(call.choices.structure))
+    return paged->table.size(1) * call.key.size(1);
+  return call.key.size(is_packed(call.choices.structure) ? 0 : 2);
+}
+
 Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass pass) {
   Program program;
   const bool forward = pass == Pass::kForward;
@@ -297,6 +291,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                ", kWidth = " + std::to_string(direct ? 0 : width) +
                ", kValueWidth = " + std::to_string(call.value.size(-1)) + ";");
   text.declare(std::string("constexpr bool kPacked = ") + truth(is_packed(choices.structure)) +
+               ", kPaged = " + truth(find_structure<Paged>(choices.structure)) +
                ", kDropout = " + truth(call.dropout_p > 0) +
                ", kSampled = " + truth(normaliser.type == "HardSampled") + ", kValueFace = " +
                truth(composed::face_of(choices) == composed::Face::kValue) + ";");
@@ -306,7 +301,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   text.include("scores/base");
   text.include("scores/" + score.text);
   text.include("modifiers/chain");
-  std::string modifiers, structures;
+  std::string modifiers;
   program.name = score.text;
   for (const auto& modifier : choices.score.modifiers) {
     const Stage stage = modifier_stage(modifier);
@@ -319,20 +314,15 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   text.include("normalisers/" + normaliser.text);
   program.name += ", " + normaliser.text + ", ";
   text.include("structures/all");
-  for (const auto& part : choices.structure.all_of) {
-    const auto stage = structure_stage(part);
-    if (!stage) continue;
-    text.include("structures/" + stage->text);
-    program.name += (structures.empty() ? "" : " & ") + stage->text;
-    structures += (structures.empty() ? "" : ", ") + stage->type;
-  }
-  if (program.on_graph) program.name += structures.empty() ? "graph" : " & graph";
-  if (structures.empty() && !program.on_graph) program.name += "dense";
+  const StructureText structure = text_of(choices.structure);
+  for (const std::string& name : structure.texts) text.include("structures/" + name);
+  program.name += structure.name.empty() ? (program.on_graph ? "graph" : "dense") : structure.name;
+  if (program.on_graph && !structure.name.empty()) program.name += " & graph";
   program.name += std::string(", ") + type_name(operand) + " " + std::to_string(width) + ", " +
                   type_name(call.value.scalar_type()) + " " + std::to_string(call.value.size(-1));
   text.declare("using Score = " + score.type + "; using Modifiers = Chain<" + modifiers +
-               ">; using Normaliser = " + normaliser.type + "; using Structure = All<" +
-               structures + ">;");
+               ">; using Normaliser = " + normaliser.type +
+               "; using Structure = " + structure.type + ";");
   text.include("pair");
   const std::string driver = program.on_graph          ? "graph"
                              : program.on_tensor_cores ? "mma"

@@ -31,6 +31,10 @@ struct Program {
 // Which kernels a program has: the forward one, or those of gradients, with or without a bias's.
 enum class Pass { kForward, kBackward, kBackwardWithBias };
 
+// Of keys and values, in rows or in pages: their heads, and the most keys of a sequence.
+int64_t key_heads(const Call& call);
+int64_t key_count(const Call& call);
+
 // `operand` is the type of query and key, after a score is brought to a simpler one (reduced.h),
 // `width` theirs.
 Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass pass);

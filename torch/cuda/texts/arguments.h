@@ -35,7 +35,7 @@ struct Change {
   void* d_scores = nullptr;        // the same for gradients of scores
 };
 
-inline constexpr int kMostParts = 4, kMostChanges = 4;
+inline constexpr int kMostParts = 8, kMostChanges = 4;
 
 struct Arguments {
   Rows query, key, value, output, d_output, d_query, d_key, d_value;
@@ -47,6 +47,9 @@ struct Arguments {
   const int* query_offset = nullptr;  // [B], or [1] with a stride of 0
   int query_offset_stride = 0;
   int bottom_right = 0;  // the last query stands at the last key
+  // Keys and values in pages, [B, table_width]: a batch of `key` and `value` is then a page.
+  const int* table = nullptr;
+  int table_width = 0, page_rows = 0, pages = 0;
   Part structure[kMostParts];
   Change modifier[kMostChanges];
   Broadcast weight;      // additive scores: [H, F]; kernels: the bandwidth, [B, H, L]

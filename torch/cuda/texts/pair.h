@@ -58,6 +58,16 @@ Number* row_of(const Rows& rows, int batch, int head, Whole row) {
          row * rows.row;
 }
 
+// The same of keys or values, which may lie in pages. Tables hold anything past a sequence's keys.
+template <class Number>
+Number* key_row_of(const Arguments& a, const Rows& rows, int batch, int head, Whole row) {
+  if constexpr (!kPaged) return row_of<Number>(rows, batch, head, row);
+  const int key = static_cast<int>(row), column = key / a.page_rows;
+  const int page = a.table[static_cast<Whole>(batch) * a.table_width + column];
+  // Within the pool, whatever a table holds that was filled after it was checked.
+  return row_of<Number>(rows, most(0, least(page, a.pages - 1)), head, key - column * a.page_rows);
+}
+
 // Slots of row_gradients: the bandwidth, the normaliser's number, then one for each modifier.
 constexpr int kBandwidthSlot = 0, kParameterSlot = 1, kFirstChange = 2,
               kSlots = kFirstChange + Modifiers::kCount;

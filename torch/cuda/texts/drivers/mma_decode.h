@@ -24,6 +24,23 @@ inline Part16& part_of(const Arguments& a, Whole row, int part, int parts) {
   return static_cast<Part16*>(a.scratch)[row * parts + part];
 }
 
+// Keys or values to shared memory, zeros beyond the count; in pages a row is found by its page.
+template <int kRows, int kColumns>
+void copy_keys(Stored* to, const Arguments& a, const Rows& rows, int batch, int head, int first,
+               int count) {
+  if constexpr (!kPaged) {
+    copy_rows<kRows, kColumns>(to, rows, batch, head, first, count);
+    return;
+  }
+  constexpr int kPieces = kColumns / 8;
+  for (int n = threadIdx.x; n < kRows * kPieces; n += kThreads) {
+    const int r = n / kPieces, c = n % kPieces * 8;
+    const bool there = r < count;
+    const Stored* from = key_row_of<Stored>(a, rows, batch, head, there ? first + r : first);
+    copy_16(to + r * pitch_of(kColumns) + c, from + c, there);
+  }
+}
+
 struct MmaDecode {
   const Arguments& a;
   MmaDecodeShared& shared;
@@ -37,18 +54,30 @@ struct MmaDecode {
   int row_of_query(int r) const { return r % s.queries; }
 
   void copy(int key, int end, int buffer) {
-    copy_rows<kOther, kWidth>(shared.keys[buffer], a.key, s.batch, key_head, key, end - key);
-    copy_rows<kOther, kValueWidth>(shared.values[buffer], a.value, s.batch, key_head, key,
+    copy_keys<kOther, kWidth>(shared.keys[buffer], a, a.key, s.batch, key_head, key, end - key);
+    copy_keys<kOther, kValueWidth>(shared.values[buffer], a, a.value, s.batch, key_head, key,
                                    end - key);
   }
-  // Whether every row sees every key of a tile.
-  bool is_whole(int key, int end) const {
-    if (end - key < kOther) return false;
+  // Which of a tile's pairs are allowed, over all heads.
+  Cover cover(int key, int end) const {
+    bool all = end - key >= kOther, none = true;
     for (int head = head_of(0); head <= head_of(rows - 1); ++head) {
-      const Span span{s.batch, head, 0, s.queries, s.position, key, kOther};
-      if (Structure::cover(a.structure, span) != Cover::kAll) return false;
+      const Cover seen =
+          Structure::cover(a.structure, {s.batch, head, 0, s.queries, s.position, key,
+                                         least(kOther, end - key)});
+      all = all && seen == Cover::kAll;
+      none = none && seen == Cover::kNone;
     }
-    return true;
+    return all ? Cover::kAll : none ? Cover::kNone : Cover::kSome;
+  }
+  // The next tile that has a pair, or `end`.
+  int next(int key, int end, bool& whole) const {
+    for (; key < end; key += kOther) {
+      const Cover seen = cover(key, end);
+      whole = seen == Cover::kAll;
+      if (seen != Cover::kNone) return key;
+    }
+    return end;
   }
 
   FOVEA_INLINE void add_tile(int key, int end, bool whole, int buffer) {
@@ -111,8 +140,9 @@ struct MmaDecode {
     multiply_columns<1, kMine, kValueWidth>(e, shared.values[buffer] + warp() * kMine * kValuePitch,
                                             sums);
     if (has_bad)
-      add_bad<1, kMine, kValueWidth>(e, a.value, s.batch, key_head, mine,
-                                     shared.bad + warp() * kMine, sums);
+      add_bad<1, kMine, kValueWidth>(
+          e, [&](int r) { return key_row_of<Stored>(a, a.value, s.batch, key_head, mine + r); },
+          shared.bad + warp() * kMine, sums);
   }
 
   void run(int split, int splits) {
@@ -138,12 +168,17 @@ struct MmaDecode {
               per_split = (tiles + splits - 1) / splits;
     int key = first + split * per_split * kOther, buffer = 0;
     end = least(end, key + per_split * kOther);
+    bool whole, whole_after = false;
+    key = next(key, end, whole);
     if (key < end) copy(key, end, buffer);
-    for (; key < end; key += kOther, buffer ^= 1) {
+    for (; key < end; buffer ^= 1) {
+      const int following = next(key + kOther, end, whole_after);
       wait_copies();
       __syncthreads();
-      if (key + kOther < end) copy(key + kOther, end, buffer ^ 1);
-      add_tile(key, end, is_whole(key, end), buffer);
+      if (following < end) copy(following, end, buffer ^ 1);
+      add_tile(key, end, whole, buffer);
+      key = following;
+      whole = whole_after;
     }
     wait_copies();
 #pragma unroll

@@ -163,13 +163,12 @@ FOVEA_INLINE bool zero_bad(Stored* other, int* bad) {
   return true;
 }
 
-template <int kM, int kOther, int kColumns>
-FOVEA_INLINE void add_bad(const float (&weights)[kM][kOther / 8][4], const Rows& rows, int batch,
-                          int head, Whole first, const int* bad,
+template <int kM, int kOther, int kColumns, class RowAt>
+FOVEA_INLINE void add_bad(const float (&weights)[kM][kOther / 8][4], RowAt row_at, const int* bad,
                           float (&sums)[kM][kColumns / 8][4]) {
   for (int r = 0; r < kOther; ++r) {
     if (!bad[r]) continue;
-    const Stored* row = row_of<Stored>(rows, batch, head, first + r);
+    const Stored* row = row_at(r);
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
 #pragma unroll
@@ -203,7 +202,8 @@ FOVEA_INLINE void multiply_seen(bool has_bad, const float (&weights)[kM][kOther 
   if (has_bad) zero_rows<kOther, kColumns>(other, bad);
   multiply_columns<kM, kOther, kColumns>(weights, other, sums);
   if (!has_bad) return;
-  add_bad<kM, kOther, kColumns>(weights, rows, batch, head, first, bad, sums);
+  add_bad<kM, kOther, kColumns>(
+      weights, [&](int r) { return row_of<Stored>(rows, batch, head, first + r); }, bad, sums);
   __syncthreads();
 }
 

@@ -17,6 +17,13 @@ struct Unbounded {
 
 template <class... Kinds>
 struct All;
+
+// How many parts a structure reads: one, and a list those of all its structures.
+template <class Kind>
+constexpr int kParts = 1;
+template <class... Kinds>
+constexpr int kParts<All<Kinds...>> = (kParts<Kinds> + ... + 0);
+
 template <>
 struct All<> {
   static constexpr bool kBand = true;
@@ -26,31 +33,32 @@ struct All<> {
   static void narrow_keys(const Part*, const Span&, int&, int&) {}
   static void narrow_positions(const Part*, const Span&, int&, int&) {}
 };
-template <class First, class... Rest>
-struct All<First, Rest...> {
-  static constexpr bool kBand = First::kBand && All<Rest...>::kBand;
+template <class Kind, class... Rest>
+struct All<Kind, Rest...> {
+  static constexpr bool kBand = Kind::kBand && All<Rest...>::kBand;
   static void narrow_band(const Part* parts, int& low, int& high) {
-    First::narrow_band(*parts, low, high);
-    All<Rest...>::narrow_band(parts + 1, low, high);
+    Kind::narrow_band(*parts, low, high);
+    All<Rest...>::narrow_band(parts + kParts<Kind>, low, high);
   }
   static Cover cover(const Part* parts, const Span& span) {
-    const Cover first = First::cover(*parts, span);
+    const Cover first = Kind::cover(*parts, span);
     if (first == Cover::kNone) return first;
-    const Cover rest = All<Rest...>::cover(parts + 1, span);
+    const Cover rest = All<Rest...>::cover(parts + kParts<Kind>, span);
     return rest == Cover::kAll ? first : rest;
   }
   static bool allows(const Part* parts, const Place& place) {
     // Without a branch, so that pairs share what is read for a row or a key.
-    const bool first = First::allows(*parts, place), rest = All<Rest...>::allows(parts + 1, place);
+    const bool first = Kind::allows(*parts, place),
+               rest = All<Rest...>::allows(parts + kParts<Kind>, place);
     return first & rest;
   }
   static void narrow_keys(const Part* parts, const Span& span, int& first, int& end) {
-    First::narrow_keys(*parts, span, first, end);
-    All<Rest...>::narrow_keys(parts + 1, span, first, end);
+    Kind::narrow_keys(*parts, span, first, end);
+    All<Rest...>::narrow_keys(parts + kParts<Kind>, span, first, end);
   }
   static void narrow_positions(const Part* parts, const Span& span, int& first, int& end) {
-    First::narrow_positions(*parts, span, first, end);
-    All<Rest...>::narrow_positions(parts + 1, span, first, end);
+    Kind::narrow_positions(*parts, span, first, end);
+    All<Rest...>::narrow_positions(parts + kParts<Kind>, span, first, end);
   }
 };
 

@@ -1,0 +1,17 @@
+// j < count. number: count.
+#pragma once
+
+namespace fovea::cuda {
+
+struct First : Unbounded {
+  static Cover cover(const Part& part, const Span& s) {
+    if (s.key >= part.number[0]) return Cover::kNone;
+    return s.key + s.keys <= part.number[0] ? Cover::kAll : Cover::kSome;
+  }
+  static bool allows(const Part& part, const Place& p) { return p.j < part.number[0]; }
+  static void narrow_keys(const Part& part, const Span&, int&, int& end) {
+    if (part.number[0] < end) end = static_cast<int>(part.number[0]);
+  }
+};
+
+}  // namespace fovea::cuda
