@@ -7,7 +7,7 @@
 namespace fovea::cuda {
 
 template <class... Lists>
-struct AnyOf {
+struct AnyOf : Unbounded {
   static Cover cover(const Part& part, const Span& span) {
     const Part* parts = &part;
     Cover most = Cover::kNone;
