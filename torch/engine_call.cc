@@ -43,6 +43,8 @@ at::Tensor rows_contiguous(const at::Tensor& x) {
 
 at::Tensor to_int32(const char* name, const at::Tensor& array) {
   if (array.scalar_type() == at::kInt) return array.contiguous();
+  if (cuda::is_captured(array))  // nothing to look at yet
+    return array.clamp(INT32_MIN, INT32_MAX).to(at::kInt).contiguous();
   const bool fits =
       array.numel() == 0 || ((array >= INT32_MIN) & (array <= INT32_MAX)).all().item<bool>();
   if (!fits) throw InvalidArgument(std::string(name) + ": a number beyond 32 bits");

@@ -11,7 +11,6 @@
 
 // After the others, whose inline functions would find its names too.
 #include <ATen/LegacyBatchedTensorImpl.h>
-#include <ATen/LegacyVmapMode.h>
 
 #include "fovea/error.h"
 
@@ -21,7 +20,7 @@ struct FuncVmap {
   static constexpr auto kKey = c10::DispatchKey::FuncTorchBatched;
 
   static int64_t level() { return at::functorch::maybeCurrentDynamicLayer()->layerId(); }
-  static std::pair<at::Tensor, std::optional<int64_t>> unwrap(const at::Tensor& x, int64_t level) {
+  static std::pair<at::Tensor, std::optional<int64_t>> unwrap(const at::Tensor& x, int64_t& level) {
     auto [value, dimension] = at::functorch::unwrapTensorAtLevel(x, level);
     return {value, dimension};
   }
@@ -33,10 +32,13 @@ struct FuncVmap {
 struct GradientsVmap {
   static constexpr auto kKey = c10::DispatchKey::Batched;
 
-  static int64_t level() { return at::impl::VmapMode::current_vmap_level(); }
-  static std::pair<at::Tensor, std::optional<int64_t>> unwrap(const at::Tensor& x, int64_t level) {
+  // That of the first tensor that has one: libtorch keeps the current level for each thread, and on
+  // CUDA backward runs on another one than the caller's.
+  static int64_t level() { return -1; }
+  static std::pair<at::Tensor, std::optional<int64_t>> unwrap(const at::Tensor& x, int64_t& level) {
     const auto* batched = at::maybeGetBatchedImpl(x);
     if (!batched) return {x, std::nullopt};
+    if (level < 0) level = batched->bdims()[0].level();
     if (batched->bdims().size() > 1 || batched->bdims()[0].level() != level) {
       throw Unsupported(
           "attend: is_grads_batched inside another is_grads_batched; take torch.func.vmap for one "
