@@ -24,10 +24,10 @@ struct Loaded {
 };
 
 // libtorch's current stream.
-void* stream_of(int device) {
+void* stream_on(int index) {
   const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
   return guard.getStreamNativeHandle(
-      guard.getStream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device))));
+      guard.getStream(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index))));
 }
 
 class CudaDevice final : public Device {
@@ -54,7 +54,7 @@ class CudaDevice final : public Device {
       function = found;
     }
     launch_kernel(function, blocks, chunks, program.threads, shared, arguments,
-                  stream_of(device_), std::string(kernel) + " of " + program.name);
+                  stream_on(device_), std::string(kernel) + " of " + program.name);
   }
 
   Loaded& load(const Program& program) {
@@ -121,7 +121,7 @@ CudaDevice& cuda_device(const at::Tensor& x) {
 Device& device_of(const at::Tensor& x) { return cuda_device(x); }
 
 bool is_captured(const at::Tensor& x) {
-  return x.is_cuda() && is_capturing(stream_of(x.device().index()));
+  return x.is_cuda() && is_capturing(stream_on(x.device().index()));
 }
 
 std::string cannot_have(const at::Tensor& x, const Program& program) {
