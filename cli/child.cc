@@ -96,8 +96,9 @@ void Child::become(pid_t parent, char** arguments, char** environment) const {
   if (getppid() != parent) _exit(128 + SIGTERM);  // it ended before the kernel knew
   const int nothing = open("/dev/null", O_RDWR);
   const bool kept = words_ >= 0;
-  if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
-      (!kept || (dup2(nothing, STDOUT_FILENO) >= 0 && dup2(words_, STDERR_FILENO) >= 0)))
+  if (nothing >= 0 &&
+      (!kept || (dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
+                 dup2(words_, STDERR_FILENO) >= 0)))
     execve("/proc/self/exe", arguments, environment);
   _exit(127);
 }

@@ -8,7 +8,8 @@
 
 namespace fovea::cli {
 
-// What a child prints: kept in memory, or printed where its parent prints.
+// What a child prints: kept in memory, or printed where its parent prints. One that prints also reads
+// what its parent was given to read.
 enum class Words { kKept, kPrinted };
 
 // The destructor sends a child that still runs the signal to save and stop, and waits for it.

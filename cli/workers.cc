@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/arguments.h"
 #include "cli/child.h"
 #include "cli/verbs/verbs.h"
 #include "train/interrupt.h"
@@ -44,7 +45,7 @@ std::vector<Rank> start(const Workers& workers, const std::vector<std::string>& 
   std::vector<Rank> ranks(static_cast<size_t>(workers.count));
   for (int rank = 0; rank < workers.count; ++rank) {
     std::vector<std::string> own = arguments;
-    if (rank > 0) own.emplace_back("--quiet");
+    if (rank > 0) own.insert(own.end(), workers.others.begin(), workers.others.end());
     ranks[static_cast<size_t>(rank)].child = std::make_unique<Child>(
         fmt::format("rank {}", rank), own, environment_of(rank, workers, port, attempt),
         rank == 0 ? Words::kPrinted : Words::kKept);
@@ -92,6 +93,26 @@ const Rank* cause(const std::vector<Rank>& ranks) {
 
 }  // namespace
 
+void add_ranks(CLI::App& app, RankOptions& options) {
+  add_integer(
+      app, "--workers", [&options](int64_t n) { options.workers = static_cast<int>(n); }, 1,
+      kMostWorkers,
+      "number of processes of this machine that share the work; torchrun, mpirun and srun start them "
+      "on several");
+  add_number(app, "--timeout", options.timeout, 1, 1e6,
+             "seconds for which another rank may give no sign of life");
+}
+
+std::optional<train::Place> place_of(int workers) {
+  auto place = train::place_in_environment();
+  if (workers > 0 && place)
+    throw UsageError(fmt::format(
+        "--workers {}: a launcher has started this process as rank {} of {} already; give one of "
+        "both",
+        workers, place->rank, place->size));
+  return place;
+}
+
 int run_workers(const Workers& workers, const std::vector<std::string>& arguments,
                 train::Progress& progress) {
   const train::InterruptGuard guard;
@@ -102,7 +123,7 @@ int run_workers(const Workers& workers, const std::vector<std::string>& argument
     wait_for_all(ranks);
     const Rank* const first = cause(ranks);
     if (train::interrupted())
-      throw train::Interrupted("stopped: the same command with --resume continues");
+      throw train::Interrupted(workers.stopped);
     if (!first) return kDone;
     const bool lost = first->was_killed() || first->code() == kRankLost;
     const std::string words =

@@ -48,6 +48,7 @@ class PictureTask : public ClassificationTask {
   // A line is the path of a picture, or of a folder for pictures with channels. The answer is path,
   // class, probability, and the system's remark.
   void predict(Input, std::ostream&) override;
+  size_t lines_together() const override { return 1; }
   std::vector<explain::Explanation> explain(Input*) override;
 
  protected:

@@ -160,11 +160,11 @@ void TextTask::answer(const Input& input, std::span<const std::string> lines, si
 }
 
 void TextTask::predict(Input input, std::ostream& out) {
-  constexpr size_t kMostLines = 64, kMostBytes = 1 << 18;  // asked about at once
-  data::LineReader reader(input.stream, input.name);
-  size_t number = 1;
-  for (auto lines = reader.next_lines(kMostLines); !lines.empty();
-       lines = reader.next_lines(kMostLines)) {
+  constexpr size_t kMostBytes = 1 << 18;  // asked about at once
+  data::LineReader reader(input.stream, input.name, input.before);
+  size_t number = input.before + 1;
+  for (auto lines = reader.next_lines(kLinesTogether); !lines.empty();
+       lines = reader.next_lines(kLinesTogether)) {
     for (size_t from = 0; from < lines.size();) {
       size_t to = from + 1;
       for (size_t bytes = lines[from].size();

@@ -66,6 +66,7 @@ class TextTask : public ClassificationTask {
   // A line of text, tabs between sentences; with aspects `aspect<TAB>text`. Answers: label,
   // probability, the words that carried it, `(unknown)` beside those never seen in training.
   void predict(Input, std::ostream&) override;
+  size_t lines_together() const override { return kLinesTogether; }
   std::vector<explain::Explanation> explain(Input*) override;
   Written write() const override;
 
@@ -82,8 +83,14 @@ class TextTask : public ClassificationTask {
  protected:
   torch::Tensor logits(std::span<const int64_t> items) override;
   std::vector<int> hits(std::span<const int64_t> items) override;
+  std::vector<double> counted() const override { return {mixed_right_, mixed_seen_}; }
+  void set_counted(const std::vector<double>& counts) override {
+    mixed_right_ = counts[0];
+    mixed_seen_ = counts[1];
+  }
 
  private:
+  static constexpr size_t kLinesTogether = 64;  // are answered in one batch
   struct Encoded {
     std::vector<int32_t> ids, lengths;  // of all words; of each sentence
     int64_t aspect = 0;

@@ -91,7 +91,7 @@ void answer_lines(const Input& input, std::ostream& out, const Answer& answer) {
                      [&](size_t, std::string_view text) { answered = answer(number, text); });
     return answered;
   };
-  data::LineReader lines(input.stream, input.name);
+  data::LineReader lines(input.stream, input.name, input.before);
   for (std::string line; lines.next(line);) answer_line(input, lines.number(), line, out, checked);
 }
 

@@ -2,12 +2,15 @@
 
 #include <torch/torch.h>
 
+#include <array>
+
 #include "data/batches.h"
 #include "data/packed.h"
 #include "metrics/classification.h"
 #include "train/descent/finite.h"
 #include "train/descent/recipe.h"
 #include "train/interrupt.h"
+#include "train/ranks/shared_work.h"
 
 namespace fovea {
 
@@ -41,43 +44,74 @@ Loss ClassificationTask::loss(const Batch& batch) {
           static_cast<int64_t>(items.size())};
 }
 
+namespace {
+
+// What is known of a batch before its items: kSums numbers, then the counts of the derived task, then
+// three numbers for each item.
+enum : size_t { kLoss, kClasses, kHit, kKnown, kWeights, kZeros, kSums };
+constexpr size_t kItemNumbers = 3;  // predicted class, true class, score of the second of two classes
+
+}  // namespace
+
+std::vector<double> ClassificationTask::judged_batch(const std::vector<int64_t>& items) {
+  train::stop_if_interrupted("while judging");
+  const std::vector<double> before = counted();
+  weights_seen_ = zeros_seen_ = 0;
+  std::vector<double> out(kSums, 0.0);
+  const torch::Tensor scores = train::finite(logits(items), "logits").to(torch::kFloat64);
+  const torch::Tensor labels = classes(items);
+  out[kLoss] =
+      torch::nn::functional::cross_entropy(
+          scores, labels, torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))
+          .item<double>();
+  out[kClasses] = static_cast<double>(scores.size(1));
+  for (const int one : hits(items)) {
+    out[kHit] += one > 0;
+    out[kKnown] += one >= 0;
+  }
+  out[kWeights] = weights_seen_;
+  out[kZeros] = zeros_seen_;
+  const std::vector<double> after = counted();
+  for (size_t i = 0; i < after.size(); ++i) out.push_back(after[i] - before[i]);
+  const torch::Tensor best = scores.argmax(1).cpu(), true_class = labels.cpu();
+  const torch::Tensor second =
+      (scores.size(1) == 2 ? scores.select(1, 1) - scores.select(1, 0) : scores.select(1, 0)).cpu();
+  for (int64_t i = 0; i < best.size(0); ++i) {
+    out.push_back(static_cast<double>(best[i].item<int64_t>()));
+    out.push_back(static_cast<double>(true_class[i].item<int64_t>()));
+    out.push_back(second[i].item<double>());
+  }
+  return out;
+}
+
 Evaluation ClassificationTask::evaluate(Split split) {
   const std::vector<int64_t>& all = splits_.of(split);
   std::vector<int64_t> lengths;
   if (!lengths_.empty())
     for (const int64_t item : all) lengths.push_back(lengths_[static_cast<size_t>(item)]);
-  std::vector<int64_t> predicted, truth;
-  std::vector<double> positive;
-  double loss = 0, hit = 0, known = 0;
-  weights_seen_ = zeros_seen_ = 0;
-  int64_t class_count = 0;
   // Evaluation keeps nothing for a backward pass, so it takes four batches at once.
   const train::Recipe recipe = train::recipe_of(run_options_.options);
-  for (const auto& positions :
-       data::ordered_batches(static_cast<int64_t>(all.size()), lengths,
-                             {.items = 4 * recipe.batch, .tokens = 4 * recipe.batch_tokens})) {
-    train::stop_if_interrupted("while judging");
-    const std::vector<int64_t> items = at_positions(all, positions);
-    const torch::Tensor scores = train::finite(logits(items), "logits").to(torch::kFloat64);
-    const torch::Tensor labels = classes(items);
-    loss +=
-        torch::nn::functional::cross_entropy(
-            scores, labels, torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))
-            .item<double>();
-    class_count = scores.size(1);
-    const torch::Tensor best = scores.argmax(1).cpu(), true_class = labels.cpu();
-    const torch::Tensor second =
-        (class_count == 2 ? scores.select(1, 1) - scores.select(1, 0) : scores.select(1, 0)).cpu();
-    for (int64_t i = 0; i < best.size(0); ++i) {
-      predicted.push_back(best[i].item<int64_t>());
-      truth.push_back(true_class[i].item<int64_t>());
-      positive.push_back(second[i].item<double>());
-    }
-    for (const int one : hits(items)) {
-      hit += one > 0;
-      known += one >= 0;
+  const auto batches =
+      data::ordered_batches(static_cast<int64_t>(all.size()), lengths,
+                            {.items = 4 * recipe.batch, .tokens = 4 * recipe.batch_tokens});
+  std::vector<double> counts = counted();
+  const auto found = train::shared_work(
+      run_options_.ranks, batches.size(),
+      [&](size_t i) { return judged_batch(at_positions(all, batches[i])); }, "an evaluation");
+  std::vector<int64_t> predicted, truth;
+  std::vector<double> positive;
+  std::array<double, kSums> sums{};
+  for (const std::vector<double>& batch : found) {
+    for (const size_t i : {kLoss, kHit, kKnown, kWeights, kZeros}) sums[i] += batch[i];
+    sums[kClasses] = batch[kClasses];
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += batch[kSums + i];
+    for (size_t i = kSums + counts.size(); i < batch.size(); i += kItemNumbers) {
+      predicted.push_back(static_cast<int64_t>(batch[i]));
+      truth.push_back(static_cast<int64_t>(batch[i + 1]));
+      positive.push_back(batch[i + 2]);
     }
   }
+  set_counted(counts);
   Evaluation out;
   out.items = static_cast<int64_t>(truth.size());
   if (truth.empty()) {
@@ -85,18 +119,18 @@ Evaluation ClassificationTask::evaluate(Split split) {
     return out;
   }
   const double accuracy = metrics::accuracy(predicted, truth);
-  out.metrics = {{"loss", loss / static_cast<double>(truth.size())},
+  out.metrics = {{"loss", sums[kLoss] / static_cast<double>(truth.size())},
                  {"accuracy", accuracy},
                  {"error", 1 - accuracy},
                  {"f1", metrics::macro_f1(predicted, truth)}};
-  if (class_count == 2) {
+  if (sums[kClasses] == 2) {
     if (const auto area = metrics::auc(positive, truth))
       out.metrics["auc"] = *area;
     else
       out.notes.push_back("auc: undefined, all items are of one class");
   }
-  if (known > 0) out.attention["hit_rate"] = hit / known;
-  if (weights_seen_ > 0) out.attention["zeros"] = zeros_seen_ / weights_seen_;
+  if (sums[kKnown] > 0) out.attention["hit_rate"] = sums[kHit] / sums[kKnown];
+  if (sums[kWeights] > 0) out.attention["zeros"] = sums[kZeros] / sums[kWeights];
   return out;
 }
 

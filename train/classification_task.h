@@ -32,6 +32,10 @@ class ClassificationTask : public GradientTask {
   // Empty: the truth is unknown for all.
   virtual std::vector<int> hits(std::span<const int64_t> /*items*/) { return {}; }
 
+  // What logits() and hits() count of their own while an evaluation runs. Ranks add up theirs.
+  virtual std::vector<double> counted() const { return {}; }
+  virtual void set_counted(const std::vector<double>& /*counts*/) {}
+
   // Called by hits() with the weights it looked at: their share of exact zeros is reported.
   void count_zeros(const torch::Tensor& weights);
 
@@ -45,6 +49,8 @@ class ClassificationTask : public GradientTask {
   std::vector<int64_t> labels_, lengths_;
 
  private:
+  std::vector<double> judged_batch(const std::vector<int64_t>& items);
+
   double weights_seen_ = 0, zeros_seen_ = 0;  // of the evaluation under way
 };
 

@@ -19,6 +19,7 @@ namespace fovea {
 
 namespace train {
 class Fit;
+class Ranks;
 struct ParameterGroup;
 }  // namespace train
 
@@ -27,6 +28,7 @@ struct RunOptions {
   OptionValues options;
   uint64_t seed = 1;  // of initial weights, order and dropout
   torch::Device device = torch::kCPU;
+  train::Ranks* ranks = nullptr;  // those that train or evaluate together; null: none
 };
 
 // Calls come in this order. Training: read, prepare, build, fit, assets. Applying a run: restore,
@@ -53,6 +55,7 @@ class Task {
   // Fit.
   virtual void fit(train::Fit&) = 0;
 
+  // Where there are ranks, all call it, and may share the work (train/ranks/shared_work.h).
   virtual Evaluation evaluate(Split) = 0;
   // A hash of each item of a split (data::item_key): by these a run recognises its training items.
   // Empty if items are generated or have no key.
@@ -60,6 +63,9 @@ class Task {
   // Writes one answer for each item of the input, as soon as it is known. Where an item is a line,
   // answer_lines of train/answers.h does this. A table is answered or refused as a whole.
   virtual void predict(Input, std::ostream&) = 0;
+  // How many lines predict answers in one batch; batches do not depend on each other, so ranks may
+  // share them. 0: lines depend on each other, as rows of a table and lines of a story do.
+  virtual size_t lines_together() const { return 0; }
   // Pictures of where the model looks: at the input's items, or at items of the test split where
   // `input` is null.
   virtual std::vector<explain::Explanation> explain(Input* input) = 0;

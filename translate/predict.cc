@@ -139,11 +139,10 @@ void TranslationTask::predict(Input input, std::ostream& out) {
       return std::nullopt;
     }
   };
-  constexpr size_t kMostLines = 64;
   if (run_options_.options.flag("forced")) return predict_forced(input, out);
-  data::LineReader reader(input.stream, input.name);
-  std::vector<std::string> lines = reader.next_lines(kMostLines);
-  for (size_t number = 0; !lines.empty(); lines = reader.next_lines(kMostLines)) {
+  data::LineReader reader(input.stream, input.name, input.before);
+  std::vector<std::string> lines = reader.next_lines(kLinesTogether);
+  for (size_t number = input.before; !lines.empty(); lines = reader.next_lines(kLinesTogether)) {
     if (const auto all = together(lines, number)) {
       note_unknown(input, lines, number);
       for (const Answered& one : *all) write_answer(out, ++number, one);

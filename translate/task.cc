@@ -12,6 +12,7 @@
 #include "metrics/chrf.h"
 #include "train/fields.h"
 #include "train/interrupt.h"
+#include "train/ranks/shared_work.h"
 #include "translate/links.h"
 #include "translate/pictures.h"
 
@@ -19,9 +20,6 @@ namespace fovea::translate {
 namespace {
 
 constexpr int64_t kEvaluateTokens = 4096;  // of a batch without gradients
-constexpr int64_t kSearchTokens = 2048;    // of hypotheses searched together
-constexpr int64_t kExtraLength =
-    50;  // a translation is cut off at source + 50 tokens (Wu et al. 2016)
 constexpr const char* kSourceFile = "source.vocabulary";
 constexpr const char* kTargetFile = "target.vocabulary";
 
@@ -244,34 +242,59 @@ Loss TranslationTask::loss(const fovea::Batch& chosen) {
   return {loss.smoothed, batch.target_tokens};
 }
 
-TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) {
+// Loss, tokens, weights and zeros of a batch; then, where links are wanted, for each item how many it
+// has, and their ends.
+std::vector<double> TranslationTask::forced_batch(const Part& p, const std::vector<int64_t>& rows,
+                                                  bool want_links) {
+  train::stop_if_interrupted("while judging");
   const at::NoGradGuard no_grad;
-  Forced result;
-  result.links.resize(want_links ? p.tokens.size() : 0);
-  std::vector<at::Tensor> losses;  // read once, at the end
-  for (const auto& rows :
-       data::ordered_batches(static_cast<int64_t>(p.tokens.size()), lengths_of(p.tokens),
-                             {.tokens = kEvaluateTokens})) {
-    train::stop_if_interrupted("while judging");
-    std::vector<const Tokens*> items;
-    for (const int64_t i : rows) items.push_back(&p.tokens[static_cast<size_t>(i)]);
-    const Batch batch = make_batch(items, run_options_.device);
-    const TokenLoss loss = token_loss(model_->logits(batch), batch, 0);
-    losses.push_back(loss.plain.to(at::kDouble) * static_cast<double>(batch.target_tokens));
-    result.tokens += batch.target_tokens;
-    const at::Tensor soft = want_links ? model_->alignment(batch) : at::Tensor();
-    for (size_t k = 0; soft.defined() && k < items.size(); ++k) {
-      const at::Tensor real =
-          soft[static_cast<int64_t>(k)]
-              .narrow(0, 0, static_cast<int64_t>(items[k]->target.ids.size()) + 1)
-              .narrow(1, 0, static_cast<int64_t>(items[k]->source.ids.size()) + 1);
-      result.weights += static_cast<double>(real.numel());
-      result.zeros += static_cast<double>(real.eq(0).sum().item<int64_t>());
-      result.links[static_cast<size_t>(rows[k])] =
-          best_links(word_weights(soft[static_cast<int64_t>(k)], *items[k]));
+  std::vector<const Tokens*> items;
+  for (const int64_t i : rows) items.push_back(&p.tokens[static_cast<size_t>(i)]);
+  const Batch batch = make_batch(items, run_options_.device);
+  const TokenLoss loss = token_loss(model_->logits(batch), batch, 0);
+  const auto tokens = static_cast<double>(batch.target_tokens);
+  std::vector<double> out = {loss.plain.to(at::kDouble).item<double>() * tokens, tokens, 0, 0};
+  const at::Tensor soft = want_links ? model_->alignment(batch) : at::Tensor();
+  for (size_t k = 0; soft.defined() && k < items.size(); ++k) {
+    const at::Tensor real =
+        soft[static_cast<int64_t>(k)]
+            .narrow(0, 0, static_cast<int64_t>(items[k]->target.ids.size()) + 1)
+            .narrow(1, 0, static_cast<int64_t>(items[k]->source.ids.size()) + 1);
+    out[2] += static_cast<double>(real.numel());
+    out[3] += static_cast<double>(real.eq(0).sum().item<int64_t>());
+    const metrics::Links links = best_links(word_weights(soft[static_cast<int64_t>(k)], *items[k]));
+    out.push_back(static_cast<double>(links.size()));
+    for (const metrics::Link& link : links) {
+      out.push_back(link.source);
+      out.push_back(link.target);
     }
   }
-  if (!losses.empty()) result.loss = at::stack(losses).sum().item<double>();
+  return out;
+}
+
+TranslationTask::Forced TranslationTask::forced(const Part& p, bool want_links) {
+  const auto batches = data::ordered_batches(static_cast<int64_t>(p.tokens.size()),
+                                             lengths_of(p.tokens), {.tokens = kEvaluateTokens});
+  const auto found = train::shared_work(
+      run_options_.ranks, batches.size(),
+      [&](size_t i) { return forced_batch(p, batches[i], want_links); }, "an evaluation");
+  Forced result;
+  result.links.resize(want_links ? p.tokens.size() : 0);
+  std::vector<double> losses;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const std::vector<double>& one = found[i];
+    losses.push_back(one[0]);
+    result.tokens += static_cast<int64_t>(one[1]);
+    result.weights += one[2];
+    result.zeros += one[3];
+    size_t at = 4;
+    for (size_t k = 0; at < one.size(); ++k) {
+      metrics::Links& links = result.links[static_cast<size_t>(batches[i][k])];
+      for (auto left = static_cast<size_t>(one[at++]); left > 0; --left, at += 2)
+        links.insert({static_cast<int32_t>(one[at]), static_cast<int32_t>(one[at + 1])});
+    }
+  }
+  if (!losses.empty()) result.loss = at::tensor(losses, at::kDouble).sum().item<double>();
   return result;
 }
 
@@ -279,50 +302,6 @@ Metrics TranslationTask::validate() {
   const Forced f = forced(validation_, false);
   const double loss = f.loss / static_cast<double>(std::max<int64_t>(f.tokens, 1));
   return {{"loss", loss}, {"perplexity", std::exp(loss)}};
-}
-
-nn::BeamOptions TranslationTask::beam_options() const {
-  const OptionValues& o = run_options_.options;
-  return {.beam = o.integer("beam"),
-          .length_alpha = o.number("alpha"),
-          .coverage_beta = o.number("coverage"),
-          .never = {kPad, kBegin}};
-}
-
-std::vector<nn::SearchResult> TranslationTask::translate(const std::vector<const Encoded*>& sources,
-                                                         const nn::BeamOptions& options) {
-  const at::NoGradGuard no_grad;
-  std::vector<nn::SearchResult> results(sources.size());
-  std::vector<int64_t> lengths, full;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i]->ids.empty()) continue;  // an empty line stays empty
-    full.push_back(static_cast<int64_t>(i));
-    lengths.push_back(static_cast<int64_t>(sources[i]->ids.size()) + 1);
-  }
-  if (full.empty()) return results;
-  const Want want =
-      options.coverage_beta > 0 || options.keep_attention ? Want::kAttention : Want::kTokens;
-  const auto batches = data::ordered_batches(static_cast<int64_t>(full.size()), lengths,
-                                             {.tokens = kSearchTokens / options.beam});
-  std::vector<nn::SearchPart> parts;
-  for (const auto& rows : batches) {
-    std::vector<const Encoded*> items;
-    std::vector<int64_t> caps;
-    for (const int64_t r : rows) {
-      items.push_back(sources[static_cast<size_t>(full[static_cast<size_t>(r)])]);
-      caps.push_back(static_cast<int64_t>(items.back()->ids.size()) + kExtraLength);
-    }
-    parts.push_back({[this, items, want] {
-                       return model_->start(make_sources(items, run_options_.device), want);
-                     },
-                     caps});
-  }
-  auto found = nn::beam_search(parts, options);
-  for (size_t p = 0; p < parts.size(); ++p)
-    for (size_t k = 0; k < batches[p].size(); ++k)
-      results[static_cast<size_t>(full[static_cast<size_t>(batches[p][k])])] =
-          std::move(found[p][k]);
-  return results;
 }
 
 Evaluation TranslationTask::evaluate(Split split) {
@@ -334,7 +313,7 @@ Evaluation TranslationTask::evaluate(Split split) {
     throw InvalidArgument(fmt::format("loss: {}, expected a finite number", f.loss));
   std::vector<const Encoded*> sources;
   for (const Tokens& t : p.tokens) sources.push_back(&t.source);
-  const std::vector<nn::SearchResult> found = translate(sources, beam_options());
+  const std::vector<nn::SearchResult> found = translate_together(sources, beam_options());
   std::vector<std::string> hypotheses;
   std::vector<std::vector<std::string>> references(1);
   double exact = 0, before_failure = 0;

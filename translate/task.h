@@ -50,10 +50,12 @@ class TranslationTask : public GradientTask {
     return translate::keys_of(part(split).pairs);
   }
   void predict(Input, std::ostream&) override;
+  size_t lines_together() const override { return kLinesTogether; }
   std::vector<explain::Explanation> explain(Input*) override;
   Written write() const override;
 
  protected:
+  static constexpr size_t kLinesTogether = 64;
   struct Part {
     std::vector<Pair> pairs;
     std::vector<Tokens> tokens;
@@ -62,6 +64,9 @@ class TranslationTask : public GradientTask {
   const Codec& target_codec() const { return *target_codec_; }
   std::vector<nn::SearchResult> translate(const std::vector<const Encoded*>& sources,
                                           const nn::BeamOptions&);
+  // The same for the best hypotheses alone, where ranks share the work.
+  std::vector<nn::SearchResult> translate_together(const std::vector<const Encoded*>& sources,
+                                                   const nn::BeamOptions&);
   nn::BeamOptions beam_options() const;
   // Sources with the result of the search: the lines of the input, or some of the test split.
   struct Searched {
@@ -85,6 +90,11 @@ class TranslationTask : public GradientTask {
   void predict_forced(const Input&, std::ostream&);
   std::vector<size_t> telling(size_t most);
   explain::Explanation length_curve();
+  // Positions of sources that are searched together, those of similar length. None is empty.
+  using Batches = std::vector<std::vector<int64_t>>;
+  static Batches search_batches(const std::vector<const Encoded*>& sources, const nn::BeamOptions&);
+  std::vector<nn::SearchResult> search(const std::vector<const Encoded*>& sources,
+                                       const Batches& batches, const nn::BeamOptions&);
   // Teacher forced: summed loss and tokens; alignment links of each pair where wanted.
   struct Forced {
     double loss = 0;
@@ -93,6 +103,7 @@ class TranslationTask : public GradientTask {
     double weights = 0, zeros = 0;  // how many weights decide the links; exact zeros
   };
   Forced forced(const Part&, bool want_links);
+  std::vector<double> forced_batch(const Part&, const std::vector<int64_t>& rows, bool want_links);
 
   std::string system_;
   RunOptions run_options_;

@@ -7,18 +7,52 @@
 #include "cli/arguments.h"
 #include "cli/output/report_text.h"
 #include "cli/verbs/verbs.h"
+#include "cli/workers.h"
 #include "data/files/json_text.h"
-#include "systems/run/session.h"
+#include "systems/run/rank_answers.h"
 
 namespace fovea::cli {
 namespace {
 
 struct EvaluateOptions {
-  std::string run, data, split = "test", device = "cpu";
-  int threads = 0;
-  std::vector<std::string> set;
+  systems::EvaluateRequest request = {.threads = 0};
+  RankOptions ranks;
   bool json = false;
 };
+
+void print(const Json& report, const EvaluateOptions& options) {
+  std::cout << (options.json ? data::json_text(report) + "\n" : report_text(report));
+}
+
+int start_workers(const EvaluateOptions& options) {
+  const systems::EvaluateRequest& request = options.request;
+  std::vector<std::string> arguments = {"fovea", "evaluate", request.run, "--device", request.device,
+                                        "--threads", std::to_string(std::max(1, request.threads)),
+                                        "--timeout", fmt::format("{}", options.ranks.timeout)};
+  if (!request.data.empty()) arguments.insert(arguments.end(), {"--data", request.data});
+  if (request.split != systems::EvaluateRequest().split)
+    arguments.insert(arguments.end(), {"--split", request.split});
+  for (const std::string& one : request.set) arguments.insert(arguments.end(), {"--set", one});
+  if (options.json) arguments.emplace_back("--json");
+  train::Progress silent(train::Progress::Style::kSilent);
+  return run_workers({.count = options.ranks.workers}, arguments, silent);
+}
+
+int run(EvaluateOptions& options) {
+  systems::EvaluateRequest& request = options.request;
+  const auto place = place_of(options.ranks.workers);
+  if (options.ranks.workers > 0) return start_workers(options);
+  if (place && place->size > 1) {
+    request.threads = std::max(1, request.threads);
+    if (const auto report = systems::evaluate_as_rank(request, *place, options.ranks.timeout))
+      print(*report, options);
+    return kDone;
+  }
+  print(systems::evaluate(request.run, request.data, request.split, request.device, request.threads,
+                          request.set),
+        options);
+  return kDone;
+}
 
 }  // namespace
 
@@ -48,21 +82,17 @@ Verb evaluate_verb() {
   return {"evaluate", "metrics of a RUN, on its own test split or on other data",
           "fovea evaluate out/curve --json", [](CLI::App& app) {
             auto options = std::make_shared<EvaluateOptions>();
-            add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
-            add_path(app, "--data", options->data, "other data; all its items are evaluated");
-            app.add_option("--split", options->split, "train, validation or test; default: test");
-            add_settings(app, options->set,
+            systems::EvaluateRequest& request = options->request;
+            add_path(app, "run", request.run, "a folder that `fovea train` wrote")->required();
+            add_path(app, "--data", request.data, "other data; all its items are evaluated");
+            app.add_option("--split", request.split, "train, validation or test; default: test");
+            add_settings(app, request.set,
                          "an option of the system to change for this use, name=value");
-            add_threads(app, options->threads);
-            add_device(app, options->device);
+            add_threads(app, request.threads);
+            add_device(app, request.device);
+            add_ranks(app, options->ranks);
             app.add_flag("--json", options->json, "print one JSON object");
-            return [options] {
-              const Json report =
-                  systems::evaluate(options->run, options->data, options->split, options->device,
-                                    options->threads, options->set);
-              std::cout << (options->json ? data::json_text(report) + "\n" : report_text(report));
-              return static_cast<int>(kDone);
-            };
+            return [options] { return run(*options); };
           }};
 }
 

@@ -20,7 +20,7 @@
 namespace fovea::cli {
 namespace {
 
-constexpr int64_t kMostEpochs = 10'000'000, kMostJobs = 256, kMostWorkers = 256,
+constexpr int64_t kMostEpochs = 10'000'000, kMostJobs = 256,
                   kMostRestarts = 1000;
 
 struct TrainOptions {
@@ -28,7 +28,9 @@ struct TrainOptions {
   std::string out;
   int jobs = 1;
   std::vector<std::string> sweep;
-  Workers workers = {.count = 0};
+  Workers workers = {.count = 0,
+                     .others = {"--quiet"},
+                     .stopped = "stopped: the same command with --resume continues"};
   double timeout = 120;
   bool json = false, quiet = false;
 };
@@ -89,12 +91,7 @@ int run(TrainOptions& options) {
   options.request.out = options.out;
   train::Progress progress(options.quiet ? train::Progress::Style::kSilent
                                          : train::Progress::style_of_stderr());
-  const auto place = train::place_in_environment();
-  if (options.workers.count > 0 && place)
-    throw UsageError(fmt::format(
-        "--workers {}: a launcher has started this process as rank {} of {} already; give one of "
-        "both",
-        options.workers.count, place->rank, place->size));
+  const auto place = place_of(options.workers.count);
   if (options.workers.count > 0) return start_workers(options, progress);
   if (place && place->size > 1) return run_rank(options, *place, progress);
   if (place) options.request.ranks = 1;

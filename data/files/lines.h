@@ -22,7 +22,9 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
 // continue then. A byte order mark at the start is dropped.
 class LineReader {
  public:
-  LineReader(std::istream& stream, std::string name) : stream_(stream), name_(std::move(name)) {}
+  // `before`: lines that stand before the stream, which count too.
+  LineReader(std::istream& stream, std::string name, size_t before = 0)
+      : stream_(stream), name_(std::move(name)), number_(before) {}
 
   // The next line without its end; false at the end of the stream.
   bool next(std::string& line);
@@ -40,7 +42,7 @@ class LineReader {
 
   std::istream& stream_;
   std::string name_;
-  size_t number_ = 0;
+  size_t number_;
   std::exception_ptr refused_;
   enum class End { kUnknown, kFeed, kReturn } end_ = End::kUnknown;
 };

@@ -27,6 +27,7 @@ class AlignmentTask : public GradientTask {
     return translate::keys_of(part(split).pairs);
   }
   void predict(Input, std::ostream&) override;
+  size_t lines_together() const override { return 1; }
   std::vector<explain::Explanation> explain(Input*) override;
   Written write() const override;
 

@@ -72,7 +72,7 @@ class BeamSearchTask : public translate::TranslationTask {
     }
     Found out;
     double written = 0, expected = 0;
-    const std::vector<nn::SearchResult> found = translate(sources, options);
+    const std::vector<nn::SearchResult> found = translate_together(sources, options);
     for (size_t i = 0; i < count; ++i) {
       said.push_back(found[i].n_best.empty() ? ""
                                              : target_codec().decode(found[i].n_best[0].tokens));

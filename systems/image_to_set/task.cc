@@ -129,6 +129,7 @@ class ImageToSet : public GradientTask {
   }
 
   // A line is a picture, a folder of pictures, or an array of regions where the training had such.
+  size_t lines_together() const override { return 1; }
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t number, std::string_view line) {
       return answer_pictures(input, number, line, [&](const std::string& path) {

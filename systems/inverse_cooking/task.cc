@@ -163,6 +163,7 @@ class InverseCooking : public GradientTask {
     return out;
   }
 
+  size_t lines_together() const override { return 1; }
   // A line is a picture or a folder of pictures; where titles were learned from, a title, or
   // class<TAB>title.
   void predict(Input input, std::ostream& out) override {

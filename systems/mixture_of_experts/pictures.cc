@@ -50,6 +50,19 @@ class PictureExperts : public PictureTask {
     return out;
   }
 
+  std::vector<double> counted() const override {
+    std::vector<double> out = {static_cast<double>(overflow_)};
+    if (!load_.defined()) return out;
+    for (const float one : to_floats(load_)) out.push_back(one);
+    return out;
+  }
+  void set_counted(const std::vector<double>& counts) override {
+    overflow_ = static_cast<int64_t>(counts[0]);
+    if (load_.defined())
+      load_ = torch::tensor(std::vector<double>(counts.begin() + 1, counts.end()), torch::kFloat64)
+                  .to(load_.scalar_type());
+  }
+
   std::string remark(const torch::Tensor&) override {
     const nn::Mixed& mixed = model_->experts->last();
     std::string out;

@@ -92,6 +92,7 @@ class NextWord : public GradientTask {
   }
   Evaluation evaluate(Split) override;
   void predict(Input, std::ostream&) override;
+  size_t lines_together() const override { return 1; }
   std::vector<explain::Explanation> explain(Input*) override;
   Written write() const override;
 

@@ -20,6 +20,11 @@ namespace {
 
 Json or_null(const std::string& sum) { return sum.empty() ? Json() : Json(sum); }
 
+RunOptions with_ranks(RunOptions run_options, train::Ranks* ranks) {
+  run_options.ranks = ranks;
+  return run_options;
+}
+
 double rank_of(const RunOptions& run_options, const System& system, Task& task) {
   const auto* learner = dynamic_cast<GradientTask*>(&task);
   if (!learner || !system.recipe || learner->items(Split::kValidation) == 0) return 0;
@@ -33,7 +38,7 @@ double rank_of(const RunOptions& run_options, const System& system, Task& task) 
 
 MemberTraining::MemberTraining(const System& system, const RunOptions& run_options, Json config,
                                train::Ranks* ranks)
-    : system_(system), run_options_(run_options), config_(std::move(config)), ranks_(ranks) {}
+    : system_(system), run_options_(with_ranks(run_options, ranks)), config_(std::move(config)), ranks_(ranks) {}
 
 void MemberTraining::read(train::Progress& progress) {
   train::say_when_stopped("fovea: stopped before training began\n");
@@ -70,6 +75,11 @@ void MemberTraining::follow(train::Progress& progress) {
   train::Fit fit(run_options_, model_, nullptr, configuration_sum(config_), progress, ranks_);
   fit.division = {.parts = parts_of(config_), .ordered = sums_are_ordered(config_)};
   task_->fit(fit);
+  // Its share of what rank 0 does next, in fit() and report().
+  const torch::NoGradGuard guard;
+  model_->eval();
+  rank_of(run_options_, system_, *task_);
+  task_->evaluate(Split::kTest);
 }
 
 void MemberTraining::fit(train::Draft& draft, double save_every_seconds,

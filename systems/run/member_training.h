@@ -33,7 +33,7 @@ class MemberTraining {
   void build();
   // Trains, continuing from the state in the draft if there is one, and publishes.
   void fit(train::Draft& draft, double save_every_seconds, train::Progress& progress);
-  // Fits as a rank that is not the first, and writes nothing.
+  // Fits and evaluates as a rank that is not the first, and writes nothing.
   void follow(train::Progress& progress);
   // What `evaluate` returns for the test split.
   Json report();

@@ -8,6 +8,7 @@
 #include "systems/pages/report.h"
 #include "systems/run/run_config.h"
 #include "train/descent/fit.h"
+#include "train/ranks/agreement.h"
 #include "train/run/tensor_file.h"
 #include "train/task.h"
 #include "train/weight_budget.h"
@@ -40,7 +41,7 @@ OptionValues restored_options(Run& run, const std::string& path) {
 }
 
 Run open_member(const RunFolder& folder, const std::string& device, int threads,
-                const std::vector<std::string>& set, Use use) {
+                const std::vector<std::string>& set, Use use, train::Ranks* ranks) {
   Run run;
   run.folder = std::make_shared<RunFolder>(folder);
   run.config = read_config(folder);
@@ -48,7 +49,7 @@ Run open_member(const RunFolder& folder, const std::string& device, int threads,
   for (const std::string& assignment : set) option_values.set_for(use, assignment);
   use_threads(threads);
   run.run_options = std::make_shared<RunOptions>(
-      RunOptions{std::move(option_values), run.config.at("seed"), device_of(device)});
+      RunOptions{std::move(option_values), run.config.at("seed"), device_of(device), ranks});
   run.task = run.system->make(*run.run_options);
   const Assets assets = read_assets(folder, run.config);
   try {
@@ -62,6 +63,9 @@ Run open_member(const RunFolder& folder, const std::string& device, int threads,
                      weights);
   run.model->to(run.run_options->device);
   run.model->eval();
+  if (ranks)
+    train::agree(*ranks, {{"weights of the RUN (sha256)", train::sum_of(train::weights_of(*run.model))},
+                          {"option", run.run_options->options.json()}});
   return run;
 }
 
@@ -72,7 +76,7 @@ std::string split_of(const RunFolder& folder) {
 }  // namespace
 
 Run open(const std::filesystem::path& path, const std::string& device, int threads,
-         const std::vector<std::string>& set, Use use) {
+         const std::vector<std::string>& set, Use use, train::Ranks* ranks) {
   // The validation figure of each, less is better; without validation all are equal.
   const auto rank = [](const RunFolder& folder) {
     const Json rank = read_config(folder).value("rank", Json(0.0));
@@ -82,7 +86,7 @@ Run open(const std::filesystem::path& path, const std::string& device, int threa
   const RunFolder* best = &folders.front();
   for (const RunFolder& folder : folders)
     if (rank(folder) < rank(*best)) best = &folder;
-  return open_member(*best, device, threads, set, use);
+  return open_member(*best, device, threads, set, use, ranks);
 }
 
 void predict(Run& run, Input input, std::ostream& out) {
@@ -91,7 +95,8 @@ void predict(Run& run, Input input, std::ostream& out) {
 }
 
 Json evaluate(const std::filesystem::path& path, const std::string& data, const std::string& split,
-              const std::string& device, int threads, const std::vector<std::string>& set) {
+              const std::string& device, int threads, const std::vector<std::string>& set,
+              train::Ranks* ranks) {
   Split wanted;
   try {
     wanted = data::split_from_name(split);
@@ -103,11 +108,12 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
         "--split: given with --data, whose items are all test items; leave --split out");
   std::vector<Json> reports;
   for (const RunFolder& folder : member_folders(path)) {
-    Run run = open_member(folder, device, threads, set, Use::kEvaluate);
+    Run run = open_member(folder, device, threads, set, Use::kEvaluate, ranks);
     const auto start = Clock::now();
     Source source = source_of(run.config);
     if (!data.empty()) source = {.path = data, .seed = source.seed, .all_test = true};
     const std::string sum = read_items(*run.task, source);
+    if (ranks) train::agree(*ranks, {{"data (sha256)", sum}});
     const auto note_on = [&](Split judged) {
       return data.empty() ? check_own_data(run.config, split_of(folder), *run.task, judged, sum)
                           : check_other_data(split_of(folder), *run.task);

@@ -18,6 +18,9 @@
 namespace torch::nn {
 class Module;
 }
+namespace fovea::train {
+class Ranks;
+}
 
 namespace fovea::systems {
 
@@ -59,15 +62,17 @@ struct Run {
 // `set` changes options for this use only: a beam, a test set, a layer to show. Options that the
 // weights depend on are refused.
 Run open(const std::filesystem::path& folder, const std::string& device = "cpu", int threads = 0,
-         const std::vector<std::string>& set = {}, Use use = Use::kPredict);
+         const std::vector<std::string>& set = {}, Use use = Use::kPredict,
+         train::Ranks* ranks = nullptr);
 
 // {"system", "data", "split", "items", "seed", "metrics", "attention", "seconds", "signature"}, and
 // "notes" if a figure is undefined or the data have changed. For several seeds or folds: the means,
 // with "spread" (standard deviations) and "runs". `data` empty: the run's own data; InvalidArgument
-// if they have changed so that items of the training would be evaluated.
+// if they have changed so that items of the training would be evaluated. Where there are ranks, all
+// call it, share the work and return the same figures.
 Json evaluate(const std::filesystem::path& folder, const std::string& data,
               const std::string& split, const std::string& device = "cpu", int threads = 0,
-              const std::vector<std::string>& set = {});
+              const std::vector<std::string>& set = {}, train::Ranks* ranks = nullptr);
 
 // One answer for each item of the input; `input.refused` is called for lines that have none.
 void predict(Run&, Input input, std::ostream& out);

@@ -185,6 +185,65 @@ class Resumed(Ranks):
         self.assertRegex(error, "was started with --parts 4, not 8")
 
 
+def command(*arguments, text=""):
+    done = subprocess.run([COMMAND, *map(str, arguments)], input=text, text=True, capture_output=True, timeout=90)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Shared(Ranks):
+    """evaluate and predict: figures and answers of ranks are those of one process."""
+
+    def check_figures(self, *system):
+        self.done(train(*system, "--threads", 1, "--out", self.out("run")))
+        reports = [json.loads(self.done(command("evaluate", self.out("run"), "--json", *ranks))[0])
+                   for ranks in (["--threads", 1], ["--workers", 2], ["--workers", 3])]
+        for report in reports:
+            del report["seconds"]
+        self.assertEqual(reports[1], reports[0])
+        self.assertEqual(reports[2], reports[0])
+        return reports[0]
+
+    def check_answers(self, text, *options):
+        alone = command("predict", self.out("run"), "--threads", 1, *options, text=text)
+        for workers in (2, 3):
+            shared = command("predict", self.out("run"), "--workers", workers, *options, text=text)
+            self.assertEqual(shared[:2], alone[:2])
+            self.assertEqual(sorted(shared[2].splitlines()), sorted(alone[2].splitlines()))
+        return alone
+
+    def test_classes(self):
+        report = self.check_figures(*SMALL, "--set", "batch=8")  # several batches
+        self.assertIn("accuracy", report["metrics"])
+        lines = [f"a line of {i} good and bad words" for i in range(300)]
+        lines[170] = "bytes that are no text: \x00"
+        for options in ([], ["--json"]):
+            self.check_answers("\n".join(lines) + "\n", *options)
+        self.check_answers("")
+
+    def test_translations(self):
+        small = ["--set", "width=8", "--set", "hidden=8", "--set", "layers=1", "--set", "heads=1", "--set", "beam=1"]
+        report = self.check_figures("transformer", *small, "--epochs", "1", "--set", "batch=512")
+        self.assertIn("bleu", report["metrics"])
+        _, answers, _ = self.check_answers("".join(f"a b c d{' e' * (i % 7)}\n" for i in range(200)), "--set", "n_best=1")
+        self.assertEqual(answers.count("\n"), 200)
+
+    def test_a_table_is_answered_by_one(self):
+        self.done(train("nadaraya-watson", "--out", self.out("run")))
+        code, answers, _ = self.check_answers("times\n10\n20\n30\n")
+        self.assertEqual((code, answers.count("\n")), (0, 3))
+
+    def test_other_weights(self):
+        for seed in (1, 2):
+            self.done(train(*SMALL, "--threads", 1, "--seed", seed, "--out", self.out(f"run{seed}")))
+        port = free_port()
+        ranks = [subprocess.Popen([COMMAND, "evaluate", self.out(f"run{rank + 1}")], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env={**os.environ, **by_hand(rank, 2, port)}) for rank in range(2)]
+        for rank in ranks:
+            code, _, error = ended(rank)
+            self.assertEqual(code, 2, error)
+            self.assertRegex(error, r"rank 1 .*: weights of the RUN \(sha256\) is \S+, expected \S+ \(rank 0's\)")
+
+
 class Killed(Ranks):
     def disturb(self, *arguments, rank, name, count=3):
         process = start(*LONG, "--workers", count, *arguments, "--out", self.out(name))

@@ -128,8 +128,7 @@ class Descent {
   // A monitor that the user chose must be one that validation gives. Otherwise the mistake would be
   // found only after the first epoch or, without validation, never.
   void check_monitor() {
-    if (!fit_.run_options().options.is_set("monitor") || (fit_.ranks() && !fit_.ranks()->first()))
-      return;
+    if (!fit_.run_options().options.is_set("monitor")) return;
     fit_.model().eval();
     const torch::NoGradGuard guard;
     const Metrics metrics = task_.validate();
@@ -315,7 +314,7 @@ class Descent {
       if (!fit_.ranks()) return validate();
       const std::string after = fmt::format("after epoch {}", epoch_ + 1);
       check_same_weights(*fit_.ranks(), fit_.model(), after);
-      return validate_once(*fit_.ranks(), fit_.model(), validate, "rank 0's validation " + after);
+      return validate_together(*fit_.ranks(), fit_.model(), validate, "the validation " + after);
     } catch (const Interrupted&) {
       pause_point();
       throw;

@@ -18,16 +18,17 @@ TensorMap buffers_of(const torch::nn::Module& model) {
 
 }  // namespace
 
-Metrics validate_once(Ranks& ranks, const torch::nn::Module& model,
-                      const std::function<Metrics()>& validate, const std::string& what) {
+Metrics validate_together(Ranks& ranks, const torch::nn::Module& model,
+                          const std::function<Metrics()>& validate, const std::string& what) {
   const torch::NoGradGuard guard;
   const TensorMap buffers = buffers_of(model);
+  TensorMap before;
+  for (const auto& [name, buffer] : buffers) before[name] = buffer.detach().clone();
+  const Metrics own = validate();
   std::string bytes;
   if (ranks.first()) {
-    TensorMap before;
-    for (const auto& [name, buffer] : buffers) before[name] = buffer.detach().clone();
     TensorFile file;
-    for (const auto& [name, value] : validate())
+    for (const auto& [name, value] : own)
       file.tensors[std::string(kMetric) + name] = torch::tensor(value, torch::kFloat64);
     for (const auto& [name, buffer] : buffers)
       if (!torch::equal(buffer, before.at(name)))
