@@ -28,11 +28,37 @@ size_t crossings(const metrics::GoldLinks& links) {
 
 // Short enough that its words can be read in a lecture.
 constexpr size_t kReadable = 14;
+// Of the weights: more than on all other words together.
+constexpr double kMostOfIt = 0.5;
 
 }  // namespace
 
-// Pairs from the first part of the test split that show most: right answers of readable length
-// whose words change places; and last a wrong one, if there is any.
+// The mean share of the weights of each linked target token that lies on its links; 0 without
+// attention or links.
+double TranslationTask::share_on_links(size_t i) {
+  const Tokens& tokens = test_.tokens[i];
+  const metrics::Links& links = test_.pairs[i].links.possible;
+  if (links.empty()) return 0;
+  const at::NoGradGuard no_grad;
+  const at::Tensor rows = model_->alignment(make_batch({&tokens}, run_options_.device));
+  if (!rows.defined()) return 0;
+  double sum = 0;
+  size_t linked = 0;
+  for (size_t t = 0; t < tokens.target.words.size(); ++t) {
+    bool any = false;
+    for (size_t s = 0; s < tokens.source.words.size(); ++s) {
+      if (!links.contains({tokens.source.words[s], tokens.target.words[t]})) continue;
+      any = true;
+      sum += rows[0][static_cast<int64_t>(t)][static_cast<int64_t>(s)].item<double>();
+    }
+    linked += any;
+  }
+  return linked == 0 ? 0 : sum / static_cast<double>(linked);
+}
+
+// Pairs from the first part of the test split that show most: right answers of readable length,
+// most of whose weight lies on the true links, and whose words change places; and last a wrong one,
+// if there is any.
 std::vector<size_t> TranslationTask::telling(size_t most) {
   constexpr size_t kCandidates = 40;
   std::vector<size_t> order(std::min(kCandidates, test_.pairs.size()));
@@ -44,9 +70,11 @@ std::vector<size_t> TranslationTask::telling(size_t most) {
     return !found[i].n_best.empty() &&
            target_codec_->decode(found[i].n_best[0].tokens) == test_.pairs[i].target;
   };
+  std::vector<double> shares;
+  for (const size_t i : order) shares.push_back(share_on_links(i));
   const auto rank = [&](size_t i) {
     return std::tuple{right(i), test_.tokens[i].target.ids.size() <= kReadable,
-                      crossings(test_.pairs[i].links)};
+                      shares[i] > kMostOfIt, crossings(test_.pairs[i].links), shares[i]};
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return rank(a) > rank(b); });
@@ -92,6 +120,9 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
       all.push_back(attention_picture(context(), maps, tokens, shown));
       all.back().outcome = outcome_of(one.said, one.pair);
     }
+    if (first == 0 && all.size() > first)  // one pair's steps are enough
+      if (const auto steps = model_->steps(make_batch({&tokens}, run_options_.device)))
+        all.push_back(step_picture(context(), *steps, all[first]));
     const std::vector<std::string> unknown = source_codec_->unknown(prepared(one.pair.source));
     if (!unknown.empty())
       for (size_t i = first; i < all.size(); ++i)

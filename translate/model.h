@@ -5,6 +5,7 @@
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,16 @@ struct AttentionMaps {
   std::vector<explain::Plot> plots{};  // drawn under the matrix
 };
 
+// What happens at each of the T outputs of one pair: scores of the source's S states, their weights,
+// the sum of the states in these shares, and with the decoder's own state the next word.
+struct DecodingSteps {
+  at::Tensor scores, weights;  // [T, S]
+  at::Tensor states;           // [S, width of a source state]
+  at::Tensor contexts;         // [T, width of a source state]
+  at::Tensor decoder;          // [T, width of the decoder]
+  at::Tensor logits;           // [T, target vocabulary]
+};
+
 // What decoding should give beside tokens.
 enum class Want { kTokens, kAttention };
 
@@ -37,6 +48,8 @@ class Model : public torch::nn::Module {
   virtual at::Tensor alignment(const Batch& batch) = 0;
   // Everything it looks at, for a batch of one pair.
   virtual std::vector<AttentionMaps> maps(const Batch& batch) = 0;
+  // For a batch of one pair; none for a model whose step is not of this form.
+  virtual std::optional<DecodingSteps> steps(const Batch&) { return std::nullopt; }
 };
 
 struct Vocabularies {

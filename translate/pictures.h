@@ -24,6 +24,10 @@ std::string outcome_of(const std::string& said, const Pair& asked);
 // that are surest of where they look.
 explain::Explanation attention_picture(const PictureContext&, const AttentionMaps&, const Tokens&,
                                        const Pair&);
+// One step of the decoder, number by number, for each output token: score, distribution, sum,
+// concatenation, word. `attention` is the picture of the same pair's weights, whose labels it takes.
+explain::Explanation step_picture(const PictureContext&, const DecodingSteps&,
+                                  explain::Explanation attention);
 explain::Explanation beam_picture(const PictureContext&, const nn::SearchResult&,
                                   const std::string& outcome);
 

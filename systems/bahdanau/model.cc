@@ -65,6 +65,27 @@ at::Tensor BahdanauModel::decode(Decoder& decoder, const at::Tensor& words,
   return output(at::stack(states, 1), embedded, at::stack(contexts, 1));
 }
 
+std::optional<translate::DecodingSteps> BahdanauModel::steps(const Batch& batch) {
+  Decoder decoder = encode(batch);
+  const Choices choices{.score = Additive{score_}, .normaliser = config_.normaliser},
+      scores{.score = Additive{score_}, .normaliser = Unnormalised{}};
+  const at::Tensor embedded = target_(batch.target_in);
+  at::Tensor& state = decoder.states[0];
+  std::vector<at::Tensor> scored, rows, contexts, states;
+  for (int64_t t = 0; t < embedded.size(1); ++t) {
+    const at::Tensor query = query_(state);
+    scored.push_back(decoder.memory.weights(query, scores));
+    rows.push_back(decoder.memory.weights(query, choices));
+    contexts.push_back(decoder.memory.context(query, choices));
+    state = cell_(at::cat({embedded.select(1, t), contexts.back()}, -1), state);
+    states.push_back(state);
+  }
+  return translate::DecodingSteps{
+      at::cat(scored),   at::cat(rows),
+      decoder.memory.states[0],  at::cat(contexts),
+      at::cat(states),   output(at::cat(states), embedded[0], at::cat(contexts))};
+}
+
 std::vector<AttentionMaps> BahdanauModel::maps(const Batch& batch) {
   return {{AttentionMaps::Kind::kCross, "Alignment: output on source", "additive",
            config_.normaliser_name, "source", "1", alignment(batch).unsqueeze(1)}};

@@ -23,6 +23,7 @@ class BahdanauModel : public translate::RecurrentModel {
   BahdanauModel(const BahdanauConfig& config, const translate::Vocabularies& vocabularies);
 
   std::vector<translate::AttentionMaps> maps(const translate::Batch& batch) override;
+  std::optional<translate::DecodingSteps> steps(const translate::Batch& batch) override;
 
  private:
   // Keys U h are computed once for each sentence.

@@ -39,10 +39,15 @@ using translate::Want;
 
 LuongModel::LuongModel(const LuongConfig& config, const translate::Vocabularies& vocabularies)
     : config_(config) {
-  const int64_t d = config.width, e = config.embedding, directions = config.bidirectional ? 2 : 1;
-  if (d % directions != 0)
-    throw InvalidArgument("width: " + std::to_string(d) +
-                          ", expected an even number for two directions");
+  const int64_t d = config.width, e = config.embedding, source = config.source_width,
+                directions = config.bidirectional ? 2 : 1;
+  if (source % directions != 0)
+    throw InvalidArgument("width: " + std::to_string(source) +
+                          " of the source, expected an even number for two directions");
+  if (config.score == LuongScore::kDot && source != d)
+    throw InvalidArgument("source_width: " + std::to_string(source) + ", expected " +
+                          std::to_string(d) +
+                          ", the decoder's width: a dot product takes two vectors of one width");
   source_ =
       register_module("source_embedding", translate::token_embedding(vocabularies.source, e, 0.1));
   target_ =
@@ -50,24 +55,32 @@ LuongModel::LuongModel(const LuongConfig& config, const translate::Vocabularies&
   encoder_ = register_module(
       "encoder", nn::Recurrent(nn::RecurrentOptions{.cell = nn::Cell::kLstm,
                                                     .input = e,
-                                                    .width = d / directions,
+                                                    .width = source / directions,
                                                     .layers = config.layers,
                                                     .bidirectional = config.bidirectional,
                                                     .dropout = config.dropout}));
   cells_ = register_module("cells", torch::nn::ModuleList());
   for (int64_t l = 0; l < config.layers; ++l)
-    cells_->push_back(torch::nn::LSTMCell(l > 0 ? d : e + (config.input_feeding ? d : 0), d));
+    cells_->push_back(
+        torch::nn::LSTMCell(l > 0 ? d : e + (config.input_feeding ? joined_width() : 0), d));
+  if (source != d) {
+    first_hidden_ = register_module("first_hidden", Linear(source, d));
+    first_cell_ = register_module("first_cell", Linear(source, d));
+  }
   switch (config.score) {
     case LuongScore::kDot:
       break;
     case LuongScore::kGeneral:
-      general_ = register_parameter("general", at::eye(d) + at::randn({d, d}) * 0.01);
+      general_ =
+          register_parameter("general", at::eye(d, source) + at::randn({d, source}) * 0.01);
       break;
     case LuongScore::kConcat:
-      concat_query_ = register_module("concat_query", Linear(d, d));
-      concat_key_ = register_module("concat_key", Linear(LinearOptions(d, d).bias(false)));
-      concat_ = register_parameter(
-          "concat", at::empty({d}).uniform_(-1, 1) / std::sqrt(static_cast<double>(d)));
+      concat_query_ = register_module("concat_query", Linear(d, config.attention));
+      concat_key_ =
+          register_module("concat_key", Linear(LinearOptions(source, config.attention).bias(false)));
+      concat_ = register_parameter("concat",
+                                   at::empty({config.attention}).uniform_(-1, 1) /
+                                       std::sqrt(static_cast<double>(config.attention)));
       break;
     case LuongScore::kLocation:
       location_ = register_module("location", Linear(d, config.longest_source));
@@ -77,8 +90,18 @@ LuongModel::LuongModel(const LuongConfig& config, const translate::Vocabularies&
     position_ = register_module("position", Linear(LinearOptions(d, d).bias(false)));
     position_score_ = register_module("position_score", Linear(LinearOptions(d, 1).bias(false)));
   }
-  combine_ = register_module("combine", Linear(LinearOptions(2 * d, d).bias(false)));
-  output_ = register_module("output", Linear(d, vocabularies.target));
+  if (config.join == LuongJoin::kTanh)
+    combine_ = register_module("combine", Linear(LinearOptions(source + d, d).bias(false)));
+  output_ = register_module("output", Linear(joined_width(), vocabularies.target));
+}
+
+int64_t LuongModel::joined_width() const {
+  return config_.join == LuongJoin::kTanh ? config_.width : config_.source_width + config_.width;
+}
+
+at::Tensor LuongModel::joined(const at::Tensor& context, const at::Tensor& state) {
+  const at::Tensor both = at::cat({context, state}, -1);
+  return combine_ ? at::tanh(combine_(both)) : both;
 }
 
 at::Tensor LuongModel::embed_target(const at::Tensor& tokens) {
@@ -86,7 +109,7 @@ at::Tensor LuongModel::embed_target(const at::Tensor& tokens) {
 }
 
 LuongModel::Memory LuongModel::encode(const Batch& batch, Decoder* decoder) {
-  const int64_t n = batch.source.size(0), d = config_.width;
+  const int64_t n = batch.source.size(0);
   if (config_.score == LuongScore::kLocation && batch.source.size(1) > config_.longest_source) {
     throw InvalidArgument("source: " + std::to_string(batch.source.size(1)) +
                           " tokens, expected at most " + std::to_string(config_.longest_source) +
@@ -107,12 +130,14 @@ LuongModel::Memory LuongModel::encode(const Batch& batch, Decoder* decoder) {
   const auto by_layer = [&](const at::Tensor& last) {
     return last.unflatten(0, {config_.layers, -1})
         .permute({0, 2, 1, 3})
-        .reshape({config_.layers, n, d})
-        .unbind(0);
+        .reshape({config_.layers, n, config_.source_width});
   };
-  decoder->hidden = by_layer(encoded.hidden);
-  decoder->cells = by_layer(encoded.cells);
-  decoder->fed = at::zeros({n, d}, encoded.states.options());
+  const auto first = [&](torch::nn::Linear& bridge, const at::Tensor& last) {
+    return (bridge ? bridge(by_layer(last)) : by_layer(last)).unbind(0);
+  };
+  decoder->hidden = first(first_hidden_, encoded.hidden);
+  decoder->cells = first(first_cell_, encoded.cells);
+  decoder->fed = at::zeros({n, joined_width()}, encoded.states.options());
   return memory;
 }
 
@@ -188,7 +213,7 @@ at::Tensor LuongModel::mix(const Memory& memory, const at::Tensor& state, Decode
       attend(l.query, l.keys, heads_of_one(values), l.choices, {.key_lengths = memory.lengths})
           .squeeze(1)
           .squeeze(1);
-  decoder.fed = at::tanh(combine_(at::cat({context, state}, -1)));
+  decoder.fed = joined(context, state);
   return decoder.fed;
 }
 
@@ -211,8 +236,7 @@ at::Tensor LuongModel::logits(const Batch& batch) {
     const at::Tensor context = attend(l.query, l.keys, heads_of_one(memory.states), l.choices,
                                       {.key_lengths = memory.lengths})
                                    .squeeze(1);
-    return output_(at::dropout(at::tanh(combine_(at::cat({context, states}, -1))), config_.dropout,
-                               is_training()));
+    return output_(at::dropout(joined(context, states), config_.dropout, is_training()));
   }
   std::vector<at::Tensor> mixed;
   for (int64_t t = 0; t < words.size(1); ++t)
@@ -276,6 +300,40 @@ at::Tensor LuongModel::alignment(const Batch& batch) {
     mix(memory, state, decoder);
   }
   return at::stack(rows, 1);
+}
+
+// Of a window that is placed by a factor on the weights, no sum of the states in their shares.
+std::optional<translate::DecodingSteps> LuongModel::steps(const Batch& batch) {
+  if (config_.window == LuongWindow::kPredictive) return std::nullopt;
+  Decoder decoder;
+  const Memory memory = encode(batch, &decoder);
+  const at::Tensor words = embed_target(batch.target_in);
+  const auto in_order = [&](const at::Tensor& row) {
+    return memory.shown_at.defined() ? row.gather(1, memory.shown_at) : row;
+  };
+  std::vector<at::Tensor> scores, rows, contexts, states, logits;
+  for (int64_t t = 0; t < words.size(1); ++t) {
+    const at::Tensor state = advance(words.select(1, t), decoder);
+    Look l = look(memory, state.unsqueeze(1), decoder.t);
+    rows.push_back(weights(memory, state, decoder.t));
+    contexts.push_back(attend(l.query, l.keys, heads_of_one(memory.states), l.choices,
+                              {.key_lengths = memory.lengths})
+                           .squeeze(1)
+                           .squeeze(1));
+    l.choices.normaliser = Unnormalised{};
+    scores.push_back(in_order(
+        fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths})
+            .weights.squeeze(1)
+            .squeeze(1)));
+    logits.push_back(output_(mix(memory, state, decoder)));
+    states.push_back(state);
+  }
+  const at::Tensor source =
+      memory.shown_at.defined()
+          ? memory.states.gather(1, memory.shown_at.unsqueeze(-1).expand_as(memory.states))
+          : memory.states;
+  return translate::DecodingSteps{at::cat(scores),   at::cat(rows),   source[0],
+                                  at::cat(contexts), at::cat(states), at::cat(logits)};
 }
 
 std::vector<AttentionMaps> LuongModel::maps(const Batch& batch) {

@@ -25,6 +25,7 @@ struct Named {
 
 std::shared_ptr<Model> luong(systems::LuongConfig config) {
   config.embedding = config.width = 8;
+  if (config.source_width == systems::LuongConfig{}.source_width) config.source_width = 8;
   config.dropout = 0;
   return std::make_shared<systems::LuongModel>(config, kSizes);
 }
@@ -84,6 +85,12 @@ std::vector<Named> models() {
        [] { return luong({.layers = 2, .score = LuongScore::kConcat, .input_feeding = false}); }},
       {"luong_location",
        [] { return luong({.score = LuongScore::kLocation, .bidirectional = false}); }},
+      {"luong_rectangular",
+       [] { return luong({.source_width = 6, .layers = 2, .score = LuongScore::kGeneral}); }},
+      {"luong_narrow_v",
+       [] { return luong({.source_width = 10, .attention = 3, .score = LuongScore::kConcat}); }},
+      {"luong_concatenation",
+       [] { return luong({.join = systems::LuongJoin::kConcatenation}); }},
       {"luong_local_m",
        [] { return luong({.window = LuongWindow::kMonotonic, .half_window = 2}); }},
       {"luong_local_p",
