@@ -2,6 +2,7 @@
 #include <map>
 
 #include "data/files/json.h"
+#include "systems/pages/published.h"
 #include "systems/run/provenance.h"
 #include "systems/run/run_config.h"
 #include "systems/run/session.h"
@@ -114,6 +115,8 @@ Json describe(const System& system) {
           {"structure", info.triple.structure},
           {"data", info.formats},
           {"expect", info.expect},
+          {"published", published_figure(info.name)},
+          {"tour", system.tour},
           {"options", options}};
 }
 

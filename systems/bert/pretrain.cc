@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "data/batches.h"
@@ -92,7 +93,7 @@ class Pretraining : public BertTask<GradientTask> {
     }
     return *out;
   }
-  // Test documents with their last word hidden: those guessed rightly first, the surest first.
+  // Test documents with a word hidden: those guessed rightly first, the rarest words first.
   struct Hidden {
     size_t document = 0;  // from 1
     std::string word, text = {};
@@ -220,32 +221,44 @@ void Pretraining::predict(Input input, std::ostream& out) {
                          }});
 }
 
+// Each word of some length, hidden in turn, of the second sentence: a mask stands for one piece, so
+// that a word of several cannot be guessed.
 std::vector<Pretraining::Hidden> Pretraining::hidden_words() {
-  constexpr size_t kTried = 40;
+  constexpr size_t kTried = 24, kShortest = 4;
   std::vector<Hidden> all;
+  std::map<std::string, size_t> seen;
   const std::vector<int64_t>& test = documents_.splits.test;
   for (size_t i = 0; i < std::min(test.size(), kTried); ++i) {
     const Sentences& sentences = documents_.texts[static_cast<size_t>(test[i])];
-    // The last word of the second sentence is to guess, its full stop not.
-    std::vector<std::string> words =
+    const std::vector<std::string> words =
         data::words(sentences[std::min<size_t>(1, sentences.size() - 1)]);
-    if (words.empty()) continue;
-    size_t last = words.size() - 1;
-    if (last > 0 && words[last].size() == 1) --last;
-    Hidden one{.document = i + 1, .word = std::exchange(words[last], "[MASK]")};
-    one.text = fmt::format("{}\t{}", sentences[0], fmt::join(words, " "));
-    if (start_.model()->heads().fill) {
-      const auto found = guesses(start_, start_.sequences().line(one.text), 1);
-      if (found.empty() || found.back().empty()) continue;
-      one.right = start_.pieces().piece(found.back()[0].piece) == data::lower_ascii(one.word);
-      one.sure = found.back()[0].probability;
+    for (size_t at = 0; at < words.size(); ++at) {
+      if (words[at].size() < kShortest) continue;
+      ++seen[words[at]];
+      std::vector<std::string> masked = words;
+      Hidden one{.document = i + 1, .word = std::exchange(masked[at], "[MASK]")};
+      one.text = fmt::format("{}\t{}", sentences[0], fmt::join(masked, " "));
+      if (start_.model()->heads().fill) {
+        const auto found = guesses(start_, start_.sequences().line(one.text), 1);
+        if (found.empty() || found.back().empty()) continue;
+        one.right = start_.pieces().piece(found.back()[0].piece) == data::lower_ascii(one.word);
+        one.sure = found.back()[0].probability;
+      }
+      all.push_back(std::move(one));
     }
-    all.push_back(std::move(one));
   }
-  std::stable_sort(all.begin(), all.end(), [](const Hidden& a, const Hidden& b) {
-    return a.right != b.right ? a.right : a.sure > b.sure;
+  // A word that many documents have says little: the rarest that was guessed comes first.
+  std::stable_sort(all.begin(), all.end(), [&](const Hidden& a, const Hidden& b) {
+    if (a.right != b.right) return a.right;
+    return seen[a.word] != seen[b.word] ? seen[a.word] < seen[b.word] : a.sure > b.sure;
   });
-  return all;
+  // One of each document.
+  std::vector<Hidden> out;
+  for (Hidden& one : all)
+    if (std::none_of(out.begin(), out.end(),
+                     [&](const Hidden& other) { return other.document == one.document; }))
+      out.push_back(std::move(one));
+  return out;
 }
 
 std::vector<explain::Explanation> Pretraining::explain(Input* input) {

@@ -82,7 +82,7 @@ const Registration registered{System{
                             .schedule = "linear",
                             .warmup = 100,
                             .clip = 1.0},
-    .tour = {"epochs=4", "documents=2000"},
+    .tour = {"epochs=12", "documents=5000"},
     .step_work =
         [](const OptionValues& o, const std::string& data) {
           return o.text("folder").empty() ? transformer_work(30)(o, data) : kLargeStep;

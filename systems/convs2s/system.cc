@@ -45,7 +45,7 @@ const Registration registered{System{
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 12, .batch = 64, .rate = 1e-3, .schedule = "cosine", .clip = 1.0},
-    .tour = {"epochs=3"},
+    .tour = {"generator=german", "epochs=20", "width=48", "layers=2", "rate=0.004"},
     .make = translate::task_of("convs2s", make),
 }};
 

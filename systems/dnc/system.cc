@@ -89,8 +89,8 @@ const Registration registered{{
                             .rate = 3e-3,
                             .schedule = "cosine",
                             .clip = 1},
-    .tour = {"bits=3", "longest=3", "repeats=2", "rows=8", "width=8", "hidden=24", "rate=0.01",
-             "sequences=6000", "epochs=5"},
+    .tour = {"bits=4", "longest=4", "repeats=2", "rows=10", "width=8", "hidden=32", "rate=0.01",
+             "sequences=12000", "epochs=12"},
     .step_work =
         [](const OptionValues& o, const std::string&) {
           return recurrent_step(o.integer("batch"), o.integer("hidden"), 4);

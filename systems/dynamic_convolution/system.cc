@@ -117,7 +117,7 @@ const Registration registered{System{
                             .schedule = "cosine",
                             .warmup = 200,
                             .clip = 1.0},
-    .tour = {"epochs=4", "width=64", "hidden=128", "rate=0.005", "warmup=100"},
+    .tour = {"generator=german", "epochs=4", "width=64", "hidden=128", "rate=0.005", "warmup=100"},
     .step_work = transformer_work(10),
     .make =
         [](const RunOptions& run_options) {

@@ -54,7 +54,8 @@ const Registration registered{System{
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 12, .batch = 32, .rate = 5e-3, .schedule = "cosine", .clip = 1.0},
-    .tour = {"epochs=5", "layers=2", "width=64", "embedding=32", "rate=0.012", "dropout=0"},
+    .tour = {"generator=german", "epochs=15", "layers=2", "width=48", "embedding=32", "rate=0.006",
+             "dropout=0"},
     .step_work = recurrent_work(4),
     .make = translate::task_of("gnmt", make),
 }};

@@ -75,7 +75,7 @@ const Registration registered{{
                             .schedule = "cosine",
                             .clip = 5,
                             .monitor = "f1"},
-    .tour = {"epochs=4", "pictures=1200"},
+    .tour = {"predictor=ff-bce", "epochs=8", "rate=0.002"},
     .make = make_image_to_set,
 }};
 

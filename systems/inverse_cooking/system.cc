@@ -77,7 +77,7 @@ const Registration registered{{
                             .schedule = "cosine",
                             .clip = 5,
                             .monitor = "f1"},
-    .tour = {"epochs=3", "plates=500"},
+    .tour = {"plates=2000", "epochs=8", "width=48", "rate=0.002"},
     .make = make_inverse_cooking,
 }};
 

@@ -9,6 +9,7 @@
 #include "systems/pages/equations.h"
 #include "systems/pages/look.h"
 #include "systems/pages/own_data.h"
+#include "systems/pages/published.h"
 
 namespace fovea::systems {
 namespace {
@@ -53,7 +54,11 @@ std::vector<explain::Figure> figures(const Run& run, const Json& report) {
                      .reached = own ? with_interval(name, value.get<double>(),
                                                     report.value("items", int64_t{0}))
                                     : metric_text(name, value.get<double>())});
-  if (!out.empty() && !own) out.front().expected = run.system->info.expect;
+  if (!out.empty() && !own) {
+    const std::string published = published_figure(run.system->info.name);
+    out.front().expected = run.system->info.expect;
+    if (!published.empty()) out.front().expected += ". The paper's figure: " + published;
+  }
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "systems/pages/equations.h"
 #include "systems/pages/lecture.h"
 #include "systems/pages/lectures.h"
+#include "systems/pages/shipped.h"
 #include "systems/run/session.h"
 #include "train/failure.h"
 #include "train/interrupt.h"
@@ -47,9 +48,20 @@ constexpr const char* kCode =
     "                          .normaliser = fovea::Softmax{},\n"
     "                          .structure = fovea::Dense{}});";
 
-std::string command_of(const System& system) {
+constexpr const char* kCameTrained =
+    "\n\nThis run came with the program, trained: a tour has not the time to. The command below "
+    "repeats its training.";
+
+// What trains the run again: every option that is not at its default, and the seed.
+std::string command_of(const System& system, const Json& config) {
   std::string command = "fovea train " + system.info.name;
-  for (const std::string& assignment : system.tour) command += " --set " + assignment;
+  const Json defaults = system.option_values().json();
+  for (const auto& [name, value] : config.at("options").items())
+    if (!defaults.contains(name) || defaults.at(name) != value)
+      command += fmt::format(" --set {}={}", name,
+                             value.is_string() ? value.get<std::string>() : value.dump());
+  if (const uint64_t seed = config.at("seed"); seed != TrainRequest{}.seed)
+    command += fmt::format(" --seed {}", seed);
   return command + " --out RUN && fovea explain RUN --out report.html";
 }
 
@@ -58,16 +70,28 @@ struct Visit {
   std::optional<double> hit_rate;
 };
 
-Visit visit(const System& system, const TourRequest& request, train::Progress& progress) {
+// What `evaluate` says of a run that was just trained, or that came with the program.
+Json made(const System& system, const TourRequest& request, const std::filesystem::path& out,
+          train::Progress& progress) {
+  if (is_shipped(system.info.name)) {
+    unpack_shipped(system.info.name, out);
+    return evaluate(out, "", "test", "cpu", request.threads);
+  }
   TrainRequest training;
   training.system = system.info.name;
   training.set = system.tour;
   training.threads = request.threads;
-  training.out = request.out / system.info.name;
+  training.out = out;
   training.overwrite = true;
-  const Json report = train(training, progress);
-  Run run = open(training.out, "cpu", request.threads);
-  Visit result{lecture(run, explain(run, nullptr), report, command_of(system)), std::nullopt};
+  return train(training, progress);
+}
+
+Visit visit(const System& system, const TourRequest& request, train::Progress& progress) {
+  const std::filesystem::path out = request.out / system.info.name;
+  const Json report = made(system, request, out, progress);
+  Run run = open(out, "cpu", request.threads);
+  Visit result{lecture(run, explain(run, nullptr), report, command_of(system, run.config)), std::nullopt};
+  if (is_shipped(system.info.name)) result.section.prose += kCameTrained;
   if (report.at("attention").contains("hit_rate"))
     result.hit_rate = report.at("attention").at("hit_rate").get<double>();
   return result;

@@ -59,7 +59,7 @@ const Registration registered{{
                             .schedule = "cosine",
                             .clip = 5,
                             .monitor = "accuracy"},
-    .tour = {"epochs=30", "pictures=4000"},
+    .tour = {"pictures=16000"},
     .step_work =
         [](const OptionValues& o, const std::string&) {
           return recurrent_step(o.integer("batch"), o.integer("width"), 4);
