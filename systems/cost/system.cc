@@ -18,7 +18,11 @@ const Registration registered{{
                      "projections, attention is the cheaper while n is below 4d.\n\nOn a machine "
                      "the crossing lies elsewhere, "
                      "because the steps of a recurrence must wait for one another while attention "
-                     "is two large products. This system measures both.",
+                     "is two large products. This system measures both.\n\nCost is not all: in attention "
+                     "any two items are one step apart however long the text is, nothing has to be "
+                     "kept in a state of fixed size (the memory is the sequence itself, without "
+                     "bound), and items are compared with each other, so that what repeats is "
+                     "found (self-similarity).",
              .paper = "Vaswani et al. 2017, Table 1",
              .equation = R"(4 n^2 d < 16 n d^2 \iff n < 4d)",
              .code = "auto o = fovea::attend(x, x, x);  // [1, 1, n, d]; the n × n weights are "
@@ -32,10 +36,13 @@ const Registration registered{{
              .formats = {"none: it measures this machine"},
              .expect = "by the formulas, n = d = 1000: 4·10⁹ operations for attention, 16·10⁹ for "
                        "an LSTM; crossing at n = 4d"},
-    .options = {Option("d", 64, "width of an item").between(1, 4096),
+    .options = {Option("sweep", "n", "what grows from point to point: the length n or the width d")
+                    .among({"n", "d"}),
+                Option("d", 64, "sweep=n: width of an item").between(1, 4096),
+                Option("n", 512, "sweep=d: length of the sequence").between(1, 65536),
                 Option("k", 3, "width of the convolution's kernel, odd").between(1, 31),
-                Option("smallest", 32, "length n to start from").between(1, 65536),
-                Option("largest", 4096, "length n to end with, by doubling").between(2, 65536),
+                Option("smallest", 32, "what n or d starts from").between(1, 65536),
+                Option("largest", 4096, "what n or d ends with, by doubling").between(2, 65536),
                 Option("seconds", 0.2, "seconds for each measurement").between(0, 60)},
     .tour = {"largest=2048", "seconds=0.05"},
     .make = make_cost,

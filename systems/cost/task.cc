@@ -10,6 +10,7 @@
 #include "data/files/file.h"
 #include "fovea/attend.h"
 #include "systems/cost/cost.h"
+#include "systems/cost/memory.h"
 #include "systems/cost/model.h"
 #include "systems/cost/view.h"
 #include "train/answers.h"
@@ -38,9 +39,9 @@ double fastest_seconds(const std::function<void()>& run, double budget) {
 class Cost : public Task {
  public:
   explicit Cost(const RunOptions& run_options) : run_options_(run_options) {
-    for (int64_t n = run_options.options.integer("smallest");
-         n <= run_options.options.integer("largest"); n *= 2)
-      sizes_.push_back(n);
+    for (int64_t size = run_options.options.integer("smallest");
+         size <= run_options.options.integer("largest"); size *= 2)
+      sizes_.push_back(size);
     if (sizes_.size() < 2) throw UsageError("--set largest: expected at least twice smallest");
   }
 
@@ -50,36 +51,44 @@ class Cost : public Task {
   }
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<Model>(static_cast<int64_t>(sizes_.size()),
-                                            run_options_.options.integer("d"),
+                                            run_options_.options.text("sweep"),
                                             run_options_.options.integer("k"));
   }
 
   void fit(train::Fit& fit) override {
     const torch::NoGradGuard guard;
-    const int64_t d = run_options_.options.integer("d"), k = run_options_.options.integer("k");
+    const int64_t k = run_options_.options.integer("k");
     const auto real = torch::dtype(torch::kFloat32).device(run_options_.device);
-    torch::nn::LSTM lstm(torch::nn::LSTMOptions(d, d).batch_first(true));
-    torch::nn::Conv1d convolution(torch::nn::Conv1dOptions(d, d, k).padding(k / 2));
-    lstm->to(run_options_.device);
-    convolution->to(run_options_.device);
+    const bool lengths = run_options_.options.text("sweep") == "n";
     for (size_t i = 0; i < sizes_.size(); ++i) {
-      const int64_t n = sizes_[i], at = static_cast<int64_t>(i);
+      const int64_t at = static_cast<int64_t>(i);
+      const int64_t n = lengths ? sizes_[i] : run_options_.options.integer("n"),
+                    d = lengths ? run_options_.options.integer("d") : sizes_[i];
+      torch::nn::LSTM lstm(torch::nn::LSTMOptions(d, d).batch_first(true));
+      torch::nn::Conv1d convolution(torch::nn::Conv1dOptions(d, d, k).padding(k / 2));
+      lstm->to(run_options_.device);
+      convolution->to(run_options_.device);
       const torch::Tensor sequence = torch::randn({1, n, d}, real);
       const torch::Tensor heads = sequence.reshape({1, 1, n, d}),
                           channels = sequence.transpose(1, 2).contiguous();
       const double budget = run_options_.options.number("seconds");
-      model_->sizes[at] = n;
-      model_->seconds[0][at] = fastest_seconds([&] { attend(heads, heads, heads); }, budget);
-      model_->seconds[1][at] = fastest_seconds([&] { lstm(sequence); }, budget);
-      model_->seconds[2][at] = fastest_seconds([&] { convolution(channels); }, budget);
+      model_->lengths[at] = n;
+      model_->widths[at] = d;
+      const std::array<std::function<void()>, kLayers.size()> layers = {
+          [&] { attend(heads, heads, heads); }, [&] { lstm(sequence); },
+          [&] { convolution(channels); }};
+      for (size_t layer = 0; layer < layers.size(); ++layer) {
+        model_->seconds[static_cast<int64_t>(layer)][at] = fastest_seconds(layers[layer], budget);
+        model_->bytes[static_cast<int64_t>(layer)][at] = peak_bytes(layers[layer]);
+      }
       Json line = {{"n", n}, {"d", d}};
       for (size_t layer = 0; layer < kLayers.size(); ++layer)
         line[kLayers[layer]] = {
             {"seconds", model_->seconds[static_cast<int64_t>(layer)][at].item<double>()},
-            {"gflops", model_->operations(layer, n) /
+            {"gflops", model_->operations(layer, at) /
                            model_->seconds[static_cast<int64_t>(layer)][at].item<double>() / 1e9}};
       fit.record(line);
-      fit.progress().step(at + 1, static_cast<int64_t>(sizes_.size()), fmt::format("n = {}", n));
+      fit.progress().step(at + 1, static_cast<int64_t>(sizes_.size()), fmt::format("{} = {}", model_->over, sizes_[i]));
       fit.stop_if_interrupted("while measuring");
     }
     model_->threads.fill_(at::get_num_threads());
@@ -87,15 +96,14 @@ class Cost : public Task {
 
   Evaluation evaluate(Split) override {
     Evaluation out;
-    const auto d = static_cast<double>(run_options_.options.integer("d"));
     out.items = static_cast<int64_t>(sizes_.size());
     const int64_t last = out.items - 1;
-    out.metrics = {{"predicted_crossing", predicted_crossing(d)},
-                   {"attention_gflops", model_->operations(0, sizes_.back()) /
+    out.metrics = {{"predicted_crossing", model_->predicted()},
+                   {"attention_gflops", model_->operations(0, last) /
                                             model_->seconds[0][last].item<double>() / 1e9},
-                   {"lstm_gflops", model_->operations(1, sizes_.back()) /
+                   {"lstm_gflops", model_->operations(1, last) /
                                        model_->seconds[1][last].item<double>() / 1e9},
-                   {"convolution_gflops", model_->operations(2, sizes_.back()) /
+                   {"convolution_gflops", model_->operations(2, last) /
                                               model_->seconds[2][last].item<double>() / 1e9},
                    {"threads", model_->threads.item<double>()},
                    {"growth_attention", growth(0)},
@@ -133,7 +141,8 @@ class Cost : public Task {
   }
 
  private:
-  // The exponent of n between the two largest lengths: 2 for attention, 1 for the others.
+  // The exponent of what is swept between its two largest values: of n, 2 for attention and 1 for
+  // the others.
   double growth(int64_t layer) const {
     const int64_t last = static_cast<int64_t>(sizes_.size()) - 1;
     return std::log2(model_->seconds[layer][last].item<double>() /

@@ -7,48 +7,62 @@
 #include "systems/cost/cost.h"
 
 namespace fovea::systems::cost {
+namespace {
+
+constexpr double kSeen = 64 * 1024;  // bytes: pages that the process has already may hide less
+
+}  // namespace
 
 explain::Explanation picture(const Model& model) {
-  const auto d = static_cast<double>(model.d);
+  const bool over_n = model.over == "n";
+  const double n0 = model.lengths[0].item<double>(), d0 = model.widths[0].item<double>();
   explain::Explanation out;
-  out.title = fmt::format("Time of one layer, width {}", model.d);
+  out.title = over_n ? fmt::format("Time of one layer, width {:g}", d0)
+                     : fmt::format("Time of one layer, length {:g}", n0);
   out.view = explain::View::kCurve;
   out.score = "q·k / √d";
   out.normaliser = "softmax";
   out.structure = "all";
-  out.scale = fmt::format("1/√{:g}", d);
+  out.scale = over_n ? fmt::format("1/√{:g}", d0) : "1/√d";
   explain::Plot time;
   time.title = "Measured time and the predicted crossing";
-  time.x_label = "length n";
+  time.x_label = over_n ? "length n" : "width d";
   time.y_label = "seconds";
   time.log_x = time.log_y = true;
   explain::Plot memory = time, speed = time;
-  memory.title = "Numbers held for the backward pass, if the weights were stored";
-  memory.y_label = "numbers";
+  memory.title = "Measured memory of one call, at its highest";
+  memory.y_label = "bytes";
   speed.title = "Measured speed";
   speed.y_label = "GFLOP/s";
+  explain::Curve stored{.label = "the n × n weights, if they were stored"};
   for (size_t layer = 0; layer < kLayers.size(); ++layer) {
     explain::Curve seconds, rate, held;
     seconds.label = rate.label = held.label = kLayers[layer];
-    for (int64_t i = 0; i < model.sizes.size(0); ++i) {
-      const auto n = model.sizes[i].item<double>();
-      const double measured = model.seconds[static_cast<int64_t>(layer)][i].item<double>();
-      for (explain::Curve* curve : {&seconds, &rate, &held}) curve->x.push_back(n);
+    for (int64_t i = 0; i < model.swept().size(0); ++i) {
+      const double measured = model.seconds[static_cast<int64_t>(layer)][i].item<double>(),
+                   bytes = model.bytes[static_cast<int64_t>(layer)][i].item<double>();
+      for (explain::Curve* curve : {&seconds, &rate, &held})
+        curve->x.push_back(model.swept()[i].item<double>());
       seconds.y.push_back(measured);
-      rate.y.push_back(model.operations(layer, static_cast<int64_t>(n)) / measured / 1e9);
-      held.y.push_back(layer == 0 ? n * n : layer == 1 ? 6 * n * d : n * d);
+      rate.y.push_back(model.operations(layer, i) / measured / 1e9);
+      held.y.push_back(bytes >= kSeen ? bytes : std::nan(""));  // less is not told from nothing
     }
     time.curves.push_back(seconds);
     speed.curves.push_back(rate);
     memory.curves.push_back(held);
   }
+  for (int64_t i = 0; i < model.swept().size(0); ++i) {
+    stored.x.push_back(model.swept()[i].item<double>());
+    stored.y.push_back(4 * std::pow(model.lengths[i].item<double>(), 2));
+  }
+  memory.curves.push_back(stored);
   const auto mark = [&](const std::string& label, double x) {
     explain::Marker marker;
     marker.label = label;
     marker.x = x;
     time.markers.push_back(marker);
   };
-  mark("predicted: n = 4d", predicted_crossing(d));
+  mark("predicted: n = 4d", model.predicted());
   const double measured = model.crossing();
   if (std::isfinite(measured)) mark("measured", measured);
   out.plots = {time, speed, memory};
@@ -67,8 +81,9 @@ explain::Explanation picture(const Model& model) {
       "n/k ≈ 333, or log₃ n ≈ 6 dilated");
   out.tables = {table};
   out.notes = {fmt::format("Measured with {} threads, one sequence, float32. The n × n weights "
-                           "are never stored by fovea::attend; the memory plot shows what "
-                           "storing them would take.",
+                           "are never stored by fovea::attend. Memory is what the process holds at "
+                           "its highest during a call, less what it held before; below 64 KiB it "
+                           "is not seen.",
                            static_cast<int64_t>(model.threads.item<double>())),
                "An LSTM's steps wait for one another, so its time is far from its operation "
                "count; attention's crossing with it lies beyond n = 4d by as much "

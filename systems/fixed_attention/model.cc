@@ -24,7 +24,10 @@ FixedAttentionModel::FixedAttentionModel(const Config& config) : config_(config)
 }
 
 at::Tensor FixedAttentionModel::keys(const at::Tensor& x) {
-  return (key_ ? key_(x) : x).unsqueeze(1);
+  if (!key_) return x.unsqueeze(1);
+  const at::Tensor inner = key_(x);
+  return (config_.activation == MlpActivation::kSigmoid ? at::sigmoid(inner) : at::tanh(inner))
+      .unsqueeze(1);
 }
 
 Choices FixedAttentionModel::choices(const at::Tensor& bounds) const {
@@ -34,8 +37,7 @@ Choices FixedAttentionModel::choices(const at::Tensor& bounds) const {
 }
 
 at::Tensor FixedAttentionModel::scores(const at::Tensor& x) {
-  const at::Tensor k = keys(x).squeeze(1);
-  return theta.matmul((key_ ? at::tanh(k) : k).t());
+  return theta.matmul(keys(x).squeeze(1).t());
 }
 
 text::Answer FixedAttentionModel::answer(const text::Batch& batch, text::Want want) {
@@ -43,8 +45,7 @@ text::Answer FixedAttentionModel::answer(const text::Batch& batch, text::Want wa
   at::Tensor x = embedding(batch.words);  // [total, width]
   if (config_.context) x = config_.context->forward(x, bounds);
   const int64_t r = config_.queries, items = batch.items();
-  at::Tensor key = keys(x);
-  if (key_) key = at::tanh(key);
+  const at::Tensor key = keys(x);
   // A head for each θ_r; all of them share the words' one head of keys and values.
   const at::Tensor query = theta.unsqueeze(0).expand({items, r, theta.size(1)});
   const Choices how = choices(bounds);
@@ -56,7 +57,9 @@ text::Answer FixedAttentionModel::answer(const text::Batch& batch, text::Want wa
     out.look = {.words = text::packed_weights(query, key, how, bounds),
                 .sentences = {},
                 .heads = {},
-                .score = key_ ? "MLP θᵀtanh(W x + b)" : "dot θᵀx",
+                .score = !key_                                           ? "dot θᵀx"
+                         : config_.activation == MlpActivation::kSigmoid ? "MLP θᵀσ(W x + b)"
+                                                                         : "MLP θᵀtanh(W x + b)",
                 .normaliser = config_.normaliser_name,
                 .structure = "sentence",
                 .scale = "1"};

@@ -11,6 +11,7 @@
 namespace fovea::systems {
 
 enum class FixedScore { kDot, kMlp };
+enum class MlpActivation { kTanh, kSigmoid };
 
 class FixedAttentionModel : public text::Model {
  public:
@@ -19,7 +20,8 @@ class FixedAttentionModel : public text::Model {
     int64_t classes = 2;
     int64_t queries = 1;  // R
     FixedScore score = FixedScore::kDot;
-    int64_t hidden = 50;  // of the MLP score θᵀtanh(W x + b)
+    int64_t hidden = 50;  // of the MLP score θᵀg(W x + b)
+    MlpActivation activation = MlpActivation::kTanh;  // g
     Normaliser normaliser = Softmax{};
     std::string normaliser_name = "softmax";
     std::shared_ptr<Context> context{};  // of the words; without one they stand alone
@@ -35,7 +37,7 @@ class FixedAttentionModel : public text::Model {
   at::Tensor theta;  // [R, width], or [R, hidden] of the MLP
 
  private:
-  // What the queries see of the words: x itself, or W x + b.
+  // What the queries see of the words: x itself, or g(W x + b).
   at::Tensor keys(const at::Tensor& x);
   Choices choices(const at::Tensor& bounds) const;
 

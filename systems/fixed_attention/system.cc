@@ -23,6 +23,8 @@ std::shared_ptr<text::Model> make(const OptionValues& o, const text::Known& know
       .queries = o.integer("queries"),
       .score = o.text("score") == "mlp" ? FixedScore::kMlp : FixedScore::kDot,
       .hidden = o.integer("hidden"),
+      .activation = o.text("activation") == "sigmoid" ? MlpActivation::kSigmoid
+                                                      : MlpActivation::kTanh,
       .normaliser_name = o.text("normaliser"),
       .context = context_of(o, known.embedding.width),
       .dropout = o.number("dropout")};
@@ -35,8 +37,9 @@ std::vector<Option> options() {
   all.push_back(Option("generator", "negation", "generated text when no --data is given")
                     .among({"negation", "reviews"}));
   all.push_back(Option("queries", 4, "R, the number of learned queries θ").between(1, 256));
-  all.push_back(Option("score", "dot", "dot: θᵀx; mlp: θᵀtanh(W x + b)").among({"dot", "mlp"}));
+  all.push_back(Option("score", "dot", "dot: θᵀx; mlp: θᵀg(W x + b)").among({"dot", "mlp"}));
   all.push_back(Option("hidden", 50, "score=mlp: number of rows of W").between(1, 4096));
+  all.push_back(Option("activation", "tanh", "score=mlp: g").among({"tanh", "sigmoid"}));
   all.push_back(normaliser_option(
       {"none"}, "how the scores of each θ become weights; none: the scores are the weights"));
   all.push_back(Option("context", "none",

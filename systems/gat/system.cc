@@ -50,7 +50,9 @@ const Registration registered{{
          Option("attention_dropout", 0.6, "dropout of the attention weights").between(0, 0.95),
          Option("version", "gat", "gatv2: the ranking of neighbours may differ from node to node")
              .among({"gat", "gatv2"}),
-         normaliser_option(),
+         normaliser_option({"uniform"},
+                           "how scores become weights; uniform: the mean of the neighbours, as a "
+                           "graph convolution takes it"),
          Option("features", "auto",
                 "rows: each node's features are divided by their sum; columns: each feature is "
                 "standardised; auto: rows for words, columns for the numbers of a table")

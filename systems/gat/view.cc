@@ -144,11 +144,13 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
     for (const int64_t node : numbering.nodes) {
       const int64_t label = shown.graph.labels[static_cast<size_t>(node)];
       const bool past = !shown.look_past.empty() && shown.look_past[static_cast<size_t>(node)];
+      const bool generated = !shown.look_past.empty();  // papers of fields, and surveys
+      const std::string name = name_of_node(shown.graph, node);
       picture.keys.emplace_back().text =
-          fmt::format("{}{}", name_of_node(shown.graph, node),
-                      past        ? " survey"
-                      : label < 0 ? ""
-                                  : " · " + name_of_class(shown.graph, label));
+          past        ? "survey " + name
+          : label < 0 ? name
+          : generated ? fmt::format("paper {} · field {}", name, label)
+                      : fmt::format("{} · {}", name, name_of_class(shown.graph, label));
     }
     picture.queries.assign(picture.keys.begin(),
                            picture.keys.begin() + static_cast<int64_t>(shown.nodes.size()));
@@ -172,7 +174,11 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
       picture.plots.push_back(decidedness(picture.maps, shown.nodes.size()));
       picture.notes.push_back(histogram_note(counted, shown.nodes.size(), picture.maps.size()));
     }
-    if (!shown.dynamic)
+    if (std::holds_alternative<Uniform>(layers[layer].choices.normaliser)) {
+      picture.notes.push_back(
+          "Every neighbour has the same weight, whatever it says: a graph convolution, the control "
+          "beside attention.");
+    } else if (!shown.dynamic)
       picture.notes.push_back(
           "Within a head every node ranks its neighbours alike: LeakyReLU grows with a2·Wh_j "
           "whatever the query is. version=gatv2 lifts that.");

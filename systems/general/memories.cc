@@ -49,6 +49,27 @@ int64_t add_rows(const Json& item, const char* name, int64_t width, std::vector<
 
 }  // namespace
 
+bool sees(const std::string& structure, int64_t i, int64_t j) {
+  constexpr int64_t kReach = 2;
+  if (structure == "causal") return j <= i;
+  return structure != "window" || std::abs(i - j) <= kReach;
+}
+
+data::Csr edges_of(const std::vector<const Memory*>& memories, const std::string& structure) {
+  data::Csr out{.row_offsets = {0}, .columns = {}};
+  int32_t first = 0;
+  for (const Memory* memory : memories) {
+    const auto pairs = static_cast<int64_t>(memory->keys.size()) / kKey;
+    for (int64_t i = 0; i < static_cast<int64_t>(memory->asked.size()); ++i) {
+      for (int64_t j = 0; j < pairs; ++j)
+        if (sees(structure, i, j)) out.columns.push_back(first + static_cast<int32_t>(j));
+      out.row_offsets.push_back(static_cast<int32_t>(out.columns.size()));
+    }
+    first += static_cast<int32_t>(pairs);
+  }
+  return out;
+}
+
 std::vector<Memory> generate(int64_t count, double noise, uint64_t seed) {
   std::vector<Memory> memories;
   data::Random random(seed);

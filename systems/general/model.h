@@ -1,4 +1,4 @@
-// Any score and any normaliser between projected queries and keys.
+// Any score, any normaliser and any structure between projected queries and keys.
 #pragma once
 
 #include <torch/torch.h>
@@ -29,7 +29,7 @@ struct Model : torch::nn::Module {
     if (score == "kernel") weight = register_parameter("bandwidth", torch::ones({1}));
   }
 
-  Choices choices(const torch::Tensor& query_offsets, const torch::Tensor& key_offsets) const {
+  Choices choices(const Structure& sees) const {
     Score chosen = Dot{};
     if (score == "additive") chosen = Additive{weight};
     if (score == "bilinear") chosen = Bilinear{weight, std::nullopt};
@@ -37,7 +37,7 @@ struct Model : torch::nn::Module {
     if (score == "kernel") chosen = Kernel{KernelName::kGaussian, weight.abs() + 1e-3, {}};
     return {.score = chosen,
             .normaliser = normaliser_named(normaliser == "top_k" ? "top_k:k=4" : normaliser),
-            .structure = Ragged{query_offsets, key_offsets}};
+            .structure = sees};
   }
   torch::Tensor query(const torch::Tensor& q) {
     return q_proj(q).unsqueeze(1);

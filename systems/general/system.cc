@@ -16,8 +16,8 @@ const Registration registered{{
                  "see, and average the values with those weights. Choose a score, a normaliser and "
                  "a structure, and you have named the mechanism.\n\n"
                  "Here a memory holds pairs of key and value, and each query asks for one of them "
-                 "with a noisy copy of its key. Any score and any "
-                 "normaliser can be put in; as many values as keys are required, the number of "
+                 "with a noisy copy of its key. Any score, any normaliser and any "
+                 "structure can be put in; as many values as keys are required, the number of "
                  "queries is free, and nothing is padded.",
          .paper = "the common form",
          .equation =
@@ -42,6 +42,10 @@ const Registration registered{{
                 normaliser_option(
                     {"sigmoid", "top_k", "uniform"},
                     "how scores become weights; top_k: softmax over the four largest"),
+                Option("structure", "all",
+                       "which pairs a query sees: all; causal: those up to its own place; window: "
+                       "those at most two places from it")
+                    .among({"all", "causal", "window"}),
                 Option("memories", 3000, "number of generated memories").between(20, 1000000),
                 Option("noise", 0.2, "standard deviation of the noise on a query").at_least(0)},
     .recipe =

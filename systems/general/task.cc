@@ -55,7 +55,9 @@ class General : public GradientTask {
   // Mean squared distance between the value that was found and the right one.
   Loss loss(const Batch& batch) override {
     const Packed p = packed(at_positions(splits_.train, batch.items));
-    return {(look_up(p) - p.wanted).square().mean(), p.wanted.size(0)};
+    return {found(p).sub(p.wanted).square().sum() /
+                static_cast<double>(std::max<int64_t>(p.wanted.numel(), 1)),
+            p.wanted.size(0)};
   }
 
   Evaluation evaluate(Split split) override {
@@ -64,17 +66,8 @@ class General : public GradientTask {
     for (const auto& positions : data::ordered_batches(items(split), {}, {.items = 256})) {
       const Packed p = packed(at_positions(splits_.of(split), positions));
       if (p.wanted.size(0) == 0) continue;
-      squares += (look_up(p) - p.wanted).square().mean(1).sum().item<double>();
-      // [memories, 1, most queries, 1]; a memory with fewer queries leaves its last rows unused.
-      const torch::Tensor top =
-          weights(model_->query(p.queries), model_->key(p.keys),
-                  model_->choices(p.query_offsets, p.key_offsets), {.top_k = 1})
-              .indices.flatten(1)
-              .to(torch::kInt64);
-      const torch::Tensor counts =
-          (p.query_offsets.slice(0, 1) - p.query_offsets.slice(0, 0, -1)).unsqueeze(1);
-      const torch::Tensor used = torch::arange(top.size(1), counts.options()).unsqueeze(0) < counts;
-      hits += (top.masked_select(used) == p.asked).sum().item<double>();
+      squares += found(p).sub(p.wanted).square().mean(1).sum().item<double>();
+      hits += (most_weighed(p).index_select(0, p.reaching) == p.asked).sum().item<double>();
       out.items += p.wanted.size(0);
     }
     const auto n = static_cast<double>(std::max<int64_t>(out.items, 1));
@@ -83,7 +76,7 @@ class General : public GradientTask {
     return out;
   }
 
-  // A line is a query of eight numbers for the first test memory; the answer has five.
+  // A line is a query of eight numbers for the first test memory, at place 0; the answer has five.
   void predict(Input input, std::ostream& out) override {
     if (memories_.empty()) read({.seed = 1});
     const int64_t item = splits_.test.at(0);
@@ -118,18 +111,17 @@ class General : public GradientTask {
               memories_[static_cast<size_t>(item)].asked.size() >
           shown->keys.size() * shown->asked.size())
         shown = &memories_[static_cast<size_t>(item)];
-    const Packed p = packed({shown});
-    return {picture(*model_, *shown,
-                    weights(model_->query(p.queries), model_->key(p.keys),
-                            model_->choices(p.query_offsets, p.key_offsets))
-                        .weights)};
+    return {picture(*model_, *shown, all_weights(packed({shown})), structure())};
   }
 
  private:
   struct Packed {
     torch::Tensor queries, keys, values, query_offsets, key_offsets;
-    torch::Tensor asked;   // [queries], within the memory
-    torch::Tensor wanted;  // [queries, kValue]
+    Structure sees;
+    torch::Tensor reaching;  // the queries that may see the pair they ask for: the others have no
+                             // way to find it, and are neither learned from nor judged
+    torch::Tensor asked;     // of these queries, within the memory
+    torch::Tensor wanted;    // and [these queries, kValue]
   };
   Packed packed(const std::vector<int64_t>& items) const {
     std::vector<const Memory*> chosen;
@@ -138,18 +130,23 @@ class General : public GradientTask {
   }
   Packed packed(const std::vector<const Memory*>& chosen) const {
     std::vector<std::vector<float>> queries, keys, values, wanted;
-    std::vector<int64_t> asked, all(chosen.size());
+    std::vector<int64_t> asked, reaching, all(chosen.size());
+    int64_t first = 0;
     std::iota(all.begin(), all.end(), 0);
     for (const Memory* memory : chosen) {
       queries.push_back(memory->queries);
       keys.push_back(memory->keys);
       values.push_back(memory->values);
       wanted.emplace_back();
-      for (const int64_t pair : memory->asked) {
+      for (size_t i = 0; i < memory->asked.size(); ++i) {
+        const int64_t pair = memory->asked[i];
+        if (!sees(structure(), static_cast<int64_t>(i), pair)) continue;
+        reaching.push_back(first + static_cast<int64_t>(i));
         asked.push_back(pair);
         wanted.back().insert(wanted.back().end(), memory->values.begin() + pair * kValue,
                              memory->values.begin() + (pair + 1) * kValue);
       }
+      first += static_cast<int64_t>(memory->asked.size());
     }
     const auto q = data::pack_features(queries, kKey, all),
                k = data::pack_features(keys, kKey, all);
@@ -158,13 +155,52 @@ class General : public GradientTask {
     const torch::Device device = run_options_.device;
     return {q.values.to(device),  k.values.to(device),
             v.values.to(device),  q.offsets.to(device),
-            k.offsets.to(device), torch::tensor(asked, torch::kInt64).to(device),
+            k.offsets.to(device), seen(chosen, q.offsets.to(device), k.offsets.to(device)),
+            torch::tensor(at::ArrayRef<int64_t>(reaching), torch::kInt64).to(device),
+            torch::tensor(at::ArrayRef<int64_t>(asked), torch::kInt64).to(device),
             w.values.to(device)};
   }
+  // Which pairs of its memory a query may see: all, or those that structure= leaves.
+  Structure seen(const std::vector<const Memory*>& chosen, const torch::Tensor& query_offsets,
+                 const torch::Tensor& key_offsets) const {
+    if (structure() == "all") return Ragged{query_offsets, key_offsets};
+    const data::Csr edges = edges_of(chosen, structure());
+    const auto ints = [&](const std::vector<int32_t>& values) {
+      return torch::tensor(at::ArrayRef<int32_t>(values), torch::kInt32).to(run_options_.device);
+    };
+    return Graph{ints(edges.row_offsets), ints(edges.columns)};
+  }
+  const std::string& structure() const { return run_options_.options.text("structure"); }
+  torch::Tensor found(const Packed& p) { return look_up(p).index_select(0, p.reaching); }
   torch::Tensor look_up(const Packed& p) {
     return attend(model_->query(p.queries), model_->key(p.keys), p.values.unsqueeze(1),
-                  model_->choices(p.query_offsets, p.key_offsets))
+                  model_->choices(p.sees))
         .squeeze(1);
+  }
+  // The pair of its own memory that each query gives the largest weight: [queries].
+  torch::Tensor most_weighed(const Packed& p) {
+    const torch::Tensor top = weights(model_->query(p.queries), model_->key(p.keys),
+                                      model_->choices(p.sees), {.top_k = 1})
+                                  .indices.to(torch::kInt64);
+    const torch::Tensor counts = p.query_offsets.diff();
+    if (structure() != "all") {  // a graph: its keys are numbered through the batch
+      const torch::Tensor first = p.key_offsets.slice(0, 0, -1).to(torch::kInt64);
+      return top.flatten() - first.repeat_interleave(counts.to(torch::kInt64));
+    }
+    // [memories, 1, most queries, 1]; a memory with fewer queries leaves its last rows unused.
+    const torch::Tensor rows = top.flatten(1);
+    return rows.masked_select(torch::arange(rows.size(1), counts.options()).unsqueeze(0) <
+                              counts.unsqueeze(1));
+  }
+  // Of one memory: [queries, pairs], 0 where a pair is not seen.
+  torch::Tensor all_weights(const Packed& p) {
+    const int64_t queries = p.queries.size(0), pairs = p.keys.size(0);
+    const SelectedWeights found = weights(model_->query(p.queries), model_->key(p.keys),
+                                          model_->choices(p.sees), {.top_k = pairs});
+    const torch::Tensor at = found.indices.reshape({queries, -1}).to(torch::kInt64);
+    return torch::zeros({queries, pairs}, found.weights.options())
+        .scatter_add(1, at.clamp_min(0),
+                     found.weights.reshape({queries, -1}) * at.ge(0).to(found.weights.dtype()));
   }
 
   const RunOptions run_options_;

@@ -7,7 +7,7 @@
 namespace fovea::systems::general {
 
 explain::Explanation picture(const Model& model, const Memory& memory,
-                             const torch::Tensor& weights) {
+                             const torch::Tensor& weights, const std::string& structure) {
   const auto n = static_cast<int64_t>(memory.asked.size()),
              m = static_cast<int64_t>(memory.keys.size()) / kKey;
   explain::Explanation out;
@@ -16,17 +16,29 @@ explain::Explanation picture(const Model& model, const Memory& memory,
   out.view = explain::View::kBipartite;
   out.score = model.score;
   out.normaliser = model.normaliser;
-  out.structure = "ragged batch";
+  out.structure = structure == "all"      ? "all pairs of the memory (ragged batch)"
+                  : structure == "causal" ? "causal: pairs up to the query's own place"
+                                          : "window: pairs at most two places away";
   out.scale = model.score == "dot" ? fmt::format("1/√{}", kInner) : "1";
   for (int64_t i = 0; i < n; ++i) out.queries.emplace_back().text = fmt::format("query {}", i + 1);
   for (int64_t j = 0; j < m; ++j) out.keys.emplace_back().text = fmt::format("key {}", j + 1);
   out.maps.emplace_back().dense = to_floats(weights);
   explain::Truth truth;
   truth.label = "the pair asked for";
-  for (int64_t i = 0; i < n; ++i)
-    truth.sure.push_back(
-        {static_cast<int32_t>(i), static_cast<int32_t>(memory.asked[static_cast<size_t>(i)]), 1});
+  int64_t unseen = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t pair = memory.asked[static_cast<size_t>(i)];
+    if (sees(structure, i, pair))
+      truth.sure.push_back({static_cast<int32_t>(i), static_cast<int32_t>(pair), 1});
+    else
+      ++unseen;
+  }
   out.truth = truth;
+  if (unseen > 0)
+    out.notes.push_back(fmt::format(
+        "{} of {} queries ask for a pair that the structure hides from them: no weight can lie "
+        "there.",
+        unseen, n));
   explain::Shapes shapes;
   shapes.query = fmt::format("{} × {}", n, kInner);
   shapes.key = fmt::format("{} × {}", m, kInner);

@@ -7,8 +7,8 @@
 
 namespace fovea::systems::general {
 
-// weights [1, 1, queries, pairs].
+// weights [queries, pairs].
 explain::Explanation picture(const Model& model, const Memory& memory,
-                             const torch::Tensor& weights);
+                             const torch::Tensor& weights, const std::string& structure);
 
 }  // namespace fovea::systems::general

@@ -54,6 +54,8 @@ Model::Model(const Shape& shape) : shape_(shape) {
   if (attends()) {
     v_ = register_module("v", Linear(embedding, shape.attention));
     if (shape.pool == "gated") u_ = register_module("u", Linear(embedding, shape.attention));
+    if (shape.context)
+      context_ = register_module("context", Linear(embedding, shape.attention * (u_ ? 2 : 1)));
     const auto width = static_cast<double>(shape.attention);
     const double bound = std::sqrt(shape.side > 0 ? 1 / width : 6 / (width + 1));
     w_ = register_parameter("w", torch::empty({shape.attention}).uniform_(-bound, bound));
@@ -90,6 +92,7 @@ Model::Parts Model::parts(const torch::Tensor& embedded, const torch::Tensor& of
              .normaliser = shape_.normaliser,
              .structure = Ragged{data::one_each(bags, key.device()), offsets}}};
   if (u_) out.choices.score = GatedAdditive{w_};
+  if (context_) out.query = context_(pooling::pool("mean", embedded, offsets)).unsqueeze(1);
   return out;
 }
 

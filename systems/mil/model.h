@@ -33,6 +33,7 @@ struct Shape {
       "attention";  // gated, embedding_max, embedding_mean, instance_max, instance_mean
   Normaliser normaliser = Softmax{};
   int64_t channels = 1;  // pictures: colours
+  bool context = false;  // the query is made from the bag's mean instead of being none
   int64_t places = 0;    // pictures: numbers behind the pixels that say where an instance is
 };
 
@@ -44,8 +45,8 @@ class Model : public torch::nn::Module {
   torch::Tensor forward(const data::Packed& bags);      // [bags, 2]: logits of 0 and 1
   bool attends() const { return shape_.pool == "attention" || shape_.pool == "gated"; }
 
-  // The arguments of attend. The query of each bag is zero: the learned parameters w, V and U do
-  // not depend on a query.
+  // The arguments of attend. The query of each bag is zero, as the paper has it: the learned w, V
+  // and U are the question. With `context` it is made from the mean of the bag.
   struct Parts {
     torch::Tensor query, key;
     Choices choices;
@@ -61,7 +62,7 @@ class Model : public torch::nn::Module {
   const Shape shape_;
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
   torch::nn::Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr}, v_{nullptr}, u_{nullptr},
-      classifier_{nullptr};
+      context_{nullptr}, classifier_{nullptr};
   torch::Tensor w_;
 };
 

@@ -70,6 +70,7 @@ class SlideTask : public ClassificationTask {
                                              .pool = o.text("pool"),
                                              .normaliser = normaliser_named(o.text("normaliser")),
                                              .channels = 3,
+                                             .context = o.text("query") == "context",
                                              .places = plan_.positions ? 2 : 0});
   }
 

@@ -45,6 +45,10 @@ const Registration registered{{
         {Option("pool", "attention", "how a bag becomes one vector")
              .among({"attention", "gated", "embedding_max", "embedding_mean", "instance_max",
                      "instance_mean"}),
+         Option("query", "learned",
+                "attention, gated: the same question for every bag (w, V, U), or one that also "
+                "depends on the bag's mean (context)")
+             .among({"learned", "context"}),
          normaliser_option(), Option("attention", 128, "L, the width of V and U").between(1, 4096),
          Option("filters", 20,
                 "pictures: filters of LeNet's first layer; the second has 5/2 as many")

@@ -80,6 +80,7 @@ class MultipleInstance : public ClassificationTask {
                 .dropout = options.number("dropout"),
                 .pool = options.text("pool")};
     shape.normaliser = normaliser_named(options.text("normaliser"));
+    shape.context = options.text("query") == "context";
     return model_ = std::make_shared<Model>(shape);
   }
 

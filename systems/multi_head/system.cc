@@ -26,9 +26,13 @@ const Registration registered{System{
                      "a folder of train.txt, val.txt, test.txt: a sentence a line, of its words"},
          .expect = "measured: three heads 99.9 % of the answers, one head 96.6 %"},
     .options = {Option("width", 24, "width of the model").between(1, 8192),
-                Option("heads", 3, "number of heads; must divide the width").between(1, 256)},
+                Option("heads", 3, "number of heads; must divide the width").between(1, 256),
+                Option("mix", "heads",
+                       "what reads the sentence: heads; or a control: the average of the words, or "
+                       "of a convolution over three of them")
+                    .among({"heads", "average", "convolution"})},
     .recipe = train::Recipe{.epochs = 22, .batch = 64, .rate = 6e-3, .schedule = "cosine"},
-    .tour = {},
+    .tour = {"heads=8", "width=32"},
     .make = make_multi_head,
 }};
 

@@ -62,7 +62,8 @@ class MultiHeadTask : public GradientTask {
   }
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<Model>(run_options_.options.integer("width"),
-                                            run_options_.options.integer("heads"));
+                                            run_options_.options.integer("heads"),
+                                            run_options_.options.text("mix"));
   }
   int64_t items(Split split) const override { return static_cast<int64_t>(part(split).size()); }
   std::vector<uint64_t> item_keys(Split split) const override {
@@ -124,18 +125,11 @@ MultiHeadTask::Read MultiHeadTask::read_items(const Part& from, std::span<const 
 }
 
 torch::Tensor MultiHeadTask::answers(const Read& read) {
-  const torch::Tensor query = model_->query.expand({read.words.size(0), 1, -1});
-  return model_
-      ->out(
-          model_->attention->forward(query, read.words, read.words, {.key_lengths = read.lengths}))
-      .view({-1, 3, kClasses});
+  return model_->out(model_->read(read.words, read.lengths)).view({-1, 3, kClasses});
 }
 
 torch::Tensor MultiHeadTask::looks(const Read& read) {
-  const torch::Tensor query = model_->query.expand({read.words.size(0), 1, -1});
-  return model_->attention->weights(query, read.words, {.key_lengths = read.lengths})
-      .weights.squeeze(2)
-      .cpu();
+  return model_->looks(read.words, read.lengths);
 }
 
 std::vector<int64_t> everything(size_t count) {
@@ -246,6 +240,7 @@ std::vector<explain::Explanation> MultiHeadTask::explain(Input* input) {
                     .weights = looks(read)[0],
                     .heads = heads,
                     .outcome = said(answers(read)[0]),
+                    .mix = model_->mix,
                     .scale = fmt::format("1/√{}", run_options_.options.integer("width") /
                                                       run_options_.options.integer("heads"))};
     for (explain::Explanation& picture : pictures(one)) all.push_back(std::move(picture));

@@ -11,10 +11,11 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
   e.system = "multi-head";
   e.title = "One query, every head: who did what to whom?";
   e.view = explain::View::kBipartite;
-  e.score = "scaled dot";
-  e.normaliser = "softmax";
-  e.structure = "the sentence";
-  e.scale = shown.scale;
+  e.score = shown.mix == "heads" ? "scaled dot" : "constant";
+  e.normaliser = shown.mix == "heads" ? "softmax" : "uniform";
+  e.structure = shown.mix == "convolution" ? "the sentence, after a convolution over three words"
+                                           : "the sentence";
+  e.scale = shown.mix == "heads" ? shown.scale : "1";
   e.outcome = shown.outcome;
   e.query_label = "question";
   e.key_label = "word";

@@ -16,7 +16,7 @@ struct Shown {
   const Sentence& sentence;
   torch::Tensor weights;         // [heads, words]
   std::array<int64_t, 3> heads;  // of each question
-  std::string outcome, scale;
+  std::string outcome, mix, scale;
 };
 std::vector<explain::Explanation> pictures(const Shown& shown);
 

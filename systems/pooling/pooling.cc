@@ -27,7 +27,7 @@ torch::Tensor pool(const std::string& how, const torch::Tensor& values,
   }
   const torch::Tensor value = values.unsqueeze(1);  // [total, 1 head, width]
   if (how == "attention")
-    return attend(query.reshape({1, 1, width}).expand({bags, 1, width}), value, value,
+    return attend(query.reshape({-1, 1, width}).expand({bags, 1, width}), value, value,
                   {.structure = bag})
         .squeeze(1);
   const torch::Tensor blank = torch::zeros({bags, 1, width}, values.options());

@@ -8,8 +8,8 @@
 namespace fovea::systems::pooling {
 
 // values [total, width], offsets int32 [bags + 1]; `how`: sum, mean, max (largest of each
-// coordinate, ties to the lowest index) or attention, which takes query [width]. Returns [bags,
-// width]; an empty bag gives 0 with gradient 0.
+// coordinate, ties to the lowest index) or attention, which takes query [width], or [bags, width]
+// for a query that depends on its bag. Returns [bags, width]; an empty bag gives 0 with gradient 0.
 torch::Tensor pool(const std::string& how, const torch::Tensor& values,
                    const torch::Tensor& offsets, const torch::Tensor& query = {});
 

@@ -40,8 +40,10 @@ const Registration registered{{
          .expect = "measured: the pooling that fits the question 98 to 100 %: sum for many, mean "
                    "for right, max for far"},
     .options =
-        {Option("pool", "sum", "how a bag becomes one vector")
-             .among({"sum", "mean", "max", "attention"}),
+        {Option("pool", "sum",
+                "how a bag becomes one vector; context: attention whose query is made from the "
+                "bag's mean")
+             .among({"sum", "mean", "max", "attention", "context"}),
          Option("question", "many",
                 "generated bags: are there many points, do they lie to the right, is one far out?")
              .among({"many", "right", "far"}),

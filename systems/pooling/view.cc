@@ -11,6 +11,7 @@ explain::Explanation picture(Model& model, const data::Packed& bag, const std::s
   out.title = fmt::format("What {} pooling takes from a bag", model.how);
   out.view = explain::View::kBag;
   out.score = model.how == "attention" ? "scaled dot with a learned query"
+              : model.how == "context" ? "scaled dot with a query from the bag's mean"
               : model.how == "max"     ? "the coordinate itself"
                                        : "constant";
   out.normaliser = model.how == "sum"    ? "none"
@@ -18,8 +19,7 @@ explain::Explanation picture(Model& model, const data::Packed& bag, const std::s
                    : model.how == "max"  ? "hard, one head a coordinate"
                                          : "softmax";
   out.structure = "bag";
-  out.scale =
-      model.how == "attention" ? fmt::format("1/√{}", model.rho->options.in_features()) : "1";
+  out.scale = model.attends() ? fmt::format("1/√{}", model.rho->options.in_features()) : "1";
   out.query_label = "pooling";
   out.key_label = "item of the bag";
   out.heads = {"weights", {"this run: " + model.how, "even (uniform)", "attention (softmax)"}};
@@ -32,8 +32,10 @@ explain::Explanation picture(Model& model, const data::Packed& bag, const std::s
       text += fmt::format(", {:.2f}{}", bag.values[i][1].item<double>(), inputs > 2 ? ", …" : "");
     out.keys.emplace_back().text = text;
   }
-  out.maps.emplace_back().dense = to_floats(
-      pool_weights(model.how, phi, model.query.defined() ? model.query.cpu() : model.query));
+  torch::Tensor asked = model.asked(model.phi(bag.values), bag.offsets);
+  if (asked.defined()) asked = asked.cpu();
+  out.maps.emplace_back().dense =
+      to_floats(pool_weights(model.attends() ? "attention" : model.how, phi, asked));
   const auto beside = [&](int head, const char* how, const torch::Tensor& query) {
     auto& map = out.maps.emplace_back();
     map.head = head;
@@ -42,8 +44,8 @@ explain::Explanation picture(Model& model, const data::Packed& bag, const std::s
   beside(1, "mean", {});
   // A run without a learned query gets the direction towards label 1 as its query.
   const torch::Tensor direction = (model.rho->weight[1] - model.rho->weight[0]).cpu();
-  beside(2, "attention", model.query.defined() ? model.query.cpu() : direction);
-  if (!model.query.defined())
+  beside(2, "attention", asked.defined() ? asked : direction);
+  if (!asked.defined())
     out.notes.push_back(
         "Beside it, attention to the same items: the query is the direction in which the "
         "classifier finds label 1, so the weights show which items speak for it.");

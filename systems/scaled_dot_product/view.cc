@@ -59,6 +59,54 @@ explain::Explanation picture(Model& model, const Sentence& sentence, const torch
   }
   for (int64_t i = 0; i < x.size(0); ++i)
     out.tables.push_back(table(model, sentence, i, six_steps(q[i], k, v)));
+  out.notes = {
+      "A first layer of self-attention has told every word what stands around it: “it” knows "
+      "whether the sentence ends in a state or in a shape. This is the second layer."};
+  return out;
+}
+
+explain::Explanation thinking_machines() {
+  constexpr int64_t kWidth = 64;  // d_k, whose root is 8
+  const auto vector = [](double first, double second) {
+    torch::Tensor out = torch::zeros({kWidth}, torch::kFloat64);
+    out[0] = first;
+    out[1] = second;
+    return out;
+  };
+  const torch::Tensor q = vector(8, 8),
+                      k = torch::stack({vector(7, 7), vector(6, 6)}),
+                      v = torch::eye(2, torch::kFloat64);
+  const SixSteps steps = six_steps(q, k, v);
+  explain::Explanation out;
+  out.title = "“Thinking Machines”, by hand";
+  out.view = explain::View::kBipartite;
+  out.score = "q·k / √d_k";
+  out.normaliser = "softmax";
+  out.structure = "both words";
+  out.scale = "1/√64 = 1/8";
+  out.query_label = "word that looks";
+  out.key_label = "word looked at";
+  out.queries.emplace_back().text = "Thinking";
+  for (const char* word : {"Thinking", "Machines"}) out.keys.emplace_back().text = word;
+  out.maps.emplace_back().dense = to_floats(steps.weights.to(torch::kFloat32));
+  explain::Table& table = out.tables.emplace_back();
+  table.title = "Six steps for “Thinking”";
+  table.columns = {"word", "1 query, key, value", "2 q₁·k", "3 ÷ 8", "4 softmax", "5 weight × v"};
+  for (int64_t j = 0; j < 2; ++j)
+    table.rows.push_back({out.keys[static_cast<size_t>(j)].text,
+                          j == 0 ? "q₁, k₁, v₁" : "k₂, v₂",
+                          fmt::format("{:.0f}", steps.scores[j].item<double>()),
+                          fmt::format("{:.0f}", steps.scaled[j].item<double>()),
+                          fmt::format("{:.2f}", steps.weights[j].item<double>()),
+                          fmt::format("{:.2f} v{}", steps.weights[j].item<double>(),
+                                      j == 0 ? "₁" : "₂")});
+  table.rows.push_back({"6 sum", "", "", "", "",
+                        fmt::format("z₁ = {:.2f} v₁ + {:.2f} v₂", steps.sum[0].item<double>(),
+                                    steps.sum[1].item<double>())});
+  out.notes = {
+      "q₁ = (8, 8, 0, …), k₁ = (7, 7, 0, …) and k₂ = (6, 6, 0, …), 64 numbers each, have the "
+      "products of the lecture: 112 and 96. Without the division the weights would be 0.9999999 "
+      "and 0.0000001."};
   return out;
 }
 

@@ -103,7 +103,7 @@ class Expansion : public GradientTask {
                                                    hidden.target),
               static_cast<int64_t>(chosen.size())};
     return {margin_loss(scores, hidden.target, hidden.excluded,
-                        run_options_.options.integer("hard"), 1.0),
+                        run_options_.options.integer("hard"), margin_of(hidden.target)),
             static_cast<int64_t>(chosen.size())};
   }
 
@@ -190,6 +190,24 @@ class Expansion : public GradientTask {
   }
 
  private:
+  // Δ(x, x') of each target x against every thing x': [targets, things], or one number for all.
+  torch::Tensor margin_of(const torch::Tensor& target) {
+    if (run_options_.options.text("delta") == "one")
+      return torch::ones({1}, target.options().dtype(torch::kFloat32));
+    if (!company_.defined()) {
+      if (known_.size() > kMostInCompany)
+        throw InvalidArgument(fmt::format("delta=company: {} things, expected at most {}",
+                                          known_.size(), kMostInCompany));
+      std::vector<std::vector<int64_t>> learnt_from;
+      for (const int64_t set : splits_.train)
+        learnt_from.push_back(sets_[static_cast<size_t>(set)]);
+      company_ = company_margin(learnt_from, static_cast<int64_t>(known_.size()))
+                     .to(run_options_.device);
+    }
+    return company_.index_select(0, target);
+  }
+  static constexpr size_t kMostInCompany = 20000;  // things²: 1.6 GB
+
   struct Hidden {
     data::Packed seen;
     torch::Tensor target, excluded;  // int64 [sets]; bool [sets, things]
@@ -301,6 +319,7 @@ class Expansion : public GradientTask {
   int64_t given_ = 0, unknown_ = 0;
   size_t given_sets_ = 0;
   std::shared_ptr<ExpansionModel> model_;
+  torch::Tensor company_;  // Δ of delta=company, once it was needed
 };
 
 }  // namespace

@@ -61,13 +61,28 @@ torch::Tensor ExpansionModel::gains(const torch::Tensor& things, const torch::Te
 }
 
 torch::Tensor margin_loss(const torch::Tensor& scores, const torch::Tensor& target,
-                          const torch::Tensor& excluded, int64_t hard, double margin) {
+                          const torch::Tensor& excluded, int64_t hard,
+                          const torch::Tensor& margin) {
   const torch::Tensor own = scores.gather(1, target.unsqueeze(1));
   const torch::Tensor rivals =
       scores.masked_fill(excluded, -std::numeric_limits<float>::infinity())
           .scatter(1, target.unsqueeze(1), -std::numeric_limits<float>::infinity());
-  const torch::Tensor hardest = std::get<0>(rivals.topk(std::min(hard, rivals.size(1) - 1), 1));
-  return torch::relu(hardest - own + margin).mean();  // relu's slope at 0 is 0
+  const torch::Tensor violated = rivals - own + margin;
+  const torch::Tensor hardest = std::get<0>(violated.topk(std::min(hard, rivals.size(1) - 1), 1));
+  return torch::relu(hardest).mean();  // relu's slope at 0 is 0
+}
+
+torch::Tensor company_margin(const std::vector<std::vector<int64_t>>& sets, int64_t things) {
+  torch::Tensor both = torch::zeros({things, things});
+  auto at = both.accessor<float, 2>();
+  for (const std::vector<int64_t>& set : sets)
+    for (const int64_t a : set)
+      for (const int64_t b : set) at[a][b] += 1;
+  const torch::Tensor alone = both.diagonal();
+  const torch::Tensor either = alone.unsqueeze(0) + alone.unsqueeze(1) - both;
+  torch::Tensor margin = 1 - both / either.clamp_min(1);
+  margin.fill_diagonal_(0);
+  return margin;
 }
 
 }  // namespace fovea::systems::set_outlier

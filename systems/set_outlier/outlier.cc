@@ -115,8 +115,7 @@ class Outlier : public ClassificationTask {
           shown.push_back(std::move(set));
       });
     } else {
-      for (size_t i = 0; i < std::min<size_t>(5, splits_.test.size()); ++i)
-        shown.push_back(test_set(i));
+      return telling();
     }
     if (shown.empty()) return {};
     for (ShownSet& set : shown) set.share = shares_of(set);
@@ -124,6 +123,22 @@ class Outlier : public ClassificationTask {
   }
 
  private:
+  // Test sets whose odd member was found, and last one where it was missed, if there is any.
+  std::vector<explain::Explanation> telling() {
+    constexpr size_t kTried = 60, kFound = 4;
+    std::vector<ShownSet> found, missed;
+    for (size_t i = 0; i < std::min(kTried, splits_.test.size()); ++i) {
+      ShownSet set = test_set(i);
+      set.share = shares_of(set);
+      const auto largest = std::max_element(set.share.begin(), set.share.end());
+      const bool right = static_cast<size_t>(largest - set.share.begin()) == set.odd;
+      std::vector<ShownSet>& to = right ? found : missed;
+      if (to.size() < (right ? kFound : 1)) to.push_back(std::move(set));
+    }
+    std::move(missed.begin(), missed.end(), std::back_inserter(found));
+    if (found.empty()) return {};
+    return {odd_ones(found, side_)};
+  }
   ShownSet folder(const std::string& path) const {
     ShownSet out{.name = path, .members = data::image_files(path)};
     // As data::read_image_bag has it: nothing at all is an empty set, other things are a mistake.

@@ -54,7 +54,11 @@ const Registration registered{{
                     .between(1, 100000),
                 Option("loss", "margin",
                        "expansion: hinge over the highest wrong candidates, or softmax over all")
-                    .among({"margin", "softmax"})},
+                    .among({"margin", "softmax"}),
+                Option("delta", "one",
+                       "expansion: Δ(x, x') of the hinge: 1 for any wrong candidate, or less for "
+                       "one that often stands with the right one (company)")
+                    .among({"one", "company"})},
     .recipe =
         train::Recipe{
             .epochs = 5, .batch = 16, .optimiser = "adam", .rate = 1e-3, .monitor = "error"},

@@ -90,8 +90,10 @@ class SqueezeExcitation : public PictureTask {
     const std::string answer = outcome(first);
     for (const Gated& place : model_->look(first.pixels.unsqueeze(0))) {
       const bool known = first.item && !useful_.empty() && place.name == "picture";
-      out.push_back(before_and_after(place, first.name, answer,
-                                     known ? useful_[static_cast<size_t>(*first.item)] : -1));
+      const int64_t useful = known ? useful_[static_cast<size_t>(*first.item)] : -1;
+      // Where one channel is known to count, its picture comes before means over classes.
+      out.insert(known ? out.begin() : out.end(),
+                 before_and_after(place, first.name, answer, useful));
     }
     if (out.empty()) out.push_back(without_gates(answer));
     return out;

@@ -22,6 +22,12 @@ std::unique_ptr<Task> make(const RunOptions& run_options) {
             return std::make_shared<BagModel>(known.embedding, known.classes);
           },
       .embedding = [](text::Model& one) { return dynamic_cast<BagModel&>(one).embedding; }};
+  if (model == "gru") {
+    parts.model = [](const OptionValues&, const text::Known& known) {
+      return std::make_shared<GruBagModel>(known.embedding, known.classes);
+    };
+    parts.embedding = [](text::Model& one) { return dynamic_cast<GruBagModel&>(one).embedding; };
+  }
   if (model == "tf-idf") {
     parts.begin = [](text::Model& one, const at::Tensor& documents, int64_t total) {
       dynamic_cast<BagModel&>(one).set_idf(
@@ -39,8 +45,9 @@ std::vector<Option> options() {
       Option("generator", "hidden", "generated text when no --data is given").among({"hidden"}));
   all.push_back(Option("model", "skip-gram",
                        "skip-gram, cbow: word vectors from plain text; bag, tf-idf: a linear "
-                       "classifier of labelled text")
-                    .among({"skip-gram", "cbow", "bag", "tf-idf"}));
+                       "classifier of labelled text; gru: the same with φ the state of a GRU at "
+                       "the word")
+                    .among({"skip-gram", "cbow", "bag", "tf-idf", "gru"}));
   all.push_back(Option("more", "", "more files of plain text, separated by commas"));
   all.push_back(
       Option("window", 5,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "systems/word_sum/model.h"
+#include "text/pictures.h"
 #include "text/task.h"
 
 namespace fovea::systems::word_sum {
@@ -11,6 +12,8 @@ namespace {
 
 constexpr int64_t kAxisWords = 120;  // most frequent ones, drawn on the axis
 constexpr size_t kExtremeWords = 10;
+constexpr int64_t kPlaneWords = 80;  // most frequent ones, drawn in the plane
+constexpr double kSpeaks = 0.2;      // of the farthest word: from here on a word speaks for a class
 
 // Every word is one number: the axis with the frequent words, and the ends of it.
 explain::Explanation polarity_axis(text::TextTask& task) {
@@ -51,11 +54,61 @@ explain::Explanation polarity_axis(text::TextTask& task) {
   return out;
 }
 
+// The words in the plane of w and of the direction across it in which they differ most: what lies
+// along w speaks for a class, what lies across it speaks for none.
+explain::Explanation polarity_plane(text::TextTask& task) {
+  auto& model = dynamic_cast<WordSumModel&>(task.model());
+  const int64_t count = std::min(kPlaneWords, task.vocabulary().size() - data::kEos - 1);
+  const at::Tensor words = model.embedding->weight.detach()
+                               .slice(0, data::kEos + 1, data::kEos + 1 + count)
+                               .to(at::kCPU, at::kDouble);
+  const at::Tensor w = model.weight.detach()[0].to(at::kCPU, at::kDouble);
+  const Places places = places_along(words, w);
+  const double edge = kSpeaks * places.along.abs().max().item<double>();
+  const std::vector<std::string>& classes = task.class_names();
+  explain::Explanation out;
+  out.title = "Words in the plane: along w, against it, across it";
+  out.view = explain::View::kCurve;
+  out.score = "constant", out.normaliser = "none", out.structure = "sentence", out.scale = "1";
+  explain::Plot& plot = out.plots.emplace_back();
+  plot.title = "A word counts by how far it lies along w";
+  plot.x_label = "along w: wᵀx / |w|";
+  plot.y_label = "across w";
+  for (const auto& [label, sign] :
+       {std::pair{classes[0] + ": against w", -1}, std::pair{classes[1] + ": along w", 1},
+        std::pair{std::string("neither: across w"), 0}}) {
+    explain::Curve& points = plot.curves.emplace_back();
+    points.kind = explain::Curve::Kind::kPoints;
+    points.label = label;
+    for (int64_t i = 0; i < count; ++i) {
+      const double at = places.along[i].item<double>();
+      if ((at > edge) - (at < -edge) != sign) continue;
+      points.x.push_back(at);
+      points.y.push_back(places.across[i].item<double>());
+      points.names.push_back(task.vocabulary().word(data::kEos + 1 + i));
+    }
+  }
+  out.notes.push_back(
+      "The sum of a sentence is one more point of this plane, and only its place along w decides. "
+      "A word is called neither if it lies within a fifth of the way to the farthest word.");
+  return out;
+}
+
 }  // namespace
 
+Places places_along(const at::Tensor& words, const at::Tensor& w) {
+  const at::Tensor unit = w / w.norm().clamp_min(1e-12);
+  const at::Tensor along = words.matmul(unit);
+  return {along, text::plane(words - along.unsqueeze(1) * unit).select(1, 0)};
+}
+
 std::vector<explain::Explanation> pictures(text::TextTask& task) {
-  if (task.own_data()) return {polarity_axis(task)};
   std::vector<explain::Explanation> out;
+  if (task.own_data()) {
+    out.push_back(polarity_axis(task));
+    if (task.class_names().size() == 2) out.push_back(polarity_plane(task));
+    return out;
+  }
   for (const char* line : {"really great", "not really great"}) {
     text::Document document;
     document.texts = {line};
@@ -64,6 +117,7 @@ std::vector<explain::Explanation> pictures(text::TextTask& task) {
   out[1].notes.push_back(
       "The failing pair: \"great\" adds the same number in both, so \"not\" cannot turn it round; "
       "it can only add its own.");
+  out.push_back(polarity_plane(task));
   out.push_back(polarity_axis(task));
   return out;
 }

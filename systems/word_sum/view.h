@@ -1,6 +1,8 @@
 // The pictures of word-sum, besides those of every text system: a pair that it gets wrong, the
-// polarity axis.
+// words along and across w, the polarity axis.
 #pragma once
+
+#include <ATen/core/Tensor.h>
 
 #include <vector>
 
@@ -11,6 +13,13 @@ class TextTask;
 }
 
 namespace fovea::systems::word_sum {
+
+// Words [n, width] against w [width]: how far each lies along it, and where across it, in the
+// direction in which they differ most.
+struct Places {
+  at::Tensor along, across;  // [n]
+};
+Places places_along(const at::Tensor& words, const at::Tensor& w);
 
 std::vector<explain::Explanation> pictures(text::TextTask& task);
 

@@ -70,6 +70,26 @@ TEST(Transformer, WeightsGoBackToLibtorchs) {
   EXPECT_TRUE(close(ours->forward(source, target), expected.transpose(0, 1)));
 }
 
+// Beside attention nothing looks at another position: where each sees itself alone, the stack is as
+// many networks as positions.
+TEST(Transformer, EachPositionFlowsThroughItsOwnPath) {
+  torch::manual_seed(4);
+  const torch::NoGradGuard no_grad;
+  Encoder encoder(small().layer, 3, /*final_norm=*/true);
+  encoder->eval();
+  const at::Tensor x = torch::randn({1, 6, 24});
+  at::Tensor changed = x.clone();
+  changed[0][2] += 1;
+  const Attention alone{.structure = Window{0, 0}};
+  const at::Tensor before = encoder->forward(x, alone), after = encoder->forward(changed, alone);
+  for (int64_t i = 0; i < 6; ++i)
+    EXPECT_EQ(torch::equal(before[0][i], after[0][i]), i != 2) << "position " << i;
+  // With attention over all, the change is seen everywhere.
+  const at::Tensor seen = encoder->forward(changed);
+  for (int64_t i = 0; i < 6; ++i)
+    EXPECT_FALSE(torch::equal(encoder->forward(x)[0][i], seen[0][i])) << "position " << i;
+}
+
 TEST(Transformer, CachedDecodingIsRecomputing) {
   for (const NormOrder order : {NormOrder::kPost, NormOrder::kPre}) {
     torch::manual_seed(3);

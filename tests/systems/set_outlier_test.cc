@@ -29,13 +29,32 @@ TEST(SetOutlier, TheHingeIsFlatWhereSatisfiedAndTheTargetIsNoRival) {
   const torch::Tensor excluded =
       torch::tensor({{false, false, false, true}});  // a member: no candidate
   const torch::Tensor loss =
-      set_outlier::margin_loss(scores, torch::tensor({int64_t{0}}), excluded, 3, 1.0);
+      set_outlier::margin_loss(scores, torch::tensor({int64_t{0}}), excluded, 3, torch::ones({1}));
   EXPECT_EQ(loss.item<double>(), 0);  // rivals at 2 (exactly one below) and 1
   loss.backward();
   EXPECT_EQ(scores.grad().abs().sum().item<double>(), 0);
   const torch::Tensor close =
-      set_outlier::margin_loss(scores.detach(), torch::tensor({int64_t{1}}), excluded, 1, 1.0);
+      set_outlier::margin_loss(scores.detach(), torch::tensor({int64_t{1}}), excluded, 1, torch::ones({1}));
   EXPECT_NEAR(close.item<double>(), 2, 1e-6);  // 3 − 2 + 1
+}
+
+TEST(SetOutlier, TheMarginMayAskLessOfThingsThatKeepCompany) {
+  // 0 and 1 stand together in two of three sets; 2 never stands with 0; 3 is in no set.
+  const torch::Tensor margin = set_outlier::company_margin({{0, 1}, {0, 1, 3}, {1, 2}}, 5);
+  EXPECT_NEAR(margin[0][1].item<double>(), 1 - 2.0 / 3, 1e-6);
+  EXPECT_EQ(margin[0][2].item<double>(), 1);
+  EXPECT_EQ(margin[0][4].item<double>(), 1);
+  EXPECT_EQ(margin.diagonal().abs().sum().item<double>(), 0);  // Δ(x, x) = 0
+  EXPECT_TRUE(torch::equal(margin, margin.t()));
+  // With Δ = 1/3 a rival 0.5 below the target is far enough; with Δ = 1 it is not.
+  const torch::Tensor scores = torch::tensor({{3.0f, 2.5f, 0.0f, 0.0f, 0.0f}}),
+                      target = torch::tensor({int64_t{0}}),
+                      none = torch::zeros({1, 5}, torch::kBool);
+  EXPECT_EQ(
+      set_outlier::margin_loss(scores, target, none, 1, margin.index_select(0, target)).item<double>(),
+      0);
+  EXPECT_NEAR(set_outlier::margin_loss(scores, target, none, 1, torch::ones({1})).item<double>(),
+              0.5, 1e-6);
 }
 
 TEST(SetOutlier, GainsAreDifferencesOfTheSetFunction) {

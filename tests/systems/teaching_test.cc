@@ -8,9 +8,11 @@
 
 #include "data/random.h"
 #include "systems/cost/cost.h"
+#include "systems/cost/memory.h"
 #include "systems/gradient_masking/model.h"
 #include "systems/pooling/pooling.h"
 #include "systems/scaled_dot_product/six_steps.h"
+#include "systems/scaled_dot_product/view.h"
 #include "tests/systems/run/runs.h"
 #include "train/usage_error.h"
 
@@ -49,6 +51,23 @@ TEST(Pooling, MaxTiesSendTheGradientToTheLowestIndex) {
 }
 
 class Teaching : public Runs {};
+
+TEST_F(Teaching, AQueryMayDependOnItsBag) {
+  const torch::Tensor values = torch::randn({5, 3}, torch::kFloat64),
+                      offsets = torch::tensor({0, 2, 5}, torch::kInt32),
+                      queries = torch::randn({2, 3}, torch::kFloat64);
+  const torch::Tensor own = pooling::pool("attention", values, offsets, queries);
+  for (int64_t bag = 0; bag < 2; ++bag)
+    EXPECT_LT((own[bag] - pooling::pool("attention", values, offsets, queries[bag])[bag])
+                  .abs()
+                  .max()
+                  .item<double>(),
+              1e-12);
+  const Json report = train("context", {.system = "pooling",
+                                        .set = {"pool=context", "question=far", "epochs=10"}});
+  EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.9);
+  check_every_verb("context", "bag,f0,f1\na,1,2\na,0,1\n");
+}
 
 TEST_F(Teaching, PoolingAnswersTheQuestionItFits) {
   struct Row {
@@ -226,7 +245,17 @@ TEST(ScaledDotProduct, TheWorkedExample) {
   EXPECT_NEAR(1 - unscaled.weights[0].item<double>(), 1.125e-7, 1e-9);
 }
 
-TEST_F(Teaching, ItMeansTheAnimal) {
+TEST(SixSteps, TheNumbersOfTheLectureStandOnThePage) {
+  const explain::Explanation page = scaled_dot_product::thinking_machines();
+  explain::check(page);
+  EXPECT_EQ(page.tables.at(0).rows.at(0),
+            (std::vector<std::string>{"Thinking", "q₁, k₁, v₁", "112", "14", "0.88", "0.88 v₁"}));
+  EXPECT_EQ(page.tables.at(0).rows.at(1),
+            (std::vector<std::string>{"Machines", "k₂, v₂", "96", "12", "0.12", "0.12 v₂"}));
+  EXPECT_EQ(page.tables.at(0).rows.at(2).back(), "z₁ = 0.88 v₁ + 0.12 v₂");
+}
+
+TEST_F(Teaching, TheEndOfTheSentenceSaysWhatItMeans) {
   const Json report = train("it", {.system = "scaled-dot-product"});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.99);
   EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.99);
@@ -235,6 +264,10 @@ TEST_F(Teaching, ItMeansTheAnimal) {
   std::istringstream marked("\xEF\xBB\xBFthe fox was late because it was tired\n");
   Input input{marked, "input"};
   EXPECT_EQ(explain(run, &input)[0].queries[0].text, "the") << "without the byte order mark";
+  const std::vector<explain::Explanation> both = explain(run, nullptr);
+  ASSERT_EQ(both.size(), 3u);
+  EXPECT_EQ(both[0].outcome, "“it” is the animal (right)");  // because it was too tired
+  EXPECT_EQ(both[1].outcome, "“it” is the street (right)");  // because it was too wide
 }
 
 // ---- cost ---------------------------------------------------------------------------------------
@@ -254,6 +287,24 @@ TEST_F(Teaching, CostIsMeasured) {
   EXPECT_EQ(report.at("metrics").at("predicted_crossing").get<double>(), 64);
   EXPECT_GT(report.at("metrics").at("attention_gflops").get<double>(), 0);
   check_every_verb("cost", "1000 1000\n");
+}
+
+TEST_F(Teaching, CostIsMeasuredOverWidthsToo) {
+  const Json report = train("cost", {.system = "cost",
+                                     .set = {"sweep=d", "n=128", "smallest=8", "largest=64",
+                                             "seconds=0.01"}});
+  EXPECT_EQ(report.at("metrics").at("predicted_crossing").get<double>(), 32) << "n = 4d";
+  systems::Run run = open(base_ / "cost");
+  const explain::Explanation page = explain(run, nullptr).at(0);
+  explain::check(page);
+  EXPECT_EQ(page.plots.at(0).curves.at(0).x, (std::vector<double>{8, 16, 32, 64}));
+}
+
+TEST(Cost, MemoryIsThatOfTheCall) {
+  const double held = cost::peak_bytes([] { torch::ones({16 << 20}); });  // 64 MiB
+  if (std::isnan(held)) GTEST_SKIP() << "the operating system does not tell";
+  EXPECT_GT(held, 60 << 20);
+  EXPECT_LT(held, 80 << 20);
 }
 
 }  // namespace
