@@ -52,7 +52,7 @@ std::vector<Explanation> alignment_pictures(const AlignedPair& a) {
   e.normaliser = a.method == "diagonal" ? "argmax" : "softmax";
   e.structure = "source words";
   e.scale = "1";
-  e.outcome = metrics::format_pharaoh(a.links);
+  e.outcome = a.pair.source + " → " + a.pair.target;
   e.query_label = "target word";
   e.key_label = "source word";
   e.queries = items_of(a.pair.target, a.weights.size(0));
@@ -72,6 +72,7 @@ std::vector<Explanation> alignment_pictures(const AlignedPair& a) {
   lines.view = explain::View::kBipartite;
   lines.normaliser = "argmax";
   lines.maps = {{0, 0, {}, drawn(a.links, e)}};
+  lines.notes.push_back("In Pharaoh's form: " + metrics::format_pharaoh(a.links));
   return {e, lines};
 }
 

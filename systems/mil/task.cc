@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "data/files/lines.h"
@@ -143,11 +144,30 @@ class MultipleInstance : public ClassificationTask {
       }
     }
     if (shown.empty()) return {};
+    if (side_ == 0 && static_cast<int64_t>(columns_.names.size()) == columns_.width)
+      for (ShownBag& bag : shown) bag.telling = telling_numbers(bag.features);
     return pictures(*model_, shown, columns_.width, side_, run_options_.options.text("pool"),
                     run_options_.device);
   }
 
  private:
+  // Of each instance the column that lies farthest from its mean, by name, with the number as it was
+  // given: "weight 64.1".
+  std::vector<std::string> telling_numbers(const std::vector<float>& features) const {
+    std::vector<std::string> out;
+    const auto width = static_cast<size_t>(columns_.width);
+    for (size_t from = 0; from + width <= features.size(); from += width) {
+      const float* row = features.data() + from;
+      const size_t most = static_cast<size_t>(
+          std::max_element(row, row + width,
+                           [](float a, float b) { return std::abs(a) < std::abs(b); }) -
+          row);
+      out.push_back(fmt::format("{} {:.3g}", columns_.names[most],
+                                row[most] * scaling_.deviation[most] + scaling_.mean[most]));
+    }
+    return out;
+  }
+
   data::Packed packed(std::span<const int64_t> items) const {
     return data::pack_features(set_.bags.features, set_.bags.width, items).to(run_options_.device);
   }

@@ -143,7 +143,9 @@ std::vector<explain::Explanation> pictures(Model& model, const std::vector<Shown
       item.group = group;
       if (side > 0)
         item.picture = picture_of(bag.features.data() + static_cast<int64_t>(i) * width, side);
-      if (side == 0 || some) item.text = fmt::format("{}", i + 1);
+      if (side == 0 || some)
+        item.text = i < bag.telling.size() ? fmt::format("{}: {}", i + 1, bag.telling[i])
+                                           : fmt::format("{}", i + 1);
     }
     truth = truth || !bag.key_instances.empty();
     if (!best && p > 0.5 && count > 1) best = weights.size() - 1;

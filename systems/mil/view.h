@@ -18,6 +18,7 @@ struct ShownBag {
   std::vector<float> features = {};
   std::vector<uint8_t> key_instances = {};  // empty: not known
   std::vector<std::string> files = {};      // of the instances, where they are pictures of a folder
+  std::vector<std::string> telling = {};    // of the instances of a table: its most unusual number
 
   // "instance 3", or its file's name.
   std::string instance_name(size_t) const;
