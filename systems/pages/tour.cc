@@ -37,8 +37,8 @@ constexpr const char* kOpening =
     "differ in where the three come from, in the score, in the normaliser, and in which keys a "
     "query may see. Drag the query "
     "below, change the score and the normaliser, and watch the three steps. Then follow them "
-    "through the systems: each was "
-    "just run on generated data, where the right place to look is known, so that its attention can "
+    "through the systems: each shows a "
+    "run on generated data, where the right place to look is known, so that its attention can "
     "be marked like an exam.";
 constexpr const char* kIndexFile = "index.html";
 constexpr const char* kLecturesFile = "lectures.html";
