@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "data/files/file.h"
 #include "data/files/lines.h"
 #include "data/formats/bags.h"
 #include "data/pictures/idx.h"
@@ -14,6 +15,7 @@
 #include "systems/mil/bags.h"
 #include "systems/mil/model.h"
 #include "systems/mil/view.h"
+#include "systems/normaliser_option.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
 #include "train/fields.h"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "systems/pages/shipped.h"
+#include "systems/system.h"
 #include "tests/systems/run/runs.h"
 
 namespace fovea::systems {
@@ -26,7 +27,7 @@ TEST_F(Shipped, EachOpensAndHasTheSettingsOfItsTour) {
     const std::string& name = system->info.name;
     if (!is_shipped(name)) continue;
     unpack_shipped(name, base_ / name);
-    const Run run = open(base_ / name);
+    const systems::Run run = open(base_ / name);
     for (const std::string& setting : system->tour) {
       const std::string option = setting.substr(0, setting.find('='));
       OptionValues wanted = system->option_values();
