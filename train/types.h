@@ -74,14 +74,14 @@ struct Written {
 struct Input {
   std::istream& stream;
   std::string name;
-  // predict: lines of the same input before the stream, which another rank answers. Their count is
-  // added to the number of a line.
-  size_t before = 0;
   // predict: called for each line that has no answer; the next line is then read. If empty, the
   // first such line is an exception.
   std::function<void(const std::string& error)> refused = {};
   // Called with a remark on an answer, for example a word that was not in the training.
   std::function<void(const std::string& note)> noted = {};
+  // predict: lines of the same input before the stream, which another rank answers. Their count is
+  // added to the number of a line.
+  size_t before = 0;
 };
 
 }  // namespace fovea
