@@ -8,6 +8,7 @@
 #include "fovea/error.h"
 #include "train/run/curves.h"
 #include "train/run/run_folder.h"
+#include "train/types.h"
 
 namespace fovea::train {
 namespace {
