@@ -11,7 +11,7 @@
 #include "data/formats/text.h"
 #include "fovea/error.h"
 #include "translate/codec.h"
-#include "translate/piece_model.h"
+#include "translate/pieces/piece_model.h"
 
 namespace fovea::text {
 namespace {

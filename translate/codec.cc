@@ -9,7 +9,7 @@
 #include "data/formats/vocabulary.h"
 #include "fovea/error.h"
 #include "metrics/unicode.h"
-#include "translate/pieces.h"
+#include "translate/pieces/pieces.h"
 
 namespace fovea::translate {
 namespace {

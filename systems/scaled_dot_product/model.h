@@ -1,7 +1,8 @@
 // Two layers of self-attention, and a classifier on the output at a word. In the first a word learns
 // what stands around it, and where: “it” learns that somebody was tired. The second is the one the
 // pictures show: with that knowledge “it” finds the thing it means. One layer alone could not: the
-// score of “it” and “animal” would be the same however the sentence ends.
+// score of “it” and “animal” would be the same however the sentence ends. The values of the second
+// layer are the words themselves, so that only a look at the thing tells its name.
 #pragma once
 
 #include <torch/torch.h>
@@ -31,21 +32,28 @@ struct Model : torch::nn::Module {
     out =
         register_module("out", torch::nn::Linear(width, static_cast<int64_t>(kThings.size()) + 1));
   }
-  // The words of sentences, one after another [total], as the second layer reads them.
-  torch::Tensor words(const torch::Tensor& ids, const torch::Tensor& offsets) {
+  // Each word by itself, which the second layer mixes, and with what stands around it, by which the
+  // second layer looks; both [total, width].
+  struct Words {
+    torch::Tensor alone, around;
+  };
+  // The words of sentences, one after another [total].
+  Words words(const torch::Tensor& ids, const torch::Tensor& offsets) {
     const torch::Tensor starts = offsets.slice(0, 0, -1).to(torch::kInt64);
     const torch::Tensor places =
         torch::arange(ids.size(0), starts.options()) -
         starts.repeat_interleave(offsets.diff().to(torch::kInt64));
-    const torch::Tensor x = embedding(ids) + place(places.clamp_max(kPlaces - 1));
+    const torch::Tensor alone = embedding(ids);
+    const torch::Tensor x = alone + place(places.clamp_max(kPlaces - 1));
     const auto both = around_qk(x).unsqueeze(1).chunk(2, 2);
-    return x + attend(both[0].contiguous(), both[1].contiguous(), around_v(x).unsqueeze(1),
-                      {.score = Dot{}, .structure = Ragged{offsets, offsets}})
-                   .squeeze(1);
+    return {alone, x + attend(both[0].contiguous(), both[1].contiguous(), around_v(x).unsqueeze(1),
+                              {.score = Dot{}, .structure = Ragged{offsets, offsets}})
+                           .squeeze(1)};
   }
   // [total, width]: every word looks at every word of its own sentence.
-  torch::Tensor mixed(const torch::Tensor& x, const torch::Tensor& offsets) {
-    return attend(q_proj(x).unsqueeze(1), k_proj(x).unsqueeze(1), v_proj(x).unsqueeze(1),
+  torch::Tensor mixed(const Words& x, const torch::Tensor& offsets) {
+    return attend(q_proj(x.around).unsqueeze(1), k_proj(x.around).unsqueeze(1),
+                  v_proj(x.alone).unsqueeze(1),
                   {.score = Dot{}, .structure = Ragged{offsets, offsets}})
         .squeeze(1);
   }

@@ -72,7 +72,7 @@ class ScaledDotProduct : public ClassificationTask {
     std::vector<int> out;
     for (const int64_t item : items) {
       const Sentence& sentence = sentences_[static_cast<size_t>(item)];
-      const torch::Tensor x = embedded(sentence.words);
+      const torch::Tensor x = embedded(sentence.words).around;
       const torch::Tensor top =
           weights(
               four(model_->q_proj(x)), four(model_->k_proj(x)), {},
@@ -102,8 +102,9 @@ class ScaledDotProduct : public ClassificationTask {
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t line, std::string_view text) -> Answered {
       const Sentence sentence = parsed(text, input.name, line);
-      const torch::Tensor x = embedded(sentence.words);
-      const torch::Tensor p = model_->out(model_->mixed(x, whole(x))[sentence.asks]).softmax(0);
+      const Model::Words x = embedded(sentence.words);
+      const torch::Tensor p =
+          model_->out(model_->mixed(x, whole(x.alone))[sentence.asks]).softmax(0);
       return {
           fmt::format("{}\t{:.4f}\n", answer(p.argmax().item<int64_t>()), p.max().item<double>()),
           [p] {
@@ -130,10 +131,10 @@ class ScaledDotProduct : public ClassificationTask {
     }
     std::vector<explain::Explanation> out;
     for (const Sentence& sentence : sentences) {
-      const torch::Tensor x = embedded(sentence.words);
+      const Model::Words x = embedded(sentence.words);
       out.push_back(picture(*model_, sentence, x));
       const int64_t said =
-          model_->out(model_->mixed(x, whole(x))[sentence.asks]).argmax().item<int64_t>();
+          model_->out(model_->mixed(x, whole(x.alone))[sentence.asks]).argmax().item<int64_t>();
       out.back().outcome = fmt::format("“it” is {}{}", said < labels() ? "the " : "", answer(said));
       if (sentence.meant >= 0)
         out.back().outcome += answer(said) == sentence.words[static_cast<size_t>(sentence.meant)]
@@ -149,7 +150,7 @@ class ScaledDotProduct : public ClassificationTask {
   static torch::Tensor whole(const torch::Tensor& x) {
     return torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
   }
-  torch::Tensor embedded(const std::vector<std::string>& words) const {
+  Model::Words embedded(const std::vector<std::string>& words) const {
     const torch::Tensor ids =
         torch::tensor(vocabulary_.ids(words), torch::kInt64).to(run_options_.device);
     return model_->words(ids, whole(ids));

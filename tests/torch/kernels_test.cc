@@ -16,10 +16,10 @@
 #include "tests/torch/emulated_device.h"
 #include "torch/array_memo.h"
 #include "torch/composed/composed.h"
-#include "torch/cuda/cache.h"
+#include "torch/cuda/runtime/cache.h"
 #include "torch/cuda/fill.h"
 #include "torch/cuda/fused.h"
-#include "torch/cuda/nvrtc.h"
+#include "torch/cuda/runtime/nvrtc.h"
 #include "torch/engine_call.h"
 
 namespace fovea {

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <string_view>
 
-#include "torch/cuda/cache.h"
-#include "torch/cuda/driver.h"
-#include "torch/cuda/nvrtc.h"
+#include "torch/cuda/runtime/cache.h"
+#include "torch/cuda/runtime/driver.h"
+#include "torch/cuda/runtime/nvrtc.h"
 #include "torch/cuda/texts.h"
 
 namespace fovea::cuda {

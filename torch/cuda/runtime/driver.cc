@@ -1,10 +1,10 @@
-#include "torch/cuda/driver.h"
+#include "torch/cuda/runtime/driver.h"
 
 #include <map>
 #include <mutex>
 
 #include "fovea/error.h"
-#include "torch/cuda/library_file.h"
+#include "torch/cuda/runtime/library_file.h"
 
 namespace fovea::cuda {
 namespace {

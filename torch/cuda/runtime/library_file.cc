@@ -1,4 +1,4 @@
-#include "torch/cuda/library_file.h"
+#include "torch/cuda/runtime/library_file.h"
 
 #include <c10/core/Device.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "translate/pieces.h"
+#include "translate/pieces/pieces.h"
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -9,7 +9,7 @@
 #include "data/files/file.h"
 #include "data/formats/text.h"
 #include "fovea/error.h"
-#include "translate/piece_model.h"
+#include "translate/pieces/piece_model.h"
 
 namespace fovea::translate {
 namespace {

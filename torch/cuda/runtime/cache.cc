@@ -1,4 +1,4 @@
-#include "torch/cuda/cache.h"
+#include "torch/cuda/runtime/cache.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,10 +1,10 @@
-#include "torch/cuda/nvrtc.h"
+#include "torch/cuda/runtime/nvrtc.h"
 
 #include <array>
 #include <filesystem>
 #include <vector>
 
-#include "torch/cuda/library_file.h"
+#include "torch/cuda/runtime/library_file.h"
 #include "torch/cuda/texts.h"
 
 namespace fovea::cuda {

@@ -1,4 +1,4 @@
-#include "translate/piece_model.h"
+#include "translate/pieces/piece_model.h"
 
 #include <sentencepiece_processor.h>
 
