@@ -96,8 +96,8 @@ const std::map<std::string, const char*> kLooks = {
      "The bold path won. Where it leaves the top branch, a worse word was worth it for the "
      "sentence."},
     {"scaled-dot-product",
-     "Put the finger on “it”: the line to the noun it stands for is thick, and the end of the "
-     "sentence decides which noun that is."},
+     "Put the finger on “it”: the line to the living thing it stands for is thick, and the table "
+     "below shows the six steps to that weight."},
     {"multi-head",
      "One query, every head in its own colour: one finds who acts, another what is done, another "
      "to "

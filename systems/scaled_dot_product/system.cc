@@ -25,9 +25,8 @@ const Registration registered{{
                         .score = "q·k/√d_k",
                         .normaliser = "softmax",
                         .structure = "all or causal"},
-             .formats = {"generated: sentences in which “it” means the living thing or the place, "
-                         "and the end decides",
-                         "whom<TAB>sentence with “it”, whom one of its things or nobody"},
+             .formats = {"generated: sentences in which “it” means the living thing",
+                         "whom<TAB>sentence with “it”, whom one of its animals or nobody"},
              .expect =
                  "112, 96 → 0.88, 0.12 (by the formula); measured: accuracy and hit rate 1.00"},
     .options = {Option("sentences", 2000, "number of generated sentences").between(50, 1000000),

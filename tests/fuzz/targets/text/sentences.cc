@@ -21,7 +21,7 @@ void fuzz_sentences(std::string_view bytes) {
       const auto words = static_cast<int64_t>(sentence.words.size());
       require(sentence.asks >= 0 && sentence.asks < words, "the pronoun stands in the sentence");
       require(sentence.meant >= -1 && sentence.meant < words, "what it means stands there too");
-      systems::scaled_dot_product::answer(sentence.thing);
+      systems::scaled_dot_product::answer(sentence.animal);
     }
   });
 }
