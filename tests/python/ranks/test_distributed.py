@@ -1,12 +1,6 @@
 """fovea.distributed: processes over loopback, each compared with the whole call of one process."""
 
-import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
-
+import loopback
 import pytest
 import torch
 import torch.distributed as dist
@@ -17,31 +11,11 @@ import fovea.distributed as fd
 BOUNDS = {"torch.float32": 2e-5, "torch.float64": 1e-12}
 
 
-def free_port():
-    with socket.socket() as some:
-        some.bind(("127.0.0.1", 0))
-        return some.getsockname()[1]
-
-
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_every_rank_has_its_part_of_the_whole(ranks):
-    port = free_port()
-    started = [
-        subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("cases.py"), str(rank)],
-            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
-                 "GLOO_SOCKET_IFNAME": "lo"},
-            stdout=subprocess.PIPE, text=True,
-        )
-        for rank in range(ranks)
-    ]  # fmt: skip
-    for one in started:
-        out, _ = one.communicate(timeout=300)
-        assert one.returncode == 0
-        found = json.loads(out)
+    for found in loopback.answers("cases.py", ranks):
         assert len(found) == 2 * 7 * 3 * 2 + 2 * 11 * 4 + 3
-        wrong = {case: error for case, error in found.items() if not error <= BOUNDS[case.split(", ")[3]]}
-        assert not wrong
+        assert not {case: error for case, error in found.items() if not error <= BOUNDS[case.split(", ")[3]]}
 
 
 @pytest.fixture

@@ -1,13 +1,7 @@
 """Graphs divided among ranks: processes over loopback, each compared with the whole graph in one process."""
 
-import json
-import os
-import socket
-import subprocess
-import sys
-from pathlib import Path
-
 import graph_cases
+import loopback
 import pytest
 import torch
 import torch.distributed as dist
@@ -18,21 +12,9 @@ import fovea.distributed as fd
 BOUNDS = {"torch.float32": 1e-5, "torch.float64": 1e-13}
 
 
-def free_port():
-    with socket.socket() as some:
-        some.bind(("127.0.0.1", 0))
-        return some.getsockname()[1]
-
-
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_every_rank_has_its_part_of_the_whole(ranks):
-    variables = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    started = [subprocess.Popen([sys.executable, Path(__file__).with_name("graph_cases.py")], env={**os.environ, **variables, "RANK": str(rank)},
-                                stdout=subprocess.PIPE, text=True) for rank in range(ranks)]  # fmt: skip
-    for one in started:
-        out, _ = one.communicate(timeout=300)
-        assert one.returncode == 0
-        found = json.loads(out)
+    for found in loopback.answers("graph_cases.py", ranks):
         assert len(found) == 4
         assert not {case: error for case, error in found.items() if not error <= BOUNDS[case.split(", ")[1]]}
 
