@@ -18,6 +18,8 @@ class Ranks;
 namespace fovea::systems {
 
 inline constexpr const char* kNextTraining = "rank 0 to begin a training, or to end";
+// What rank 0 says of a training once it has the draft, which the others do not see.
+inline constexpr const char *kFinished = "finished", *kUnfinished = "unfinished";
 
 class MemberTraining {
  public:

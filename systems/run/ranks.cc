@@ -45,7 +45,7 @@ void follow(const TrainRequest& request, const OptionValues& options, train::Ran
                             config, &ranks);
     training.read(silent);
     training.build();
-    training.follow(silent);
+    if (ranks.broadcast("", kNextTraining) == kUnfinished) training.follow(silent);
   }
 }
 

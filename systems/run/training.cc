@@ -276,12 +276,14 @@ Json Training::train_member(const Member& member) {
   training.read(progress_);
   training.build();
   open_draft(several() ? config_of_all(training.config()) : training.config());
+  // Of the whole RUN that is added to, now that the draft has its members.
+  const bool finished = several() && is_finished(place, config);
+  if (ranks_) ranks_->broadcast(finished ? kFinished : kUnfinished, kNextTraining);
+  if (finished) return evaluate_place(place);
   if (!several()) {
     training.fit(draft_, request_.save_every_seconds, progress_);
     return training.report();
   }
-  if (is_finished(place, config))
-    return evaluate_place(place);  // of the whole RUN that is added to
   const Place own(place);
   const RunLock lock(place, RunLock::Kind::kExclusive);
   Draft draft(place);

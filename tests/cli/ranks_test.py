@@ -173,6 +173,14 @@ class Resumed(Ranks):
         self.done(train(*LONG, "--workers", 3, "--resume", "--out", self.out("run")))
         self.assertEqual(self.weights("run"), self.undisturbed())
 
+    def test_more_seeds(self):
+        self.done(train(*SMALL, "--workers", 2, "--seeds", 2, "--out", self.out("run")))
+        before = self.weights("run/seed-1")
+        self.done(train(*SMALL, "--workers", 2, "--seeds", 3, "--resume", "--timeout", 20, "--out", self.out("run")))
+        self.done(train(*SMALL, "--workers", 1, "--seed", 3, "--out", self.out("third")))
+        self.assertEqual(self.weights("run/seed-1"), before)
+        self.assertEqual(self.weights("run/seed-3"), self.weights("third"))
+
     def test_fewer_parts_than_ranks(self):
         code, _, error = train(*SMALL, "--workers", 3, "--parts", 2, "--out", self.out("run"))
         self.assertEqual(code, 2, error)
