@@ -90,7 +90,7 @@ const SMALLEST_EQUATION = 0.68;
 function fit_equations() {
   for (const box of document.querySelectorAll('.equation')) {
     box.style.fontSize = '';
-    const padding = parseFloat(getComputedStyle(box).paddingLeft), room = box.clientWidth - padding;
+    const style = getComputedStyle(box), room = box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
     const widest = Math.max(...[...box.querySelectorAll('math')].map((math) => math.getBoundingClientRect().width));
     if (widest > room) box.style.fontSize = `${Math.max(SMALLEST_EQUATION, 0.98 * room / widest)}em`;
   }

@@ -21,8 +21,7 @@ const std::map<std::string, const char*> kLooks = {
      "One member of each row is odd, and the outline marks it: is the bar under it the tallest?"},
     {"mil",
      "The outlined instances are what makes a bag positive. Nobody told the network which they "
-     "are; "
-     "the weights say what it found."},
+     "are; the weights say what it found."},
     {"word2vec", "Names that lie together keep the same company in the text, whatever they mean."},
     {"word-sum",
      "Every word has weight 1; the colour is its own polarity. The answer is the sign of the sum."},
@@ -39,8 +38,7 @@ const std::map<std::string, const char*> kLooks = {
      "answer turns."},
     {"hierarchical",
      "The bar is the weight of a sentence, the shade the weight of a word in it. The sentences "
-     "that "
-     "decide are marked at the left."},
+     "that decide are marked at the left."},
     {"squeeze-excitation",
      "One channel holds the digit that counts, and is outlined: its gate should be open and the "
      "others shut."},
@@ -53,8 +51,7 @@ const std::map<std::string, const char*> kLooks = {
     {"show-attend-tell",
      "Step through the words: the weights jump to the digit whose name is said, which is outlined. "
      "The cells are the regions; the smooth overlay is the same weights, and both are blurrier "
-     "than "
-     "what the model knows."},
+     "than what the model knows."},
     {"stacked-attention",
      "Hop by hop the light moves: first to the thing that is named, then to the place asked "
      "about."},
@@ -69,26 +66,24 @@ const std::map<std::string, const char*> kLooks = {
      "the order of writing."},
     {"ntm",
      "The diagonal is the head stepping on one row at a time: that is how the copy is laid down "
-     "and "
-     "found again."},
+     "and found again."},
     {"mixture-of-experts",
-     "Each piece of the data should be dark for one expert and blank for the others: the gate has "
-     "divided the work."},
+     "Each expert has learned the part it was sent: one piece of the data, one expert. Move the "
+     "epoch and see the gate divide the work."},
     {"seq2seq",
      "The longer the source, the lower the curve: one vector has to carry the whole sentence. With "
      "attention the curve stays up."},
     {"bahdanau",
      "Read a row: for this output word, where did the decoder look? Where the words change places, "
-     "the dark cells leave the diagonal."},
+     "the large weights leave the diagonal."},
     {"luong",
      "Read a row: for this output, where did the decoder look? A dot product is enough to find the "
      "place, wherever the day, the month and the year stand."},
     {"gnmt",
      "Read a row: the bottom layer alone attends, and every layer above is given what it read."},
     {"alignment",
-     "Outlined cells are the links people drew; dark cells are where the model looked. It was "
-     "never "
-     "shown a link."},
+     "Outlined cells are the links people drew, large weights are where the model looked. It was "
+     "never shown a link."},
     {"convs2s",
      "Every decoder layer looks for itself: choose one above the picture and see which of them has "
      "found the source words."},
@@ -100,8 +95,7 @@ const std::map<std::string, const char*> kLooks = {
      "below shows the six steps to that weight."},
     {"multi-head",
      "One query, every head in its own colour: one finds who acts, another what is done, another "
-     "to "
-     "whom."},
+     "to whom."},
     {"transformer",
      "Each tile is one layer and head: click one. The best ones have found, for each output, the "
      "source position it copies from."},
@@ -155,10 +149,10 @@ const std::map<std::string, const char*> kOwnLooks = {
     {"memory-network", "Each column is one hop: it shows which lines of the story were read."},
     {"stacked-attention", "Hop by hop the light moves over the picture, to what the answer needs."},
     {"dnc", "Each column is a step: what it wrote, and which rows it read."},
-    {"mixture-of-experts", "Dark cells: which expert the gate asks for which part of the data."},
+    {"mixture-of-experts", "Large weights: which expert the gate asks for which part of the data."},
     {"seq2seq", "The longer the source, the more one vector has to carry."},
     {"luong", "Read a row: for this output, where did the decoder look?"},
-    {"alignment", "Dark cells are where the model looked. It was never shown a link."},
+    {"alignment", "Large weights are where the model looked. It was never shown a link."},
     {"scaled-dot-product", "Put the finger on a word: the lines go to the words it reads."},
     {"set-outlier", "The tallest bar is the member that belongs least to the others."},
 };

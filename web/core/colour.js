@@ -58,12 +58,12 @@ export class Scale {
     const rgb = this.rgb(weight);
     return rgb ? `rgb(${rgb.join(' ')})` : 'transparent';
   }
-  // Ink that reads on top of the colour: WCAG's relative luminance decides.
+  // Ink that reads on top of the colour: of black and white one has at least 4.58 times its light, by WCAG's relative luminance.
   ink(weight) {
     const rgb = this.rgb(weight);
     if (!rgb) return 'inherit';
     const [r, g, b] = rgb.map((x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19 ? '#10141a' : '#ffffff';
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000000' : '#ffffff';
   }
 }
 

@@ -50,6 +50,15 @@ export function shorten(text, length) {
   return characters.length <= length ? text : characters.slice(0, length - 1).join('') + '…';
 }
 
+// So many letters of it as have room in that font.
+export function shorten_to(text, room, font) {
+  const ruler = document.createElement('canvas').getContext('2d');
+  ruler.font = font;
+  let letters = [...text].length;
+  while (letters > 1 && ruler.measureText(shorten(text, letters)).width > room) --letters;
+  return shorten(text, letters);
+}
+
 let identifiers = 0;
 export function unique(prefix) {
   return `${prefix}-${++identifiers}`;

@@ -44,12 +44,12 @@ export class Frame {
     this.legend = el('div', { class: 'legend' });
     this.labels = el('dl', { class: 'labels' });
     this.verdict = el('p', { class: 'verdict' });
-    this.plots = (model.plots || []).map((plot) => new PlotFigure(plot, { look: (x) => this.look(x), step: (step) => this.follow(plot, step) }));
+    this.plots = (model.plots || []).map((plot) => new PlotFigure(plot.title === model.title ? { ...plot, title: '' } : plot, { look: (x) => this.look(x), step: (step) => this.follow(plot, step) }));
     this.tables = el('div', { class: 'tables' });
     this.tip = el('div', { class: 'tip', role: 'presentation', hidden: true });
-    // A plot with a slider is the demonstration, and so is any where the weights have too many columns to be named: it leads, and the
-    // weights follow.
-    const leads = model.plots.some((plot) => plot.slider) || (model.plots.length > 0 && model.view === 'matrix' && model.keys.length > MOST_NAMED);
+    // A plot with a slider is the demonstration, and so is any where there are no weights or too many columns to be named: it leads,
+    // and weights and tables follow.
+    const leads = model.view === 'curve' || model.plots.some((plot) => plot.slider) || (model.plots.length > 0 && model.view === 'matrix' && model.keys.length > MOST_NAMED);
     const plots = this.plots.length ? el('div', { class: this.plots.length > 2 ? 'plots many' : 'plots' }, this.plots.map((plot) => plot.host)) : '';
     this.picture = el('div', { class: 'picture' },
       el('h4', { id: title }, model.title), model.outcome ? el('p', { class: 'outcome' }, model.outcome) : '',

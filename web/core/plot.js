@@ -37,7 +37,7 @@ function log_ticks(low, high) {
   return ticks;
 }
 
-function axis(values, log, from, to, wanted, pad) {
+function axis(values, log, from, to, wanted, pad, whole = values.every(Number.isInteger)) {
   let [low, high] = extent(log ? values.filter((v) => v > 0) : values);
   if (low === high) [low, high] = log ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
   const forward = log ? Math.log : (v) => v;
@@ -50,7 +50,7 @@ function axis(values, log, from, to, wanted, pad) {
   place.end = to;
   const invert = (p) => { const v = start + (p - from) / (to - from) * (end - start); return log ? Math.exp(v) : v; };
   const back = log ? Math.exp : (v) => v;
-  return { place, invert, ticks: log ? log_ticks(back(start), back(end)) : linear_ticks(start, end, wanted, values.every(Number.isInteger)) };
+  return { place, invert, ticks: log ? log_ticks(back(start), back(end)) : linear_ticks(start, end, wanted, whole) };
 }
 
 function tick_text(value) {
@@ -137,10 +137,11 @@ export class PlotFigure {
     const xs = [...plot.curves.flatMap((c) => c.x), ...(plot.markers || []).map((m) => m.x)];
     const bars = plot.curves.filter((c) => c.kind === 'bars');
     const bar_step = bars.length && bars[0].x.length > 1 ? Math.min(...bars[0].x.slice(1).map((x, i) => x - bars[0].x[i])) : 1;
+    const whole = xs.every(Number.isInteger);
     if (bars.length) xs.push(Math.min(...bars[0].x) - bar_step / 2, Math.max(...bars[0].x) + bar_step / 2);
     this.y = axis(ys, plot.log_y, height - bottom, top, 5, 0.06);
     const left = 34 + 7.2 * largest(this.y.ticks.map((tick) => tick_text(tick).length));
-    this.x = axis(xs, plot.log_x, left, width - right, clamp(width / 90, 3, 8), bars.length ? 0 : 0.02);
+    this.x = axis(xs, plot.log_x, left, width - right, clamp(width / 90, 3, 8), bars.length ? 0 : 0.02, whole);
     const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img',
       'aria-label': `${plot.title || 'Plot'}: ${plot.y_label} against ${plot.x_label}` });
     for (const tick of this.x.ticks) {

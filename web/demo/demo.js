@@ -132,8 +132,8 @@ class Demo {
     const X = (value) => 16 + 228 * value / MOST_VALUE, at = X(clamp(output, 0, MOST_VALUE));
     this.scale.replaceChildren(svg('line', { class: 'grid', x1: X(0), x2: X(MOST_VALUE), y1: 40, y2: 40 }),
       ...[0, 20, 40, 60].map((tick) => svg('text', { class: 'demo-label', x: X(tick), y: 68, 'text-anchor': 'middle' }, String(tick))),
-      svg('line', { class: 'demo-mean', x1: at, x2: at, y1: 14, y2: 52 }),
-      svg('text', { class: 'demo-label strong', x: clamp(at, 30, 230), y: 11, 'text-anchor': 'middle' }, 'output'));
+      svg('line', { class: 'demo-mean', x1: at, x2: at, y1: 17, y2: 52 }),
+      svg('text', { class: 'demo-label strong', x: clamp(at, 30, 230), y: 13, 'text-anchor': 'middle' }, 'output'));
     this.handles.values.forEach((node, i) => {
       node.setAttribute('aria-valuenow', this.values[i]);
       node.setAttribute('aria-valuemin', 0);

@@ -1,9 +1,9 @@
-// Lines from queries to keys: the wider and darker, the more weight. A query under the pointer, under the focus or chosen by
+// Lines from queries to keys: the wider and stronger, the more weight. A query under the pointer, under the focus or chosen by
 // a click stands alone with its numbers.
 
 import { category } from '../core/colour.js';
 import { dial } from '../core/controls.js';
-import { clamp, el, number, plain, roving, shorten, svg } from '../core/dom.js';
+import { clamp, el, number, plain, roving, shorten, shorten_to, svg } from '../core/dom.js';
 
 const MOST_ITEMS = 300;
 
@@ -33,6 +33,7 @@ export const bipartite_view = {
     const left = column(queries, model.query_label), right = width - column(keys, model.key_label) - 50;
     const offset = (n) => top + row * (Math.max(queries.length, keys.length) - n) / 2 + row / 2;
     const query_y = (i) => offset(queries.length) + i * row, key_y = (j) => offset(keys.length) + j * row;
+    const font = `15px ${getComputedStyle(stage).fontFamily}`;
     const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': `Each ${model.query_label} and where it looks` });
     // A name that is wider than its column begins at the edge, so that nothing of it is cut.
     const wide = 7 * model.query_label.length > left - 10;
@@ -57,7 +58,7 @@ export const bipartite_view = {
     }
     const items = queries.map((item, i) => svg('g', { class: 'item', role: 'button', 'data-item': `q${i}`, 'aria-label': this.words(frame, i) },
       svg('rect', { x: 0, y: query_y(i) - row / 2 + 2, width: left - 2, height: row - 4, rx: 5 }),
-      svg('text', { x: left - 10, y: query_y(i) + 5, 'text-anchor': 'end' }, shorten(item.text || String(i + 1), letters))));
+      svg('text', { x: left - 10, y: query_y(i) + 5, 'text-anchor': 'end' }, shorten_to(shorten(item.text || String(i + 1), letters), left - 12, font))));
     const others = keys.map((item, j) => svg('g', { class: 'item key', 'data-key-item': j },
       svg('rect', { x: right + 2, y: key_y(j) - row / 2 + 2, width: width - right - 4, height: row - 4, rx: 5 }),
       svg('text', { x: right + 10, y: key_y(j) + 5 }, shorten(item.text || String(j + 1), letters))));
@@ -113,7 +114,7 @@ export const bipartite_view = {
     const { model } = frame;
     return el('div', { class: 'legend' },
       frame.state.head === -1 ? model.heads.names.map((name, i) => el('span', {}, el('i', { class: 'swatch', style: { background: category(i) } }), name)) : '',
-      el('span', {}, `line width and darkness: weight, largest ${number(Math.max(...frame.chosen().map(({ map }) => map.limit)))}; exact zeros have no line`),
+      el('span', {}, `line width and strength: weight, largest ${number(Math.max(...frame.chosen().map(({ map }) => map.limit)))}; exact zeros have no line`),
       model.truths.size ? el('span', {}, el('i', { class: 'swatch truth-key' }), `${model.truth.label || 'truth'} (dashed)`) : '');
   },
 };

@@ -163,10 +163,12 @@ class MatrixDrawing {
     stage.append(this.axis_note(), this.host, this.buttons());
     const free = stage.clientWidth, side_by_side = this.panels.length > 1 && free > 640;
     this.width = side_by_side ? Math.floor((free - 24) / 2) : free;
-    const fitting = Math.min((this.width - this.left - 30) / model.keys.length, 560 / model.queries.length, LARGEST_CELL);
+    const over = Math.max(30, Math.ceil(0.65 * text_width(model.keys.slice(-2))));  // how far names reach beyond the last column
+    const fitting = Math.min((this.width - this.left - over) / model.keys.length, 560 / model.queries.length, LARGEST_CELL);
     const named = fitting >= READABLE;
     const upright = named && columns_high < fitting - 4;
     this.angle = upright ? 0 : named ? -50 : 0;
+    this.right = this.angle ? over : 2;
     this.top = named && !upright ? Math.ceil(columns_high * 0.77) + 22 : 30;
     if (!named) this.left = 22 + 8 * String(model.queries.length).length;
     this.fit();
@@ -186,11 +188,11 @@ class MatrixDrawing {
       button('fit', 'Show the whole matrix', () => this.fit()));
   }
   get area() {
-    return [this.width - this.left - (this.angle ? 30 : 2), Math.min(560, this.whole * this.frame.model.queries.length)];
+    return [this.width - this.left - this.right, Math.min(560, this.whole * this.frame.model.queries.length)];
   }
   fit() {
     const { model } = this.frame;
-    const wide = this.width - this.left - (this.angle ? 30 : 2);
+    const wide = this.width - this.left - this.right;
     this.whole = Math.min(wide / model.keys.length, 560 / model.queries.length, LARGEST_CELL);
     // A few hundred rows of two columns would be hairlines: rows may scroll by panning instead.
     if (this.whole * model.queries.length >= 560 && wide / model.keys.length > 14) this.whole = Math.max(this.whole, 0.5);
