@@ -37,16 +37,9 @@ bool spells_number(std::string_view cell) {
   return error != std::errc::invalid_argument && end == cell.data() + cell.size();
 }
 
-// Refuses a first line that is data instead of names, because a row would be lost silently, and a
-// header separated by something else than commas. Integers may be names: years beside other names,
-// or 0, 1, 2, … as data frames number their columns.
+// Refuses a first line that is data instead of names, because a row would be lost silently. Integers
+// may be names: years beside other names, or 0, 1, 2, … as data frames number their columns.
 void check_header(const std::vector<std::string>& header, const std::string& name) {
-  if (header.size() == 1)
-    for (const char* separator : {";", "\t"})
-      if (header[0].find(separator) != std::string::npos)
-        throw FileError(name, 1,
-                        fmt::format("expected columns separated by commas, found {}",
-                                    *separator == ';' ? "semicolons" : "tabs"));
   size_t numbered = 0;
   while (numbered < header.size() && header[numbered] == std::to_string(numbered)) ++numbered;
   if (header.size() > 1 && numbered == header.size()) return;
@@ -62,11 +55,53 @@ void check_header(const std::vector<std::string>& header, const std::string& nam
                                   shown(column)));
 }
 
+// A comma, unless the first line has none outside quotes but has semicolons, or tabs.
+char separator_of(std::string_view text) {
+  bool quoted = false, semicolon = false, tab = false;
+  for (const char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == ',') return ',';
+    if (c == '\n' || c == '\r') break;
+    semicolon = semicolon || c == ';';
+    tab = tab || c == '\t';
+  }
+  return semicolon ? ';' : tab ? '\t' : ',';
+}
+
+std::string_view name_of(char separator) {
+  return separator == ';' ? "semicolon" : separator == '\t' ? "tab" : "comma";
+}
+
+// "1,5" as "1.5" in the columns that are numbers then. Whether there was one.
+bool read_decimal_commas(Table& table) {
+  bool any = false;
+  for (size_t c = 0; c < table.header.size(); ++c) {
+    std::vector<std::string> column;
+    bool commas = false;
+    for (const auto& row : table.rows) {
+      std::string cell = row[c];
+      const size_t comma = cell.find(',');
+      commas = commas || comma != std::string::npos;
+      if (comma != std::string::npos && cell.find('.') == std::string::npos) cell[comma] = '.';
+      if (!is_missing(cell) && !spells_number(cell)) break;
+      column.push_back(std::move(cell));
+    }
+    if (!commas || column.size() < table.rows.size()) continue;
+    for (size_t row = 0; row < column.size(); ++row) table.rows[row][c] = std::move(column[row]);
+    any = true;
+  }
+  return any;
+}
+
 // Reads one record at a time; a quoted field may contain line ends.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& name)
-      : text_(without_byte_order_mark(text)), name_(name) {}
+      : text_(without_byte_order_mark(text)),
+        name_(name),
+        separator_(separator_of(text_)),
+        ends_{separator_, '\r', '\n'} {}
 
   // The next record's fields, or nothing at the end; blank lines are skipped.
   std::optional<std::vector<std::string>> next() {
@@ -76,12 +111,15 @@ class Reader {
     start_ = line_;
     std::vector<std::string> fields;
     do fields.push_back(field());
-    while (consume(','));
+    while (consume(separator_));
     if (!text_.empty() && !take_end())
-      throw FileError(name_, line_, "expected a comma or the line's end after a closing quote");
+      throw FileError(name_, line_,
+                      fmt::format("expected a {} or the line's end after a closing quote",
+                                  name_of(separator_)));
     return fields;
   }
   size_t start_line() const { return start_; }
+  char separator() const { return separator_; }
 
  private:
   // "\n", "\r\n" or "\r".
@@ -98,7 +136,7 @@ class Reader {
   }
   std::string field() {
     if (!consume('"')) {
-      const size_t end = std::min(text_.find_first_of(",\r\n"), text_.size());
+      const size_t end = std::min(text_.find_first_of(ends_), text_.size());
       std::string value(text_.substr(0, end));
       text_.remove_prefix(end);
       return value;
@@ -119,6 +157,8 @@ class Reader {
 
   std::string_view text_;
   const std::string& name_;
+  const char separator_;
+  const std::string ends_;  // of a field without quotes
   size_t line_ = 1, start_ = 1;
 };
 
@@ -258,6 +298,9 @@ Table parse_csv(const std::string& text, const std::string& name) {
     table.rows.push_back(std::move(*row));
   }
   if (table.rows.empty()) throw FileError(name, 2, "expected at least one row after the header");
+  if (reader.separator() != ',')
+    table.form = fmt::format("columns separated by {}s", name_of(reader.separator()));
+  if (reader.separator() == ';' && read_decimal_commas(table)) table.form += ", decimal commas";
   return table;
 }
 
@@ -274,6 +317,7 @@ Regression regression(const Table& table, const Columns& wanted) {
                     table.header[target]));
   const std::vector<size_t> columns = input_columns(table, wanted.x, target, out.left_out);
   out.target = table.header[target];
+  out.form = table.form;
   std::vector<std::optional<double>> fill(columns.size());
   for (size_t c : columns) out.inputs.push_back(table.header[c]);
   for (size_t row = 0; row < table.rows.size(); ++row) {
@@ -333,6 +377,7 @@ std::string in_words(const Regression& table) {
                        table.dropped == 1 ? "" : "s");
   if (table.filled > 0)
     out += fmt::format("; {} empty cell{} filled in", table.filled, table.filled == 1 ? "" : "s");
+  if (!table.form.empty()) out += "; " + table.form;
   return out;
 }
 

@@ -1,4 +1,6 @@
-// Tables with a header: comma-separated values with RFC 4180 quoting, gzip or not.
+// Tables with a header: comma-separated values with RFC 4180 quoting, gzip or not. Where the first line
+// has no comma outside quotes, semicolons separate the columns, or tabs. Beside semicolons, numbers may have
+// decimal commas.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +15,7 @@ struct Table {
   std::vector<std::string> header;             // distinct names
   std::vector<std::vector<std::string>> rows;  // each as wide as the header
   std::vector<size_t> lines;                   // where each row starts in the file, from 1
+  std::string form = {};  // what is not plain CSV: "columns separated by semicolons, decimal commas"
 
   // The column of that name; otherwise an error that lists the columns and suggests the nearest.
   size_t column(const std::string& name) const;
@@ -43,6 +46,7 @@ struct Regression {
   std::vector<double> x, y;
   std::vector<uint64_t> keys;      // of the rows, from the text of their cells; empty: no table
   size_t dropped = 0, filled = 0;  // rows left out, cells filled in, by `missing`
+  std::string form = {};           // as of the table
   size_t rows() const { return y.size(); }
 };
 

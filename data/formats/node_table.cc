@@ -1,5 +1,6 @@
 // A graph of the user's own: a table of nodes and a list of edges between their ids.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -77,6 +78,15 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
   std::vector<size_t> columns;
   for (size_t c = 0; c < table.header.size(); ++c)
     if (!taken.contains(c)) columns.push_back(c);
+  // A class under another name would be a feature.
+  const auto text = std::find_if(columns.begin(), columns.end(),
+                                 [&](size_t c) { return !table.numeric(c); });
+  if (std::find(table.header.begin(), table.header.end(), "label") == table.header.end() &&
+      text != columns.end())
+    throw FileError(table.path, 1,
+                    fmt::format("column '{}' is not a number, and no column is called label: expected "
+                                "id, label (the class of a node) and numbers, found {}",
+                                table.header[*text], fmt::join(table.header, ", ")));
   graph.features = static_cast<int64_t>(columns.size());
   if (columns.empty())
     throw FileError(table.path, 1,
@@ -103,13 +113,15 @@ std::string quoted_id(std::string_view& rest, const std::string& path, size_t li
   }
 }
 
+bool is_mark(char separator) { return separator == ',' || separator == ';'; }
+
 std::string next_id(std::string_view& rest, char separator, const std::string& path, size_t line) {
   std::string id;
   if (rest.starts_with('"')) {
     id = quoted_id(rest, path, line);
-    const std::string_view after = separator == ',' ? trimmed(rest) : rest;
-    const std::string_view ends = separator == ',' ? "," : " \t";
-    if (!after.empty() && ends.find(after[0]) == std::string_view::npos)
+    const std::string_view after = is_mark(separator) ? trimmed(rest) : rest;
+    const std::string ends = is_mark(separator) ? std::string(1, separator) : " \t";
+    if (!after.empty() && ends.find(after[0]) == std::string::npos)
       throw FileError(
           path, line,
           fmt::format("expected the id's end after a closing quote, found {}", shown(after)));
@@ -119,20 +131,20 @@ std::string next_id(std::string_view& rest, char separator, const std::string& p
     rest.remove_prefix(end);
   }
   rest = trimmed(rest);
-  if (separator == ',' && !rest.empty()) rest = trimmed(rest.substr(1));
+  if (is_mark(separator) && !rest.empty()) rest = trimmed(rest.substr(1));
   return id;
 }
 
-// A comma or a tab outside quotes separates the ids of a line, which may then contain blanks.
-// Otherwise blanks separate them.
+// A comma, a semicolon or a tab outside quotes separates the ids of a line, which may then contain
+// blanks. Otherwise blanks separate them.
 char separator_of(std::string_view content) {
   char separator = ' ', before = ' ';
   bool quoted = false;
   for (const char c : content) {
-    const bool may_open = std::string_view(" \t,\"").find(before) != std::string_view::npos;
+    const bool may_open = std::string_view(" \t,;\"").find(before) != std::string_view::npos;
     if (c == '"' && (quoted || may_open)) quoted = !quoted;
     if (!quoted && c == ',') return c;
-    if (!quoted && c == '\t') separator = c;
+    if (!quoted && (c == '\t' || (c == ';' && separator == ' '))) separator = c;
     before = c;
   }
   return separator;
@@ -159,7 +171,8 @@ bool is_header(const std::vector<std::string>& ends,
 }
 
 void read_edges_by_id(CitationGraph& graph, const std::string& path,
-                      const std::map<std::string, int32_t, std::less<>>& numbers) {
+                      const std::map<std::string, int32_t, std::less<>>& numbers,
+                      const std::string& hint) {
   const std::string text = read_file(path);
   bool first = true;
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
@@ -172,7 +185,7 @@ void read_edges_by_id(CitationGraph& graph, const std::string& path,
     const auto number = [&](const std::string& id) {
       const auto found = numbers.find(id);
       if (found == numbers.end())
-        throw FileError(path, line, fmt::format("node {} is not in nodes.csv", shown(id)));
+        throw FileError(path, line, fmt::format("node {} is not in nodes.csv{}", shown(id), hint));
       return found->second;
     };
     const int32_t from = number(ends[0]), to = number(ends[1]);  // the first mistake is reported
@@ -203,7 +216,8 @@ CitationGraph read_node_table(const std::string& folder) {
   read_labels(graph, table, label);
   read_splits(graph, table, split);
   read_values(graph, table, {id, label, split});
-  read_edges_by_id(graph, edges, numbers);
+  read_edges_by_id(graph, edges, numbers,
+                   id == kNone ? ", where nodes are numbered from 0: no column is called id" : "");
   return graph;
 }
 

@@ -75,7 +75,8 @@ class GraphAttention : public ClassificationTask {
     if (classes_ < 2)
       throw data::FileError(
           source_.path, 0,
-          fmt::format("{} classes among the labels, expected at least 2", classes_));
+          fmt::format("{} classes among the labels, expected at least 2 in the column label",
+                      classes_));
     const std::string& features = run_options_.options.text("features");
     if (words_ && features == "columns")
       throw data::FileError(source_.path, 0,

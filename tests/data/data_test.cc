@@ -44,6 +44,21 @@ TEST_F(Files, CsvKeepsQuotedCommasAndLines) {
   EXPECT_FALSE(table.numeric(0));
 }
 
+TEST_F(Files, SemicolonsAndTabsSeparateColumnsWhereTheFirstLineHasNoComma) {
+  const Regression german = regression(
+      read_csv(write("de.csv", "\xEF\xBB\xBFOrt;\"Größe, cm\";Preis\r\nUlm;1,5;-2,25\r\nKöln;;3\r\n")),
+      {.missing = Missing::kMean});
+  EXPECT_EQ(german.inputs, (Strings{"Größe, cm"}));
+  EXPECT_EQ(german.x, (std::vector<double>{1.5, 1.5}));
+  EXPECT_EQ(german.y, (std::vector<double>{-2.25, 3}));
+  EXPECT_TRUE(in_words(german).ends_with("; columns separated by semicolons, decimal commas"));
+  EXPECT_EQ(read_csv(write("u.tsv", "a\ty\n1\t2,5\n")).rows[0], (Strings{"1", "2,5"}));
+  // A comma in the first line makes it comma-separated, whatever else it has.
+  EXPECT_EQ(read_csv(write("c.csv", "a;b,y\n1;2,3\n")).header, (Strings{"a;b", "y"}));
+  // Words keep their commas.
+  EXPECT_EQ(read_csv(write("w.csv", "a;y\n1,2;3\nx,y;4\n")).rows[0][0], "1,2");
+}
+
 TEST_F(Files, RegressionColumnsDefaultToTheLastAndTheNumericOthers) {
   const std::string path = write("r.csv", "rownames,kind,a,b,y\n1,u,1,10,100\n2,v,2,20,200\n");
   const Regression table = regression(read_csv(path), {});

@@ -80,8 +80,9 @@ TEST_F(Hostile, Tables) {
                     ":1:", "expected a header line with column names, found the number '1.5'");
   expect_regression("7,2\n8,3\n", ":1:", "found the number '7'");
   expect_regression("5\n6\n", ":1:", "found the number '5'");
-  expect_regression("a;y\n1;2\n", ":1:", "expected columns separated by commas, found semicolons");
-  expect_regression("a\ty\n1\t2\n", ":1:", "expected columns separated by commas, found tabs");
+  expect_regression("a;y\n1;\"2\",3\n", ":2:", "expected a semicolon or the line's end");
+  expect_regression("a;y\n1;2;3\n", ":2:", "expected 2 fields as in the header, found 3");
+  expect_regression("a;y\n1;2\n3;1.234,5\n4;7\n", ":3:", "expected a number, found '1.234,5'");
   const std::string path = write("c.csv", "width,height\n1,2\n");
   expect("c.csv:1", "did you mean 'height'", [&] { read_csv(path).column("heigth"); });
   expect("c.cvs", "no such file (did you mean 'c.csv'?)",

@@ -44,6 +44,29 @@ TEST_F(NodeTable, BlanksMayPartIdsOrSurroundThem) {
   EXPECT_EQ(edges("a,\"\"\"\"\n"), (Edges{{0, 5}})) << "a quote alone";
 }
 
+TEST_F(NodeTable, SemicolonsPartIds) {
+  EXPECT_EQ(edges("von;nach\na;b\n7; \"New York, NY\"\n"), (Edges{{0, 1}, {4, 2}}));
+}
+
+TEST_F(NodeTable, WhatIsMissingIsNamedBesideWhatIsThere) {
+  const auto refused = [&](const std::string& nodes, const std::string& words) {
+    write("nodes.csv", nodes);
+    write("edges.csv", "from,to\nanna,bert\n");
+    try {
+      read_node_table(base_.string());
+      ADD_FAILURE() << "expected: " << words;
+    } catch (const FileError& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  refused("id,class,x\nanna,A,1\nbert,B,2\n",
+          "nodes.csv:1: column 'class' is not a number, and no column is called label: expected id, "
+          "label (the class of a node) and numbers, found id, class, x");
+  refused("name,label,x\n1,A,1\n2,B,2\n",
+          "edges.csv:2: node 'anna' is not in nodes.csv, where nodes are numbered from 0: no column is "
+          "called id");
+}
+
 TEST_F(NodeTable, AFirstLineWithoutANodeIsAHeader) {
   const Edges expected{{0, 1}};
   for (const char* header : {"", "source,target\n", "from,to\n", "\nid1\tid2\n", "u v\n"})
