@@ -17,6 +17,7 @@
 #include "engine/scores/decay-inl.h"
 #include "engine/scores/silverman-inl.h"
 #include "engine/simd/math-inl.h"
+#include "engine/simd/zero-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -194,18 +195,21 @@ struct Cauchy {
 template <class D, template <class> class Inner>
 struct Compact {
   using V = hn::Vec<D>;
-  static HWY_INLINE auto inside(D d, V z) { return hn::Le(z, number(d, 1)); }
   static HWY_INLINE V value(D d, V z) {
-    return hn::IfThenZeroElse(hn::Gt(z, number(d, 1)), Inner<D>::value(d, z));
+    return outside_zero(d, z, Inner<D>::value(d, z));
   }
   static HWY_INLINE V log_value(D d, V z) { return log(d, value(d, z)); }
   static HWY_INLINE V slope(D d, V z) {
-    return hn::IfThenElseZero(inside(d, z), Inner<D>::slope(d, z));
+    return outside_zero(d, z, Inner<D>::slope(d, z));
   }
   static HWY_INLINE V log_slope(D d, V z) {
     const V v = value(d, z);
     return hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), hn::Div(slope(d, z), v));
   }
+
+ private:
+  // Value and slope of a pair share the comparison.
+  static HWY_INLINE V outside_zero(D d, V z, V x) { return zero_above(d, z, number(d, 1), x); }
 };
 
 // clang-format off

@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "engine/simd/math-inl.h"
+#include "engine/simd/zero-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -33,6 +34,11 @@ void map(const T* in, T* out, size_t n, Function function) {
   void NAME##_f64(const double* in, double* out, size_t n) {                 \
     map(in, out, n, [](auto d, auto x) HWY_ATTR { return FUNCTION(d, x); }); \
   }
+template <class D, class V>
+HWY_INLINE V itself_to_one(D d, V x) {
+  return zero_above(d, x, hn::Set(d, hn::TFromD<D>(1)), x);
+}
+FOVEA_MAP(map_to_one, itself_to_one)
 FOVEA_MAP(map_exp, exp)
 FOVEA_MAP(map_exp_bounded, exp_bounded)
 FOVEA_MAP(map_exp2_bounded, exp2_bounded)
@@ -60,6 +66,7 @@ namespace {
 #define FOVEA_EXPORT(NAME) \
   HWY_EXPORT(NAME##_f32);  \
   HWY_EXPORT(NAME##_f64);
+FOVEA_EXPORT(map_to_one)
 FOVEA_EXPORT(map_exp)
 FOVEA_EXPORT(map_exp_bounded)
 FOVEA_EXPORT(map_exp2_bounded)
@@ -248,10 +255,22 @@ void check_keeps_nan(const char* name, Map map) {
   }
 }
 
+template <class T, class Map>
+void check_zeroed(Map to_one) {
+  for (const T x : {-kInfinity<T>, T(-3), T(0), std::nextafter(T(1), T(0)), T(1),
+                    std::nextafter(T(1), T(2)), T(7), kInfinity<T>})
+    EXPECT_EQ(one(to_one, x), x > 1 ? 0 : x);
+}
+TEST_P(MathTest, ZeroAboveABound) {
+  check_zeroed<float>(HWY_DYNAMIC_DISPATCH(map_to_one_f32));
+  check_zeroed<double>(HWY_DYNAMIC_DISPATCH(map_to_one_f64));
+}
+
 TEST_P(MathTest, KeepsEveryNaN) {
 #define FOVEA_CHECK(NAME)                                          \
   check_keeps_nan<float>(#NAME, HWY_DYNAMIC_DISPATCH(NAME##_f32)); \
   check_keeps_nan<double>(#NAME, HWY_DYNAMIC_DISPATCH(NAME##_f64));
+  FOVEA_CHECK(map_to_one)
   FOVEA_CHECK(map_exp)
   FOVEA_CHECK(map_exp_bounded)
   FOVEA_CHECK(map_exp2_bounded)
