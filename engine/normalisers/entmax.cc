@@ -32,7 +32,7 @@ namespace entmax {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// x^p for x > 0, 0 elsewhere.
+// x^p for x > 0, 0 elsewhere. x is at most 1, but for rounding: only p < 0 can overflow.
 template <class D>
 HWY_INLINE hn::Vec<D> power(D d, hn::Vec<D> x, hn::TFromD<D> p) {
   const auto positive = hn::Gt(x, hn::Zero(d));
@@ -41,7 +41,8 @@ HWY_INLINE hn::Vec<D> power(D d, hn::Vec<D> x, hn::TFromD<D> p) {
   if (p == hn::TFromD<D>(0.5)) return hn::Sqrt(hn::IfThenElseZero(positive, x));
   if (p == 0) return hn::IfThenElseZero(positive, hn::Set(d, hn::TFromD<D>(1)));
   const auto safe = hn::IfThenElse(positive, x, hn::Set(d, hn::TFromD<D>(1)));
-  return hn::IfThenElseZero(positive, exp(d, hn::Mul(hn::Set(d, p), log(d, safe))));
+  const auto exponent = hn::Mul(hn::Set(d, p), log(d, safe));
+  return hn::IfThenElseZero(positive, p > 0 ? exp_bounded(d, exponent) : exp(d, exponent));
 }
 
 template <class T>
