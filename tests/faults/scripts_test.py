@@ -1,5 +1,6 @@
 """What scripts/faults, scripts/damages, scripts/kills and scripts/fuzz do when their time ends, when they are continued and after a find. Needs no `fovea`."""
 
+import concurrent.futures
 import importlib.machinery
 import importlib.util
 import math
@@ -10,6 +11,7 @@ import tempfile
 import time
 import types
 import unittest
+import unittest.mock
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,11 +97,28 @@ class Prefork(unittest.TestCase):
 
 
 class Kills(unittest.TestCase):
+    def campaign(self, share, end):
+        training = types.SimpleNamespace(wrong=[], moments=0, operations=0, compared=0, options=types.SimpleNamespace(end=end))
+        return kills.Campaign(training, share)
+
     def test_nothing_begins_after_the_end(self):
-        training = types.SimpleNamespace(wrong=[], options=types.SimpleNamespace(end=time.monotonic() - 1))
-        campaign = kills.Campaign(training, 5)
-        campaign.lane()
+        campaign = self.campaign(5, time.monotonic() - 1)
+        campaign.life()
         self.assertEqual(campaign.lives, 0)
+
+    def test_every_training_is_killed_equally_often_until_the_end(self):
+        campaigns = [self.campaign(40, math.inf) for _ in range(3)]
+
+        def life(training, name, wanted):
+            if training is campaigns[-1].training and name == "life-2":  # in the second round the time is over
+                for campaign in campaigns:
+                    campaign.training.options.end = 0
+            done = types.SimpleNamespace(moments=wanted - 1, operations=1, wrong=[])
+            return types.SimpleNamespace(run=lambda: done)
+
+        with unittest.mock.patch.object(kills, "Life", life), concurrent.futures.ThreadPoolExecutor(1) as pool:
+            kills.run_rounds(campaigns, pool, 1)
+        self.assertEqual([(campaign.lives, campaign.training.moments) for campaign in campaigns], [(2, 8)] * 3)
 
 
 # A program that finds something in its first process, of every seed below 100, and ends by itself in the others.
