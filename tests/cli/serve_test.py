@@ -4,6 +4,7 @@ import gzip
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -40,12 +41,48 @@ class Server:
         response, answer = self.ask("POST", path, {"input": text})
         return response.status, json.loads(answer)
 
+    def kilobytes(self):
+        """Of memory that it has."""
+        return int(re.search(r"VmRSS:\s*(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())[1])
+
+    def send(self, request):
+        """What comes back for these bytes and no more."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            parts = []
+            try:
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+                while part := connection.recv(1 << 16):
+                    parts.append(part)
+            except ConnectionError:  # closed before all of it was sent
+                pass
+            return b"".join(parts)
+
     def stop(self, how=signal.SIGINT):
         self.process.send_signal(how)
         code = self.process.wait(timeout=30)
         self.process.stdout.close()
         self.process.stderr.close()
         return code
+
+
+PIECES = [b"\r\n", b"\n", b"\r", b"\0", b" ", b":", b"%00", b"%", b"%2e%2e%2f", b"../", b"\xff", b"Content-Length: 99999999999999999999\r\n", b"Content-Length: -1\r\n",
+          b"Content-Length: 3\r\nContent-Length: 4\r\n", b"Transfer-Encoding: chunked\r\n", b"FFFFFFFFFFFFFFFF\r\n", b"0\r\n\r\n", b"Expect: 100-continue\r\n",
+          b"Range: bytes=0-,0-\r\n", b"Host: evil.example\r\n", b"Content-Encoding: gzip\r\n", b"Connection: upgrade\r\n", b'{"input":', b"[" * 64, b'"\\ud800"', b"1e999",
+          b"Content-Type: multipart/form-data; boundary=x\r\n", b"HTTP/9.9", b"GET http://[::1]:0/ HTTP/1.1\r\n", b"A" * 9000]
+
+
+def changed_request(draw, port):
+    """A request that a browser would send, with a few bytes, pieces or lines of it taken out, doubled or replaced."""
+    body = draw.choice([b'{"input": "not good"}', b'{"input": "times\\n10\\n"}', b'{"input": ""}', b"{}", b""])
+    place = draw.choice([b"/", b"/runs", b"/words/", b"/words/predict", b"/words/explain", b"/curve/predict", b"/sets/predict"])
+    request = bytearray(b"%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (
+        draw.choice([b"GET", b"POST", b"HEAD", b"OPTIONS"]), place, port, len(body), body))
+    for _ in range(draw.randint(1, 4)):
+        at = draw.randint(0, len(request))
+        end = min(len(request), at + draw.choice([0, 1, 1, 2, 8, 40]))
+        request[at:end] = draw.choice([b"", bytes([draw.randrange(256)]), draw.choice(PIECES), bytes(request[at:end]) * 2])
+    return bytes(request)
 
 
 class Serve(unittest.TestCase):
@@ -144,6 +181,23 @@ class Serve(unittest.TestCase):
                 pass
             answer = connection.recv(100)
         return int(answer.split()[1]) if answer else None
+
+    def test_requests_with_parts_changed_at_random(self):
+        """Each is answered in words, or the connection is closed; the server goes on, as large as before. FOVEA_REQUESTS says how many."""
+        draw = random.Random(17)
+        before = self.server.kilobytes()
+        for _ in range(int(os.environ.get("FOVEA_REQUESTS", 300))):
+            request = changed_request(draw, self.server.port)
+            answer = self.server.send(request)
+            if not answer:
+                continue
+            head, _, body = answer.partition(b"\r\n\r\n")
+            self.assertRegex(head, rb"^HTTP/1\.[01] [1-5]\d\d ")
+            self.assertNotIn(b"root:", body)
+            if not re.match(rb"HTTP/1\.[01] [123]", head) and not request.startswith(b"HEAD"):  # whose answers have no body
+                self.assertRegex(body, rb'^\{"error":"[^\0-\x1f\x7f]+"\}\n$', request)
+        self.assertEqual(self.server.post("/words/predict", "good")[0], 200)
+        self.assertLess(self.server.kilobytes(), before + 200_000)
 
     def test_what_is_longer_than_a_request_is_not_kept(self):
         post, kind, megabyte = "POST /words/predict HTTP/1.1", b"Content-Type: application/json\r\n", b"a" * (1 << 20)
