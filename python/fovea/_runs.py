@@ -116,12 +116,16 @@ class Run:
         return found
 
     def predict(self, items: Items, **settings: object) -> Union[List[str], Dict[str, List[str]]]:
-        """As ``fovea predict``: the answers, one for each line. Columns by name (a data frame too) are a table, and so is then the answer."""
+        """As ``fovea predict``: the answers, a line each. Columns by name (a data frame too) are a table.
+
+        A system that answers a table with a table (``nadaraya-watson``, ``mixture-of-experts``) then gives columns by name; one that answers
+        bags or the like gives its lines.
+        """
         said = _command(["predict", os.fspath(self.folder), *_set(settings)], _text(items))
-        if not _is_table(items):
-            return said.splitlines()
-        names, *rows = csv.reader(io.StringIO(said))
-        return {name: [row[n] for row in rows] for n, name in enumerate(names)}
+        rows = list(csv.reader(io.StringIO(said))) if _is_table(items) else []
+        if not rows or _columns(items).keys().isdisjoint(rows[0]):
+            return said.removesuffix("\n").split("\n") if said else []  # a line ends there alone, not at U+2028 or a form feed
+        return {name: [row[n] for row in rows[1:]] for n, name in enumerate(rows[0])}
 
     def explain(self, items: Optional[Items] = None, **settings: object) -> "Report":
         """As ``fovea explain``: where the system looks, at these items or at some of its test items; draws itself in a notebook."""
@@ -153,9 +157,9 @@ class Report:
         self.html = written("html")
 
     @property
-    def data(self) -> Dict[str, Any]:
-        """What the page draws, as docs/explanation.md describes it: items, weights, tokens."""
-        found: Dict[str, Any] = json.loads(self._written("json"))
+    def data(self) -> Union[Dict[str, Any], List[Dict[str, Any]]]:
+        """What the page draws, as docs/explanation.md describes it: items, weights, tokens. A list, where the page draws several."""
+        found: Union[Dict[str, Any], List[Dict[str, Any]]] = json.loads(self._written("json"))
         return found
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
@@ -174,12 +178,15 @@ def _is_table(items: object) -> bool:
     return isinstance(items, Mapping) or hasattr(items, "columns")
 
 
+def _columns(table: Any) -> Dict[str, List[object]]:
+    return {str(name): list(table[name]) for name in getattr(table, "columns", table)}
+
+
 def _text(items: Items) -> str:
     if isinstance(items, str):
         return items if items.endswith("\n") else items + "\n"
     if _is_table(items):
-        table: Any = items
-        columns = {str(name): list(table[name]) for name in getattr(table, "columns", table)}
+        columns = _columns(items)
         made = io.StringIO()
         writer = csv.writer(made, lineterminator="\n")
         writer.writerow(columns)
@@ -203,15 +210,15 @@ def _set(settings: Mapping[str, object]) -> List[str]:
 
 def _command(words: Sequence[str], given: Optional[str] = None) -> str:
     """What the command says; its error as an exception, what it remarks as a warning."""
-    outcome = subprocess.run([_found(), *words], input=given or "", capture_output=True, text=True, encoding="utf-8")
-    remarked = "\n".join(line.removeprefix("fovea: ") for line in outcome.stderr.splitlines() if line.strip())
+    outcome = subprocess.run([_found(), *words], input=(given or "").encode(), capture_output=True)  # bytes: text would change line ends
+    remarked = "\n".join(line.removeprefix("fovea: ") for line in outcome.stderr.decode(errors="replace").splitlines() if line.strip())
     if outcome.returncode == 2:
         raise ValueError(remarked)
     if outcome.returncode != 0:
         raise RuntimeError(remarked or f"fovea {words[0]}: ended with {outcome.returncode}")
     if remarked:
         warnings.warn(remarked, stacklevel=3)
-    return outcome.stdout
+    return outcome.stdout.decode()
 
 
 def _found() -> str:

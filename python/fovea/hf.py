@@ -12,6 +12,7 @@ keys mask. Soft caps, attention sinks, T5's bias, grouped heads, dynamic and sta
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any, Callable, Dict, Optional, Tuple, Union
 
 import torch
@@ -27,6 +28,8 @@ from .nn._chosen import weights_with_gradient
 Offset = Union[int, Tensor]
 
 __all__ = ["register"]
+
+_OLDEST = "5.4"  # of transformers
 
 
 def register(name: str = "fovea", *, normaliser: Optional[Normaliser] = None) -> None:
@@ -49,13 +52,24 @@ def register(name: str = "fovea", *, normaliser: Optional[Normaliser] = None) ->
     """
     if normaliser is not None:
         _check.instance("normaliser", normaliser, Normaliser, "Entmax()")
-    try:
-        transformers = importlib.import_module("transformers")
-        masking = importlib.import_module("transformers.masking_utils")
-    except ImportError as error:
-        raise ImportError(f"fovea.hf.register: needs transformers, version 4.56 or newer ({error})") from error
+    transformers, masking = _modules()
     transformers.AttentionInterface.register(name, _attention(normaliser))
     masking.AttentionMaskInterface.register(name, _masks(masking))
+
+
+def _modules() -> Tuple[Any, Any]:
+    """``transformers`` and its masks; those before 5.4 asked for masks by the positions of a cache, which nothing here reads."""
+    try:
+        transformers = importlib.import_module("transformers")
+    except ImportError as error:
+        raise ImportError(f"fovea.hf.register: needs transformers, version {_OLDEST} or newer ({error})") from error
+    try:
+        masking = importlib.import_module("transformers.masking_utils")
+        if "q_length" in inspect.signature(masking.sdpa_mask).parameters:
+            return transformers, masking
+    except (ImportError, AttributeError):
+        pass
+    raise ImportError(f"fovea.hf.register: transformers {transformers.__version__} is installed, expected {_OLDEST} or newer")
 
 
 class Mask:
@@ -205,7 +219,7 @@ def _traced(
         return {"causal": True}
     if function is masking.bidirectional_mask_function:
         return {}
-    if keywords.get("use_vmap") or not function.__qualname__.startswith("and_masks."):
+    if keywords.get("use_vmap") or function.__name__ != "and_mask":  # and_masks' own; torch 2.11 traces no __qualname__
         return None
     size, device = keywords.get("local_size"), keywords.get("device", "cpu")
     if "allow_is_bidirectional_skip" in keywords:

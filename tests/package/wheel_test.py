@@ -50,6 +50,12 @@ def pip(python, *arguments):
     return subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=alone)
 
 
+class Requirement(unittest.TestCase):
+    def test_a_build_of_pips_own_takes_the_torch_of_the_set_up(self):
+        minor = re.search(r"^torch_version=(\d+\.\d+)", (SOURCE / "scripts/setup").read_text(), re.M)[1]
+        self.assertIn(f'"torch=={minor}.*"', (SOURCE / "pyproject.toml").read_text())
+
+
 @unittest.skipUnless(MINOR, f"{sys.executable} has no torch, scikit-build-core or pip")
 class Wheel(unittest.TestCase):
     @classmethod

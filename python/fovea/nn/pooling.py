@@ -116,7 +116,7 @@ class NadarayaWatson(torch.nn.Module):
 def _four(name: str, x: Tensor) -> Tensor:
     if _check.tensor(name, x).dim() < 2:
         raise ValueError(f"{name}: {_check.said(x)}, expected [..., rows, width]")
-    return x.reshape(-1, 1, *x.shape[-2:])
+    return x.unsqueeze(0).flatten(0, -3).unsqueeze(1)
 
 
 class MultipleInstance(torch.nn.Module):
@@ -148,8 +148,7 @@ class MultipleInstance(torch.nn.Module):
         """``[bags, in_features]`` (``[bags, heads * in_features]`` of several): of instances packed ``[total, E]`` with offsets
         ``[bags + 1]``, padded ``[bags, S, E]``, or one bag ``[S, E]``. An empty bag is zero."""
         query, key, value, *choices = self._options(instances, offsets, key_padding_mask)
-        out = _single(attend(query, key, value, *choices))
-        return out.reshape(-1, self.heads * instances.shape[-1])
+        return _single(attend(query, key, value, *choices)).flatten(1)
 
     def weights(self, instances: Tensor, offsets: Optional[Tensor] = None, key_padding_mask: Optional[Tensor] = None) -> Tensor:
         """The weights of the instances, without gradient: ``[total, heads]`` packed, else ``[bags, heads, S]``."""

@@ -1,7 +1,14 @@
 """Estimators for scikit-learn on Fovea's operators: ``fit``, ``predict``, ``predict_proba``, and ``explain``, which draws itself in a notebook."""
 
+import os
+
+import torch
+
 from ._bags import MILClassifier
 from ._graph import GATClassifier
 from ._kernel import KernelClassifier, NadarayaWatsonRegressor
 
 __all__ = ["GATClassifier", "KernelClassifier", "MILClassifier", "NadarayaWatsonRegressor"]
+
+# joblib's "multiprocessing" fits in forks. libtorch's threads do not come along, and it would wait for them without end.
+os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))

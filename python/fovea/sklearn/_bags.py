@@ -95,10 +95,13 @@ class MILClassifier(LearnedClassifier):
 
     def _packed(self, X: Any, reset: bool) -> Tuple[np.ndarray, np.ndarray]:
         """The rows of all bags one after another, and where each bag begins."""
-        bags = _as_bags(X)
-        if bags is None:
+        given = _as_bags(X)
+        if given is None:
             rows: Any = validate_data(self, X, dtype=np.float64, reset=reset)
             return rows, np.arange(len(rows) + 1)
+        for n, bag in enumerate(given):
+            _check_feature_names(self, bag, reset=reset and n == 0)
+        bags = [np.asarray(bag, dtype=np.float64) for bag in given]
         width = bags[0].shape[1] if reset else self.n_features_in_
         for n, bag in enumerate(bags):
             if bag.shape[1] != width:
@@ -107,7 +110,6 @@ class MILClassifier(LearnedClassifier):
                 raise ValueError(f"X: bag {n} contains NaN or infinity")
         if reset:
             self.n_features_in_ = width
-            _check_feature_names(self, bags[0], reset=True)
         offsets = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])
         rows = np.concatenate(bags)
         if reset and not len(rows):
@@ -115,9 +117,14 @@ class MILClassifier(LearnedClassifier):
         return rows, offsets
 
 
-def _as_bags(X: Any) -> Optional[List[np.ndarray]]:
-    """Bags, if these are some: of a list or an array whose elements have two dimensions."""
-    if isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and (X.ndim == 3 or X.dtype == object)):
-        if len(X) and all(getattr(bag, "ndim", 0) == 2 for bag in X):
-            return [np.asarray(bag, dtype=np.float64) for bag in X]
+def _as_bags(X: Any) -> Optional[List[Any]]:
+    """Bags, if these are some: of a list, an array or a series whose elements have two dimensions."""
+    if isinstance(X, (list, tuple)) or hasattr(X, "to_list") or (isinstance(X, np.ndarray) and (X.ndim == 3 or X.dtype == object)):
+        bags = list(X)
+        if bags and all(map(_is_bag, bags)):
+            return bags
     return None
+
+
+def _is_bag(x: Any) -> bool:
+    return getattr(x, "ndim", 0) == 2 or (isinstance(x, (list, tuple)) and bool(x) and isinstance(x[0], (list, tuple)))

@@ -90,6 +90,14 @@ class GATClassifier(LearnedClassifier):
         )
         return self
 
+    def predict_proba(self, X: Any, edge_index: Any = None) -> np.ndarray:
+        """``[n, classes]``; the edges as ``fit`` takes them, where it was given some."""
+        return self._probabilities(X, edge_index)
+
+    def predict(self, X: Any, edge_index: Any = None) -> np.ndarray:
+        """The class of the largest probability."""
+        return self._likeliest(X, edge_index)
+
     def explain(self, X: Any, edge_index: Any = None, top: int = 8) -> Explanation:
         """The nodes that each node looked at in the first layer, a mean over its heads; draws itself in a notebook."""
         check_is_fitted(self)

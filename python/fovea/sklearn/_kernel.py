@@ -54,7 +54,7 @@ class _KernelEstimator(BaseEstimator):  # type: ignore[misc]
             assert isinstance(out, torch.Tensor)
             found = out[0, 0]
             if self.kernel not in _UNBOUNDED:  # beyond the reach of every row: the mean of all
-                reached = attend(rows, keys, torch.ones(1, 1, keys.shape[2], 1, dtype=torch.float64), self._score(), Unnormalised())
+                reached = attend(rows, keys, keys.new_ones(1, 1, keys.shape[2], 1), self._score(), Unnormalised())
                 assert isinstance(reached, torch.Tensor)
                 found = torch.where(reached[0, 0] != 0, found, torch.from_numpy(self.targets_.mean(0)))
         made: np.ndarray = found.numpy()

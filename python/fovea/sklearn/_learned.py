@@ -22,18 +22,24 @@ class LearnedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weight_decay: float
     epochs: int
 
-    def predict_proba(self, X: Any, *arguments: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """``[n, classes]``."""
+        return self._probabilities(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest probability."""
+        return self._likeliest(X)
+
+    def _likeliest(self, X: Any, *arguments: Any) -> np.ndarray:
+        largest = self._probabilities(X, *arguments).argmax(1)  # which checks that there are classes
+        found: np.ndarray = self.classes_[largest]
+        return found
+
+    def _probabilities(self, X: Any, *arguments: Any) -> np.ndarray:
         check_is_fitted(self)
         with torch.no_grad():
             made: np.ndarray = self._logits(X, *arguments).softmax(-1).numpy()
         return made
-
-    def predict(self, X: Any, *arguments: Any) -> np.ndarray:
-        """The class of the largest probability."""
-        probabilities = self.predict_proba(X, *arguments)
-        found: np.ndarray = self.classes_[probabilities.argmax(1)]
-        return found
 
     def _logits(self, X: Any, *arguments: Any) -> torch.Tensor:
         raise NotImplementedError
@@ -50,7 +56,7 @@ class LearnedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, make: Callable[[], torch.nn.Module], loss: Callable[[torch.nn.Module], torch.Tensor]) -> None:
         """Makes the module and fits it, by Adam on all data; the random state decides all that is drawn."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        with torch.random.fork_rng(devices=[]), torch.enable_grad(), torch.device("cpu"):  # where numpy's arrays are, whatever torch's default is
             torch.manual_seed(seed)
             module = make().double().train()
             optimiser = torch.optim.Adam(module.parameters(), self.learning_rate, weight_decay=self.weight_decay)

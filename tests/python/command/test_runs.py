@@ -52,6 +52,15 @@ def test_frames_are_tables_and_a_single_column_is_lines(run):
     assert run.predict(Series(["times", "10", "20"])) == run.predict(["times", "10", "20"])
 
 
+def test_bags_of_a_table_are_answered_by_lines(tmp_path):
+    rows = "".join(f"b{n // 3},{n // 3 % 2},{n % 7},{n % 5}\n" for n in range(60))
+    (tmp_path / "bags.csv").write_text("bag,label,f0,f1\n" + rows)
+    run = fovea.train("mil", data=tmp_path / "bags.csv", epochs=1, hidden=4, attention=4)
+    answers = run.predict({"bag": ["a", "a", "b"], "f0": [1, 2, 3], "f1": [0, 0, 1]})
+    assert [line.split("\t")[0] for line in answers] == ["a", "b"]
+    assert answers == run.predict(["bag,f0,f1", "a,1,0", "a,2,0", "b,3,1"])
+
+
 def test_an_explanation_is_a_page_and_its_data(run, tmp_path):
     report = run.explain()
     assert report.html.lstrip().lower().startswith("<!doctype html>") and report.data["format"] == "fovea-explanation"
@@ -89,6 +98,16 @@ def test_items_that_are_no_lines_are_named(run):
         run.predict(["times", 10])
     with pytest.raises(ValueError, match=r"items\[0\]: has a line break within"):
         run.predict(["times\n10"])
+
+
+def test_a_line_is_what_ends_in_a_line_feed(tmp_path, monkeypatch):
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "says").write_text("#!/bin/sh\nexec cat\n")
+    (tmp_path / "says").chmod(0o755)
+    monkeypatch.setenv("FOVEA_COMMAND", str(tmp_path / "says"))
+    items = ["one\u2028line", "a\rb", "page\fbreak", "", "\x85"]
+    assert fovea.load(tmp_path).predict(items) == items
+    assert fovea.load(tmp_path).predict([]) == []
 
 
 def test_a_command_that_is_not_there_is_said(monkeypatch):

@@ -52,6 +52,9 @@ def test_layers_take_a_batch_of_none(size):
         assert (layer(x) if isinstance(layer, fovea.nn.TransformerEncoderLayer) else layer(x, torch.randn(size[0], 3, 16))).shape == size
     assert fovea.nn.GATConv(16, 4, heads=2)(torch.randn(0, 16), torch.zeros(2, 0, dtype=torch.int64)).shape == (0, 8)
     assert fovea.nn.MultipleInstance(6, 4)(torch.randn(0, 6), torch.tensor([0])).shape == (0, 6)
+    assert fovea.nn.MultipleInstance(0, 4)(torch.randn(2, 3, 0)).shape == (2, 0)
+    assert fovea.nn.NadarayaWatson()(torch.randn(2, 3), torch.randn(0, 3), torch.randn(0, 1)).eq(0).all()
+    assert fovea.nn.NadarayaWatson()(torch.randn(0, 4, 2, 3), torch.randn(0, 4, 5, 3), torch.randn(0, 4, 5, 1)).shape == (0, 4, 2, 1)
 
 
 X = torch.zeros(1, 1, 2, 3)
