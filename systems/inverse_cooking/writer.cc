@@ -102,33 +102,53 @@ torch::Tensor FusedLayer::after_self(const torch::Tensor& x) {
   return x + dropped(self_attn_->self_attention(norm1_(x), {.structure = Causal{}}));
 }
 
-torch::Tensor FusedLayer::after_cross(const torch::Tensor& x, const Kitchen& kitchen) {
-  const auto look = [](nn::MultiHead& attention, const torch::Tensor& asked, const Memory& at) {
-    return attention(asked, at.keys, at.keys, keys_of(at));
+Looks FusedLayer::looks_at(const Kitchen& kitchen) {
+  // Keys and values are projected once, however many words ask.
+  const auto look = [](nn::MultiHead attention, const torch::Tensor& keys, nn::Attention which) {
+    return [attention, cache = attention->project(keys, keys),
+            which](const torch::Tensor& asked) mutable {
+      return attention->out_proj(attention->cached_heads(asked, cache, which));
+    };
   };
+  Looks out;
   if (shape_.fusion == Fusion::kConcatenated) {
     const Joint both = joined(kitchen);
-    return x + dropped(cross_(norm2_(x), both.keys, both.keys, both.attention));
+    out.both = look(cross_, both.keys, both.attention);
+    return out;
   }
-  const torch::Tensor there = has_list(kitchen);  // without a list, the picture alone
+  out.picture = look(cross_, kitchen.picture.keys, keys_of(kitchen.picture));
+  out.list = look(cross_list_, kitchen.list.keys, keys_of(kitchen.list));
+  out.has_list = has_list(kitchen);  // without a list, the picture alone
+  return out;
+}
+
+torch::Tensor FusedLayer::after_cross(const torch::Tensor& x, const Looks& looks) {
+  if (shape_.fusion == Fusion::kConcatenated) return x + dropped(looks.both(norm2_(x)));
+  const torch::Tensor& there = looks.has_list;
   if (shape_.fusion == Fusion::kIndependent) {
     const torch::Tensor asked = norm2_(x);
-    return x + dropped((look(cross_, asked, kitchen.picture) +
-                        there * look(cross_list_, asked, kitchen.list)) /
-                       (1 + there));
+    return x + dropped((looks.picture(asked) + there * looks.list(asked)) / (1 + there));
   }
-  const auto picture = [&](const torch::Tensor& y) {
-    return y + dropped(look(cross_, norm2_(y), kitchen.picture));
-  };
+  const auto picture = [&](const torch::Tensor& y) { return y + dropped(looks.picture(norm2_(y))); };
   const auto list = [&](const torch::Tensor& y) {
-    return y + there * dropped(look(cross_list_, norm_list_(y), kitchen.list));
+    return y + there * dropped(looks.list(norm_list_(y)));
   };
   return shape_.fusion == Fusion::kPictureFirst ? list(picture(x)) : picture(list(x));
 }
 
-torch::Tensor FusedLayer::forward(torch::Tensor x, const Kitchen& kitchen) {
-  x = after_cross(after_self(x), kitchen);
+torch::Tensor FusedLayer::after_words(const torch::Tensor& x) {
   return x + dropped(linear2_(dropped(torch::relu(linear1_(norm3_(x))))));
+}
+
+torch::Tensor FusedLayer::forward(torch::Tensor x, const Kitchen& kitchen) {
+  return after_words(after_cross(after_self(x), looks_at(kitchen)));
+}
+
+Writing FusedLayer::begin(const Kitchen& kitchen) { return {{}, looks_at(kitchen)}; }
+
+torch::Tensor FusedLayer::step(torch::Tensor x, Writing& writing) {
+  x = x + dropped(self_attn_->out_proj(self_attn_->step_heads(norm1_(x), writing.said)));
+  return after_words(after_cross(x, writing.looks));
 }
 
 torch::Tensor FusedLayer::weights_of(torch::Tensor& x, const Kitchen& kitchen) {
@@ -177,10 +197,11 @@ Memory Writer::list_of(const std::vector<LabelSet>& sets, torch::Device device) 
           .lengths = torch::tensor(lengths, torch::kInt32).to(device)};
 }
 
-torch::Tensor Writer::embedded(const torch::Tensor& words) {
-  const torch::Tensor x =
-      words_(words) * std::sqrt(static_cast<double>(shape_.width)) +
-      nn::position_encoding(words.size(1), shape_.width).to(words.device(), words_->weight.dtype());
+torch::Tensor Writer::embedded(const torch::Tensor& words, int64_t from) {
+  const torch::Tensor x = words_(words) * std::sqrt(static_cast<double>(shape_.width)) +
+                          nn::position_encoding(from + words.size(1), shape_.width)
+                              .slice(0, from)
+                              .to(words.device(), words_->weight.dtype());
   return torch::dropout(x, shape_.dropout, is_training());
 }
 
@@ -219,20 +240,23 @@ std::vector<Ids> Writer::write(const Kitchen& kitchen) {
   const int64_t items = kitchen.picture.keys.size(0);
   std::vector<Ids> out(static_cast<size_t>(items));
   std::vector<bool> ended(static_cast<size_t>(items));
-  torch::Tensor words =
+  std::vector<Writing> layers;
+  for (const auto& layer : layers_) layers.push_back(layer->begin(kitchen));
+  torch::Tensor last =
       torch::full({items, 1}, data::kBos, kitchen.picture.keys.options().dtype(torch::kInt64));
   for (int64_t step = 0; step < shape_.longest; ++step) {
-    torch::Tensor logits = out_(states(words, kitchen).select(1, -1));
+    torch::Tensor x = embedded(last, step);
+    for (size_t i = 0; i < layers.size(); ++i) x = layers_[i]->step(x, layers[i]);
+    torch::Tensor logits = out_(norm_(x).select(1, 0));
     logits.slice(1, 0, data::kEos).fill_(-std::numeric_limits<float>::infinity());  // no words
     const torch::Tensor next = logits.argmax(1).cpu();
-    for (int64_t i = 0; i < items; ++i) {
-      const auto at = static_cast<size_t>(i);
-      const auto word = next[i].item<int64_t>();
-      ended[at] = ended[at] || word == data::kEos;
-      if (!ended[at]) out[at].push_back(word);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const int64_t word = next.const_data_ptr<int64_t>()[i];
+      ended[i] = ended[i] || word == data::kEos;
+      if (!ended[i]) out[i].push_back(word);
     }
     if (std::all_of(ended.begin(), ended.end(), [](bool done) { return done; })) break;
-    words = torch::cat({words, next.unsqueeze(1).to(words.device())}, 1);
+    last = next.unsqueeze(1).to(last.device());
   }
   return out;
 }

@@ -12,10 +12,12 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fovea/nn/decoder_cache.h"
 #include "fovea/nn/multi_head.h"
 #include "systems/image_to_set/model.h"
 
@@ -42,16 +44,34 @@ struct Kitchen {
   Memory list;  // with lengths
 };
 
+// Attention to what does not change while words are written. Only those that the fusion needs are set.
+struct Looks {
+  using Look = std::function<torch::Tensor(const torch::Tensor& asked)>;
+  Look both, picture, list;
+  torch::Tensor has_list;  // [items, 1, 1]: 1 where the item has an ingredient
+};
+
+// What a layer keeps between two words.
+struct Writing {
+  nn::StepCache said;
+  Looks looks;
+};
+
 class FusedLayer : public torch::nn::Module {
  public:
   explicit FusedLayer(const WriterShape& shape);
   torch::Tensor forward(torch::Tensor x, const Kitchen& kitchen);  // [items, words, width]
+  // The same a word at a time: x [items, 1, width].
+  Writing begin(const Kitchen& kitchen);
+  torch::Tensor step(torch::Tensor x, Writing& writing);
   // The weights of one item, [heads, words, regions + ingredients], and the layer's output in `x`.
   torch::Tensor weights_of(torch::Tensor& x, const Kitchen& kitchen);
 
  private:
   torch::Tensor after_self(const torch::Tensor& x);
-  torch::Tensor after_cross(const torch::Tensor& x, const Kitchen& kitchen);
+  torch::Tensor after_cross(const torch::Tensor& x, const Looks& looks);
+  torch::Tensor after_words(const torch::Tensor& x);
+  Looks looks_at(const Kitchen& kitchen);
   torch::Tensor dropped(const torch::Tensor& x) const;
 
   const WriterShape shape_;
@@ -78,7 +98,7 @@ class Writer : public torch::nn::Module {
   std::vector<torch::Tensor> weights_of(const Kitchen& kitchen, const Ids& recipe);
 
  private:
-  torch::Tensor embedded(const torch::Tensor& words);
+  torch::Tensor embedded(const torch::Tensor& words, int64_t from = 0);  // `from`: the place of the first
   torch::Tensor states(const torch::Tensor& words, const Kitchen& kitchen);
 
   const WriterShape shape_;

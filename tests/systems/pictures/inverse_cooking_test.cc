@@ -87,6 +87,34 @@ TEST(InverseCookingWriter, ConcatenatedIsOneSoftmaxOverRegionsAndIngredients) {
   }
 }
 
+// What write() keeps between words changes nothing: each word is the likeliest after those before it.
+TEST(InverseCookingWriter, AWordAtATimeIsWhatTheWholeWouldSay) {
+  for (const std::string& fusion : fusion_names()) {
+    for (const bool titles : {false, true}) {
+      torch::manual_seed(7);
+      Set set(fusion);
+      const torch::NoGradGuard guard;
+      if (titles) set.picture.lengths = torch::tensor({5, 2}, torch::kInt32);
+      const Kitchen kitchen{set.picture, set.writer.list_of({{0, 3, 5}, {}}, torch::kCPU)};
+      const std::vector<Ids> written = set.writer.write(kitchen);
+      for (size_t i = 0; i < written.size(); ++i) {
+        Ids words = {data::kBos};
+        words.insert(words.end(), written[i].begin(), written[i].end());
+        words.resize(12, data::kPad);
+        torch::Tensor logits = set.writer
+                                   .next_logits(torch::tensor(words, torch::kInt64).expand({2, -1}),
+                                                kitchen)[static_cast<int64_t>(i)]
+                                   .clone();
+        logits.slice(1, 0, data::kEos).fill_(-1e9);
+        for (size_t at = 0; at < std::min<size_t>(written[i].size() + 1, 12); ++at)
+          EXPECT_EQ(logits[static_cast<int64_t>(at)].argmax().item<int64_t>(),
+                    at < written[i].size() ? written[i][at] : int64_t{data::kEos})
+              << fusion << ", item " << i << ", word " << at;
+      }
+    }
+  }
+}
+
 TEST(InverseCookingWriter, WordsDoNotSeeWhatFollows) {
   torch::manual_seed(4);
   Set set("concatenated");
