@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 
 #include "io/write.h"
 #include "explain/report.h"
@@ -12,12 +11,8 @@
 #include "explain/thumbnail.h"
 #include "systems/pages/beside.h"
 #include "systems/pages/equations.h"
-#include "systems/pages/lecture.h"
 #include "systems/pages/lectures.h"
-#include "systems/pages/shipped.h"
-#include "systems/run/session.h"
-#include "train/failure.h"
-#include "train/interrupt.h"
+#include "systems/pages/visits.h"
 #include "train/run/draft.h"
 #include "train/usage_error.h"
 
@@ -47,55 +42,6 @@ constexpr const char* kCode =
     "                         {.score = fovea::Dot{},\n"
     "                          .normaliser = fovea::Softmax{},\n"
     "                          .structure = fovea::Dense{}});";
-
-constexpr const char* kCameTrained =
-    "\n\nThis run came with the program, trained: a tour has not the time to. The command below "
-    "repeats its training.";
-
-// What trains the run again: every option that is not at its default, and the seed.
-std::string command_of(const System& system, const Json& config) {
-  std::string command = "fovea train " + system.info.name;
-  const Json defaults = system.option_values().json();
-  for (const auto& [name, value] : config.at("options").items())
-    if (!defaults.contains(name) || defaults.at(name) != value)
-      command += fmt::format(" --set {}={}", name,
-                             value.is_string() ? value.get<std::string>() : value.dump());
-  if (const uint64_t seed = config.at("seed"); seed != TrainRequest{}.seed)
-    command += fmt::format(" --seed {}", seed);
-  return command + " --out RUN && fovea explain RUN --out report.html";
-}
-
-struct Visit {
-  explain::Section section;
-  std::optional<double> hit_rate;
-};
-
-// What `evaluate` says of a run that was just trained, or that came with the program.
-Json made(const System& system, const TourRequest& request, const std::filesystem::path& out,
-          train::Progress& progress) {
-  if (is_shipped(system.info.name)) {
-    unpack_shipped(system.info.name, out);
-    return evaluate(out, "", "test", "cpu", request.threads);
-  }
-  TrainRequest training;
-  training.system = system.info.name;
-  training.set = system.tour;
-  training.threads = request.threads;
-  training.out = out;
-  training.overwrite = true;
-  return train(training, progress);
-}
-
-Visit visit(const System& system, const TourRequest& request, train::Progress& progress) {
-  const std::filesystem::path out = request.out / system.info.name;
-  const Json report = made(system, request, out, progress);
-  Run run = open(out, "cpu", request.threads);
-  Visit result{lecture(run, explain(run, nullptr), report, command_of(system, run.config)), std::nullopt};
-  if (is_shipped(system.info.name)) result.section.prose += kCameTrained;
-  if (report.at("attention").contains("hit_rate"))
-    result.hit_rate = report.at("attention").at("hit_rate").get<double>();
-  return result;
-}
 
 std::vector<const System*> chosen(const std::vector<std::string>& only) {
   if (only.empty()) return all();
@@ -178,24 +124,18 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   TourResult result{
       .ran = {}, .failed = {}, .found = {}, .seconds = 0, .page = request.out / kIndexFile};
   std::vector<explain::Section> sections;
-  for (const System* system : systems) {
-    const std::string& name = system->info.name;
-    progress.line(fmt::format("{} of {}: {}", result.ran.size() + result.failed.size() + 1,
-                              systems.size(), system->info.title));
-    try {
-      Visit seen = visit(*system, request, progress);
-      if (seen.hit_rate)
-        result.found += fmt::format("{}{} {:.1f} %", result.found.empty() ? "" : ", ", name,
-                                    100 * *seen.hit_rate);
-      sections.push_back(std::move(seen.section));
-      result.ran.push_back(name);
-    } catch (const train::Interrupted&) {  // its message is about a training that can be resumed
-      throw train::Interrupted(
-          fmt::format("stopped at {}: a tour starts again from the beginning", name));
-    } catch (const std::exception& error) {
-      result.failed.push_back(fmt::format("{} ({})", name, train::words_of(error)));
-      progress.line(result.failed.back());
+  std::vector<Visit> seen = visits(systems, request, progress);
+  for (size_t i = 0; i < systems.size(); ++i) {
+    const std::string& name = systems[i]->info.name;
+    if (!seen[i].failure.empty()) {
+      result.failed.push_back(fmt::format("{} ({})", name, seen[i].failure));
+      continue;
     }
+    if (seen[i].hit_rate)
+      result.found += fmt::format("{}{} {:.1f} %", result.found.empty() ? "" : ", ", name,
+                                  100 * *seen[i].hit_rate);
+    sections.push_back(std::move(seen[i].section));
+    result.ran.push_back(name);
   }
   if (sections.empty()) return result;  // an empty page would replace one with contents
   set_beside(sections, "seq2seq", "bahdanau");
