@@ -59,7 +59,7 @@ explain::Explanation missing_tags(const ShownTags& shown, const std::vector<std:
   out.normaliser = "softmax over the tags not given";
   out.structure = "set";
   out.scale = "1";
-  out.query_label = "seen";
+  out.query_label = "model";
   out.key_label = "tag";
   const Ids shown_ids = candidates(shown);
   for (const int64_t id : shown_ids)

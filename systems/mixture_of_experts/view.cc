@@ -91,8 +91,8 @@ explain::Explanation who_does_what(const Routing& routing,
     const torch::Tensor mean = mine.mean(0).contiguous();
     dense.insert(dense.end(), mean.data_ptr<float>(), mean.data_ptr<float>() + options.experts);
   }
-  if (auto plot = loads_over_training(routing.loads.cpu())) out.plots.push_back(std::move(*plot));
   out.plots.push_back(simplex(routing));
+  if (auto plot = loads_over_training(routing.loads.cpu())) out.plots.push_back(std::move(*plot));
   out.notes.push_back(
       "A cell is the mean gate. What an expert learned is what it was sent: the gate decides, and "
       "the "

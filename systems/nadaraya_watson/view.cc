@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "data/files/lines.h"
+#include "systems/nadaraya_watson/consistency.h"
 #include "systems/nadaraya_watson/contours.h"
 #include "systems/nadaraya_watson/task.h"
 
@@ -56,6 +57,25 @@ std::vector<double> shown_bandwidths(const std::vector<GridPoint>& grid, double 
   for (const GridPoint& point : grid)
     if (out.empty() || point.h >= step * out.back() || point.h == chosen) out.push_back(point.h);
   return out;
+}
+
+// Against the mean alone, which no number of observations improves.
+explain::Plot error_against_rows(const Model& model, const Shape& shape) {
+  explain::Plot plot;
+  plot.title = "More observations, less error";
+  plot.x_label = "observations n, h shrinking with them";
+  plot.y_label = "leave-one-out error (RMSE)";
+  plot.log_x = true;
+  std::vector<double> rows, errors;
+  for (const ErrorAtRows& one : errors_by_rows(model, shape)) {
+    rows.push_back(static_cast<double>(one.rows));
+    errors.push_back(one.error);
+  }
+  const double spread = model.y.to(torch::kFloat64).std(0, false).item<double>();
+  plot.curves.push_back(curve_of("f(x)", rows, errors));
+  plot.curves.push_back(
+      curve_of("mean of all", {rows.front(), rows.back()}, {spread, spread}));
+  return plot;
 }
 
 }  // namespace
@@ -236,7 +256,7 @@ void Regression::add_map(explain::Explanation& out) const {
                                  doubles(raw_x.select(1, 1)), explain::Curve::Kind::kPoints));
   for (int64_t i = 0; i < kLevels && low < high; ++i) {
     const double level = low + (static_cast<double>(i) + 0.5) / kLevels * (high - low);
-    explain::Curve line = contour(grid, level, fmt::format("{} = {:.3g}", target_, level));
+    explain::Curve line = contour(grid, level, fmt::format("{} = {:.4g}", target_, level));
     if (!line.x.empty()) plot.curves.push_back(std::move(line));
   }
   out.plots.push_back(std::move(plot));
@@ -299,6 +319,7 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     add_bumps(out, at);
   }
   if (shape_.inputs == 2) add_map(out);
+  if (fixed) out.plots.push_back(error_against_rows(*model_, shape_));
   if (search_.grid.empty()) return;
   explain::Plot loo;
   loo.title =

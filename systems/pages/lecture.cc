@@ -62,6 +62,12 @@ std::vector<explain::Figure> figures(const Run& run, const Json& report) {
   return out;
 }
 
+// Of a system that has several, the one of this run.
+std::string task_of(const Run& run) {
+  const Json& options = run.config.at("options");
+  return options.contains("task") ? options.at("task").get<std::string>() : "";
+}
+
 }  // namespace
 
 std::string metric_text(const std::string& name, double value) {
@@ -77,7 +83,7 @@ explain::Section lecture(const Run& run, std::vector<explain::Explanation> pictu
           .title = info.title,
           .byline = info.paper,
           .prose = own ? own_words(run) + "\n\n" + general_idea(info.idea) : info.idea,
-          .look = own ? look_at_own(info.name) : look_at(info.name),
+          .look = own ? look_at_own(info.name, task_of(run)) : look_at(info.name, task_of(run)),
           .equation = mathml(info.equation),
           .code = info.code,
           .command = command,

@@ -17,6 +17,12 @@ const std::map<std::string, const char*> kLooks = {
     {"deep-sets",
      "The sum holds for sets far larger than those it learned from; the recurrent network's curve "
      "falls where its training sizes end."},
+    {"deep-sets solids",
+     "The larger a point, the more coordinates of the maximum it gave: a few points at corners and "
+     "edges decide what the solid is."},
+    {"deep-sets tags",
+     "Outlined tags were hidden. Beside z the right ones are found; from the tags alone the light has "
+     "to be guessed."},
     {"set-outlier",
      "One member of each row is odd, and the outline marks it: is the bar under it the tallest?"},
     {"mil",
@@ -133,6 +139,7 @@ const std::map<std::string, const char*> kOwnLooks = {
      "which instances these are."},
     {"gat",
      "Thick edges are neighbours the node listens to. Click a neighbour to stand there instead."},
+    {"deep-sets tags", "The tags that go with those given; beside z, and without it."},
     {"general", "Each line goes from a question to the pair it reads; thick lines are read most."},
     {"document-attention",
      "The shading lies on the words that decide about what was asked. Mistakes come first."},
@@ -159,13 +166,15 @@ const std::map<std::string, const char*> kOwnLooks = {
 
 }  // namespace
 
-std::string look_at_own(const std::string& system) {
-  const auto found = kOwnLooks.find(system);
-  return found == kOwnLooks.end() ? look_at(system) : found->second;
+std::string look_at_own(const std::string& system, const std::string& task) {
+  auto found = kOwnLooks.find(system + " " + task);
+  if (found == kOwnLooks.end()) found = kOwnLooks.find(system);
+  return found == kOwnLooks.end() ? look_at(system, task) : found->second;
 }
 
-std::string look_at(const std::string& system) {
-  const auto found = kLooks.find(system);
+std::string look_at(const std::string& system, const std::string& task) {
+  auto found = kLooks.find(system + " " + task);
+  if (found == kLooks.end()) found = kLooks.find(system);
   return found == kLooks.end() ? "" : found->second;
 }
 

@@ -79,7 +79,7 @@ explain::Explanation before_and_after(const Gated& place, const std::string& nam
       framed(fmt::format("Channels before and after their gates, {}: {}", place.name, name));
   out.view = explain::View::kBag;
   out.outcome = outcome;
-  out.query_label = "maps";
+  out.query_label = "map";
   const torch::Tensor gates = place.gates[0].cpu(), maps = place.before[0].cpu();
   const int64_t channels = gates.size(0), drawn = std::min(channels, kMostChannels);
   torch::Tensor order = gates.argsort(/*dim=*/0, /*descending=*/true).narrow(0, 0, drawn);

@@ -28,7 +28,8 @@ const Registration registered{System{
          .title = "Transformer",
          .idea = "Attention is all that moves information between positions: the encoder's words "
                  "look at each other, the decoder's at the words "
-                 "before them, and across at the source. In training all positions run at once, in "
+                 "before them, and across at the source. Everything else happens to each position "
+                 "alone: it flows through its own path, and in training all of them run at once, in "
                  "many heads.",
          .paper = "Vaswani et al. 2017, Attention Is All You Need",
          .equation =

@@ -89,7 +89,7 @@ const Registration registered{System{
                    "SUBJ and Multi30k: 37 % of 218 easy analogies"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 5, .batch = 32, .rate = 0.025, .monitor = "accuracy"},
-    .tour = {"epochs=2"},
+    .tour = {"epochs=10"},
     .make = make,
 }};
 

@@ -278,17 +278,18 @@ std::vector<explain::Explanation> Word2vecTask::explain(Input* input) {
         shown.push_back(known(word, input->name, number));
     });
   }
+  const size_t asked = shown.size();
   // Then frequent words, without punctuation and words of up to three letters, which say little.
   for (int64_t id = data::kEos + 1;
        id < vocabulary_.size() && static_cast<int64_t>(shown.size()) < kPlaneWords; ++id)
     if (vocabulary_.word(id).size() > 3) shown.push_back(id);
+  const at::Tensor vectors = units_.index_select(0, at::tensor(shown, at::kLong));
   text::Words names;
+  for (const int64_t id : shown) names.push_back(vocabulary_.word(id));
   std::vector<Neighbourhood> table;
-  for (const int64_t id : shown) {
-    names.push_back(vocabulary_.word(id));
-    if (table.size() < kShownWords) table.push_back({names.back(), neighbours(unit(id), {id})});
-  }
-  return {plane_of_words(names, units_.index_select(0, at::tensor(shown, at::kLong)), table)};
+  for (const size_t i : unlike(vectors, asked, kShownWords))
+    table.push_back({names[i], neighbours(unit(shown[i]), {shown[i]})});
+  return {plane_of_words(names, vectors, table)};
 }
 
 }  // namespace fovea::systems::word2vec

@@ -25,7 +25,10 @@ struct Neighbourhood {
 // that are used in the same way come within 0.001 of each other.
 std::vector<std::string> in_words(const std::vector<Neighbour>& nearest, char between);
 
-// vectors [words, width]; `nearest` are those of the first words.
+// `count` rows: the first ones, then each time the one least like those chosen. units [rows, width].
+std::vector<size_t> unlike(const at::Tensor& units, size_t first, size_t count);
+
+// vectors [words, width]; `nearest` are those of some of the words.
 explain::Explanation plane_of_words(const std::vector<std::string>& words,
                                     const at::Tensor& vectors,
                                     const std::vector<Neighbourhood>& nearest);

@@ -8,8 +8,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import page_test
@@ -81,6 +83,23 @@ class Tour(page_test.Page):
         self.assertRegex(wrong.stderr, "did you mean .pooling")
         self.assertEqual(len(wrong.stderr.strip().splitlines()), 1)
         self.assertFalse(os.path.exists(FOLDER + "-wrong"))
+
+    def test_a_tour_that_is_stopped_leaves_no_process_behind(self):
+        tour = subprocess.Popen([FOVEA, "tour", "--quiet", "--threads", "2", "--out", FOLDER + "-stopped", "--only", "seq2seq", "bahdanau"],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        children = []
+        for _ in range(600):
+            with open(f"/proc/{tour.pid}/task/{tour.pid}/children", encoding="ascii") as file:
+                children = file.read().split()
+            if len(children) == 2:
+                break
+            time.sleep(0.05)
+        self.assertEqual(len(children), 2, "one process for each thread")
+        tour.send_signal(signal.SIGINT)
+        _, said = tour.communicate(timeout=120)
+        self.assertEqual(tour.returncode, 130)
+        self.assertEqual(said.strip().splitlines(), ["fovea: stopped the tour, which starts again from the beginning"])
+        self.assertEqual([child for child in children if os.path.exists(f"/proc/{child}")], [])
 
     def test_a_folder_that_is_no_run_is_left_alone(self):
         shutil.rmtree(FOLDER + "-mine", ignore_errors=True)

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <fstream>
+#include <sstream>
 
 #include "data/files/file.h"
 #include "systems/deep_sets/tag_model.h"
@@ -47,7 +49,7 @@ TEST_F(Sets, FilesOfTagsAreReadOrRefusedByLine) {
     }
   };
   const std::string good = "{\"tags\": [\"a\", \"b\", \"a\"], \"z\": [1, -2.5]}\n";
-  refused("", "no sets of tags");
+  refused("\n", "no sets of tags");
   refused(good + "sand, sea\n", "t.jsonl:2: expected {\"tags\"");
   refused(good + "{\"tags\": [\"a\", 3], \"z\": [1, 2]}\n", "t.jsonl:2: expected {\"tags\"");
   refused(good + "{\"tags\": [\"a\", \"b\"], \"z\": [1e999, 2]}\n", "t.jsonl:2: ");
@@ -70,10 +72,10 @@ TEST_F(Sets, ZSaysWhichTagsAreMissing) {
   EXPECT_LE(metrics.at("recall_without_z").get<double>(), metrics.at("recall").get<double>() - 0.05);
   check_every_verb("run", "{\"tags\": [\"sand\", \"sea\"], \"z\": [0.1, 0.6, 0.9]}\n");
   const auto answer = [&](const std::string& z) {
-    Run run = open(base_ / "run");
+    systems::Run run = systems::open(base_ / "run");
     std::istringstream line("{\"tags\": [\"sand\", \"pier\", \"sea\", \"shells\"], \"z\": " + z + "}\n");
     std::ostringstream out;
-    predict(run, {line, "input"}, out);
+    systems::predict(run, {line, "input"}, out);
     return out.str();
   };
   const std::string winter = answer("[0.1, 0.6, 0.9]"), summer = answer("[0.8, 0.9, 0.1]");

@@ -12,6 +12,7 @@
 #include "data/formats/csv.h"
 #include "data/random.h"
 #include "explain/explanation.h"
+#include "systems/nadaraya_watson/consistency.h"
 #include "systems/nadaraya_watson/model.h"
 #include "systems/nadaraya_watson/motorcycle.h"
 #include "tests/systems/run/runs.h"
@@ -115,6 +116,32 @@ TEST(NadarayaWatson, ACompactKernelLeavesGapsAndCountsThem) {
   EXPECT_EQ(result.undefined, 1);
   EXPECT_DOUBLE_EQ(result.mse, 4.0);
   EXPECT_DOUBLE_EQ(result.criterion, (4 + 4 + 49) / 3.0);
+}
+
+// With h ~ n^(-1/5) the error falls as n^(-2/5): eight times the observations leave 0.44 of it.
+TEST(NadarayaWatson, MoreObservationsBringTheCurveToTheTruth) {
+  torch::manual_seed(5);
+  const torch::Tensor at = torch::linspace(0.2, 1.8, 101, torch::kFloat64);
+  double before = std::numeric_limits<double>::infinity();
+  for (const int64_t rows : {50, 400, 3200}) {
+    const torch::Tensor x = 2 * torch::rand({rows, 1}, torch::kFloat64),
+                        y = torch::sin(3 * x.select(1, 0)) + 0.3 * torch::randn({rows}, torch::kFloat64);
+    const auto model = model_of(x, y, "gaussian", 0.25 * std::pow(static_cast<double>(rows), -0.2));
+    const double error = (model->predict(at.unsqueeze(1)) - torch::sin(3 * at)).square().mean().sqrt().item<double>();
+    EXPECT_LT(error, 0.7 * before) << rows;
+    before = error;
+  }
+  EXPECT_LT(before, 0.05);
+}
+
+TEST(NadarayaWatson, ErrorsByRowsEndWithThatOfAll) {
+  const auto model = motorcycle("gaussian", 0.914);
+  const auto errors = errors_by_rows(*model, {.rows = 133, .inputs = 1});
+  ASSERT_EQ(errors.size(), 5u);
+  EXPECT_EQ(errors.front().rows, 8);
+  EXPECT_EQ(errors.back().rows, 133);
+  EXPECT_DOUBLE_EQ(errors.back().error, std::sqrt(leave_one_out(*model).criterion));
+  EXPECT_LT(errors.back().error, 0.8 * errors.front().error);
 }
 
 TEST(NadarayaWatson, DuplicatesAreAveragedAsTheBandwidthVanishes) {

@@ -107,7 +107,7 @@ export const graph_view = {
       }));
     }
     const nodes = [...places].map(([key, at]) => {
-      const text = shorten(model.keys[key].text || String(key), width < 500 ? 9 : 14), centre = !whole && key === frame.state.query;
+      const text = shorten(model.keys[key].text || String(key), width < 500 ? 9 : 18), centre = !whole && key === frame.state.query;
       const half = Math.max(16, text.length * 3.9 + 9);
       const wanted = queries.some((query) => model.wanted(query, key));
       return svg('g', { class: `node ${centre ? 'best' : 'live'}${wanted ? ' wanted' : ''}`, 'data-item': key, role: 'button', 'aria-label': this.words(frame, key, edges),
