@@ -89,7 +89,7 @@ const Registration registered{System{
                             .schedule = "cosine",
                             .warmup = 50,
                             .clip = 1.0},
-    .tour = {"epochs=4", "sentences=2000"},
+    .tour = {"epochs=12"},
     .step_work = transformer_work(9),
     .make = make_next_word,
 }};

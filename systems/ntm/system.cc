@@ -73,7 +73,7 @@ const Registration registered{{
                             .schedule = "cosine",
                             .clip = 1},
     .tour = {"bits=4", "longest=4", "rows=8", "hidden=32", "rate=0.01", "sequences=8000",
-             "epochs=5"},
+             "epochs=14"},
     .step_work =
         [](const OptionValues& o, const std::string&) {
           return recurrent_step(o.integer("batch"), o.integer("hidden"), 4);

@@ -129,7 +129,7 @@ TEST_F(ExpertRuns, LossesKeepTheLoadOfPicturesEven) {
   EXPECT_NO_THROW(explain::check(pictures[0]));
   EXPECT_EQ(pictures[0].queries.size(), 10u);
   EXPECT_EQ(pictures[0].keys.size(), 8u);
-  EXPECT_EQ(pictures[0].plots.at(0).slider.value().values.size(), 10u) << "an epoch each";
+  EXPECT_EQ(pictures[0].plots.at(1).slider.value().values.size(), 10u) << "an epoch each";
 }
 
 TEST_F(ExpertRuns, RefusesMoreExpertsThanThereAre) {
