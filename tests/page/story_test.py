@@ -86,6 +86,16 @@ class Story(unittest.TestCase):
             dispatchEvent(new Event('afterprint')); return s; })()""")
         self.assertEqual(seen, [9, 0])
 
+    def test_a_wrong_answer_is_marked(self):
+        first = '"outcome":"'
+        for said, wrong in (("wrong: bad, p = 0.6", True), ("0101 (wrong: one bit)", True), ("der Hund (wrong; right: die Katze)", True), ("hall; right: garden", True), ("hall (right: garden)", True),
+                            ("right: good, p = 0.9", False), ("0101 (right)", False), ("garden, which is right", False), ("wrong way, p = 0.9", False)):
+            start = self.page.index(first) + len(first)
+            page = self.page[:start] + said + self.page[self.page.index('"', start):]
+            browser = self.opened(self.written("wrong.html", page))
+            marked = browser.run("[...document.querySelectorAll('.outcome')].filter((p) => p.textContent === %r).map((p) => p.classList.contains('wrong'))" % said)
+            self.assertEqual(marked, [wrong], said)
+
     def test_a_long_equation_is_set_to_fit(self):
         page = self.page.replace("<main", f'<main><div class="equation">{LONG}</div></main><main', 1)
         for width in (1280, 390):

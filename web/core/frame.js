@@ -9,6 +9,9 @@ import { Model } from './model.js';
 import { PlotFigure } from './plot.js';
 import { shapes_diagram } from './shapes.js';
 
+// How systems say that an answer is wrong: "wrong: …", "… (wrong: one bit)", "…; right: kitchen".
+const WRONG = /^wrong: |\(wrong[:;)]|\(right: |; (wrong|right): /;
+
 const MOST_TABLE_ROWS = 400;
 const MOST_NAMED = 60;
 
@@ -52,7 +55,7 @@ export class Frame {
     const leads = model.view === 'curve' || model.plots.some((plot) => plot.slider) || (model.plots.length > 0 && model.view === 'matrix' && model.keys.length > MOST_NAMED);
     const plots = this.plots.length ? el('div', { class: this.plots.length > 2 ? 'plots many' : 'plots' }, this.plots.map((plot) => plot.host)) : '';
     this.picture = el('div', { class: 'picture' },
-      el('h4', { id: title }, model.title), model.outcome ? el('p', { class: 'outcome' }, model.outcome) : '',
+      el('h4', { id: title }, model.title), model.outcome ? el('p', { class: WRONG.test(model.outcome) ? 'outcome wrong' : 'outcome' }, model.outcome) : '',
       model.shapes ? shapes_diagram(model) : '', leads ? plots : '', this.controls, this.stage, this.legend, this.labels, this.verdict,
       this.tables, leads ? '' : plots);
     this.figure = el('figure', { class: 'explanation', 'aria-labelledby': title, 'data-system': model.system },
