@@ -25,7 +25,7 @@ install(FILES ${PROJECT_BINARY_DIR}/FoveaConfig.cmake ${PROJECT_BINARY_DIR}/Fove
         DESTINATION ${package_dir} COMPONENT engine)
 
 if(FOVEA_TORCH)
-  install(FILES include/fovea/attend.h include/fovea/marginals.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT fovea)
+  install(FILES include/fovea/attend.h include/fovea/marginals.h include/fovea/ranks.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT fovea)
   install(DIRECTORY include/fovea/nn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT fovea)
   install(TARGETS fovea EXPORT FoveaTorch LIBRARY COMPONENT fovea)
   install(EXPORT FoveaTorch NAMESPACE Fovea:: DESTINATION ${package_dir} COMPONENT fovea)

@@ -13,19 +13,20 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from . import _check, _two_passes
-from ._attend import _multiplied
+from . import _check
+from ._attend import _calls, _flatten, _multiplied
 from ._attend import attend as _whole_attend
 from ._graph_part import GraphPart, edge_cut, partition
-from ._normalisers import Normaliser, Sigmoid, Softmax, Uniform, Unnormalised
-from ._ring import Plan, Ring, stretches
-from ._scores import Additive, Bilinear, Constant, Cosine, Dot, GatedAdditive, Kernel, Number, RankOne, Score, _Alibi, _SoftCap
-from ._structures import Causal, Dense, Documents, Structure, Window
+from ._normalisers import Normaliser, Softmax
+from ._scores import Dot, Number, Score
+from ._structures import Dense, Documents, Structure
 
 __all__ = ["GraphPart", "attend", "edge_cut", "partition", "shard", "unshard"]
 
 Layout = Literal["contiguous", "zigzag"]
-_SCORES = (Dot, Bilinear, Additive, GatedAdditive, Kernel, Cosine, RankOne, Constant)
+_sizes: Tuple[int, ...] = ()  # the operator's piece and candidates, where a test makes them smaller
+_over_ranks = torch.ops.fovea.attend_over_ranks.default
+_stretches = torch.ops.fovea.stretches_of_rank.default
 
 
 def attend(
@@ -76,31 +77,15 @@ def attend(
         return _of_dtensors(query, key, value, score, normaliser, structure, scale, return_lse, layout)
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         _check.tensor(name, tensor)
-    if query.device.type != "cpu":  # whose backward kernels may make the statistics of a row again, from the keys of one part alone
-        raise ValueError(f"query: on {query.device}, expected the CPU: gradients on other devices do not know the keys of other ranks")
     _check.instance("normaliser", normaliser, Normaliser, "Softmax()")
     if return_lse and not isinstance(normaliser, Softmax):
         raise ValueError(f"return_lse: {normaliser!r} has no log-sum-exp, expected Softmax()")
-    _check_structure(structure)
-    _check_score(score)
-    if isinstance(normaliser, _two_passes.THRESHOLD):
-        _two_passes.check(score, normaliser)
-    plan = Plan.of(query, key, structure, group, layout)
-    if isinstance(normaliser, _two_passes.THRESHOLD):
-        return _two_passes.attend(query, key, value, plan, (score, normaliser, structure, scale))
-    if isinstance(normaliser, Softmax):
-        output, lse = _ring_of(query, key, value, plan, (score, Softmax(), structure, scale))
-        if normaliser.sink is not None:
-            output, lse = _with_sink(output, lse, normaliser.sink)
-        return (output, lse) if return_lse else output
-    if isinstance(normaliser, (Unnormalised, Sigmoid)):
-        return _ring_of(query, key, value, plan, (score, normaliser, structure, scale))[0]
-    # A mean: the sum of the weights is one more column of the sum of weighted values.
-    weighed = (Constant(), Unnormalised(), structure, None) if isinstance(normaliser, Uniform) else (score, Unnormalised(), structure, scale)
-    sums = _ring_of(query, key, torch.cat([value, torch.ones_like(value[..., :1])], -1), plan, weighed)[0]
-    total, mass = sums[..., :-1], sums[..., -1:]
-    none = mass == 0
-    return (total / mass.masked_fill(none, 1)).masked_fill(none, 0)
+    if _calls(score, normaliser, structure):
+        raise ValueError("score, structure: a Python function among them, expected choices that the library knows by name")
+    text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
+    ranks: Any = dist.group.WORLD if group is None else group
+    output, lse = _over_ranks(_multiplied(query, score, scale), key, value, text, arrays or [None], numbers or None, ranks.group_name, layout, *_sizes)
+    return (output, lse) if return_lse else output
 
 
 def _is_dtensor(tensor: Any) -> bool:
@@ -133,24 +118,6 @@ def _of_dtensors(query: Any, key: Any, value: Any, score: Score, normaliser: Nor
     return shared  # type: ignore[no-any-return]
 
 
-def _ring_of(query: Tensor, key: Tensor, value: Tensor, plan: Plan, choices: Tuple[Score, Normaliser, Structure, Optional[Number]]) -> Tuple[Tensor, Tensor]:
-    score, _, _, scale = choices
-    arrays = _arrays_of(query, score)
-    output, lse = Ring.apply(_multiplied(query, score, scale), key, value, plan, choices, *arrays)  # type: ignore[no-untyped-call]
-    return output, lse
-
-
-def _with_sink(output: Tensor, lse: Tensor, sink: Union[float, Tensor]) -> Tuple[Tensor, Tensor]:
-    """A key of that score and without a value, seen by every query."""
-    column = torch.as_tensor(sink, dtype=lse.dtype, device=lse.device).reshape(-1, 1)
-    both = torch.logaddexp(lse, column.expand(lse.shape[1], lse.shape[2]))
-    return output * torch.exp(lse - both).unsqueeze(-1).to(output.dtype), both
-
-
-def _names(kinds: Tuple[type, ...]) -> str:
-    return ", ".join(kind.__name__ for kind in kinds)
-
-
 def shard(tensor: Tensor, dim: int = 2, *, group: Optional[Any] = None, layout: Layout = "contiguous") -> Tensor:
     """This rank's part of a tensor that every rank has whole.
 
@@ -159,11 +126,11 @@ def shard(tensor: Tensor, dim: int = 2, *, group: Optional[Any] = None, layout: 
         >>> rows = fovea.distributed.shard(torch.randn(1, 2, 64, 8), layout="zigzag")  # doctest: +SKIP
     """
     ranks, rank = dist.get_world_size(group), dist.get_rank(group)
-    count = len(stretches(0, ranks, layout)) * ranks
+    count = len(_stretches(0, ranks, layout)) * ranks
     if tensor.shape[dim] % count:
         raise ValueError(f"tensor: {tensor.shape[dim]} rows, expected a multiple of {count} ({layout}, {ranks} ranks)")
     parts = tensor.chunk(count, dim)
-    return torch.cat([parts[i] for i in stretches(rank, ranks, layout)], dim)
+    return torch.cat([parts[i] for i in _stretches(rank, ranks, layout)], dim)
 
 
 def unshard(tensor: Tensor, dim: int = 2, *, group: Optional[Any] = None, layout: Layout = "contiguous") -> Tensor:
@@ -179,7 +146,7 @@ def unshard(tensor: Tensor, dim: int = 2, *, group: Optional[Any] = None, layout
     dist.all_gather(all_ranks, own, group=group)
     parts: Dict[int, Tensor] = {}
     for rank, held in enumerate(all_ranks):
-        places = stretches(rank, ranks, layout)
+        places = _stretches(rank, ranks, layout)
         parts.update(zip(places, held.chunk(len(places), dim)))
     return torch.cat([parts[i] for i in sorted(parts)], dim)
 
@@ -188,23 +155,3 @@ def _arrays_of(query: Tensor, score: Score) -> List[Tensor]:
     arrays: List[Tensor] = []
     score._collect(arrays, [], query)
     return arrays
-
-
-def _check_score(score: Score) -> None:
-    _check.instance("score", score, Score, "Dot()")
-    if not isinstance(score, _SCORES):
-        raise ValueError(f"score: {score!r}, expected one of {_names(_SCORES)}")
-    for modifier in score._modifiers:
-        if not isinstance(modifier, (_Alibi, _SoftCap)):
-            raise ValueError(f"score: {modifier!r}, expected alibi or soft_cap: others have numbers for rows that other ranks hold")
-
-
-def _check_structure(structure: Structure) -> None:
-    _check.instance("structure", structure, Structure, "Causal()")
-    for kind in structure._kinds():
-        if not isinstance(kind, (Dense, Causal, Window, Documents)):
-            raise ValueError(f"structure: {type(kind).__name__}, expected Dense, Causal, Window, Documents or what &, | and ~ make of them")
-        if isinstance(kind, Causal) and kind.alignment != "top_left":
-            raise ValueError("structure: Causal('bottom_right'), expected Causal(): positions are those of the whole sequence")
-        if isinstance(kind, Documents) and kind.query_ids.shape != kind.key_ids.shape:
-            raise ValueError(f"structure: Documents of {list(kind.query_ids.shape)} and {list(kind.key_ids.shape)} ids, expected the same")

@@ -44,7 +44,7 @@ class Library(Installed):
         self.assertEqual([name for name in ours if re.match(r"fovea::(operators|composed|choice)::|.*project_add_norm", name)], [])
         self.assertLess(len(ours), 500)
         plain = {re.sub(r"[(\[].*", "", name).split("::")[-1] for name in ours}  # without arguments and [abi:...]
-        for header in ("attend.h", "engine.h", "nn/multi_head.h", "nn/beam_search.h", "nn/transformer.h"):
+        for header in ("attend.h", "engine.h", "ranks.h", "nn/multi_head.h", "nn/beam_search.h", "nn/transformer.h"):
             names = declared(SOURCE / "include/fovea" / header)
             self.assertTrue(names, header)
             self.assertEqual(sorted(names - plain), [], header)

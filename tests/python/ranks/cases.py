@@ -9,7 +9,6 @@ from torch.distributed.tensor import Shard, distribute_tensor
 
 import fovea
 import fovea.distributed as fd
-from fovea import _ring, _two_passes
 
 STRUCTURES = {
     "dense": lambda ids: fovea.Dense(),
@@ -106,8 +105,7 @@ def main():
     ranks = dist.get_world_size()
     group = dist.new_group(list(range(ranks)))
     assert fd.attend(*(torch.randn(1, 1, 2, 4),) * 3, group=group).shape == (1, 1, 2, 4)
-    _ring._PIECE = 20  # rows, so that several pieces travel
-    _two_passes._CANDIDATES, _two_passes._EDGES = 8, 1000
+    fd._sizes = (20, 8)  # so that several pieces travel, and candidates are too few at first
     found = {}
     for layout in ("contiguous", "zigzag"):
         for name, structure in STRUCTURES.items():

@@ -1,0 +1,101 @@
+#include "torch/ranks/ring.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+namespace fovea::over_ranks {
+namespace {
+
+bool meet(const Plan& plan, int64_t queries, int64_t keys, Rows piece) {
+  return !plan.meetings(queries, keys, piece).empty();
+}
+
+Tensors room_for(const Tensors& tensors, Rows piece) {
+  Tensors out;
+  for (const Tensor& t : tensors)
+    out.push_back(at::empty({t.size(0), t.size(1), piece.count, t.size(3)}, t.options()));
+  return out;
+}
+
+// Tags of what goes on and of what comes back differ, because both may be underway.
+constexpr int kForward = 0, kBack = 16;
+
+Transfer pass_on(const Plan& plan, const Tensors& own, int64_t step, Rows piece) {
+  const int64_t to = (plan.rank() + step) % plan.ranks(), from = plan.before(step);
+  Tensors sent, received;
+  if (meet(plan, to, plan.rank(), piece))
+    for (const Tensor& t : own) sent.push_back(piece.of(t).contiguous());
+  if (meet(plan, plan.rank(), from, piece)) received = room_for(own, piece);
+  return {plan, std::move(sent), to, std::move(received), from, kForward};
+}
+
+}  // namespace
+
+Transfer::Transfer(const Plan& plan, Tensors sent, int64_t to, Tensors received, int64_t from,
+                   int tag)
+    : sent_(std::move(sent)), received_(std::move(received)) {
+  for (size_t n = 0; n < sent_.size(); ++n) {
+    Tensors one = {sent_[n]};
+    works_.push_back(
+        plan.group()->send(one, static_cast<int>(to), tag + static_cast<int>(n)));
+  }
+  for (size_t n = 0; n < received_.size(); ++n) {
+    Tensors one = {received_[n]};
+    works_.push_back(
+        plan.group()->recv(one, static_cast<int>(from), tag + static_cast<int>(n)));
+  }
+}
+
+Tensors Transfer::arrived() {
+  for (const auto& work : works_) work->wait();
+  works_.clear();
+  sent_.clear();
+  return std::exchange(received_, {});
+}
+
+void go_round(const Plan& plan, const Tensors& own, const Visit& visit) {
+  struct Stop {
+    int64_t step;
+    Rows piece;
+  };
+  std::vector<Stop> stops;
+  for (int64_t step = 0; step < plan.ranks(); ++step)
+    for (const Rows piece : plan.pieces()) stops.push_back({step, piece});
+  Transfer transfer;
+  for (size_t at = 0; at < stops.size(); ++at) {
+    const auto [step, piece] = stops[at];
+    Tensors held = transfer.arrived();
+    transfer = Transfer();
+    if (step == 0)
+      for (const Tensor& t : own) held.push_back(piece.of(t));
+    if (at + 1 < stops.size() && stops[at + 1].step > 0)
+      transfer = pass_on(plan, own, stops[at + 1].step, stops[at + 1].piece);
+    visit(step, piece, held);
+  }
+}
+
+void WayBack::add(int64_t step, Rows piece, const Tensors& gradients) {
+  if (step == 0) {
+    for (size_t n = 0; n < gradients.size(); ++n) piece.of(sums_[n]).add_(gradients[n]);
+    return;
+  }
+  receive();
+  const int64_t to = plan_.before(step), from = (plan_.rank() + step) % plan_.ranks();
+  Tensors received;
+  if (meet(plan_, from, plan_.rank(), piece)) received = room_for(sums_, piece);
+  piece_ = piece;
+  transfer_ = Transfer(plan_, gradients, to, std::move(received), from, kBack);
+}
+
+void WayBack::receive() {
+  const Tensors received = transfer_.arrived();
+  for (size_t n = 0; n < received.size(); ++n) piece_.of(sums_[n]).add_(received[n]);
+}
+
+const Tensors& WayBack::finish() {
+  receive();
+  return sums_;
+}
+
+}  // namespace fovea::over_ranks
