@@ -134,6 +134,9 @@ const std::map<std::string, const char*> kLooks = {
 // Where the sentence above tells of generated data, of a truth that files do not have, or of words
 // that a user did not bring.
 const std::map<std::string, const char*> kOwnLooks = {
+    {"nadaraya-watson",
+     "The observations near the place asked about carry the weight. Over one input, move the "
+     "bandwidth; over two, a line joins the places with the same answer."},
     {"mil",
      "The larger the weight, the more an instance decides about its bag. Nobody told the network "
      "which instances these are."},
