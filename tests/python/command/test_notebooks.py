@@ -45,10 +45,11 @@ def test_runs(path, monkeypatch, tmp_path):
         pytest.skip("FOVEA_COMMAND: not set; run through ctest")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FOVEA_DATA", raising=False)  # generated data: the same everywhere, and quick
-    state = torch.get_rng_state()
+    state, began = torch.get_rng_state(), sum(os.times()[:4])
     scope = {"__name__": "__main__"}
     shown = [execute(cell, scope, f"{path.name}[{n}]") for n, cell in enumerate(cells(path))]
     torch.set_rng_state(state)
     assert any(shown)
+    assert sum(os.times()[:4]) - began < 60  # seconds of processor, of the command's processes too: what other programs do is not counted
     if path.stem == "translation":
         assert shown[-1].startswith("<iframe")
