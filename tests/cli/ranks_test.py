@@ -15,6 +15,8 @@ import time
 import unittest
 from pathlib import Path
 
+from slow_link import SlowLink
+
 COMMAND = Path(os.environ["FOVEA_COMMAND"])
 TORCHRUN = Path(os.environ["FOVEA_SOURCE_DIR"]) / ".venv/bin/torchrun"
 LOST = 75  # the exit code of a rank that lost another
@@ -320,6 +322,29 @@ class Killed(Ranks):
         self.assertIn("state.safetensors", error)
         self.assertNotIn("starting all ranks again", error)
 
+    def test_a_disk_that_is_full_for_a_while(self):
+        disk = self.out("disk")
+        disk.mkdir()
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "fovea-ranks-test", disk], capture_output=True, text=True)
+        if made.returncode:
+            self.skipTest(f"a small disk: {made.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", disk])
+        process = start(*LONG, "--workers", 2, "--restarts", 3, "--out", disk / "run")
+        self.wait_for_state("disk/run", process)
+        with open(disk / "filler", "wb", buffering=0) as filler:
+            try:
+                while filler.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        code, _, error = ended(process)
+        self.assertEqual(code, 1, error)
+        self.assertIn("No space left on device", error)
+        self.assertNotIn("starting all ranks again", error)
+        (disk / "filler").unlink()
+        self.done(train(*LONG, "--workers", 2, "--resume", "--out", disk / "run"))
+        self.assertEqual(self.weights("disk/run"), self.undisturbed())
+
 
 class Silent(Ranks):
     def test_a_stopped_rank_is_named(self):
@@ -364,7 +389,7 @@ class Network(Ranks):
                               capture_output=True, text=True)
         if made.returncode:
             self.skipTest(f"virtual devices: {made.stderr.strip()}")
-        self.devices = devices
+        self.devices, self.address = devices, "10.77.0.1"
         for i, (name, device) in enumerate(zip(self.names, devices)):
             self.ip("-n", name, "addr", "add", f"10.77.0.{i + 1}/24", "dev", device)
             self.ip("-n", name, "link", "set", device, "up")
@@ -376,7 +401,7 @@ class Network(Ranks):
     def ranks(self, *arguments):
         return [subprocess.Popen(["ip", "netns", "exec", self.names[rank], COMMAND, "train", *arguments, "--out", self.out(f"run{rank}")], text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 env={**os.environ, **by_hand(rank, 2, 29512, "10.77.0.1"), "GLOO_SOCKET_IFNAME": self.devices[rank]}) for rank in range(2)]
+                                 env={**os.environ, **by_hand(rank, 2, 29512, self.address), "GLOO_SOCKET_IFNAME": self.devices[rank]}) for rank in range(2)]
 
     def same_bits(self):
         self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
@@ -395,6 +420,18 @@ class Network(Ranks):
             if shaped.returncode:
                 self.skipTest(f"tc netem: {shaped.stderr.strip()}")
         self.same_bits()
+
+    def test_slow_and_lossy_by_hand(self):
+        devices, addresses = [f"ft{os.getpid() % 10**8}{i}" for i in range(2)], ["10.78.0.1", "10.78.0.2"]
+        try:
+            link = SlowLink(self.names, devices, addresses, delay=0.001, loss=0.01)
+        except OSError as error:
+            self.skipTest(f"TUN devices: {error}")
+        self.addCleanup(link.close)
+        self.devices, self.address = devices, addresses[0]
+        self.same_bits()
+        print(f"{link.carried} packets, {link.lost} lost")
+        self.assertGreater(link.lost, 0)
 
     def test_a_cable_that_is_cut(self):
         first, second = self.ranks(*LONG, "--timeout", "4")
