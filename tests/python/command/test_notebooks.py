@@ -53,3 +53,17 @@ def test_runs(path, monkeypatch, tmp_path):
     assert sum(os.times()[:4]) - began < 60  # seconds of processor, of the command's processes too: what other programs do is not counted
     if path.stem == "translation":
         assert shown[-1].startswith("<iframe")
+
+
+def test_the_graph_of_fovea_data_is_read(monkeypatch, tmp_path):
+    files = {"features": "0: 1 3\n1:\n2: 0\n", "labels": "1\n0\n1\n", "edges": "0 1\n1 2\n", "split_train": "0\n", "split_test": "2\n"}
+    folder = tmp_path / "planetoid" / "cora"
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / f"{name}.txt").write_text(text)
+    monkeypatch.setenv("FOVEA_DATA", str(tmp_path))
+    scope = {"__name__": "__main__"}
+    (path,) = (path for path in NOTEBOOKS if path.stem == "gat")
+    execute(cells(path)[0], scope, "gat.ipynb[0]")
+    assert scope["x"].tolist() == [[0, 0.5, 0, 0.5], [0, 0, 0, 0], [1, 0, 0, 0]]
+    assert scope["edges"].tolist() == [[0, 1, 1, 2], [1, 2, 0, 1]] and scope["train"].tolist() == [0] and scope["test"].tolist() == [2]
