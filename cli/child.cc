@@ -100,6 +100,9 @@ void Child::become(pid_t parent, char** arguments, char** environment) const {
       (!kept || (dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
                  dup2(words_, STDERR_FILENO) >= 0)))
     execve("/proc/self/exe", arguments, environment);
+  constexpr std::string_view kWords =
+      "fovea: /proc/self/exe: cannot be started, expected this program; is /proc mounted?\n";
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kWords.data(), kWords.size());
   _exit(127);
 }
 

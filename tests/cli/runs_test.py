@@ -143,6 +143,31 @@ class Runs(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, rf"^fovea: {self.folder}/a/b/[a-z/]+: Too many open files\n$")
 
+    def test_a_date_in_a_far_century_is_a_date(self):
+        manifest = self.folder / "one/manifest.json"
+        before = manifest.stat()
+        self.addCleanup(os.utime, manifest, ns=(before.st_atime_ns, before.st_mtime_ns))
+        os.utime(manifest, (10_500_000_000, 10_500_000_000))
+        if manifest.stat().st_mtime != 10_500_000_000:
+            self.skipTest("this disk has no dates after 2262")
+        done = fovea("runs", self.folder / "one")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("2302-09-", done.stdout)
+
+    def test_without_proc_a_run_that_needs_a_second_process_says_so(self):
+        alone = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$0" "$@"']
+        if subprocess.run([*alone, "true"], capture_output=True).returncode:
+            self.skipTest("no file system may be mounted here")
+        out = self.folder / "pair"
+        training = [COMMAND, "train", "pooling", "--set", "bags=40", "--epochs", "1", "--quiet", "--out", out]
+        done = subprocess.run([*alone, *training, "--seeds", "2", "--jobs", "2"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/proc/self/exe: cannot be started, expected this program; is /proc mounted?", done.stderr)
+        shutil.rmtree(out, ignore_errors=True)
+        done = subprocess.run([*alone, *training], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shutil.rmtree(out)
+
     def test_what_is_not_finished_when_a_signal_comes_is_removed(self):
         for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             answers = self.folder / "answers.txt"

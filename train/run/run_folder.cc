@@ -1,8 +1,8 @@
 #include "train/run/run_folder.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
-#include <chrono>
 #include <ctime>
 
 #include "data/files/file.h"
@@ -18,7 +18,17 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+// Why nobody can tell whether the file is there (a folder that is closed to the user, links in a
+// circle); empty if one can.
+std::string unreachable(const fs::path& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  const bool known = type != fs::file_type::none && type != fs::file_type::unknown;
+  return known ? "" : "cannot be read: " + error.message();
+}
+
 std::string why_not(const fs::path& path) {
+  if (std::string reason = unreachable(path / kManifestFile); !reason.empty()) return reason;
   std::error_code ignored;
   if (fs::is_directory(path / kTrainingFolder, ignored))
     return "training has not finished: `fovea train … --resume` continues it";
@@ -54,15 +64,12 @@ RunFolder RunFolder::member(const std::string& name) const {
 }
 
 std::string RunFolder::date() const {
-  const fs::path named = *this / kManifestFile;
-  if (!fs::exists(named)) return "";
-  // The file clock is not the system clock; both are read now to convert between them.
-  const auto written = std::chrono::system_clock::now() +
-                       std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                           fs::last_write_time(named) - fs::file_time_type::clock::now());
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(written);
+  // Not fs::last_write_time, which throws for a date after 2262.
+  struct stat found = {};
   std::tm parts{};
-  localtime_r(&seconds, &parts);
+  if (::stat((*this / kManifestFile).c_str(), &found) != 0 ||
+      !localtime_r(&found.st_mtime, &parts))
+    return "";
   char text[32];
   return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts));
 }
@@ -94,6 +101,8 @@ bool RunFolder::replaced() const {
 std::string RunFolder::read_listed(const std::string& name) const {
   const std::string path = (*this / name).string();
   const auto listed = manifest_.files.find(name);
+  if (const std::string reason = unreachable(path); !reason.empty())
+    throw InvalidArgument(path + ": " + reason);
   if (!is_file(path))
     throw InvalidArgument(fmt::format("{}: missing, a file of the run ({})", path, kManifestFile));
   // Some files of a run may be empty, which data::read_file refuses.

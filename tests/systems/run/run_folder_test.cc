@@ -126,6 +126,10 @@ TEST_F(RunFolderTest, FoldersOfOthersAreLeftAlone) {
   }
   EXPECT_NE(said([&] { open(base_ / "theirs"); }).find("no manifest.json there"),
             std::string::npos);
+  // Nobody knows what is behind links in a circle, or in a folder that is closed to the user.
+  fs::create_symlink("circle", base_ / "circle");
+  EXPECT_EQ(said([&] { open(base_ / "circle"); }),
+            (base_ / "circle").string() + ": cannot be read: Too many levels of symbolic links");
   // A page's manifest.json is no run's mark.
   fs::create_directories(base_ / "page");
   std::ofstream(base_ / "page/manifest.json") << "{\"name\": \"a page\"}";
