@@ -3,6 +3,7 @@
 
 #include "data/files/json.h"
 #include "systems/pages/published.h"
+#include "systems/run/naming.h"
 #include "systems/run/provenance.h"
 #include "systems/run/run_config.h"
 #include "systems/run/session.h"
@@ -80,11 +81,13 @@ std::vector<explain::Explanation> explain(Run& run, Input* input) {
   // Without an input the pictures show items of the run's own test split.
   std::string note;
   if (!input) {
-    const std::string sum = read_items(*run.task, source_of(run.config));
+    const std::string sum = read_items(run, source_of(run.config));
     const std::string split = run.folder->has(kSplitFile) ? run.folder->read(kSplitFile) : "";
     note = check_own_data(run.config, split, *run.task, Split::kTest, sum);
   }
-  std::vector<explain::Explanation> out = run.task->explain(input);
+  const auto explained = [&] { return run.task->explain(input); };
+  std::vector<explain::Explanation> out =
+      input ? explained() : naming(run.folder->path(), explained);
   if (!note.empty() && !out.empty()) out.front().notes.push_back(note);
   for (explain::Explanation& one : out) one.system = run.system->info.name;
   return out;

@@ -18,7 +18,9 @@
 namespace fovea::data {
 namespace {
 
+// No file has an empty name: what it stands for was generated.
 std::string with_place(std::string_view path, size_t line, std::string_view what) {
+  if (path.empty()) path = "generated data";
   return line ? fmt::format("{}:{}: {}", path, line, what) : fmt::format("{}: {}", path, what);
 }
 

@@ -11,6 +11,7 @@
 
 #include "data/batches.h"
 #include "data/files/file.h"
+#include "data/formats/bags.h"
 #include "data/split.h"
 #include "systems/machines/sequences.h"
 #include "systems/machines/view.h"
@@ -71,7 +72,7 @@ class CopyTask : public GradientTask {
   }
   void restore(const Assets& assets) override {
     const train::Fields facts(assets.facts, "config.json: facts.");
-    bits_ = facts.integer("bits", 1);
+    bits_ = facts.integer("bits", 1, data::kMostFeatures);
     longest_ = facts.integer("longest", 1);
   }
   std::shared_ptr<torch::nn::Module> build() override {

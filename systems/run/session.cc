@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "systems/run/machine.h"
+#include "systems/run/naming.h"
 #include "systems/run/provenance.h"
 #include "systems/pages/report.h"
 #include "systems/run/run_config.h"
@@ -52,12 +53,10 @@ Run open_member(const RunFolder& folder, const std::string& device, int threads,
       RunOptions{std::move(option_values), run.config.at("seed"), device_of(device), ranks});
   run.task = run.system->make(*run.run_options);
   const Assets assets = read_assets(folder, run.config);
-  try {
+  run.model = naming(folder.path(), [&] {
     run.task->restore(assets);
-  } catch (const InvalidArgument& error) {  // its message does not have the RUN
-    throw InvalidArgument(fmt::format("{}: {}", folder.path().string(), error.what()));
-  }
-  run.model = train::built(*run.task);
+    return train::built(*run.task);
+  });
   const std::string weights = (folder / kModelFile).string();
   train::set_weights(*run.model, train::parse_tensors(folder.read(kModelFile), weights).tensors,
                      weights);
@@ -112,7 +111,7 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     const auto start = Clock::now();
     Source source = source_of(run.config);
     if (!data.empty()) source = {.path = data, .seed = source.seed, .all_test = true};
-    const std::string sum = read_items(*run.task, source);
+    const std::string sum = read_items(run, source);
     if (ranks) train::agree(*ranks, {{"data (sha256)", sum}});
     const auto note_on = [&](Split judged) {
       return data.empty() ? check_own_data(run.config, split_of(folder), *run.task, judged, sum)
@@ -120,7 +119,8 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     };
     std::string note = note_on(wanted);
     const torch::NoGradGuard guard;
-    Evaluation evaluation = run.task->evaluate(wanted);
+    Evaluation evaluation =
+        naming(folder.path(), [&] { return run.task->evaluate(wanted); });
     if (evaluation.of) note = note_on(*evaluation.of);  // the requested one had no items
     if (!note.empty()) evaluation.notes.push_back(note);
     const Judged judged{.data = sum,

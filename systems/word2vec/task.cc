@@ -125,6 +125,9 @@ void Word2vecTask::restore(const Assets& assets) {
   vocabulary_ = data::Vocabulary::parse(train::file_of(assets, kVocabularyFile), kVocabularyFile);
   words_per_second_ = facts.number("words_per_second");
   losses_ = facts.numbers("losses");
+  const int64_t epochs = run_options_.options.integer("epochs");
+  if (static_cast<int64_t>(losses_.size()) != epochs)
+    facts.refuse("losses", fmt::format("one for each of the {} epochs", epochs));
 }
 
 std::shared_ptr<torch::nn::Module> Word2vecTask::build() {

@@ -3,8 +3,10 @@
 #include <torch/torch.h>
 
 #include "io/sha256.h"
+#include "systems/run/naming.h"
 #include "tests/systems/run/runs.h"
 #include "train/run/tensor_file.h"
+#include "train/usage_error.h"
 
 namespace fovea::systems {
 namespace {
@@ -80,6 +82,49 @@ TEST_F(DamagedRun, WhatEveryRunHas) {
   std::ofstream(base_ / "pool/config.json") << std::string(100'000, '[');
   sign_again("pool");
   expect_error("nested deeper", [&] { systems::open(base_ / "pool"); });
+}
+
+TEST_F(DamagedRun, IsNamedWhereverTheDamageIsSeen) {
+  // By its own fact; while the model is made; while items are generated; in its figures.
+  train("machine", {.system = "ntm", .set = {"sequences=20", "epochs=0"}});
+  expect_refused("machine", "/facts/bits", int64_t{1} << 62,
+                 (base_ / "machine").string() + ": config.json: facts.bits: expected an integer");
+  train("words", {.system = "word2vec", .set = {"epochs=1", "width=4"}});
+  expect_refused("words", "/facts/losses", Json::array(),
+                 (base_ / "words").string() + ": facts.losses: expected one for each of the 1");
+
+  const auto expect_unjudged = [&](const std::string& name, const std::string& part) {
+    expect_error((base_ / name).string() + ": " + part,
+                 [&] { evaluate(base_ / name, "", "test"); });
+  };
+  train("graph", {.system = "gat", .set = {"nodes=60", "words=20", "epochs=0"}});
+  Json other = config("graph");
+  other["options"].erase("words");
+  write_config("graph", other);
+  expect_unjudged("graph", "generated data: 240 features, expected 20");
+  train("experts", {.system = "mixture-of-experts", .set = {"epochs=0"}});
+  other = config("experts");
+  other["facts"]["mean"] = 1e300;
+  write_config("experts", other);
+  expect_unjudged("experts", "loss: ");
+}
+
+TEST(Naming, SaysTheRunOnceAndLeavesTheUsersWords) {
+  const auto said_of = [](auto&& call) -> std::string {
+    try {
+      naming("out/run", call);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(said_of([] { throw InvalidArgument("loss: nan"); }), "out/run: loss: nan");
+  EXPECT_EQ(said_of([] { throw InvalidArgument("out/run/config.json: x"); }),
+            "out/run/config.json: x");
+  EXPECT_EQ(said_of([] { throw UsageError("--set: x"); }), "--set: x");
+  EXPECT_EQ(said_of([] { torch::zeros({2}).view({3}); }).find("out/run: shape '[3]' is invalid"), 0U);
+  EXPECT_EQ(said_of([] { throw std::runtime_error("interrupted"); }), "interrupted");
+  EXPECT_EQ(naming("out/run", [] { return 3; }), 3);
 }
 
 TEST_F(DamagedRun, MembersLieInTheRun) {

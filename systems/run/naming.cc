@@ -1,0 +1,35 @@
+#include "systems/run/naming.h"
+
+#include <c10/util/Exception.h>
+
+#include <string>
+
+#include "fovea/error.h"
+#include "systems/run/provenance.h"
+#include "systems/run/session.h"
+#include "train/failure.h"
+#include "train/usage_error.h"
+
+namespace fovea::systems {
+
+void rethrow_naming(const std::filesystem::path& run) {
+  const std::string path = run.string();
+  try {
+    throw;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const InvalidArgument& error) {
+    const std::string words = error.what();
+    if (words.starts_with(path)) throw;
+    throw InvalidArgument(path + ": " + words);
+  } catch (const c10::Error& error) {
+    throw InvalidArgument(path + ": " + train::words_of(error));
+  }
+}
+
+std::string read_items(const Run& run, const Source& source) {
+  const auto read = [&] { return read_items(*run.task, source); };
+  return source.path.empty() ? naming(run.folder->path(), read) : read();
+}
+
+}  // namespace fovea::systems
