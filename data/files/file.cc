@@ -111,6 +111,8 @@ FileError::FileError(std::string_view path, size_t line, std::string_view what)
 std::string unpacked(std::string bytes, const std::string& path) {
   if (bytes.starts_with("\x1f\x8b")) bytes = gunzip(bytes, path);
   if (bytes.empty()) throw FileError(path, 0, "expected data, found an empty file");
+  if (bytes.starts_with("version https://git-lfs.github.com/spec/"))
+    throw FileError(path, 0, "a Git LFS pointer, expected the file; `git lfs pull` brings it");
   if (current_log) current_log->note(bytes);
   return bytes;
 }
@@ -130,7 +132,10 @@ void visit_line(std::string_view line, const std::string& name, size_t number,
     throw FileError(name, number, "a line of " + beyond(Limit::kLine));
   if (number > limit(Limit::kItems)) throw FileError(name, number, beyond(Limit::kItems));
   if (line.find('\0') != std::string_view::npos)
-    throw FileError(name, number, "expected text, found a NUL byte (is this a binary file?)");
+    throw FileError(name, number,
+                    line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff")
+                        ? "expected UTF-8 text, found UTF-16; save it as UTF-8"
+                        : "expected text, found a NUL byte (is this a binary file?)");
   if (!is_utf8(line))
     throw FileError(name, number, fmt::format("expected UTF-8 text, found {}", shown(line)));
   visit(number, line);

@@ -71,6 +71,9 @@ TEST_F(Hostile, Tables) {
   expect_regression("a,y\n1,\"2\"x\n", ":2:", "expected a comma");
   expect_regression("a,y\n1,\xff\xfe\n", ":2:", "expected UTF-8 text");
   expect_regression(std::string("a,y\n1,\0\n", 8), ":2:", "NUL byte");
+  expect_regression(std::string("\xff\xfe" "a\0,\0y\0\n\0", 10), ":1:", "found UTF-16; save it as UTF-8");
+  expect_regression("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "",
+                    "a Git LFS pointer");
   expect_regression("a,y\n1,high\n", ":1:", "target column 'y' is not numeric");
   expect_regression("a,y\n1,2\n2,a lot\n3,4\n",
                     ":3:", "column 'y': expected a number, found 'a lot'; --set y=COLUMN");
