@@ -129,8 +129,10 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
                         .device = run.run_options->device.str()};
     Json used = run.config;
     used["options"] = run.run_options->options.json();  // `--set` may have changed some
-    reports.push_back(
-        report(run.config, data, wanted, evaluation, signature(used, *run.task, judged), start));
+    const std::string signed_by = signature(used, *run.task, judged);
+    reports.push_back(naming(folder.path(), [&] {  // it refuses what is not finite
+      return report(run.config, data, wanted, evaluation, signed_by, start);
+    }));
   }
   return reports.size() == 1 ? reports.front() : summary(reports);
 }
