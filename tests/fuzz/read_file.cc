@@ -5,7 +5,7 @@
 namespace fovea::data {
 
 std::string read_file(const std::string& path) {
-  const std::string* bytes = fuzz::folder().find(path);
+  const std::string* bytes = fuzz::find_in_memory(path);
   if (bytes == nullptr) throw FileError(path, 0, "no such file");
   return unpacked(*bytes, path);
 }

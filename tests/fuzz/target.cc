@@ -14,6 +14,11 @@ namespace {
 
 std::string_view current;  // the input that is being tried
 
+std::vector<const MemoryFolder*>& folders() {
+  static std::vector<const MemoryFolder*> all;
+  return all;
+}
+
 // Of UTF-8. Not by data::visible, which writes the text anew for each input.
 bool is_printable(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
@@ -35,6 +40,11 @@ std::vector<Target>& targets() {
 void run(const Target& target, std::string_view bytes) {
   current = bytes;
   target.run(bytes);
+}
+
+Answers& answers() {
+  static Answers all;
+  return all;
 }
 
 void check_reason(const char* message) { require(*message != '\0', "a refusal says why"); }
@@ -81,9 +91,11 @@ MemoryFolder::MemoryFolder() {
   if (mkdtemp(path.data()) == nullptr)
     throw std::system_error(errno, std::generic_category(), path);
   path_ = path;
+  folders().push_back(this);
 }
 
 MemoryFolder::~MemoryFolder() {
+  std::erase(folders(), this);
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }
@@ -102,6 +114,12 @@ const std::string& MemoryFolder::write(const std::string& name, std::string_view
 const std::string* MemoryFolder::find(const std::string& path) const {
   for (const File& file : files_)
     if (file.path == path) return &file.bytes;
+  return nullptr;
+}
+
+const std::string* find_in_memory(const std::string& path) {
+  for (const MemoryFolder* one : folders())
+    if (const std::string* bytes = one->find(path)) return bytes;
   return nullptr;
 }
 

@@ -36,6 +36,12 @@ inline void require(bool kept, std::string_view promise) {
   if (!kept) throw BrokenPromise(std::string(promise));
 }
 
+// What `accepts` has answered since the start of the program.
+struct Answers {
+  size_t taken = 0, refused = 0;
+};
+Answers& answers();
+
 // A refusal says why.
 void check_reason(const char* message);
 // A refusal of a file is one printable line in our own words that names the file.
@@ -47,12 +53,14 @@ template <class Body, class Check>
 bool accepts(const Body& body, const Check& check) {
   try {
     body();
+    ++answers().taken;
     return true;
   } catch (const InvalidArgument& error) {
     check(error.what());
   } catch (const Unsupported& error) {
     check_reason(error.what());
   }
+  ++answers().refused;
   return false;
 }
 template <class Body>
@@ -108,5 +116,7 @@ class MemoryFolder {
 };
 // One for the whole program.
 MemoryFolder& folder();
+// The file of that path in any folder there is; nothing where there is none.
+const std::string* find_in_memory(const std::string& path);
 
 }  // namespace fovea::fuzz
