@@ -43,15 +43,15 @@ TEST_P(Replay, KeepsItsPromises) {
   }
 }
 
-// A reader that refused whatever it is given would keep its promises too.
-TEST_P(Replay, TakesWhatItStartsFrom) {
+// A target that refused whatever it is given would keep its promises too.
+TEST_P(Replay, TakesSomethingOfWhatItStartsFrom) {
+  const Answers before = answers();
   for (const fs::path& input : inputs_of("corpus", GetParam().name)) {
     std::ifstream file(input, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    const Answers before = answers();
     EXPECT_NO_THROW(run(GetParam(), bytes));
-    EXPECT_TRUE(answers().taken > before.taken || answers().refused == before.refused) << input;
   }
+  EXPECT_TRUE(answers().taken > before.taken || answers().refused == before.refused);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Replay, testing::ValuesIn(targets()),

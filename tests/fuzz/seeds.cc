@@ -115,7 +115,7 @@ void add_arrays(Files& files) {
                     labels = data::idx_bytes({{2}, {1, 9}});
   files["idx/images"] = images;
   files["idx/packed"] = gzip(labels);
-  files["digits/two"] = with_choices(images + labels, {char(images.size()), 0});
+  files["digits/two"] = with_choices(images + labels, {char(images.size())});
   files["npy/f4"] = data::npy_bytes({data::ElementType::kFloat32, {2, 3}, std::string(24, 'a')});
   files["npy/i8"] = data::npy_bytes({data::ElementType::kInt64, {}, std::string(8, 'b')});
   files["npy/columns"] = std::string("\x93NUMPY\x02\x00\x3c\x00\x00\x00", 12) +
