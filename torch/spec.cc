@@ -126,7 +126,7 @@ struct Signature {
   template <class... Kinds>
   void add(std::variant<Kinds...>& kind) {
     words.push_back(kind.index());
-    std::visit([this](auto& one) { add(one); }, kind);
+    std::visit([this](auto& one) { this->add(one); }, kind);
   }
   template <class Variant>
   void add_each(std::vector<Variant>& kinds) {
