@@ -8,6 +8,7 @@
 #include <limits>
 #include <numbers>
 
+#include "torch/engine_call.h"
 #include "torch/operators.h"
 #include "torch/ranks/ring.h"
 #include "torch/spec.h"
@@ -72,8 +73,7 @@ class Stream : public torch::autograd::Function<Stream> {
                                const Tensor& value, at::TensorList arrays,
                                const c10::intrusive_ptr<StreamCall>& call) {
     const Plan& plan = *call->plan;
-    const auto real =
-        query.options().dtype(query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    const auto real = query.options().dtype(arithmetic_type(query));
     Tensor output = at::zeros({query.size(0), query.size(1), query.size(2), value.size(3)}, real);
     const Tensor lse =
         at::full(query.sizes().slice(0, 3), -std::numeric_limits<double>::infinity(), real);

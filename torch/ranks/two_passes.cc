@@ -10,6 +10,8 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/call/facts.h"
+#include "torch/engine_call.h"
 #include "torch/operators.h"
 #include "torch/ranks/chosen_keys.h"
 #include "torch/ranks/ring.h"
@@ -87,10 +89,9 @@ void keep_largest(Tensor scores, Tensor places, const Tensor& more, const Tensor
 
 Candidates largest(const Tensor& query, const Tensor& key, const Choices& choices,
                    const Plan& plan, int64_t count) {
-  const auto type = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   auto sizes = query.sizes().slice(0, 3).vec();
   sizes.push_back(count);
-  const Candidates out{at::full(sizes, kNone, query.options().dtype(type)),
+  const Candidates out{at::full(sizes, kNone, query.options().dtype(arithmetic_type(query))),
                        at::full(sizes, -1, query.options().dtype(at::kLong))};
   go_round(plan, {key}, [&](int64_t step, Rows piece, const Tensors& held) {
     if (held.empty()) return;
@@ -105,7 +106,7 @@ Candidates largest(const Tensor& query, const Tensor& key, const Choices& choice
           /*check_finite=*/false);
       const Tensor none = where < 0;
       keep_largest(rows.of(out.scores), rows.of(out.places),
-                   found.to(type).masked_fill(none, kNone),
+                   found.to(out.scores.scalar_type()).masked_fill(none, kNone),
                    (where.to(at::kLong) + plan.position(from, piece)).masked_fill_(none, -1));
     }
   });
@@ -160,8 +161,7 @@ void check_two_passes(const Choices& choices) {
 Tensor attend_in_two_passes(const Tensor& query, const Tensor& key, const Tensor& value,
                             const Choices& choices, const PlanPointer& plan, int64_t candidates) {
   const auto found = candidates_of(query.detach(), key.detach(), choices, *plan, candidates);
-  const double scale = std::get<Dot>(choices.score.kind)
-                           .scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3))));
+  const double scale = engine::dot_scale(std::get<Dot>(choices.score.kind), query.size(3));
   const Tensor scores = with_gradient(query, key, found.scores, found.places, scale, plan);
   const Tensor weights = weights_of(scores, choices.normaliser);
   return weighted_sum(weights, value, found.places, plan).to(query.scalar_type());
