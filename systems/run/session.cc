@@ -119,8 +119,9 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     };
     std::string note = note_on(wanted);
     const torch::NoGradGuard guard;
-    Evaluation evaluation =
-        naming(folder.path(), [&] { return run.task->evaluate(wanted); });
+    // What is wrong with other data names their file.
+    const auto judge = [&] { return run.task->evaluate(wanted); };
+    Evaluation evaluation = data.empty() ? naming(folder.path(), judge) : judge();
     if (evaluation.of) note = note_on(*evaluation.of);  // the requested one had no items
     if (!note.empty()) evaluation.notes.push_back(note);
     const Judged judged{.data = sum,
