@@ -192,3 +192,15 @@ class Browser:
         except subprocess.TimeoutExpired:
             self.process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def opened_pages(folder, only=()):
+    """Pages of a folder (those named, or all), opened one by one at 1280 and 390 wide and in both themes: the browser, and "name-width-theme"."""
+    names = only or sorted(name.removesuffix(".html") for name in os.listdir(folder) if name.endswith(".html"))
+    for width in (1280, 390):
+        for theme in ("light", "dark"):
+            browser = Browser(width, 900, theme == "dark")
+            for name in names:
+                browser.open(os.path.join(folder, name + ".html"))
+                yield browser, f"{name}-{width}-{theme}"
+            browser.close()

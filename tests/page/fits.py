@@ -3,10 +3,9 @@
 fits.py FOLDER [name...] prints it for the pages of a folder (a tour), at 1280 and 390 wide, in both themes, under every tab.
 """
 
-import os
 import sys
 
-from browser import Browser
+from browser import opened_pages
 
 # Looks at what is drawn now. `seen` leaves out what is hidden, empty or read aloud only.
 FAULTS = r"""(() => {
@@ -85,15 +84,9 @@ def faults(browser):
 
 
 def main(folder, *only):
-    names = only or sorted(name.removesuffix(".html") for name in os.listdir(folder) if name.endswith(".html"))
-    for width in (1280, 390):
-        for theme in ("light", "dark"):
-            browser = Browser(width, 900, theme == "dark")
-            for name in names:
-                browser.open(os.path.join(folder, name + ".html"))
-                for fault in faults(browser):
-                    print(f"{name} {width} {theme}: {fault}", flush=True)
-            browser.close()
+    for browser, page in opened_pages(folder, only):
+        for fault in faults(browser):
+            print(f"{page}: {fault}", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,23 +3,17 @@
 import os
 import sys
 
-from browser import Browser
+from browser import opened_pages
 
 
 def main(folder, out, *only):
     os.makedirs(out, exist_ok=True)
-    names = only or sorted(name.removesuffix(".html") for name in os.listdir(folder) if name.endswith(".html"))
-    for width in (1280, 390):
-        for theme in ("light", "dark"):
-            browser = Browser(width, 900, theme == "dark")
-            for name in names:
-                browser.open(os.path.join(folder, name + ".html"))
-                browser.settle()
-                browser.screenshot(f"{out}/{name}-{width}-{theme}.png")
-                high, wide = browser.run("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
-                print(f"{name} {width} {theme}: height {high}, width {wide}, errors {browser.errors}")
-                browser.errors.clear()
-            browser.close()
+    for browser, page in opened_pages(folder, only):
+        browser.settle()
+        browser.screenshot(f"{out}/{page}.png")
+        high, wide = browser.run("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
+        print(f"{page}: height {high}, width {wide}, errors {browser.errors}")
+        browser.errors.clear()
 
 
 if __name__ == "__main__":
