@@ -3,7 +3,7 @@
 #include <torch/torch.h>
 
 #include "data/files/lines.h"
-#include "data/formats/csv.h"
+#include "data/formats/regression.h"
 #include "train/fields.h"
 
 namespace fovea::systems {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/formats/csv.h"
+#include "data/formats/regression.h"
 
 namespace fovea::data {
 

@@ -82,7 +82,7 @@ struct Solid {
   const char* name;
   Point (*draw)(Random&);
 };
-constexpr std::array<Solid, kSolids> kTable = {{{"sphere", on_sphere},
+constexpr std::array<Solid, kSolids> kSolidTable = {{{"sphere", on_sphere},
                                                 {"cube", on_cube},
                                                 {"cone", on_cone},
                                                 {"cylinder", on_cylinder},
@@ -93,7 +93,7 @@ constexpr std::array<Solid, kSolids> kTable = {{{"sphere", on_sphere},
 
 }  // namespace
 
-const char* solid_name(int64_t which) { return kTable[static_cast<size_t>(which)].name; }
+const char* solid_name(int64_t which) { return kSolidTable[static_cast<size_t>(which)].name; }
 
 void standardise_cloud(std::vector<float>& cloud) {
   const size_t points = cloud.size() / 3;
@@ -118,7 +118,7 @@ std::vector<float> solid_cloud(int64_t which, int64_t points, uint64_t seed) {
   const double angle = random.uniform(0, kTurn);
   std::vector<float> out;
   for (int64_t i = 0; i < points; ++i) {
-    const Point p = kTable[static_cast<size_t>(which)].draw(random);
+    const Point p = kSolidTable[static_cast<size_t>(which)].draw(random);
     const double x = p[0] * std::cos(angle) - p[1] * std::sin(angle),
                  y = p[0] * std::sin(angle) + p[1] * std::cos(angle);
     for (const double value : {x, y, p[2]})

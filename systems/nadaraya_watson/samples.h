@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "data/formats/csv.h"
+#include "data/formats/regression.h"
 
 namespace fovea::systems::nadaraya_watson {
 

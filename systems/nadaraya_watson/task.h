@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/formats/csv.h"
+#include "data/formats/regression.h"
 #include "data/split.h"
 #include "systems/nadaraya_watson/model.h"
 #include "train/task.h"

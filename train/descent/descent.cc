@@ -15,6 +15,7 @@
 #include "train/descent/divided.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
+#include "train/descent/kept_epochs.h"
 #include "train/descent/optimiser.h"
 #include "train/descent/recipe.h"
 #include "train/descent/together.h"
@@ -25,66 +26,8 @@ namespace fovea {
 
 void GradientTask::fit(train::Fit& fit) { train::gradient_descent(fit, *this); }
 
-std::vector<train::ParameterGroup> GradientTask::parameter_groups(torch::nn::Module& model) const {
-  train::ParameterGroup group;
-  for (const torch::Tensor& p : model.parameters())
-    if (p.requires_grad()) group.parameters.push_back(p);
-  return {group};
-}
-
-std::vector<float> to_floats(const torch::Tensor& tensor) {
-  const torch::Tensor flat = tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous();
-  return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
-}
-
-bool lower_is_better(const std::string& metric) {
-  for (const char* name : {"loss", "error", "perplexity", "rmse", "mse", "aer"})
-    if (metric.find(name) != std::string::npos) return true;
-  return false;
-}
-
 namespace train {
 namespace {
-
-// The weights after one epoch, and their figure in validation; less is better.
-struct Kept {
-  int64_t epoch = 0;
-  double value = 0;
-  double loss = 0;  // decides between two equal figures
-  TensorMap weights;
-};
-
-// Floating-point tensors averaged in double; others are those of the first.
-TensorMap mean_of(const std::vector<Kept>& all) {
-  TensorMap out;
-  for (const auto& [name, first] : all.front().weights) {
-    if (!first.is_floating_point() || all.size() == 1) {
-      out[name] = first;
-      continue;
-    }
-    torch::Tensor sum = torch::zeros_like(first, torch::kFloat64);
-    for (const Kept& one : all) sum += one.weights.at(name);
-    out[name] = (sum / static_cast<double>(all.size())).to(first.scalar_type());
-  }
-  return out;
-}
-
-TensorMap copies(const TensorMap& tensors) {
-  TensorMap out;
-  for (const auto& [name, tensor] : tensors) out[name] = tensor.detach().clone();
-  return out;
-}
-
-void put(TensorMap& into, const std::string& prefix, const TensorMap& tensors) {
-  for (const auto& [name, tensor] : tensors) into[prefix + name] = tensor;
-}
-
-TensorMap take(const TensorMap& from, const std::string& prefix) {
-  TensorMap out;
-  for (const auto& [name, tensor] : from)
-    if (name.starts_with(prefix)) out[name.substr(prefix.size())] = tensor;
-  return out;
-}
 
 void set_generator(torch::Device device, const torch::Tensor& state) {
   at::Generator generator = at::globalContext().defaultGenerator(device);
@@ -103,7 +46,8 @@ class Descent {
         task_(task),
         recipe_(recipe_of(fit.run_options().options)),
         lengths_(task.lengths()),
-        optimiser_(task.parameter_groups(fit.model()), recipe_) {
+        optimiser_(task.parameter_groups(fit.model()), recipe_),
+        kept_(recipe_, task) {
     if (fit.division.parts == 1 && !fit.ranks()) return;
     std::vector<torch::Tensor> parameters;
     for (const ParameterGroup& group : task.parameter_groups(fit.model()))
@@ -120,7 +64,7 @@ class Descent {
     if (const auto state = fit_.resume()) restore(*state);
     while (epoch_ < recipe_.epochs && !stopped_) run_epoch();
     fit_.save(state());  // more epochs may be asked for later
-    if (!kept_.empty()) set_weights(fit_.model(), mean_of(kept_), "the epochs kept");
+    if (!kept_.empty()) set_weights(fit_.model(), kept_.mean(), "the epochs kept");
     fit_.model().eval();
   }
 
@@ -298,7 +242,7 @@ class Descent {
     fit_.record(std::move(line));
     history_.push_back(metrics);
     judge(metrics);
-    keep(metrics);
+    kept_.keep(epoch_, metrics, fit_.model());
     ++epoch_;
     batch_ = 0;
     count_ = 0;
@@ -321,36 +265,11 @@ class Descent {
     }
   }
 
-  // Adds the weights to the best `average` epochs, or to the last ones if nothing says which is
-  // best. One last epoch needs no copy: the model has its weights.
-  void keep(const Metrics& metrics) {
-    const bool best = recipe_.keep == "best" && !metrics.empty();
-    if (!best && recipe_.average == 1) return;
-    const auto loss = metrics.find("loss");
-    const bool tie = best && loss != metrics.end() && task_.ties_go_to_the_lower_loss();
-    const Kept now{
-        epoch_, best ? rank(metrics) : static_cast<double>(-epoch_), tie ? loss->second : 0.0, {}};
-    // Equal ones stay in the order in which they came.
-    const auto place =
-        std::upper_bound(kept_.begin(), kept_.end(), now, [](const Kept& a, const Kept& b) {
-          return std::pair(a.value, a.loss) < std::pair(b.value, b.loss);
-        });
-    if (place - kept_.begin() >= recipe_.average) return;
-    kept_.insert(place, now)->weights = copies(weights_of(fit_.model()));
-    if (static_cast<int64_t>(kept_.size()) > recipe_.average) kept_.pop_back();
-  }
-
-  // The monitored metric, turned so that less is better.
-  double rank(const Metrics& metrics) const {
-    const double value = metrics.at(recipe_.monitor);
-    return lower_is_better(recipe_.monitor) ? value : -value;
-  }
-
   // Remembers the best epoch and stops when nothing has become better for `patience` epochs.
   void judge(const Metrics& metrics) {
     if (metrics.empty()) return;
     refuse_unless_given(metrics);
-    const double value = rank(metrics);
+    const double value = monitored(recipe_, metrics);
     if (best_epoch_ < 0 || value < best_value_) {
       best_value_ = value;
       best_epoch_ = epoch_;
@@ -379,7 +298,7 @@ class Descent {
   torch::Tensor loss_sum_;  // on the device: reading it would make each step wait
   double first_loss_ = 0;   // of the first step
   std::vector<Metrics> history_;
-  std::vector<Kept> kept_;  // best, or newest, first
+  KeptEpochs kept_;
   double best_value_ = std::numeric_limits<double>::infinity();
   int64_t best_epoch_ = -1;
   bool stopped_ = false;
@@ -401,16 +320,7 @@ State Descent::state() const {
                  {"history", history_}};
   put(out.tensors, "model.", copies(weights_of(fit_.model())));
   put(out.tensors, "optimiser.", optimiser_.state());
-  // The JSON library makes a list of nothing in two steps, and a list that is half made ends the
-  // process where memory ends between them.
-  if (!kept_.empty()) out.numbers["kept"] = Json::array();
-  for (size_t i = 0; i < kept_.size(); ++i) {
-    const std::string name = fmt::format("kept.{}.", i);
-    out.numbers["kept"].push_back(kept_[i].epoch);
-    put(out.tensors, name + "weights.", kept_[i].weights);
-    out.tensors[name + "value"] = torch::tensor(kept_[i].value, torch::kFloat64);
-    out.tensors[name + "loss"] = torch::tensor(kept_[i].loss, torch::kFloat64);
-  }
+  kept_.put_into(out);
   out.tensors["loss_sum"] = loss_sum_;
   out.tensors["first_loss"] = torch::tensor(first_loss_, torch::kFloat64);
   out.tensors["best_value"] = torch::tensor(best_value_, torch::kFloat64);
@@ -437,32 +347,12 @@ void Descent::restore(const State& saved) {
   }
   set_weights(fit_.model(), take(saved.tensors, "model."), kStateFile);
   optimiser_.restore(take(saved.tensors, "optimiser."));
-  const auto tensor = [&](const std::string& name, torch::ScalarType type, int64_t rank) {
-    const auto found = saved.tensors.find(name);
-    if (found == saved.tensors.end() || found->second.scalar_type() != type ||
-        found->second.dim() != rank)
-      throw InvalidArgument(
-          fmt::format("{}: tensor '{}' is missing or of another kind", kStateFile, name));
-    return found->second;
-  };
-  const auto number = [&](const std::string& name) {
-    return tensor(name, torch::kFloat64, 0).item<double>();
-  };
-  if (numbers.has("kept")) {
-    for (const double epoch : numbers.numbers("kept")) {
-      const std::string name = fmt::format("kept.{}.", kept_.size());
-      kept_.push_back({static_cast<int64_t>(epoch), number(name + "value"), number(name + "loss"),
-                       take(saved.tensors, name + "weights.")});
-      train::check_weights(fit_.model(), kept_.back().weights, kStateFile);
-      for (auto& [key, weight] : kept_.back().weights)
-        weight = weight.to(fit_.run_options().device);
-    }
-  }
-  loss_sum_ = tensor("loss_sum", torch::kFloat64, 0).to(loss_device());
+  kept_.restore(numbers, saved.tensors, fit_.model(), fit_.run_options().device);
+  loss_sum_ = saved_tensor(saved.tensors, "loss_sum", torch::kFloat64, 0).to(loss_device());
   if (saved.tensors.contains("first_loss"))
-    first_loss_ = number("first_loss");  // none in an older state
-  best_value_ = number("best_value");
-  set_generator(torch::kCPU, tensor("generator", torch::kUInt8, 1));
+    first_loss_ = saved_number(saved.tensors, "first_loss");  // none in an older state
+  best_value_ = saved_number(saved.tensors, "best_value");
+  set_generator(torch::kCPU, saved_tensor(saved.tensors, "generator", torch::kUInt8, 1));
   if (saved.tensors.contains("generator_device"))
     set_generator(fit_.run_options().device, saved.tensors.at("generator_device"));
 }

@@ -7,24 +7,16 @@
 #include <torch/types.h>
 
 #include <chrono>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "train/descent/rank_sum.h"
+#include "train/descent/state.h"
 #include "train/progress.h"
 #include "train/run/draft.h"
 #include "train/task.h"
 
 namespace fovea::train {
-
-using TensorMap = std::map<std::string, torch::Tensor>;
-
-// Everything a loop needs to continue: numbers, and tensors by name.
-struct State {
-  Json numbers = Json::object();
-  TensorMap tensors = {};
-};
 
 class Fit {
  public:

@@ -1,5 +1,5 @@
 // Tables, and what regression makes of them.
-#include "data/formats/csv.h"
+#include "data/formats/regression.h"
 
 #include <algorithm>
 #include <cmath>
