@@ -25,10 +25,15 @@ void check(const ConvolutionOptions& o) {
     throw InvalidArgument("dropout: " + std::to_string(o.dropout) + ", expected 0 <= p < 1");
 }
 
+// Lengths where x is. A GPU need not have finished what it was given before.
+at::Tensor moved(const at::Tensor& lengths, const at::Tensor& x) {
+  return lengths.to(at::kLong).to(x.device(), /*non_blocking=*/true);
+}
+
 // True at positions [B, L, 1] before their sequence's end.
 at::Tensor real_positions(const at::Tensor& lengths, const at::Tensor& x) {
   const at::Tensor position = at::arange(x.size(1), at::TensorOptions(x.device()).dtype(at::kLong));
-  return position.unsqueeze(0).lt(lengths.to(x.device(), at::kLong).unsqueeze(1)).unsqueeze(-1);
+  return position.unsqueeze(0).lt(moved(lengths, x).unsqueeze(1)).unsqueeze(-1);
 }
 
 }  // namespace
@@ -71,7 +76,7 @@ at::Tensor ConvolutionImpl::outside(const at::Tensor& like, const Place& place) 
       at::arange(options_.kernel, whole) - left();  // [n, kernel]
   const at::Tensor end =
       place.lengths.defined()
-          ? place.lengths.to(like.device(), at::kLong).clamp_max(place.end).view({-1, 1, 1})
+          ? moved(place.lengths, like).clamp_max(place.end).view({-1, 1, 1})
           : at::full({1, 1, 1}, place.end, whole);
   const at::Tensor out = source.lt(0).logical_or(source.unsqueeze(0).ge(end));
   return out.logical_and(out.all(-1, true).logical_not()).unsqueeze(2);

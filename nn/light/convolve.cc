@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -19,14 +20,34 @@ at::Tensor weighted_windows(const at::Tensor& padded, const at::Tensor& weight) 
   return at::matmul(windows, weight.unsqueeze(-1)).squeeze(-1).flatten(2);
 }
 
+at::Tensor banded_products(const at::Tensor& x, const at::Tensor& weight, int64_t left) {
+  constexpr int64_t kPositions = 32;  // of a block, at most
+  const int64_t length = x.size(1), heads = weight.size(2), kernel = weight.size(3);
+  const int64_t blocks = std::max<int64_t>(1, (length + kPositions - 1) / kPositions),
+                block = std::max<int64_t>(1, (length + blocks - 1) / blocks),
+                missing = blocks * block - length, rows = block + kernel - 1;
+  // Kernels with `block` zeros behind each, read in rows that are one number shorter: every row
+  // begins one place further to the right. [B, heads, blocks, block, rows]
+  const at::Tensor band = at::constant_pad_nd(weight.transpose(1, 2), {0, block, 0, missing})
+                              .unflatten(2, {blocks, block})
+                              .flatten(3)
+                              .narrow(3, 0, block * rows)
+                              .unflatten(3, {block, rows});
+  const at::Tensor seen = at::constant_pad_nd(x, {0, 0, left, kernel - 1 - left + missing})
+                              .unfold(1, rows, block)
+                              .unflatten(2, {heads, x.size(2) / heads})
+                              .permute({0, 2, 1, 4, 3});  // [B, heads, blocks, rows, columns]
+  return at::matmul(band, seen)
+      .permute({0, 2, 3, 1, 4})
+      .flatten(3)
+      .flatten(1, 2)
+      .narrow(1, 0, length);
+}
+
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-at::Tensor convolve_plainly(const at::Tensor& x, const at::Tensor& weight, int64_t left) {
-  return weighted_windows(at::constant_pad_nd(x, {0, 0, left, weight.size(3) - 1 - left}), weight);
-}
 
 engine::Convolution convolution_of(const at::Tensor& x, const at::Tensor& weight, int64_t left) {
   return {.length = static_cast<size_t>(x.size(1)),
@@ -97,7 +118,7 @@ struct Convolve : torch::autograd::Function<Convolve> {
     for (const at::Tensor* t : {&x, &weight})
       if (t->requires_grad()) wanted.push_back(*t);
     const variable_list found =
-        torch::autograd::grad({convolve_plainly(x, weight, left)}, wanted, {d_out},
+        torch::autograd::grad({banded_products(x, weight, left)}, wanted, {d_out},
                               /*retain_graph=*/true, /*create_graph=*/true);
     size_t next = 0;
     at::Tensor d_x, d_weight;
@@ -122,7 +143,7 @@ at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight, int64_t left)
   if (x.device().is_cpu() && weight.device().is_cpu() && weight.scalar_type() == type &&
       (type == at::kFloat || type == at::kDouble))
     return Convolve::apply(x.contiguous(), weight.contiguous(), left);
-  return convolve_plainly(x, weight, left);
+  return banded_products(x, weight, left);
 }
 
 }  // namespace fovea::nn

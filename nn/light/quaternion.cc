@@ -32,11 +32,12 @@ const at::Tensor& table_for(const at::Tensor& like) {
   return kept;
 }
 
-// The four faces of quaternions [..., 4 n]: face c times b, summed over parts, is part c of the
-// product with b. Each is [..., 4, n].
-std::vector<at::Tensor> faces(const at::Tensor& a) {
-  const at::Tensor parts = a.unflatten(-1, {kParts, a.size(-1) / kParts});
-  return at::matmul(table_for(a), parts).chunk(kParts, -2);
+// The faces of quaternions, given as their parts [4, ...]: [4, 4, ...]. Face c times the parts of b,
+// summed over them, is part c of the product with b. One product of matrices.
+at::Tensor faces(const at::Tensor& parts) {
+  std::vector<int64_t> shape = {kParts};
+  shape.insert(shape.end(), parts.sizes().begin(), parts.sizes().end());
+  return at::mm(table_for(parts), parts.flatten(1)).view(shape);
 }
 
 void check_quaternions(const char* name, int64_t width, int64_t of) {
@@ -56,10 +57,11 @@ at::Tensor hamilton_product(const at::Tensor& a, const at::Tensor& b) {
   if (a.size(-1) != b.size(-1))
     throw InvalidArgument("b: width " + std::to_string(b.size(-1)) + ", expected " +
                           std::to_string(a.size(-1)) + " (a's)");
-  std::vector<at::Tensor> out;
-  for (const at::Tensor& face : faces(a))
-    out.push_back((face * b.unflatten(-1, {kParts, b.size(-1) / kParts})).sum(-2));
-  return at::cat(out, -1);
+  const std::vector<at::Tensor> both = at::broadcast_tensors({a, b});
+  const auto parts = [](const at::Tensor& x) {
+    return x.unflatten(-1, {kParts, x.size(-1) / kParts}).movedim(-2, 0);
+  };
+  return (faces(parts(both[0])) * parts(both[1])).sum(1).movedim(0, -2).flatten(-2);
 }
 
 QuaternionLinearImpl::QuaternionLinearImpl(int64_t inputs, int64_t outputs)
@@ -80,10 +82,7 @@ void QuaternionLinearImpl::reset() {
 }
 
 at::Tensor QuaternionLinearImpl::real_weight() const {
-  const at::Tensor blocks = at::matmul(table_for(weight), weight.flatten(1));
-  return blocks.view({kParts, kParts, outputs_ / kParts, inputs_ / kParts})
-      .transpose(1, 2)
-      .reshape({outputs_, inputs_});
+  return faces(weight).transpose(1, 2).reshape({outputs_, inputs_});
 }
 
 at::Tensor QuaternionLinearImpl::forward(const at::Tensor& x) {
@@ -111,28 +110,35 @@ at::Tensor QuaternionMultiHeadImpl::split(const at::Tensor& x) const {
   return x.unflatten(-1, {kParts, options_.heads, -1}).permute({0, 3, 1, 2, 4}).flatten(3);
 }
 
-// One call of `attend` for each part of the weights: the query faces the key as that part of the
-// product has it.
-at::Tensor QuaternionMultiHeadImpl::mix(const at::Tensor& query, const HeadsCache& cache,
-                                        const Attention& attention) {
-  const std::vector<at::Tensor> faced = faces(query), values = cache.value.chunk(kParts, -1);
-  std::vector<at::Tensor> out;
-  for (size_t c = 0; c < faced.size(); ++c)
-    out.push_back(attend(faced[c].flatten(-2), cache.key, values[c],
-                         {.structure = attention.structure},
-                         {.dropout_p = is_training() ? options_.dropout : 0.0,
-                          .key_lengths = attention.key_lengths,
-                          .query_offset = attention.query_offset}));
-  return at::stack(out, 2).permute({0, 3, 2, 1, 4}).flatten(2);  // [B, L, part, head, quaternion]
+// [B, L, width] as [B, 4 heads, L, width / heads]: each head's query faces the key in four ways.
+at::Tensor QuaternionMultiHeadImpl::faced(const at::Tensor& x) const {
+  const at::Tensor parts = x.unflatten(-1, {kParts, options_.heads, -1}).movedim(2, 0);
+  return faces(parts)  // [face, part, B, L, head, quaternion]
+      .permute({2, 4, 0, 3, 1, 5})
+      .flatten(4)
+      .flatten(1, 2);
+}
+
+// Of each head: its key once for every face, and the part of its value that belongs to the face.
+HeadsCache QuaternionMultiHeadImpl::for_faces(const HeadsCache& heads) const {
+  return {heads.key.unsqueeze(2).expand({-1, -1, kParts, -1, -1}).flatten(1, 2),
+          heads.value.unflatten(-1, {kParts, -1}).transpose(2, 3).flatten(1, 2)};
 }
 
 HeadsCache QuaternionMultiHeadImpl::project(const at::Tensor& memory) {
-  return {split(key_proj(memory)), split(value_proj(memory))};
+  return for_faces({split(key_proj(memory)), split(value_proj(memory))});
 }
 
 at::Tensor QuaternionMultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache& cache,
                                                  const Attention& attention) {
-  return mix(split(query_proj(query)), cache, attention);
+  const at::Tensor out = attend(faced(query_proj(query)), cache.key, cache.value,
+                                {.structure = attention.structure},
+                                {.dropout_p = is_training() ? options_.dropout : 0.0,
+                                 .key_lengths = attention.key_lengths,
+                                 .query_offset = attention.query_offset});
+  return out.unflatten(1, {options_.heads, kParts})
+      .permute({0, 3, 2, 1, 4})
+      .flatten(2);  // [B, L, part, head, quaternion]
 }
 
 at::Tensor QuaternionMultiHeadImpl::heads(const at::Tensor& query, const at::Tensor& memory,
@@ -147,24 +153,19 @@ at::Tensor QuaternionMultiHeadImpl::forward(const at::Tensor& query, const at::T
 
 at::Tensor QuaternionMultiHeadImpl::step_heads(const at::Tensor& x, StepCache& cache) {
   const int64_t before = cache.length();
-  const HeadsCache now = project(x);
-  const auto rows = [](const at::Tensor& heads) { return heads.transpose(1, 2).flatten(2); };
-  cache.append(at::cat({rows(now.key), rows(now.value)}, -1));
-  return cached_heads(x, cache.heads(options_.heads),
+  const auto rows = [&](const at::Tensor& y) { return split(y).transpose(1, 2).flatten(2); };
+  cache.append(at::cat({rows(key_proj(x)), rows(value_proj(x))}, -1));
+  return cached_heads(x, for_faces(cache.heads(options_.heads)),
                       {.structure = Causal{}, .query_offset = PerItem(before)});
 }
 
 at::Tensor QuaternionMultiHeadImpl::weights(const at::Tensor& query, const HeadsCache& cache,
                                             const Attention& attention) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> out;
-  for (const at::Tensor& face : faces(split(query_proj(query))))
-    out.push_back(
-        fovea::weights(
-            face.flatten(-2), cache.key, {.structure = attention.structure}, {},
-            {.key_lengths = attention.key_lengths, .query_offset = attention.query_offset})
-            .weights);
-  return at::stack(out, 2).flatten(1, 2);
+  return fovea::weights(
+             faced(query_proj(query)), cache.key, {.structure = attention.structure}, {},
+             {.key_lengths = attention.key_lengths, .query_offset = attention.query_offset})
+      .weights;
 }
 
 }  // namespace fovea::nn

@@ -45,7 +45,7 @@ class QuaternionMultiHeadImpl : public torch::nn::Cloneable<QuaternionMultiHeadI
   at::Tensor forward(const at::Tensor& query, const at::Tensor& memory,
                      const Attention& attention = {});
   // The same without the output projection, and the parts of it that decoding and pictures need: see
-  // MultiHead.
+  // MultiHead. Of each head a memory's cache has four: r, i, j, k.
   at::Tensor heads(const at::Tensor& query, const at::Tensor& memory, const Attention& attention);
   HeadsCache project(const at::Tensor& memory);
   at::Tensor cached_heads(const at::Tensor& query, const HeadsCache& cache,
@@ -64,7 +64,8 @@ class QuaternionMultiHeadImpl : public torch::nn::Cloneable<QuaternionMultiHeadI
  private:
   // [B, L, width] as [B, heads, L, width / heads]: the four parts of a head's quaternions.
   at::Tensor split(const at::Tensor& x) const;
-  at::Tensor mix(const at::Tensor& query, const HeadsCache& cache, const Attention& attention);
+  at::Tensor faced(const at::Tensor& x) const;
+  HeadsCache for_faces(const HeadsCache& heads) const;
 
   MultiHeadOptions options_;
 };
