@@ -306,6 +306,49 @@ TEST(Kernels, AreTheComposedFormulaOfAdditiveScoresInFloat) {
   }
 }
 
+// Blocks share out the keys of a row: three of them here, where one tile has all rows. A block may
+// see no key, and a row too.
+TEST(Kernels, ShareOutTheKeysOfAdditiveScores) {
+  const auto offsets = [](std::vector<int> x) { return at::tensor(x, at::kInt); };
+  struct Case {
+    const char* name;
+    Structure structure;
+    Normaliser normaliser;
+    double dropout;
+  };
+  const std::vector<Case> cases{{"dense", Dense{}, Softmax{}, 0},
+                                {"dropout", Dense{}, Softmax{}, 0.3},
+                                {"window", Window{20, -1}, Softmax{at::randn({1}, at::kFloat)}, 0},
+                                {"far", Window{-400, 3}, Softmax{}, 0},
+                                {"sigmoid", Causal{}, Sigmoid{}, 0},
+                                {"uniform", Causal{}, Uniform{}, 0},
+                                {"packed",
+                                 Ragged{offsets({0, 5, 5, 40}), offsets({0, 150, 151, 300})},
+                                 Softmax{}, 0}};
+  for (const Case& c : cases) {
+    at::manual_seed(3);
+    const bool packed = find_structure<Ragged>(c.structure) != nullptr;
+    const auto rows = [&](int64_t length, int64_t width) {
+      const at::Tensor x = at::randn({1, 1, length, width}, at::kFloat);
+      return packed ? x[0].transpose(0, 1).contiguous() : x;
+    };
+    Call given{rows(40, 12), rows(300, 12), rows(300, 20), {}, {}, c.dropout, 7};
+    given.choices = {Additive{at::randn({1, 12}, at::kFloat)}, c.normaliser, c.structure};
+    const Call call = canonical(given);
+    ASSERT_TRUE(cuda::forward_program(call).is_parted) << c.name;
+    const at::NoGradGuard guard;
+    const auto expected = composed::attend(call);
+    cuda::Places places{at::full_like(expected.output, -7.5f), {}, {}, at::full({}, 5, at::kLong)};
+    auto sizes = call.query.sizes().vec();
+    sizes.back() = 4;
+    places.statistics = at::full(sizes, -7.5f);
+    cuda::EmulatedDevice device;
+    cuda::forward(device, call, places);
+    EXPECT_TRUE(at::allclose(places.output, expected.output, 1e-4, 1e-5)) << c.name;
+    EXPECT_TRUE(at::equal(places.empty_rows, expected.empty_rows)) << c.name;
+  }
+}
+
 // Few queries: the keys in parts, and one row's parts together again.
 TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaForFewQueries) {
   at::manual_seed(4);

@@ -177,6 +177,11 @@ void forward(Device& device, const Call& call, const Places& places) {
   } else {
     blocks = tiles * a.heads * a.batches;
     chunks = program.on_tensor_cores ? 1 : chunks_of(call.value.size(-1), program.chunk);
+    if (program.is_parted) {
+      chunks = std::clamp<int64_t>(device.blocks() / blocks, 1, chunks_of(a.keys, program.tile));
+      a.scratch_row = chunks;
+      scratch = at::empty({a.rows, chunks, 4 + call.value.size(-1)}, options);
+    }
     if (program.has_threshold) {
       a.scratch_row = round_up(a.keys, program.tile);
       const int64_t row_bytes = a.scratch_row * static_cast<int64_t>(c10::elementSize(type));
@@ -188,7 +193,7 @@ void forward(Device& device, const Call& call, const Places& places) {
   }
   if (scratch.defined()) a.scratch = scratch.mutable_data_ptr();
   device.launch(program, "fovea_forward", grid(blocks), grid(chunks), a);
-  if (program.decodes || program.on_points)
+  if (program.decodes || program.on_points || program.is_parted)
     device.launch(program, "fovea_merge", grid(chunks_of(a.rows, program.merged_rows)), 1, a);
   if (by_distance.defined()) {
     auto sizes = call.query.sizes().vec();

@@ -144,6 +144,19 @@ bool has_points(const Call& call, const Stage& normaliser, int64_t width) {
                      [](const auto& part) { return std::holds_alternative<Dense>(part); });
 }
 
+// drivers/merge.h: scores that cost more than all else are computed once for all columns of the
+// output, and blocks share out the keys. Values of up to 8 columns are summed beside the scores.
+bool is_parted(const Call& call, const Stage& score, const Program& program) {
+  constexpr int64_t kNarrow = 8;
+  const auto& modifiers = call.choices.score.modifiers;
+  const bool adds_values =
+      std::any_of(modifiers.begin(), modifiers.end(),
+                  [](const auto& modifier) { return std::holds_alternative<Relative>(modifier); });
+  return score.type == "Additive" && arithmetic_type(call.query) != at::kDouble &&
+         !program.has_threshold && !program.on_graph && !adds_values &&
+         call.value.size(-1) > kNarrow;
+}
+
 // How a block on tensor cores divides its work: constants of drivers/mma_*.h, found by trying them on
 // an H200. `resident`: blocks that a multiprocessor must hold.
 struct Tiling {
@@ -280,12 +293,8 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   text.include("base");
   text.declare("using T = " + std::string(type_name(arithmetic)) + "; using Operand = " +
                type_name(operand) + "; using Value = " + type_name(call.value.scalar_type()) + ";");
-  // Scores that cost more than all else are computed once for all columns, of few rows a block.
-  if (forward && score.type == "Additive" && !wide && !program.has_threshold &&
-      !program.on_graph && call.value.size(-1) > program.chunk) {
-    program.tile = program.own = program.key_own = 32;
-    program.chunk = 256;
-  }
+  program.is_parted = forward && is_parted(call, score, program);
+  if (program.is_parted) program.merged_rows = 8;
   text.declare("constexpr int kTile = " + std::to_string(program.tile) +
                ", kChunk = " + std::to_string(program.chunk) +
                ", kWidth = " + std::to_string(direct ? 0 : width) +
@@ -343,6 +352,10 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                                          : "drivers/tile");
   if (program.on_tensor_cores && !forward) text.include("drivers/mma_pairs");
   if (driver.empty() && score.type == "Additive") text.include("drivers/factored");
+  if (driver.empty() && forward) {
+    text.declare(std::string("constexpr bool kParted = ") + truth(program.is_parted) + ";");
+    if (program.is_parted) text.include("drivers/merge");
+  }
   text.include("drivers/" + driver + (driver.empty() ? "" : "_") +
                (program.decodes ? "decode"
                 : forward       ? "forward"

@@ -17,6 +17,7 @@ struct Program {
   bool on_tensor_cores = false;
   bool decodes = false;        // few queries, and keys in parts
   bool on_points = false;      // few dimensions and values, and the other side in parts
+  bool is_parted = false;      // on tiles, and keys in parts
   int merged_rows = 0;         // parts of forward: rows that a block of the second kernel adds up
   int tile = 64, chunk = 128;  // drivers/tile.h
   int lanes = 32;              // of a graph's row

@@ -1,4 +1,6 @@
-// Forward on tiles: a block owns a tile of queries and a chunk of the output's columns.
+// Forward on tiles: a block owns a tile of queries and a chunk of the output's columns. Where
+// kParted, it has a part of the keys and all columns, so that each score is computed once; its sums
+// of values lie in the part's memory (merge.h).
 #pragma once
 
 namespace fovea::cuda {
@@ -15,14 +17,22 @@ struct Forward {
   int head, row, column;  // the first of the tile, of the chunk
   T sums[kPer][kOutputs] = {};
   T shift[kPer], total[kPer] = {}, seen[kPer] = {};
-  bool bad[kPer] = {};
+  T rescale[kPer];  // what the tile's larger scores leave of the sums before it
+  bool bad[kPer] = {}, started = false;
 
   // body(rectangle, sums) for the tiles of keys that the tile of queries meets, in order.
   template <class Body>
   void each_tile(Body body) {
     int first, end;
     key_range(a, s, head, row, kTile, first, end);
-    for (int key = first / kTile * kTile; key < end; key += kTile) {
+    first = first / kTile * kTile;
+    if constexpr (kParted) {
+      const int tiles = (most(0, end - first) + kTile - 1) / kTile, parts = gridDim.y,
+                each = (tiles + parts - 1) / parts * kTile;
+      first += static_cast<int>(blockIdx.y) * each;
+      end = least(end, first + each);
+    }
+    for (int key = first; key < end; key += kTile) {
       Rectangle at;
       if (!rectangle_of(a, s, head, row, key, at)) continue;
       T scores[kPer][kPer];
@@ -72,8 +82,29 @@ struct Forward {
         for (int r = 0; r < kPer; ++r)
           tiles.products[member() * kPer + n][group() * kPer + r] = weights[r][n];
       }
-      sum_rows(tiles, values, column, kValueWidth, sums);
+      if constexpr (kParted)
+        add_to_part(values);
+      else
+        sum_rows(tiles, values, column, kValueWidth, sums);
     }
+  }
+
+  void add_to_part(const Side<Value>& values) {
+    for (int first = 0; first < kValueWidth; first += kChunk) {
+      T more[kPer][kOutputs] = {};
+      sum_rows(tiles, values, first, kValueWidth, more);
+#pragma unroll
+      for (int r = 0; r < kPer; ++r) {
+        if (!there(r)) continue;
+        T* part = part_of(a, index(r), blockIdx.y) + kPartHead;
+#pragma unroll
+        for (int c = 0; c < kOutputs; ++c) {
+          const int at = first + member() + c * kSide;
+          if (at < kValueWidth) part[at] = (started ? rescale[r] * part[at] : T(0)) + more[r][c];
+        }
+      }
+    }
+    started = true;
   }
 
   // ---- one pass: powers, brought to a new shift when a larger score comes ----
@@ -91,6 +122,7 @@ struct Forward {
         });
 #pragma unroll
     for (int r = 0; r < kPer; ++r) {
+      rescale[r] = 1;
       if constexpr (Normaliser::kShifts) {
         T top = shift[r];
 #pragma unroll
@@ -98,10 +130,12 @@ struct Forward {
           if (is_seen[r][n]) top = larger(top, e[r][n]);
         top = lanes_max<kSide>(top);
         if (top > shift[r]) {
-          const T rescale = shift[r] == -infinity_of(T()) ? T(0) : exponential(shift[r] - top);
-          total[r] *= rescale;
+          rescale[r] = shift[r] == -infinity_of(T()) ? T(0) : exponential(shift[r] - top);
+          total[r] *= rescale[r];
+          if constexpr (!kParted) {
 #pragma unroll
-          for (int c = 0; c < kOutputs; ++c) sums[r][c] *= rescale;
+            for (int c = 0; c < kOutputs; ++c) sums[r][c] *= rescale[r];
+          }
           shift[r] = top;
         }
       }
@@ -239,9 +273,29 @@ struct Forward {
     }
   }
 
+  // What a part has beside its sums of values.
+  void keep_part() {
+    for (int r = 0; r < kPer; ++r) {
+      const T sum = lanes_sum<kSide>(total[r]), count = lanes_sum<kSide>(seen[r]);
+      const bool spoiled = lanes_any<kSide>(bad[r]);
+      if (member() != 0 || !there(r)) continue;
+      T* part = part_of(a, index(r), blockIdx.y);
+      part[0] = shift[r];
+      part[1] = sum;
+      part[2] = count;
+      part[3] = spoiled ? 1 : 0;
+    }
+  }
+
   void run() {
     start();
     T factors[kPer];
+    if constexpr (kParted) {
+      each_tile(
+          [&](const Rectangle& at, const T(&scores)[kPer][kPer]) { fold_tile(at, scores, true); });
+      keep_part();
+      return;
+    }
     if constexpr (kOnePass) {
       each_tile(
           [&](const Rectangle& at, const T(&scores)[kPer][kPer]) { fold_tile(at, scores, true); });
@@ -266,6 +320,6 @@ extern "C" __global__ void __launch_bounds__(256)
   using namespace fovea::cuda;
   __shared__ Tiles tiles;
   each_query_tile(a, kTile, [&](const Sequence& s, int head, int row) {
-    Forward{a, tiles, s, head, row, static_cast<int>(blockIdx.y) * kChunk}.run();
+    Forward{a, tiles, s, head, row, kParted ? 0 : static_cast<int>(blockIdx.y) * kChunk}.run();
   });
 }
