@@ -35,7 +35,7 @@ std::string header_of(const std::string& key, std::string_view binary) {
   return std::to_string(key.size()) + " " + digest_of(binary) + "\n" + key;
 }
 
-void drop_oldest(const fs::path& place) {
+void drop_unused(const fs::path& place) {
   struct File {
     fs::file_time_type time;
     uint64_t bytes;
@@ -47,6 +47,7 @@ void drop_oldest(const fs::path& place) {
   for (const auto& entry : fs::directory_iterator(place, error)) {
     if (entry.path().extension() != ".cubin") continue;
     const auto time = entry.last_write_time(error);
+    if (error) continue;  // another process has removed it
     const auto bytes = entry.file_size(error);
     if (error) continue;
     files.push_back({time, bytes, entry.path()});
@@ -83,6 +84,8 @@ std::optional<std::string> cached(const std::string& key) {
   if (all.size() <= length) return std::nullopt;
   std::string binary = all.substr(length);
   if (!all.starts_with(header_of(key, binary))) return std::nullopt;
+  std::error_code ignored;  // a folder that can be read only
+  fs::last_write_time(place / name_of(key), fs::file_time_type::clock::now(), ignored);
   return binary;
 }
 
@@ -98,7 +101,7 @@ void keep_cached(const std::string& key, const std::string& binary) {
   } catch (const std::exception&) {
     return;  // a full or read-only disk: the program stays in memory
   }
-  drop_oldest(place);
+  drop_unused(place);
 }
 
 }  // namespace fovea::cuda

@@ -2,7 +2,8 @@
 // can be read or written, programs are kept in memory only.
 //
 // In FOVEA_CACHE, else $XDG_CACHE_HOME/fovea, else ~/.cache/fovea. Several processes may write the same
-// file at once (io/write.h). When the folder is larger than kCacheBytes, the oldest files are removed.
+// file at once (io/write.h). When the folder is larger than kCacheBytes, the programs that were not
+// used for longest are removed.
 #pragma once
 
 #include <cstdint>

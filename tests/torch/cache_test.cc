@@ -1,0 +1,107 @@
+// The cache of compiled programs: many processes at once, its bound, folders that cannot be written.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "torch/cuda/runtime/cache.h"
+
+namespace fovea::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of its own for each test, which FOVEA_CACHE names.
+class KernelsCacheFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(folder_);
+    setenv("FOVEA_CACHE", folder_.c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("FOVEA_CACHE");
+    fs::remove_all(folder_);
+  }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> all;
+    for (const auto& entry : fs::directory_iterator(folder_)) all.push_back(entry.path());
+    return all;
+  }
+  const fs::path folder_ =
+      fs::temp_directory_path() / ("fovea-cache-folder-" + std::to_string(getpid()));
+};
+
+std::string binary_of(int n) { return std::string(50'000, static_cast<char>('a' + n)); }
+
+TEST_F(KernelsCacheFolder, IsWholeWhileManyProcessesWriteAndReadIt) {
+  constexpr int kProcesses = 8, kRounds = 30, kKeys = 3;
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (int round = 0; round < kRounds; ++round) {
+        const int n = (p + round) % kKeys;
+        keep_cached("key " + std::to_string(n), binary_of(n));
+        const auto found = cached("key " + std::to_string(n));
+        if (!found || *found != binary_of(n)) _exit(1);
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  EXPECT_EQ(files().size(), static_cast<size_t>(kKeys)) << "unfinished files were left";
+}
+
+TEST_F(KernelsCacheFolder, DropsWhatWasNotUsedForLongest) {
+  for (const char* key : {"first", "second", "third"}) keep_cached(key, key);
+  const auto before = fs::file_time_type::clock::now() - std::chrono::hours(2);
+  for (const auto& file : files()) fs::last_write_time(file, before);
+  EXPECT_EQ(cached("second"), "second");  // used now
+  // Sparse: each takes no room on the disk, and together they are beyond the bound.
+  for (int n = 0; n < 3; ++n) {
+    const fs::path large = folder_ / ("large" + std::to_string(n) + ".cubin");
+    std::ofstream(large).put('x');
+    fs::resize_file(large, kCacheBytes / 3 + 1);
+    fs::last_write_time(large, before + std::chrono::minutes(10 + n));
+  }
+  std::ofstream(folder_ / "somebody's.txt") << "not ours";
+  keep_cached("fourth", "fourth");
+  uint64_t total = 0;
+  for (const auto& file : files()) total += fs::file_size(file);
+  EXPECT_LE(total, kCacheBytes);
+  EXPECT_FALSE(cached("first"));
+  EXPECT_FALSE(fs::exists(folder_ / "large0.cubin"));
+  EXPECT_TRUE(fs::exists(folder_ / "somebody's.txt"));
+  EXPECT_EQ(cached("second"), "second");
+  EXPECT_EQ(cached("fourth"), "fourth");
+}
+
+TEST_F(KernelsCacheFolder, IsReadWhereItCannotBeWritten) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  keep_cached("key", "binary");
+  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_EQ(cached("key"), "binary");
+  keep_cached("other", "binary");
+  EXPECT_FALSE(cached("other"));
+  fs::permissions(folder_, fs::perms::owner_all);
+}
+
+TEST_F(KernelsCacheFolder, IsNotNeeded) {
+  std::ofstream(folder_) << "a file where the folder would be";
+  keep_cached("key", "binary");
+  EXPECT_FALSE(cached("key"));
+}
+
+}  // namespace
+}  // namespace fovea::cuda
