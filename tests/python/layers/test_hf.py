@@ -153,13 +153,17 @@ def test_gradient_checkpointing():
     torch.testing.assert_close(*gradients)
 
 
-def test_packed_sequences_stay_apart():
-    model, ids = made(DECODERS["Llama"]()), tokens(1, 11)
-    positions = torch.cat([torch.arange(4), torch.arange(7)])[None]
+@pytest.mark.parametrize("name", ["Llama", "Mistral", "Llama-4 (chunks)"])
+def test_packed_sequences_stay_apart_and_no_mask_is_written(name, monkeypatch):
+    model, ids = made(DECODERS[name]()), tokens(1, 11)
+    positions = torch.cat([torch.arange(5), torch.arange(6)])[None]  # the second does not begin with a chunk of the whole
     theirs, ours = both(model, lambda m: m(ids, position_ids=positions, use_cache=False).logits)
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
-    alone, _ = both(model, lambda m: m(ids[:, 4:], use_cache=False).logits)
-    torch.testing.assert_close(ours[:, 4:], alone, atol=1e-4, rtol=1e-4)
+    alone, _ = both(model, lambda m: m(ids[:, 5:], use_cache=False).logits)
+    torch.testing.assert_close(ours[:, 5:], alone, atol=1e-4, rtol=1e-4)
+    monkeypatch.setattr(transformers.masking_utils, "sdpa_mask", lambda *a, **k: pytest.fail("a mask was written"))
+    with torch.no_grad():
+        torch.testing.assert_close(model(ids, position_ids=positions, use_cache=False).logits, ours)
 
 
 @pytest.mark.parametrize("name", ["Llama", "GPT-2", "gpt-oss"])
