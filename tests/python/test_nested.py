@@ -26,7 +26,7 @@ def alone(query, key, value, **options):
     {}, {"structure": fovea.Causal()}, {"structure": fovea.Window(1, 1)}, {"normaliser": fovea.Sparsemax()}, {"score": fovea.Cosine(2.0)},
     {"scale": 0.3},
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize("key_lengths", [LENGTHS, KEY_LENGTHS])
+@pytest.mark.parametrize("key_lengths", [LENGTHS, KEY_LENGTHS, (2, 0, 5), (0, 0, 0)])
 def test_each_sequence_is_as_if_alone(options, key_lengths):
     parts = sequences(LENGTHS), sequences(key_lengths, seed=1), sequences(key_lengths, width=3, seed=2)
     out = fovea.attend(*(nested(x) for x in parts), **options)

@@ -112,3 +112,19 @@ def test_what_backward_of_libtorch_allows_is_allowed():
         fovea.attend(x, x, x).sum().backward()
     finally:
         torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("wanted", ["query", "key", "value"])
+def test_a_gradient_of_one_input_alone_is_that_of_all(wanted):
+    """Frozen encoders: the others take another path through backward, or none."""
+    inputs = dict(zip(("query", "key", "value"), torch.randn(3, 2, 4, 9, 8).unbind()))
+    mask = torch.randn(9, 9)
+    mask[2] = -torch.inf  # a row that sees nothing
+    gradients = []
+    for learned in ((wanted,), tuple(inputs)):
+        given = {name: x.clone().requires_grad_(name in learned) for name, x in inputs.items()}
+        out = fovea.scaled_dot_product_attention(**given, attn_mask=mask)
+        assert not out[:, :, 2].any()
+        gradients.append(torch.autograd.grad(out.square().sum(), given[wanted])[0])
+    torch.testing.assert_close(*gradients)
+    assert gradients[0].isfinite().all() and gradients[0].any()
