@@ -85,6 +85,26 @@ def normalised(choices, structure, layout, dtype, rows):
     return max(((a.detach() - b).abs().max() / (1 + b.abs().max())).item() for a, b in pairs)
 
 
+def scaled(normaliser, layout, rows):
+    """A scale that is a tensor: its gradient is the sum over ranks."""
+    torch.manual_seed(3)
+    whole = [torch.randn(2, 4, rows, 8, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    scale = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    d_output = torch.randn(2, 4, rows, 8, dtype=torch.float64)
+
+    def shard(tensor):
+        return fd.shard(tensor.detach(), layout=layout).clone()
+
+    expected = fovea.attend(*whole, normaliser=normaliser, structure=fovea.Causal(), scale=scale)
+    (expected * d_output).sum().backward()
+    parts, own_scale = [shard(t).requires_grad_() for t in whole], scale.detach().clone().requires_grad_()
+    own = fd.attend(*parts, normaliser=normaliser, structure=fovea.Causal(), scale=own_scale, layout=layout)
+    (own * shard(d_output)).sum().backward()
+    dist.all_reduce(own_scale.grad)
+    pairs = [(own, shard(expected)), (own_scale.grad, scale.grad)] + [(a.grad, shard(b.grad)) for a, b in zip(parts, whole)]
+    return max(((a.detach() - b).abs().max() / (1 + b.abs().max())).item() for a, b in pairs)
+
+
 def as_dtensors(dim, structure):
     """The same call on tensors that know how they are divided."""
     torch.manual_seed(2)
@@ -117,6 +137,8 @@ def main():
                 dtype = torch.float32 if structure == "dense" else torch.float64
                 case = f"{layout}, {structure}, {name}, {dtype}, {32 * ranks}"
                 found[case] = normalised(choices, STRUCTURES[structure], layout, dtype, 32 * ranks)
+        for normaliser in (fovea.Softmax(), fovea.Sparsemax(), fovea.Entmax(1.5)):
+            found[f"{layout}, causal, scale {normaliser!r}, torch.float64, {32 * ranks}"] = scaled(normaliser, layout, 32 * ranks)
     for dim in (0, 1, 2):
         found[f"DTensor, causal, {dim}, torch.float64, 24"] = as_dtensors(dim, fovea.Causal())
     print(json.dumps(found))
