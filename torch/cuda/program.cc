@@ -352,14 +352,13 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                                          : "drivers/tile");
   if (program.on_tensor_cores && !forward) text.include("drivers/mma_pairs");
   if (driver.empty() && score.type == "Additive") text.include("drivers/factored");
-  if (driver.empty() && forward) {
+  if (driver.empty() && forward)
     text.declare(std::string("constexpr bool kParted = ") + truth(program.is_parted) + ";");
-    if (program.is_parted) text.include("drivers/merge");
-  }
   text.include("drivers/" + driver + (driver.empty() ? "" : "_") +
                (program.decodes ? "decode"
                 : forward       ? "forward"
                                 : "backward"));
+  if (program.is_parted) text.include("drivers/merge");
   if (!forward && driver.empty()) text.include("drivers/backward_key");
   if (!forward && program.on_tensor_cores) text.include("drivers/mma_backward_key");
   if (!forward && program.on_points) text.include("drivers/points_backward_key");

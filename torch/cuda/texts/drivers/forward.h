@@ -5,6 +5,14 @@
 
 namespace fovea::cuda {
 
+// A part of a row, where blocks share out its keys: its largest score, the sum of its powers, how many
+// keys it saw, whether one spoils the row, and its sums of values.
+constexpr int kPartHead = 4, kPartNumbers = kPartHead + kValueWidth;
+
+inline T* part_of(const Arguments& a, Whole row, int part) {
+  return static_cast<T*>(a.scratch) + (row * a.scratch_row + part) * kPartNumbers;
+}
+
 // Values so narrow that each thread sums its own pairs.
 constexpr bool kNarrow = kValueWidth <= 8;
 constexpr int kOutputs = kNarrow ? at_least_one(kValueWidth) : columns_of(kValueWidth, kChunk);

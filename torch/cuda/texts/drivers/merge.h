@@ -1,15 +1,8 @@
-// Rows whose keys several blocks share out. Each block leaves a part of a row: its largest score,
-// the sum of its powers, how many keys it saw, whether one spoils the row, and its sums of values.
-// A warp brings the parts of a row together, in their order.
+// Rows whose keys several blocks share out: a warp brings the parts of a row (drivers/forward.h)
+// together, in their order.
 #pragma once
 
 namespace fovea::cuda {
-
-constexpr int kPartHead = 4, kPartNumbers = kPartHead + kValueWidth;
-
-inline T* part_of(const Arguments& a, Whole row, int part) {
-  return static_cast<T*>(a.scratch) + (row * a.scratch_row + part) * kPartNumbers;
-}
 
 inline void merge_row(const Arguments& a, const Sequence& s, int head, int row) {
   const Whole index = row_index(a, s, head, row);
