@@ -1,23 +1,20 @@
 #include "systems/machines/task.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <ostream>
 
 #include "data/batches.h"
 #include "data/files/file.h"
 #include "data/formats/bags.h"
-#include "data/split.h"
-#include "systems/machines/sequences.h"
+#include "systems/machines/copy_run.h"
+#include "systems/machines/dataset.h"
 #include "systems/machines/view.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
-#include "train/descent/finite.h"
 #include "train/fields.h"
 #include "train/interrupt.h"
 
@@ -25,10 +22,6 @@ namespace fovea::systems::machines {
 namespace {
 
 using Sequences = std::vector<Sequence>;
-
-constexpr int64_t kPerLength = 50;  // generated sequences of each length beyond the trained
-constexpr std::pair<const char*, Split> kFiles[] = {
-    {"train.txt", Split::kTrain}, {"val.txt", Split::kValidation}, {"test.txt", Split::kTest}};
 
 // Wrong bits, counted over some sequences.
 struct Count {
@@ -49,23 +42,18 @@ class CopyTask : public GradientTask {
         job_(run_options.options.text("task") == "copy" ? Job::kCopy : Job::kRepeatCopy) {}
 
   void read(const Source& source) override {
-    sequences_.clear();
-    splits_ = {};
     const int64_t bits = machine_ ? bits_ : 0;  // a machine that is built accepts no other width
-    if (source.path.empty())
-      generate(source);
-    else if (std::filesystem::is_directory(source.path))
-      read_folder(source, bits);
-    else
-      set_split(read_sequences(source.path, job_, bits), source);
-    if (!machine_) bits_ = static_cast<int64_t>(sequences_.front().words.front().size());
+    dataset_ = source.path.empty() ? generated_dataset(source, run_options_.options, job_)
+                                   : read_dataset(source, job_, bits);
+    if (!machine_) bits_ = static_cast<int64_t>(dataset_.at(0).words.front().size());
   }
   std::string read_in_words() const override {
     return fmt::format("{} sequences of {} bits to learn from", items(Split::kTrain), bits_);
   }
   // The longest sequence in training. Longer ones are counted separately.
   void prepare() override {
-    for (const int64_t i : splits_.train) longest_ = std::max(longest_, at(i).length());
+    for (const int64_t i : dataset_.splits.train)
+      longest_ = std::max(longest_, dataset_.at(i).length());
   }
   Assets assets() const override {
     return {.facts = {{"bits", bits_}, {"longest", longest_}}, .files = {}};
@@ -79,13 +67,15 @@ class CopyTask : public GradientTask {
     return machine_ = make_(input_width(bits_, job_), output_width(bits_, job_));
   }
   int64_t items(Split split) const override {
-    return static_cast<int64_t>(splits_.of(split).size());
+    return static_cast<int64_t>(dataset_.splits.of(split).size());
   }
-  std::vector<int64_t> lengths() const override { return lengths_of(splits_.train); }
-  std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
+  std::vector<int64_t> lengths() const override { return lengths_of(dataset_.splits.train); }
+  std::vector<uint64_t> item_keys(Split split) const override {
+    return dataset_.splits.keys_of(split);
+  }
 
   Loss loss(const Batch& batch) override {
-    const Encoded e = on_device(chosen(at_positions(splits_.train, batch.items)));
+    const Encoded e = on_device(dataset_.chosen(at_positions(dataset_.splits.train, batch.items)));
     const torch::Tensor sum = bit_losses(machine_->run(e.input), e).sum(), asked = e.asked.sum();
     return {sum / (asked * e.wanted.size(2)), asked.item<int64_t>()};
   }
@@ -93,105 +83,26 @@ class CopyTask : public GradientTask {
   Evaluation evaluate(Split) override;
   void predict(Input, std::ostream&) override;
   std::vector<explain::Explanation> explain(Input*) override;
-  Written write() const override;
+  Written write() const override { return written(dataset_, job_); }
 
  private:
-  // One run over some sequences.
-  struct Ran {
-    Encoded encoded;
-    torch::Tensor logits;                 // [steps, sequences, outputs]
-    torch::Tensor wrong;                  // [sequences]
-    torch::Tensor row_written, row_read;  // [steps, sequences], [steps, sequences, heads]: heaviest
-  };
-
-  const Sequence& at(int64_t item) const { return sequences_[static_cast<size_t>(item)]; }
-  Sequences chosen(const std::vector<int64_t>& items) const {
-    Sequences out;
-    for (const int64_t item : items) out.push_back(at(item));
-    return out;
-  }
   std::vector<int64_t> lengths_of(const std::vector<int64_t>& items) const {
     std::vector<int64_t> out;
-    for (const int64_t item : items) out.push_back(steps(at(item), job_));
+    for (const int64_t item : items) out.push_back(steps(dataset_.at(item), job_));
     return out;
   }
-  void generate(const Source& source);
-  void read_folder(const Source& source, int64_t bits);
-  void set_split(Sequences sequences, const Source& source);
-  void add(Sequences sequences, Split split);
   Encoded on_device(const Sequences& sequences) const;
-  // Cross entropy of each bit; zero where no answer is expected.
-  static torch::Tensor bit_losses(const torch::Tensor& logits, const Encoded& e);
-  Ran run(const Sequences& sequences);
-  double hits(const Ran& ran, int64_t index, const Sequence& sequence) const;
-  std::string answer(const torch::Tensor& logits, const Sequence& sequence) const;
+  CopyRun run(const Sequences& sequences) { return run_copy(*machine_, on_device(sequences)); }
   std::vector<explain::Explanation> shown(const Sequence& sequence);
   explain::Plot by_length();
 
   const RunOptions run_options_;
   const MakeMachine make_;
   const Job job_;
-  Sequences sequences_;
-  data::Splits splits_;
+  Dataset dataset_;
   int64_t bits_ = 0, longest_ = 0;
   std::shared_ptr<Machine> machine_;
 };
-
-// ---- items --------------------------------------------------------------------------------------
-
-void CopyTask::generate(const Source& source) {
-  const OptionValues& options = run_options_.options;
-  const int64_t longest = options.integer("longest");
-  Drawn how{.bits = options.integer("bits"),
-            .longest = longest,
-            .repeats = job_ == Job::kRepeatCopy ? options.integer("repeats") : 1};
-  data::Random random(data::mix(source.seed, 17));
-  Sequences drawn;
-  for (int64_t i = 0; i < options.integer("sequences"); ++i) drawn.push_back(draw(random, how));
-  set_split(std::move(drawn), source);
-  Sequences beyond;
-  for (how.shortest = longest + 1; how.shortest <= 2 * longest; ++how.shortest) {
-    how.longest = how.shortest;
-    for (int64_t i = 0; i < kPerLength; ++i) beyond.push_back(draw(random, how));
-  }
-  add(std::move(beyond), Split::kTest);
-}
-
-void CopyTask::read_folder(const Source& source, int64_t bits) {
-  for (const auto& [name, split] : kFiles) {
-    if (source.all_test && split != Split::kTest) continue;
-    Sequences part = read_sequences(source.path + "/" + name, job_, bits);
-    bits = static_cast<int64_t>(part.front().words.front().size());
-    add(std::move(part), split);
-  }
-}
-
-// Equal sequences go to the same split: there are few short ones, and otherwise they would be
-// tested after being trained on.
-void CopyTask::set_split(Sequences sequences, const Source& source) {
-  data::SplitRequest request = split_request(source);
-  request.validation = request.test = 0.05;
-  for (const Sequence& sequence : sequences)
-    request.keys.push_back(data::item_key(text_of(sequence, job_)));
-  splits_ = data::split(static_cast<int64_t>(sequences.size()), request);
-  splits_.keys = std::move(request.keys);
-  sequences_ = std::move(sequences);
-}
-
-void CopyTask::add(Sequences sequences, Split split) {
-  for (Sequence& sequence : sequences) {
-    splits_.of(split).push_back(static_cast<int64_t>(sequences_.size()));
-    splits_.keys.push_back(data::item_key(text_of(sequence, job_)));
-    sequences_.push_back(std::move(sequence));
-  }
-}
-
-Written CopyTask::write() const {
-  Written out;
-  for (const auto& [name, split] : kFiles)
-    for (const int64_t item : splits_.of(split)) out.files[name] += text_of(at(item), job_) + "\n";
-  return out;
-}
 
 // ---- running ------------------------------------------------------------------------------------
 
@@ -201,52 +112,16 @@ Encoded CopyTask::on_device(const Sequences& sequences) const {
   return {e.input.to(device), e.wanted.to(device), e.asked.to(device)};
 }
 
-torch::Tensor CopyTask::bit_losses(const torch::Tensor& logits, const Encoded& e) {
-  return torch::binary_cross_entropy_with_logits(logits, e.wanted, e.asked.unsqueeze(2), {},
-                                                 torch::Reduction::None);
-}
-
-CopyTask::Ran CopyTask::run(const Sequences& sequences) {
-  const torch::NoGradGuard no_grad;
-  Ran out{.encoded = on_device(sequences)};
-  std::vector<torch::Tensor> written, read;
-  out.logits = machine_->run(out.encoded.input, [&](const Moment& moment) {
-    written.push_back(moment.write.sum(1).argmax(1));
-    read.push_back(moment.read.argmax(2));
-  });
-  train::finite(out.logits.transpose(0, 1), "outputs");
-  out.wrong = ((out.logits > 0) != (out.encoded.wanted > 0.5))
-                  .logical_and(out.encoded.asked.unsqueeze(2) > 0)
-                  .sum(at::IntArrayRef{0, 2})
-                  .cpu();
-  out.row_written = torch::stack(written).cpu();
-  out.row_read = torch::stack(read).cpu();
-  return out;
-}
-
-// Counts the words of the answer whose row was the heaviest of some read head at the step of the
-// word, or one step before (a controller may look ahead). A word's row is the one it was written
-// to.
-double CopyTask::hits(const Ran& ran, int64_t index, const Sequence& sequence) const {
-  double found = 0;
-  for (int64_t t = 0; t < sequence.length() * sequence.repeats; ++t)
-    found += (ran.row_read.narrow(0, sequence.length() + t, 2).select(1, index) ==
-              ran.row_written[t % sequence.length()][index])
-                 .any()
-                 .item<bool>();
-  return found;
-}
-
 Evaluation CopyTask::evaluate(Split split) {
   Evaluation out;
-  const std::vector<int64_t>& all = splits_.of(split);
+  const std::vector<int64_t>& all = dataset_.splits.of(split);
   Count trained, longest, longer;
   double loss = 0, asked = 0, found = 0, words = 0;
   for (const auto& positions :
        data::ordered_batches(items(split), lengths_of(all), {.items = 128})) {
     train::stop_if_interrupted("while judging");
-    const Sequences sequences = chosen(at_positions(all, positions));
-    const Ran ran = run(sequences);
+    const Sequences sequences = dataset_.chosen(at_positions(all, positions));
+    const CopyRun ran = run(sequences);
     const torch::Tensor losses = bit_losses(ran.logits, ran.encoded).mean(2).sum(0).cpu();
     for (size_t i = 0; i < sequences.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
@@ -282,18 +157,6 @@ Evaluation CopyTask::evaluate(Split split) {
 
 // ---- answers ------------------------------------------------------------------------------------
 
-std::string CopyTask::answer(const torch::Tensor& logits, const Sequence& sequence) const {
-  const torch::Tensor said = (logits > 0).cpu();  // [steps, outputs]
-  std::vector<std::string> words;
-  for (int64_t t = 0; t < answer_steps(sequence, job_); ++t) {
-    const torch::Tensor step = said[sequence.length() + 1 + t];
-    if (job_ == Job::kRepeatCopy && step[bits_].item<bool>()) break;  // its mark for the end
-    std::string& word = words.emplace_back();
-    for (int64_t i = 0; i < bits_; ++i) word += step[i].item<bool>() ? '1' : '0';
-  }
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
 void CopyTask::predict(Input input, std::ostream& out) {
   answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
     const Sequence sequence = parsed(line, job_, bits_, input.name, number);
@@ -301,21 +164,22 @@ void CopyTask::predict(Input input, std::ostream& out) {
       input.noted(fmt::format("{}:{}: {} words, the longest in training had {}", input.name, number,
                               sequence.length(), longest_));
     const torch::Tensor logits = run({sequence}).logits.select(1, 0);
-    return {answer(logits, sequence) + "\n", [this, logits, sequence] {
+    return {answer(logits, sequence, job_, bits_) + "\n", [this, logits, sequence] {
               Json bits = Json::array();  // the probability that each is 1
               const torch::Tensor p = logits.sigmoid();
               for (int64_t t = 0; t < answer_steps(sequence, job_); ++t)
                 bits.push_back(to_floats(p[sequence.length() + 1 + t].narrow(0, 0, bits_)));
-              return Json{{"answer", answer(logits, sequence)}, {"probabilities", bits}};
+              return Json{{"answer", answer(logits, sequence, job_, bits_)},
+                          {"probabilities", bits}};
             }};
   });
 }
 
 std::vector<explain::Explanation> CopyTask::shown(const Sequence& sequence) {
   const torch::NoGradGuard no_grad;
-  const Ran ran = run({sequence});
+  const CopyRun ran = run({sequence});
   Shown out{.title = text_of(sequence, job_),
-            .outcome = answer(ran.logits.select(1, 0), sequence),
+            .outcome = answer(ran.logits.select(1, 0), sequence, job_, bits_),
             .taken_in = sequence.length() + 1};
   machine_->run(ran.encoded.input, [&](const Moment& moment) { out.moments.push_back(moment); });
   for (const std::string& word : sequence.words) out.steps.push_back(word);
@@ -341,9 +205,10 @@ explain::Plot CopyTask::by_length() {
                      .x_label = "words",
                      .y_label = "wrong bits"};
   std::map<int64_t, Count> counts;
+  const std::vector<int64_t>& all = dataset_.splits.test;
   for (const auto& positions :
-       data::ordered_batches(items(Split::kTest), lengths_of(splits_.test), {.items = 128})) {
-    const Sequences sequences = chosen(at_positions(splits_.test, positions));
+       data::ordered_batches(items(Split::kTest), lengths_of(all), {.items = 128})) {
+    const Sequences sequences = dataset_.chosen(at_positions(all, positions));
     const torch::Tensor wrong = run(sequences).wrong;
     for (size_t i = 0; i < sequences.size(); ++i)
       counts[sequences[i].length()].add(wrong[static_cast<int64_t>(i)].item<double>());
@@ -375,8 +240,10 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
   const auto add_best = [&](const auto& wanted) {
     constexpr size_t kTried = 40;
     std::vector<Sequence> tried;
-    for (size_t i = 0; i < splits_.test.size() && tried.size() < kTried; ++i)
-      if (wanted(at(splits_.test[i]).length())) tried.push_back(at(splits_.test[i]));
+    for (const int64_t item : dataset_.splits.test) {
+      if (tried.size() == kTried) break;
+      if (wanted(dataset_.at(item).length())) tried.push_back(dataset_.at(item));
+    }
     const torch::NoGradGuard no_grad;
     const Sequence* best = nullptr;
     int64_t fewest = 0;
