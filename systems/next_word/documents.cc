@@ -1,12 +1,15 @@
 #include "systems/next_word/documents.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "data/files/file.h"
 #include "data/formats/text.h"
+#include "data/random.h"
+#include "systems/next_word/sentences.h"
 
 namespace fovea::systems::next_word {
 namespace {
@@ -57,6 +60,33 @@ void check_parts(size_t count, Unit unit, const std::string& path) {
 }
 
 }  // namespace
+
+Documents draw_documents(const Source& source, int64_t sentences) {
+  Documents out;
+  data::Random random(data::mix(source.seed, 38));
+  data::SplitRequest request = split_request(source);
+  request.test = 0.2;
+  for (int64_t i = 0; i < sentences; ++i) {
+    out.texts.push_back(fmt::format("{}", fmt::join(draw(random).words, " ")));
+    request.keys.push_back(data::item_key(out.texts.back()));
+  }
+  out.splits = data::split(static_cast<int64_t>(out.texts.size()), request);
+  return out;
+}
+
+Written written(const Documents& documents) {
+  Written out{.data = "sentences.txt", .truth = "truth.jsonl, the place of the word that decides"};
+  for (const std::string& text : documents.texts) {
+    out.files["sentences.txt"] += text + "\n";
+    const Sentence sentence = sentence_of(data::words(text));
+    out.files["truth.jsonl"] +=
+        Json{{"query", static_cast<int64_t>(sentence.words.size()) - 2},
+             {"key", sentence.decides < 0 ? Json(nullptr) : Json(sentence.decides)}}
+            .dump() +
+        "\n";
+  }
+  return out;
+}
 
 Documents read_documents(const Source& source, Unit unit, std::string_view line_end) {
   Documents out;

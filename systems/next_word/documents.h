@@ -17,6 +17,11 @@ struct Documents {
   bool own_parts = false;  // a folder says which are for training
 };
 
+// A document for each of so many generated sentences (sentences.h).
+Documents draw_documents(const Source& source, int64_t sentences);
+// Generated sentences as files, with the place of the word that decides.
+Written written(const Documents& documents);
+
 enum class Unit { kLine, kFile };
 
 // A file of text, or a folder of train.txt, val.txt, test.txt. kLine: each line that is not empty

@@ -6,18 +6,17 @@
 
 #include <cmath>
 #include <istream>
-#include <ostream>
 
 #include "data/batches.h"
 #include "data/files/file.h"
 #include "data/formats/text.h"
+#include "systems/next_word/blank.h"
+#include "systems/next_word/continuation.h"
 #include "systems/next_word/documents.h"
 #include "systems/next_word/model.h"
 #include "systems/next_word/sentences.h"
 #include "systems/next_word/tokens.h"
 #include "systems/next_word/view.h"
-#include "systems/next_word/writer.h"
-#include "train/answers.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/descent/recipe.h"
@@ -45,7 +44,7 @@ class NextWord : public GradientTask {
                                   tokens_ ? tokens_->line_end() : " ");
       return;
     }
-    generate(source);
+    documents_ = draw_documents(source, options_.integer("sentences"));
   }
   std::string read_in_words() const override {
     return fmt::format("{} documents: {} for training, {} for validation, {} for test",
@@ -91,32 +90,25 @@ class NextWord : public GradientTask {
             read.count};
   }
   Evaluation evaluate(Split) override;
-  void predict(Input, std::ostream&) override;
+  void predict(Input input, std::ostream& out) override {
+    continue_lines(model_, *tokens_, options_, input, out);
+  }
   size_t lines_together() const override { return 1; }
   std::vector<explain::Explanation> explain(Input*) override;
-  Written write() const override;
+  Written write() const override { return written(documents_); }
 
  private:
   struct Read {
     torch::Tensor inputs, targets;  // [B, L]
     int64_t count = 0;              // targets
   };
-  struct Place {
-    int64_t layer = 0, head = 0;
-  };
-  void generate(const Source&);
   void read_foreign_tokens();
   const std::vector<int64_t>& items_of(Split split) const { return documents_.splits.of(split); }
   const std::vector<Window>& windows(Split) const;
-  std::vector<int64_t> ids_of(std::string_view text) const;
   Read read_windows(const std::vector<Window>& from, std::span<const int64_t> items) const;
-  // Of a sentence without its last word: [layers, heads, words] of the blank.
-  torch::Tensor blank_weights(const Sentence&);
   bool hit_is_known() const {
     return options_.text("checkpoint").empty() && options_.text("tokens") == "words";
   }
-  Place looking_head();
-  void judge_attention(Split, Evaluation&);
   Shown shown(std::string_view text, Input* input);
 
   const RunOptions run_options_;
@@ -128,32 +120,6 @@ class NextWord : public GradientTask {
   nn::LanguageModel model_{nullptr};
   mutable std::vector<Window> windows_[3];  // by split, made at the first use
 };
-
-void NextWord::generate(const Source& source) {
-  documents_ = {};
-  data::Random random(data::mix(source.seed, 38));
-  data::SplitRequest request = split_request(source);
-  request.test = 0.2;
-  for (int64_t i = 0; i < options_.integer("sentences"); ++i) {
-    documents_.texts.push_back(fmt::format("{}", fmt::join(draw(random).words, " ")));
-    request.keys.push_back(data::item_key(documents_.texts.back()));
-  }
-  documents_.splits = data::split(static_cast<int64_t>(documents_.texts.size()), request);
-}
-
-Written NextWord::write() const {
-  Written out{.data = "sentences.txt", .truth = "truth.jsonl, the place of the word that decides"};
-  for (const std::string& text : documents_.texts) {
-    out.files["sentences.txt"] += text + "\n";
-    const Sentence sentence = sentence_of(data::words(text));
-    out.files["truth.jsonl"] +=
-        Json{{"query", static_cast<int64_t>(sentence.words.size()) - 2},
-             {"key", sentence.decides < 0 ? Json(nullptr) : Json(sentence.decides)}}
-            .dump() +
-        "\n";
-  }
-  return out;
-}
 
 void NextWord::read_foreign_tokens() {
   const std::string& path = options_.text("tokenizer");
@@ -192,17 +158,11 @@ void NextWord::prepare() {
   sizes_ = sizes_of(options_, tokens_->size());
 }
 
-std::vector<int64_t> NextWord::ids_of(std::string_view text) const {
-  std::vector<int64_t> ids = {tokens_->begin()};
-  for (const int64_t id : tokens_->encode(text)) ids.push_back(id);
-  return ids;
-}
-
 const std::vector<Window>& NextWord::windows(Split split) const {
   std::vector<Window>& out = windows_[static_cast<size_t>(split)];
   if (!out.empty()) return out;
   for (const int64_t item : items_of(split)) {
-    std::vector<int64_t> ids = ids_of(documents_.texts[static_cast<size_t>(item)]);
+    std::vector<int64_t> ids = ids_of(*tokens_, documents_.texts[static_cast<size_t>(item)]);
     ids.push_back(tokens_->end());
     for (Window& window : windows_of(ids, sizes_.context)) out.push_back(std::move(window));
   }
@@ -265,97 +225,13 @@ Evaluation NextWord::evaluate(Split split) {
   out.metrics = {
       {"loss", loss / count}, {"perplexity", std::exp(loss / count)}, {"accuracy", right / count}};
   if (last_count > 0) out.metrics["last_word"] = last_right / last_count;
-  if (hit_is_known()) judge_attention(split, out);
+  if (hit_is_known())
+    Blank(model_, *tokens_, run_options_.seed).judge_attention(documents_, split, out);
   return out;
 }
 
-torch::Tensor NextWord::blank_weights(const Sentence& sentence) {
-  const std::vector<std::string> words(sentence.words.begin(), sentence.words.end() - 1);
-  const std::vector<int64_t> ids = ids_of(fmt::format("{}", fmt::join(words, " ")));
-  const torch::Tensor tokens =
-      torch::tensor(ids, torch::kLong).unsqueeze(0).to(run_options_.device);
-  // Without the beginning: what is left are the words.
-  return model_->weights(tokens).select(1, 0).select(2, -1).narrow(-1, 1, tokens.size(1) - 1).cpu();
-}
-
-// Nothing tells which head fills the blank. It is the head that looks at the deciding word of new
-// sentences most often.
-NextWord::Place NextWord::looking_head() {
-  constexpr int kJudged = 100;
-  torch::Tensor hits = torch::zeros({sizes_.layers, sizes_.heads}, torch::kLong);
-  data::Random random(data::mix(run_options_.seed, 0x3838));
-  for (int i = 0; i < kJudged; ++i) {
-    const Sentence sentence = draw(random);
-    if (static_cast<int64_t>(sentence.words.size()) > sizes_.context) continue;
-    hits += blank_weights(sentence).argmax(-1).eq(sentence.decides).to(torch::kLong);
-  }
-  const auto best = hits.flatten().argmax().item<int64_t>();
-  return {best / sizes_.heads, best % sizes_.heads};
-}
-
-void NextWord::judge_attention(Split split, Evaluation& out) {
-  constexpr size_t kMost = 1000;
-  std::vector<Sentence> known;
-  for (const int64_t item : items_of(split)) {
-    Sentence sentence = sentence_of(data::words(documents_.texts[static_cast<size_t>(item)]));
-    if (sentence.decides < 0 || sentence.words.size() < 2 ||
-        sentence.decides + 1 >= static_cast<int64_t>(sentence.words.size()) ||
-        static_cast<int64_t>(sentence.words.size()) > sizes_.context)
-      continue;
-    known.push_back(std::move(sentence));
-    if (known.size() == kMost) break;
-  }
-  if (known.empty()) return;
-  const Place place = looking_head();
-  double hits = 0;
-  for (const Sentence& sentence : known)
-    hits += blank_weights(sentence)[place.layer][place.head].argmax().item<int64_t>() ==
-            sentence.decides;
-  out.attention = {{"hit_rate", hits / static_cast<double>(known.size())}};
-}
-
-// A line is the beginning of a text; the answer continues it.
-void NextWord::predict(Input input, std::ostream& out) {
-  Writer writer(model_, *tokens_);
-  const WriteRequest request{.length = options_.integer("length"),
-                             .sampling = {.temperature = options_.number("temperature"),
-                                          .top_k = options_.integer("top_k"),
-                                          .top_p = options_.number("top_p")},
-                             .seed = static_cast<uint64_t>(options_.integer("sample_seed"))};
-  const auto note = [&](size_t line, const std::string& what) {
-    if (input.noted) input.noted(fmt::format("{}:{}: {}", input.name, line, what));
-  };
-  answer_lines(input, out, [&](size_t number, std::string_view line) -> Answered {
-    if (const auto unknown = tokens_->unknown(line); !unknown.empty())
-      note(number, "not among the tokens: " + data::listed(unknown));
-    const WrittenText written = writer.write(line, request);
-    if (written.forgotten > 0)
-      note(number, fmt::format("longer than the context of {} tokens; the first {} are not seen",
-                               sizes_.context, written.forgotten));
-    if (written.slid > 0)
-      note(number, fmt::format("the context of {} tokens was full {}; its later half was kept",
-                               sizes_.context,
-                               written.slid == 1 ? "once" : fmt::format("{} times", written.slid)));
-    if (options_.flag("speed") && written.tokens > 1)
-      note(number, fmt::format("{:.0f} tokens a second",
-                               static_cast<double>(written.tokens - 1) / written.seconds));
-    const auto fields = [text = written.text, tokens = written.tokens] {
-      return Json{{"answer", text}, {"tokens", tokens}};
-    };
-    if (options_.flag("raw")) return {written.text + "\n", fields};
-    std::string one_line;
-    for (const char c : written.text) {
-      if (c == '\n')
-        one_line += "\\n";
-      else
-        one_line += c;
-    }
-    return {one_line + "\n", fields};
-  });
-}
-
 Shown NextWord::shown(std::string_view text, Input* input) {
-  std::vector<int64_t> ids = ids_of(text);
+  std::vector<int64_t> ids = ids_of(*tokens_, text);
   if (static_cast<int64_t>(ids.size()) > sizes_.context) {
     const int64_t beyond = static_cast<int64_t>(ids.size()) - sizes_.context;
     ids.erase(ids.begin(), ids.begin() + beyond);

@@ -159,6 +159,11 @@ std::unique_ptr<Tokens> tokens_of(std::unique_ptr<translate::Codec> codec) {
 std::unique_ptr<Tokens> tokens_of(data::Llama2cTokens pieces) {
   return std::make_unique<LlamaTokens>(std::move(pieces));
 }
+std::vector<int64_t> ids_of(const Tokens& tokens, std::string_view text) {
+  std::vector<int64_t> ids = {tokens.begin()};
+  for (const int64_t id : tokens.encode(text)) ids.push_back(id);
+  return ids;
+}
 std::unique_ptr<Tokens> tokens_from_bytes(std::string_view bytes, const std::string& name) {
   if (bytes.starts_with(kLlamaMagic))
     return tokens_of(data::parse_llama2c_tokens(bytes.substr(kLlamaMagic.size()), name));

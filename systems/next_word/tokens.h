@@ -33,6 +33,8 @@ class Tokens {
 
 std::unique_ptr<Tokens> tokens_of(std::unique_ptr<translate::Codec> codec);
 std::unique_ptr<Tokens> tokens_of(data::Llama2cTokens pieces);
+// The text from its beginning: the token `begin`, then those of the text.
+std::vector<int64_t> ids_of(const Tokens& tokens, std::string_view text);
 // `name` is for messages.
 std::unique_ptr<Tokens> tokens_from_bytes(std::string_view bytes, const std::string& name);
 

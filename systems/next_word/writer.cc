@@ -42,8 +42,7 @@ Writer::~Writer() = default;
 
 WrittenText Writer::write(std::string_view prompt, const WriteRequest& request) {
   using Clock = std::chrono::steady_clock;
-  std::vector<int64_t> ids = {tokens_.begin()};
-  for (const int64_t id : tokens_.encode(prompt)) ids.push_back(id);
+  std::vector<int64_t> ids = ids_of(tokens_, prompt);
   const size_t prompt_length = ids.size();
   const auto context = static_cast<size_t>(model_->options().context);
   WrittenText out;
