@@ -15,6 +15,11 @@ namespace fovea::data {
 struct Csr {
   std::vector<int32_t> row_offsets, columns;
 };
+// How many nodes a node sees.
+inline int64_t degree(const Csr& sees, int64_t node) {
+  return sees.row_offsets[static_cast<size_t>(node) + 1] -
+         sees.row_offsets[static_cast<size_t>(node)];
+}
 
 struct CitationGraph {
   int64_t nodes = 0, features = 0, classes = 0;

@@ -56,6 +56,16 @@ std::vector<int32_t> words_of(Random& random, const Dictionary& words, int64_t f
   return out;
 }
 
+// One of an ascending list within `reach` of a node; any one where there is none, or no reach.
+int32_t cited(Random& random, const std::vector<int32_t>& all, int32_t node, int64_t reach) {
+  if (reach > 0) {
+    const auto first = std::lower_bound(all.begin(), all.end(), node - reach),
+               end = std::upper_bound(first, all.end(), node + reach);
+    if (first != end) return first[Dictionary::draw(random, end - first)];
+  }
+  return random.choice(all);
+}
+
 // Some papers of each field for training; of the rest up to 500 for validation and 1,000 for test.
 Splits split_nodes(Random& random, const CitationGraph& graph, int64_t labelled) {
   std::vector<int64_t> order;
@@ -111,7 +121,7 @@ GeneratedGraph generate_graph(const GraphPlan& plan) {
     const int32_t from = random.choice(all_papers);
     const auto& own = papers[static_cast<size_t>(graph.labels[static_cast<size_t>(from)])];
     const bool to_survey = random.uniform() < kEdgesToSurveys && !surveys.empty();
-    graph.edges.emplace_back(from, to_survey ? random.choice(surveys) : random.choice(own));
+    graph.edges.emplace_back(from, cited(random, to_survey ? surveys : own, from, plan.reach));
   }
   graph.splits = split_nodes(random, graph, plan.labelled);
   return out;
