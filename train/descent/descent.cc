@@ -15,6 +15,7 @@
 #include "train/descent/divided.h"
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
+#include "train/descent/held_items.h"
 #include "train/descent/kept_epochs.h"
 #include "train/descent/optimiser.h"
 #include "train/descent/recipe.h"
@@ -48,11 +49,16 @@ class Descent {
         lengths_(task.lengths()),
         optimiser_(task.parameter_groups(fit.model()), recipe_),
         kept_(recipe_, task) {
-    if (fit.division.parts == 1 && !fit.ranks()) return;
+    const auto* const holder = dynamic_cast<const HeldItems*>(&task);
+    const bool held = holder && holder->ranks_hold_items();
+    Division division = fit.division;
+    if (held) division.parts = fit.ranks() ? fit.ranks()->size() : 1;  // whatever was asked for
+    if (division.parts == 1 && !fit.ranks()) return;
     std::vector<torch::Tensor> parameters;
     for (const ParameterGroup& group : task.parameter_groups(fit.model()))
       parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
-    divided_.emplace(fit.model(), std::move(parameters), fit.division, fit.ranks());
+    divided_.emplace(fit.model(), std::move(parameters), division, fit.ranks(),
+                     held ? ItemsOfPart::kHeld : ItemsOfPart::kStretch);
   }
 
   void run() {

@@ -34,9 +34,10 @@ torch::Tensor flat_doubles(const std::vector<torch::Tensor>& tensors) {
 
 DividedGradient::DividedGradient(const torch::nn::Module& model,
                                  std::vector<torch::Tensor> parameters, const Division& division,
-                                 Ranks* ranks)
+                                 Ranks* ranks, ItemsOfPart given)
     : division_(division),
       ranks_(ranks),
+      given_(given),
       own_(parts_of_rank(division.parts, ranks ? ranks->rank() : 0, ranks ? ranks->size() : 1)),
       parameters_(std::move(parameters)),
       buffers_(model.buffers()),
@@ -92,11 +93,16 @@ Loss DividedGradient::compute(const Batch& batch, const LossOf& loss, const std:
   }
 }
 
+std::span<const int64_t> DividedGradient::items_of(const Batch& batch, int64_t part) const {
+  return given_ == ItemsOfPart::kHeld ? batch.items
+                                      : items_of_part(batch.items, part, division_.parts);
+}
+
 void DividedGradient::run_part(const Batch& batch, int64_t part, const LossOf& loss) {
   part_ = part;
   open_ = 0;
   for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
-  const auto items = items_of_part(batch.items, part, division_.parts);
+  const auto items = items_of(batch, part);
   sums_.push_back(0);
   counts_.push_back(0);
   if (!items.empty()) {
@@ -108,8 +114,10 @@ void DividedGradient::run_part(const Batch& batch, int64_t part, const LossOf& l
     counts_.back() = static_cast<double>(of_part.count);
     sums_.back() = mean * counts_.back();
     running_ = true;
-    // Whoever asked for the gradient stops where the loss is not finite.
-    if (of_part.mean.requires_grad() && std::isfinite(mean))
+    // Whoever asked for the gradient stops where the loss is not finite. Ranks that compute a batch
+    // together go through it together.
+    const bool together = given_ == ItemsOfPart::kHeld;
+    if (of_part.mean.requires_grad() && (together || std::isfinite(mean)))
       (of_part.mean * counts_.back()).backward();
     running_ = false;
     std::vector<torch::Tensor>& after = buffers_after_.emplace_back();
@@ -220,7 +228,7 @@ void DividedGradient::set_buffers(const Batch& batch, const Figures& figures,
   int64_t filled = 0;  // parts that have items, of all ranks
   size_t own = 0;
   for (int64_t part = 0; part < division_.parts; ++part) {
-    const bool has_items = !items_of_part(batch.items, part, division_.parts).empty();
+    const bool has_items = !items_of(batch, part).empty();
     filled += has_items;
     if (part < own_.first || part >= own_.end) continue;
     torch::Tensor flat = sum.room(torch::kFloat64);

@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,16 @@
 
 namespace fovea::train {
 
+// Which items of a batch a part is given: a stretch of them; or all, of which it takes those that its
+// rank holds, and then there are as many parts as ranks.
+enum class ItemsOfPart : uint8_t { kStretch, kHeld };
+
 class DividedGradient {
  public:
   // `ranks` null: this process computes all parts.
   DividedGradient(const torch::nn::Module& model, std::vector<torch::Tensor> parameters,
-                  const Division& division, Ranks* ranks);
+                  const Division& division, Ranks* ranks,
+                  ItemsOfPart given = ItemsOfPart::kStretch);
   ~DividedGradient();
   DividedGradient(const DividedGradient&) = delete;
   DividedGradient& operator=(const DividedGradient&) = delete;
@@ -44,6 +50,7 @@ class DividedGradient {
     double sum = 0, count = 0;        // of the losses
     std::vector<bool> used, changed;  // parameters, buffers
   };
+  std::span<const int64_t> items_of(const Batch& batch, int64_t part) const;
   void run_part(const Batch& batch, int64_t part, const LossOf& loss);
   void on_gradient(size_t parameter);
   void close(Bucket& bucket);
@@ -56,6 +63,7 @@ class DividedGradient {
 
   const Division division_;
   Ranks* const ranks_;
+  const ItemsOfPart given_;
   const PartRange own_;
   const std::vector<torch::Tensor> parameters_;
   std::vector<torch::Tensor> buffers_;
