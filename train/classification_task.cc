@@ -34,8 +34,13 @@ torch::Tensor ClassificationTask::classes(std::span<const int64_t> items) const 
 }
 
 void ClassificationTask::count_zeros(const torch::Tensor& weights) {
-  weights_seen_ += static_cast<double>(weights.numel());
-  zeros_seen_ += static_cast<double>(weights.eq(0).sum().item<int64_t>());
+  count_zeros(static_cast<double>(weights.numel()),
+              static_cast<double>(weights.eq(0).sum().item<int64_t>()));
+}
+
+void ClassificationTask::count_zeros(double weights, double zeros) {
+  weights_seen_ += weights;
+  zeros_seen_ += zeros;
 }
 
 Loss ClassificationTask::loss(const Batch& batch) {

@@ -38,6 +38,8 @@ class ClassificationTask : public GradientTask {
 
   // Called by hits() with the weights it looked at: their share of exact zeros is reported.
   void count_zeros(const torch::Tensor& weights);
+  // The same where the weights were counted before.
+  void count_zeros(double weights, double zeros);
 
   // The items' classes as a tensor on the device.
   torch::Tensor classes(std::span<const int64_t> items) const;

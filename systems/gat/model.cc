@@ -76,7 +76,7 @@ torch::Tensor drop(const torch::Tensor& values, double dropout) {
 
 GraphInput GraphInput::to(torch::Device device) const {
   return {moved(sees, device), moved(words, device), values.defined() ? values.to(device) : values,
-          nodes, features};
+          nodes, features, with_neighbours};
 }
 
 GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees,
@@ -157,13 +157,14 @@ Layer::Layer(int64_t inputs, int64_t heads, int64_t width, const Shape& shape)
 
 Layer::Parts Layer::parts(const GraphInput& input, const torch::Tensor& nodes) {
   const Features features = features_of(input, nodes, is_training() ? dropout_ : 0);
-  const auto by_head = [&](const torch::Tensor& flat) {
-    return flat.view({input.nodes, heads_, width_});
+  const auto by_head = [&](const torch::Tensor& flat) { return flat.view({-1, heads_, width_}); };
+  const auto of_all = [&](const torch::Tensor& own) {
+    return input.with_neighbours ? input.with_neighbours(own) : own;
   };
   Parts out;
   out.choices = {
       .score = RankOne{negative_slope_}, .normaliser = normaliser_, .structure = input.sees};
-  out.value = by_head(product(features, weight_));
+  out.value = by_head(of_all(product(features, weight_)));
   if (dynamic_) {
     out.key = out.value;
     out.query = by_head(product(features, query_weight_));
@@ -176,7 +177,7 @@ Layer::Parts Layer::parts(const GraphInput& input, const torch::Tensor& nodes) {
   const torch::Tensor both =
       product(features, halves.transpose(1, 2).flatten(1)).view({input.nodes, 2, heads_, 1});
   out.query = both.select(1, 0).contiguous();
-  out.key = both.select(1, 1).contiguous();
+  out.key = of_all(both.select(1, 1).contiguous());
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct GraphInput {
                 // has the features
   torch::Tensor values;  // [nodes, features]
   int64_t nodes = 0, features = 0;
+  // Where ranks hold parts of a graph: `nodes` are this rank's, and this adds the rows of their
+  // neighbours, which `sees` counts after them. Empty: the graph is whole.
+  std::function<torch::Tensor(const torch::Tensor&)> with_neighbours = {};
 
   GraphInput to(torch::Device device) const;
 };

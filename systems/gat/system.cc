@@ -58,9 +58,16 @@ const Registration registered{{
                 "standardised; auto: rows for words, columns for the numbers of a table")
              .among({"auto", "rows", "columns"}),
          Option("directed", false, "an edge u v only lets u see v; otherwise v also sees u"),
+         Option("partition", "whole",
+                "over ranks: contiguous and edge_cut give each rank some nodes, so that it holds a "
+                "part of the graph; whole: each computes on all of it")
+             .among({"whole", "contiguous", "edge_cut"}),
          Option("nodes", 1500, "generated: number of nodes").between(50, 10000000),
          Option("edges", 0, "generated: approximate number of edges; 0: seven for each node")
              .between(0, 100000000),
+         Option("reach", 0,
+                "generated: how far from its own number a node cites others; 0: any distance")
+             .between(0, 10000000),
          Option("words", 240, "generated: number of different words").between(20, 100000),
          Option("classes", 5, "generated: number of fields (classes)").between(2, 100)},
     .recipe = train::Recipe{.epochs = 1000,

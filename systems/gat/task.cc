@@ -1,14 +1,11 @@
 #include "systems/gat/task.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -17,78 +14,59 @@
 #include "data/formats/text.h"
 #include "data/generated/graph.h"
 #include "data/packed.h"
+#include "systems/gat/divided.h"
+#include "systems/gat/known.h"
+#include "systems/gat/looks.h"
 #include "systems/gat/model.h"
 #include "systems/gat/parts.h"
 #include "systems/gat/view.h"
 #include "systems/normaliser_option.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
+#include "train/descent/held_items.h"
 #include "train/fields.h"
 
 namespace fovea::systems::gat {
 namespace {
 
-constexpr int64_t kNodesDrawn = 60, kWidestDrawn = 14;
-
 // An item is a node. A step is one pass over the whole graph; the loss is that of the training
 // nodes.
-class GraphAttention : public ClassificationTask {
+class GraphAttention : public ClassificationTask, public train::HeldItems {
  public:
   using ClassificationTask::ClassificationTask;
 
   void read(const Source& source) override {
-    source_ = source;
-    survey_.clear();
-    if (source.path.empty()) {
-      data::GeneratedGraph made =
-          data::generate_graph({.nodes = run_options_.options.integer("nodes"),
-                                .edges = run_options_.options.integer("edges"),
-                                .features = run_options_.options.integer("words"),
-                                .classes = run_options_.options.integer("classes"),
-                                .seed = source.seed});
-      graph_ = std::move(made.graph);
-      survey_ = std::move(made.survey);
-    } else {
-      graph_ = data::read_graph(source.path);
-    }
-    sees_ = run_options_.options.flag("directed")
-                ? data::directed_with_loops(graph_.nodes, graph_.edges)
-                : data::symmetric_with_loops(graph_.nodes, graph_.edges);
-    labels_ = graph_.labels;
-    splits_ = parts_of(graph_, source);
+    read_whole(source);
     if (!model_) return;  // the scaling is learnt after reading
     check_fits();
-    input_ = input_of(graph_, sees_, scaling_).to(run_options_.device);
+    set_input();
   }
 
   std::string read_in_words() const override {
     return fmt::format("{} nodes with {} features, {} edges, {} classes; {} nodes to learn from",
-                       graph_.nodes, graph_.features, graph_.edges.size(), graph_.classes,
+                       graph_.nodes, graph_.features, edges_, graph_.classes,
                        splits_.train.size());
   }
 
   void prepare() override {
-    features_ = graph_.features;
-    classes_ = graph_.classes;
-    words_ = !graph_.words.empty();
-    class_names_ = graph_.class_names;
-    if (classes_ < 2)
+    known_ = known_of(graph_);
+    if (known_.classes < 2)
       throw data::FileError(
           source_.path, 0,
           fmt::format("{} classes among the labels, expected at least 2 in the column label",
-                      classes_));
+                      known_.classes));
     const std::string& features = run_options_.options.text("features");
-    if (words_ && features == "columns")
+    if (known_.words && features == "columns")
       throw data::FileError(source_.path, 0,
                             "features=columns: the features are words, expected rows or auto");
-    if (!words_ && features != "rows") scaling_ = scaling_of(graph_, splits_.train);
-    input_ = input_of(graph_, sees_, scaling_).to(run_options_.device);
+    if (!known_.words && features != "rows") scaling_ = scaling_of(graph_, splits_.train);
+    set_input();
   }
   Assets assets() const override {
-    return {.facts = {{"features", features_},
-                      {"classes", classes_},
-                      {"words", words_},
-                      {"class_names", class_names_},
+    return {.facts = {{"features", known_.features},
+                      {"classes", known_.classes},
+                      {"words", known_.words},
+                      {"class_names", known_.class_names},
                       {"mean", scaling_.mean},
                       {"deviation", scaling_.deviation},
                       {"data", source_.path},
@@ -97,13 +75,14 @@ class GraphAttention : public ClassificationTask {
   }
   void restore(const Assets& assets) override {
     const train::Fields facts(assets.facts, "facts.");
-    features_ = facts.integer("features", 1, data::kMostFeatures);
-    classes_ = facts.integer("classes", 2, data::kMostFeatures);
-    words_ = facts.flag("words");
-    class_names_ = facts.texts("class_names");
+    known_.features = facts.integer("features", 1, data::kMostFeatures);
+    known_.classes = facts.integer("classes", 2, data::kMostFeatures);
+    known_.words = facts.flag("words");
+    known_.class_names = facts.texts("class_names");
     // Rows of words have no scaling; neither have runs of earlier versions.
     if (facts.has("mean") && !facts.list("mean").empty())
-      scaling_ = data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"), features_);
+      scaling_ =
+          data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"), known_.features);
     source_.path = facts.text("data");
     source_.seed = facts.seed("data_seed");
   }
@@ -111,8 +90,8 @@ class GraphAttention : public ClassificationTask {
   std::shared_ptr<torch::nn::Module> build() override {
     const OptionValues& options = run_options_.options;
     return model_ = std::make_shared<Model>(
-               Shape{.features = features_,
-                     .classes = classes_,
+               Shape{.features = known_.features,
+                     .classes = known_.classes,
                      .layers = options.integer("layers"),
                      .heads = options.integer("heads"),
                      .width = options.integer("width"),
@@ -123,7 +102,26 @@ class GraphAttention : public ClassificationTask {
                      .normaliser = normaliser_named(options.text("normaliser"))});
   }
 
+  bool ranks_hold_items() const override {
+    return run_options_.options.text("partition") != "whole";
+  }
+
+  // Where the graph is divided: of the nodes that this rank holds.
+  Loss loss(const Batch& batch) override {
+    if (!part_) return ClassificationTask::loss(batch);
+    const Held held = held_of(*part_, at_positions(splits_.train, batch.items));
+    const torch::Tensor scores = model_->forward(input_).index_select(0, index_of(held.places));
+    const torch::Tensor sum = torch::nn::functional::cross_entropy(
+        scores, classes(held.nodes),
+        torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
+    const auto count = static_cast<int64_t>(held.nodes.size());
+    return {sum / static_cast<double>(std::max<int64_t>(count, 1)), count};
+  }
+
+  // Where the graph is divided, all ranks call it, unless an evaluation has found them already.
   torch::Tensor logits(std::span<const int64_t> items) override {
+    if (judged_) return judged_->scores_of(items);
+    if (part_) return part_->rows_of({items.begin(), items.end()}, model_->forward(input_));
     const torch::Tensor rows =
         torch::tensor(at::ArrayRef<int64_t>(items.data(), items.size()), torch::kInt64);
     return model_->forward(input_).index_select(0, rows.to(run_options_.device));
@@ -158,25 +156,15 @@ class GraphAttention : public ClassificationTask {
   // Generated graphs: whether the neighbour with the most weight (the heads of the first layer
   // together, the node itself aside) is not a survey.
   std::vector<int> hits(std::span<const int64_t> items) override {
+    if (survey_.empty()) return {};
+    const torch::Tensor looks =
+        judged_ ? judged_->looks_of(items)
+                : looks_of(model_->look(input_).front(), surveyed(), items);
+    count_zeros(looks.select(1, kWeights).sum().item<double>(),
+                looks.select(1, kZeros).sum().item<double>());
     std::vector<int> out;
-    if (survey_.empty()) return out;
-    const Layer::Parts first = model_->look(input_).front();
-    int64_t widest = 1;
-    for (const int64_t node : items) widest = std::max(widest, degree(node));
-    const torch::Tensor rows =
-        torch::tensor(at::ArrayRef<int64_t>(items.data(), items.size()), torch::kInt64)
-            .to(run_options_.device);
-    const SelectedWeights found =
-        weights(first.query, first.key, first.choices, {.rows = rows, .top_k = widest});
-    const auto count = static_cast<int64_t>(items.size());
-    const torch::Tensor weight = found.weights.reshape({-1, count, widest}).cpu(),
-                        index = found.indices.reshape({-1, count, widest})
-                                    .to(torch::kCPU, torch::kInt64);
-    count_zeros(weight.masked_select(index.ge(0)));
-    for (int64_t i = 0; i < count; ++i)
-      out.push_back(looks_at_a_paper(items[static_cast<size_t>(i)],
-                                     weight.select(1, i).contiguous(),
-                                     index.select(1, i).contiguous()));
+    for (int64_t i = 0; i < looks.size(0); ++i)
+      out.push_back(static_cast<int>(looks[i][kHit].item<double>()));
     return out;
   }
 
@@ -210,7 +198,7 @@ class GraphAttention : public ClassificationTask {
       if (named.empty())
         throw data::FileError(input.name, line, "a blank line, expected the name of a node");
       for (const std::string& word : named)
-        asked.emplace_back(word, node_named(word, input.name, line));
+        asked.emplace_back(word, node_named(graph_, word, input.name, line));
       return answered(asked, p);
     });
   }
@@ -221,7 +209,11 @@ class GraphAttention : public ClassificationTask {
       throw data::FileError(
           source_.path, 0,
           "no node has a label, expected some to evaluate; fovea predict works on such a graph");
-    return ClassificationTask::evaluate(split);
+    if (!part_) return ClassificationTask::evaluate(split);
+    judged_ = judged_together(splits_.of(split));
+    const Evaluation found = ClassificationTask::evaluate(split);
+    judged_.reset();
+    return found;
   }
 
   // Neighbourhoods of the nodes that the input names, or of some test nodes with neighbours. The
@@ -243,11 +235,12 @@ class GraphAttention : public ClassificationTask {
         ready = true;
         if (whole) return;
         for (const std::string& word : data::words(text))
-          nodes.push_back(node_named(word, input->name, line));
+          nodes.push_back(node_named(graph_, word, input->name, line));
       });
     else
       read_own();
-    if (nodes.empty() && (own_ || !input)) nodes = nodes_worth_drawing();
+    if (nodes.empty() && (own_ || !input))
+      nodes = nodes_worth_drawing(sees_, splits_.test, survey_);
     std::vector<int64_t> distinct;
     for (const int64_t node : nodes)
       if (std::find(distinct.begin(), distinct.end(), node) == distinct.end())
@@ -258,6 +251,47 @@ class GraphAttention : public ClassificationTask {
   }
 
  private:
+  void read_whole(const Source& source) {
+    source_ = source;
+    survey_.clear();
+    if (source.path.empty()) {
+      data::GeneratedGraph made =
+          data::generate_graph({.nodes = run_options_.options.integer("nodes"),
+                                .edges = run_options_.options.integer("edges"),
+                                .features = run_options_.options.integer("words"),
+                                .classes = run_options_.options.integer("classes"),
+                                .reach = run_options_.options.integer("reach"),
+                                .seed = source.seed});
+      graph_ = std::move(made.graph);
+      survey_ = std::move(made.survey);
+    } else {
+      graph_ = data::read_graph(source.path);
+    }
+    sees_ = run_options_.options.flag("directed")
+                ? data::directed_with_loops(graph_.nodes, graph_.edges)
+                : data::symmetric_with_loops(graph_.nodes, graph_.edges);
+    labels_ = graph_.labels;
+    splits_ = parts_of(graph_, source);
+    edges_ = graph_.edges.size();
+    part_.reset();
+  }
+
+  // This rank's part where ranks divide the graph, otherwise all of it.
+  void set_input() {
+    const std::string& how = run_options_.options.text("partition");
+    if (!run_options_.ranks || how == "whole") {
+      input_ = input_of(graph_, sees_, scaling_).to(run_options_.device);
+      return;
+    }
+    graph_.edges = {};
+    part_ = own_part(sees_, how, *run_options_.ranks);
+    sees_ = part_->rows();
+    input_ = input_of(taken_out(graph_, part_->nodes()), sees_, scaling_).to(run_options_.device);
+    input_.with_neighbours = [part = part_](const torch::Tensor& own) {
+      return part->with_neighbours(own);
+    };
+  }
+
   // The classes of some nodes; p [nodes, classes].
   Answered answered(const std::vector<std::pair<std::string, int64_t>>& asked,
                     const torch::Tensor& p) const {
@@ -279,12 +313,36 @@ class GraphAttention : public ClassificationTask {
     return out;
   }
 
+  torch::Tensor index_of(const std::vector<int64_t>& places) const {
+    return torch::tensor(at::ArrayRef<int64_t>(places), torch::kInt64).to(run_options_.device);
+  }
+
+  Surveyed surveyed() const { return {.sees = sees_, .survey = survey_, .part = part_.get()}; }
+
+  // All ranks: the scores of some nodes, and where they look, each found by the rank that holds it.
+  Judged judged_together(const std::vector<int64_t>& nodes) {
+    const torch::Tensor scores = part_->rows_of(nodes, model_->forward(input_));
+    if (survey_.empty()) return {nodes, scores, {}};
+    const Held held = held_of(*part_, nodes);
+    torch::Tensor looks =
+        torch::zeros({static_cast<int64_t>(part_->nodes().size()), kLooks}, torch::kFloat64);
+    looks.index_copy_(0, torch::tensor(at::ArrayRef<int64_t>(held.places), torch::kInt64),
+                      looks_of(model_->look(input_).front(), surveyed(), held.nodes));
+    return {nodes, scores, part_->rows_of(nodes, looks)};
+  }
+
   // Reads the graph of the training, unless it is the current one.
   void read_own() {
     if (own_)
-      read(*std::exchange(own_, std::nullopt));
-    else if (graph_.nodes == 0)
-      read(source_);
+      read_alone(*std::exchange(own_, std::nullopt));
+    else if (graph_.nodes == 0 || part_)
+      read_alone(Source(source_));
+  }
+  // For what one rank answers, or draws.
+  void read_alone(const Source& source) {
+    read_whole(source);
+    check_fits();
+    input_ = input_of(graph_, sees_, scaling_).to(run_options_.device);
   }
 
   // A folder, if the current graph has no node of that name.
@@ -295,104 +353,12 @@ class GraphAttention : public ClassificationTask {
   }
   void read_other(std::string_view folder) {
     if (!own_) own_ = source_;
-    read({.path = std::string(folder), .all_test = true});
+    read_alone({.path = std::string(folder), .all_test = true});
   }
 
-  // Brings the graph's classes into the order of the training; some of them may be missing.
   void check_fits() {
-    if (graph_.features != features_)
-      throw data::FileError(
-          source_.path, 0,
-          fmt::format("{} features, expected {} as in training", graph_.features, features_));
-    if (graph_.words.empty() == words_)
-      throw data::FileError(source_.path, 0, "features of another kind than in training");
-    std::vector<int64_t> known;
-    for (const std::string& name : graph_.class_names) {
-      const auto found = std::find(class_names_.begin(), class_names_.end(), name);
-      if (found == class_names_.end())
-        throw data::FileError(source_.path, 0,
-                              fmt::format("class {}, expected one of training's: {}",
-                                          data::shown(name), fmt::join(class_names_, ", ")));
-      known.push_back(found - class_names_.begin());
-    }
-    if (graph_.class_names.empty() && graph_.classes > classes_)
-      throw data::FileError(
-          source_.path, 0,
-          fmt::format("{} classes, expected at most {} as in training", graph_.classes, classes_));
-    if (!known.empty())
-      for (int64_t& label : graph_.labels)
-        if (label >= 0) label = known[static_cast<size_t>(label)];
-    graph_.class_names = class_names_;
-    graph_.classes = classes_;
+    known_.check_fits(graph_, source_.path);
     labels_ = graph_.labels;
-  }
-
-  int64_t node_named(const std::string& word, const std::string& name, size_t line) const {
-    if (graph_.names.empty()) {
-      const int64_t node = data::parse_integer(word, "node", name, line);
-      if (node < 0 || node >= graph_.nodes)
-        throw data::FileError(name, line,
-                              fmt::format("node {}, expected 0 to {}", node, graph_.nodes - 1));
-      return node;
-    }
-    const auto found = std::find(graph_.names.begin(), graph_.names.end(), word);
-    if (found == graph_.names.end())
-      throw data::FileError(name, line,
-                            fmt::format("node {} is not in the graph", data::shown(word)));
-    return found - graph_.names.begin();
-  }
-
-  // Test nodes with few enough neighbours to draw. For a generated graph, first those that have
-  // both papers and surveys among their neighbours: the page is about that choice.
-  std::vector<int64_t> nodes_worth_drawing() const {
-    std::vector<int64_t> out;
-    std::vector<int64_t> from = splits_.test;
-    if (from.empty()) {  // nothing is labelled
-      from.resize(static_cast<size_t>(graph_.nodes));
-      std::iota(from.begin(), from.end(), 0);
-    }
-    for (const int64_t node : from)
-      if (degree(node) >= 5 && degree(node) <= kWidestDrawn) out.push_back(node);
-    if (out.empty()) out = std::move(from);
-    std::stable_partition(out.begin(), out.end(),
-                          [this](int64_t node) { return sees_papers_and_surveys(node); });
-    out.resize(std::min(out.size(), static_cast<size_t>(kNodesDrawn)));
-    return out;
-  }
-
-  bool sees_papers_and_surveys(int64_t node) const {
-    if (survey_.empty()) return false;
-    int64_t surveys = 0, others = 0;
-    for (int64_t e = sees_.row_offsets[static_cast<size_t>(node)];
-         e < sees_.row_offsets[static_cast<size_t>(node) + 1]; ++e) {
-      const int64_t key = sees_.columns[static_cast<size_t>(e)];
-      if (key == node) continue;
-      ++others;
-      surveys += survey_[static_cast<size_t>(key)];
-    }
-    return surveys > 0 && surveys < others;
-  }
-
-  int64_t degree(int64_t node) const {
-    return sees_.row_offsets[static_cast<size_t>(node) + 1] -
-           sees_.row_offsets[static_cast<size_t>(node)];
-  }
-
-  // 1 if the neighbour with the most weight, all heads together, is not a survey; -1 if there is no
-  // choice.
-  int looks_at_a_paper(int64_t node, const torch::Tensor& weight,
-                       const torch::Tensor& index) const {
-    std::map<int64_t, double> sums;  // by neighbour, ascending: ties go to the lower index
-    for (int64_t i = 0; i < index.numel(); ++i)
-      if (const int64_t key = index.data_ptr<int64_t>()[i]; key >= 0 && key != node)
-        sums[key] += weight.data_ptr<float>()[i];
-    int64_t best = -1, papers = 0;
-    for (const auto& [key, sum] : sums) {
-      papers += !survey_[static_cast<size_t>(key)];
-      if (best < 0 || sum > sums.at(best)) best = key;
-    }
-    const bool open_question = papers > 0 && papers < static_cast<int64_t>(sums.size());
-    return open_question ? !survey_[static_cast<size_t>(best)] : -1;
   }
 
   Source source_;
@@ -401,11 +367,12 @@ class GraphAttention : public ClassificationTask {
   data::Csr sees_;
   data::Scaling scaling_;  // empty: rows are divided by their sums
   GraphInput input_;
+  size_t edges_ = 0;                              // as in the file
+  std::shared_ptr<const train::GraphPart> part_;  // null: this process has the whole graph
+  std::optional<Judged> judged_;                  // while an evaluation of a divided graph runs
   std::vector<uint8_t> survey_;
-  int64_t features_ = 0, classes_ = 0;
+  Known known_;
   double least_loss_ = 0, best_accuracy_ = 0, joint_ = 0;  // of the epochs so far
-  bool words_ = false;
-  std::vector<std::string> class_names_;
   std::shared_ptr<Model> model_;
 };
 

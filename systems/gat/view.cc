@@ -6,16 +6,17 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
+#include "data/files/file.h"
+#include "data/formats/text.h"
 #include "explain/capture.h"
 
 namespace fovea::systems::gat {
 namespace {
 
-int64_t degree(const data::Csr& sees, int64_t node) {
-  return sees.row_offsets[static_cast<size_t>(node) + 1] -
-         sees.row_offsets[static_cast<size_t>(node)];
-}
+constexpr size_t kNodesDrawn = 60;
+constexpr int64_t kWidestDrawn = 14;
 
 // Nodes are numbered anew for the picture: those whose neighbourhood is drawn first, so that query
 // i is key i, then the others.
@@ -45,7 +46,7 @@ Numbering numbering_of(const Shown& shown) {
 std::vector<explain::Map> maps_of(const Shown& shown, const Layer::Parts& parts,
                                   Numbering& numbering) {
   int64_t widest = 1;
-  for (const int64_t node : shown.nodes) widest = std::max(widest, degree(shown.sees, node));
+  for (const int64_t node : shown.nodes) widest = std::max(widest, data::degree(shown.sees, node));
   const torch::Tensor rows = torch::tensor(at::ArrayRef<int64_t>(shown.nodes), torch::kInt64);
   const SelectedWeights found = weights(parts.query, parts.key, parts.choices,
                                         {.rows = rows.to(parts.query.device()), .top_k = widest});
@@ -73,7 +74,7 @@ std::vector<explain::Map> maps_of(const Shown& shown, const Layer::Parts& parts,
 size_t with_a_neighbour(const Shown& shown) {
   return static_cast<size_t>(
       std::count_if(shown.nodes.begin(), shown.nodes.end(),
-                    [&](int64_t node) { return degree(shown.sees, node) > 1; }));
+                    [&](int64_t node) { return data::degree(shown.sees, node) > 1; }));
 }
 
 // The entropy of each node's weights, divided by that of equal weights: 1 is undecided.
@@ -113,6 +114,19 @@ std::string histogram_note(size_t counted, size_t drawn, size_t heads) {
       heads > 1 ? fmt::format("; each counts once for each of {} heads", heads) : "");
 }
 
+bool sees_both(const data::Csr& sees, int64_t node, const std::vector<uint8_t>& look_past) {
+  if (look_past.empty()) return false;
+  int64_t past = 0, others = 0;
+  for (int64_t e = sees.row_offsets[static_cast<size_t>(node)];
+       e < sees.row_offsets[static_cast<size_t>(node) + 1]; ++e) {
+    const int64_t key = sees.columns[static_cast<size_t>(e)];
+    if (key == node) continue;
+    ++others;
+    past += look_past[static_cast<size_t>(key)];
+  }
+  return past > 0 && past < others;
+}
+
 }  // namespace
 
 std::string name_of_node(const data::CitationGraph& graph, int64_t node) {
@@ -122,6 +136,39 @@ std::string name_of_node(const data::CitationGraph& graph, int64_t node) {
 std::string name_of_class(const data::CitationGraph& graph, int64_t label) {
   return graph.class_names.empty() ? std::to_string(label)
                                    : graph.class_names[static_cast<size_t>(label)];
+}
+
+int64_t node_named(const data::CitationGraph& graph, const std::string& word,
+                   const std::string& name, size_t line) {
+  if (graph.names.empty()) {
+    const int64_t node = data::parse_integer(word, "node", name, line);
+    if (node < 0 || node >= graph.nodes)
+      throw data::FileError(name, line,
+                            fmt::format("node {}, expected 0 to {}", node, graph.nodes - 1));
+    return node;
+  }
+  const auto found = std::find(graph.names.begin(), graph.names.end(), word);
+  if (found == graph.names.end())
+    throw data::FileError(name, line,
+                          fmt::format("node {} is not in the graph", data::shown(word)));
+  return found - graph.names.begin();
+}
+
+std::vector<int64_t> nodes_worth_drawing(const data::Csr& sees, const std::vector<int64_t>& test,
+                                         const std::vector<uint8_t>& look_past) {
+  std::vector<int64_t> out, from = test;
+  if (from.empty()) {  // nothing is labelled
+    from.resize(sees.row_offsets.size() - 1);
+    std::iota(from.begin(), from.end(), 0);
+  }
+  for (const int64_t node : from)
+    if (data::degree(sees, node) >= 5 && data::degree(sees, node) <= kWidestDrawn)
+      out.push_back(node);
+  if (out.empty()) out = std::move(from);
+  std::stable_partition(out.begin(), out.end(),
+                        [&](int64_t node) { return sees_both(sees, node, look_past); });
+  out.resize(std::min(out.size(), kNodesDrawn));
+  return out;
 }
 
 std::vector<explain::Explanation> pictures(const Shown& shown) {

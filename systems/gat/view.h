@@ -24,6 +24,14 @@ struct Shown {
 
 std::string name_of_node(const data::CitationGraph& graph, int64_t node);
 std::string name_of_class(const data::CitationGraph& graph, int64_t label);
+// The node that a line of a file names, by its id, or by its number if nodes have no ids.
+int64_t node_named(const data::CitationGraph& graph, const std::string& word,
+                   const std::string& name, size_t line);
+
+// Test nodes with few enough neighbours to draw. First those that see nodes of both kinds, such as
+// papers and surveys: the page is about that choice.
+std::vector<int64_t> nodes_worth_drawing(const data::Csr& sees, const std::vector<int64_t>& test,
+                                         const std::vector<uint8_t>& look_past);
 
 // One for each layer.
 std::vector<explain::Explanation> pictures(const Shown& shown);

@@ -4,12 +4,13 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 import unittest
 
-from ranks import COMMAND, TORCHRUN, LOST, SMALL, LONG, start, ended, train, free_port, by_hand, Ranks
+from ranks import COMMAND, TORCHRUN, LOST, SMALL, LONG, start, ended, train, free_port, by_hand, children, Ranks
 
 
 class SameBits(Ranks):
@@ -156,6 +157,82 @@ class Shared(Ranks):
             code, _, error = ended(rank)
             self.assertEqual(code, 2, error)
             self.assertRegex(error, r"rank 1 .*: weights of the RUN \(sha256\) is \S+, expected \S+ \(rank 0's\)")
+
+
+class Graph(Ranks):
+    """gat on a graph of which each rank holds a part. Without dropout, which each rank draws for itself, ranks compute what one process does."""
+
+    # Plain descent: a difference in the last bits of a gradient stays there.
+    STEPS = ["gat", "--epochs", 4, "--set", "nodes=600", "--set", "dropout=0", "--set", "attention_dropout=0", "--set", "optimiser=sgd", "--set", "rate=0.5"]
+
+    def lines(self, name):
+        return [json.loads(line) for line in (self.out(name) / "metrics.jsonl").read_text().splitlines()]
+
+    def weights_of(self, name):
+        data = self.weights(name)
+        length = int.from_bytes(data[:8], "little")
+        header, numbers = json.loads(data[8:8 + length]), {}
+        for key, entry in header.items():
+            if key != "__metadata__":
+                first, end = entry["data_offsets"]
+                numbers[key] = struct.unpack(f"<{(end - first) // 4}f", data[8 + length + first:8 + length + end])
+        return numbers
+
+    def near(self, name, other):
+        for a, b in zip(self.lines(name), self.lines(other), strict=True):
+            self.assertAlmostEqual(a["loss"], b["loss"], delta=1e-5)
+            self.assertAlmostEqual(a["validation"]["loss"], b["validation"]["loss"], delta=1e-5)
+        found, expected = self.weights_of(name), self.weights_of(other)
+        self.assertEqual(found.keys(), expected.keys())
+        for key, numbers in expected.items():
+            # Gradients are sums of some hundred terms of the size of the weights' changes, each rounded in float32.
+            self.assertLess(max(abs(a - b) for a, b in zip(found[key], numbers, strict=True)), 1e-5 * (1 + max(map(abs, numbers))), key)
+
+    def test_parts_compute_what_the_whole_does(self):
+        for version in ("gat", "gatv2"):
+            options = [*self.STEPS, "--set", f"version={version}"]
+            out, _ = self.done(train(*options, "--threads", 1, "--json", "--out", self.out(version)))
+            for count, partition in ((1, "contiguous"), (2, "contiguous"), (3, "edge_cut")):
+                name = f"{version}-{count}"
+                found, _ = self.done(train(*options, "--set", f"partition={partition}", "--workers", count, "--json", "--out", self.out(name)))
+                self.near(name, version)
+                for figures in ("metrics", "attention"):
+                    expected = json.loads(out)[figures]
+                    self.assertEqual(json.loads(found)[figures].keys(), expected.keys())
+                    for key, value in expected.items():
+                        self.assertAlmostEqual(json.loads(found)[figures][key], value, delta=1e-4 if key == "loss" else 0.011, msg=key)
+
+    def test_every_step_of_the_way(self):
+        """Dropout, small batches of which some ranks have no node, a table of numbers, sparse weights; then evaluate, predict and explain."""
+        own = self.out("graph")
+        own.mkdir()
+        lines = ["id,label,a,b"] + [f"n{i},{'xy'[i % 2]},{i % 2 + 0.1 * (i % 7)},{(i * i) % 5}" for i in range(60)]
+        (own / "nodes.csv").write_text("\n".join(lines) + "\n")
+        (own / "edges.csv").write_text("".join(f"n{i},n{(i + 2) % 60}\n" for i in range(60)))
+        options = ["gat", "--epochs", 3, "--data", own, "--set", "partition=contiguous", "--set", "batch=4", "--set", "normaliser=sparsemax"]
+        self.done(train(*options, "--workers", 3, "--out", self.out("run")))
+        alone, shared = ([json.loads(self.done(command("evaluate", self.out("run"), "--json", *ranks))[0])] for ranks in (["--threads", 1], ["--workers", 3]))
+        self.assertEqual(alone[0]["metrics"].keys(), shared[0]["metrics"].keys())
+        for key, value in alone[0]["metrics"].items():
+            self.assertAlmostEqual(shared[0]["metrics"][key], value, delta=1e-5, msg=key)
+        answers = [self.done(command("predict", self.out("run"), *ranks, text="n3 n8\n"))[0] for ranks in (["--threads", 1], ["--workers", 2])]
+        self.assertEqual(answers[0], answers[1])
+        self.done(command("explain", self.out("run"), "--out", self.out("page.html")))
+
+    def test_resumed_by_another_number_of_ranks(self):
+        self.done(train(*self.STEPS, "--set", "partition=edge_cut", "--workers", 1, "--out", self.out("one")))
+        fewer = [*self.STEPS[:2], 2, *self.STEPS[3:]]
+        self.done(train(*fewer, "--set", "partition=edge_cut", "--workers", 2, "--out", self.out("run")))
+        self.done(train(*self.STEPS, "--set", "partition=edge_cut", "--workers", 3, "--resume", "--out", self.out("run")))
+        self.near("run", "one")
+
+    def test_a_killed_rank_ends_the_others(self):
+        process = start("gat", "--epochs", 100000, "--set", "patience=0", "--set", "partition=contiguous", "--workers", 3, "--checkpoint", "0.2", "--out", self.out("run"))
+        self.wait_for_state("run", process)
+        os.kill(children(process)[1], signal.SIGKILL)
+        code, _, error = ended(process)
+        self.assertEqual(code, LOST, error)
+        self.assertRegex(error, r"rank 1 \(process \d+ on \S+\) ended without a word")
 
 
 class Refused(Ranks):

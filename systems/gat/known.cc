@@ -1,0 +1,45 @@
+#include "systems/gat/known.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "data/files/file.h"
+
+namespace fovea::systems::gat {
+
+Known known_of(const data::CitationGraph& graph) {
+  return {.features = graph.features,
+          .classes = graph.classes,
+          .words = !graph.words.empty(),
+          .class_names = graph.class_names};
+}
+
+void Known::check_fits(data::CitationGraph& graph, const std::string& path) const {
+  if (graph.features != features)
+    throw data::FileError(
+        path, 0, fmt::format("{} features, expected {} as in training", graph.features, features));
+  if (graph.words.empty() == words)
+    throw data::FileError(path, 0, "features of another kind than in training");
+  std::vector<int64_t> known;
+  for (const std::string& name : graph.class_names) {
+    const auto found = std::find(class_names.begin(), class_names.end(), name);
+    if (found == class_names.end())
+      throw data::FileError(path, 0,
+                            fmt::format("class {}, expected one of training's: {}",
+                                        data::shown(name), fmt::join(class_names, ", ")));
+    known.push_back(found - class_names.begin());
+  }
+  if (graph.class_names.empty() && graph.classes > classes)
+    throw data::FileError(
+        path, 0,
+        fmt::format("{} classes, expected at most {} as in training", graph.classes, classes));
+  if (!known.empty())
+    for (int64_t& label : graph.labels)
+      if (label >= 0) label = known[static_cast<size_t>(label)];
+  graph.class_names = class_names;
+  graph.classes = classes;
+}
+
+}  // namespace fovea::systems::gat
