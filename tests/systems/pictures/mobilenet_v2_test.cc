@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 
 #include "data/captions/caption_set.h"
@@ -246,6 +248,42 @@ TEST_F(RealBackbone, AThumbnailIsNearestToItsOwnPhotograph) {
     nearest += cosine.argmax().item<int64_t>() == i;
   }
   EXPECT_GE(nearest, kTried - 1);
+}
+
+// Whole photographs are not in the data, thumbnails of a hundred are. Where all five people said "dog", the
+// network names one of ImageNet's breeds.
+TEST_F(RealBackbone, ADogIsADog) {
+  const std::string flickr8k = data_folder("flickr8k");
+  if (flickr8k.empty()) GTEST_SKIP() << "flickr8k is absent (FOVEA_DATA)";
+  const data::CaptionSet set = data::read_captions(flickr8k, {});
+  const MobileNetV2 network(folder_);
+  const auto place = [&](const char* name) {
+    return std::find(network.classes().begin(), network.classes().end(), name) -
+           network.classes().begin();
+  };
+  const auto first = place("Chihuahua"), last = place("Mexican hairless");
+  ASSERT_EQ(last - first, 117) << "118 breeds, one after another";
+  const auto says_dog = [](const std::string& caption) {
+    const std::vector<std::string> words = data::caption_words(caption);
+    return std::any_of(words.begin(), words.end(),
+                       [](const std::string& word) { return word == "dog" || word == "dogs"; });
+  };
+  int dogs = 0, right = 0, others = 0, wrong = 0;
+  for (size_t i = 0; i < set.thumbnails.size(); ++i) {
+    const auto& captions = set.items[static_cast<size_t>(set.splits.test[i])].captions;
+    const auto said = std::count_if(captions.begin(), captions.end(), says_dog);
+    if (said != 0 && said != static_cast<int64_t>(captions.size())) continue;
+    const auto found =
+        network.scores(squashed(set.thumbnails[i], 224))[0].argmax().item<int64_t>();
+    const bool breed = found >= first && found <= last;
+    (said ? dogs : others) += 1;
+    (said ? right : wrong) += breed;
+  }
+  std::printf("dogs: %d of %d are given a breed; other photographs: %d of %d\n", right, dogs, wrong,
+              others);
+  EXPECT_GE(dogs, 10);
+  EXPECT_GE(right * 10, dogs * 7);
+  EXPECT_LE(wrong * 10, others);
 }
 
 }  // namespace
