@@ -72,14 +72,16 @@ Model::Look Model::look(const Seen& seen, const torch::Tensor& hidden,
                         const torch::Tensor& of_hidden) {
   const int64_t n = shape_.width, width = shape_.regions.width();
   const torch::Tensor all = torch::linear(hidden, of_hidden);
+  // Split at once: the gradient of a slice would fill an array of the whole size.
+  const auto parts = all.split_with_sizes({1, 4 * n, all.size(1) - 1 - 4 * n}, 1);
   Look out;
-  out.gate = torch::sigmoid(all.slice(1, 0, 1) + gate_->bias);
-  out.gates_of_state = all.slice(1, 1, 1 + 4 * n);
+  out.gate = torch::sigmoid(parts[0] + gate_->bias);
+  out.gates_of_state = parts[1];
   if (shape_.looks == Looks::kNone) {
     out.context = seen.values;
     return out;
   }
-  const torch::Tensor query = (all.slice(1, 1 + 4 * n) + query_->bias).unsqueeze(1).unsqueeze(1);
+  const torch::Tensor query = (parts[2] + query_->bias).unsqueeze(1).unsqueeze(1);
   const Choices soft{.score = Additive{score_}};
   if (shape_.looks == Looks::kHard && !is_training()) {
     const Choices hard{.score = Additive{score_}, .normaliser = Hard{}};
@@ -87,9 +89,11 @@ Model::Look Model::look(const Seen& seen, const torch::Tensor& hidden,
     out.weights = fovea::weights(query, seen.keys, soft).weights.flatten(1);
     return out;
   }
-  const torch::Tensor read = attend(query, seen.keys, seen.values, soft).flatten(1);
-  out.context = read.slice(1, 0, width);
-  out.weights = read.slice(1, width);
+  const auto read = attend(query, seen.keys, seen.values, soft)
+                        .flatten(1)
+                        .split_with_sizes({width, shape_.regions.count}, 1);
+  out.context = read[0];
+  out.weights = read[1];
   return out;
 }
 
@@ -110,7 +114,8 @@ torch::Tensor Model::out(const torch::Tensor& embedded, const torch::Tensor& hid
 Told Model::tell(const Seen& seen, const torch::Tensor& words, const torch::Tensor& real) {
   const int64_t items = words.size(0), longest = words.size(1);
   const torch::Tensor embedded = dropped(words_(words));
-  const torch::Tensor of_word = of_word_(embedded), of_hidden = from_hidden();
+  const std::vector<torch::Tensor> of_word = of_word_(embedded).unbind(1);
+  const torch::Tensor of_hidden = from_hidden();
   const bool draws = shape_.looks == Looks::kHard && is_training();
   Told out;
   // With probability 1/2 a picture is looked at softly after all, for its whole caption.
@@ -128,7 +133,7 @@ Told Model::tell(const Seen& seen, const torch::Tensor& words, const torch::Tens
       chosen.push_back(look.weights.gather(1, which).clamp_min(1e-10).log());
     }
     context = look.gate * context;
-    state = advance(of_word.select(1, t), look, context, state.cell);
+    state = advance(of_word[static_cast<size_t>(t)], look, context, state.cell);
     hiddens.push_back(state.hidden);
     contexts.push_back(context);
     if (look.weights.defined()) weights.push_back(look.weights);
