@@ -10,7 +10,7 @@ namespace fovea::systems::show_attend_tell {
 struct Weighting {
   double coverage = 1;     // λ
   bool share = false;      // the target of a region's weights is words/regions, not 1
-  double reward = 1;       // λ_r
+  double reward = 0.03;    // λ_r
   double entropy = 0.002;  // λ_e
 };
 

@@ -56,8 +56,8 @@ const Registration registered{{
              .between(0, 1000),
          Option("target", "one", "what a region's weights should add up to; share: words / regions")
              .among({"one", "share"}),
-         Option("reward", 1.0, "hard: lambda_r").between(0, 1000),
-         Option("entropy", 0.01, "hard: lambda_e").between(0, 1000),
+         Option("reward", 0.03, "hard: lambda_r").between(0, 1000),
+         Option("entropy", 0.002, "hard: lambda_e").between(0, 1000),
          Option("side", 42, "pictures are scaled to side x side for the network trained along")
              .between(28, 1024),
          Option("grid", 7, "of that network: regions are grid x grid").between(2, 64),
