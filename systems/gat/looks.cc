@@ -44,8 +44,8 @@ torch::Tensor looks_of(const Layer::Parts& layer, const Surveyed& graph,
                       index = found.indices.reshape({-1, count, widest})
                                   .to(torch::kCPU, torch::kInt64, false, /*copy=*/true);
   const torch::Tensor looked_at = index.ge(0);
-  out.select(1, kWeights).copy_(looked_at.sum({0, 2}));
-  out.select(1, kZeros).copy_(looked_at.logical_and(weight.eq(0)).sum({0, 2}));
+  out.select(1, kWeights).copy_(looked_at.sum(at::IntArrayRef{0, 2}));
+  out.select(1, kZeros).copy_(looked_at.logical_and(weight.eq(0)).sum(at::IntArrayRef{0, 2}));
   if (graph.part)
     for (int64_t i = 0; i < index.numel(); ++i)
       if (int64_t& key = index.data_ptr<int64_t>()[i]; key >= 0) key = graph.part->number_of(key);
