@@ -52,7 +52,7 @@ import torch as _torch
 
 from ._library import load as _load
 
-_load()
+_load(__path__)
 
 from . import _choice
 from ._attend import attend as attend, explain_dispatch as explain_dispatch, weights as weights

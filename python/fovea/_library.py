@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Sequence
 
 import torch
 
@@ -19,9 +20,13 @@ def check_torch(folder: Path, installed: str) -> None:
         )
 
 
-def load() -> Path:
-    """The library beside this file, or the one FOVEA_LIBRARY names (a build tree's)."""
-    path = Path(os.environ.get("FOVEA_LIBRARY") or Path(__file__).parent / "libfovea.so")
+def load(folders: Sequence[str]) -> Path:
+    """The library in one of the package's folders, or the one FOVEA_LIBRARY names (a build tree's).
+
+    An editable install has two: the source's, and one with what was built.
+    """
+    beside = [Path(folder) / "libfovea.so" for folder in folders]
+    path = Path(os.environ.get("FOVEA_LIBRARY") or next((path for path in beside if path.exists()), beside[-1]))
     if not path.exists():
         raise ImportError(f"{path}: not there; run `pip install . --no-build-isolation`, or set FOVEA_LIBRARY to a built libfovea.so")
     check_torch(path.parent, torch.__version__)

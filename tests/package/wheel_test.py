@@ -95,7 +95,7 @@ class Wheel(unittest.TestCase):
                    cwd=self.scratch, env=ENVIRONMENT)
         self.assertEqual(said.splitlines()[-1], "torch.Size([1, 2, 6, 8])")
         missing = subprocess.run([python, "-c", "import fovea; fovea.sklearn"], cwd=self.scratch, env=ENVIRONMENT, capture_output=True, text=True)
-        self.assertRegex(missing.stderr.splitlines()[-1], "scikit-learn|sklearn|numpy")
+        self.assertIn("fovea.sklearn: needs scikit-learn, version 1.6 or newer", missing.stderr.splitlines()[-1])
 
     def test_with_another_torch_pip_and_import_say_which(self):
         python, packages = environment(self.scratch / "other")
@@ -118,6 +118,14 @@ class Wheel(unittest.TestCase):
         said = run(sys.executable, "-c", "import fovea, torch; print(fovea.__file__, torch.ops.fovea.simd_target())", cwd=self.scratch, env=outside)
         self.assertTrue(said.startswith(str(site)), said)
         run(sys.executable, "-c", readme("python"), cwd=self.scratch, env=outside)
+
+    def test_an_editable_install_is_the_source(self):
+        python, packages = environment(self.scratch / "editable")
+        (packages / "torch.pth").write_text(str(Path(importlib.metadata.distribution("torch").locate_file(""))) + "\n")
+        run(python, "-m", "pip", "install", "-e", SOURCE, "--no-build-isolation", "--no-deps", env=ENVIRONMENT)
+        said = run(python, "-c", "import fovea; print(fovea.__file__)", cwd=self.scratch, env=ENVIRONMENT)
+        self.assertEqual(said.splitlines()[-1], str(Path(SOURCE).resolve() / "python/fovea/__init__.py"))
+        run(python, "-c", readme("python"), cwd=self.scratch, env=ENVIRONMENT)
 
 
 if __name__ == "__main__":

@@ -27,3 +27,26 @@ def test_says_so_with_another(tmp_path):
         f"ImportError: fovea: built for torch 1.13.1, torch {torch.__version__} is installed; "
         "build it for this torch (`pip install . --no-build-isolation` in its source), or install torch 1.13"
     )
+
+
+def test_an_editable_install_has_its_library_in_another_folder(tmp_path):
+    (tmp_path / "libfovea.so").symlink_to(os.environ["FOVEA_LIBRARY"])
+    # What the finder of an editable install does: the package of the source, with a second folder to look in.
+    program = f"""
+import sys
+from importlib.machinery import PathFinder
+
+class Editable:
+    def find_spec(name, path, target=None):
+        spec = PathFinder.find_spec(name, path, target) if name == "fovea" else None
+        if spec is not None:
+            spec.submodule_search_locations = [{str(tmp_path)!r}, *spec.submodule_search_locations]
+        return spec
+
+sys.meta_path.insert(0, Editable)
+import fovea
+print(fovea.simd_target())
+"""
+    elsewhere = {name: value for name, value in os.environ.items() if name != "FOVEA_LIBRARY"}
+    said = subprocess.run([sys.executable, "-c", program], env=elsewhere, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
