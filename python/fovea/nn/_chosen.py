@@ -26,10 +26,11 @@ class Chosen(torch.nn.Module):
         super().__init__()
         self.choice = choice
         self._register(choice, "")
+        self.holds_tensors = bool(self._parameters or self._buffers)  # asked now: parametrisation and pruning take a parameter away
 
     def forward(self) -> Any:
         """The choice, with the module's tensors."""
-        return self._rebuilt(self.choice, "") if self._parameters or self._buffers else self.choice
+        return self._rebuilt(self.choice, "") if self.holds_tensors else self.choice
 
     def extra_repr(self) -> str:
         """The choice as it was given."""

@@ -101,3 +101,28 @@ def test_on_the_meta_device_there_are_shapes(name):
 def test_a_module_says_what_it_is(name):
     text = repr(made(name)[0])
     assert text.startswith(name) and "object at 0x" not in text and len(text) < 1500
+
+
+class Doubled(torch.nn.Module):
+    def forward(self, weight):
+        return 2 * weight
+
+
+@pytest.mark.parametrize("how", ["parametrised", "pruned"])
+def test_what_stands_in_for_a_parameter_of_a_choice_is_used(how):
+    from torch.nn.utils import parametrize, prune
+
+    module, x = learned(), torch.randn(2, 5, 32)
+    before = module.score.weight.detach().clone()
+    if how == "parametrised":
+        parametrize.register_parametrization(module.score, "weight", Doubled())
+        expected, parameter = 2 * before, "score.parametrizations.weight.original"
+    else:
+        prune.custom_from_mask(module.score, "weight", mask=before > 0)
+        expected, parameter = before.clamp_min(0), "score.weight_orig"
+    other = learned()
+    other.load_state_dict({**other.state_dict(), "score.weight": expected})
+    out = module(x, x, x)[0]
+    assert torch.equal(out, other(x, x, x)[0])
+    out.square().sum().backward()
+    assert dict(module.named_parameters())[parameter].grad.any()
