@@ -1,6 +1,7 @@
 """What a table comes as: frames, arrays of any layout, labels of any type; and where an estimator is fitted: in forks, beside another device."""
 
 import io
+import os
 import subprocess
 import sys
 
@@ -142,3 +143,9 @@ def test_torchs_defaults_are_not_the_estimators(estimator):
     finally:
         torch.set_default_device(None)
         torch.set_default_dtype(torch.float32)
+
+
+def test_where_scikit_learn_is_missing_it_is_said():
+    program = "import sys; sys.modules['sklearn'] = None; import fovea; fovea.sklearn"
+    said = subprocess.run([sys.executable, "-c", program], env=os.environ, capture_output=True, text=True)
+    assert said.stderr.splitlines()[-1].startswith("ImportError: fovea.sklearn: needs scikit-learn, version 1.6 or newer (")
