@@ -11,10 +11,19 @@ import shutil
 import subprocess
 import tempfile
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 Items = Union[str, Sequence[str], Mapping[str, Sequence[object]]]
+
+
+class _Held:
+    """A folder that goes with the last run that is in it. A TemporaryDirectory would warn that nobody closed it."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="fovea-")
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
 
 
 def load(folder: Union[str, "os.PathLike[str]"]) -> "Run":
@@ -69,7 +78,7 @@ def train(
     """
     held = None
     if out is None:
-        held = tempfile.TemporaryDirectory(prefix="fovea-")
+        held = _Held()
         out = Path(held.name) / "run"
     words = ["train", system, "--out", os.fspath(out), "--quiet", "--json"]
     options = {"data": None if data is None else os.fspath(data), "epochs": epochs, "seed": seed, "data-seed": data_seed}

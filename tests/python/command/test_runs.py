@@ -3,6 +3,7 @@
 import gc
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -114,3 +115,10 @@ def test_a_command_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setenv("FOVEA_COMMAND", "/nowhere/fovea")
     with pytest.raises(FileNotFoundError, match="the command is not there; `make` builds build/bin/fovea"):
         fovea.train("nadaraya-watson")
+
+
+def test_a_folder_of_its_own_goes_without_a_warning():
+    program = "import fovea, os; run = fovea.train('nadaraya-watson'); print(run.folder)"
+    said = subprocess.run([sys.executable, "-W", "error", "-c", program], env=os.environ, capture_output=True, text=True)
+    assert said.returncode == 0 and not said.stderr, said.stderr
+    assert not os.path.exists(os.path.dirname(said.stdout.strip()))
