@@ -124,7 +124,9 @@ void TextTask::answer(const Input& input, std::span<const std::string> lines, si
         input, number + i, lines[i], out,
         [&](size_t line_number, std::string_view line) -> Answered {
           if (!all[i]) read(line_number, line);  // says what is wrong with it
-          const auto& [document, encoded] = all[i].value();
+          // No structured binding: clang 14 takes none into the lambda below.
+          const auto& document = all[i].value().document;
+          const auto& encoded = all[i]->encoded;
           const std::span<const float> p(probability.data() + row * classes, classes);
           const auto best = std::max_element(p.begin(), p.end());
           const std::span<const float> words = std::span(of_word).subspan(word, encoded.ids.size());
