@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <pthread.h>
 
 #include <atomic>
 
@@ -52,6 +53,7 @@ at::Tensor to_int32(const char* name, const at::Tensor& array) {
 }
 
 at::Tensor canonical_array(const char* name, const at::Tensor& array, const at::Tensor& query) {
+  check_dense(name, array);
   check_device(name, array, query);
   if (array.scalar_type() == at::kBool) return array;
   if (at::isIntegralType(array.scalar_type(), /*includeBool=*/false)) return to_int32(name, array);
@@ -91,6 +93,12 @@ at::Tensor stand_in(const at::Tensor& x) {
   return at::full(x.sizes(), x.is_floating_point() ? 1.5 : 0, x.options().device(at::kCPU));
 }
 
+// A child after fork has none of the threads that libgomp keeps, and its next parallel region would
+// wait for them for ever (GCC's bug 58378), as libtorch's own operators do there.
+bool in_forked_child = false;
+[[maybe_unused]] const int fork_is_noticed =
+    pthread_atfork(nullptr, nullptr, [] { in_forked_child = true; });
+
 View view_or_nothing(const at::Tensor& tensor) {
   return tensor.defined() ? view_of(tensor) : View{};
 }
@@ -104,6 +112,7 @@ void check_device(const char* name, const at::Tensor& x, const at::Tensor& query
 }
 
 void check_operand(const char* name, const at::Tensor& x, const at::Tensor& query) {
+  check_dense(name, x);
   if (x.dim() != 3 && x.dim() != 4) {
     throw InvalidArgument(std::string(name) + ": rank " + std::to_string(x.dim()) +
                           ", expected 4, [batch, heads, length, width], or 3 for packed sequences");
@@ -209,24 +218,26 @@ void check_call(const Call& call, bool return_lse) {
 }
 
 const engine::Parallel& torch_parallel() {
-  // Each thread takes one piece at a time, so that uneven pieces (causal rows, ragged batches) are
-  // balanced.
-  thread_local engine::Parallel parallel;
-  parallel.workers = static_cast<size_t>(at::get_num_threads());
-#ifndef INTRA_OP_PARALLEL  // compiled without OpenMP: at::parallel_for would run it all here
-  parallel.workers = std::min(parallel.workers, engine::default_parallel().workers);
-  parallel.run = engine::default_parallel().run;
-#else
-  if (!parallel.run) {
-    parallel.run = [](size_t n, const std::function<void(size_t)>& body) {
-      const auto threads = std::min(n, static_cast<size_t>(at::get_num_threads()));
-      std::atomic<size_t> next{0};
-      at::parallel_for(0, static_cast<int64_t>(threads), 1, [&](int64_t, int64_t) {
-        for (size_t piece; (piece = next.fetch_add(1)) < n;) body(piece);
-      });
-    };
+  const auto threads = static_cast<size_t>(at::get_num_threads());
+#ifdef INTRA_OP_PARALLEL  // else libtorch has no threads here: at::parallel_for would run it all
+  if (!in_forked_child) {
+    // Each thread takes one piece at a time, so that uneven pieces (causal rows, ragged batches) are
+    // balanced.
+    thread_local engine::Parallel parallel{
+        .workers = 1, .run = [](size_t n, const std::function<void(size_t)>& body) {
+          const auto most = std::min(n, static_cast<size_t>(at::get_num_threads()));
+          std::atomic<size_t> next{0};
+          at::parallel_for(0, static_cast<int64_t>(most), 1, [&](int64_t, int64_t) {
+            for (size_t piece; (piece = next.fetch_add(1)) < n;) body(piece);
+          });
+        }};
+    parallel.workers = threads;
+    return parallel;
   }
 #endif
+  thread_local engine::Parallel parallel;
+  parallel.workers = std::min(threads, engine::default_parallel().workers);
+  parallel.run = engine::default_parallel().run;
   return parallel;
 }
 

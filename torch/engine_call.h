@@ -13,6 +13,8 @@ namespace fovea {
 // need a guess.
 Call canonical(Call call);
 
+// Throws InvalidArgument where `x` is sparse, quantised, nested or in oneDNN's layout.
+void check_dense(const char* name, const at::Tensor& x);
 // Throws InvalidArgument where `x` is on another device than the query.
 void check_device(const char* name, const at::Tensor& x, const at::Tensor& query);
 // The same for query, key or value of a rank or type that is never right. Reads no numbers.
@@ -38,7 +40,7 @@ engine::Normaliser views_of(const Normaliser& normaliser);
 // device are read on the host, and a graph's when it is first met.
 void check_call(const Call& call, bool return_lse = false);
 
-// libtorch's threads.
+// libtorch's threads; the engine's own in a child after fork.
 const engine::Parallel& torch_parallel();
 
 }  // namespace fovea

@@ -98,6 +98,14 @@ def tensor(name: str, value: object) -> torch.Tensor:
     raise TypeError(f"{name}: {said(value)}, expected a torch.Tensor{hint}")
 
 
+def dense(name: str, value: torch.Tensor) -> torch.Tensor:
+    """A tensor whose elements lie in memory one by one. What operators take they check themselves."""
+    if value.layout is torch.strided and not value.is_quantized:
+        return value
+    kind, made = ("quantised", "dequantize") if value.is_quantized else ("sparse", "to_dense")
+    raise ValueError(f"{name}: a {kind} tensor, expected a dense one; {_last(name)}.{made}() makes one")
+
+
 def tensors(**values: object) -> None:
     """Each a tensor, or None."""
     for name, value in values.items():
@@ -159,6 +167,7 @@ def scale_of(name: str, value: object) -> Union[float, torch.Tensor]:
         factor = number(name, value)
         within(name, factor, FINITE)
         return factor
+    dense(name, value)
     if value.numel() != 1 and value.dim() != 1:
         raise ValueError(f"{name}: shape {list(value.shape)}, expected one number, or [H] (one for each head)")
     return value

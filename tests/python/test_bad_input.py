@@ -1,5 +1,7 @@
 """Wrong arguments are named, with what was expected and what was got; combinations without meaning give their reason."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -47,6 +49,51 @@ def randn(*shape):
 def test_is_named(changes, message):
     with pytest.raises(ValueError, match=message):
         attend(**changes)
+
+
+NOT_DENSE = {
+    "a sparse tensor, expected a dense one; {}.to_dense()": torch.Tensor.to_sparse,
+    "a quantised tensor of QInt8, expected a dense one; {}.dequantize()": lambda x: torch.quantize_per_tensor(x.float(), 0.1, 0, torch.qint8),
+    "a tensor in oneDNN's layout, expected a dense one; {}.to_dense()": lambda x: x.float().to_mkldnn(),
+}
+
+
+@pytest.mark.parametrize("message", NOT_DENSE)
+@pytest.mark.parametrize("argument", ["query", "key", "value"])
+def test_an_operand_that_is_not_dense_is_named_with_what_makes_it_so(argument, message):
+    given = dict(zip(("query", "key", "value"), operands("dot")))
+    given[argument] = NOT_DENSE[message](given[argument])
+    calls = [fovea.attend, lambda **arguments: fovea.attend(**arguments, return_lse=True), fovea.explain_dispatch]
+    if argument != "value":
+        calls.append(lambda query, key, value: fovea.weights(query, key))
+    for call in calls:
+        with pytest.raises(ValueError, match=f"^{argument}: {re.escape(message.format(argument))} makes one$"):
+            call(**given)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("mask", lambda: attend(structure=fovea.Causal() & fovea.Keep(torch.ones(5, 7, dtype=torch.bool).to_sparse()))),
+        ("bias", lambda: attend(score=fovea.Dot().bias(randn(5, 7).to_sparse_csr()))),
+        ("weight", lambda: attend(score=fovea.Additive(randn(4).to_sparse()))),
+        ("key_lengths", lambda: attend(key_lengths=torch.tensor([3, 4]).to_sparse())),
+        ("query_offset", lambda: attend(query_offset=torch.tensor([3, 4]).to_sparse())),
+        ("scale", lambda: attend(scale=randn(2).to_sparse())),
+        ("rows", lambda: fovea.weights(*operands("dot")[:2], rows=torch.tensor([1]).to_sparse())),
+        ("arcs", lambda: fovea.tree_marginals(randn(1, 4, 4).to_sparse())),
+    ],
+)  # fmt: skip
+def test_an_argument_that_is_sparse_is_named(name, make):
+    with pytest.raises(ValueError, match=rf"^{name}: a sparse tensor, expected a dense one; {name}.to_dense\(\) makes one$"):
+        make()
+
+
+def test_a_sparse_gradient_is_named():
+    query, key, value = operands("dot")
+    output = fovea.attend(query.requires_grad_(), key, value)
+    with pytest.raises(RuntimeError, match="d_output: a sparse tensor, expected a dense one"):
+        output.backward(torch.ones_like(output).to_sparse())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Several threads and several processes at once, made before and after the library has threads of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -33,6 +34,34 @@ def test_workers_of_a_loader(context):
     loader = DataLoader(Attended(), batch_size=2, num_workers=2, multiprocessing_context=context)
     assert torch.equal(torch.cat(list(loader)), expected)
     fovea.attend(large, large, large)
+
+
+FORK = """
+import os, torch, fovea
+torch.set_num_threads(2)
+leaves = [torch.randn(2, 8, 256, 64, requires_grad=True) for _ in range(3)]
+along = torch.randn(2, 8, 256, 64)
+def computed():  # by nothing of libtorch's that has threads: in a fork they would be waited for
+    out = fovea.attend(*leaves, structure=fovea.Causal())
+    return [x.detach().numpy().tobytes() for x in (out, *torch.autograd.grad(out, leaves, along))]
+expected = computed()
+child = os.fork()
+if child == 0:
+    os._exit(0 if computed() == expected else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_fork_with_several_threads():
+    # A worker of a loader has one thread; a fork by hand, as of multiprocessing, has as many as its parent.
+    program = subprocess.Popen([sys.executable, "-c", FORK], env=os.environ, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        said, _ = program.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)  # the child too
+        program.wait()
+        pytest.fail("the child waits for ever")
+    assert said == "0\n"
 
 
 def test_threads_that_call_at_once_do_not_meet():
