@@ -106,10 +106,13 @@ Plan::Plan(const Tensor& query, const Tensor& key, const Tensor& value,
   });
 }
 
+// One of each stretch in turn: in the zigzag layout under Causal one rank's work is all in the pieces of
+// the first stretch and another's in those of both, so in the order of the rows each would wait for the
+// other.
 std::vector<Rows> Plan::pieces() const {
   std::vector<Rows> out;
-  for (int64_t n = 0; n < stretches(); ++n)
-    for (int64_t at = 0; at < stretch_; at += piece_)
+  for (int64_t at = 0; at < stretch_; at += piece_)
+    for (int64_t n = 0; n < stretches(); ++n)
       out.push_back({n * stretch_ + at, std::min(piece_, stretch_ - at)});
   return out;
 }

@@ -20,6 +20,9 @@ Tensors room_for(const Tensors& tensors, Rows piece) {
 
 // Tags of what goes on and of what comes back differ, because both may be underway.
 constexpr int kForward = 0, kBack = 16;
+// Pieces that travel at once. One piece takes one rank twice as long as another, which has as much work in
+// the next: with two underway neither waits.
+constexpr size_t kUnderway = 2;
 
 Transfer pass_on(const Plan& plan, const Tensors& own, int64_t step, Rows piece) {
   const int64_t to = (plan.rank() + step) % plan.ranks(), from = plan.before(step);
@@ -62,15 +65,20 @@ void go_round(const Plan& plan, const Tensors& own, const Visit& visit) {
   std::vector<Stop> stops;
   for (int64_t step = 0; step < plan.ranks(); ++step)
     for (const Rows piece : plan.pieces()) stops.push_back({step, piece});
-  Transfer transfer;
+  std::deque<Transfer> underway;
+  size_t next = plan.pieces().size();  // the first stop whose piece is another rank's
+  const size_t own_stops = next;
   for (size_t at = 0; at < stops.size(); ++at) {
     const auto [step, piece] = stops[at];
-    Tensors held = transfer.arrived();
-    transfer = Transfer();
-    if (step == 0)
+    Tensors held;
+    if (at < own_stops) {
       for (const Tensor& t : own) held.push_back(piece.of(t));
-    if (at + 1 < stops.size() && stops[at + 1].step > 0)
-      transfer = pass_on(plan, own, stops[at + 1].step, stops[at + 1].piece);
+    } else {
+      held = underway.front().arrived();
+      underway.pop_front();
+    }
+    for (; next < stops.size() && next <= at + kUnderway; ++next)
+      underway.push_back(pass_on(plan, own, stops[next].step, stops[next].piece));
     visit(step, piece, held);
   }
 }
@@ -80,21 +88,22 @@ void WayBack::add(int64_t step, Rows piece, const Tensors& gradients) {
     for (size_t n = 0; n < gradients.size(); ++n) piece.of(sums_[n]).add_(gradients[n]);
     return;
   }
-  receive();
+  if (underway_.size() == kUnderway) receive();
   const int64_t to = plan_.before(step), from = (plan_.rank() + step) % plan_.ranks();
   Tensors received;
   if (meet(plan_, from, plan_.rank(), piece)) received = room_for(sums_, piece);
-  piece_ = piece;
-  transfer_ = Transfer(plan_, gradients, to, std::move(received), from, kBack);
+  underway_.emplace_back(piece, Transfer(plan_, gradients, to, std::move(received), from, kBack));
 }
 
 void WayBack::receive() {
-  const Tensors received = transfer_.arrived();
-  for (size_t n = 0; n < received.size(); ++n) piece_.of(sums_[n]).add_(received[n]);
+  auto& [piece, transfer] = underway_.front();
+  const Tensors received = transfer.arrived();
+  for (size_t n = 0; n < received.size(); ++n) piece.of(sums_[n]).add_(received[n]);
+  underway_.pop_front();
 }
 
 const Tensors& WayBack::finish() {
-  receive();
+  while (!underway_.empty()) receive();
   return sums_;
 }
 
