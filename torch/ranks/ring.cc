@@ -38,22 +38,33 @@ Transfer pass_on(const Plan& plan, const Tensors& own, int64_t step, Rows piece)
 Transfer::Transfer(const Plan& plan, Tensors sent, int64_t to, Tensors received, int64_t from,
                    int tag)
     : sent_(std::move(sent)), received_(std::move(received)) {
+  if (sent_.empty() && received_.empty()) return;
+  const at::Device carrier = plan.carrier();
+  device_ = (sent_.empty() ? received_ : sent_)[0].device();
+  for (Tensor& t : sent_) t = t.to(carrier);
+  if (device_ != carrier)
+    for (Tensor& t : received_) t = at::empty(t.sizes(), t.options().device(carrier));
+  // NCCL would wait in a send for the other's receive, which comes after its own send, unless both are
+  // given at once.
+  const bool at_once = !carrier.is_cpu();
+  if (at_once) plan.group()->startCoalescing(carrier.type());
   for (size_t n = 0; n < sent_.size(); ++n) {
     Tensors one = {sent_[n]};
-    works_.push_back(
-        plan.group()->send(one, static_cast<int>(to), tag + static_cast<int>(n)));
+    works_.push_back(plan.group()->send(one, static_cast<int>(to), tag + static_cast<int>(n)));
   }
   for (size_t n = 0; n < received_.size(); ++n) {
     Tensors one = {received_[n]};
-    works_.push_back(
-        plan.group()->recv(one, static_cast<int>(from), tag + static_cast<int>(n)));
+    works_.push_back(plan.group()->recv(one, static_cast<int>(from), tag + static_cast<int>(n)));
   }
+  if (at_once) works_ = {plan.group()->endCoalescing(carrier.type())};
 }
 
 Tensors Transfer::arrived() {
-  for (const auto& work : works_) work->wait();
+  for (const auto& work : works_)
+    if (work) work->wait();
   works_.clear();
   sent_.clear();
+  for (Tensor& t : received_) t = t.to(device_);
   return std::exchange(received_, {});
 }
 

@@ -20,6 +20,7 @@ class Transfer {
 
  private:
   Tensors sent_, received_;
+  at::Device device_ = at::kCPU;  // where what is received belongs
   std::vector<c10::intrusive_ptr<c10d::Work>> works_;
 };
 
