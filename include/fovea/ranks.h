@@ -7,12 +7,13 @@
 // Every rank calls it with its own rows, query [B, H, L / ranks, E], key and value [B, Hkv,
 // L / ranks, E], as many on every rank, and gets the output of its own queries. Differentiable, once;
 // the gradient of an array of the choices is that of this rank's queries, and the sum over ranks is
-// that of the whole call. On the CPU.
+// that of the whole call. On the CPU, or on CUDA devices with a group of NCCL, or of Gloo by way of
+// the host.
 //
 // Scores whose arrays, if any, are of no row: not Location, Bias, EdgeBias, Relative or Custom.
 // Dense, Causal, Window, Documents (ids of this rank's rows) and what &, | and ~ make of them.
 // Softmax, KernelRatio, Unnormalised, Uniform, Sigmoid; with Dot alone also Sparsemax, Entmax, TopK
-// and Hard, for which keys go round twice. InvalidArgument names what else is given.
+// and Hard, for which keys go round twice, on the CPU. InvalidArgument names what else is given.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>

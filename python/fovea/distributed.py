@@ -53,7 +53,7 @@ def attend(
             array is that of this rank's queries; the sum over ranks is that of the whole call.
         normaliser: :class:`fovea.Softmax` (the gradient of a sink is that of this rank's rows),
             :class:`fovea.KernelRatio`, :class:`fovea.Unnormalised`, :class:`fovea.Uniform`, :class:`fovea.Sigmoid`. With :class:`fovea.Dot`
-            alone also :class:`fovea.Sparsemax`, :class:`fovea.Entmax`, :class:`fovea.TopK` and :class:`fovea.Hard`, for which keys go round twice.
+            alone also :class:`fovea.Sparsemax`, :class:`fovea.Entmax`, :class:`fovea.TopK` and :class:`fovea.Hard`, for which keys go round twice, on the CPU.
         structure: :class:`fovea.Dense`, :class:`fovea.Causal`, :class:`fovea.Window`, :class:`fovea.Documents` (with the ids of this rank's rows,
             the same for queries and keys), and what ``&``, ``|`` and ``~`` make of them.
         scale: as in :func:`fovea.attend`.

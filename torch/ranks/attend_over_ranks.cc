@@ -57,10 +57,13 @@ void check_tensors(const Tensor& query, const Tensor& key, const Tensor& value) 
   const std::pair<const char*, const Tensor&> all[] = {
       {"query", query}, {"key", key}, {"value", value}};
   for (const auto& [name, tensor] : all) {
-    if (!tensor.device().is_cpu())  // backward kernels elsewhere know the keys of one part alone
-      throw InvalidArgument(std::string(name) + ": on " + tensor.device().str() +
-                            ", expected the CPU: gradients on other devices do not know the keys "
-                            "of other ranks");
+    const at::Device device = tensor.device();
+    if (!device.is_cpu() && !device.is_cuda())
+      throw InvalidArgument(std::string(name) + ": on " + device.str() +
+                            ", expected the CPU or a CUDA device");
+    if (device != query.device())
+      throw InvalidArgument(std::string(name) + ": on " + device.str() + ", expected " +
+                            query.device().str() + " (the query's)");
     if (tensor.dim() != 4)
       throw InvalidArgument(std::string(name) + ": " + std::to_string(tensor.dim()) +
                             " dimensions, expected 4: [B, H, L / ranks, E]");
@@ -110,7 +113,7 @@ AttendedOverRanks attend_over_ranks_full(const at::Tensor& query, const at::Tens
   check_options(options);
   check_score(choices.score);
   check_structure(choices.structure);
-  if (needs_two_passes(choices.normaliser)) check_two_passes(choices);
+  if (needs_two_passes(choices.normaliser)) check_two_passes(query, choices);
   const auto plan =
       c10::make_intrusive<Plan>(query, key, value, choices.structure, group, options);
   if (needs_two_passes(choices.normaliser))

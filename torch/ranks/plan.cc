@@ -40,18 +40,26 @@ Reach reach_of(const Structure& structure) {
   return narrowest;
 }
 
-// What every rank gives, on all.
-Tensors gathered(const ProcessGroup& group, const Tensor& own) {
+// Gloo's messages between two ranks read the memory of the host.
+at::Device carrier_of(const ProcessGroup& group, const at::Device& device) {
+  if (device.is_cpu() || group->getBackend(device.type())->getBackendName() == "gloo")
+    return at::kCPU;
+  return device;
+}
+
+// What every rank gives, on all, where it was.
+Tensors gathered(const ProcessGroup& group, const at::Device& carrier, const Tensor& own) {
+  Tensors given = {own.to(carrier)};
   std::vector<Tensors> all(1);
-  for (int rank = 0; rank < group->getSize(); ++rank) all[0].push_back(at::empty_like(own));
-  Tensors given = {own};
+  for (int rank = 0; rank < group->getSize(); ++rank) all[0].push_back(at::empty_like(given[0]));
   group->allgather(all, given)->wait();
+  for (Tensor& one : all[0]) one = one.to(own.device());
   return std::move(all[0]);
 }
 
 // A rank that received more or less than it has room for would end without a word.
-void check_alike(const ProcessGroup& group, const Tensor& query, const Tensor& key,
-                 const Tensor& value, const RankOptions& options) {
+void check_alike(const ProcessGroup& group, const at::Device& carrier, const Tensor& query,
+                 const Tensor& key, const Tensor& value, const RankOptions& options) {
   const std::pair<const char*, int64_t> facts[] = {
       {"query: rows", query.size(2)},
       {"query: batch size", query.size(0)},
@@ -65,7 +73,7 @@ void check_alike(const ProcessGroup& group, const Tensor& query, const Tensor& k
       {"piece", options.piece}};
   std::vector<int64_t> own;
   for (const auto& [name, number] : facts) own.push_back(number);
-  const Tensors all = gathered(group, at::tensor(own, at::kLong));
+  const Tensors all = gathered(group, carrier, at::tensor(own, at::kLong));
   for (size_t rank = 1; rank < all.size(); ++rank)
     for (size_t n = 0; n < own.size(); ++n) {
       const auto at = static_cast<int64_t>(n);
@@ -84,6 +92,7 @@ Tensor ids_of(const Tensor& ids, Rows rows) { return ids.narrow(-1, rows.first, 
 Plan::Plan(const Tensor& query, const Tensor& key, const Tensor& value,
            const Structure& structure, const ProcessGroup& group, const RankOptions& options)
     : group_(group),
+      carrier_(carrier_of(group, query.device())),
       rank_(group->getRank()),
       ranks_(group->getSize()),
       rows_(query.size(2)),
@@ -96,20 +105,23 @@ Plan::Plan(const Tensor& query, const Tensor& key, const Tensor& value,
                           std::to_string(key.size(2)) + ", expected as many of each, a multiple of " +
                           std::to_string(stretches()) +
                           (layout_ == Layout::kZigzag ? " (zigzag)" : " (contiguous)"));
-  check_alike(group_, query, key, value, options);
+  check_alike(group_, carrier_, query, key, value, options);
   stretch_ = rows_ / stretches();
   choice::each_kind(structure, [&]<class Kind>(const Kind& kind) {
     if constexpr (std::is_same_v<Kind, Documents>) {
       if (!key_ids_.empty()) throw InvalidArgument("structure: Documents twice, expected once");
-      key_ids_ = gathered(group_, kind.key_ids.contiguous());
+      key_ids_ = gathered(group_, carrier_, kind.key_ids.contiguous());
     }
   });
 }
 
+// One of each stretch in turn: in the zigzag layout under Causal one rank's work is all in the pieces of
+// the first stretch and another's in those of both, so in the order of the rows each would wait for the
+// other.
 std::vector<Rows> Plan::pieces() const {
   std::vector<Rows> out;
-  for (int64_t n = 0; n < stretches(); ++n)
-    for (int64_t at = 0; at < stretch_; at += piece_)
+  for (int64_t at = 0; at < stretch_; at += piece_)
+    for (int64_t n = 0; n < stretches(); ++n)
       out.push_back({n * stretch_ + at, std::min(piece_, stretch_ - at)});
   return out;
 }

@@ -39,6 +39,8 @@ class Plan : public torch::CustomClassHolder {
        const ProcessGroup& group, const RankOptions& options);
 
   const ProcessGroup& group() const { return group_; }
+  // Where tensors must be to travel: with their rows, or on the host where the group is Gloo's.
+  at::Device carrier() const { return carrier_; }
   int64_t rank() const { return rank_; }
   int64_t ranks() const { return ranks_; }
   int64_t rows() const { return rows_; }
@@ -63,6 +65,7 @@ class Plan : public torch::CustomClassHolder {
 
  private:
   ProcessGroup group_;
+  at::Device carrier_;
   int64_t rank_, ranks_, rows_;
   int64_t stretch_;  // of a rank's rows, which follow each other
   int64_t piece_;

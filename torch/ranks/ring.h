@@ -1,7 +1,9 @@
 // How keys and values go from rank to rank, and their gradients back.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <utility>
 
 #include "torch/ranks/plan.h"
 
@@ -18,11 +20,12 @@ class Transfer {
 
  private:
   Tensors sent_, received_;
+  at::Device device_ = at::kCPU;  // where what is received belongs
   std::vector<c10::intrusive_ptr<c10d::Work>> works_;
 };
 
 // Visits every piece of every rank: visit(step, piece, held), with the rows of the rank `step` places
-// before, or nothing where no row of this rank meets them. Own ones first. The next piece travels
+// before, or nothing where no row of this rank meets them. Own ones first. The next pieces travel
 // meanwhile.
 using Visit = std::function<void(int64_t step, Rows piece, const Tensors& held)>;
 void go_round(const Plan& plan, const Tensors& own, const Visit& visit);
@@ -42,8 +45,7 @@ class WayBack {
 
   const Plan& plan_;
   Tensors sums_;
-  Rows piece_;
-  Transfer transfer_;
+  std::deque<std::pair<Rows, Transfer>> underway_;
 };
 
 }  // namespace fovea::over_ranks

@@ -34,9 +34,9 @@ struct StreamCall : torch::CustomClassHolder {
   }
 };
 
-operators::OptionalTensor offset_of(int64_t offset) {
+operators::OptionalTensor offset_of(int64_t offset, const Tensor& query) {
   if (offset == 0) return std::nullopt;
-  return at::full({1}, offset, at::kLong);
+  return at::full({1}, offset, query.options().dtype(at::kLong));
 }
 
 // Adds the result over other keys, in place.
@@ -59,6 +59,31 @@ Tensor statistics_of(const Tensor& lse, bool joined) {
   statistics.select(-1, 0).copy_((lse + 1).masked_fill_(seen.logical_not(), 0));
   statistics.select(-1, 1).copy_(seen).mul_(std::numbers::e);
   return statistics;
+}
+
+// What the gradient of some rows over a piece of keys needs.
+struct OfPart {
+  Tensor d_output, d_lse, output, statistics;
+};
+
+// The engine takes the statistics of all keys and finds a piece's part of the gradient. Kernels of
+// other devices take those of the keys that they are given. So the piece's own result is computed again, and
+// the gradient goes to it through `join`: d output_p = share d output, and
+// d lse_p = share (d output · (output_p - output) + d lse), where share = exp(lse_p - lse).
+OfPart computed_again(const OfPart& whole, const Tensor& lse, const Tensor& query,
+                      const Tensors& held, const Flat& flat, bool joined,
+                      const operators::OptionalTensor& offset) {
+  const auto found =
+      operators::attend(query, held[0], held[1], *flat.text, flat.arrays, {}, {}, /*dropout_p=*/0,
+                        {}, /*return_lse=*/joined, /*strict=*/false, offset, /*check_finite=*/false);
+  const Tensor &output = std::get<0>(found), &statistics = std::get<2>(found);
+  if (!joined) return {whole.d_output, whole.d_lse, output, statistics};
+  const Tensor safe = lse.masked_fill(lse == -std::numeric_limits<double>::infinity(), 0);
+  const Tensor share = (std::get<1>(found).to(lse.scalar_type()) - safe).exp_();
+  const Tensor d_output = whole.d_output.to(lse.scalar_type());
+  const Tensor moved = (d_output * (output.to(lse.scalar_type()) - whole.output)).sum(-1);
+  return {(d_output * share.unsqueeze(-1)).to(query.scalar_type()),
+          share * (moved + whole.d_lse), output, statistics};
 }
 
 Tensors zeros_like_all(const Tensors& tensors, const at::TensorOptions& options) {
@@ -84,7 +109,7 @@ class Stream : public torch::autograd::Function<Stream> {
         const Flat flat = call->between(arrays, rows, from, piece);
         const auto found = operators::attend(
             rows.of(query), held[0], held[1], *flat.text, flat.arrays, {}, {}, /*dropout_p=*/0, {},
-            /*return_lse=*/call->joined, /*strict=*/false, offset_of(offset),
+            /*return_lse=*/call->joined, /*strict=*/false, offset_of(offset, query),
             /*check_finite=*/false);
         if (call->joined)
           join(rows.of(output), rows.of(lse), std::get<0>(found), std::get<1>(found));
@@ -127,11 +152,14 @@ class Stream : public torch::autograd::Function<Stream> {
       for (const auto& [rows, offset] :
            held.empty() ? std::vector<Plan::Meeting>{} : plan.meetings(plan.rank(), from, piece)) {
         const Flat flat = call->between(arrays, rows, from, piece);
+        const auto at = offset_of(offset, query);
+        OfPart part{rows.of(d_output), rows.of(d_lse), rows.of(output), rows.of(statistics)};
+        if (!query.device().is_cpu())
+          part = computed_again(part, rows.of(lse), rows.of(query), held, flat, call->joined, at);
         const auto found = operators::attend_backward(
-            rows.of(d_output),
-            call->joined ? operators::OptionalTensor(rows.of(d_lse)) : std::nullopt, rows.of(query),
-            held[0], held[1], flat.arrays, *flat.text, {}, {}, /*dropout_p=*/0, {}, rows.of(output),
-            rows.of(statistics), wanted, offset_of(offset));
+            part.d_output, call->joined ? operators::OptionalTensor(part.d_lse) : std::nullopt,
+            rows.of(query), held[0], held[1], flat.arrays, *flat.text, {}, {}, /*dropout_p=*/0, {},
+            part.output, part.statistics, wanted, at);
         rows.of(d_query).add_(std::get<0>(found));
         d_held[0].add_(std::get<1>(found));
         d_held[1].add_(std::get<2>(found));

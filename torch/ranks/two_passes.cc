@@ -145,7 +145,10 @@ bool needs_two_passes(const Normaliser& normaliser) {
          std::holds_alternative<Hard>(normaliser);
 }
 
-void check_two_passes(const Choices& choices) {
+void check_two_passes(const Tensor& query, const Choices& choices) {
+  if (!query.device().is_cpu())
+    throw InvalidArgument("query: on " + query.device().str() + ", expected the CPU with " +
+                          name_of(choices.normaliser) + ", for which keys go round twice");
   if (!std::holds_alternative<Dot>(choices.score.kind) || !choices.score.modifiers.empty())
     throw InvalidArgument("score: " + name_of(choices.score.kind) +
                           (choices.score.modifiers.empty() ? "" : " with modifiers") +

@@ -9,7 +9,7 @@ namespace fovea::over_ranks {
 // Sparsemax, Entmax, TopK or Hard.
 bool needs_two_passes(const Normaliser& normaliser);
 // InvalidArgument for what the two passes cannot do.
-void check_two_passes(const Choices& choices);
+void check_two_passes(const Tensor& query, const Choices& choices);
 Tensor attend_in_two_passes(const Tensor& query, const Tensor& key, const Tensor& value,
                             const Choices& choices, const PlanPointer& plan, int64_t candidates);
 
