@@ -20,9 +20,11 @@ struct SelfAttention : torch::nn::Module {
     k_proj = register_module("k_proj", linear(key_width));
     v_proj = register_module("v_proj", linear(width));
   }
-  // [total, width]: every word looks at every word of its own sentence.
-  torch::Tensor mixed(const torch::Tensor& x, const torch::Tensor& offsets) {
-    return attend(q_proj(x).unsqueeze(1), k_proj(x).unsqueeze(1), v_proj(x).unsqueeze(1),
+  // [total, width]: every word looks at every word x of its own sentence; queries are made of
+  // `asking`.
+  torch::Tensor mixed(const torch::Tensor& asking, const torch::Tensor& x,
+                      const torch::Tensor& offsets) {
+    return attend(q_proj(asking).unsqueeze(1), k_proj(x).unsqueeze(1), v_proj(x).unsqueeze(1),
                   {.score = Dot{}, .structure = Ragged{offsets, offsets}})
         .squeeze(1);
   }
@@ -48,16 +50,19 @@ struct Model : SelfAttention {
       context = register_module("context",
                                 std::make_shared<SelfAttention>(config.width, config.key_width));
   }
-  // [total, width], the vectors that the six steps begin with; `places`: of each word in its
-  // sentence.
-  torch::Tensor vectors(const torch::Tensor& tokens, const torch::Tensor& places,
-                        const torch::Tensor& offsets) {
+  // [total, width], the vectors of words; `places`: of each word in its sentence.
+  torch::Tensor vectors(const torch::Tensor& tokens, const torch::Tensor& places) {
     torch::Tensor x = embedding(tokens);
     if (positions && places.numel() > 0)
       x = x + nn::position_encoding(places.max().item<int64_t>() + 1, x.size(1))
                   .to(x.device())
                   .index_select(0, places);
-    return context ? x + context->mixed(x, offsets) : x;
+    return x;
+  }
+  // What queries are made of: the vectors, and with them what the context says. Keys and values stay
+  // the words' own, so that what is meant can be read at its place only.
+  torch::Tensor asking(const torch::Tensor& x, const torch::Tensor& offsets) {
+    return context ? x + context->mixed(x, x, offsets) : x;
   }
   const int64_t scale_width;
   const bool positions;

@@ -43,7 +43,7 @@ const Registration registered{{
     .recipe =
         train::Recipe{
             .epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.002, .monitor = "loss"},
-    .tour = {"meaning=context"},
+    .tour = {"meaning=context", "epochs=30"},
     .make = make_scaled_dot_product,
 }};
 

@@ -73,18 +73,18 @@ class ScaledDotProduct : public ClassificationTask {
 
   torch::Tensor logits(std::span<const int64_t> items) override {
     const data::Packed words = packed(items);
-    return model_->out(
-        model_->mixed(vectors(words), words.offsets).index_select(0, askers(words.offsets, items)));
+    return model_->out(mixed(words).index_select(0, askers(words.offsets, items)));
   }
 
   std::vector<int> hits(std::span<const int64_t> items) override {
     std::vector<int> out;
     for (const int64_t item : items) {
       const Sentence& sentence = sentences_[static_cast<size_t>(item)];
-      const torch::Tensor x = vectors(alone(sentence));
+      const data::Packed words = alone(sentence);
+      const torch::Tensor x = vectors(words), asking = model_->asking(x, words.offsets);
       const torch::Tensor top =
           weights(
-              four(model_->q_proj(x)), four(model_->k_proj(x)), {},
+              four(model_->q_proj(asking)), four(model_->k_proj(x)), {},
               {.rows = torch::tensor({sentence.asks}, torch::kInt32).to(x.device()), .top_k = 1})
               .indices;
       out.push_back(sentence.meant < 0 ? -1 : top.item<int64_t>() == sentence.meant);
@@ -133,7 +133,9 @@ class ScaledDotProduct : public ClassificationTask {
     std::vector<explain::Explanation> out;
     for (const std::string& line : lines) {
       const Sentence sentence = parsed(meaning_, line, input ? input->name : "example", 1);
-      out.push_back(picture(*model_, sentence, vectors(alone(sentence))));
+      const data::Packed words = alone(sentence);
+      const torch::Tensor x = vectors(words);
+      out.push_back(picture(*model_, sentence, model_->asking(x, words.offsets), x));
       out.back().outcome = outcome(sentence);
       // The last words tell the pictures apart.
       if (lines.size() > 1) out.back().title += fmt::format(" … too {}", sentence.words.back());
@@ -148,7 +150,7 @@ class ScaledDotProduct : public ClassificationTask {
   }
   torch::Tensor probabilities(const Sentence& sentence) const {
     const data::Packed words = alone(sentence);
-    return model_->out(model_->mixed(vectors(words), words.offsets)[sentence.asks]).softmax(0);
+    return model_->out(mixed(words)[sentence.asks]).softmax(0);
   }
   // Right or wrong is said where the rules of the generated sentences tell whom "it" means.
   std::string outcome(const Sentence& sentence) const {
@@ -160,13 +162,18 @@ class ScaledDotProduct : public ClassificationTask {
                ? "right: " + said
                : fmt::format("wrong: {} (right: {})", said, answer(sentence.answer));
   }
-  // [total, width]: what the six steps begin with.
+  // [total, width]: what the words have read.
+  torch::Tensor mixed(const data::Packed& words) const {
+    const torch::Tensor x = vectors(words);
+    return model_->mixed(model_->asking(x, words.offsets), x, words.offsets);
+  }
+  // [total, width]: the words' own vectors.
   torch::Tensor vectors(const data::Packed& words) const {
     const torch::Tensor starts = words.offsets.to(torch::kInt64);
     const torch::Tensor sizes = starts.slice(0, 1) - starts.slice(0, 0, -1);
     const torch::Tensor places = torch::arange(words.values.size(0), starts.options()) -
                                  starts.slice(0, 0, -1).repeat_interleave(sizes);
-    return model_->vectors(words.values, places, words.offsets);
+    return model_->vectors(words.values, places);
   }
   data::Packed alone(const Sentence& sentence) const {
     return data::pack_tokens({vocabulary_.ids(sentence.words)}, std::array<int64_t, 1>{0})

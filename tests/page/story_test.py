@@ -101,9 +101,9 @@ class Story(unittest.TestCase):
         frame = "document.querySelector('figure.explanation').frame"
         browser.run(f"(() => {{ const f = {frame}, d = document.createElement('div'); d.style.height = '3000px'; f.stage.after(d); f.draw(); }})()")
         picture = f"{frame}.picture.getBoundingClientRect().height"
-        self.assertEqual(browser.run(picture), 1900)
+        self.assertEqual(browser.run(picture), 1500)
         self.assertGreater(browser.run(f"{frame}.whole(() => {picture})"), 3000)
-        self.assertEqual(browser.run(picture), 1900)
+        self.assertEqual(browser.run(picture), 1500)
         self.assertGreater(browser.run(f"(() => {{ dispatchEvent(new Event('beforeprint')); const h = {picture}; dispatchEvent(new Event('afterprint')); return h; }})()"), 3000)
 
     def test_a_long_equation_is_set_to_fit(self):

@@ -267,7 +267,8 @@ TEST_F(Teaching, ItMeansTheAnimal) {
 }
 
 TEST_F(Teaching, ItMeansWhatTheContextFits) {
-  const TrainRequest request{.system = "scaled-dot-product", .set = {"meaning=context"}};
+  const TrainRequest request{
+      .system = "scaled-dot-product", .set = {"meaning=context"}, .epochs = 30};
   const Json report = train("context", request);
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.98);
   EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.98);
@@ -285,7 +286,8 @@ TEST_F(Teaching, WithoutPositionsTheContextMisleads) {
   // "The tired animal did not cross the street because it was too wide": the words alone, without
   // their order, do not tell which of "tired" and "wide" is said of it.
   const Json report =
-      train("bag", {.system = "scaled-dot-product", .set = {"meaning=context", "positions=false"}});
+      train("bag", {.system = "scaled-dot-product", .set = {"meaning=context", "positions=false"},
+                                    .epochs = 30});
   EXPECT_LT(report.at("metrics").at("accuracy").get<double>(), 0.9);
 }
 

@@ -14,7 +14,7 @@ const WRONG = /^wrong: |\(wrong[:;)]|\(right: |; (wrong|right): /;
 
 const MOST_TABLE_ROWS = 400;
 const MOST_NAMED = 60;
-const TALLEST = 1900;  // px of a picture; a taller one scrolls, so that what stands below it is found
+const TALLEST = 1500;  // px of a picture; a taller one scrolls, so that what stands below it is found
 
 export class Frame {
   constructor(host, explanation, view) {
