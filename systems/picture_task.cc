@@ -136,9 +136,40 @@ std::vector<PictureGroup> PictureTask::groups(const std::vector<ShownPicture>& s
 
 std::string PictureTask::outcome(const ShownPicture& picture) {
   const torch::Tensor p = judged(picture.pixels.unsqueeze(0)).softmax(1)[0];
-  return fmt::format("{}, p = {:.3f}",
-                     pictures_.classes[static_cast<size_t>(p.argmax().item<int64_t>())],
-                     p.max().item<double>());
+  const int64_t best = p.argmax().item<int64_t>();
+  const std::string said = fmt::format(
+      "{}, p = {:.3f}", pictures_.classes[static_cast<size_t>(best)], p.max().item<double>());
+  if (!picture.label) return said;
+  return best == *picture.label
+             ? "right: " + said
+             : fmt::format("wrong: {} (right: {})", said,
+                           pictures_.classes[static_cast<size_t>(*picture.label)]);
+}
+
+std::vector<ShownPicture> PictureTask::surest_of_each_class() {
+  constexpr size_t kCompared = 20;
+  std::vector<std::vector<int64_t>> of_class(pictures_.classes.size());
+  for (const int64_t item : splits_.test) {
+    auto& items = of_class[static_cast<size_t>(labels_[static_cast<size_t>(item)])];
+    if (items.size() < kCompared) items.push_back(item);
+  }
+  std::vector<std::pair<double, ShownPicture>> found;
+  for (size_t label = 0; label < of_class.size(); ++label) {
+    if (of_class[label].empty()) continue;
+    const torch::Tensor p =
+        judged(pixels(of_class[label])).softmax(1).select(1, static_cast<int64_t>(label));
+    const int64_t item = of_class[label][static_cast<size_t>(p.argmax().item<int64_t>())];
+    found.push_back({p.max().item<double>(),
+                     {.name = fmt::format("picture {}, class {}", item, pictures_.classes[label]),
+                      .pixels = pixels(std::span(&item, 1))[0],
+                      .label = static_cast<int64_t>(label),
+                      .item = item}});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<ShownPicture> out;
+  for (auto& [p, picture] : found) out.push_back(std::move(picture));
+  return out;
 }
 
 ShownPicture PictureTask::shown(const std::string& path) const {
@@ -175,16 +206,7 @@ std::vector<explain::Explanation> PictureTask::explain(Input* input) {
       chosen.push_back(shown(std::string(line)));
     });
   } else {
-    std::vector<bool> seen(pictures_.classes.size());
-    for (const int64_t item : splits_.test) {  // the first of each class
-      const auto label = static_cast<size_t>(labels_[static_cast<size_t>(item)]);
-      if (seen[label]) continue;
-      seen[label] = true;
-      chosen.push_back({.name = fmt::format("picture {}, class {}", item, pictures_.classes[label]),
-                        .pixels = pixels(std::span(&item, 1))[0],
-                        .label = static_cast<int64_t>(label),
-                        .item = item});
-    }
+    chosen = surest_of_each_class();
   }
   if (chosen.empty()) return {};
   return drawn(chosen);

@@ -64,7 +64,7 @@ class PictureTask : public ClassificationTask {
   // Test pictures by class, at most `of_a_class` of each; without test pictures, each picture that
   // is shown.
   std::vector<PictureGroup> groups(const std::vector<ShownPicture>& shown, size_t of_a_class) const;
-  // Class and probability: "cat, p = 0.912".
+  // Class and probability: "cat, p = 0.912"; where the class is known, whether that is right.
   std::string outcome(const ShownPicture& picture);
   // The numbers that the model sees for black and white.
   double black() const { return -mean_ / deviation_; }
@@ -75,6 +75,8 @@ class PictureTask : public ClassificationTask {
  private:
   torch::Tensor scaled(const torch::Tensor& bytes) const;
   ShownPicture shown(const std::string& path) const;
+  // Of the first test pictures of each class the one that is told best; the surest class first.
+  std::vector<ShownPicture> surest_of_each_class();
 
   double mean_ = 0, deviation_ = 1;  // of the training pictures' pixels, from 0 to 1
   bool restored_ = false;

@@ -11,6 +11,9 @@ std::vector<Option> options() {
           "attention of that system (luong: dot) under forced decoding; the neural IBM model; or "
           "the baselines")
           .among({"bahdanau", "luong", "transformer", "neural", "ibm1", "diagonal"}),
+      Option("generator", "reordered",
+             "generated text when no --data is given: made-up words in another order, or German")
+          .among({"reordered", "german"}),
       Option("both", false, "train both directions, for symmetrisation"),
       Option("symmetrise", "none", "how the two directions' links are joined")
           .among({"none", "intersection", "union", "grow-diag-final-and"})
@@ -69,7 +72,7 @@ const Registration registered{System{
                  "of each row",
          .triple = {"target word", "source word", "none", "additive, dot, or log p(y | x)",
                     "softmax, then argmax", "bipartite"},
-         .formats = {"a generated language with known reordering (default)",
+         .formats = {"a generated language with known reordering (default), or simple German",
                      "folder of PART.LANG[.gz] parallel text, or source<TAB>target lines",
                      "evaluate: NAME.src-tgt with NAME.gold beside it"},
          .expect = "measured: generated: AER 0.046 (bahdanau), 0.060 (luong), 0.88 to 0.97 "
@@ -77,7 +80,7 @@ const Registration registered{System{
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 10, .batch = 64, .rate = 3e-3, .schedule = "cosine", .clip = 1.0},
-    .tour = {"epochs=5"},
+    .tour = {"generator=german", "epochs=5"},
     .step_work =
         [](const OptionValues& o, const std::string& data) {
           const std::string& method = o.text("method");

@@ -25,7 +25,8 @@ void AlignmentTask::read(const Source& source) {
   const OptionValues& o = run_options_.options;
   translate::Corpus corpus;
   if (source.path.empty()) {
-    corpus = translate::generate_reordered(source.seed);
+    corpus = o.text("generator") == "german" ? translate::generate_german(source.seed)
+                                             : translate::generate_reordered(source.seed);
   } else if (translate::is_gold_corpus(source.path)) {
     if (!source.all_test)
       throw UsageError(

@@ -27,30 +27,31 @@ double rises_above(const torch::Tensor& n, const torch::Tensor& first,
 
 }  // namespace
 
-Model::Model(int64_t points, std::string sweep, int64_t kernel)
+Model::Model(int64_t rows, int64_t points, std::string sweep, int64_t kernel)
     : over(std::move(sweep)), k(kernel) {
-  lengths = register_buffer("lengths", torch::zeros({points}, torch::kFloat64));
-  widths = register_buffer("widths", torch::zeros({points}, torch::kFloat64));
-  seconds = register_buffer("seconds", torch::zeros({3, points}, torch::kFloat64));
-  bytes = register_buffer("bytes", torch::zeros({3, points}, torch::kFloat64));
+  lengths = register_buffer("lengths", torch::zeros({rows, points}, torch::kFloat64));
+  widths = register_buffer("widths", torch::zeros({rows, points}, torch::kFloat64));
+  seconds = register_buffer("seconds", torch::zeros({rows, 3, points}, torch::kFloat64));
+  bytes = register_buffer("bytes", torch::zeros({rows, 3, points}, torch::kFloat64));
   threads = register_buffer("threads", torch::zeros({1}, torch::kFloat64));
 }
 
-double Model::operations(size_t layer, int64_t point) const {
-  const auto n = lengths[point].item<double>(), width = widths[point].item<double>();
+double Model::operations(size_t layer, int64_t row, int64_t point) const {
+  const auto n = lengths[row][point].item<double>(), width = widths[row][point].item<double>();
   return layer == 0   ? attention_operations(n, width)
          : layer == 1 ? lstm_operations(n, width)
                       : convolution_operations(n, width, static_cast<double>(k));
 }
 
-double Model::crossing() const {
-  return over == "n" ? rises_above(lengths, seconds[0], seconds[1])
-                     : rises_above(widths, seconds[1], seconds[0]);
+double Model::crossing(int64_t row) const {
+  const torch::Tensor attention = seconds[row][0], lstm = seconds[row][1];
+  return over == "n" ? rises_above(swept(row), attention, lstm)
+                     : rises_above(swept(row), lstm, attention);
 }
 
-double Model::predicted() const {
-  return over == "n" ? predicted_crossing(widths[0].item<double>())
-                     : lengths[0].item<double>() / predicted_crossing(1);
+double Model::predicted(int64_t row) const {
+  return over == "n" ? predicted_crossing(widths[row][0].item<double>())
+                     : lengths[row][0].item<double>() / predicted_crossing(1);
 }
 
 }  // namespace fovea::systems::cost

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 
@@ -43,6 +44,10 @@ class Cost : public Task {
          size <= run_options.options.integer("largest"); size *= 2)
       sizes_.push_back(size);
     if (sizes_.size() < 2) throw UsageError("--set largest: expected at least twice smallest");
+    for (const std::string& width : run_options.options.list("d"))
+      widths_.push_back(width_of(width));
+    if (widths_.empty()) throw UsageError("--set d: expected a width, found none");
+    if (!lengths_grow()) widths_.resize(1);
   }
 
   void read(const Source& source) override {
@@ -50,66 +55,46 @@ class Cost : public Task {
       throw data::FileError(source.path, 0, "cost measures this machine and takes no data");
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    return model_ = std::make_shared<Model>(static_cast<int64_t>(sizes_.size()),
-                                            run_options_.options.text("sweep"),
-                                            run_options_.options.integer("k"));
+    return model_ = std::make_shared<Model>(
+               static_cast<int64_t>(widths_.size()), static_cast<int64_t>(sizes_.size()),
+               run_options_.options.text("sweep"), run_options_.options.integer("k"));
   }
 
   void fit(train::Fit& fit) override {
     const torch::NoGradGuard guard;
-    const int64_t k = run_options_.options.integer("k");
-    const auto real = torch::dtype(torch::kFloat32).device(run_options_.device);
-    const bool lengths = run_options_.options.text("sweep") == "n";
-    for (size_t i = 0; i < sizes_.size(); ++i) {
-      const int64_t at = static_cast<int64_t>(i);
-      const int64_t n = lengths ? sizes_[i] : run_options_.options.integer("n"),
-                    d = lengths ? run_options_.options.integer("d") : sizes_[i];
-      torch::nn::LSTM lstm(torch::nn::LSTMOptions(d, d).batch_first(true));
-      torch::nn::Conv1d convolution(torch::nn::Conv1dOptions(d, d, k).padding(k / 2));
-      lstm->to(run_options_.device);
-      convolution->to(run_options_.device);
-      const torch::Tensor sequence = torch::randn({1, n, d}, real);
-      const torch::Tensor heads = sequence.reshape({1, 1, n, d}),
-                          channels = sequence.transpose(1, 2).contiguous();
-      const double budget = run_options_.options.number("seconds");
-      model_->lengths[at] = n;
-      model_->widths[at] = d;
-      const std::array<std::function<void()>, kLayers.size()> layers = {
-          [&] { attend(heads, heads, heads); }, [&] { lstm(sequence); },
-          [&] { convolution(channels); }};
-      for (size_t layer = 0; layer < layers.size(); ++layer) {
-        model_->seconds[static_cast<int64_t>(layer)][at] = fastest_seconds(layers[layer], budget);
-        model_->bytes[static_cast<int64_t>(layer)][at] = peak_bytes(layers[layer]);
+    const auto points = static_cast<int64_t>(sizes_.size());
+    for (int64_t row = 0; row < model_->rows(); ++row)
+      for (int64_t at = 0; at < points; ++at) {
+        const int64_t size = sizes_[static_cast<size_t>(at)];
+        const int64_t n = lengths_grow() ? size : run_options_.options.integer("n"),
+                      d = lengths_grow() ? widths_[static_cast<size_t>(row)] : size;
+        measure(row, at, n, d);
+        fit.record(line(row, at));
+        fit.progress().step(row * points + at + 1, model_->rows() * points,
+                            fmt::format("n = {}, d = {}", n, d));
+        fit.stop_if_interrupted("while measuring");
       }
-      Json line = {{"n", n}, {"d", d}};
-      for (size_t layer = 0; layer < kLayers.size(); ++layer)
-        line[kLayers[layer]] = {
-            {"seconds", model_->seconds[static_cast<int64_t>(layer)][at].item<double>()},
-            {"gflops", model_->operations(layer, at) /
-                           model_->seconds[static_cast<int64_t>(layer)][at].item<double>() / 1e9}};
-      fit.record(line);
-      fit.progress().step(at + 1, static_cast<int64_t>(sizes_.size()), fmt::format("{} = {}", model_->over, sizes_[i]));
-      fit.stop_if_interrupted("while measuring");
-    }
     model_->threads.fill_(at::get_num_threads());
   }
 
   Evaluation evaluate(Split) override {
     Evaluation out;
-    out.items = static_cast<int64_t>(sizes_.size());
-    const int64_t last = out.items - 1;
-    out.metrics = {{"predicted_crossing", model_->predicted()},
-                   {"attention_gflops", model_->operations(0, last) /
-                                            model_->seconds[0][last].item<double>() / 1e9},
-                   {"lstm_gflops", model_->operations(1, last) /
-                                       model_->seconds[1][last].item<double>() / 1e9},
-                   {"convolution_gflops", model_->operations(2, last) /
-                                              model_->seconds[2][last].item<double>() / 1e9},
-                   {"threads", model_->threads.item<double>()},
-                   {"growth_attention", growth(0)},
-                   {"growth_lstm", growth(1)}};
-    const double measured = model_->crossing();
-    if (std::isfinite(measured)) out.metrics["measured_crossing"] = measured;
+    out.items = model_->rows() * static_cast<int64_t>(sizes_.size());
+    const auto last = static_cast<int64_t>(sizes_.size()) - 1;
+    out.metrics["threads"] = model_->threads.item<double>();
+    for (int64_t row = 0; row < model_->rows(); ++row) {
+      // Of several widths, each figure says which is meant.
+      const std::string of =
+          model_->rows() > 1 ? fmt::format("_d{}", widths_[static_cast<size_t>(row)]) : "";
+      out.metrics["predicted_crossing" + of] = model_->predicted(row);
+      out.metrics["attention_gflops" + of] = gflops(0, row, last);
+      out.metrics["lstm_gflops" + of] = gflops(1, row, last);
+      out.metrics["convolution_gflops" + of] = gflops(2, row, last);
+      out.metrics["growth_attention" + of] = growth(0, row);
+      out.metrics["growth_lstm" + of] = growth(1, row);
+      const double measured = model_->crossing(row);
+      if (std::isfinite(measured)) out.metrics["measured_crossing" + of] = measured;
+    }
     return out;
   }
 
@@ -137,20 +122,67 @@ class Cost : public Task {
 
   std::vector<explain::Explanation> explain(Input* input) override {
     if (input) throw UsageError("--input: cost draws what it measured");
-    return {picture(*model_)};
+    std::vector<explain::Explanation> out;
+    for (int64_t row = 0; row < model_->rows(); ++row) out.push_back(picture(*model_, row));
+    return out;
   }
 
  private:
+  static int64_t width_of(const std::string& text) {
+    int64_t width = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
+    if (error != std::errc() || end != text.data() + text.size() || width < 1 || width > 4096)
+      throw UsageError(fmt::format(
+          "--set d: expected whole numbers from 1 to 4096 with commas between, found '{}'", text));
+    return width;
+  }
+  bool lengths_grow() const { return run_options_.options.text("sweep") == "n"; }
+
+  void measure(int64_t row, int64_t at, int64_t n, int64_t d) {
+    const int64_t k = run_options_.options.integer("k");
+    torch::nn::LSTM lstm(torch::nn::LSTMOptions(d, d).batch_first(true));
+    torch::nn::Conv1d convolution(torch::nn::Conv1dOptions(d, d, k).padding(k / 2));
+    lstm->to(run_options_.device);
+    convolution->to(run_options_.device);
+    const torch::Tensor sequence =
+        torch::randn({1, n, d}, torch::dtype(torch::kFloat32).device(run_options_.device));
+    const torch::Tensor heads = sequence.reshape({1, 1, n, d}),
+                        channels = sequence.transpose(1, 2).contiguous();
+    model_->lengths[row][at] = n;
+    model_->widths[row][at] = d;
+    const std::array<std::function<void()>, kLayers.size()> layers = {
+        [&] { attend(heads, heads, heads); }, [&] { lstm(sequence); },
+        [&] { convolution(channels); }};
+    for (size_t layer = 0; layer < layers.size(); ++layer) {
+      const auto which = static_cast<int64_t>(layer);
+      model_->seconds[row][which][at] =
+          fastest_seconds(layers[layer], run_options_.options.number("seconds"));
+      model_->bytes[row][which][at] = peak_bytes(layers[layer]);
+    }
+  }
+  Json line(int64_t row, int64_t at) const {
+    Json out = {{"n", model_->lengths[row][at].item<int64_t>()},
+                {"d", model_->widths[row][at].item<int64_t>()}};
+    for (size_t layer = 0; layer < kLayers.size(); ++layer)
+      out[kLayers[layer]] = {{"seconds", seconds(layer, row, at)},
+                             {"gflops", gflops(layer, row, at)}};
+    return out;
+  }
+  double seconds(size_t layer, int64_t row, int64_t at) const {
+    return model_->seconds[row][static_cast<int64_t>(layer)][at].item<double>();
+  }
+  double gflops(size_t layer, int64_t row, int64_t at) const {
+    return model_->operations(layer, row, at) / seconds(layer, row, at) / 1e9;
+  }
   // The exponent of what is swept between its two largest values: of n, 2 for attention and 1 for
   // the others.
-  double growth(int64_t layer) const {
-    const int64_t last = static_cast<int64_t>(sizes_.size()) - 1;
-    return std::log2(model_->seconds[layer][last].item<double>() /
-                     model_->seconds[layer][last - 1].item<double>());
+  double growth(size_t layer, int64_t row) const {
+    const auto last = static_cast<int64_t>(sizes_.size()) - 1;
+    return std::log2(seconds(layer, row, last) / seconds(layer, row, last - 1));
   }
 
   const RunOptions run_options_;
-  std::vector<int64_t> sizes_;
+  std::vector<int64_t> sizes_, widths_;
   std::shared_ptr<Model> model_;
 };
 

@@ -13,9 +13,10 @@ constexpr double kSeen = 64 * 1024;  // bytes: pages that the process has alread
 
 }  // namespace
 
-explain::Explanation picture(const Model& model) {
+explain::Explanation picture(const Model& model, int64_t row) {
   const bool over_n = model.over == "n";
-  const double n0 = model.lengths[0].item<double>(), d0 = model.widths[0].item<double>();
+  const torch::Tensor swept = model.swept(row);
+  const double n0 = model.lengths[row][0].item<double>(), d0 = model.widths[row][0].item<double>();
   explain::Explanation out;
   out.title = over_n ? fmt::format("Time of one layer, width {:g}", d0)
                      : fmt::format("Time of one layer, length {:g}", n0);
@@ -38,22 +39,22 @@ explain::Explanation picture(const Model& model) {
   for (size_t layer = 0; layer < kLayers.size(); ++layer) {
     explain::Curve seconds, rate, held;
     seconds.label = rate.label = held.label = kLayers[layer];
-    for (int64_t i = 0; i < model.swept().size(0); ++i) {
-      const double measured = model.seconds[static_cast<int64_t>(layer)][i].item<double>(),
-                   bytes = model.bytes[static_cast<int64_t>(layer)][i].item<double>();
+    for (int64_t i = 0; i < swept.size(0); ++i) {
+      const double measured = model.seconds[row][static_cast<int64_t>(layer)][i].item<double>(),
+                   bytes = model.bytes[row][static_cast<int64_t>(layer)][i].item<double>();
       for (explain::Curve* curve : {&seconds, &rate, &held})
-        curve->x.push_back(model.swept()[i].item<double>());
+        curve->x.push_back(swept[i].item<double>());
       seconds.y.push_back(measured);
-      rate.y.push_back(model.operations(layer, i) / measured / 1e9);
+      rate.y.push_back(model.operations(layer, row, i) / measured / 1e9);
       held.y.push_back(bytes >= kSeen ? bytes : std::nan(""));  // less is not told from nothing
     }
     time.curves.push_back(seconds);
     speed.curves.push_back(rate);
     memory.curves.push_back(held);
   }
-  for (int64_t i = 0; i < model.swept().size(0); ++i) {
-    stored.x.push_back(model.swept()[i].item<double>());
-    stored.y.push_back(4 * std::pow(model.lengths[i].item<double>(), 2));
+  for (int64_t i = 0; i < swept.size(0); ++i) {
+    stored.x.push_back(swept[i].item<double>());
+    stored.y.push_back(4 * std::pow(model.lengths[row][i].item<double>(), 2));
   }
   memory.curves.push_back(stored);
   const auto mark = [&](const std::string& label, double x) {
@@ -62,22 +63,23 @@ explain::Explanation picture(const Model& model) {
     marker.x = x;
     time.markers.push_back(marker);
   };
-  mark("predicted: n = 4d", model.predicted());
-  const double measured = model.crossing();
+  const double last = swept[-1].item<double>();
+  if (model.predicted(row) <= last) mark("predicted: n = 4d", model.predicted(row));
+  const double measured = model.crossing(row);
   if (std::isfinite(measured)) mark("measured", measured);
   out.plots = {time, speed, memory};
   explain::Table table;
   table.title = "By the formulas, at n = d = 1000";
   table.columns = {"layer", "operations", "steps that must wait for each other",
                    "longest path between two items"};
-  const auto row = [&](const char* name, double operations, const char* waits, const char* path) {
+  const auto add = [&](const char* name, double operations, const char* waits, const char* path) {
     table.rows.push_back({name, fmt::format("{:.0f}·10⁹", operations / 1e9), waits, path});
   };
-  row("self-attention", attention_operations(1000, 1000), "1", "1");
-  row("self-attention with its projections",
+  add("self-attention", attention_operations(1000, 1000), "1", "1");
+  add("self-attention with its projections",
       attention_operations(1000, 1000) + projection_operations(1000, 1000), "1", "1");
-  row("LSTM", lstm_operations(1000, 1000), "n = 1000", "n = 1000");
-  row("convolution, k = 3", convolution_operations(1000, 1000, 3), "1",
+  add("LSTM", lstm_operations(1000, 1000), "n = 1000", "n = 1000");
+  add("convolution, k = 3", convolution_operations(1000, 1000, 3), "1",
       "n/k ≈ 333, or log₃ n ≈ 6 dilated");
   out.tables = {table};
   out.notes = {fmt::format("Measured with {} threads, one sequence, float32. The n × n weights "
@@ -85,6 +87,9 @@ explain::Explanation picture(const Model& model) {
                            "its highest during a call, less what it held before; below 64 KiB it "
                            "is not seen.",
                            static_cast<int64_t>(model.threads.item<double>())),
+               fmt::format("By counting, the crossing at n = 4d lies at {} = {:g}{}.",
+                           over_n ? "n" : "d", model.predicted(row),
+                           model.predicted(row) <= last ? "" : ", beyond what was measured"),
                "An LSTM's steps wait for one another, so its time is far from its operation "
                "count; attention's crossing with it lies beyond n = 4d by as much "
                "as the LSTM's speed falls short of attention's."};

@@ -6,6 +6,6 @@
 
 namespace fovea::systems::cost {
 
-explain::Explanation picture(const Model& model);
+explain::Explanation picture(const Model& model, int64_t row);
 
 }  // namespace fovea::systems::cost

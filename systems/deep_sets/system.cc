@@ -10,20 +10,16 @@ const Registration registered{{
         {.name = "deep-sets",
          .number = 3,
          .title = "Deep Sets",
-         .idea =
-             "A function of a set must not care in which order the elements come. One form "
-             "is enough for all of them, if elements come from a countable set, or if sets have a "
-             "fixed "
-             "size and the function is continuous: give each element features of its own, add them "
-             "up, "
-             "and work on the sum. It is attention with a constant score and no "
-             "normaliser.\n\nTrained to "
-             "add up to ten handwritten digits, it goes on adding when there are fifty; a "
-             "recurrent network "
-             "that reads the same features one after another does not. Equivariant layers, which "
-             "answer for each element while seeing the whole set, tell solids apart by their "
-             "points. A condition z stands beside the sum: of a photograph that has some tags, it says "
-             "which others are missing (task=tags).",
+         .idea = "A function of a set must not care in which order the elements come. One form is "
+                 "enough for all of them, if elements come from a countable set, or if sets have a "
+                 "fixed size and the function is continuous: give each element features of its "
+                 "own, add them up, and work on the sum. It is attention with a constant score and "
+                 "no normaliser.\n\nWithout data of yours, it learns to add up to ten handwritten "
+                 "digits, and goes on adding when there are fifty; a recurrent network that reads "
+                 "the same features one after another does not. Equivariant layers, which answer "
+                 "for each element while seeing the whole set, tell solids apart by their points. "
+                 "A condition z stands beside the sum: of a photograph that has some tags, it says "
+                 "which others are missing (task=tags).",
          .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
          .equation =
              R"(f(X) = \rho\Big(\sum_{x \in X} \varphi(x)\Big), \quad g\big(X \Lambda - \mathbf{1} \operatorname{pool}(X)\, \Gamma\big))",
@@ -38,13 +34,14 @@ const Registration registered{{
                     .score = "constant",
                     .normaliser = "none (sum); argmax in equivariant layers",
                     .structure = "set"},
-         .formats =
-             {"generated: sums of drawn digits (task=digits), clouds of eight solids (task=solids), tags "
-              "of photographs (task=tags)",
-              "task=digits: MNIST's folder",
-              "task=solids: CSV bag,label,x,y,z, a cloud for each bag",
-              "task=tags: JSON Lines {\"tags\": [\"sand\", \"sea\"], \"z\": [0.8, 0.9, 0.1]}; z, numbers that "
-              "say more, may be left out of all"},
+         .formats = {"generated: sums of drawn digits (task=digits), clouds of eight solids "
+                     "(task=solids), tags "
+                     "of photographs (task=tags)",
+                     "task=digits: MNIST's folder",
+                     "task=solids: CSV bag,label,x,y,z, a cloud for each bag",
+                     "task=tags: JSON Lines {\"tags\": [\"sand\", \"sea\"], \"z\": [0.8, 0.9, "
+                     "0.1]}; z, numbers that "
+                     "say more, may be left out of all"},
          .expect = "measured: MNIST sums learned on up to 10 digits: 89 % exact at 10 and 51 % at "
                    "50 (GRU 74 and 0 %); solids 99.8 %"},
     .options =

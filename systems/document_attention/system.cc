@@ -58,10 +58,10 @@ const Registration registered{System{
         {.name = "document-attention",
          .number = 11,
          .title = "Document attention",
-         .idea = "\"The food was great but the service was slow\" is good or bad depending on what "
-                 "you ask about. An LSTM reads the sentence; the aspect asked about scores "
-                 "its states; their weighted sum answers.\n\nIn the paper's score the aspect's "
-                 "half adds the same number to every word and falls out of the softmax: it is the "
+         .idea = "One sentence may praise one thing and blame another: the answer depends on what "
+                 "you ask about. An LSTM reads the sentence; the aspect asked about scores its "
+                 "states; their weighted sum answers.\n\nIn the paper's score the aspect's half "
+                 "adds the same number to every word and falls out of the softmax: it is the "
                  "aspect beside every word at the LSTM's input (ATAE) that turns the weights. "
                  "`score=sum` mixes the two inside the tanh, and then the score alone can do it.",
          .paper = "Wang, Huang, Zhu & Zhao 2016, Attention-based LSTM for Aspect-level Sentiment "

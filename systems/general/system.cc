@@ -12,13 +12,12 @@ const Registration registered{{
          .number = 9,
          .title = "The general form f(Q, K, V)",
          .idea = "Most attention mechanisms are three steps: score each query against each key, "
-                 "normalise the scores over the keys a query may "
-                 "see, and average the values with those weights. Choose a score, a normaliser and "
-                 "a structure, and you have named the mechanism.\n\n"
-                 "Here a memory holds pairs of key and value, and each query asks for one of them "
-                 "with a noisy copy of its key. Any score, any normaliser and any "
-                 "structure can be put in; as many values as keys are required, the number of "
-                 "queries is free, and nothing is padded.",
+                 "normalise the scores over the keys a query may see, and average the values with "
+                 "those weights. Choose a score, a normaliser and a structure, and you have named "
+                 "the mechanism.\n\nAny score, any normaliser and any structure can be put in; as "
+                 "many values as keys are required, the number of queries is free, and nothing is "
+                 "padded. Without data of yours, a memory holds pairs of key and value, and each "
+                 "query asks for one of them with a noisy copy of its key.",
          .paper = "the common form",
          .equation =
              R"(o_i = \sum_{j \in N(i)} a_{ij} v_j, \quad a_i = \operatorname{normalise}_{j \in N(i)} \big(\operatorname{score}(q_i, k_j)\big))",

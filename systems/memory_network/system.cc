@@ -11,13 +11,12 @@ const Registration registered{{
         {.name = "memory-network",
          .number = 15,
          .title = "Memory networks",
-         .idea =
-             "A question about a story is answered in hops. Each hop scores every line of the "
-             "story against what is known so far, reads the lines in that share, and adds what it "
-             "read to the question. So the first hop finds who took the milk, and the next one "
-             "where that person went. Only answers are taught; which lines matter is found.\n\n"
-             "Without stories of yours, some are made up, of persons who move and take things: "
-             "half of the questions rest on one line, half on two.",
+         .idea = "A question about a story is answered in hops. Each hop scores every line of the "
+                 "story against what is known so far, reads the lines in that share, and adds what "
+                 "it read to the question. So one hop can find who took a thing, and the next one "
+                 "where that person went. Only answers are taught; which lines matter is "
+                 "found.\n\nWithout stories of yours, some are made up, of persons who move and "
+                 "take things: half of the questions rest on one line, half on two.",
          .paper = "Sukhbaatar, Szlam, Weston & Fergus 2015; Weston, Chopra & Bordes 2015",
          .equation =
              R"(u^{k+1} = u^k + \sum_i \operatorname{softmax}_i\big((u^k)^\top m_i\big)\, c_i, \quad m_i = \sum_j l_j \odot A x_{ij} + T_A(i), \quad \hat a = \operatorname{softmax}(W u^{K+1}))",

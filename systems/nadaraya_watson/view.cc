@@ -78,6 +78,12 @@ explain::Plot error_against_rows(const Model& model, const Shape& shape) {
   return plot;
 }
 
+// 73660 and 0.01234, not 7.366e+04.
+std::string plain(double level) {
+  return std::abs(level) >= 1e4 && std::abs(level) < 1e9 ? fmt::format("{:.0f}", level)
+                                                         : fmt::format("{:.4g}", level);
+}
+
 }  // namespace
 
 std::vector<explain::Explanation> Regression::explain(Input* input) {
@@ -256,7 +262,7 @@ void Regression::add_map(explain::Explanation& out) const {
                                  doubles(raw_x.select(1, 1)), explain::Curve::Kind::kPoints));
   for (int64_t i = 0; i < kLevels && low < high; ++i) {
     const double level = low + (static_cast<double>(i) + 0.5) / kLevels * (high - low);
-    explain::Curve line = contour(grid, level, fmt::format("{} = {:.4g}", target_, level));
+    explain::Curve line = contour(grid, level, fmt::format("{} = {}", target_, plain(level)));
     if (!line.x.empty()) plot.curves.push_back(std::move(line));
   }
   out.plots.push_back(std::move(plot));

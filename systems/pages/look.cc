@@ -15,13 +15,14 @@ const std::map<std::string, const char*> kLooks = {
      "The same bag under the pooling and under attention: pooling gives every item the same "
      "share, attention asks which items speak for the label."},
     {"deep-sets",
-     "The sum holds for sets far larger than those it learned from; the recurrent network's curve "
-     "falls where its training sizes end."},
+     "A sum is exact only if every member was read right, so its curve falls slowly with the size; "
+     "the recurrent network's falls at once where its training sizes end."},
     {"deep-sets solids",
      "The larger a point, the more coordinates of the maximum it gave: a few points at corners and "
      "edges decide what the solid is."},
     {"deep-sets tags",
-     "Outlined tags were hidden. Beside z the right ones are found; from the tags alone the light has "
+     "Outlined tags were hidden. Beside z the right ones are found; from the tags alone the light "
+     "has "
      "to be guessed."},
     {"set-outlier",
      "One member of each row is odd, and the outline marks it: is the bar under it the tallest?"},
@@ -97,14 +98,15 @@ const std::map<std::string, const char*> kLooks = {
      "The bold path won. Where it leaves the top branch, a worse word was worth it for the "
      "sentence."},
     {"scaled-dot-product",
-     "Put the finger on “it”: the line to the living thing it stands for is thick, and the table "
-     "below shows the six steps to that weight."},
+     "Put the finger on “it”: the line to what it stands for is thick, and the table "
+     "below shows the six steps to that weight. Where there is a second sentence, it ends in "
+     "another word: the line moves."},
     {"multi-head",
      "One query, every head in its own colour: one finds who acts, another what is done, another "
      "to whom."},
     {"transformer",
      "Each tile is one layer and head: click one. The best ones have found, for each output, the "
-     "source position it copies from."},
+     "place in the source that it comes from."},
     {"dynamic-convolution",
      "A band and no more: a word reads its neighbours by their offset, and no key is compared. The "
      "bars are the kernel; choose another head, it reads on another side."},
@@ -145,16 +147,31 @@ const std::map<std::string, const char*> kOwnLooks = {
     {"deep-sets tags", "The tags that go with those given; beside z, and without it."},
     {"general", "Each line goes from a question to the pair it reads; thick lines are read most."},
     {"document-attention",
-     "The shading lies on the words that decide about what was asked. Mistakes come first."},
+     "The shading lies on the words that decide about what was asked. Mistakes, if there are any, "
+     "come first."},
     {"word-sum",
-     "Every word has weight 1; the colour is its own polarity. The answer is the sign of the sum. "
-     "Mistakes come first."},
+     "Every word has weight 1; the colour is what it adds to the answer, which is the class with "
+     "the largest sum. Mistakes, if there are any, come first."},
+    {"deep-sets",
+     "Shuffle the members: the answer stays, because features of members are added up."},
+    {"show-attend-tell",
+     "Step through the words: the weights move to what each word says. The cells are the regions; "
+     "the smooth overlay is the same weights, and both are blurrier than what the model knows."},
+    {"sparse-patterns",
+     "Blue pixels were drawn one by one. Each saw only what its pattern allows."},
+    {"relative-positions", "Read a row: at which distance, or along which label, does it look?"},
+    {"transformer", "Each tile is one layer and head: click one, and see what it looks at."},
+    {"convs2s", "Every decoder layer looks for itself: choose one above the picture."},
+    {"multi-head", "One query, every head in its own colour: do they look at different words?"},
+    {"inverse-cooking",
+     "Choose a word: the light is what it took from the picture; the rest of its attention lies on "
+     "the list of ingredients."},
     {"fixed-attention",
      "Each query shades the words it looks for. Choose another head: it looks for something else. "
-     "Mistakes come first."},
+     "Mistakes, if there are any, come first."},
     {"hierarchical",
-     "The bar is the weight of a sentence, the shade the weight of a word in it. Mistakes come "
-     "first."},
+     "The bar is the weight of a sentence, the shade the weight of a word in it. Mistakes, if "
+     "there are any, come first."},
     {"squeeze-excitation", "Each bar is a gate: an open one lets its channel through."},
     {"memory-network", "Each column is one hop: it shows which lines of the story were read."},
     {"stacked-attention", "Hop by hop the light moves over the picture, to what the answer needs."},

@@ -25,16 +25,25 @@ const Registration registered{{
                         .score = "q·k/√d_k",
                         .normaliser = "softmax",
                         .structure = "all or causal"},
-             .formats = {"generated: sentences in which “it” means the living thing",
-                         "whom<TAB>sentence with “it”, whom one of its animals or nobody"},
+             .formats = {"generated: sentences in which “it” means the living thing, or "
+                         "(meaning=context) what the word after “too” fits",
+                         "whom<TAB>sentence with “it”, whom one of its animals (or places) or "
+                         "nobody"},
              .expect =
                  "112, 96 → 0.88, 0.12 (by the formula); measured: accuracy and hit rate 1.00"},
     .options = {Option("sentences", 2000, "number of generated sentences").between(50, 1000000),
+                Option(
+                    "meaning", "living",
+                    "what “it” means: the living thing; or what the word after “too” fits, tired "
+                    "or wide, which a layer before the six steps has to tell it")
+                    .among({"living", "context"}),
+                Option("positions", true, "meaning=context: words know where they stand"),
                 Option("width", 64, "width of a word vector").between(1, 4096),
                 Option("key_width", 64, "d_k, the width of a key").between(1, 4096)},
     .recipe =
         train::Recipe{
             .epochs = 12, .batch = 32, .optimiser = "adam", .rate = 0.002, .monitor = "loss"},
+    .tour = {"meaning=context", "epochs=30"},
     .make = make_scaled_dot_product,
 }};
 

@@ -34,8 +34,9 @@ explain::Table table(const Model& model, const Sentence& sentence, int64_t query
 
 }  // namespace
 
-explain::Explanation picture(Model& model, const Sentence& sentence, const torch::Tensor& x) {
-  const torch::Tensor q = model.q_proj(x), k = model.k_proj(x), v = model.v_proj(x);
+explain::Explanation picture(Model& model, const Sentence& sentence, const torch::Tensor& asking,
+                             const torch::Tensor& x) {
+  const torch::Tensor q = model.q_proj(asking), k = model.k_proj(x), v = model.v_proj(x);
   explain::Explanation out;
   out.title = "Whom does “it” mean?";
   out.view = explain::View::kBipartite;
@@ -70,8 +71,7 @@ explain::Explanation thinking_machines() {
     out[1] = second;
     return out;
   };
-  const torch::Tensor q = vector(8, 8),
-                      k = torch::stack({vector(7, 7), vector(6, 6)}),
+  const torch::Tensor q = vector(8, 8), k = torch::stack({vector(7, 7), vector(6, 6)}),
                       v = torch::eye(2, torch::kFloat64);
   const SixSteps steps = six_steps(q, k, v);
   explain::Explanation out;
@@ -90,13 +90,12 @@ explain::Explanation thinking_machines() {
   table.title = "Six steps for “Thinking”";
   table.columns = {"word", "1 query, key, value", "2 q₁·k", "3 ÷ 8", "4 softmax", "5 weight × v"};
   for (int64_t j = 0; j < 2; ++j)
-    table.rows.push_back({out.keys[static_cast<size_t>(j)].text,
-                          j == 0 ? "q₁, k₁, v₁" : "k₂, v₂",
-                          fmt::format("{:.0f}", steps.scores[j].item<double>()),
-                          fmt::format("{:.0f}", steps.scaled[j].item<double>()),
-                          fmt::format("{:.2f}", steps.weights[j].item<double>()),
-                          fmt::format("{:.2f} v{}", steps.weights[j].item<double>(),
-                                      j == 0 ? "₁" : "₂")});
+    table.rows.push_back(
+        {out.keys[static_cast<size_t>(j)].text, j == 0 ? "q₁, k₁, v₁" : "k₂, v₂",
+         fmt::format("{:.0f}", steps.scores[j].item<double>()),
+         fmt::format("{:.0f}", steps.scaled[j].item<double>()),
+         fmt::format("{:.2f}", steps.weights[j].item<double>()),
+         fmt::format("{:.2f} v{}", steps.weights[j].item<double>(), j == 0 ? "₁" : "₂")});
   table.rows.push_back({"6 sum", "", "", "", "",
                         fmt::format("z₁ = {:.2f} v₁ + {:.2f} v₂", steps.sum[0].item<double>(),
                                     steps.sum[1].item<double>())});

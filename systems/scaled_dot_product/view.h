@@ -7,8 +7,9 @@
 
 namespace fovea::systems::scaled_dot_product {
 
-// x [words, width]: the vectors of the sentence's words.
-explain::Explanation picture(Model& model, const Sentence& sentence, const torch::Tensor& x);
+// x [words, width]: the vectors of the sentence's words; `asking`: what their queries are made of.
+explain::Explanation picture(Model& model, const Sentence& sentence, const torch::Tensor& asking,
+                             const torch::Tensor& x);
 // The lecture's two words, with its numbers: 112 and 96, 14 and 12, 0.88 and 0.12.
 explain::Explanation thinking_machines();
 

@@ -10,13 +10,12 @@ const Registration registered{{
         {.name = "set-outlier",
          .number = 4,
          .title = "Set outlier and set expansion",
-         .idea = "Seven of these eight belong together: which one does not? Equivariant layers "
+         .idea = "All but one of these belong together: which one does not? Equivariant layers "
                  "give each member a score in the light of the whole set, and a softmax over the "
-                 "members points at the "
-                 "odd one.\n\nThe same idea turned round asks what is missing: score the set with "
-                 "each candidate added, and rank. A margin loss asks that what belongs scores "
-                 "higher than what does "
-                 "not, by one; the hardest rivals teach, the others are already far below.",
+                 "members points at the odd one.\n\nThe same idea turned round asks what is "
+                 "missing: score the set with each candidate added, and rank. A margin loss asks "
+                 "that what belongs scores higher than what does not, by one; the hardest rivals "
+                 "teach, the others are already far below.",
          .paper = "Zaheer, Kottur, Ravanbakhsh, Póczos, Salakhutdinov & Smola 2017",
          .equation =
              R"(\ell(x, x' \mid X) = \max\big(0,\, s(x' \mid X) - s(x \mid X) + \Delta\big), \quad s(x \mid X) = f(\{x\} \cup X))",

@@ -10,13 +10,11 @@ const Registration registered{System{
         {.name = "sparse-patterns",
          .number = 32,
          .title = "Sparse patterns",
-         .idea =
-             "In full attention each of n positions looks at all others: n² pairs. Give each only "
-             "about √n of them instead: its neighbours, and every √n-th before it. In a picture "
-             "read row by row these are the pixels to the left and the pixels above. Two such "
-             "steps "
-             "still reach everything, and the cost falls to n√n.\n\nThe task: digits of black and "
-             "white pixels, each pixel predicted from those before it.",
+         .idea = "In full attention each of n positions looks at all others: n² pairs. Give each "
+                 "only about √n of them instead: its neighbours, and every √n-th before it. In a "
+                 "picture read row by row these are the pixels to the left and the pixels above. "
+                 "Two such steps still reach everything, and the cost falls to n√n.\n\nThe task: "
+                 "pictures of black and white pixels, each pixel predicted from those before it.",
          .paper = "Child, Gray, Radford & Sutskever 2019",
          .equation =
              R"(o_i = \sum_{j \in S_i} \operatorname{softmax}_{j \in S_i}\big(q_i^\top k_j / \sqrt{d}\big)\, v_j, \quad S_i = \{j \le i : i - j \le l \;\text{ or }\; (i - j) \bmod l = 0\}, \quad l \approx \sqrt{n})",

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -141,8 +142,10 @@ class Pixels : public GradientTask {
         begun.push_back(begun_of(line, input->name, number));
       });
     } else if (!splits_.test.empty()) {
-      constexpr int64_t kShown = 3;
-      for (int64_t i = 0; i < std::min(kShown, items(Split::kTest)); ++i)
+      constexpr size_t kShown = 3;
+      std::vector<int64_t> nearest = nearest_to_the_truth();
+      nearest.resize(std::min(kShown, nearest.size()));
+      for (const int64_t i : nearest)
         begun.push_back({pixels_of(Split::kTest, std::vector<int64_t>{i}), half()});
     }
     std::vector<explain::Explanation> out;
@@ -169,10 +172,26 @@ class Pixels : public GradientTask {
 
  private:
   struct Begun {
-    torch::Tensor pixels;  // [1, n]; those from `given` on do not matter
+    torch::Tensor pixels;  // [pictures, n]; those from `given` on do not matter
     int64_t given = 0;
   };
 
+  // The first test pictures, those first whose drawn half differs least from their own, for the
+  // ink that it has.
+  std::vector<int64_t> nearest_to_the_truth() {
+    constexpr int64_t kCompared = 32;
+    std::vector<int64_t> out(static_cast<size_t>(std::min(kCompared, items(Split::kTest))));
+    std::iota(out.begin(), out.end(), 0);
+    const torch::Tensor truth = pixels_of(Split::kTest, out);
+    const torch::Tensor drawn = completed({truth, half()}).slice(1, half());
+    const torch::Tensor own = truth.cpu().slice(1, half());
+    const std::vector<float> far =
+        to_floats(drawn.ne(own).sum(1) / own.sum(1).clamp_min(1).to(torch::kFloat));
+    std::stable_sort(out.begin(), out.end(), [&](int64_t a, int64_t b) {
+      return far[static_cast<size_t>(a)] < far[static_cast<size_t>(b)];
+    });
+    return out;
+  }
   int64_t half() const { return config_.side / 2 * config_.side; }
 
   torch::Tensor nats(const torch::Tensor& pixels) {

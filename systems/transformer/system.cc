@@ -50,7 +50,7 @@ const Registration registered{System{
                             .schedule = "cosine",
                             .warmup = 500,
                             .clip = 1.0},
-    .tour = {"epochs=2", "width=64", "hidden=128", "rate=0.004", "warmup=300"},
+    .tour = {"generator=german", "epochs=4", "width=64", "hidden=128", "rate=0.005", "warmup=100"},
     .step_work = transformer_work(10),
     .make = translate::task_of("transformer", make, more_pictures),
 }};

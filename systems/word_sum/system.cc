@@ -27,13 +27,13 @@ const Registration registered{System{
     .info = {.name = "word-sum",
              .number = 7,
              .title = "Word-sum sentiment",
-             .idea =
-                 "Give every word a vector, add them up, and ask which way the sum points. Because "
-                 "all of it is linear, a word comes down to a single "
-                 "number, its polarity, and a sentence to the sum of its words' numbers.\n\nThat "
-                 "is attention that does not look: every word has weight 1. It "
-                 "is a strong baseline. In \"not really great\" it cannot turn \"great\" round: "
-                 "\"great\" adds what it always adds, and \"not\" only its own number.",
+             .idea = "Give every word a vector, add them up, and ask which way the sum points. "
+                     "Because all of it is linear, a word comes down to a number for each class "
+                     "(of two classes: one, its polarity), and a sentence to the sums of its "
+                     "words' numbers.\n\nThat is attention that does not look: every word has "
+                     "weight 1. It is a strong baseline, but no word can turn another one round. "
+                     "Without texts of yours, reviews are made up: in \"not really great\" the "
+                     "word \"great\" adds what it always adds, and \"not\" only its own number.",
              .paper = "classical; compare fastText (Joulin et al. 2017)",
              .equation = R"(p = \sigma\Big(w^\top\, \sum_i x_i + b\Big))",
              .code = "auto sum = fovea::attend(blank, x, x,\n"

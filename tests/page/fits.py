@@ -83,9 +83,23 @@ def faults(browser):
     return found
 
 
+MOST_HIGH = 4000  # of a page of the tour, with every fold open
+
+
+def too_tall(browser):
+    """One sentence if the open page is, under a tab, with every fold open."""
+    browser.run("document.querySelectorAll('details.fold').forEach((d) => { d.open = true; })")
+    heights = []
+    for tab in range(max(1, browser.run(TABS + ".length"))):
+        browser.run(f"{TABS}[{tab}]?.click()")
+        browser.settle()
+        heights.append(browser.run("document.documentElement.scrollHeight"))
+    return [f"the page is {max(heights)} tall under picture {heights.index(max(heights)) + 1}"] if max(heights) > MOST_HIGH else []
+
+
 def main(folder, *only):
     for browser, page in opened_pages(folder, only):
-        for fault in faults(browser):
+        for fault in too_tall(browser) + faults(browser):
             print(f"{page}: {fault}", flush=True)
 
 

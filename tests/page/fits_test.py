@@ -53,6 +53,13 @@ class Fits(unittest.TestCase):
             found = fits.faults(self.browser)
             self.assertTrue(any(fault.startswith(kind) for fault in found), (kind, found))
 
+    def test_a_tall_page_is_found(self):
+        self.browser.resize(390)
+        for height, found in ((3000, 0), (4001, 1)):
+            self.browser.open(os.path.join(SAMPLES, "samples.html"))
+            self.browser.run("document.body.innerHTML = '<div style=height:%dpx></div>'" % height)
+            self.assertEqual(len(fits.too_tall(self.browser)), found, height)
+
 
 if __name__ == "__main__":
     if not find_chromium():

@@ -96,6 +96,16 @@ class Story(unittest.TestCase):
             marked = browser.run("[...document.querySelectorAll('.outcome')].filter((p) => p.textContent === %r).map((p) => p.classList.contains('wrong'))" % said)
             self.assertEqual(marked, [wrong], said)
 
+    def test_a_tall_picture_scrolls_on_the_screen_and_is_whole_on_paper_and_in_files(self):
+        browser = self.opened(self.written("tall.html", self.many(1)))
+        frame = "document.querySelector('figure.explanation').frame"
+        browser.run(f"(() => {{ const f = {frame}, d = document.createElement('div'); d.style.height = '3000px'; f.stage.after(d); f.draw(); }})()")
+        picture = f"{frame}.picture.getBoundingClientRect().height"
+        self.assertEqual(browser.run(picture), 1500)
+        self.assertGreater(browser.run(f"{frame}.whole(() => {picture})"), 3000)
+        self.assertEqual(browser.run(picture), 1500)
+        self.assertGreater(browser.run(f"(() => {{ dispatchEvent(new Event('beforeprint')); const h = {picture}; dispatchEvent(new Event('afterprint')); return h; }})()"), 3000)
+
     def test_a_long_equation_is_set_to_fit(self):
         page = self.page.replace("<main", f'<main><div class="equation">{LONG}</div></main><main', 1)
         for width in (1280, 390):

@@ -73,6 +73,10 @@ class Tour(page_test.Page):
         try:
             browser.open(os.path.join(FOLDER, self.file))
             self.assertEqual(browser.run("document.documentElement.scrollWidth"), 390)
+            # Forty cards, as in a whole tour.
+            browser.run("(() => { const o = document.querySelector('nav.cards ol'), n = [...o.children]; for (let i = n.length; i < 40; ++i) o.append(n[i % n.length].cloneNode(true)); })()")
+            self.assertLessEqual(browser.run("document.documentElement.scrollHeight"), 4000)
+            self.assertEqual(browser.run("document.documentElement.scrollWidth"), 390)
             self.assertEqual(browser.errors, [])
         finally:
             browser.close()

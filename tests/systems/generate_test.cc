@@ -47,7 +47,7 @@ TEST_F(Generate, EverySystemReadsBackWhatItWrote) {
       {"ntm", {{"sequences=60"}, {"sequences=60", "task=repeat-copy"}}},
       {"dnc", {{"sequences=60"}, {"task=stories", "stories=40"}}},
       {"general", {{"memories=40"}}},
-      {"scaled-dot-product", {{"sentences=60"}}},
+      {"scaled-dot-product", {{"sentences=60"}, {"sentences=60", "meaning=context"}}},
       {"bert",
        {{"documents=60"}, {"documents=60", "task=classify"}, {"documents=60", "task=span"}}},
       {"next-word", {{"sentences=60"}}},

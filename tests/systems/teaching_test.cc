@@ -63,8 +63,8 @@ TEST_F(Teaching, AQueryMayDependOnItsBag) {
                   .max()
                   .item<double>(),
               1e-12);
-  const Json report = train("context", {.system = "pooling",
-                                        .set = {"pool=context", "question=far", "epochs=10"}});
+  const Json report =
+      train("context", {.system = "pooling", .set = {"pool=context", "question=far", "epochs=10"}});
   EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.9);
   check_every_verb("context", "bag,f0,f1\na,1,2\na,0,1\n");
 }
@@ -266,6 +266,31 @@ TEST_F(Teaching, ItMeansTheAnimal) {
   EXPECT_EQ(explain(run, &input)[0].queries[0].text, "the") << "without the byte order mark";
 }
 
+TEST_F(Teaching, ItMeansWhatTheContextFits) {
+  const TrainRequest request{
+      .system = "scaled-dot-product", .set = {"meaning=context"}, .epochs = 30};
+  const Json report = train("context", request);
+  EXPECT_GE(report.at("metrics").at("accuracy").get<double>(), 0.98);
+  EXPECT_GE(report.at("attention").at("hit_rate").get<double>(), 0.98);
+  systems::Run run = open(base_ / "context");
+  const std::vector<explain::Explanation> pages = explain(run, nullptr);
+  ASSERT_GE(pages.size(), 3u);
+  EXPECT_EQ(pages[0].queries.back().text, "tired");
+  EXPECT_EQ(pages[0].outcome.find("right: animal"), 0u) << pages[0].outcome;
+  EXPECT_EQ(pages[1].queries.back().text, "wide");
+  EXPECT_EQ(pages[1].outcome.find("right: street"), 0u) << pages[1].outcome;
+  check_every_verb("context", "the tired fox did not enter the yard because it was too muddy\n");
+}
+
+TEST_F(Teaching, WithoutPositionsTheContextMisleads) {
+  // "The tired animal did not cross the street because it was too wide": the words alone, without
+  // their order, do not tell which of "tired" and "wide" is said of it.
+  const Json report =
+      train("bag", {.system = "scaled-dot-product", .set = {"meaning=context", "positions=false"},
+                                    .epochs = 30});
+  EXPECT_LT(report.at("metrics").at("accuracy").get<double>(), 0.9);
+}
+
 // ---- cost ---------------------------------------------------------------------------------------
 
 TEST(Cost, FormulasAtAThousand) {
@@ -286,14 +311,31 @@ TEST_F(Teaching, CostIsMeasured) {
 }
 
 TEST_F(Teaching, CostIsMeasuredOverWidthsToo) {
-  const Json report = train("cost", {.system = "cost",
-                                     .set = {"sweep=d", "n=128", "smallest=8", "largest=64",
-                                             "seconds=0.01"}});
+  const Json report = train(
+      "cost",
+      {.system = "cost", .set = {"sweep=d", "n=128", "smallest=8", "largest=64", "seconds=0.01"}});
   EXPECT_EQ(report.at("metrics").at("predicted_crossing").get<double>(), 32) << "n = 4d";
   systems::Run run = open(base_ / "cost");
   const explain::Explanation page = explain(run, nullptr).at(0);
   explain::check(page);
   EXPECT_EQ(page.plots.at(0).curves.at(0).x, (std::vector<double>{8, 16, 32, 64}));
+}
+
+TEST_F(Teaching, CostHasAPictureForEachWidth) {
+  const Json report = train(
+      "cost", {.system = "cost", .set = {"d=8,512,1024", "smallest=8", "largest=16", "seconds=0"}});
+  EXPECT_EQ(report.at("metrics").at("predicted_crossing_d1024").get<double>(), 4096);
+  systems::Run run = open(base_ / "cost");
+  const std::vector<explain::Explanation> pages = explain(run, nullptr);
+  ASSERT_GE(pages.size(), 3u);
+  EXPECT_EQ(pages[1].title, "Time of one layer, width 512");
+  EXPECT_TRUE(pages[1].plots.at(0).markers.empty()) << "n = 2048 was not measured";
+  for (const explain::Explanation& page : pages) explain::check(page);
+}
+
+TEST_F(Teaching, CostNamesAWidthThatIsNone) {
+  EXPECT_EQ(said([&] { train("cost", {.system = "cost", .set = {"d=64,wide"}}); }),
+            "--set d: expected whole numbers from 1 to 4096 with commas between, found 'wide'");
 }
 
 TEST(Cost, MemoryIsThatOfTheCall) {

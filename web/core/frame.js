@@ -14,6 +14,7 @@ const WRONG = /^wrong: |\(wrong[:;)]|\(right: |; (wrong|right): /;
 
 const MOST_TABLE_ROWS = 400;
 const MOST_NAMED = 60;
+const TALLEST = 1500;  // px of a picture; a taller one scrolls, so that what stands below it is found
 
 export class Frame {
   constructor(host, explanation, view) {
@@ -156,6 +157,19 @@ export class Frame {
     this.draw_tables();
     for (const plot of this.plots) plot.draw();
     if (this.details?.open) this.fill_details();
+    this.picture.classList.remove('tall');
+    this.picture.classList.toggle('tall', this.picture.scrollHeight > TALLEST);
+  }
+
+  // Files have a tall picture whole.
+  async whole(use) {
+    const tall = this.picture.classList.contains('tall');
+    this.picture.classList.remove('tall');
+    try {
+      return await use();
+    } finally {
+      this.picture.classList.toggle('tall', tall);
+    }
   }
 
   draw_weights() {
@@ -284,10 +298,10 @@ export class Frame {
     this.details = el('details', { ontoggle: () => { if (this.details.open) this.fill_details(); } },
       el('summary', {}, 'Data table'), this.detail_body = el('div', { class: 'scroll' }));
     return el('div', { class: 'tools', 'data-export': 'no' }, this.details, el('div', { class: 'buttons' },
-      button('SVG', `Download “${this.model.title}” as SVG`, () =>
-        save(new Blob([figure_svg(this.picture)], { type: 'image/svg+xml' }), `${name}.svg`)),
-      button('PNG', `Download “${this.model.title}” as PNG`, async () =>
-        save(await figure_png(this.picture), `${name}.png`))));
+      button('SVG', `Download “${this.model.title}” as SVG`, () => this.whole(() =>
+        save(new Blob([figure_svg(this.picture)], { type: 'image/svg+xml' }), `${name}.svg`))),
+      button('PNG', `Download “${this.model.title}” as PNG`, () => this.whole(async () =>
+        save(await figure_png(this.picture), `${name}.png`)))));
   }
 
   // What the picture shows, in words: the weights that are not zero, largest first within each query.

@@ -78,7 +78,8 @@ export class PlotFigure {
     this.hidden = new Set();
     // One colour for each label, so that a curve keeps it along the slider.
     this.labels = [...new Set(plot.curves.filter((c) => COLOURED_KINDS.includes(c.kind)).map((c) => c.label || ''))];
-    this.host = el('div', { class: plot.slider ? 'plot wide' : 'plot' });
+    // What the reader plays with, and a map, have the whole width.
+    this.host = el('div', { class: plot.slider || this.contours.length > 3 ? 'plot wide' : 'plot' });
     this.readout = el('p', { class: 'readout', 'aria-live': 'polite' });
     this.area = el('div', { class: 'plot-area' });
     const names = plot.slider?.values.map(number);

@@ -17,11 +17,14 @@ void fuzz_sentences(std::string_view bytes) {
                 "an answer stands in the sentence");
   });
   reads(path, [&] {
-    for (const auto& sentence : systems::scaled_dot_product::read_sentences(path)) {
+    namespace six_steps = systems::scaled_dot_product;
+    const six_steps::Meaning meaning = six_steps::Meaning::kContext;
+    for (const auto& sentence : six_steps::read_sentences(meaning, path)) {
       const auto words = static_cast<int64_t>(sentence.words.size());
       require(sentence.asks >= 0 && sentence.asks < words, "the pronoun stands in the sentence");
       require(sentence.meant >= -1 && sentence.meant < words, "what it means stands there too");
-      systems::scaled_dot_product::answer(sentence.animal);
+      require(sentence.answer < static_cast<int64_t>(six_steps::answers(meaning).size()),
+              "the answer is one of those known");
     }
   });
 }
