@@ -1,6 +1,7 @@
 // The executable sets the environment and then loads the program. The program is a library, because
 // the libraries that it uses read the environment when they are loaded.
 #include <dlfcn.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <exception>
@@ -35,6 +36,17 @@ void let_idle_threads_sleep() {
   std::_Exit(1);
 }
 
+// Libraries that are loaded take 160 KiB of the stack before there is a command. One that is smaller
+// ends the process without a word.
+bool has_stack() {
+  constexpr rlim_t kLeast = 256 << 10;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= kLeast) return true;
+  std::cerr << "fovea: a stack of " << stack.rlim_cur / 1024 << " KiB (ulimit -s), expected "
+            << kLeast / 1024 << " or more\n";
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,6 +57,7 @@ int main(int argc, char** argv) {
     std::cerr << "fovea: the working directory does not exist any more; cd to one that does\n";
     return 1;
   }
+  if (!has_stack()) return 1;
   let_idle_threads_sleep();
   const std::terminate_handler before = std::set_terminate(end_loading);
   void* const library = dlopen(FOVEA_PROGRAM, RTLD_NOW | RTLD_GLOBAL);

@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <ATen/Parallel.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,23 @@ void say_who_ended_it() {
   leave_nothing();
 }
 
+// MKL, which libtorch brings along, does not look at what it gets when it maps memory: where the
+// address space is limited, it ends the process by a signal. Any other fault stays one.
+void end_at_the_limit(int) {
+  say("fovea: not enough memory: the address space is limited (ulimit -v)\n");
+  leave_nothing();
+  std::_Exit(fovea::cli::kFailed);
+}
+
+void name_the_limit() {
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return;
+  struct sigaction action {};
+  action.sa_handler = end_at_the_limit;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
 int run_command(int argc, char** argv) {
   using namespace fovea::cli;
   try {
@@ -82,6 +100,7 @@ int fovea_program(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   // Then a file larger than the shell's limit (ulimit -f) is a write error, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
+  name_the_limit();
   const int code = run_command(argc, argv);
   at_work = false;
   return code;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include "io/folder.h"
 #include "io/write.h"
 #include "systems/system.h"
 #include "train/task.h"
@@ -23,11 +24,9 @@ Written generate(const GenerateRequest& request) {
     if (!request.overwrite && std::filesystem::exists(request.out / name))
       throw UsageError(fmt::format("{}: is there already: --overwrite replaces it",
                                    (request.out / name).string()));
-  std::error_code failed;
-  std::filesystem::create_directories(request.out, failed);
-  if (failed) throw InvalidArgument(fmt::format("{}: {}", request.out.string(), failed.message()));
+  io::make_folder(request.out);
   for (const auto& [name, bytes] : written.files) {
-    std::filesystem::create_directories((request.out / name).parent_path(), failed);
+    io::make_folder((request.out / name).parent_path());
     io::write_file(request.out / name, bytes);
   }
   return written;

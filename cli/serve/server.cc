@@ -31,7 +31,7 @@ void put(Response made, httplib::Response& response) {
 }
 
 // httplib's limit of a body is not one where its length is not said before.
-void answer_body(Service& service, const httplib::Request& head, httplib::Response& response,
+void answer_body(Handler& handler, const httplib::Request& head, httplib::Response& response,
                  const httplib::ContentReader& read) {
   Request request = head_of(head);
   bool too_long = false;
@@ -41,7 +41,7 @@ void answer_body(Service& service, const httplib::Request& head, httplib::Respon
     return !too_long;
   });
   if (whole)
-    put(service.answer(request), response);
+    put(handler.answer(request), response);
   else
     response.status = too_long || response.status == 413 ? 413 : 400;
 }
@@ -55,10 +55,12 @@ void explain_refusal(const httplib::Request&, httplib::Response& response) {
   response.set_content("{\"error\":\"" + words + "\"}\n", "application/json");
 }
 
+}  // namespace
+
 // Reads each request from a Connection, and closes that when it is answered.
-class Server : public httplib::Server {
- private:
-  bool process_and_close_socket(socket_t socket) override {
+class Server::Http : public httplib::Server {
+ public:
+  bool answer(socket_t socket) {
     Connection connection(socket, kMostHeadBytes, kPatience);
     bool closed = false;
     const bool answered = process_request(connection, /*close_connection=*/true, closed,
@@ -70,41 +72,48 @@ class Server : public httplib::Server {
     ::close(socket);
     return answered;
   }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override { return answer(socket); }
 };
 
-}  // namespace
-
-void listen(Service& service, const std::string& host, int port,
-            const std::function<void(int port)>& ready) {
-  Server server;
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  server.set_payload_max_length(kMostRequestBytes);
+Server::Server(Handler& handler) : http_(std::make_unique<Http>()) {
+  http_->new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  http_->set_payload_max_length(kMostRequestBytes);
   // Nobody frames the page or takes it for another type, and nothing of it is kept.
-  server.set_default_headers({{"X-Content-Type-Options", "nosniff"},
+  http_->set_default_headers({{"X-Content-Type-Options", "nosniff"},
                               {"X-Frame-Options", "DENY"},
                               {"Referrer-Policy", "no-referrer"},
                               {"Cache-Control", "no-store"}});
-  server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
-    std::optional<Response> refusal = service.refusal(head_of(request));
-    if (!refusal) return httplib::Server::HandlerResponse::Unhandled;
-    put(*std::move(refusal), response);
-    return httplib::Server::HandlerResponse::Handled;
+  http_->set_pre_routing_handler(
+      [&handler](const httplib::Request& request, httplib::Response& response) {
+        std::optional<Response> refusal = handler.refusal(head_of(request));
+        if (!refusal) return httplib::Server::HandlerResponse::Unhandled;
+        put(*std::move(refusal), response);
+        return httplib::Server::HandlerResponse::Handled;
+      });
+  http_->Get(".*", [&handler](const httplib::Request& request, httplib::Response& response) {
+    put(handler.answer(head_of(request)), response);
   });
-  server.Get(".*", [&](const httplib::Request& request, httplib::Response& response) {
-    put(service.answer(head_of(request)), response);
+  http_->Post(".*", [&handler](const httplib::Request& request, httplib::Response& response,
+                               const httplib::ContentReader& read) {
+    answer_body(handler, request, response, read);
   });
-  server.Post(".*", [&](const httplib::Request& request, httplib::Response& response,
-                        const httplib::ContentReader& read) {
-    answer_body(service, request, response, read);
-  });
-  server.set_error_handler(httplib::Server::Handler(explain_refusal));
+  http_->set_error_handler(httplib::Server::Handler(explain_refusal));
   // httplib would let two servers share a port.
-  server.set_socket_options([](socket_t socket) {
+  http_->set_socket_options([](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  const int bound = port == 0                         ? server.bind_to_any_port(host)
-                    : server.bind_to_port(host, port) ? port
+}
+
+Server::~Server() = default;
+
+void Server::answer(int socket) { http_->answer(socket); }
+
+void Server::listen(const std::string& host, int port, const std::function<void(int port)>& ready) {
+  const int bound = port == 0                         ? http_->bind_to_any_port(host)
+                    : http_->bind_to_port(host, port) ? port
                                                       : -1;
   if (bound <= 0)
     throw std::runtime_error(
@@ -113,7 +122,7 @@ void listen(Service& service, const std::string& host, int port,
                     "this machine's",
                     host, port));
   ready(bound);
-  if (!server.listen_after_bind()) throw std::runtime_error("the server stopped listening");
+  if (!http_->listen_after_bind()) throw std::runtime_error("the server stopped listening");
 }
 
 }  // namespace fovea::cli

@@ -1,13 +1,10 @@
 #include "cli/serve/service.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
 #include <mutex>
-#include <regex>
 #include <sstream>
 
 #include "cli/output/streams.h"
@@ -26,22 +23,6 @@ namespace fovea::cli {
 namespace {
 
 constexpr const char* kHtml = "text/html; charset=utf-8";
-constexpr const char* kJson = "application/json";
-
-struct Refusal {
-  int status;
-  std::string words;
-};
-
-Response json(const Json& value) {
-  return {.type = kJson, .body = value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
-}
-
-Response refused(const Refusal& refusal) {
-  Response response = json({{"error", refusal.words}});
-  response.status = refusal.status;
-  return response;
-}
 
 // A name for an address, from the folder's: letters, digits, '.', '_' and '-'.
 std::string address_of(const std::string& run) {
@@ -55,30 +36,7 @@ std::string address_of(const std::string& run) {
   return name.find_first_not_of('.') == std::string::npos ? "run" : name;
 }
 
-// The text of {"input": text}.
-std::string input_of(const Request& request) {
-  const Json body = data::json_in(request.body);
-  if (!body.is_object() || body.size() != 1 || !body.contains("input") ||
-      !body.at("input").is_string())
-    throw Refusal{400, R"(expected {"input": text})"};
-  return body.at("input").get<std::string>();
-}
-
 }  // namespace
-
-bool is_this_machine(const std::string& address) {
-  in_addr number{};
-  return address == "localhost" || address == "::1" ||
-         (::inet_pton(AF_INET, address.c_str(), &number) == 1 &&
-          ntohl(number.s_addr) >> 24 == IN_LOOPBACKNET);
-}
-
-bool names_this_machine(const std::string& host) {
-  static const std::regex parts(R"((?:\[(::1)\]|([a-z0-9.]{1,15}))(?::[0-9]{1,5})?)");
-  std::smatch found;
-  return host.size() < 30 && std::regex_match(host, found, parts) &&
-         is_this_machine(found[1].matched ? found[1].str() : found[2].str());
-}
 
 // One RUN. A task is not made for several threads.
 struct Service::Served {
@@ -137,20 +95,7 @@ Response Service::infer(Served& served, const Request& request, const std::strin
       explanations.push_back(Json::parse(explain::to_json(one)));
     out["explanations"] = std::move(explanations);
   }
-  return json(out);
-}
-
-void Service::check(const Request& head) const {
-  const bool posts = head.method == "POST";
-  if (head.method != "GET" && head.method != "HEAD" && !posts)
-    throw Refusal{405, "method: expected GET or POST"};
-  if (options_.only_this_machine && !names_this_machine(head.host))
-    throw Refusal{
-        403, "Host: this server answers to localhost alone; start it with --host to change that"};
-  if (posts && !head.content_encoding.empty())  // a packed megabyte may hold a thousand
-    throw Refusal{415, "Content-Encoding: expected none"};
-  if (posts && !head.content_type.starts_with(kJson))
-    throw Refusal{415, "Content-Type: expected application/json"};
+  return json_response(out);
 }
 
 Response Service::route(const Request& request) {
@@ -161,7 +106,7 @@ Response Service::route(const Request& request) {
       const systems::Info& info = served->run.system->info;
       runs.push_back({{"name", served->name}, {"system", info.name}, {"title", info.title}});
     }
-    return json({{"runs", runs}});
+    return json_response({{"runs", runs}});
   }
   if (!posts && request.path == "/") {
     if (served_.size() == 1)
@@ -191,7 +136,7 @@ Response Service::route(const Request& request) {
 
 std::optional<Response> Service::refusal(const Request& head) const {
   try {
-    check(head);
+    check_head(head, options_.only_this_machine);
     return {};
   } catch (const Refusal& refusal) {
     return refused(refusal);
@@ -200,7 +145,7 @@ std::optional<Response> Service::refusal(const Request& head) const {
 
 Response Service::answer(const Request& request) {
   try {
-    check(request);
+    check_head(request, options_.only_this_machine);
     return route(request);
   } catch (const Refusal& refusal) {
     return refused(refusal);

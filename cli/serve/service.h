@@ -15,20 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/serve/request.h"
+
 namespace fovea::cli {
-
-struct Request {
-  std::string method{}, path{};
-  std::string host{};  // of its header
-  std::string content_type{}, content_encoding{};  // of its body
-  std::string body{};
-};
-
-struct Response {
-  int status = 200;
-  std::string type{}, body{};
-  std::string location{};  // where to go instead
-};
 
 struct ServiceOptions {
   std::vector<std::string> runs;  // folders
@@ -38,22 +27,19 @@ struct ServiceOptions {
   bool only_this_machine = true;  // refuse requests that were meant for another host
 };
 
-class Service {
+class Service : public Handler {
  public:
   // Opens the RUNs and draws their pages.
   explicit Service(const ServiceOptions& options);
-  ~Service();
+  ~Service() override;
 
-  // Neither throws. Several threads may call them; models answer one request at a time.
-  // What is refused whatever the body says: it need not be read.
-  std::optional<Response> refusal(const Request& head) const;
-  Response answer(const Request& request);
+  std::optional<Response> refusal(const Request& head) const override;
+  Response answer(const Request& request) override;  // models answer one request at a time
 
   const std::vector<std::string>& names() const { return names_; }
 
  private:
   struct Served;
-  void check(const Request& head) const;
   Response route(const Request& request);
   Response infer(Served& served, const Request& request, const std::string& wanted);
 
@@ -61,10 +47,5 @@ class Service {
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Served>> served_;
 };
-
-// Whether what listens there is reached from this machine alone: localhost, ::1, or 127 and three more numbers.
-bool is_this_machine(const std::string& address);
-// Whether a Host header names such an address, with any port or none.
-bool names_this_machine(const std::string& host);
 
 }  // namespace fovea::cli

@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/output/streams.h"
 #include "cli/verbs/verbs.h"
+#include "io/folder.h"
 #include "io/write.h"
 #include "fovea/error.h"
 #include "train/run/curves.h"
@@ -35,7 +36,7 @@ int run(const CurvesOptions& options) {
     const double now =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     const std::filesystem::path folder = options.tensorboard;
-    std::filesystem::create_directories(folder);
+    io::make_folder(folder);
     io::write_file(folder / fmt::format("events.out.tfevents.{:.0f}.fovea", now),
                    train::curves_events(curves, now));
     return kDone;

@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/serve/server.h"
+#include "cli/serve/service.h"
 #include "cli/verbs/verbs.h"
 #include "train/interrupt.h"
 
@@ -26,7 +27,7 @@ int run(ServeOptions& options) {
   if (options.host.empty()) throw UsageError("--host '': expected an address");
   options.service.only_this_machine = is_this_machine(options.host);
   Service service(options.service);
-  listen(service, options.host, options.port, [&](int port) {
+  Server(service).listen(options.host, options.port, [&](int port) {
     const std::string host =
         options.host.find(':') == std::string::npos ? options.host : "[" + options.host + "]";
     std::cout << fmt::format("open http://{}:{}/ (Ctrl-C stops)", host, port) << std::endl;

@@ -35,6 +35,7 @@ class OperatorLine {
         fields_[word.substr(0, mark)] = word.substr(mark + 1);
   }
 
+  bool is_blank() const { return words_.empty(); }
   const std::string& kind() const { return words_.front(); }
   [[noreturn]] void refuse(const std::string& what) const { throw FileError(path_, number_, what); }
 
@@ -145,10 +146,8 @@ class NetworkParser {
                               in.channels));
     one.weight_scale = line.scale("w_scale");
     one.weight_zero = line.integer("w_zp", 0, 255);
-    const auto count = static_cast<size_t>(w[0]) * static_cast<size_t>(w[1]) *
-                       static_cast<size_t>(w[2]) * static_cast<size_t>(w[3]);
     const auto channels = static_cast<size_t>(one.out.channels);
-    const std::string_view weights = part("w_off", count, line),
+    const std::string_view weights = part("w_off", count_of(w, line), line),
                            biases = part("b_off", 4 * channels, line);
     one.weights.assign(weights.begin(), weights.end());
     one.biases.resize(channels);
@@ -169,6 +168,17 @@ class NetworkParser {
     one.kind = QuantisedOperator::Kind::kMeanPool;
     if (one.out.height != 1 || one.out.width != 1 || one.out.channels != in.channels)
       line.refuse("expected a mean over all places: an output of 1 x 1 and as many channels");
+  }
+  // Of no more numbers than there are bytes: the product of four sizes overflows.
+  size_t count_of(const std::vector<int64_t>& sizes, const OperatorLine& line) const {
+    size_t count = 1;
+    for (const int64_t size : sizes) {
+      count *= static_cast<size_t>(size);
+      if (count > bytes_.size())
+        line.refuse(fmt::format("w_shape={}: more weights than the {} bytes of {}",
+                                line.text("w_shape"), bytes_.size(), weights_path_));
+    }
+    return count;
   }
   std::string_view part(const char* name, size_t count, const OperatorLine& line) const {
     const auto offset =
@@ -192,8 +202,8 @@ QuantisedNetwork parse_quantised_network(std::string_view text, const std::strin
                                          const std::string& weights_path) {
   NetworkParser parser(weights, weights_path);
   each_line(text, text_path, [&](size_t number, std::string_view line) {
-    if (trimmed(line).empty() || line.front() == '#') return;
-    parser.add(OperatorLine(line, text_path, number));
+    const OperatorLine one(line, text_path, number);
+    if (!one.is_blank() && line.front() != '#') parser.add(one);
   });
   QuantisedNetwork out = parser.take();
   if (out.operators.empty()) throw FileError(text_path, 0, "no operators in it");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fovea/error.h"
+#include "io/folder.h"
 #include "train/run/draft.h"
 
 namespace fovea::systems {
@@ -17,7 +18,7 @@ bool is_shipped(const std::string& system) {
 }
 
 void unpack_shipped(const std::string& system, const std::filesystem::path& out) {
-  std::filesystem::create_directories(out);
+  io::make_folder(out);
   train::Draft draft(out);
   draft.begin();
   train::Manifest manifest;

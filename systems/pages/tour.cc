@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "io/folder.h"
 #include "io/write.h"
 #include "explain/report.h"
 #include "explain/still.h"
@@ -120,7 +121,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<const System*> systems = chosen(request.only);
   check_room(request.out, systems);
-  std::filesystem::create_directories(request.out);  // filesystem_error names it
+  io::make_folder(request.out);
   TourResult result{
       .ran = {}, .failed = {}, .found = {}, .seconds = 0, .page = request.out / kIndexFile};
   std::vector<explain::Section> sections;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "io/folder.h"
 #include "io/write.h"
 #include "train/exports.h"
 #include "train/task.h"
@@ -19,9 +20,7 @@ Written export_run(const Run& run, const std::filesystem::path& out, bool overwr
     if (!overwrite && std::filesystem::exists(out / name))
       throw UsageError(
           fmt::format("{}: is there already: --overwrite replaces it", (out / name).string()));
-  std::error_code failed;
-  std::filesystem::create_directories(out, failed);
-  if (failed) throw InvalidArgument(fmt::format("{}: {}", out.string(), failed.message()));
+  io::make_folder(out);
   for (const auto& [name, bytes] : written.files) io::write_file(out / name, bytes);
   return written;
 }

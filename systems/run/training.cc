@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "io/folder.h"
 #include "systems/run/machine.h"
 #include "systems/run/member_training.h"
 #include "systems/run/provenance.h"
@@ -51,9 +52,7 @@ Training::Place::Place(const fs::path& given) : path(given) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error))
     throw UsageError(fmt::format("--out {}: a file is there, expected a folder", path.string()));
-  made = fs::create_directories(path, error);
-  if (error)
-    throw InvalidArgument(fmt::format("{}: cannot be created: {}", path.string(), error.message()));
+  made = io::make_folder(path);
 }
 
 Training::Place::~Place() {

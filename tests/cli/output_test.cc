@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "tests/cli/binary.h"
 
@@ -83,6 +84,26 @@ TEST_F(Output, TooLittleMemoryIsSaid) {
     EXPECT_TRUE(outcome.code == 0 || outcome.code == 1) << megabytes << ": " << outcome.code;
     EXPECT_EQ(outcome.code == 1, outcome.output.starts_with("fovea: ")) << outcome.output;
   }
+}
+
+TEST_F(Output, AStackThatIsTooSmallIsSaid) {
+  const Outcome outcome = shell("ulimit -s 128; fovea list 2>&1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.output, "fovea: a stack of 128 KiB (ulimit -s), expected 256 or more\n");
+}
+
+// As MKL's start may; where nothing is limited, a fault stays a signal.
+TEST_F(Output, AFaultAtALimitOfTheAddressSpaceIsSaid) {
+  const auto killed = [&](const std::string& run) {
+    return "\"$FOVEA_COMMAND\" train word-sum --epochs 100000 --quiet --out " + at(run) +
+           " 2>&1 & for i in $(seq 600); do [ -e " + at(run + "/.lock") +
+           " ] && break; sleep 0.1; done; kill -SEGV $!; wait $!";
+  };
+  const Outcome limited = shell("ulimit -v 100000000; " + killed("limited"));
+  EXPECT_EQ(limited.code, 1);
+  EXPECT_EQ(limited.output, "fovea: not enough memory: the address space is limited (ulimit -v)\n");
+  EXPECT_FALSE(std::filesystem::exists(base_ / "limited/.lock"));
+  EXPECT_EQ(shell(killed("free")).code, 128 + SIGSEGV);
 }
 
 // libgomp ends a process that gets no memory for a thread, in its own words.

@@ -14,6 +14,7 @@
 #include "data/formats/vocabulary.h"
 #include "data/generated/graph.h"
 #include "data/pictures/idx.h"
+#include "data/pictures/quantised_network.h"
 #include "data/random.h"
 #include "tests/data/files.h"
 
@@ -71,7 +72,10 @@ TEST_F(Hostile, Tables) {
   expect_regression("a,y\n1,\"2\"x\n", ":2:", "expected a comma");
   expect_regression("a,y\n1,\xff\xfe\n", ":2:", "expected UTF-8 text");
   expect_regression(std::string("a,y\n1,\0\n", 8), ":2:", "NUL byte");
-  expect_regression(std::string("\xff\xfe" "a\0,\0y\0\n\0", 10), ":1:", "found UTF-16; save it as UTF-8");
+  expect_regression(std::string("\xff\xfe"
+                                "a\0,\0y\0\n\0",
+                                10),
+                    ":1:", "found UTF-16; save it as UTF-8");
   expect_regression("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "",
                     "a Git LFS pointer");
   expect_regression("a,y\n1,high\n", ":1:", "target column 'y' is not numeric");
@@ -166,6 +170,17 @@ TEST_F(Hostile, PicturesThatAreNone) {
   set("train", 4);
   set("t10k", 5);
   expect("t10k-images", "5 x 5 pixels, expected 4 x 4", [&] { read_mnist(base_.string()); });
+}
+
+TEST_F(Hostile, NetworksOfMoreWeightsThanAnyFileHas) {
+  // 65536^4 is 0 in 64 bits; a line of another kind of blank is a blank line.
+  const std::string most = "65536x65536x65536x65536";
+  const std::string text =
+      "input 0 shape=1x1x65536 scale=1 zp=0\n\v\n"
+      "CONV 1 0 out_shape=1x1x65536 out_scale=1 out_zp=0 stride=1 pad=SAME w_shape=" +
+      most + " w_scale=1 w_zp=0 w_off=0 b_off=0\n";
+  expect("n.txt:3", "w_shape=" + most + ": more weights than the 262144 bytes of n.bin",
+         [&] { parse_quantised_network(text, "n.txt", std::string(4 * 65536, '\0'), "n.bin"); });
 }
 
 TEST_F(Hostile, JsonNestedDeeply) {

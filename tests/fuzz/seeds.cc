@@ -374,6 +374,19 @@ void add_problems(Files& files) {
     }
 }
 
+void add_requests(Files& files) {
+  files["request/get"] = "GET /runs HTTP/1.1\r\nHost: localhost:8000\r\n\r\n";
+  files["request/head"] =
+      "HEAD /%63urve/?a=b&c=%00 HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-5,7-\r\n"
+      "Expect: 100-continue\r\nConnection: close\r\n\r\n";
+  const std::string type = "Content-Type: application/json\r\n";
+  files["request/post"] = "POST /curve/predict HTTP/1.1\r\nHost: 127.0.0.1\r\n" + type +
+                          "Content-Length: 15\r\n\r\n{\"input\":\"0.5\"}";
+  files["request/chunks"] = "POST /curve/explain HTTP/1.1\r\nHost: [::1]:80\r\n" + type +
+                            "Transfer-Encoding: chunked\r\n\r\n"
+                            "5\r\n{\"inp\r\nA\r\nut\":\"0.5\"}\r\n0\r\n\r\n";
+}
+
 }  // namespace
 }  // namespace fovea::fuzz
 
@@ -381,8 +394,8 @@ int main(int argc, char** argv) {
   using namespace fovea::fuzz;
   if (argc != 2) return std::fprintf(stderr, "fuzz_seeds FOLDER\n"), 2;
   Files files;
-  for (const auto add :
-       {add_arrays, add_tables, add_texts, add_models, add_explanations, add_problems})
+  for (const auto add : {add_arrays, add_tables, add_texts, add_models, add_explanations,
+                         add_problems, add_requests})
     add(files);
   for (const auto& [name, bytes] : files) {
     const std::filesystem::path path = std::filesystem::path(argv[1]) / name;

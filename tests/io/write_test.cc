@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "fovea/error.h"
+#include "io/folder.h"
 #include "io/sha256.h"
 
 namespace fovea::io {
@@ -110,6 +111,26 @@ TEST_F(Write, FailuresNameTheFileAndTheReason) {
 }
 
 // The standard's own examples.
+TEST_F(Write, AFolderIsMadeOrTheLinkInItsWayIsNamed) {
+  EXPECT_TRUE(make_folder(base_ / "a/b"));
+  EXPECT_FALSE(make_folder(base_ / "a/b"));
+  fs::create_directory_symlink(base_ / "a", base_ / "good");
+  EXPECT_TRUE(make_folder(base_ / "good/c"));
+  fs::create_directory_symlink("nowhere", base_ / "bad");
+  write_file(base_ / "file", "text");
+  const std::string bad = (base_ / "bad").string();
+  for (const std::string name : {"bad", "bad/b"}) {
+    try {
+      make_folder(base_ / name);
+      ADD_FAILURE() << "expected an error";
+    } catch (const InvalidArgument& error) {
+      EXPECT_EQ(std::string(error.what()), (base_ / name).string() + ": cannot be created: " + bad +
+                                               " is a link to nowhere, which does not exist");
+    }
+  }
+  EXPECT_THROW(make_folder(base_ / "file/b"), InvalidArgument);
+}
+
 TEST(Sha256, IsTheStandards) {
   for (const auto code : {Sha256::Code::kFastest, Sha256::Code::kPlain}) {
     const auto sum = [&](const std::string& text, int times = 1) {

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "data/files/file.h"
+#include "io/folder.h"
 #include "io/write.h"
 #include "fovea/error.h"
 
@@ -25,12 +26,6 @@ void move_to(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
   if (error) fail(to, "cannot be renamed into place", error);
-}
-
-void make_folder(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail(path, "cannot be created", error);
 }
 
 void remove_tree(const fs::path& path) {
@@ -57,7 +52,7 @@ bool is_there(const fs::path& path) {
 
 // Files are replaced, never changed, so a hard link is as good as a copy.
 void link_or_copy(const fs::path& from, const fs::path& to) {
-  make_folder(to.parent_path());
+  io::make_folder(to.parent_path());
   std::error_code error;
   fs::create_hard_link(from, to, error);
   if (error) fs::copy_file(from, to, error);
@@ -77,7 +72,7 @@ void move_files(const fs::path& from, const fs::path& to) {
   std::set<fs::path> touched = {to};
   for (const auto& [name, file] : now.files) {
     if (!is_there(from / name)) continue;  // it was moved before the kill
-    make_folder((to / name).parent_path());
+    io::make_folder((to / name).parent_path());
     if (is_there(to / name) && !before.files.contains(name))
       move_to(to / name, to / (name + ".before"));
     move_to(from / name, to / name);
@@ -107,10 +102,10 @@ std::string Draft::read(const std::string& name) const {
 
 void Draft::begin() {
   remove_tree(path_);
-  make_folder(path_);
+  io::make_folder(path_);
 }
 
-void Draft::begin_among_others() { make_folder(path_); }
+void Draft::begin_among_others() { io::make_folder(path_); }
 
 void Draft::begin_with(const RunFolder& whole) {
   begin();
