@@ -19,15 +19,20 @@ at::Tensor inverse_norm(const at::Tensor& x) {
 
 }  // namespace
 
-at::Tensor content_weights(const at::Tensor& key, const at::Tensor& strength,
-                           const at::Tensor& memory) {
-  const int64_t batch = memory.size(0), rows = memory.size(1);
+at::Tensor unit_rows(const at::Tensor& memory) { return memory * inverse_norm(memory); }
+
+at::Tensor content_of_units(const at::Tensor& key, const at::Tensor& strength,
+                            const at::Tensor& units) {
+  const int64_t batch = units.size(0), rows = units.size(1);
   // One head of the engine, as many queries as the memory has heads: they share its rows.
   const at::Tensor query = key * (strength * inverse_norm(key)),
-                   unit_rows = memory * inverse_norm(memory),
-                   identity = at::eye(rows, memory.options()).expand({batch, 1, rows, rows});
-  return attend(query.unsqueeze(1), unit_rows.unsqueeze(1), identity, {.score = Dot{1.0}})
-      .squeeze(1);
+                   identity = at::eye(rows, units.options()).expand({batch, 1, rows, rows});
+  return attend(query.unsqueeze(1), units.unsqueeze(1), identity, {.score = Dot{1.0}}).squeeze(1);
+}
+
+at::Tensor content_weights(const at::Tensor& key, const at::Tensor& strength,
+                           const at::Tensor& memory) {
+  return content_of_units(key, strength, unit_rows(memory));
 }
 
 at::Tensor read_rows(const at::Tensor& weights, const at::Tensor& memory) {
@@ -64,8 +69,11 @@ at::Tensor sharpened(const at::Tensor& weights, const at::Tensor& gamma) {
 
 at::Tensor usage_after(const at::Tensor& usage, const at::Tensor& write_weights,
                        const at::Tensor& free_gates, const at::Tensor& read_weights) {
-  const at::Tensor retention = (1 - free_gates * read_weights).prod(1);
-  return (usage + (1 - usage) * write_weights) * retention;
+  const at::Tensor kept = 1 - free_gates * read_weights;
+  at::Tensor out = usage + (1 - usage) * write_weights;
+  // Head by head: the backward of prod costs more than all of these.
+  for (int64_t head = 0; head < kept.size(1); ++head) out = out * kept.select(1, head);
+  return out;
 }
 
 at::Tensor allocation(const at::Tensor& usage) {

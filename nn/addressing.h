@@ -8,7 +8,13 @@
 
 namespace fovea::nn {
 
-// softmax_i(β cos(k, M_i)): key [B, H, W], strength [B, H, 1] -> [B, H, N].
+// M with rows of length 1; rows near zero stay near zero.
+at::Tensor unit_rows(const at::Tensor& memory);
+// softmax_i(β k·M_i / |k|), which is softmax_i(β cos(k, M_i)) of unit rows M: key [B, H, W],
+// strength [B, H, 1] -> [B, H, N].
+at::Tensor content_of_units(const at::Tensor& key, const at::Tensor& strength,
+                            const at::Tensor& units);
+// The same of any rows.
 at::Tensor content_weights(const at::Tensor& key, const at::Tensor& strength,
                            const at::Tensor& memory);
 // Σ_i w_i M_i: [B, H, N] -> [B, H, W].

@@ -69,6 +69,7 @@ DncState DncCellImpl::start(int64_t batch) const {
     return at::zeros(sizes, interface->weight.options());
   };
   return {.memory = zeros({batch, o.rows, o.width}),
+          .unit_rows = zeros({batch, o.rows, o.width}),
           .usage = zeros({batch, o.rows}),
           .links = zeros({batch, o.rows, o.rows}),
           .precedence = zeros({batch, o.rows}),
@@ -93,9 +94,10 @@ DncStep DncCellImpl::forward(const at::Tensor& x, const DncState& before) {
                   from.free_gates, before.read_weights);
   now.write_weights =
       from.write_gate *
-      at::lerp(content_weights(from.write_key, from.write_strength, before.memory).squeeze(1),
+      at::lerp(content_of_units(from.write_key, from.write_strength, before.unit_rows).squeeze(1),
                allocation(now.usage), from.allocation_gate);
   now.memory = written(before.memory, now.write_weights.unsqueeze(1), from.erase, from.add);
+  now.unit_rows = unit_rows(now.memory);
   now.links = links_after(before.links, before.precedence, now.write_weights);
   now.precedence = precedence_after(before.precedence, now.write_weights);
 
@@ -103,7 +105,7 @@ DncStep DncCellImpl::forward(const at::Tensor& x, const DncState& before) {
   const auto mode = [&](int64_t which) { return from.modes.narrow(2, which, 1); };
   now.read_weights =
       at::addcmul(at::addcmul(mode(0) * before.read_weights.bmm(now.links), mode(1),
-                              content_weights(from.read_keys, from.read_strengths, now.memory)),
+                              content_of_units(from.read_keys, from.read_strengths, now.unit_rows)),
                   mode(2), before.read_weights.bmm(now.links.transpose(1, 2)));
   now.reads = read_rows(now.read_weights, now.memory);
   out.output = output(at::cat({h, now.reads.flatten(1)}, 1));

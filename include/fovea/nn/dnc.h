@@ -33,6 +33,7 @@ struct DncOptions {
 
 struct DncState {
   at::Tensor memory;         // [B, N, W]
+  at::Tensor unit_rows;      // [B, N, W]: the memory's rows, each of length 1
   at::Tensor usage;          // [B, N]
   at::Tensor links;          // [B, N, N]: L_ij, how far row i was written after row j
   at::Tensor precedence;     // [B, N]: how far each row was written last
