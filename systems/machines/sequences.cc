@@ -79,6 +79,11 @@ std::vector<Sequence> read_sequences(const std::string& path, Job job, int64_t b
   return out;
 }
 
+int64_t words_learned(int64_t epoch, int64_t curriculum, int64_t longest) {
+  if (epoch >= curriculum) return longest;
+  return (longest * (epoch + 1) + curriculum) / (curriculum + 1);  // rounded up
+}
+
 int64_t answer_steps(const Sequence& sequence, Job job) {
   return sequence.length() * sequence.repeats + (job == Job::kRepeatCopy ? 1 : 0);
 }

@@ -36,6 +36,10 @@ Sequence parsed(std::string_view line, Job job, int64_t bits, const std::string&
 // A sequence a line.
 std::vector<Sequence> read_sequences(const std::string& path, Job job, int64_t bits);
 
+// A curriculum: how many words of a sequence are learned in an epoch, from 0. Each of the
+// `curriculum` first epochs learns as many more as the others.
+int64_t words_learned(int64_t epoch, int64_t curriculum, int64_t longest);
+
 // The sequence, one word a step; a step with a mark (and the number of repeats); then steps without
 // input, in which the answer is expected. Repeat-copy ends its answer with a mark of its own.
 int64_t answer_steps(const Sequence& sequence, Job job);

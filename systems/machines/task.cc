@@ -75,7 +75,12 @@ class CopyTask : public GradientTask {
   }
 
   Loss loss(const Batch& batch) override {
-    const Encoded e = on_device(dataset_.chosen(at_positions(dataset_.splits.train, batch.items)));
+    Sequences sequences = dataset_.chosen(at_positions(dataset_.splits.train, batch.items));
+    const auto most = static_cast<size_t>(
+        words_learned(batch.epoch, run_options_.options.integer("curriculum"), longest_));
+    for (Sequence& sequence : sequences)
+      sequence.words.resize(std::min(sequence.words.size(), most));
+    const Encoded e = on_device(sequences);
     const torch::Tensor sum = bit_losses(machine_->run(e.input), e).sum(), asked = e.asked.sum();
     return {sum / (asked * e.wanted.size(2)), asked.item<int64_t>()};
   }
@@ -267,11 +272,16 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
 
 std::vector<Option> options_with(Option task, std::vector<Option> machine) {
   std::vector<Option> out = {
-      std::move(task), Option("bits", 6, "bits of a generated word").between(1, 64),
+      std::move(task),
+      Option("bits", 6, "bits of a generated word").between(1, 64),
       Option("longest", 8,
              "largest number of words of a generated sequence; evaluated up to twice as many")
           .between(1, 1000),
       Option("repeats", 3, "largest number of repeats in a generated answer").between(1, 100),
+      Option("curriculum", 0,
+             "epochs in which training sequences are cut: to few words at first, then to more; 0: "
+             "never cut")
+          .between(0, 10000000),
       Option("sequences", 20000, "number of generated sequences, for training and for test")
           .between(16, 10000000)};
   out.insert(out.end(), std::make_move_iterator(machine.begin()),

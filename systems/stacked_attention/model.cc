@@ -22,8 +22,8 @@ constexpr int64_t kFirst = 32, kSecond = 64;  // channels
 // The row and the column of each region, from -3 to 3: [regions, 2]. As numbers instead of ones and
 // zeros: then "left of" is one step in every column, and is learnt from all of them. They are two
 // numbers among 64 features; smaller ones would have hardly any effect.
-torch::Tensor places(int64_t grid, const torch::TensorOptions& options) {
-  const torch::Tensor step = torch::linspace(-3, 3, grid, options);
+torch::Tensor places(int64_t grid) {
+  const torch::Tensor step = torch::linspace(-3, 3, grid);
   return torch::stack({step.repeat_interleave(grid), step.repeat({grid})}, 1);
 }
 
@@ -44,7 +44,7 @@ void keep_scale(torch::nn::Module& model) {
 
 }  // namespace
 
-Model::Model(const Shape& shape) : shape_(shape) {
+Model::Model(const Shape& shape) : shape_(shape), places_(places(shape.grid)) {
   const int64_t cell = shape.side / shape.grid;
   if (shape.side % shape.grid != 0 || cell % 2 != 0)
     throw InvalidArgument(fmt::format("side: {}, expected a multiple of {} (twice the grid)",
@@ -80,13 +80,17 @@ Model::Model(const Shape& shape) : shape_(shape) {
         torch::randn({shape.attention}) / std::sqrt(static_cast<double>(shape.attention))));
   }
   keep_scale(*this);
+  {
+    const torch::NoGradGuard no_grad;
+    for (torch::Tensor& weight : weight_) weight.mul_(shape.narrowness);
+  }
   out_ = register_module("out", Linear(shape.width, shape.answers));
 }
 
 torch::Tensor Model::regions(const torch::Tensor& pictures) {
   torch::Tensor x = torch::relu(conv2_(torch::relu(conv1_(pictures))));  // [items, 64, grid, grid]
   x = x.flatten(2).transpose(1, 2);
-  const torch::Tensor where = places(shape_.grid, x.options());
+  const torch::Tensor where = places_.to(x.options());
   return torch::tanh(region_(torch::cat({x, where.expand({x.size(0), -1, -1})}, 2)));
 }
 

@@ -27,6 +27,7 @@ struct Shape {
   int64_t grid = 4, side = 32;    // regions are grid x grid, pictures side x side pixels
   std::string question = "lstm";  // cnn: filters over one, two and three words
   double dropout = 0;             // of u^K
+  double narrowness = 1;          // factor on the first weights w: how narrow the first looks are
 };
 
 struct Look {
@@ -52,6 +53,7 @@ class Model : public torch::nn::Module {
   torch::Tensor question(const torch::Tensor& words, const torch::Tensor& lengths);
 
   const Shape shape_;
+  const torch::Tensor places_;  // [regions, 2]
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
   torch::nn::Linear region_{nullptr}, out_{nullptr};
   torch::nn::Embedding words_{nullptr};

@@ -51,6 +51,11 @@ const Registration registered{{
          Option("answers", 1000, "number of possible answers: the most frequent ones in training")
              .between(2, 1000000),
          Option("dropout", 0.0, "of the last state").between(0, 0.95),
+         Option(
+             "narrowness", 1.0,
+             "factor on the first weights w of the scores: a new model with a larger one looks at "
+             "fewer regions")
+             .between(0, 1000),
          Option("pictures", 16000, "generated, to learn from").between(16, 1000000)},
     .recipe = train::Recipe{.epochs = 30,
                             .batch = 64,

@@ -75,7 +75,8 @@ class StackedAttention : public GradientTask {
                      .grid = o.integer("grid"),
                      .side = side_,
                      .question = o.text("question"),
-                     .dropout = o.number("dropout")});
+                     .dropout = o.number("dropout"),
+                     .narrowness = o.number("narrowness")});
   }
   std::vector<uint64_t> item_keys(Split split) const override { return set_.splits.keys_of(split); }
   int64_t items(Split split) const override {

@@ -34,6 +34,15 @@ TEST(BitSequences, RepeatCopyIsEncodedAsSaid) {
       torch::equal(e.asked.select(1, 1), torch::tensor({0.f, 0.f, 1.f, 1.f, 0.f, 0.f, 0.f, 0.f})));
 }
 
+TEST(BitSequences, ACurriculumGrowsToTheLongest) {
+  std::vector<int64_t> words;
+  for (int64_t epoch = 0; epoch < 5; ++epoch)
+    words.push_back(machines::words_learned(epoch, /*curriculum=*/3, /*longest=*/8));
+  EXPECT_EQ(words, (std::vector<int64_t>{2, 4, 6, 8, 8}));
+  EXPECT_EQ(machines::words_learned(0, /*curriculum=*/0, /*longest=*/8), 8);
+  EXPECT_EQ(machines::words_learned(0, /*curriculum=*/100, /*longest=*/8), 1);
+}
+
 TEST(BitSequences, MistakesAreNamed) {
   const auto said = [](std::string_view line, Job job, int64_t bits) -> std::string {
     try {

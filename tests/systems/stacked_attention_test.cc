@@ -62,6 +62,19 @@ TEST(StackedAttentionModel, ANewModelLooksElsewhereForAnotherQuestion) {
   EXPECT_GT(moved, 0.005);
 }
 
+TEST(StackedAttentionModel, NarrownessMakesTheFirstLooksOfANewModelNarrow) {
+  const auto heaviest = [](double narrowness) {
+    torch::manual_seed(1);
+    Model model({.words = 20, .answers = 5, .narrowness = narrowness});
+    const Look look = model.look(torch::rand({16, 3, 32, 32}) * 2 - 1,
+                                 torch::randint(2, 20, {16, 5}, torch::kInt64),
+                                 torch::full({16}, 5, torch::kInt64));
+    return Model::weights_of(look, 0).amax(1).mean().item<double>();
+  };
+  EXPECT_GT(heaviest(8), 2 * heaviest(1));
+  EXPECT_NEAR(heaviest(0), 1.0 / 16, 1e-6);
+}
+
 TEST(StackedAttentionModel, HopsFollowTheEquations) {
   torch::manual_seed(2);
   Shape shape = small();
