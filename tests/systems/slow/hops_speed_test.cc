@@ -185,7 +185,7 @@ struct EagerHops : torch::nn::Module {
   torch::Tensor places;
 };
 
-TEST(HopsSpeed, StackedAttentionTakesLessThanHalfAsLongAgainAsEager) {
+TEST(HopsSpeed, StackedAttentionCostsWhatEagerCosts) {
   torch::manual_seed(1);
   const stacked_attention::Shape shape{.words = 20, .answers = 5};
   stacked_attention::Model ours(shape);
@@ -196,10 +196,10 @@ TEST(HopsSpeed, StackedAttentionTakesLessThanHalfAsLongAgainAsEager) {
   const std::vector<double> taken =
       medians({[&] { return ours.look(pictures, words, lengths).logits; },
                [&] { return eager.forward(pictures, words, lengths - 1); }},
-              21);
+              101);
   std::printf("stacked-attention, 64 pictures: eager takes %.2f x as long; %d threads\n",
               taken[1] / taken[0], at::get_num_threads());
-  EXPECT_GE(taken[1] / taken[0], 0.7);
+  EXPECT_GE(taken[1] / taken[0], 0.95);  // measured: 0.99 to 1.03
 }
 
 }  // namespace
