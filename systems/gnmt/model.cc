@@ -66,6 +66,7 @@ GnmtModel::Decoder GnmtModel::encode(const Batch& batch) {
     x = with_residual(layer, x, encoded.states);
   }
   out.memory = {x, key_(x), batch.source_lengths};
+  out.states.push_back(at::zeros_like(out.states.front()));
   return out;
 }
 
@@ -73,22 +74,28 @@ at::Tensor GnmtModel::decode(Decoder& decoder, const at::Tensor& words,
                              std::vector<at::Tensor>* rows) {
   const Choices choices{.score = Additive{score_}};
   const at::Tensor embedded = dropped(target_(words));
-  at::Tensor &state = decoder.states[0], &cell = decoder.states[1];
-  std::vector<at::Tensor> states, contexts;
-  for (int64_t t = 0; t < words.size(1); ++t) {
+  at::Tensor &state = decoder.states[0], &cell = decoder.states[1],
+             &context = decoder.states.back();
+  const auto look = [&] {
     const at::Tensor query = query_(state);
     if (rows) rows->push_back(decoder.memory.weights(query, choices));
-    contexts.push_back(decoder.memory.context(query, choices));
-    std::tie(state, cell) = bottom_->forward(at::cat({embedded.select(1, t), contexts.back()}, -1),
-                                             std::tuple(state, cell));
+    context = decoder.memory.context(query, choices);
+  };
+  std::vector<at::Tensor> states, contexts;
+  for (int64_t t = 0; t < words.size(1); ++t) {
+    if (config_.query == GnmtQuery::kPrevious) look();
+    std::tie(state, cell) =
+        bottom_->forward(at::cat({embedded.select(1, t), context}, -1), std::tuple(state, cell));
+    if (config_.query == GnmtQuery::kNew) look();
     states.push_back(state);
+    contexts.push_back(context);
   }
   at::Tensor x = at::stack(states, 1);
-  const at::Tensor context = at::stack(contexts, 1);
+  const at::Tensor found = at::stack(contexts, 1);
   for (size_t layer = 1; layer <= above_.size(); ++layer) {
     at::Tensor &hidden = decoder.states[2 * layer], &cells = decoder.states[2 * layer + 1];
     const auto [written, last] = above_[layer - 1]->forward(
-        at::cat({dropped(x), context}, -1), std::tuple(hidden.unsqueeze(0), cells.unsqueeze(0)));
+        at::cat({dropped(x), found}, -1), std::tuple(hidden.unsqueeze(0), cells.unsqueeze(0)));
     hidden = std::get<0>(last)[0];
     cells = std::get<1>(last)[0];
     x = with_residual(layer, x, written);

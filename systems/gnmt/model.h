@@ -13,11 +13,16 @@
 
 namespace fovea::systems {
 
+// The state of the bottom layer that asks: s1_{t-1} as above; or the new one, s1_t, which has read the
+// word before and c_{t-1}, as in tensorflow/nmt, which the authors' group published later (gnmt_v2).
+enum class GnmtQuery { kPrevious, kNew };
+
 struct GnmtConfig {
   int64_t embedding = 128,
           width = 128;   // width: of every layer, and of each direction of the first
   int64_t layers = 3;    // of the encoder and of the decoder, at least 2
   double dropout = 0.1;  // before every layer and before the output
+  GnmtQuery query = GnmtQuery::kPrevious;
 };
 
 class GnmtModel : public translate::RecurrentModel {
@@ -27,7 +32,7 @@ class GnmtModel : public translate::RecurrentModel {
   std::vector<translate::AttentionMaps> maps(const translate::Batch& batch) override;
 
  private:
-  // States: hidden and cell of the bottom layer, of the next, and so on.
+  // States: hidden and cell of the bottom layer, of the next, and so on; the last context.
   Decoder encode(const translate::Batch& batch) override;
   at::Tensor decode(Decoder& decoder, const at::Tensor& words,
                     std::vector<at::Tensor>* rows) override;

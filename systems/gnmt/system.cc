@@ -7,11 +7,13 @@ namespace {
 
 std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
-  return std::make_shared<GnmtModel>(GnmtConfig{.embedding = o.integer("embedding"),
-                                                .width = o.integer("width"),
-                                                .layers = o.integer("layers"),
-                                                .dropout = o.number("dropout")},
-                                     vocabularies);
+  return std::make_shared<GnmtModel>(
+      GnmtConfig{.embedding = o.integer("embedding"),
+                 .width = o.integer("width"),
+                 .layers = o.integer("layers"),
+                 .dropout = o.number("dropout"),
+                 .query = o.text("query") == "new" ? GnmtQuery::kNew : GnmtQuery::kPrevious},
+      vocabularies);
 }
 
 // The beam's penalties are those of the paper before its refinement by reinforcement.
@@ -24,6 +26,10 @@ std::vector<Option> options() {
                     .between(2, 64));
   all.push_back(
       Option("dropout", 0.1, "dropout before every layer and before the output").between(0, 0.9));
+  all.push_back(Option("query", "previous",
+                       "state of the decoder's lowest layer that asks: `previous`, as the paper "
+                       "writes, or `new`, which has read the word before")
+                    .among({"previous", "new"}));
   return all;
 }
 

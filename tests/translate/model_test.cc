@@ -105,6 +105,13 @@ std::vector<Named> models() {
          return std::make_shared<GnmtModel>(
              GnmtConfig{.embedding = 6, .width = 5, .layers = 4, .dropout = 0}, kSizes);
        }},
+      {"gnmt_new_query",
+       [] {
+         return std::make_shared<GnmtModel>(
+             GnmtConfig{
+                 .embedding = 6, .width = 5, .layers = 2, .dropout = 0, .query = GnmtQuery::kNew},
+             kSizes);
+       }},
       {"light_convolution", [] { return light(nn::Mixing::kLight); }},
       {"light_renormalised",
        [] { return light(nn::Mixing::kLight, nn::Edges::kRenormalised, nn::NormOrder::kPre); }},
