@@ -271,6 +271,25 @@ TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaForTheirOtherStages) {
   check_tensor_cores(call, 0.06);
 }
 
+// Rows of 64 and 128 columns lie in panels, as Hopper's products want them.
+TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaInPanels) {
+  at::manual_seed(8);
+  const auto rows = [&](int64_t heads, int64_t length, int64_t width) {
+    return at::randn({1, heads, length, width}, at::TensorOptions(at::kBFloat16));
+  };
+  Call call{rows(2, 133, 64), rows(1, 140, 64), rows(1, 140, 128), {}, {}, 0, 7};
+  call.choices = {Score(Dot{}).soft_cap(4).alibi(at::tensor({0.1f, 0.2f})), Softmax{},
+                  Causal{} & Window{90, -1}};
+  call.dropout_p = 0.25;
+  check_tensor_cores(call, 0.06);
+  call.dropout_p = 0;
+  call.choices = {Dot{}, Softmax{}, Prefix{70}};
+  call.key_lengths = at::tensor({130}, at::kInt);
+  call.key.slice(2, 130) = NAN;
+  call.value.slice(2, 130) = INFINITY;
+  check_tensor_cores(call, 0.06);
+}
+
 // Float32 alone takes exponentials once for each number: small ones, some whose product has no
 // number, and some that have none themselves. Values wider than a chunk.
 TEST(Kernels, AreTheComposedFormulaOfAdditiveScoresInFloat) {

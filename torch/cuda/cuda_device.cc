@@ -34,6 +34,7 @@ class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int device) : device_(device), facts_(device_facts(device)) {}
 
+  const std::string& architecture() const { return facts_.architecture; }
   unsigned blocks() const override { return 2 * facts_.multiprocessors; }
 
   void launch(const Program& program, const char* kernel, unsigned blocks, unsigned chunks,
@@ -53,8 +54,8 @@ class CudaDevice final : public Device {
       }
       function = found;
     }
-    launch_kernel(function, blocks, chunks, program.threads, shared, arguments,
-                  stream_on(device_), std::string(kernel) + " of " + program.name);
+    launch_kernel(function, blocks, chunks, program.threads, shared, arguments, stream_on(device_),
+                  std::string(kernel) + " of " + program.name);
   }
 
   Loaded& load(const Program& program) {
@@ -119,6 +120,10 @@ CudaDevice& cuda_device(const at::Tensor& x) {
 }  // namespace
 
 Device& device_of(const at::Tensor& x) { return cuda_device(x); }
+
+bool has_group_products(const at::Tensor& x) {
+  return !x.is_cuda() || cuda_device(x).architecture() == "sm_90a";
+}
 
 bool is_captured(const at::Tensor& x) {
   return x.is_cuda() && is_capturing(stream_on(x.device().index()));

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "torch/composed/block.h"
+#include "torch/cuda/cuda_device.h"
 #include "torch/cuda/structure_text.h"
 #include "torch/engine_call.h"
 
@@ -144,36 +145,70 @@ bool has_points(const Call& call, const Stage& normaliser, int64_t width) {
                      [](const auto& part) { return std::holds_alternative<Dense>(part); });
 }
 
+template <class Kind>
+bool has_modifier(const Call& call) {
+  const auto& modifiers = call.choices.score.modifiers;
+  return std::any_of(modifiers.begin(), modifiers.end(),
+                     [](const auto& modifier) { return std::holds_alternative<Kind>(modifier); });
+}
+
 // drivers/merge.h: scores that cost more than all else are computed once for all columns of the
 // output, and blocks share out the keys. Values of up to 8 columns are summed beside the scores.
 bool is_parted(const Call& call, const Stage& score, const Program& program) {
   constexpr int64_t kNarrow = 8;
-  const auto& modifiers = call.choices.score.modifiers;
-  const bool adds_values =
-      std::any_of(modifiers.begin(), modifiers.end(),
-                  [](const auto& modifier) { return std::holds_alternative<Relative>(modifier); });
+  const bool adds_values = has_modifier<Relative>(call);
   return score.type == "Additive" && arithmetic_type(call.query) != at::kDouble &&
          !program.has_threshold && !program.on_graph && !adds_values &&
          call.value.size(-1) > kNarrow;
 }
 
+constexpr int64_t kPanelWidth = 64;  // columns
+
 // How a block on tensor cores divides its work: constants of drivers/mma_*.h, found by trying them on
 // an H200. `resident`: blocks that a multiprocessor must hold.
 struct Tiling {
   int warps = 4;
+  bool panels = false;  // rows lie in panels (texts/wgmma.h)
   int m = 2, other = 64, resident = 1;                               // 16 m queries a warp
   int query_m = 2, keys = 32, key_step = 32, query_resident = 1;     // the query's gradient
   int key_m = 1, queries = 64, query_step = 32, key_resident = 1;    // the key's
 };
 
-Tiling tiling_of(int64_t width, int64_t value_width, bool decodes, bool bare) {
+// Whether rows lie in panels, for products of groups of warps. What modifiers read costs more than
+// products of narrow rows.
+bool in_panels(const Call& call, int64_t width) {
+  return width % kPanelWidth == 0 && call.value.size(-1) % kPanelWidth == 0 &&
+         !has_modifier<Relative>(call) && !(has_modifier<Bias>(call) && width <= kPanelWidth) &&
+         has_group_products(call.query);
+}
+
+// Of rows in panels, for groups of four warps. A wider block reads keys for more queries; narrow
+// structures leave it more to mask.
+Tiling tiling_of_panels(const Call& call, int64_t width, Pass pass) {
+  const Structure& structure = call.choices.structure;
+  const bool reads = has_modifier<Bias>(call);
+  const bool narrow = find_structure<Window>(structure) || find_structure<Documents>(structure);
+  const bool wide =
+      !reads && (find_structure<Blocks>(structure) || (width > kPanelWidth && !narrow));
+  Tiling tiling;
+  tiling.panels = true;
+  tiling.warps = pass == Pass::kForward && wide ? 8 : 4;
+  tiling.m = tiling.query_m = 1;
+  tiling.resident = tiling.query_resident = tiling.key_resident = 2;
+  tiling.keys = 64;
+  tiling.key_step = tiling.query_step = reads ? 32 : 64;  // what is read waits in registers
+  return tiling;
+}
+
+Tiling tiling_of(const Call& call, int64_t width, bool decodes, Pass pass) {
   Tiling tiling;
   if (decodes) return tiling;
-  if (width <= 64 && value_width <= 64) {
+  if (in_panels(call, width)) return tiling_of_panels(call, width, pass);
+  if (width <= 64 && call.value.size(-1) <= 64) {
     tiling.m = tiling.query_m = 1;
     tiling.resident = tiling.query_resident = 3;
     tiling.keys = tiling.key_step = tiling.query_step = 64;
-  } else if (bare) {  // without modifiers there are registers to spare
+  } else if (call.choices.score.modifiers.empty()) {  // then there are registers to spare
     tiling.query_m = 1;
     tiling.query_resident = 3;
   }
@@ -204,13 +239,19 @@ struct TensorCoreBytes {
   int64_t decode, forward, query, key;
 };
 TensorCoreBytes tensor_core_bytes(int64_t width, int64_t value_width, const Tiling& t) {
-  constexpr int64_t kNumber = 2, kPad = 8, kRowData = 40, kNumbers = 8, kRandom = 8, kFlag = 4;
-  const int64_t row = kNumber * (width + kPad), value_row = kNumber * (value_width + kPad),
+  constexpr int64_t kNumber = 2, kRowData = 40, kNumbers = 8, kRandom = 8, kFlag = 4;
+  const int64_t pad = t.panels ? 0 : 8;
+  const int64_t row = kNumber * (width + pad), value_row = kNumber * (value_width + pad),
                 both = row + value_row, own = 16 * t.warps, covers = 32 * t.warps;
+  const auto whole = [&](int64_t bytes) {
+    constexpr int64_t kPanel = 1024;  // bytes, where panels start and a block's memory ends
+    return t.panels ? (bytes + kPanel - 1) / kPanel * kPanel : bytes;
+  };
   return {16 * (row + kRowData) + 64 * (2 * both + kFlag),
-          own * t.m * (row + kRandom) + t.other * (2 * both + kFlag) + covers,
-          own * t.query_m * (both + kNumbers + kRandom) + t.keys * (2 * both + kFlag) + covers,
-          own * t.key_m * both + t.queries * (2 * both + 2 * kNumbers + kRandom + kFlag) + covers};
+          whole(own * t.m * (row + kRandom) + t.other * (2 * both + kFlag) + covers),
+          whole(own * t.query_m * (both + kNumbers + kRandom) + t.keys * (2 * both + kFlag) + covers),
+          whole(own * t.key_m * both + t.queries * (2 * both + 2 * kNumbers + kRandom + kFlag) +
+                covers)};
 }
 
 // Lanes that share a row of a graph, eight numbers each; normalisers that look for a threshold read
@@ -269,8 +310,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   program.on_tensor_cores = on_tensor_cores(call, score, normaliser, pass);
   if (program.on_tensor_cores) {
     program.decodes = forward && is_decoding(call);
-    tiling = tiling_of(width, call.value.size(-1), program.decodes,
-                       call.choices.score.modifiers.empty());
+    tiling = tiling_of(call, width, program.decodes, pass);
     program.threads = static_cast<unsigned>(32 * tiling.warps);
     program.own = 16 * tiling.warps * (forward ? tiling.m : tiling.query_m);
     program.key_own = 16 * tiling.warps * tiling.key_m;
@@ -340,7 +380,9 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   if (program.on_tensor_cores) {
     text.declare("constexpr int kSharedBytes = " + std::to_string(program.shared_bytes) + ";");
     text.declare(declared(tiling));
+    text.declare(std::string("constexpr bool kPanels = ") + truth(tiling.panels) + ";");
     text.include("mma");
+    text.include("wgmma");
   }
   if (program.on_graph) {
     program.lanes = graph_lanes(program.features, call.value.size(-1), program.has_threshold);

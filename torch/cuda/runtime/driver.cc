@@ -83,8 +83,9 @@ DeviceFacts device_facts(int device) {
   };
   int version = 0;
   driver().check(driver().version(&version), "cuDriverGetVersion");
-  return {"sm_" + std::to_string(ask(kMajor)) + std::to_string(ask(kMinor)),
-          std::to_string(version), static_cast<unsigned>(ask(kMultiprocessors))};
+  // Hopper's own instructions (texts/wgmma.h) are in the set of that one architecture.
+  const std::string name = "sm_" + std::to_string(ask(kMajor)) + std::to_string(ask(kMinor));
+  return {name == "sm_90" ? "sm_90a" : name, std::to_string(version), static_cast<unsigned>(ask(kMultiprocessors))};
 }
 
 CurrentContext::CurrentContext(int device) {

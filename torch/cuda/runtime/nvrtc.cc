@@ -93,7 +93,8 @@ Compiled compile(const std::string& text, const std::string& architecture) {
                names.data()) != 0)
     return {{}, "nvrtcCreateProgram failed"};
   const std::string target = "--gpu-architecture=" + architecture;
-  const std::array<const char*, 3> options{"--std=c++17", "-default-device", target.c_str()};
+  const std::array<const char*, 4> options{"--std=c++17", "-default-device", "--ptxas-options=-v",
+                                           target.c_str()};
   const int failed = n.compile(program, static_cast<int>(options.size()), options.data());
   Compiled result;
   size_t size = 0;

@@ -14,7 +14,7 @@ std::string nvrtc_version();
 
 struct Compiled {
   std::string binary;  // empty: failed
-  std::string log;
+  std::string log;     // what was wrong, or what each kernel takes: registers, spills
 };
 // `architecture`: "sm_90". Texts are included from the library's own (texts.h).
 Compiled compile(const std::string& text, const std::string& architecture);

@@ -56,9 +56,9 @@ bool is_finite(T x) {
 
 // A block's memory, of the program's size.
 #ifdef __CUDACC_RTC__
-#define FOVEA_SHARED(name) extern __shared__ __align__(16) char name[]
+#define FOVEA_SHARED(name) extern __shared__ __align__(1024) char name[]
 #else
-#define FOVEA_SHARED(name) alignas(16) static char name[fovea::cuda::kSharedBytes]
+#define FOVEA_SHARED(name) alignas(1024) static char name[fovea::cuda::kSharedBytes]
 #endif
 
 // Long functions that a pair of every thread calls stay apart: inlined sixteen times and more, they

@@ -6,7 +6,7 @@ namespace fovea::cuda {
 // Queries own their sums; keys come kKeys at a time, and are computed kKeyStep at a time.
 constexpr int kOwnQueries = kMmaWarps * 16 * kQueryM;
 
-struct MmaQueryShared {
+struct alignas(kAligned) MmaQueryShared {
   Stored queries[kOwnQueries * kPitch], outputs[kOwnQueries * kValuePitch];
   Stored keys[2][kKeys * kPitch], values[2][kKeys * kValuePitch];
   RowNumbers numbers[kOwnQueries];
@@ -57,22 +57,28 @@ struct MmaQueryGradient {
                                   s.first_key + key, s.keys - key);
   }
 
-  FOVEA_INLINE void add_step(const Rectangle& at, bool has_bad, Stored* keys,
-                             const Stored* values) {
+  FOVEA_INLINE void add_step(const Rectangle& at, bool has_bad, int buffer, int first) {
+    const int own_first = warp() * kQueryM * 16;
     float g[kQueryM][kKeyStep / 8][4], d[kQueryM][kKeyStep / 8][4];
-    multiply_rows<kQueryM, kKeyStep, kWidth>(of_warp<kQueryM, kWidth>(shared.queries), keys, g);
-    multiply_rows<kQueryM, kKeyStep, kValueWidth>(of_warp<kQueryM, kValueWidth>(shared.outputs),
-                                                  values, d);
+    multiply_rows<kQueryM, kKeyStep, kWidth, kOwnQueries, kKeys>(shared.queries, own_first,
+                                                                 shared.keys[buffer], first, g);
+    multiply_rows<kQueryM, kKeyStep, kValueWidth, kOwnQueries, kKeys>(
+        shared.outputs, own_first, shared.values[buffer], first, d);
     const Mask<true> mask(a, s, at, own(0, 0));
+    Given<kQueryM, kKeyStep> given;
+    given.read(a, mask);
+    wait_products(g, d);
     const auto number = [&](int m, int, int c) { return numbers[m][c / 2]; };
     const auto random = [&](int m, int, int c) { return shared.random[own(m, c / 2)]; };
     const auto sink = [&](int m, int c) { return Sink{*this, m, c / 2}; };
     if (at.whole)
-      pair_gradients<true, true, kQueryM, kKeyStep>(a, mask, g, d, number, random, sink);
+      pair_gradients<true, true, kQueryM, kKeyStep>(a, mask, given, g, d, number, random, sink);
     else
-      pair_gradients<false, true, kQueryM, kKeyStep>(a, mask, g, d, number, random, sink);
-    multiply_seen<kQueryM, kKeyStep, kWidth>(has_bad, g, keys, a.key, s.batch, key_head,
-                                             s.first_key + at.key, shared.bad, sums);
+      pair_gradients<false, true, kQueryM, kKeyStep>(a, mask, given, g, d, number, random, sink);
+    multiply_seen<kQueryM, kKeyStep, kWidth, kKeys>(has_bad, g, shared.keys[buffer], first, a.key,
+                                                    s.batch, key_head, s.first_key + at.key,
+                                                    shared.bad, sums);
+    wait_products(sums);
   }
 
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
@@ -82,8 +88,7 @@ struct MmaQueryGradient {
     for (int k = 0; k < kKeys; k += kKeyStep) {
       Rectangle part;
       if (!part_of(a, s, at, 0, kOwnQueries, k, kKeyStep, part)) continue;
-      add_step(part, has_bad, shared.keys[buffer] + k * kPitch,
-               shared.values[buffer] + k * kValuePitch);
+      add_step(part, has_bad, buffer, k);
     }
   }
 
@@ -148,7 +153,7 @@ struct MmaQueryGradient {
             own(m, half) < count ? shared.numbers[own(m, half)] : RowNumbers{infinity_of(T()), 0};
     while (key < end) {
       const int following = next(key + kKeys, end, after);
-      wait_copies();
+      end_copies();
       __syncthreads();
       if (following < end) copy(following, buffer ^ 1);
       add_tile(at, buffer);

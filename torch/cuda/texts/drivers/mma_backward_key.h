@@ -7,7 +7,7 @@ namespace fovea::cuda {
 // time, and are computed kQueryStep at a time.
 constexpr int kOwnKeys = kMmaWarps * 16 * kKeyM;
 
-struct MmaKeyShared {
+struct alignas(kAligned) MmaKeyShared {
   Stored keys[kOwnKeys * kPitch], values[kOwnKeys * kValuePitch];
   Stored queries[2][kQueries * kPitch], outputs[2][kQueries * kValuePitch];
   RowNumbers numbers[2][kQueries];
@@ -55,13 +55,18 @@ struct MmaKeyGradient {
   }
 
   FOVEA_INLINE void add_step(const Rectangle& at, bool has_bad, int buffer, int first) {
-    Stored* const queries = shared.queries[buffer] + first * kPitch;
-    Stored* const outputs = shared.outputs[buffer] + first * kValuePitch;
+    Stored* const queries = shared.queries[buffer];
+    Stored* const outputs = shared.outputs[buffer];
+    const int own_first = warp() * kKeyM * 16;
     float g[kKeyM][kQueryStep / 8][4], d[kKeyM][kQueryStep / 8][4];
-    multiply_rows<kKeyM, kQueryStep, kWidth>(of_warp<kKeyM, kWidth>(shared.keys), queries, g);
-    multiply_rows<kKeyM, kQueryStep, kValueWidth>(of_warp<kKeyM, kValueWidth>(shared.values),
-                                                  outputs, d);
+    multiply_rows<kKeyM, kQueryStep, kWidth, kOwnKeys, kQueries>(shared.keys, own_first, queries,
+                                                                 first, g);
+    multiply_rows<kKeyM, kQueryStep, kValueWidth, kOwnKeys, kQueries>(shared.values, own_first,
+                                                                      outputs, first, d);
     const Mask<false> mask(a, s, at, warp() * kKeyM * 16 + lane() / 4);
+    Given<kKeyM, kQueryStep> given;
+    given.read(a, mask);
+    wait_products(g, d);
     const RowNumbers* const numbers = shared.numbers[buffer] + first + lane() % 4 * 2;
     const auto number = [&](int, int n, int c) { return numbers[n * 8 + c % 2]; };
     const auto random = [&](int m, int n, int c) {
@@ -69,14 +74,15 @@ struct MmaKeyGradient {
     };
     const auto sink = [](int, int) { return Sink{}; };
     if (at.whole)
-      pair_gradients<true, false, kKeyM, kQueryStep>(a, mask, g, d, number, random, sink);
+      pair_gradients<true, false, kKeyM, kQueryStep>(a, mask, given, g, d, number, random, sink);
     else
-      pair_gradients<false, false, kKeyM, kQueryStep>(a, mask, g, d, number, random, sink);
+      pair_gradients<false, false, kKeyM, kQueryStep>(a, mask, given, g, d, number, random, sink);
     const Whole row = s.first_query + at.row;
-    multiply_seen<kKeyM, kQueryStep, kValueWidth>(has_bad, d, outputs, a.d_output, s.batch, at.head,
-                                                  row, shared.bad, values);
-    multiply_seen<kKeyM, kQueryStep, kWidth>(has_bad, g, queries, a.query, s.batch, at.head, row,
-                                             shared.bad, sums);
+    multiply_seen<kKeyM, kQueryStep, kValueWidth, kQueries>(
+        has_bad, d, outputs, first, a.d_output, s.batch, at.head, row, shared.bad, values);
+    multiply_seen<kKeyM, kQueryStep, kWidth, kQueries>(has_bad, g, queries, first, a.query, s.batch,
+                                                       at.head, row, shared.bad, sums);
+    wait_products(values, sums);
   }
 
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
@@ -105,7 +111,7 @@ struct MmaKeyGradient {
     while (head < last) {
       int following = head, following_row = row + kQueries;
       next(following, following_row, after);
-      wait_copies();
+      end_copies();
       __syncthreads();
       if (following < last) copy(following, following_row, buffer ^ 1);
       if constexpr (kDropout) {

@@ -37,7 +37,7 @@ void copy_keys(Stored* to, const Arguments& a, const Rows& rows, int batch, int 
     const int r = n / kPieces, c = n % kPieces * 8;
     const bool there = r < count;
     const Stored* from = key_row_of<Stored>(a, rows, batch, head, there ? first + r : first);
-    copy_16(to + r * pitch_of(kColumns) + c, from + c, there);
+    copy_16(to + place_in<kRows, kColumns>(r, c), from + c, there);
   }
 }
 
@@ -83,8 +83,8 @@ struct MmaDecode {
   FOVEA_INLINE void add_tile(int key, int end, bool whole, int buffer) {
     const int mine = key + warp() * kMine;
     float e[1][kMine / 8][4];
-    multiply_rows<1, kMine, kWidth>(shared.queries, shared.keys[buffer] + warp() * kMine * kPitch,
-                                    e);
+    multiply_rows<1, kMine, kWidth, kRows, kOther>(shared.queries, 0, shared.keys[buffer],
+                                                   warp() * kMine, e);
 #pragma unroll
     for (int n = 0; n < kMine / 8; ++n) {
 #pragma unroll
@@ -137,8 +137,7 @@ struct MmaDecode {
     }
     // Of a tile the warps look at once, each at its own keys.
     const bool has_bad = !whole && zero_bad<kOther, kValueWidth>(shared.values[buffer], shared.bad);
-    multiply_columns<1, kMine, kValueWidth>(e, shared.values[buffer] + warp() * kMine * kValuePitch,
-                                            sums);
+    multiply_columns<1, kMine, kValueWidth, kOther>(e, shared.values[buffer], warp() * kMine, sums);
     if (has_bad)
       add_bad<1, kMine, kValueWidth>(
           e, [&](int r) { return key_row_of<Stored>(a, a.value, s.batch, key_head, mine + r); },
@@ -151,7 +150,7 @@ struct MmaDecode {
       const Stored* from =
           row_of<Stored>(a.query, s.batch, there ? head_of(r) : 0, there ? row_of_query(r) : 0);
       for (int c = lane() * 8; c < kWidth; c += kWarp * 8)
-        copy_16(shared.queries + r * kPitch + c, from + (there ? c : 0), there);
+        copy_16(shared.queries + place_in<kRows, kWidth>(r, c), from + (there ? c : 0), there);
       if (there && lane() == 0) shared.rows[r] = row_data(a, s, head_of(r), row_of_query(r));
     }
     shift[0] = shift[1] = -infinity_of(T());

@@ -11,7 +11,7 @@ constexpr int kM = kForwardM, kOwn = kMmaWarps * 16 * kM, kOther = kForwardKeys;
 // sums stay far from the ends of their numbers, and most tiles need no such step.
 constexpr float kLate = 8;
 
-struct MmaShared {
+struct alignas(kAligned) MmaShared {
   Stored queries[kOwn * kPitch];
   Stored keys[2][kOther * kPitch], values[2][kOther * kValuePitch];
   unsigned long long random[kDropout ? kOwn : 1];
@@ -61,9 +61,9 @@ struct MmaForward {
 
   // From products to scores, -infinity where a pair is not seen.
   template <bool kAllSeen>
-  FOVEA_INLINE void score(const Rectangle& at, float (&x)[kM][kOther / 8][4]) const {
+  FOVEA_INLINE void score(const Mask<true>& mask, const Given<kM, kOther>& given,
+                          float (&x)[kM][kOther / 8][4]) const {
     if constexpr (kAllSeen && kBare) return;
-    const Mask<true> mask(a, s, at, own(0, 0));
     const float product_scale = static_cast<float>(a.scale);
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
@@ -81,7 +81,7 @@ struct MmaForward {
             float steps[Modifiers::kCount + 1];
             e *= product_scale;
             is_seen = is_seen && e != -infinity_of(T());
-            e = Modifiers::value(a.modifier, mask.place(m, n, c), e, steps);
+            e = given.template value<kAllSeen>(a, mask, m, n, c, e, steps);
           }
           e = is_seen ? e : -infinity_of(T());
         }
@@ -89,14 +89,29 @@ struct MmaForward {
     }
   }
 
-  FOVEA_INLINE void shift_row(int m, int half, const float (&x)[kM][kOther / 8][4]) {
-    float top = shift[m][half];
+  // Each lane looks at its own numbers; the lanes of a row meet only where one of the warp is late.
+  FOVEA_INLINE void shift_rows(const float (&x)[kM][kOther / 8][4]) {
+    float top[kM][2];
+    bool is_late = false;
 #pragma unroll
-    for (int n = 0; n < kOther / 8; ++n)
-      top = larger(top, larger(x[m][n][2 * half], x[m][n][2 * half + 1]));
-    top = lanes_max<4>(top);
-    const bool is_late = (top - shift[m][half]) * unit > kLate;
+    for (int m = 0; m < kM; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        top[m][half] = shift[m][half];
+#pragma unroll
+        for (int n = 0; n < kOther / 8; ++n)
+          top[m][half] = larger(top[m][half], larger(x[m][n][2 * half], x[m][n][2 * half + 1]));
+        is_late |= (top[m][half] - shift[m][half]) * unit > kLate;
+      }
+    }
     if (!__ballot_sync(~0u, is_late)) return;  // soon always
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) shift_row(m, half, lanes_max<4>(top[m][half]));
+  }
+  FOVEA_INLINE void shift_row(int m, int half, float top) {
+    const bool is_late = (top - shift[m][half]) * unit > kLate;
     const float rescale = is_late ? power_of_two((shift[m][half] - top) * unit) : 1;
     total[m][half] *= rescale;
 #pragma unroll
@@ -109,17 +124,22 @@ struct MmaForward {
 
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
     float x[kM][kOther / 8][4];
-    multiply_rows<kM, kOther, kWidth>(of_warp<kM, kWidth>(shared.queries), shared.keys[buffer], x);
+    multiply_rows<kM, kOther, kWidth, kOwn, kOther>(shared.queries, warp() * kM * 16,
+                                                    shared.keys[buffer], 0, x);
+    const Mask<true> mask(a, s, at, own(0, 0));
+    Given<kM, kOther> given;
+    given.read(a, mask);
+    wait_products(x);
     if constexpr (kBare) turn(x);
     if (at.whole)
-      score<true>(at, x);
+      score<true>(mask, given, x);
     else
-      score<false>(at, x);
+      score<false>(mask, given, x);
+    if constexpr (Normaliser::kShifts) shift_rows(x);
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        if constexpr (Normaliser::kShifts) shift_row(m, half, x);
         const float base = Normaliser::base(shift[m][half], unit);
 #pragma unroll
         for (int n = 0; n < kOther / 8; ++n) {
@@ -142,8 +162,10 @@ struct MmaForward {
     }
     const bool has_bad =
         !at.whole && __syncthreads_or(finds_bad<kOther, kValueWidth>(shared.values[buffer]));
-    multiply_seen<kM, kOther, kValueWidth>(has_bad, x, shared.values[buffer], a.value, s.batch,
-                                           key_head, s.first_key + at.key, shared.bad, sums);
+    multiply_seen<kM, kOther, kValueWidth, kOther>(has_bad, x, shared.values[buffer], 0, a.value,
+                                                   s.batch, key_head, s.first_key + at.key,
+                                                   shared.bad, sums);
+    wait_products(sums);
   }
 
   FOVEA_INLINE void run() {
@@ -165,7 +187,7 @@ struct MmaForward {
     if (key < end) copy(key, buffer);
     while (key < end) {
       const int following = next(key + kOther, end, after);
-      wait_copies();
+      end_copies();
       __syncthreads();
       if (following < end) copy(following, buffer ^ 1);
       add_tile(at, buffer);

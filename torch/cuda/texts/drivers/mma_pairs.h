@@ -21,7 +21,8 @@ inline RowNumbers numbers_of(const Row& row, float delta, float d_lse) {
 template <bool kAllSeen, bool kOwnerIsQuery, int kM, int kStep, class Numbers, class Random,
           class Sinks>
 FOVEA_INLINE void pair_gradients(const Arguments& a, const Mask<kOwnerIsQuery>& mask,
-                                 float (&g)[kM][kStep / 8][4], float (&d)[kM][kStep / 8][4],
+                                 const Given<kM, kStep>& given, float (&g)[kM][kStep / 8][4],
+                                 float (&d)[kM][kStep / 8][4],
                                  Numbers numbers, Random random, Sinks sinks) {
   const float scale = static_cast<float>(a.scale);
   const float unit = kBare ? scale * Normaliser::kUnit : Normaliser::kUnit;
@@ -40,7 +41,7 @@ FOVEA_INLINE void pair_gradients(const Arguments& a, const Mask<kOwnerIsQuery>& 
         if constexpr (!kBare) {
           e *= scale;
           seen = seen && e != -infinity_of(T());
-          e = Modifiers::value(a.modifier, mask.place(m, n, c), e, steps);
+          e = given.template value<kAllSeen>(a, mask, m, n, c, e, steps);
         }
         const RowNumbers of = numbers(m, n, c);
         float weight = Normaliser::power_at(e, unit, of.level), da = d[m][n][c];

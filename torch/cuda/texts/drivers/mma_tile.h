@@ -11,19 +11,21 @@ constexpr int kThreads = kMmaWarps * kWarp;  // the tiling is the program's
 using Stored = Operand;  // and Value's
 constexpr bool kBare = Modifiers::kCount == 0;  // the score is a multiple of the product
 
-constexpr int pitch_of(int width) { return width + 8; }  // rows 16 bytes apart in the banks
+// Where number c of row r of a tile of kRows rows lies: in panels (wgmma.h), or rows apart by 16
+// bytes in the banks.
+constexpr int pitch_of(int width) { return kPanels ? width : width + 8; }
+template <int kRows, int kColumns>
+FOVEA_INLINE int place_in(int r, int c) {
+  if constexpr (kPanels) return c / 64 * (kRows * 64) + r * 64 + ((c / 8 ^ r) % 8) * 8 + c % 8;
+  return r * pitch_of(kColumns) + c;
+}
 constexpr int kPitch = pitch_of(kWidth), kValuePitch = pitch_of(kValueWidth);
+constexpr int kAligned = kPanels ? 1024 : 16;  // bytes
 
 inline int key_head_of(const Arguments& a, int head) { return head / (a.heads / a.key_heads); }
 
 inline int lane() { return threadIdx.x % kWarp; }
 inline int warp() { return threadIdx.x / kWarp; }
-
-// The first of a warp's rows.
-template <int kM, int kColumns>
-const Stored* of_warp(const Stored* rows) {
-  return rows + warp() * kM * 16 * pitch_of(kColumns);
-}
 
 // The pieces of 16 bytes of rows in shared memory that are this thread's: body(row, column), a step of
 // rows apart where the threads divide evenly over the columns.
@@ -51,20 +53,51 @@ FOVEA_INLINE void copy_rows(Stored* to, const Rows& rows, int batch, int head, W
   const int step = static_cast<int>(rows.row);
   if (count >= kRows && near) {
     each_piece<kRows, kColumns>(
-        [&](int r, int c) { copy_16(to + r * pitch_of(kColumns) + c, from + (r * step + c), true); });
+        [&](int r, int c) { copy_16(to + place_in<kRows, kColumns>(r, c), from + (r * step + c), true); });
   } else {
     each_piece<kRows, kColumns>([&](int r, int c) {
       const bool there = r < count;
-      copy_16(to + r * pitch_of(kColumns) + c, from + (there ? r * rows.row + c : 0), there);
+      copy_16(to + place_in<kRows, kColumns>(r, c), from + (there ? r * rows.row + c : 0), there);
     });
   }
 }
 
-// products[m][n] = own rows, of this warp . other rows
-template <int kM, int kOther, int kColumns>
-FOVEA_INLINE void multiply_rows(const Stored* own, const Stored* other,
+// Copies are there for all threads after the next barrier.
+FOVEA_INLINE void end_copies() {
+  wait_copies();
+  if constexpr (kGroups) publish_copies();
+}
+
+// Products of groups of warps come later: before their numbers are read, `wait_products` names them.
+template <int kM, int kBlocks, class... More>
+FOVEA_INLINE void wait_products(float (&products)[kM][kBlocks][4], More&... more) {
+  if constexpr (kGroups) {
+    if constexpr (sizeof...(more) == 0)
+      wait_group<0>();
+    else
+      wait_products(more...);
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int n = 0; n < kBlocks; ++n) keep_after(products[m][n]);
+  }
+}
+
+// products[m][n] = own rows, of this warp . kOther other rows. kOwnRows, kOtherRows: those of the
+// tiles they lie in; `first`: the first of the other rows.
+template <int kM, int kOther, int kColumns, int kOwnRows, int kOtherRows>
+FOVEA_INLINE void multiply_rows(const Stored* own, int own_first, const Stored* other, int first,
                                 float (&products)[kM][kOther / 8][4]) {
-  constexpr int kRowPitch = pitch_of(kColumns);
+  if constexpr (kGroups && kM == 1) {
+    const Tile a = tile_at(own + own_first / 64 * 64 * 64, 0), b = tile_at(other + first * 64, 0);
+    begin_group();
+#pragma unroll
+    for (int d = 0; d < kColumns; d += 16)
+      multiply_group(products[0], a + (d / 64 * kOwnRows * 8 + d % 64 / 8),
+                     b + (d / 64 * kOtherRows * 8 + d % 64 / 8), d > 0, Stored());
+    end_group();
+    return;
+  }
 #pragma unroll
   for (int m = 0; m < kM; ++m)
 #pragma unroll
@@ -76,12 +109,14 @@ FOVEA_INLINE void multiply_rows(const Stored* own, const Stored* other,
     Word a[kM][4];
 #pragma unroll
     for (int m = 0; m < kM; ++m)
-      load_matrices(a[m], own + (m * 16 + lane() % 16) * kRowPitch + d + lane() / 16 * 8);
+      load_matrices(a[m], own + place_in<kOwnRows, kColumns>(own_first + m * 16 + lane() % 16,
+                                                             d + lane() / 16 * 8));
 #pragma unroll
     for (int n = 0; n < kOther / 16; ++n) {
       Word b[4];
-      load_matrices(
-          b, other + (n * 16 + lane() / 16 * 8 + lane() % 8) * kRowPitch + d + lane() / 8 % 2 * 8);
+      load_matrices(b, other + place_in<kOtherRows, kColumns>(
+                                   first + n * 16 + lane() / 16 * 8 + lane() % 8,
+                                   d + lane() / 8 % 2 * 8));
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         multiply(products[m][2 * n], a[m], b[0], b[1], Stored());
@@ -91,27 +126,41 @@ FOVEA_INLINE void multiply_rows(const Stored* own, const Stored* other,
   }
 }
 
+template <int kOther>
+FOVEA_INLINE void pack_weights(const float (&weights)[kOther / 8][4], int k, Word (&to)[4]) {
+  const auto& left = weights[2 * k];
+  const auto& right = weights[2 * k + 1];
+  to[0] = pack(left[0], left[1], Stored());
+  to[1] = pack(left[2], left[3], Stored());
+  to[2] = pack(right[0], right[1], Stored());
+  to[3] = pack(right[2], right[3], Stored());
+}
+
 // sums += weights . other rows
-template <int kM, int kOther, int kColumns>
+template <int kM, int kOther, int kColumns, int kOtherRows>
 FOVEA_INLINE void multiply_columns(const float (&weights)[kM][kOther / 8][4], const Stored* other,
-                                   float (&sums)[kM][kColumns / 8][4]) {
-  constexpr int kRowPitch = pitch_of(kColumns);
+                                   int first, float (&sums)[kM][kColumns / 8][4]) {
+  if constexpr (kGroups && kM == 1) {
+    const Tile b = tile_at(other + first * 64, kOtherRows * 128);
+    Word a[kOther / 16][4];
+#pragma unroll
+    for (int k = 0; k < kOther / 16; ++k) pack_weights<kOther>(weights[0], k, a[k]);
+    begin_group();
+#pragma unroll
+    for (int k = 0; k < kOther / 16; ++k) multiply_group(sums[0], a[k], b + k * 128, Stored());
+    end_group();
+    return;
+  }
 #pragma unroll
   for (int k = 0; k < kOther / 16; ++k) {
     Word a[kM][4];
 #pragma unroll
-    for (int m = 0; m < kM; ++m) {
-      const auto& left = weights[m][2 * k];
-      const auto& right = weights[m][2 * k + 1];
-      a[m][0] = pack(left[0], left[1], Stored());
-      a[m][1] = pack(left[2], left[3], Stored());
-      a[m][2] = pack(right[0], right[1], Stored());
-      a[m][3] = pack(right[2], right[3], Stored());
-    }
+    for (int m = 0; m < kM; ++m) pack_weights<kOther>(weights[m], k, a[m]);
 #pragma unroll
     for (int n = 0; n < kColumns / 16; ++n) {
       Word b[4];
-      load_transposed(b, other + (k * 16 + lane() % 16) * kRowPitch + n * 16 + lane() / 16 * 8);
+      load_transposed(b, other + place_in<kOtherRows, kColumns>(first + k * 16 + lane() % 16,
+                                                                n * 16 + lane() / 16 * 8));
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         multiply(sums[m][2 * n], a[m], b[0], b[1], Stored());
@@ -132,26 +181,29 @@ FOVEA_INLINE bool finds_bad(const Stored* other) {
   };
   Word sum = 0;
   each_piece<kOther, kColumns>([&](int r, int c) {
-    const Piece piece = *reinterpret_cast<const Piece*>(other + r * pitch_of(kColumns) + c);
+    const Piece piece = *reinterpret_cast<const Piece*>(other + place_in<kOther, kColumns>(r, c));
 #pragma unroll
     for (int k = 0; k < 4; ++k) sum = add_nothing(sum, piece.pairs[k], Stored());
   });
   return sum != 0;
 }
 
-// Marks such rows and zeroes them; `bad` is shared, one number a row.
-template <int kOther, int kColumns>
-FOVEA_APART void zero_rows(Stored* other, int* bad) {
-  constexpr int kRowPitch = pitch_of(kColumns), kPairs = kColumns / 2;
+// Marks such rows of kOther from the first and zeroes them; `bad` is shared, one number a row.
+template <int kOther, int kColumns, int kOtherRows>
+FOVEA_APART void zero_rows(Stored* other, int first, int* bad) {
+  constexpr int kPairs = kColumns / 2;
+  const auto at = [&](int n) {
+    return reinterpret_cast<Word*>(
+        other + place_in<kOtherRows, kColumns>(first + n / kPairs, n % kPairs * 2));
+  };
   for (int r = threadIdx.x; r < kOther; r += kThreads) bad[r] = 0;
   __syncthreads();
-  for (int n = threadIdx.x; n < kOther * kPairs; n += kThreads) {
-    const Word pair = reinterpret_cast<const Word*>(other + n / kPairs * kRowPitch)[n % kPairs];
-    if (add_nothing(0, pair, Stored()) != 0) bad[n / kPairs] = 1;
-  }
+  for (int n = threadIdx.x; n < kOther * kPairs; n += kThreads)
+    if (add_nothing(0, *at(n), Stored()) != 0) bad[n / kPairs] = 1;
   __syncthreads();
-  for (int n = threadIdx.x; n < kOther * kColumns; n += kThreads)
-    if (bad[n / kColumns]) other[n / kColumns * kRowPitch + n % kColumns].bits = 0;
+  for (int n = threadIdx.x; n < kOther * kPairs; n += kThreads)
+    if (bad[n / kPairs]) *at(n) = 0;
+  end_copies();
   __syncthreads();
 }
 
@@ -159,7 +211,7 @@ FOVEA_APART void zero_rows(Stored* other, int* bad) {
 template <int kOther, int kColumns>
 FOVEA_INLINE bool zero_bad(Stored* other, int* bad) {
   if (!__syncthreads_or(finds_bad<kOther, kColumns>(other))) return false;
-  zero_rows<kOther, kColumns>(other, bad);
+  zero_rows<kOther, kColumns, kOther>(other, 0, bad);
   return true;
 }
 
@@ -194,14 +246,15 @@ FOVEA_INLINE void add_bad(const float (&weights)[kM][kOther / 8][4], RowAt row_a
   }
 }
 
-// sums += weights . other rows; `has_bad`: whether some of those are not finite, and pairs left out.
-template <int kM, int kOther, int kColumns>
+// sums += weights . other rows (later, as above), from `step`; `has_bad`: whether some of those are not finite, and pairs left out.
+template <int kM, int kOther, int kColumns, int kOtherRows>
 FOVEA_INLINE void multiply_seen(bool has_bad, const float (&weights)[kM][kOther / 8][4],
-                                Stored* other, const Rows& rows, int batch, int head, Whole first,
-                                int* bad, float (&sums)[kM][kColumns / 8][4]) {
-  if (has_bad) zero_rows<kOther, kColumns>(other, bad);
-  multiply_columns<kM, kOther, kColumns>(weights, other, sums);
+                                Stored* other, int step, const Rows& rows, int batch, int head,
+                                Whole first, int* bad, float (&sums)[kM][kColumns / 8][4]) {
+  if (has_bad) zero_rows<kOther, kColumns, kOtherRows>(other, step, bad);
+  multiply_columns<kM, kOther, kColumns, kOtherRows>(weights, other, step, sums);
   if (!has_bad) return;
+  wait_products(sums);
   add_bad<kM, kOther, kColumns>(
       weights, [&](int r) { return row_of<Stored>(rows, batch, head, first + r); }, bad, sums);
   __syncthreads();
@@ -310,6 +363,37 @@ struct Mask {
     const bool there = (r < at.rows) & (k < at.keys);
     const Place p = place_of(at.row + least(r, at.rows - 1), at.key + least(k, at.keys - 1));
     return there & Structure::allows(a.structure, p);
+  }
+};
+
+// What the first modifier reads of a rectangle's pairs, asked for before their products are there. Of
+// a rectangle that is not whole pairs are read one by one.
+template <int kM, int kOther>
+struct Given {
+  static constexpr bool kEarly = kPanels && Modifiers::kReadsFirst;  // else registers are short
+  static constexpr int kBlocks = kEarly ? kOther / 8 : 1;
+  float numbers[kM][kBlocks][4];
+
+  template <bool kOwnerIsQuery>
+  FOVEA_INLINE void read(const Arguments& a, const Mask<kOwnerIsQuery>& mask) {
+    if constexpr (!kEarly) return;
+    if (!mask.at.whole) return;
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+#pragma unroll
+      for (int n = 0; n < kBlocks; ++n)
+#pragma unroll
+        for (int c = 0; c < 4; c += 2)
+          Modifiers::read_pair(a.modifier, mask.place(m, n, c), kOwnerIsQuery, numbers[m][n][c],
+                               numbers[m][n][c + 1]);
+  }
+  // The pair's score through the modifiers.
+  template <bool kAllSeen, bool kOwnerIsQuery>
+  FOVEA_INLINE float value(const Arguments& a, const Mask<kOwnerIsQuery>& mask, int m, int n, int c,
+                           float e, float* steps) const {
+    if constexpr (kAllSeen && kEarly)
+      return Modifiers::value_with(a.modifier, mask.place(m, n, c), e, numbers[m][n][c], steps);
+    return Modifiers::value(a.modifier, mask.place(m, n, c), e, steps);
   }
 };
 

@@ -10,7 +10,9 @@ struct Chain;
 template <>
 struct Chain<> {
   static constexpr int kCount = 0;
-  static constexpr bool kAddsValues = false, kReads = false, kSlopes = false;
+  static constexpr bool kAddsValues = false, kReads = false, kSlopes = false, kReadsFirst = false;
+  static void read_pair(const Change*, const Place&, bool, T&, T&) {}
+  static T value_with(const Change*, const Place&, T e, T, T*) { return e; }
   static T value(const Change*, const Place&, T e, T*) { return e; }
   template <class Sink>
   static T backward(const Change*, const Place&, const T*, T de, int, Sink&&) {
@@ -26,7 +28,16 @@ struct Chain<First, Rest...> {
   static constexpr int kCount = 1 + Others::kCount;
   static constexpr bool kAddsValues = First::kAddsValues || Others::kAddsValues,
                         kReads = First::kReads || Others::kReads,
-                        kSlopes = First::kSlope != 0 || Others::kSlopes;
+                        kSlopes = First::kSlope != 0 || Others::kSlopes,
+                        kReadsFirst = First::kReadsBefore;
+  // Where kReadsFirst: what the first modifier reads of a pair and the next, and `value` with that.
+  static void read_pair(const Change* changes, const Place& place, bool next_is_key, T& x, T& y) {
+    if constexpr (kReadsFirst) First::read_pair(*changes, place, next_is_key, x, y);
+  }
+  static T value_with(const Change* changes, const Place& place, T e, T read, T* steps) {
+    *steps = e;
+    return Others::value(changes + 1, place, e + read, steps + 1);
+  }
   static T value(const Change* changes, const Place& place, T e, T* steps) {
     *steps = e;
     return Others::value(changes + 1, place, First::value(*changes, place, e), steps + 1);
@@ -54,6 +65,7 @@ struct Chain<First, Rest...> {
 // What a modifier that only changes scores need not say.
 struct PlainModifier {
   static constexpr bool kAddsValues = false;
+  static constexpr bool kReadsBefore = false;  // adds what can be read before the score is known
   static constexpr bool kReads = false;  // an array's number of the pair, which must be there
   static constexpr T kSlope = 0;         // times `slope`: the derivative by a parameter of the head
   static T slope(const Place&) { return 0; }
