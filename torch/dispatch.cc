@@ -42,8 +42,8 @@ std::vector<std::string> choices_decline(const Call& call) {
   const auto against = [&](bool applies, std::string reason) {
     if (applies) reasons.push_back(std::move(reason));
   };
-  if (!call.query.is_cuda())  // a small call would feel the text
-    reasons.push_back("tensors on " + call.query.device().str() + ", where the engine is faster");
+  against(!call.query.is_cuda(),
+          "tensors on " + call.query.device().str() + ", where the engine is faster");
   const auto& [score, normaliser, structure] = call.choices;
   std::visit(
       [&]<class Kind>(const Kind&) {

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
-#include "torch/cuda/sdpa.h"
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
 #include "torch/find_operator.h"
@@ -64,9 +63,6 @@ Outputs attend(const Tensor& query, const Tensor& key, const Tensor& value,
 
 Tensor output_of_attend(const Tensor& query, const Tensor& key, const Tensor& value,
                         c10::string_view choices) {
-  if (query.is_cuda()) {
-    if (auto output = output_of_sdpa(query, key, value, choices)) return *std::move(output);
-  }
   return std::get<0>(attend(query, key, value, choices, {}, {}, {}, /*dropout_p=*/0, {},
                             /*return_lse=*/false, /*strict=*/false, /*query_offset=*/{},
                             /*check_finite=*/false));

@@ -1,9 +1,6 @@
 // The operators on CUDA: libtorch's fused attention where it can compute the call, kernels compiled
 // at run time for nearly all other calls, the composed formula where those decline.
 #include <ATen/ATen.h>
-#include <ATen/autocast_mode.h>
-#include <ATen/functorch/DynamicLayer.h>
-#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/library.h>
 
 #include "torch/composed/composed.h"
@@ -31,44 +28,17 @@ Tensor with_whole_loads(const Tensor& x) {
   return right ? x : x.clone(at::MemoryFormat::Contiguous);
 }
 
-namespace {
-
-// Without lengths of keys.
-Tensor sdpa_output(const Call& call) {
-  const Tensor output = at::scaled_dot_product_attention(
-      with_whole_loads(call.query), with_whole_loads(call.key), with_whole_loads(call.value), {},
-      0.0, find_structure<Causal>(call.choices.structure) != nullptr,
-      std::get<Dot>(call.choices.score.kind).scale, call.query.sym_size(1) != call.key.sym_size(1));
-  return laid_out(output, output_layout(call.query, call.value));
-}
-
-// Whether nothing but libtorch's plain dispatch sees the tensor: no transform, no trace, no tangent.
-bool is_plain(const Tensor& x) {
-  return x.defined() && !x.key_set().has(c10::DispatchKey::Python) && !x.is_nested() &&
-         !x._fw_grad(/*level=*/0).defined();
-}
-
-}  // namespace
-
-std::optional<Tensor> output_of_sdpa(const Tensor& query, const Tensor& key, const Tensor& value,
-                                     c10::string_view choices) {
-  if (!query.is_cuda() || at::functorch::maybeCurrentDynamicLayer() ||
-      c10::impl::dispatch_mode_enabled() || at::autocast::is_autocast_enabled(at::kCUDA) ||
-      !is_plain(query) || !is_plain(key) || !is_plain(value))
-    return std::nullopt;
-  const Call call = call_of(query, key, value, choices, {}, {}, {}, 0, {}, {});
-  check_call(call);
-  const c10::DeviceGuard device(query.device());
-  if (!sdpa_declines(call, /*return_lse=*/false).empty()) return std::nullopt;
-  return sdpa_output(call);
-}
-
 Fused sdpa(const Call& call) {
   const auto scale = std::get<Dot>(call.choices.score.kind).scale;
   const bool causal = find_structure<Causal>(call.choices.structure) != nullptr;
   const bool grouped = call.query.sym_size(1) != call.key.sym_size(1);
   const auto integers = call.query.options().dtype(at::kLong).requires_grad(false);
-  if (!call.key_lengths.defined()) return {sdpa_output(call), at::zeros({}, integers)};
+  if (!call.key_lengths.defined()) {
+    const Tensor output = at::scaled_dot_product_attention(
+        with_whole_loads(call.query), with_whole_loads(call.key), with_whole_loads(call.value), {},
+        0.0, causal, scale, grouped);
+    return {laid_out(output, output_layout(call.query, call.value)), at::zeros({}, integers)};
+  }
   // Keys and values past the end are set to zero, so that no number in them, not even a NaN, enters
   // a product. A row without keys sees one such zero: output 0, gradient 0. Nothing here waits
   // for the device.
