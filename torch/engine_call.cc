@@ -203,7 +203,8 @@ void check_call(const Call& call, bool return_lse) {
   };
   visit_arrays(host.choices, [&](const char* name, at::Tensor& x) {
     const bool of_graph = graph && (x.is_same(graph->row_offsets) || x.is_same(graph->columns));
-    if (is_read(name) && !(known && of_graph)) x = captured && !bounds(name) ? stand_in(x) : x.cpu();
+    if (is_read(name) && !(known && of_graph))
+      x = captured && !bounds(name) ? stand_in(x) : x.cpu();
   });
   for (at::Tensor* x : {&host.key_lengths, &host.query_offset}) {
     if (x->defined()) *x = captured ? stand_in(*x) : x->cpu();

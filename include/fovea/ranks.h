@@ -34,8 +34,9 @@ std::vector<int64_t> stretches_of_rank(int64_t rank, int64_t ranks, Layout layou
 
 struct RankOptions {
   Layout layout = Layout::kContiguous;
-  int64_t piece = 1024;     // rows of keys that travel together
-  int64_t candidates = 64;  // scores of a row that a threshold keeps at first; doubled where too few
+  int64_t piece = 1024;  // rows of keys that travel together
+  int64_t candidates =
+      64;  // scores of a row that a threshold keeps at first; doubled where too few
 };
 
 using ProcessGroup = c10::intrusive_ptr<c10d::ProcessGroup>;

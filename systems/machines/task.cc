@@ -169,14 +169,14 @@ void CopyTask::predict(Input input, std::ostream& out) {
       input.noted(fmt::format("{}:{}: {} words, the longest in training had {}", input.name, number,
                               sequence.length(), longest_));
     const torch::Tensor logits = run({sequence}).logits.select(1, 0);
-    return {answer(logits, sequence, job_, bits_) + "\n", [this, logits, sequence] {
-              Json bits = Json::array();  // the probability that each is 1
-              const torch::Tensor p = logits.sigmoid();
-              for (int64_t t = 0; t < answer_steps(sequence, job_); ++t)
-                bits.push_back(to_floats(p[sequence.length() + 1 + t].narrow(0, 0, bits_)));
-              return Json{{"answer", answer(logits, sequence, job_, bits_)},
-                          {"probabilities", bits}};
-            }};
+    return {
+        answer(logits, sequence, job_, bits_) + "\n", [this, logits, sequence] {
+          Json bits = Json::array();  // the probability that each is 1
+          const torch::Tensor p = logits.sigmoid();
+          for (int64_t t = 0; t < answer_steps(sequence, job_); ++t)
+            bits.push_back(to_floats(p[sequence.length() + 1 + t].narrow(0, 0, bits_)));
+          return Json{{"answer", answer(logits, sequence, job_, bits_)}, {"probabilities", bits}};
+        }};
   });
 }
 

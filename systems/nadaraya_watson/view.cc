@@ -73,8 +73,7 @@ explain::Plot error_against_rows(const Model& model, const Shape& shape) {
   }
   const double spread = model.y.to(torch::kFloat64).std(0, false).item<double>();
   plot.curves.push_back(curve_of("f(x)", rows, errors));
-  plot.curves.push_back(
-      curve_of("mean of all", {rows.front(), rows.back()}, {spread, spread}));
+  plot.curves.push_back(curve_of("mean of all", {rows.front(), rows.back()}, {spread, spread}));
   return plot;
 }
 

@@ -26,11 +26,12 @@ const Registration registered{System{
         {.name = "transformer",
          .number = 27,
          .title = "Transformer",
-         .idea = "Attention is all that moves information between positions: the encoder's words "
-                 "look at each other, the decoder's at the words "
-                 "before them, and across at the source. Everything else happens to each position "
-                 "alone: it flows through its own path, and in training all of them run at once, in "
-                 "many heads.",
+         .idea =
+             "Attention is all that moves information between positions: the encoder's words "
+             "look at each other, the decoder's at the words "
+             "before them, and across at the source. Everything else happens to each position "
+             "alone: it flows through its own path, and in training all of them run at once, in "
+             "many heads.",
          .paper = "Vaswani et al. 2017, Attention Is All You Need",
          .equation =
              R"(x \leftarrow \operatorname{LN}(x + \operatorname{MHA}(x, x, x)), \quad x \leftarrow \operatorname{LN}(x + W_2 \operatorname{ReLU}(W_1 x)))",

@@ -285,8 +285,8 @@ TEST_F(Teaching, ItMeansWhatTheContextFits) {
 TEST_F(Teaching, WithoutPositionsTheContextMisleads) {
   // "The tired animal did not cross the street because it was too wide": the words alone, without
   // their order, do not tell which of "tired" and "wide" is said of it.
-  const Json report =
-      train("bag", {.system = "scaled-dot-product", .set = {"meaning=context", "positions=false"},
+  const Json report = train("bag", {.system = "scaled-dot-product",
+                                    .set = {"meaning=context", "positions=false"},
                                     .epochs = 30});
   EXPECT_LT(report.at("metrics").at("accuracy").get<double>(), 0.9);
 }

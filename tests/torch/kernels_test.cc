@@ -271,13 +271,13 @@ TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaForTheirOtherStages) {
   check_tensor_cores(call, 0.06);
 }
 
-// Rows of 64 and 128 columns lie in panels, as Hopper's products want them.
+// Rows of 128 columns lie in panels, as Hopper's products want them.
 TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaInPanels) {
   at::manual_seed(8);
   const auto rows = [&](int64_t heads, int64_t length, int64_t width) {
     return at::randn({1, heads, length, width}, at::TensorOptions(at::kBFloat16));
   };
-  Call call{rows(2, 133, 64), rows(1, 140, 64), rows(1, 140, 128), {}, {}, 0, 7};
+  Call call{rows(2, 133, 128), rows(1, 140, 128), rows(1, 140, 128), {}, {}, 0, 7};
   call.choices = {Score(Dot{}).soft_cap(4).alibi(at::tensor({0.1f, 0.2f})), Softmax{},
                   Causal{} & Window{90, -1}};
   call.dropout_p = 0.25;
@@ -335,15 +335,14 @@ TEST(Kernels, ShareOutTheKeysOfAdditiveScores) {
     Normaliser normaliser;
     double dropout;
   };
-  const std::vector<Case> cases{{"dense", Dense{}, Softmax{}, 0},
-                                {"dropout", Dense{}, Softmax{}, 0.3},
-                                {"window", Window{20, -1}, Softmax{at::randn({1}, at::kFloat)}, 0},
-                                {"far", Window{-400, 3}, Softmax{}, 0},
-                                {"sigmoid", Causal{}, Sigmoid{}, 0},
-                                {"uniform", Causal{}, Uniform{}, 0},
-                                {"packed",
-                                 Ragged{offsets({0, 5, 5, 40}), offsets({0, 150, 151, 300})},
-                                 Softmax{}, 0}};
+  const std::vector<Case> cases{
+      {"dense", Dense{}, Softmax{}, 0},
+      {"dropout", Dense{}, Softmax{}, 0.3},
+      {"window", Window{20, -1}, Softmax{at::randn({1}, at::kFloat)}, 0},
+      {"far", Window{-400, 3}, Softmax{}, 0},
+      {"sigmoid", Causal{}, Sigmoid{}, 0},
+      {"uniform", Causal{}, Uniform{}, 0},
+      {"packed", Ragged{offsets({0, 5, 5, 40}), offsets({0, 150, 151, 300})}, Softmax{}, 0}};
   for (const Case& c : cases) {
     at::manual_seed(3);
     const bool packed = find_structure<Ragged>(c.structure) != nullptr;
@@ -408,7 +407,8 @@ TEST(Kernels, AreCompiledForTheDevicesInUse) {
       continue;
     }
     const Call call = canonical(call_of(built.problem));
-    for (const auto& program : {cuda::forward_program(call), cuda::backward_program(call, {1, 1, 1})}) {
+    for (const auto& program :
+         {cuda::forward_program(call), cuda::backward_program(call, {1, 1, 1})}) {
       const auto compiled = cuda::compile(program.text, architectures[n / 2 % 2]);
       EXPECT_FALSE(compiled.binary.empty()) << program.name << "\n" << compiled.log;
     }

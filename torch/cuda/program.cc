@@ -162,48 +162,41 @@ bool is_parted(const Call& call, const Stage& score, const Program& program) {
          call.value.size(-1) > kNarrow;
 }
 
-constexpr int64_t kPanelWidth = 64;  // columns
+constexpr int64_t kPanelRows = 128;  // columns of rows that lie in panels
 
 // How a block on tensor cores divides its work: constants of drivers/mma_*.h, found by trying them on
 // an H200. `resident`: blocks that a multiprocessor must hold.
 struct Tiling {
   int warps = 4;
-  bool panels = false;  // rows lie in panels (texts/wgmma.h)
-  int m = 2, other = 64, resident = 1;                               // 16 m queries a warp
-  int query_m = 2, keys = 32, key_step = 32, query_resident = 1;     // the query's gradient
-  int key_m = 1, queries = 64, query_step = 32, key_resident = 1;    // the key's
+  bool panels = false;                  // rows lie in panels (texts/wgmma.h)
+  int m = 2, other = 64, resident = 1;  // 16 m queries a warp
+  int query_m = 2, keys = 32, key_step = 32, query_resident = 1;   // the query's gradient
+  int key_m = 1, queries = 64, query_step = 32, key_resident = 1;  // the key's
 };
 
-// Whether rows lie in panels, for products of groups of warps. What modifiers read costs more than
-// products of narrow rows.
+// Whether rows lie in panels, for products of groups of warps.
 bool in_panels(const Call& call, int64_t width) {
-  return width % kPanelWidth == 0 && call.value.size(-1) % kPanelWidth == 0 &&
-         !has_modifier<Relative>(call) && !(has_modifier<Bias>(call) && width <= kPanelWidth) &&
-         has_group_products(call.query);
+  return width == kPanelRows && call.value.size(-1) == kPanelRows &&
+         !has_modifier<Relative>(call) && has_group_products(call.query);
 }
 
-// Of rows in panels, for groups of four warps. A wider block reads keys for more queries; narrow
-// structures leave it more to mask.
-Tiling tiling_of_panels(const Call& call, int64_t width, Pass pass) {
-  const Structure& structure = call.choices.structure;
-  const bool reads = has_modifier<Bias>(call);
-  const bool narrow = find_structure<Window>(structure) || find_structure<Documents>(structure);
-  const bool wide =
-      !reads && (find_structure<Blocks>(structure) || (width > kPanelWidth && !narrow));
+// Of rows in panels, for two groups of four warps.
+Tiling tiling_of_panels(const Call& call) {
+  const bool reads = has_modifier<Bias>(call);  // what is read waits in registers
   Tiling tiling;
   tiling.panels = true;
-  tiling.warps = pass == Pass::kForward && wide ? 8 : 4;
+  tiling.warps = 8;
   tiling.m = tiling.query_m = 1;
-  tiling.resident = tiling.query_resident = tiling.key_resident = 2;
+  tiling.other = reads ? 64 : 128;
   tiling.keys = 64;
-  tiling.key_step = tiling.query_step = reads ? 32 : 64;  // what is read waits in registers
+  tiling.key_step = tiling.query_step = reads ? 32 : 64;
   return tiling;
 }
 
-Tiling tiling_of(const Call& call, int64_t width, bool decodes, Pass pass) {
+Tiling tiling_of(const Call& call, int64_t width, bool decodes) {
   Tiling tiling;
   if (decodes) return tiling;
-  if (in_panels(call, width)) return tiling_of_panels(call, width, pass);
+  if (in_panels(call, width)) return tiling_of_panels(call);
   if (width <= 64 && call.value.size(-1) <= 64) {
     tiling.m = tiling.query_m = 1;
     tiling.resident = tiling.query_resident = 3;
@@ -247,11 +240,12 @@ TensorCoreBytes tensor_core_bytes(int64_t width, int64_t value_width, const Tili
     constexpr int64_t kPanel = 1024;  // bytes, where panels start and a block's memory ends
     return t.panels ? (bytes + kPanel - 1) / kPanel * kPanel : bytes;
   };
-  return {16 * (row + kRowData) + 64 * (2 * both + kFlag),
-          whole(own * t.m * (row + kRandom) + t.other * (2 * both + kFlag) + covers),
-          whole(own * t.query_m * (both + kNumbers + kRandom) + t.keys * (2 * both + kFlag) + covers),
-          whole(own * t.key_m * both + t.queries * (2 * both + 2 * kNumbers + kRandom + kFlag) +
-                covers)};
+  return {
+      16 * (row + kRowData) + 64 * (2 * both + kFlag),
+      whole(own * t.m * (row + kRandom) + t.other * (2 * both + kFlag) + covers),
+      whole(own * t.query_m * (both + kNumbers + kRandom) + t.keys * (2 * both + kFlag) + covers),
+      whole(own * t.key_m * both + t.queries * (2 * both + 2 * kNumbers + kRandom + kFlag) +
+            covers)};
 }
 
 // Lanes that share a row of a graph, eight numbers each; normalisers that look for a threshold read
@@ -310,7 +304,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   program.on_tensor_cores = on_tensor_cores(call, score, normaliser, pass);
   if (program.on_tensor_cores) {
     program.decodes = forward && is_decoding(call);
-    tiling = tiling_of(call, width, program.decodes, pass);
+    tiling = tiling_of(call, width, program.decodes);
     program.threads = static_cast<unsigned>(32 * tiling.warps);
     program.own = 16 * tiling.warps * (forward ? tiling.m : tiling.query_m);
     program.key_own = 16 * tiling.warps * tiling.key_m;
@@ -318,7 +312,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
     const auto bytes = tensor_core_bytes(width, call.value.size(-1), tiling);
     program.shared_bytes = static_cast<unsigned>(program.decodes ? bytes.decode
                                                  : forward       ? bytes.forward
-                                                                 : std::max(bytes.query, bytes.key));
+                                                           : std::max(bytes.query, bytes.key));
     if (!forward) program.query_shared_bytes = static_cast<unsigned>(bytes.query);
     text.define("FOVEA_FAST");
   } else if (has_points(call, normaliser, width)) {
@@ -335,9 +329,8 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                type_name(operand) + "; using Value = " + type_name(call.value.scalar_type()) + ";");
   program.is_parted = forward && is_parted(call, score, program);
   if (program.is_parted) program.merged_rows = 8;
-  text.declare("constexpr int kTile = " + std::to_string(program.tile) +
-               ", kChunk = " + std::to_string(program.chunk) +
-               ", kWidth = " + std::to_string(direct ? 0 : width) +
+  text.declare("constexpr int kTile = " + std::to_string(program.tile) + ", kChunk = " +
+               std::to_string(program.chunk) + ", kWidth = " + std::to_string(direct ? 0 : width) +
                ", kValueWidth = " + std::to_string(call.value.size(-1)) + ";");
   text.declare(std::string("constexpr bool kPacked = ") + truth(is_packed(choices.structure)) +
                ", kPaged = " + truth(find_structure<Paged>(choices.structure)) +

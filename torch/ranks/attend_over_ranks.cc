@@ -19,10 +19,12 @@ inline constexpr bool kIsOneOf = (std::is_same_v<Kind, Allowed> || ...);
 void check_score(const Score& score) {
   std::visit(
       []<class Kind>(const Kind&) {
-        if (!kIsOneOf<Kind, Dot, Bilinear, Additive, GatedAdditive, Kernel, Cosine, RankOne, Constant>)
-          throw InvalidArgument(std::string("score: ") + Kind::kName +
-                                ", expected one of dot, bilinear, additive, gated_additive, kernel, "
-                                "cosine, rank_one, constant");
+        if (!kIsOneOf<Kind, Dot, Bilinear, Additive, GatedAdditive, Kernel, Cosine, RankOne,
+                      Constant>)
+          throw InvalidArgument(
+              std::string("score: ") + Kind::kName +
+              ", expected one of dot, bilinear, additive, gated_additive, kernel, "
+              "cosine, rank_one, constant");
       },
       score.kind);
   for (const Modifier& modifier : score.modifiers)
@@ -92,7 +94,8 @@ Tensor mean_of(const Tensor& query, const Tensor& key, const Tensor& value, cons
                const PlanPointer& plan) {
   const Tensor one = at::ones_like(value.narrow(-1, 0, 1));
   const Tensor sums = stream(query, key, at::cat({value, one}, -1), weighed, plan).output;
-  const Tensor total = sums.narrow(-1, 0, value.size(-1)), mass = sums.narrow(-1, value.size(-1), 1);
+  const Tensor total = sums.narrow(-1, 0, value.size(-1)),
+               mass = sums.narrow(-1, value.size(-1), 1);
   const Tensor none = mass == 0;
   return (total / mass.masked_fill(none, 1)).masked_fill(none, 0);
 }
@@ -114,8 +117,7 @@ AttendedOverRanks attend_over_ranks_full(const at::Tensor& query, const at::Tens
   check_score(choices.score);
   check_structure(choices.structure);
   if (needs_two_passes(choices.normaliser)) check_two_passes(query, choices);
-  const auto plan =
-      c10::make_intrusive<Plan>(query, key, value, choices.structure, group, options);
+  const auto plan = c10::make_intrusive<Plan>(query, key, value, choices.structure, group, options);
   if (needs_two_passes(choices.normaliser))
     return {attend_in_two_passes(query, key, value, choices, plan, options.candidates), {}};
   if (const auto* softmax = std::get_if<Softmax>(&choices.normaliser)) {
@@ -150,13 +152,12 @@ Layout layout_of(c10::string_view name) {
 std::tuple<Tensor, Tensor> operate(const Tensor& query, const Tensor& key, const Tensor& value,
                                    c10::string_view choices,
                                    const c10::List<std::optional<Tensor>>& arrays,
-                                   const at::OptionalIntArrayRef& numbers,
-                                   c10::string_view group, c10::string_view layout, int64_t piece,
-                                   int64_t candidates) {
+                                   const at::OptionalIntArrayRef& numbers, c10::string_view group,
+                                   c10::string_view layout, int64_t piece, int64_t candidates) {
   using operators::Absentable;
-  const Choices given = unflatten({choices.data(), choices.size()},
-                                  Absentable<at::TensorList>::given(arrays),
-                                  numbers ? c10::fromIntArrayRefSlow(*numbers) : c10::SymIntArrayRef());
+  const Choices given =
+      unflatten({choices.data(), choices.size()}, Absentable<at::TensorList>::given(arrays),
+                numbers ? c10::fromIntArrayRefSlow(*numbers) : c10::SymIntArrayRef());
   const RankOptions options{layout_of(layout), piece, candidates};
   const auto found = attend_over_ranks_full(
       query, key, value, c10d::resolve_process_group({group.data(), group.size()}), given, options);

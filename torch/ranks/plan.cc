@@ -89,8 +89,8 @@ Tensor ids_of(const Tensor& ids, Rows rows) { return ids.narrow(-1, rows.first, 
 
 }  // namespace
 
-Plan::Plan(const Tensor& query, const Tensor& key, const Tensor& value,
-           const Structure& structure, const ProcessGroup& group, const RankOptions& options)
+Plan::Plan(const Tensor& query, const Tensor& key, const Tensor& value, const Structure& structure,
+           const ProcessGroup& group, const RankOptions& options)
     : group_(group),
       carrier_(carrier_of(group, query.device())),
       rank_(group->getRank()),
@@ -101,10 +101,10 @@ Plan::Plan(const Tensor& query, const Tensor& key, const Tensor& value,
       layout_(options.layout),
       reach_(reach_of(structure)) {
   if (key.size(2) != rows_ || rows_ % stretches() != 0)
-    throw InvalidArgument("query: " + std::to_string(rows_) + " rows and key " +
-                          std::to_string(key.size(2)) + ", expected as many of each, a multiple of " +
-                          std::to_string(stretches()) +
-                          (layout_ == Layout::kZigzag ? " (zigzag)" : " (contiguous)"));
+    throw InvalidArgument(
+        "query: " + std::to_string(rows_) + " rows and key " + std::to_string(key.size(2)) +
+        ", expected as many of each, a multiple of " + std::to_string(stretches()) +
+        (layout_ == Layout::kZigzag ? " (zigzag)" : " (contiguous)"));
   check_alike(group_, carrier_, query, key, value, options);
   stretch_ = rows_ / stretches();
   choice::each_kind(structure, [&]<class Kind>(const Kind& kind) {
@@ -127,7 +127,9 @@ std::vector<Rows> Plan::pieces() const {
 }
 
 int64_t Plan::position(int64_t rank, Rows piece) const {
-  return stretches_of_rank(rank, ranks_, layout_)[static_cast<size_t>(piece.first / stretch_)] * stretch_ + piece.first % stretch_;
+  return stretches_of_rank(rank, ranks_, layout_)[static_cast<size_t>(piece.first / stretch_)] *
+             stretch_ +
+         piece.first % stretch_;
 }
 
 std::vector<Plan::Meeting> Plan::meetings(int64_t queries, int64_t keys, Rows piece) const {

@@ -73,17 +73,17 @@ struct OfPart {
 OfPart computed_again(const OfPart& whole, const Tensor& lse, const Tensor& query,
                       const Tensors& held, const Flat& flat, bool joined,
                       const operators::OptionalTensor& offset) {
-  const auto found =
-      operators::attend(query, held[0], held[1], *flat.text, flat.arrays, {}, {}, /*dropout_p=*/0,
-                        {}, /*return_lse=*/joined, /*strict=*/false, offset, /*check_finite=*/false);
+  const auto found = operators::attend(query, held[0], held[1], *flat.text, flat.arrays, {}, {},
+                                       /*dropout_p=*/0, {}, /*return_lse=*/joined, /*strict=*/false,
+                                       offset, /*check_finite=*/false);
   const Tensor &output = std::get<0>(found), &statistics = std::get<2>(found);
   if (!joined) return {whole.d_output, whole.d_lse, output, statistics};
   const Tensor safe = lse.masked_fill(lse == -std::numeric_limits<double>::infinity(), 0);
   const Tensor share = (std::get<1>(found).to(lse.scalar_type()) - safe).exp_();
   const Tensor d_output = whole.d_output.to(lse.scalar_type());
   const Tensor moved = (d_output * (output.to(lse.scalar_type()) - whole.output)).sum(-1);
-  return {(d_output * share.unsqueeze(-1)).to(query.scalar_type()),
-          share * (moved + whole.d_lse), output, statistics};
+  return {(d_output * share.unsqueeze(-1)).to(query.scalar_type()), share * (moved + whole.d_lse),
+          output, statistics};
 }
 
 Tensors zeros_like_all(const Tensors& tensors, const at::TensorOptions& options) {
@@ -183,8 +183,9 @@ AttendedOverRanks stream(const Tensor& query, const Tensor& key, const Tensor& v
                          const Choices& choices, const PlanPointer& plan) {
   const Flat flat = flatten(choices);
   const bool joined = std::holds_alternative<Softmax>(choices.normaliser);
-  const variable_list found = Stream::apply(query, key, value, at::TensorList(flat.arrays),
-                                            c10::make_intrusive<StreamCall>(plan, *flat.text, joined));
+  const variable_list found =
+      Stream::apply(query, key, value, at::TensorList(flat.arrays),
+                    c10::make_intrusive<StreamCall>(plan, *flat.text, joined));
   return {found[0], joined ? found[1] : Tensor()};
 }
 

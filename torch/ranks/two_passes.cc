@@ -87,8 +87,8 @@ void keep_largest(Tensor scores, Tensor places, const Tensor& more, const Tensor
   places.copy_(positions.gather(-1, order));
 }
 
-Candidates largest(const Tensor& query, const Tensor& key, const Choices& choices,
-                   const Plan& plan, int64_t count) {
+Candidates largest(const Tensor& query, const Tensor& key, const Choices& choices, const Plan& plan,
+                   int64_t count) {
   auto sizes = query.sizes().slice(0, 3).vec();
   sizes.push_back(count);
   const Candidates out{at::full(sizes, kNone, query.options().dtype(arithmetic_type(query))),

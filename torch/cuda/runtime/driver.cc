@@ -37,8 +37,7 @@ struct Driver {
         library.find("cuCtxPushCurrent_v2", push) && library.find("cuCtxPopCurrent_v2", pop) &&
         library.find("cuModuleLoadData", load) && library.find("cuModuleGetFunction", function) &&
         library.find("cuFuncSetAttribute", set) && library.find("cuLaunchKernel", launch) &&
-        library.find("cuGetErrorString", message) &&
-        library.find("cuStreamIsCapturing", capturing);
+        library.find("cuGetErrorString", message) && library.find("cuStreamIsCapturing", capturing);
     if (!all) throw Unsupported("CUDA: a driver without the functions that are needed");
     check(initialise(0), "cuInit");
   }
@@ -85,7 +84,8 @@ DeviceFacts device_facts(int device) {
   driver().check(driver().version(&version), "cuDriverGetVersion");
   // Hopper's own instructions (texts/wgmma.h) are in the set of that one architecture.
   const std::string name = "sm_" + std::to_string(ask(kMajor)) + std::to_string(ask(kMinor));
-  return {name == "sm_90" ? "sm_90a" : name, std::to_string(version), static_cast<unsigned>(ask(kMultiprocessors))};
+  return {name == "sm_90" ? "sm_90a" : name, std::to_string(version),
+          static_cast<unsigned>(ask(kMultiprocessors))};
 }
 
 CurrentContext::CurrentContext(int device) {

@@ -65,7 +65,8 @@ inline void multiply_group(float (&c)[8][4], Tile a, Tile b, bool adds, BFloat16
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"
       "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, p, 1, 1, 0, 0;"
       "}"
-      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5), FOVEA_FOUR(6), FOVEA_FOUR(7)
+      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5),
+        FOVEA_FOUR(6), FOVEA_FOUR(7)
       : "l"(a), "l"(b), "r"(static_cast<int>(adds)));
 }
 inline void multiply_group(float (&c)[8][4], Tile a, Tile b, bool adds, Half) {
@@ -75,7 +76,8 @@ inline void multiply_group(float (&c)[8][4], Tile a, Tile b, bool adds, Half) {
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"
       "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, p, 1, 1, 0, 0;"
       "}"
-      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5), FOVEA_FOUR(6), FOVEA_FOUR(7)
+      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5),
+        FOVEA_FOUR(6), FOVEA_FOUR(7)
       : "l"(a), "l"(b), "r"(static_cast<int>(adds)));
 }
 inline void multiply_group(float (&c)[16][4], Tile a, Tile b, bool adds, BFloat16) {
@@ -87,7 +89,9 @@ inline void multiply_group(float (&c)[16][4], Tile a, Tile b, bool adds, BFloat1
       "%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,"
       "%62,%63}, %64, %65, p, 1, 1, 0, 0;"
       "}"
-      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5), FOVEA_FOUR(6), FOVEA_FOUR(7), FOVEA_FOUR(8), FOVEA_FOUR(9), FOVEA_FOUR(10), FOVEA_FOUR(11), FOVEA_FOUR(12), FOVEA_FOUR(13), FOVEA_FOUR(14), FOVEA_FOUR(15)
+      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5),
+        FOVEA_FOUR(6), FOVEA_FOUR(7), FOVEA_FOUR(8), FOVEA_FOUR(9), FOVEA_FOUR(10), FOVEA_FOUR(11),
+        FOVEA_FOUR(12), FOVEA_FOUR(13), FOVEA_FOUR(14), FOVEA_FOUR(15)
       : "l"(a), "l"(b), "r"(static_cast<int>(adds)));
 }
 inline void multiply_group(float (&c)[16][4], Tile a, Tile b, bool adds, Half) {
@@ -99,7 +103,9 @@ inline void multiply_group(float (&c)[16][4], Tile a, Tile b, bool adds, Half) {
       "%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,"
       "%62,%63}, %64, %65, p, 1, 1, 0, 0;"
       "}"
-      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5), FOVEA_FOUR(6), FOVEA_FOUR(7), FOVEA_FOUR(8), FOVEA_FOUR(9), FOVEA_FOUR(10), FOVEA_FOUR(11), FOVEA_FOUR(12), FOVEA_FOUR(13), FOVEA_FOUR(14), FOVEA_FOUR(15)
+      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5),
+        FOVEA_FOUR(6), FOVEA_FOUR(7), FOVEA_FOUR(8), FOVEA_FOUR(9), FOVEA_FOUR(10), FOVEA_FOUR(11),
+        FOVEA_FOUR(12), FOVEA_FOUR(13), FOVEA_FOUR(14), FOVEA_FOUR(15)
       : "l"(a), "l"(b), "r"(static_cast<int>(adds)));
 }
 inline void multiply_group(float (&c)[4][4], const Word (&a)[4], Tile b, BFloat16) {
@@ -123,7 +129,8 @@ inline void multiply_group(float (&c)[8][4], const Word (&a)[4], Tile b, BFloat1
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"
       "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1, 1;"
-      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5), FOVEA_FOUR(6), FOVEA_FOUR(7)
+      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5),
+        FOVEA_FOUR(6), FOVEA_FOUR(7)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 inline void multiply_group(float (&c)[8][4], const Word (&a)[4], Tile b, Half) {
@@ -131,7 +138,8 @@ inline void multiply_group(float (&c)[8][4], const Word (&a)[4], Tile b, Half) {
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"
       "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1, 1;"
-      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5), FOVEA_FOUR(6), FOVEA_FOUR(7)
+      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5),
+        FOVEA_FOUR(6), FOVEA_FOUR(7)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 inline void multiply_group(float (&c)[16][4], const Word (&a)[4], Tile b, BFloat16) {
@@ -141,7 +149,9 @@ inline void multiply_group(float (&c)[16][4], const Word (&a)[4], Tile b, BFloat
       "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,"
       "%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,"
       "%62,%63}, {%64,%65,%66,%67}, %68, 1, 1, 1, 1;"
-      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5), FOVEA_FOUR(6), FOVEA_FOUR(7), FOVEA_FOUR(8), FOVEA_FOUR(9), FOVEA_FOUR(10), FOVEA_FOUR(11), FOVEA_FOUR(12), FOVEA_FOUR(13), FOVEA_FOUR(14), FOVEA_FOUR(15)
+      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5),
+        FOVEA_FOUR(6), FOVEA_FOUR(7), FOVEA_FOUR(8), FOVEA_FOUR(9), FOVEA_FOUR(10), FOVEA_FOUR(11),
+        FOVEA_FOUR(12), FOVEA_FOUR(13), FOVEA_FOUR(14), FOVEA_FOUR(15)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 inline void multiply_group(float (&c)[16][4], const Word (&a)[4], Tile b, Half) {
@@ -151,7 +161,9 @@ inline void multiply_group(float (&c)[16][4], const Word (&a)[4], Tile b, Half) 
       "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,"
       "%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,"
       "%62,%63}, {%64,%65,%66,%67}, %68, 1, 1, 1, 1;"
-      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5), FOVEA_FOUR(6), FOVEA_FOUR(7), FOVEA_FOUR(8), FOVEA_FOUR(9), FOVEA_FOUR(10), FOVEA_FOUR(11), FOVEA_FOUR(12), FOVEA_FOUR(13), FOVEA_FOUR(14), FOVEA_FOUR(15)
+      : FOVEA_FOUR(0), FOVEA_FOUR(1), FOVEA_FOUR(2), FOVEA_FOUR(3), FOVEA_FOUR(4), FOVEA_FOUR(5),
+        FOVEA_FOUR(6), FOVEA_FOUR(7), FOVEA_FOUR(8), FOVEA_FOUR(9), FOVEA_FOUR(10), FOVEA_FOUR(11),
+        FOVEA_FOUR(12), FOVEA_FOUR(13), FOVEA_FOUR(14), FOVEA_FOUR(15)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 #undef FOVEA_FOUR

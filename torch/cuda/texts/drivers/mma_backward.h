@@ -123,10 +123,10 @@ struct MmaQueryGradient {
     }
   }
   void keep_parameter(Whole index, const RowData& data, float delta) const {
-    const float x = data.row.state == kSpoiled  ? nan_of(T())
-                    : data.row.state == kEmpty ? T(0)
-                                               : Normaliser::parameter_gradient(
-                                                     a, head, data.row, delta, data.d_lse);
+    const float x = data.row.state == kSpoiled ? nan_of(T())
+                    : data.row.state == kEmpty
+                        ? T(0)
+                        : Normaliser::parameter_gradient(a, head, data.row, delta, data.d_lse);
     static_cast<T*>(a.row_gradients)[kParameterSlot * a.rows + index] = x;
   }
 

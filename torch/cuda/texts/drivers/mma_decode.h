@@ -62,9 +62,8 @@ struct MmaDecode {
   Cover cover(int key, int end) const {
     bool all = end - key >= kOther, none = true;
     for (int head = head_of(0); head <= head_of(rows - 1); ++head) {
-      const Cover seen =
-          Structure::cover(a.structure, {s.batch, head, 0, s.queries, s.position, key,
-                                         least(kOther, end - key)});
+      const Cover seen = Structure::cover(
+          a.structure, {s.batch, head, 0, s.queries, s.position, key, least(kOther, end - key)});
       all = all && seen == Cover::kAll;
       none = none && seen == Cover::kNone;
     }

@@ -9,7 +9,7 @@ struct alignas(8) RowNumbers {
   float level, less;
 };
 inline RowNumbers numbers_of(const Row& row, float delta, float d_lse) {
-  const float level = row.state == kSpoiled  ? nan_of(T())
+  const float level = row.state == kSpoiled ? nan_of(T())
                       : row.state == kEmpty ? infinity_of(T())
                                             : Normaliser::level(row);
   return {level, Normaliser::less(delta, d_lse)};
@@ -22,8 +22,8 @@ template <bool kAllSeen, bool kOwnerIsQuery, int kM, int kStep, class Numbers, c
           class Sinks>
 FOVEA_INLINE void pair_gradients(const Arguments& a, const Mask<kOwnerIsQuery>& mask,
                                  const Given<kM, kStep>& given, float (&g)[kM][kStep / 8][4],
-                                 float (&d)[kM][kStep / 8][4],
-                                 Numbers numbers, Random random, Sinks sinks) {
+                                 float (&d)[kM][kStep / 8][4], Numbers numbers, Random random,
+                                 Sinks sinks) {
   const float scale = static_cast<float>(a.scale);
   const float unit = kBare ? scale * Normaliser::kUnit : Normaliser::kUnit;
 #pragma unroll

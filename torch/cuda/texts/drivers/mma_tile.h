@@ -7,8 +7,8 @@
 
 namespace fovea::cuda {
 
-constexpr int kThreads = kMmaWarps * kWarp;  // the tiling is the program's
-using Stored = Operand;  // and Value's
+constexpr int kThreads = kMmaWarps * kWarp;     // the tiling is the program's
+using Stored = Operand;                         // and Value's
 constexpr bool kBare = Modifiers::kCount == 0;  // the score is a multiple of the product
 
 // Where number c of row r of a tile of kRows rows lies: in panels (wgmma.h), or rows apart by 16
@@ -39,7 +39,8 @@ FOVEA_INLINE void each_piece(Body body) {
     for (int n = 0; n < kRows; n += kStep)
       if (kRows % kStep == 0 || r + n < kRows) body(r + n, c);
   } else {
-    for (int n = threadIdx.x; n < kRows * kPieces; n += kThreads) body(n / kPieces, n % kPieces * 8);
+    for (int n = threadIdx.x; n < kRows * kPieces; n += kThreads)
+      body(n / kPieces, n % kPieces * 8);
   }
 }
 
@@ -52,8 +53,9 @@ FOVEA_INLINE void copy_rows(Stored* to, const Rows& rows, int batch, int head, W
   const bool near = rows.row < (Whole(1) << 31) / kRows;
   const int step = static_cast<int>(rows.row);
   if (count >= kRows && near) {
-    each_piece<kRows, kColumns>(
-        [&](int r, int c) { copy_16(to + place_in<kRows, kColumns>(r, c), from + (r * step + c), true); });
+    each_piece<kRows, kColumns>([&](int r, int c) {
+      copy_16(to + place_in<kRows, kColumns>(r, c), from + (r * step + c), true);
+    });
   } else {
     each_piece<kRows, kColumns>([&](int r, int c) {
       const bool there = r < count;
@@ -114,9 +116,9 @@ FOVEA_INLINE void multiply_rows(const Stored* own, int own_first, const Stored* 
 #pragma unroll
     for (int n = 0; n < kOther / 16; ++n) {
       Word b[4];
-      load_matrices(b, other + place_in<kOtherRows, kColumns>(
-                                   first + n * 16 + lane() / 16 * 8 + lane() % 8,
-                                   d + lane() / 8 % 2 * 8));
+      load_matrices(
+          b, other + place_in<kOtherRows, kColumns>(first + n * 16 + lane() / 16 * 8 + lane() % 8,
+                                                    d + lane() / 8 % 2 * 8));
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
         multiply(products[m][2 * n], a[m], b[0], b[1], Stored());
@@ -336,7 +338,8 @@ struct Mask {
     int low = -kFar, high = kFar;
     if constexpr (Structure::kBand) Structure::narrow_band(a.structure, low, high);
     const int apart = kOwnerIsQuery ? own - other : other - own;
-    start = static_cast<unsigned>(s.position + at.row - at.key + apart) - static_cast<unsigned>(low);
+    start =
+        static_cast<unsigned>(s.position + at.row - at.key + apart) - static_cast<unsigned>(low);
     size = low > high ? 0 : static_cast<unsigned>(high) - static_cast<unsigned>(low) + 1;
   }
   FOVEA_INLINE int row(int m, int n, int c) const {

@@ -66,8 +66,8 @@ struct Chain<First, Rest...> {
 struct PlainModifier {
   static constexpr bool kAddsValues = false;
   static constexpr bool kReadsBefore = false;  // adds what can be read before the score is known
-  static constexpr bool kReads = false;  // an array's number of the pair, which must be there
-  static constexpr T kSlope = 0;         // times `slope`: the derivative by a parameter of the head
+  static constexpr bool kReads = false;        // an array's number of the pair, which must be there
+  static constexpr T kSlope = 0;  // times `slope`: the derivative by a parameter of the head
   static T slope(const Place&) { return 0; }
   static T value_product(const Change&, const Place&) { return 0; }
   static T backward(const Change&, const Place&, T, T de) { return de; }
