@@ -114,6 +114,13 @@ class Structure(unittest.TestCase):
         self.assertGreater(len(stages), 30)
         self.assertEqual([stage for stage in sorted(stages - parts - expressions) if Path(f"tests/engine/{stage}_test.cc") not in TEXT], [])
 
+    def test_tests_have_the_folders_of_the_engine_and_of_the_benchmarks(self):
+        folders = {path.parent for path in CODE if path.parts[0] in ("engine", "bench") and path.suffix == ".cc"}
+        folders.remove(Path("bench/peers"))  # other libraries
+        self.assertGreater(len(folders), 15)
+        tested = {path.parent for path in CODE if path.name.endswith("_test.cc")}
+        self.assertEqual([str(folder) for folder in sorted(folders) if "tests" / folder not in tested], [])
+
     def test_every_path_has_a_small_test(self):
         paths = re.findall(r"^\| `([a-z_]+)` \| `(?:paths|graph|tiles)/", ARCHITECTURE, re.MULTILINE)
         self.assertGreaterEqual(len(paths), 8)
