@@ -141,6 +141,14 @@ class Structure(unittest.TestCase):
         for name, count in large.items():  # about: a table that had to follow every line would be noise
             self.assertLess(abs(count - shown[name]), 0.15 * count, f"{name}: {count} lines, the table says {shown[name]}")
 
+    def test_a_further_file_of_a_system_is_named(self):
+        """A system's folder has system, model, task and view; docs/architecture.md names every other file."""
+        part = ARCHITECTURE[ARCHITECTURE.index("## A system's folder") : ARCHITECTURE.index("## Two journeys")]
+        named = {"system", "model", "task", "view"} | set(re.findall(r"`([a-z_0-9]+)(?:\.[a-z*]+)?`", part))
+        systems = {path.parent for path in CODE if path.parts[0] == "systems" and path.name == "system.cc"}
+        self.assertGreater(len(systems), 30)
+        self.assertEqual([str(path) for path in CODE if path.parent in systems and path.stem not in named], [])
+
     def test_a_fact_is_written_once(self):
         for fact, pattern, places in FACTS:
             with self.subTest(fact):
