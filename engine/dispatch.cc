@@ -75,7 +75,7 @@ Reason reason_against(const Path& path, const Request& request) {
   return reason || !saves || !path.declines_to_save ? reason : path.declines_to_save(request);
 }
 
-// One line for each path, up to the first that serves every call of this kind.
+// One line for each path, up to the first that is taken whether or not forward saves statistics.
 std::string explain(const Request& request) {
   std::string text = std::string(names_of(request.task).name) + "\n";
   for (const Path* path : kPaths) {
