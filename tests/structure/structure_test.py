@@ -18,6 +18,7 @@ SYSTEM_LINES = 500  # of a folder of systems/, without tests and page
 FACTS = [
     ("which normalisers have a log-sum-exp", r"^bool has_lse\(", ["engine/call/facts.h"]),
     ("the scale of a dot product", r"scale\.value_or\(1 /", ["engine/call/facts.h", "engine/reference/score.cc"]),
+    ("the scale of a dot product, in Python", r"shape\[-1\] \*\* -0\.5", ["python/fovea/_functions.py"]),
     ("the type of a C++ type", r"DType dtype_of<float>", ["engine/call/view.h"]),
     ("the size of a type", r"case DType::kBool:\s+return 1;", ["engine/call/view.cc"]),
     ("the name of a type", r'return "bfloat16";', ["engine/call/view.cc"]),
