@@ -97,8 +97,8 @@ void add_ranks(CLI::App& app, RankOptions& options) {
   add_integer(
       app, "--workers", [&options](int64_t n) { options.workers = static_cast<int>(n); }, 1,
       kMostWorkers,
-      "number of processes of this machine that share the work; torchrun, mpirun and srun start them "
-      "on several");
+      "number of processes on this machine that share the work; torchrun, mpirun and srun start "
+      "processes on several machines");
   add_number(app, "--timeout", options.timeout, 1, 1e6,
              "seconds for which another rank may give no sign of life");
 }

@@ -75,7 +75,7 @@ Reason reason_against(const Path& path, const Request& request) {
   return reason || !saves || !path.declines_to_save ? reason : path.declines_to_save(request);
 }
 
-// One line for each path, up to the last one, which never declines.
+// One line for each path, up to the first that is taken whether or not forward saves statistics.
 std::string explain(const Request& request) {
   std::string text = std::string(names_of(request.task).name) + "\n";
   for (const Path* path : kPaths) {
@@ -96,7 +96,7 @@ std::string explain(const Request& request) {
   return text;
 }
 
-// Where no path reads keys in their pages, they are copied, and the paths are asked again.
+// Where no path reads keys in their pages, they are copied, and the list is searched again.
 std::string explain(Task task, const Problem& problem, const Geometry& geometry) {
   const Parallel serial;
   const Request request{task, problem, geometry, serial};

@@ -102,7 +102,7 @@ void MixtureOfExpertsImpl::reset() {
   gate_weight = register_parameter("gate_weight", at::zeros(shape));
   if (options_.noise)
     noise_weight = register_parameter("noise_weight", at::zeros(shape));
-  else  // little enough that no expert is far from being asked
+  else  // little enough that every expert may be selected
     torch::nn::init::normal_(gate_weight, 0, 0.1 / std::sqrt(static_cast<double>(shape[0])));
   last_ = {};
 }

@@ -18,10 +18,10 @@ std::string joined(const std::vector<std::string>& reasons) {
 }
 
 // For a call that libtorch could compute in every other way: whether one of its fused kernels takes
-// it. The others (float64, odd widths, some grouped heads) libtorch computes from whole matrices.
-// It can be asked beforehand.
+// it. libtorch computes the others (float64, odd widths, some grouped heads) from whole matrices.
+// It has functions that say so beforehand.
 bool has_fused_kernel(const Call& call) {
-  // Fake tensors are traced without a device, so it cannot be asked.
+  // Fake tensors are traced without a device, so these functions cannot be called.
   if (call.query.key_set().has(c10::DispatchKey::Python))
     return call.query.scalar_type() != at::kDouble;
   const bool causal = find_structure<Causal>(call.choices.structure) && !call.key_lengths.defined();

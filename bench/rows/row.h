@@ -78,7 +78,7 @@ std::vector<Row> translation_rows();
 std::vector<Row> memory_rows();
 std::vector<Row> case_rows();
 
-// Calls `attention` on leaves as the pass asks: under no-grad, or followed by the gradients of
+// Calls `attention` on leaves as the pass requires: under no-grad, or followed by the gradients of
 // every leaf for `gradient`.
 std::function<Tensors()> runner(Pass pass, Tensors leaves, at::Tensor gradient,
                                 std::function<at::Tensor()> attention);

@@ -1,5 +1,5 @@
-// How much work a row is: pairs kept, FLOPs, bytes that must move. tests/bench/work_test.cc counts
-// them one by one.
+// How much work a row is: pairs kept, FLOPs, bytes that must move. tests/bench/rows/work_test.cc
+// counts them one by one.
 #pragma once
 
 #include <cstdint>

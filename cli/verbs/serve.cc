@@ -49,9 +49,9 @@ Verb serve_verb() {
                 ->required();
             add_integer(
                 app, "--port", [options](int64_t port) { options->port = static_cast<int>(port); },
-                0, 65535, "the port to listen at; 0: any that is free; default: 8000");
+                0, 65535, "the port to listen on; 0: any free port; default: 8000");
             app.add_option("--host", options->host,
-                           "the address to listen at; default: this machine alone. 0.0.0.0: all "
+                           "the address to listen on; default: this machine alone. 0.0.0.0: all "
                            "networks, without a password");
             add_settings(app, options->service.set,
                          "an option of the system to change for this use, name=value");

@@ -162,8 +162,8 @@ Verb train_verb() {
         add_integer(
             app, "--workers",
             [options](int64_t n) { options->workers.count = static_cast<int>(n); }, 1, kMostWorkers,
-            "number of processes of this machine that train one RUN together; torchrun, mpirun and "
-            "srun start them on several");
+            "number of processes on this machine that train one RUN together; torchrun, mpirun and "
+            "srun start processes on several machines");
         add_integer(
             app, "--parts", [&request](int64_t n) { request.parts = n; }, 1, systems::kMostParts,
             "parts that each batch is divided into: less memory, and the same weights for any "

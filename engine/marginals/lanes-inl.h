@@ -64,7 +64,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<T>> lowest() {
 }
 
 // log(sum_k exp(term(k))) for k in [begin, end): -infinity without a term above it. `term` is
-// asked twice for every k: what it adds is cheaper than what storing it would cost.
+// called twice for every k, which is cheaper than storing its values.
 template <class T, class Term>
 HWY_INLINE Plain<T> log_sum_exp(Plain<T>, size_t begin, size_t end, const Term& term) {
   const hn::ScalableTag<T> d;

@@ -123,7 +123,7 @@ int64_t Structure::row_in_pool(const Sequence& sequence, int64_t j) const {
 bool Structure::allows(const Sequence& sequence, int64_t head, int64_t row, int64_t j) const {
   const int64_t batch = sequence.batch, i = row + sequence.query_offset;
   if (j >= length(sequence)) return false;
-  // The arrays lie in the order of the kinds, so every kind is asked, in that order.
+  // The arrays lie in the order of the kinds, so every kind is visited, in that order.
   size_t at = 0;
   const auto one = [&](const auto& kind) {
     const size_t n = at++;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kFewestRows = 12;
 
-size_t ask_level2() {
+size_t read_level2() {
 #ifdef _SC_LEVEL2_CACHE_SIZE
   const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   if (bytes > 0) return static_cast<size_t>(bytes);
@@ -22,7 +22,7 @@ size_t ask_level2() {
 }  // namespace
 
 size_t level2_bytes() {
-  static const size_t bytes = ask_level2();
+  static const size_t bytes = read_level2();
   return bytes;
 }
 

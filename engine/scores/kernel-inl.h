@@ -58,8 +58,8 @@ struct Rows {
 };
 
 // The same for log K of the Gaussian, -z / 2 + kLogGaussian, whose slope is -1 whatever the
-// distance: z comes back from the score. Returns 0 where `score` is null, because no bandwidth asks
-// for the sum.
+// distance: z comes back from the score. Returns 0 where `score` is null, because no bandwidth needs
+// the sum.
 template <class T>
 inline constexpr T kLogGaussian = T(-0.91893853320467274178);
 

@@ -4,16 +4,18 @@
 //   auto out = fovea::attend_over_ranks(query, key, value, group, {.structure = fovea::Causal{}},
 //                                       {.layout = fovea::Layout::kZigzag});
 //
-// Every rank calls it with its own rows, query [B, H, L / ranks, E], key and value [B, Hkv,
-// L / ranks, E], as many on every rank, and gets the output of its own queries. Differentiable, once;
-// the gradient of an array of the choices is that of this rank's queries, and the sum over ranks is
-// that of the whole call. On the CPU, or on CUDA devices with a group of NCCL, or of Gloo by way of
-// the host.
+// Every rank calls it with its own rows: query [B, H, L / ranks, E], key and value [B, Hkv,
+// L / ranks, E], the same number on every rank. It returns the output of the rank's own queries.
+// First derivatives only. The gradient of an array in the choices is that of this rank's queries; the
+// sum over ranks is the gradient of the whole call. On the CPU, or on CUDA devices with a group of
+// NCCL, or of Gloo by way of the host.
 //
-// Scores whose arrays, if any, are of no row: not Location, Bias, EdgeBias, Relative or Custom.
-// Dense, Causal, Window, Documents (ids of this rank's rows) and what &, | and ~ make of them.
-// Softmax, KernelRatio, Unnormalised, Uniform, Sigmoid; with Dot alone also Sparsemax, Entmax, TopK
-// and Hard, for which keys go round twice, on the CPU. InvalidArgument names what else is given.
+// Scores: all but Location, and no modifier Bias, EdgeBias, Relative or Custom, because their arrays
+// have a row for each query or key.
+// Structures: Dense, Causal, Window, Documents (ids of this rank's rows), joined by &, | and ~.
+// Normalisers: Softmax, KernelRatio, Unnormalised, Uniform, Sigmoid; with the score Dot also
+// Sparsemax, Entmax, TopK and Hard, for which keys are exchanged twice, on the CPU only.
+// Anything else throws InvalidArgument, which names it.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -25,9 +27,9 @@
 
 namespace fovea {
 
-// Which rows a rank holds. Contiguous: one stretch. Zigzag: of twice as many stretches as ranks, the
-// one of its own number, and that number counted from the end; under Causal all ranks then have the
-// same work.
+// Which rows a rank holds. Contiguous: one stretch of the sequence. Zigzag: the sequence is cut into
+// 2 * ranks stretches, and rank r holds stretch r and stretch 2 * ranks - 1 - r. Then all ranks have
+// the same work under Causal.
 enum class Layout : uint8_t { kContiguous, kZigzag };
 // The numbers of a rank's stretches in the whole sequence.
 std::vector<int64_t> stretches_of_rank(int64_t rank, int64_t ranks, Layout layout);

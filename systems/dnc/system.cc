@@ -43,8 +43,8 @@ const Registration registered{{
                  "knows which rows are in use, so that a new word finds a free one, and it knows "
                  "in which order rows were written, so that a head can go on from the row it read "
                  "to the next one, or back. Content, order and freedom are mixed by gates that are "
-                 "learned. Without data of yours, the task is to say a sequence again, as often as "
-                 "a number asks, and then to stop.",
+                 "learned. Without data of yours, the task is to repeat a sequence a given "
+                 "number of times, and then to stop.",
          .paper = "Graves et al. 2016",
          .equation =
              R"(w^w = g_w \big(g_a\, a + (1 - g_a)\, c^w\big), \quad L_{ij} \leftarrow (1 - w^w_i - w^w_j) L_{ij} + w^w_i p_j, \quad w^r = \pi_1 L^\top w^r_{t-1} + \pi_2\, c^r + \pi_3 L\, w^r_{t-1}, \quad r = \sum_i w^r_i M_i)",

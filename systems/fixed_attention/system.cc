@@ -39,7 +39,8 @@ std::vector<Option> options() {
   all.push_back(Option("queries", 4, "R, the number of learned queries θ").between(1, 256));
   all.push_back(Option("score", "dot", "dot: θᵀx; mlp: θᵀg(W x + b)").among({"dot", "mlp"}));
   all.push_back(Option("hidden", 50, "score=mlp: number of rows of W").between(1, 4096));
-  all.push_back(Option("activation", "tanh", "score=mlp: g").among({"tanh", "sigmoid"}));
+  all.push_back(
+      Option("activation", "tanh", "score=mlp: the function g").among({"tanh", "sigmoid"}));
   all.push_back(normaliser_option(
       {"none"}, "how the scores of each θ become weights; none: the scores are the weights"));
   all.push_back(Option("context", "none",

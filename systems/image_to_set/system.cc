@@ -55,19 +55,19 @@ const Registration registered{{
                 "every epoch")
              .among({"frequency", "shuffled"}),
          Option("empty", true, "whether a set may be empty"),
-         Option("labels", 1000, "the commonest, which are predicted").between(1, 100000),
-         Option("width", 64, "of regions and labels; a multiple of heads").between(2, 4096),
-         Option("heads", 4, "heads of each attention").between(1, 64),
-         Option("layers", 2, "transformer: layers").between(1, 16),
-         Option("dropout", 0.1, "of weights and layers").between(0, 0.95),
+         Option("labels", 1000, "number of labels, the most frequent ones").between(1, 100000),
+         Option("width", 64, "width of regions and labels; a multiple of heads").between(2, 4096),
+         Option("heads", 4, "number of heads of each attention").between(1, 64),
+         Option("layers", 2, "transformer: number of layers").between(1, 16),
+         Option("dropout", 0.1, "dropout of attention weights and layers").between(0, 0.95),
          Option("end_weight", 1.0, "lstm-set, transformer-set: weight of the end's loss")
              .between(0, 1000),
          Option("size_weight", 0.1, "cardinality: weight of the size's loss").between(0, 1000),
          Option("grid", 7, "pictures: regions are grid x grid").between(1, 32),
-         Option("filters", 16, "pictures: of the first convolution").between(1, 512),
-         Option("side", 56, "pictures are scaled to side x side; canvases are drawn so")
+         Option("filters", 16, "pictures: filters of the first convolution").between(1, 512),
+         Option("side", 56, "pictures are scaled to side x side pixels; size of a canvas")
              .between(8, 512),
-         Option("pictures", 4000, "generated: canvases to learn from").between(16, 1000000)},
+         Option("pictures", 4000, "generated: number of training canvases").between(16, 1000000)},
     .recipe = train::Recipe{.epochs = 20,
                             .batch = 32,
                             .optimiser = "adam",

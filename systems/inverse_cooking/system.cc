@@ -37,9 +37,9 @@ const Registration registered{{
                      "recipes.jsonl: {picture, title, ingredients, steps}, and the pictures",
                      "Recipes5k: split, class, title, raw ingredients, ingredients; or id, class, "
                      "ingredients: from class and title to the ingredients"},
-         .expect =
-             "measured: 2,000 plates, 8 epochs, width 48, one seed: F1 0.998, perplexity 1.11, every "
-             "named ingredient on the list in 96 % of the recipes"},
+         .expect = "measured: 2,000 plates, 8 epochs, width 48, one seed: F1 0.998, perplexity "
+                   "1.11, every "
+                   "named ingredient on the list in 96 % of the recipes"},
     .options =
         {Option("predictor", "transformer-set", "what names the ingredients, and how it learns")
              .among(image_to_set::predictor_names()),
@@ -50,26 +50,28 @@ const Registration registered{{
              .among({"labels", "mean"}),
          Option("fusion", "concatenated", "how a word looks at picture and list")
              .among(fusion_names()),
-         Option("ingredients", 1500, "the commonest, which are predicted").between(1, 100000),
-         Option("least_count", 1, "rarer words of recipes are unknown").between(1, 1000000),
-         Option("width", 64, "of regions, ingredients and words; a multiple of heads")
+         Option("ingredients", 1500, "number of ingredients, the most frequent ones")
+             .between(1, 100000),
+         Option("least_count", 1, "least count of a word; rarer ones are unknown")
+             .between(1, 1000000),
+         Option("width", 64, "width of regions, ingredients and words; a multiple of heads")
              .between(2, 4096),
-         Option("heads", 4, "heads of each attention").between(1, 64),
-         Option("layers", 2, "of the recipe's Transformer").between(1, 32),
-         Option("ingredient_layers", 2, "transformer predictors: layers").between(1, 32),
-         Option("longest", 150, "words of a recipe at most")
+         Option("heads", 4, "number of heads of each attention").between(1, 64),
+         Option("layers", 2, "number of layers of the recipe's Transformer").between(1, 32),
+         Option("ingredient_layers", 2, "transformer predictors: number of layers").between(1, 32),
+         Option("longest", 150, "largest number of words of a recipe")
              .between(1, 10000)
              .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
-         Option("dropout", 0.1, "of weights and layers").between(0, 0.95),
-         Option("smoothing", 0.0, "of the words' targets").between(0, 0.9),
+         Option("dropout", 0.1, "dropout of attention weights and layers").between(0, 0.95),
+         Option("smoothing", 0.0, "label smoothing of the words").between(0, 0.9),
          Option("end_weight", 1.0, "lstm-set, transformer-set: weight of the end's loss")
              .between(0, 1000),
          Option("ingredient_weight", 1.0, "weight of the first stage's loss").between(0, 1000),
          Option("grid", 8, "pictures: regions are grid x grid").between(1, 32),
-         Option("filters", 16, "pictures: of the first convolution").between(1, 512),
-         Option("side", 64, "pictures are scaled to side x side; plates are drawn so")
+         Option("filters", 16, "pictures: filters of the first convolution").between(1, 512),
+         Option("side", 64, "pictures are scaled to side x side pixels; size of a plate")
              .between(16, 512),
-         Option("plates", 4000, "generated: plates to learn from").between(16, 1000000)},
+         Option("plates", 4000, "generated: number of training plates").between(16, 1000000)},
     .recipe = train::Recipe{.epochs = 20,
                             .batch = 32,
                             .optimiser = "adam",

@@ -46,8 +46,8 @@ const Registration registered{{
              .among({"attention", "gated", "embedding_max", "embedding_mean", "instance_max",
                      "instance_mean"}),
          Option("query", "learned",
-                "attention, gated: the same question for every bag (w, V, U), or one that also "
-                "depends on the bag's mean (context)")
+                "attention, gated: the same query for every bag, or (context) one that also "
+                "depends on the bag's mean")
              .among({"learned", "context"}),
          normaliser_option(), Option("attention", 128, "L, the width of V and U").between(1, 4096),
          Option("filters", 20,

@@ -13,17 +13,17 @@ const Registration registered{{
         {.name = "mixture-of-experts",
          .number = 18,
          .title = "Mixture of experts",
-         .idea = "Many small networks instead of one, and a gate that decides for each item which "
-                 "of them to ask: attention whose keys are experts. Only those asked compute, so "
-                 "that a model may know far more than an answer costs.\n\nThe lecture's reason is "
-                 "another: experts isolate parts of the network from change. An expert that was "
-                 "not asked has a gradient of exactly zero, and a mixture that learns one piece "
+         .idea = "Many small networks instead of one, and a gate that selects some of them for "
+                 "each item: attention whose keys are experts. Only the selected experts compute, "
+                 "so that a large model answers at the cost of a small one.\n\nA second reason: "
+                 "experts isolate parts of the network from change. An expert that was "
+                 "not selected has a gradient of exactly zero, and a mixture that learns one piece "
                  "after another forgets less of the first. Without data of yours, a curve has "
-                 "four straight pieces, and each comes to be owned by one expert.",
+                 "four straight pieces, and each expert learns one of them.",
          .paper = "Jacobs, Jordan, Nowlan & Hinton 1991; Shazeer et al. 2017",
          .equation =
              R"(y = \sum_i g_i E_i(x), \quad g = \operatorname{softmax}(\operatorname{KeepTopK}(H, k)), \quad H_i = (x W_g)_i + \varepsilon_i \operatorname{softplus}((x W_n)_i))",
-         .code = "// Answers of the experts asked, side by side; a row lists those of a token.\n"
+         .code = "// Outputs of the selected experts; a row lists those of a token.\n"
                  "auto y = fovea::attend(one, score, answers,\n"
                  "                       {.score = fovea::Dot{1.0},\n"
                  "                        .structure = fovea::Graph{row_offsets, columns}});",
@@ -48,7 +48,7 @@ const Registration registered{{
              .between(1, 4096),
          Option("hidden", 0, "hidden units of an expert; 0: a linear expert").between(0, 65536),
          Option("noise", true,
-                "noise on the gate's scores in training, unless every item asks all experts"),
+                "noise on the gate's scores in training, unless every item selects all experts"),
          Option("capacity", -1.0,
                 "c: an expert takes at most ⌈c k items / experts⌉ of a batch; it skips the others; "
                 "below 0: no limit")

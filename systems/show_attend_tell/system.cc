@@ -45,32 +45,33 @@ const Registration registered{{
               "regions.safetensors, regions/IMAGE.npy, or regions.i8 with regions.scale.txt"},
          .expect = "docs/systems/show-attend-tell.md has the figures of its runs"},
     .options =
-        {Option("looks", "soft",
-                "soft: a mean of regions; hard: one of them; none: the same mean always")
+        {Option(
+             "looks", "soft",
+             "soft: a weighted mean of the regions; hard: one region; none: the plain mean of all")
              .among({"soft", "hard", "none"}),
          Option("embedding", 128, "width of a word vector").between(1, 8192),
-         Option("width", 256, "of the decoder's state").between(1, 8192),
-         Option("attention", 128, "of w").between(1, 8192),
-         Option("dropout", 0.1, "of words, first state and output").between(0, 0.95),
-         Option("coverage", 0.0, "lambda of the doubly stochastic penalty; the paper has 1")
+         Option("width", 256, "width of the decoder's state").between(1, 8192),
+         Option("attention", 128, "width of the additive score: length of w").between(1, 8192),
+         Option("dropout", 0.1, "dropout of word vectors, first state and output").between(0, 0.95),
+         Option("coverage", 0.0, "weight of the doubly stochastic penalty; the paper has 1")
              .between(0, 1000),
-         Option("target", "one", "what a region's weights should add up to; share: words / regions")
+         Option("target", "one", "sum of a region's weights in the penalty; share: words / regions")
              .among({"one", "share"}),
-         Option("reward", 0.03, "hard: lambda_r").between(0, 1000),
-         Option("entropy", 0.002, "hard: lambda_e").between(0, 1000),
-         Option("side", 42, "pictures are scaled to side x side for the network trained along")
+         Option("reward", 0.03, "hard: weight of the reward").between(0, 1000),
+         Option("entropy", 0.002, "hard: weight of the entropy").between(0, 1000),
+         Option("side", 42, "pictures are scaled to side x side pixels for the convolutions")
              .between(28, 1024),
-         Option("grid", 7, "of that network: regions are grid x grid").between(2, 64),
-         Option("channels", 64, "of that network").between(1, 4096),
-         Option("backbone", "", "folder of MobileNetV2, whose features take that network's place"),
+         Option("grid", 7, "convolutions: there are grid x grid regions").between(2, 64),
+         Option("channels", 64, "convolutions: numbers of a region").between(1, 4096),
+         Option("backbone", "", "folder of MobileNetV2, used instead of the convolutions"),
          Option("pca", "", "file of a projection of the backbone's features"),
-         Option("rare", 1, "words seen less often are unknown").between(1, 1000000),
-         Option("longest", 40, "words of a caption").between(1, 1000),
-         Option("beam", 4, "width of the search").between(1, 100),
-         Option("alpha", 0.6, "of the search's length penalty").between(0, 10),
-         Option("no_repeat", 0, "no so many words in a row twice in a caption; 0: allowed")
+         Option("rare", 1, "least count of a word; rarer ones are unknown").between(1, 1000000),
+         Option("longest", 40, "largest number of words of a caption").between(1, 1000),
+         Option("beam", 4, "width of the beam").between(1, 100),
+         Option("alpha", 0.6, "exponent of the beam's length penalty").between(0, 10),
+         Option("no_repeat", 0, "length of word sequences that may not repeat; 0: all may")
              .between(0, 100),
-         Option("pictures", 4000, "generated, to learn from").between(16, 1000000)},
+         Option("pictures", 4000, "generated: number of training pictures").between(16, 1000000)},
     .recipe = train::Recipe{.epochs = 30,
                             .batch = 32,
                             .optimiser = "adam",

@@ -30,7 +30,7 @@ const Registration registered{System{
              "measured on MNIST, 14 x 14, 1,500 pictures, 3 epochs: strided 0.292 bits a pixel, "
              "dense 0.313 (CIFAR-10 2.80 bits a dimension, Child et al. 2019)"},
     .options =
-        {Option("pattern", "strided", "who sees whom")
+        {Option("pattern", "strided", "which positions a position sees")
              .among({"dense", "strided", "fixed", "local", "block"}),
          Option("combination", "merge",
                 "the pattern's two parts in each head, in layers in turn, or in one half of "

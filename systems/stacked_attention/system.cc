@@ -40,7 +40,7 @@ const Registration registered{{
     .options =
         {Option("hops", 2, "number of looks at the picture").between(1, 16),
          Option("width", 64, "width of the vectors of regions and question").between(3, 4096),
-         Option("attention", 64, "of w").between(1, 4096),
+         Option("attention", 64, "width of the additive score: length of w").between(1, 4096),
          Option("grid", 4, "regions are grid x grid").between(1, 32),
          Option("side", 32,
                 "your own pictures are scaled to side x side pixels; a multiple of 2 grid")
@@ -50,13 +50,13 @@ const Registration registered{{
              .among({"lstm", "cnn"}),
          Option("answers", 1000, "number of possible answers: the most frequent ones in training")
              .between(2, 1000000),
-         Option("dropout", 0.0, "of the last state").between(0, 0.95),
+         Option("dropout", 0.0, "dropout of the last state").between(0, 0.95),
          Option(
              "narrowness", 1.0,
              "factor on the first weights w of the scores: a new model with a larger one looks at "
              "fewer regions")
              .between(0, 1000),
-         Option("pictures", 16000, "generated, to learn from").between(16, 1000000)},
+         Option("pictures", 16000, "generated: number of training pictures").between(16, 1000000)},
     .recipe = train::Recipe{.epochs = 30,
                             .batch = 64,
                             .optimiser = "adam",

@@ -18,6 +18,7 @@ SYSTEM_LINES = 500  # of a folder of systems/, without tests and page
 FACTS = [
     ("which normalisers have a log-sum-exp", r"^bool has_lse\(", ["engine/call/facts.h"]),
     ("the scale of a dot product", r"scale\.value_or\(1 /", ["engine/call/facts.h", "engine/reference/score.cc"]),
+    ("the scale of a dot product, in Python", r"shape\[-1\] \*\* -0\.5", ["python/fovea/_functions.py"]),
     ("the type of a C++ type", r"DType dtype_of<float>", ["engine/call/view.h"]),
     ("the size of a type", r"case DType::kBool:\s+return 1;", ["engine/call/view.cc"]),
     ("the name of a type", r'return "bfloat16";', ["engine/call/view.cc"]),
@@ -114,6 +115,13 @@ class Structure(unittest.TestCase):
         self.assertGreater(len(stages), 30)
         self.assertEqual([stage for stage in sorted(stages - parts - expressions) if Path(f"tests/engine/{stage}_test.cc") not in TEXT], [])
 
+    def test_tests_have_the_folders_of_the_engine_and_of_the_benchmarks(self):
+        folders = {path.parent for path in CODE if path.parts[0] in ("engine", "bench") and path.suffix == ".cc"}
+        folders.remove(Path("bench/peers"))  # other libraries
+        self.assertGreater(len(folders), 15)
+        tested = {path.parent for path in CODE if path.name.endswith("_test.cc")}
+        self.assertEqual([str(folder) for folder in sorted(folders) if "tests" / folder not in tested], [])
+
     def test_every_path_has_a_small_test(self):
         paths = re.findall(r"^\| `([a-z_]+)` \| `(?:paths|graph|tiles)/", ARCHITECTURE, re.MULTILINE)
         self.assertGreaterEqual(len(paths), 8)
@@ -133,6 +141,14 @@ class Structure(unittest.TestCase):
         self.assertEqual(sorted(shown), sorted(large))
         for name, count in large.items():  # about: a table that had to follow every line would be noise
             self.assertLess(abs(count - shown[name]), 0.15 * count, f"{name}: {count} lines, the table says {shown[name]}")
+
+    def test_a_further_file_of_a_system_is_named(self):
+        """A system's folder has system, model, task and view; docs/architecture.md names every other file."""
+        part = ARCHITECTURE[ARCHITECTURE.index("## A system's folder") : ARCHITECTURE.index("## Two journeys")]
+        named = {"system", "model", "task", "view"} | set(re.findall(r"`([a-z_0-9]+)(?:\.[a-z*]+)?`", part))
+        systems = {path.parent for path in CODE if path.parts[0] == "systems" and path.name == "system.cc"}
+        self.assertGreater(len(systems), 30)
+        self.assertEqual([str(path) for path in CODE if path.parent in systems and path.stem not in named], [])
 
     def test_a_fact_is_written_once(self):
         for fact, pattern, places in FACTS:

@@ -8,7 +8,7 @@
 
 namespace fovea::cuda {
 
-// Why the kernels cannot serve a call; empty: they can. Asks no device.
+// Why the kernels cannot serve a call; empty: they can. Needs no device.
 std::vector<std::string> kernels_decline(const Call& call);
 // Why not its gradients; `wanted` as in backward.
 std::vector<std::string> gradients_decline(const Call& call, at::IntArrayRef wanted);

@@ -278,8 +278,8 @@ FOVEA_INLINE Rectangle clipped(const Sequence& s, int head, int row, int rows, i
   return {head, row, least(rows, s.queries - row), key, least(keys, s.keys - key), false};
 }
 
-// Looks at rectangles one after another, a step of rows or keys apart. A structure that reads memory
-// is asked for many of them at once, one a thread.
+// Looks at rectangles one after another, a step of rows or keys apart. For a structure that reads memory,
+// many of them are examined at once, one by each thread.
 struct Covers {
   unsigned char* kept;  // shared, kThreads numbers
   int head = -1, first = 0;
