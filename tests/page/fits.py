@@ -48,7 +48,7 @@ FAULTS = r"""(() => {
     const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
     if (!own || !seen(e) || clipped(e) || e.closest('[disabled], [aria-disabled=true], script, style, option, title, desc')) continue;
     const b = e.getBoundingClientRect(), x = b.left + b.width / 2, y = b.top + b.height / 2;
-    const inside = (view) => x >= view.left && y >= view.top && x <= view.right && y <= view.bottom;
+    const inside = (view) => x >= view.left && y >= view.top && x <= view.right - 1 && y <= view.bottom - 1;
     const box = scrolls(e)?.getBoundingClientRect();
     if (!inside({ left: 0, top: 0, right: innerWidth, bottom: innerHeight }) || (box && !inside(box))) continue;  // scrolled away
     const svg = e instanceof SVGElement, s = getComputedStyle(e), colour = numbers(svg ? s.fill : s.color);
@@ -63,6 +63,7 @@ FAULTS = r"""(() => {
 })()"""
 
 TALLEST = 16000
+OVERLAP = 200  # a text at the edge of one window is inside of the next
 TABS = "document.querySelectorAll('.tabs button')"
 
 
@@ -75,7 +76,7 @@ def faults(browser):
         browser.run(f"{TABS}[{tab}]?.click()")
         height = browser.run("document.documentElement.scrollHeight")
         browser.resize(width, min(height, TALLEST))
-        for top in range(0, height, TALLEST):  # what lies under a text can be asked of what is in the window
+        for top in range(0, height, TALLEST - OVERLAP):  # what lies under a text can be asked of what is in the window
             browser.run(f"scrollTo(0, {top})")
             browser.settle()
             found += [fault for fault in browser.run(FAULTS) if fault not in found]
