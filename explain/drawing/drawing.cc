@@ -45,8 +45,8 @@ Piece set_and_answers(const Explanation& e) {
 // are drawn as their pickers stand.
 Explanation with_rows_of_heads(const Explanation& e) {
   const bool begins_with_all = e.view == View::kBipartite || e.view == View::kText;
-  const bool dense = std::all_of(e.maps.begin(), e.maps.end(),
-                                 [](const Map& map) { return !map.dense.empty(); });
+  const bool dense =
+      std::all_of(e.maps.begin(), e.maps.end(), [](const Map& map) { return !map.dense.empty(); });
   if (!begins_with_all || !dense || e.queries.size() != 1 || e.heads.names.size() < 2 ||
       e.layers.names.size() > 1 || !e.groups.empty())
     return e;
@@ -80,26 +80,56 @@ Piece view(const Explanation& e) {
   if (e.view == View::kCurve || !weighed) return {};
   if (!can_be_held(e)) return heat_map(e);
   if (e.view == View::kText) return words(e);
+  if (e.view == View::kMemory) return memory(e);
   if (e.view == View::kBag) return strips(e);
   if (e.view == View::kGraph) return graph(e);
   if (e.view == View::kImage && e.picture) return regions(e);
   return heat_map(e);
 }
 
+// As on the page: a plot with a slider is the demonstration, and so is any where there are no
+// weights, or too many columns of them to be named.
+bool plots_lead(const Explanation& e) {
+  constexpr size_t kMostNamed = 60;
+  const bool slides = std::any_of(e.plots.begin(), e.plots.end(),
+                                  [](const Plot& one) { return one.slider.has_value(); });
+  return slides || e.view == View::kCurve ||
+         (e.view == View::kMatrix && e.keys.size() > kMostNamed);
+}
+
+// Tables that go with queries are shown for one: that which the truth is about, or the first.
+int asked_query(const Explanation& e) {
+  return e.truth && !e.truth->sure.empty() ? e.truth->sure.front().query : 0;
+}
+
+// One stands alone; of several, two stand side by side. As on the page, the first of many tells the
+// story: where it would leave a gap or has a slider, it has the whole width.
+Piece plots(const std::vector<Plot>& given) {
+  constexpr double kAlone = 520, kGap = 24;
+  if (given.size() == 1) return plot(given[0], kAlone);
+  std::vector<Piece> rows;
+  const bool first = given.size() > 2 && (given.size() % 2 == 1 || given[0].slider);
+  if (first) rows.push_back(plot(given[0], kWidest));
+  for (size_t i = first ? 1 : 0; i < given.size(); i += 2) {
+    std::vector<Piece> pair;
+    for (size_t j = i; j < std::min(i + 2, given.size()); ++j)
+      pair.push_back(plot(given[j], (kWidest - kGap) / 2));
+    rows.push_back(beside(pair, kGap));
+  }
+  return stacked(rows, 20);
+}
+
 }  // namespace
 
 std::string picture_svg(const Explanation& explanation) {
   check(explanation);
-  std::vector<Piece> plots;
-  for (const Plot& one : explanation.plots) plots.push_back(plot(one));
+  const int asked = asked_query(explanation);
   std::vector<Piece> tables;
   for (const Table& one : explanation.tables)
-    if (one.query <= 0) tables.push_back(table(one));
-  // As on the page: a plot with a slider is the demonstration, and leads.
-  const bool lead = std::any_of(explanation.plots.begin(), explanation.plots.end(),
-                                [](const Plot& one) { return one.slider.has_value(); });
+    if (one.query == -1 || one.query == asked) tables.push_back(table(one));
+  const bool lead = plots_lead(explanation);
   const Explanation shown = with_rows_of_heads(explanation);
-  const Piece weights = view(shown), curves = stacked(plots, 20);
+  const Piece weights = view(shown), curves = plots(explanation.plots);
   const Piece drawn = lead ? stacked({curves, stacked(tables, 20), weights}, 20)
                            : stacked({weights, stacked(tables, 20), curves}, 20);
   const double width = std::max(drawn.width, 480.0);

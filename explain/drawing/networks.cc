@@ -68,8 +68,10 @@ std::string node_svg(Place at, const Item& node, bool chosen) {
   std::string out = fmt::format(
       "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\" stroke=\"#fff\"/>\n", at.x, at.y,
       chosen ? 8 : 5, category(static_cast<size_t>(std::max(0, node.group))));
-  return out + text_at(at.x + 8, at.y + 4, shortened(node.text, 16), Anchor::kStart,
-                       chosen ? "title" : "number");
+  // Above the middle, where most edges leave to the sides.
+  return out +
+         (chosen ? text_at(at.x, at.y - 14, shortened(node.text, 60), Anchor::kMiddle, "node")
+                 : text_at(at.x + 8, at.y + 4, shortened(node.text, 24), Anchor::kStart, "number"));
 }
 
 // One query in the middle, the keys it looks at around it.
@@ -118,60 +120,86 @@ Piece graph(const Explanation& e) {
   return stacked({{.width = kWide + 60, .height = kHigh, .svg = out}, beside(keys, 12)});
 }
 
-Piece tree(const std::vector<TreeNode>& nodes) {
-  constexpr double kColumn = 104, kRow = 24;
-  std::vector<size_t> depth(nodes.size(), 0);
-  std::vector<double> row(nodes.size(), -1);
-  std::vector<std::vector<size_t>> children(nodes.size());
-  std::vector<bool> kept(nodes.size(), false), won(nodes.size(), false);
-  // A pruned hypothesis is shown only if its parent leads to an end.
-  for (size_t i = nodes.size(); i-- > 0;) {
-    const auto state = nodes[i].state;
-    if (state == TreeNode::State::kBest || state == TreeNode::State::kFinished) kept[i] = true;
-    if (state == TreeNode::State::kBest) won[i] = true;
-    if (nodes[i].parent < 0) continue;
-    const auto parent = static_cast<size_t>(nodes[i].parent);
-    if (kept[i]) kept[parent] = true;
-    if (won[i]) won[parent] = true;
-  }
+namespace {
+
+// A node of a tree without what was pruned.
+struct Branch {
+  int parent;
+  std::string text;
+  size_t depth = 0, pruned = 0;  // continuations that are left out
+  double row = -1;
+  bool best = false;
+};
+
+std::vector<Branch> without_pruned(const std::vector<TreeNode>& nodes) {
+  std::vector<Branch> out;
+  std::vector<int> place(nodes.size(), -1);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].parent < 0) continue;
-    const auto parent = static_cast<size_t>(nodes[i].parent);
-    depth[i] = depth[parent] + 1;
-    if (kept[i] || kept[parent]) children[parent].push_back(i);
+    const int above = nodes[i].parent < 0 ? -1 : place[static_cast<size_t>(nodes[i].parent)];
+    if (nodes[i].parent >= 0 && above < 0) continue;
+    if (nodes[i].state == TreeNode::State::kPruned) {
+      if (above >= 0) ++out[static_cast<size_t>(above)].pruned;
+      continue;
+    }
+    place[i] = static_cast<int>(out.size());
+    out.push_back({.parent = above,
+                   .text = shortened(nodes[i].text, 14),
+                   .depth = above < 0 ? 0 : out[static_cast<size_t>(above)].depth + 1,
+                   .best = nodes[i].state == TreeNode::State::kBest});
   }
-  double next = 0;
-  size_t deepest = 0;
+  for (size_t i = out.size(); i-- > 0;)  // the way to the best is drawn as best
+    if (out[i].best && out[i].parent >= 0) out[static_cast<size_t>(out[i].parent)].best = true;
+  return out;
+}
+
+// Leaves take a row each, a parent stands amid its children; the number of rows.
+size_t place_rows(std::vector<Branch>& branches) {
+  std::vector<std::vector<size_t>> children(branches.size());
+  for (size_t i = 0; i < branches.size(); ++i)
+    if (branches[i].parent >= 0) children[static_cast<size_t>(branches[i].parent)].push_back(i);
+  size_t rows = 0;
   const auto place = [&](auto&& self, size_t i) -> double {
-    deepest = std::max(deepest, depth[i]);
-    if (children[i].empty()) return row[i] = next++;
+    if (children[i].empty()) return branches[i].row = static_cast<double>(rows++);
     double sum = 0;
     for (const size_t child : children[i]) sum += self(self, child);
-    return row[i] = sum / static_cast<double>(children[i].size());
+    return branches[i].row = sum / static_cast<double>(children[i].size());
   };
-  for (size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].parent < 0) place(place, i);
-  const auto at = [&](size_t i) {
-    return Place{kColumn * static_cast<double>(depth[i]), kRow * (row[i] + 0.5)};
-  };
-  std::string lines, texts;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (row[i] < 0) continue;
-    const bool best = won[i], pruned = nodes[i].state == TreeNode::State::kPruned;
-    const Place here = at(i);
-    if (nodes[i].parent >= 0) {
-      const Place from = at(static_cast<size_t>(nodes[i].parent));
-      lines += line({from.x + kColumn - 26, from.y}, {here.x - 4, here.y}, best ? 2.5 : 1.2,
-                    pruned ? "#b6bec7" : category(best ? 1 : 0), 1);
-    }
-    texts += text_at(here.x, here.y + 4, shortened(nodes[i].text, 11), Anchor::kStart,
-                     best     ? "title"
-                     : pruned ? "number"
-                              : "");
+  for (size_t i = 0; i < branches.size(); ++i)
+    if (branches[i].parent < 0) place(place, i);
+  return rows;
+}
+
+}  // namespace
+
+Piece tree(const std::vector<TreeNode>& nodes) {
+  constexpr double kRow = 32, kGap = 26;
+  std::vector<Branch> branches = without_pruned(nodes);
+  const size_t rows = std::max<size_t>(1, place_rows(branches));
+  std::vector<double> widths;  // of each column, by its words
+  for (const Branch& branch : branches) {
+    widths.resize(std::max(widths.size(), branch.depth + 1), 30);
+    widths[branch.depth] = std::max(widths[branch.depth], text_width(branch.text));
   }
-  return {.width = kColumn * static_cast<double>(deepest + 1),
-          .height = kRow * std::max(1.0, next),
-          .svg = lines + texts};
+  std::vector<double> from(1, 0);
+  for (const double width : widths) from.push_back(from.back() + width + kGap);
+  std::string lines, texts;
+  for (const Branch& branch : branches) {
+    const Place here{from[branch.depth], kRow * (branch.row + 0.4)};
+    if (branch.parent >= 0) {
+      const Branch& above = branches[static_cast<size_t>(branch.parent)];
+      const double end = from[above.depth] + text_width(above.text) + 3;
+      lines += line({end, kRow * (above.row + 0.4)}, {here.x - 4, here.y}, branch.best ? 2.5 : 1.2,
+                    category(branch.best ? 1 : 0), branch.best ? 1 : 0.6);
+    }
+    texts += text_at(here.x, here.y + 4, branch.text, Anchor::kStart, branch.best ? "title" : "");
+    if (branch.pruned > 0)
+      texts +=
+          text_at(here.x, here.y + 16, fmt::format("+{}", branch.pruned), Anchor::kStart, "number");
+  }
+  const Piece drawn{
+      .width = from.back(), .height = kRow * static_cast<double>(rows), .svg = lines + texts};
+  return stacked(
+      {drawn, paragraph("bold: the best; +n: continuations that were pruned", kWidest, "label")});
 }
 
 }  // namespace fovea::explain::drawing

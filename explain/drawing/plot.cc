@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "explain/drawing/views.h"
 
 namespace fovea::explain::drawing {
 namespace {
 
-constexpr double kWide = 520, kHigh = 260, kBottom = 44, kTop = 10;
+constexpr double kHigh = 260, kBottom = 44, kTop = 10;
 
 // One axis: numbers to places.
 struct Scale {
@@ -58,7 +59,57 @@ std::vector<const Curve*> shown(const Plot& plot) {
   return out;
 }
 
-std::string curve_svg(const Curve& curve, const Scale& x, const Scale& y, const std::string& fill) {
+// Names of points: to the right of its point, or to the left where the plot ends or another name
+// stands; else in the nearest free place around it, with a line to the point. Where all are taken
+// there is none: the most important come first.
+class Names {
+ public:
+  Names(const Scale& x, const Scale& y) : x_(x), y_(y) {}
+  std::string beside(double x, double y, const std::string& text) {
+    constexpr int kTurns = 10;
+    const std::string name = shortened(text, 20);
+    for (const bool left : {false, true})
+      if (take(x, y, name, left)) return written(x, y, name, left);
+    for (const double radius : {16.0, 30.0, 44.0, 58.0, 72.0})
+      for (int turn = 0; turn < kTurns; ++turn) {
+        const double angle = 2 * std::numbers::pi * (turn + 0.5) / kTurns;
+        const double to_x = x + radius * std::cos(angle), to_y = y + radius * std::sin(angle);
+        const bool left = to_x < x;
+        if (!take(to_x, to_y, name, left)) continue;
+        return fmt::format(
+                   "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"#8c959f\" "
+                   "stroke-opacity=\"0.6\"/>\n",
+                   x, y, to_x + (left ? -3 : 3), to_y) +
+               written(to_x, to_y, name, left);
+      }
+    return "";
+  }
+
+ private:
+  static std::string written(double x, double y, const std::string& name, bool left) {
+    return text_at(x + (left ? -5 : 5), y + 4, name, left ? Anchor::kEnd : Anchor::kStart,
+                   "number");
+  }
+  bool take(double x, double y, const std::string& name, bool left) {
+    const double wide = text_width(name) + 8;
+    const Box box{left ? x - wide : x, left ? x : x + wide, y};
+    if (box.from < x_.from || box.to > x_.to || y < y_.to + 5 || y > y_.from - 5) return false;
+    for (const Box& other : taken_)
+      if (std::abs(other.y - box.y) < 12 && other.from < box.to && box.from < other.to)
+        return false;
+    taken_.push_back(box);
+    return true;
+  }
+
+  struct Box {
+    double from, to, y;
+  };
+  const Scale &x_, &y_;
+  std::vector<Box> taken_;
+};
+
+std::string curve_svg(const Curve& curve, const Scale& x, const Scale& y, const std::string& fill,
+                      Names& names) {
   std::string out, path, back;
   bool begun = false;
   for (size_t i = 0; i < curve.x.size(); ++i) {
@@ -70,8 +121,7 @@ std::string curve_svg(const Curve& curve, const Scale& x, const Scale& y, const 
     if (curve.kind == Curve::Kind::kPoints) {
       out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"/>\n", px, py,
                          curve.x.size() > 400 ? 1.4 : 2.8, fill);
-      if (!curve.names.empty() && curve.names.size() <= 40)
-        out += text_at(px + 5, py + 4, shortened(curve.names[i], 20), Anchor::kStart, "number");
+      if (!curve.names.empty()) out += names.beside(px, py, curve.names[i]);
       continue;
     }
     path += fmt::format("{}{:.1f} {:.1f}", begun ? "L" : "M", px, py);
@@ -109,7 +159,7 @@ std::string bars_svg(const std::vector<const Curve*>& bars, const Scale& x, cons
 
 }  // namespace
 
-Piece plot(const Plot& plot) {
+Piece plot(const Plot& plot, double wide) {
   std::vector<double> xs, ys;
   double bar_step = std::numeric_limits<double>::infinity();
   bool has_bars = false;
@@ -136,20 +186,21 @@ Piece plot(const Plot& plot) {
   const Scale y = scale(ys, plot.log_y, kHigh - kBottom, kTop, 0.06);
   double left = 34;
   for (const double tick : y.ticks()) left = std::max(left, 30 + text_width(number(tick)));
-  const Scale x = scale(xs, plot.log_x, left, kWide - 10, has_bars ? 0 : 0.02);
+  const Scale x = scale(xs, plot.log_x, left, wide - 10, has_bars ? 0 : 0.02);
   std::string out;
   for (const double tick : x.ticks())
     out += rectangle(x.at(tick) - 0.5, kTop, 1, kHigh - kBottom - kTop, "#eaeef2") +
            text_at(x.at(tick), kHigh - kBottom + 16, number(tick), Anchor::kMiddle, "number");
   for (const double tick : y.ticks())
-    out += rectangle(left, y.at(tick) - 0.5, kWide - 10 - left, 1, "#eaeef2") +
+    out += rectangle(left, y.at(tick) - 0.5, wide - 10 - left, 1, "#eaeef2") +
            text_at(left - 6, y.at(tick) + 4, number(tick), Anchor::kEnd, "number");
-  out += text_at((left + kWide) / 2, kHigh - 8, plot.x_label, Anchor::kMiddle, "label");
+  out += text_at((left + wide) / 2, kHigh - 8, plot.x_label, Anchor::kMiddle, "label");
   out += fmt::format("<g transform=\"translate(12 {:.1f}) rotate(-90)\">{}</g>\n",
                      (kTop + kHigh - kBottom) / 2,
                      text_at(0, 0, plot.y_label, Anchor::kMiddle, "label"));
   std::vector<const Curve*> bars;
   std::vector<std::string> named;
+  Names names(x, y);
   for (const Curve* curve : shown(plot)) {
     const size_t which =
         static_cast<size_t>(std::find(labels.begin(), labels.end(), curve->label) - labels.begin());
@@ -158,42 +209,42 @@ Piece plot(const Plot& plot) {
     if (curve->kind == Curve::Kind::kBars)
       bars.push_back(curve);
     else
-      out += curve_svg(*curve, x, y, category(which));
+      out += curve_svg(*curve, x, y, category(which), names);
   }
   if (!bars.empty()) out += bars_svg(bars, x, y, bar_step, labels);
   double line = kTop + 12;
   for (const Marker& marker : plot.markers) {
     if (marker.step != -1 && (!plot.slider || marker.step != plot.slider->chosen)) continue;
     const double at = x.at(marker.x);
-    const bool end = at > kWide * 0.7;
+    const bool end = at > wide * 0.7;
     out += rectangle(at - 0.5, kTop, 1, kHigh - kBottom - kTop, "#57606a") +
            text_at(at + (end ? -6 : 6), line, marker.label, end ? Anchor::kEnd : Anchor::kStart,
                    "label");
     line += kLine;
   }
   std::vector<Piece> parts;
-  if (!plot.title.empty()) parts.push_back(paragraph(plot.title, kWide, "title"));
+  if (!plot.title.empty()) parts.push_back(paragraph(plot.title, wide, "title"));
   if (plot.slider)
     parts.push_back(paragraph(
         fmt::format("{} {}", plot.slider->label,
                     number(plot.slider->values[static_cast<size_t>(plot.slider->chosen)])),
-        kWide, "label"));
+        wide, "label"));
   if (labels.size() > 1) {
-    Piece legend{.width = kWide, .height = kLine};
+    Piece legend{.width = wide, .height = kLine};
     double at = 0;
     for (const std::string& label : named) {
       if (label.empty()) continue;
       const size_t which =
           static_cast<size_t>(std::find(labels.begin(), labels.end(), label) - labels.begin());
-      const double wide = 18 + text_width(label) + 14;
-      if (at > 0 && at + wide > kWide) at = 0, legend.height += kLine;
+      const double room = 18 + text_width(label) + 14;
+      if (at > 0 && at + room > wide) at = 0, legend.height += kLine;
       legend.svg += rectangle(at, legend.height - kLine + 3, 10, 10, category(which)) +
                     text_at(at + 15, legend.height - kLine + 12, label);
-      at += wide;
+      at += room;
     }
     parts.push_back(legend);
   }
-  parts.push_back({.width = kWide, .height = kHigh, .svg = out});
+  parts.push_back({.width = wide, .height = kHigh, .svg = out});
   return stacked(parts, 6);
 }
 

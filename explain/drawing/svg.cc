@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "explain/markup.h"
 
@@ -21,6 +22,16 @@ size_t bytes_of(std::string_view text, size_t letters) {
   for (; at < text.size(); ++at)
     if (begins_letter(text[at]) && letters-- == 0) break;
   return at;
+}
+
+// 2e5, 1.5e-7: not 2.0e+05.
+std::string power_of_ten(double value) {
+  std::string text = fmt::format("{:.1e}", value);
+  const size_t e = text.find('e');
+  const int power = std::atoi(text.c_str() + e + 1);
+  text.resize(e);
+  if (text.ends_with(".0")) text.resize(e - 2);
+  return fmt::format("{}e{}", text, power);
 }
 
 }  // namespace
@@ -129,7 +140,7 @@ std::string category(size_t which) {
 std::string number(double value) {
   if (value == 0 || !std::isfinite(value)) return value == 0 ? "0" : "";
   const double size = std::abs(value);
-  std::string text = size >= 1e5 || size < 1e-3 ? fmt::format("{:.1e}", value)
+  std::string text = size >= 1e5 || size < 1e-3 ? power_of_ten(value)
                      : size >= 1000             ? fmt::format("{:.0f}", value)
                                                 : fmt::format("{:.3g}", value);
   if (text.starts_with('-')) text.replace(0, 1, "−");
@@ -183,6 +194,7 @@ std::string document(const Piece& piece) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
       "height=\"{1:.0f}\">\n<style>text{{font:12px system-ui,sans-serif;fill:#24292f}}"
       ".title{{font-weight:600}}.label,.number{{fill:#57606a}}.number{{font-size:11px}}"
+      ".node{{font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:4px}}"
       ".truth{{fill:none;stroke:#d1410c;stroke-width:2}}.on{{fill:inherit}}</style>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{2}</svg>\n",
       piece.width + 2 * kMargin, piece.height + 2 * kMargin, moved(kMargin, kMargin, piece.svg));

@@ -45,7 +45,7 @@ std::string ink(double weight);
 // Of a curve, a head, a group.
 std::string category(size_t which);
 
-// A whole number of four digits, or three digits that count: "0.074", "1240", "2.5e-05".
+// A whole number of four digits, or three digits that count: "0.074", "1240", "2.5e-5".
 std::string number(double value);
 
 // What a picture shows of an Explanation: the map the pickers stand on, [queries x keys], zeros where

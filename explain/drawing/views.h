@@ -9,7 +9,7 @@ namespace fovea::explain::drawing {
 // attention where weights sum to one. Of a large map, blocks by their largest entry.
 Piece heat_map(const Explanation& explanation);
 // Lines, points, bands and bars on two axes; of a slider, the step it stands on.
-Piece plot(const Plot& plot);
+Piece plot(const Plot& plot, double wide);
 // Keys as running text, shaded; a row for each of a few queries, or sentences with their bars.
 Piece words(const Explanation& explanation);
 // Instances with a bar beneath each, a strip for each bag; of a large bag the heaviest.
@@ -22,7 +22,9 @@ Piece regions(const Explanation& explanation);
 Piece graph(const Explanation& explanation);
 // The first rows of a table, a line under its head.
 Piece table(const Table& table);
-// A beam search: a column for each word, what was pruned in grey.
+// Items down, hops across, each cell with its weight.
+Piece memory(const Explanation& explanation);
+// A beam search: a column for each word; what was pruned is counted.
 Piece tree(const std::vector<TreeNode>& nodes);
 
 }  // namespace fovea::explain::drawing

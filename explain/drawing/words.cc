@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -84,6 +86,38 @@ Piece words(const Explanation& e) {
     out.push_back(running(line, kWidest));
   }
   return stacked(out, 4);
+}
+
+Piece memory(const Explanation& e) {
+  constexpr size_t kMostItems = 60;
+  constexpr double kColumn = 60, kRow = 24;
+  const Weights weights = chosen_weights(e);
+  const size_t items = std::min(e.keys.size(), kMostItems);
+  double left = 0;
+  for (size_t key = 0; key < items; ++key)
+    left = std::max(left, text_width(shortened(e.keys[key].text, 60)) + 14);
+  Piece out{.width = left + kColumn * static_cast<double>(e.queries.size()),
+            .height = kLine + 6 + kRow * static_cast<double>(items)};
+  for (size_t query = 0; query < e.queries.size(); ++query)
+    out.svg += text_at(left + kColumn * (static_cast<double>(query) + 0.5), 12,
+                       shortened(e.queries[query].text, 9), Anchor::kMiddle, "label");
+  for (size_t key = 0; key < items; ++key) {
+    const double y = kLine + 6 + kRow * static_cast<double>(key);
+    out.svg += text_at(0, y + 16, shortened(e.keys[key].text, 60));
+    for (size_t query = 0; query < e.queries.size(); ++query) {
+      const double weight = weights.of(query, key), x = left + kColumn * static_cast<double>(query);
+      const double share = weights.most > 0 ? weight / weights.most : 0;
+      out.svg += rectangle(x, y, kColumn - 2, kRow - 2, colour(share), "rx=\"3\"");
+      if (weight != 0)
+        out.svg += "<g fill=\"" + ink(share) + "\">" +
+                   text_at(x + kColumn / 2 - 1, y + 15, fmt::format("{:.2f}", weight),
+                           Anchor::kMiddle, "on") +
+                   "</g>\n";
+      if (wanted(e, query, key))
+        out.svg += rectangle(x + 1, y + 1, kColumn - 4, kRow - 4, "none", "class=\"truth\"");
+    }
+  }
+  return out;
 }
 
 Piece table(const Table& given) {

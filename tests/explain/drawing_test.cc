@@ -46,5 +46,65 @@ TEST(Drawing, APlotWithASliderLeads) {
   EXPECT_LT(place(svg, "Demonstration"), place(svg, ">cat<"));
 }
 
+TEST(Drawing, AMemoryHasItsLinesWhole) {
+  Explanation e = one_query();
+  e.view = View::kMemory;
+  e.heads = {"head", {"1"}};
+  e.keys[0].text = "Daniel moved to the garden after lunch.";
+  e.maps = {{.dense = {0.25f, 0.75f}}};
+  const std::string svg = picture_svg(e);
+  EXPECT_NE(svg.find("Daniel moved to the garden after lunch."), std::string::npos);
+  EXPECT_NE(svg.find(">0.75<"), std::string::npos);
+}
+
+TEST(Drawing, PrunedContinuationsAreCounted) {
+  Explanation e;
+  e.title = "Beam";
+  e.view = View::kTree;
+  using State = TreeNode::State;
+  e.tree = {{.parent = -1, .text = "<s>"},
+            {.parent = 0, .text = "the", .state = State::kBest},
+            {.parent = 0, .text = "xylophone", .state = State::kPruned},
+            {.parent = 0, .text = "zebra", .state = State::kPruned}};
+  const std::string svg = picture_svg(e);
+  EXPECT_NE(svg.find(">the<"), std::string::npos);
+  EXPECT_EQ(svg.find("xylophone"), std::string::npos);
+  EXPECT_NE(svg.find(">+2<"), std::string::npos);
+}
+
+TEST(Drawing, ATableOfTheWordAskedAbout) {
+  Explanation e = one_query();
+  e.heads = {"head", {"1"}};
+  e.queries.push_back({.text = "it"});
+  e.maps = {{.dense = {1, 0, 0, 1}}};
+  e.truth = Truth{.label = "meant", .sure = {{.query = 1, .key = 1, .weight = 1}}};
+  e.tables = {{.title = "Steps for ?", .query = 0, .columns = {"a"}, .rows = {{"1"}}},
+              {.title = "Steps for it", .query = 1, .columns = {"a"}, .rows = {{"2"}}}};
+  const std::string svg = picture_svg(e);
+  EXPECT_NE(svg.find("Steps for it"), std::string::npos);
+  EXPECT_EQ(svg.find("Steps for ?"), std::string::npos);
+}
+
+TEST(Drawing, NamesOfPointsDoNotLieOnEachOther) {
+  Explanation e;
+  e.title = "Words";
+  e.view = View::kCurve;
+  Plot plot{.title = "Plane", .x_label = "x", .y_label = "y"};
+  plot.curves.push_back({.kind = Curve::Kind::kPoints,
+                         .label = "words",
+                         .x = {0, 0.001, 0.002, 1},
+                         .y = {0, 0, 0, 1},
+                         .names = {"first", "second", "third", "fourth"}});
+  e.plots = {plot};
+  const std::string svg = picture_svg(e);
+  const auto level = [&](const std::string& name) {  // of its text
+    const size_t end = svg.find(">" + name + "<"), y = svg.rfind("y=\"", end) + 3;
+    EXPECT_NE(end, std::string::npos) << name;
+    return std::stod(svg.substr(y, end - y));
+  };
+  EXPECT_NE(level("third"), level("first"));
+  EXPECT_NE(level("second"), level("fourth"));
+}
+
 }  // namespace
 }  // namespace fovea::explain
