@@ -10,7 +10,7 @@ import { PlotFigure } from './plot.js';
 import { shapes_diagram } from './shapes.js';
 
 // How systems say that an answer is wrong: "wrong: …", "… (wrong: one bit)", "…; right: kitchen".
-const WRONG = /^wrong: |\(wrong[:;)]|\(right: |; (wrong|right): /;
+const WRONG = /^wrong: |\(wrong[:;)]|\(right: |; (wrong|right|missing): /;
 
 const MOST_TABLE_ROWS = 400;
 const MOST_NAMED = 60;

@@ -67,6 +67,13 @@ function fitting(label, room) {
 
 const ruler = document.createElement('canvas').getContext('2d');  // how long a text will be
 
+// Where the name of a point may stand, from the point: beside it, then on rings around it.
+const PLACES_OF_NAMES = [{ dx: 0, dy: 0, end: false }, { dx: 0, dy: 0, end: true },
+  ...[16, 30, 44, 58, 72, 86].flatMap((radius) => [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((turn) => {
+    const angle = Math.PI * (turn + 0.5) / 5;
+    return { dx: radius * Math.cos(angle), dy: radius * Math.sin(angle), end: Math.cos(angle) < 0 };
+  }))];
+
 const COLOURED_KINDS = ['line', 'points', 'band', 'bars'];
 
 export class PlotFigure {
@@ -78,11 +85,10 @@ export class PlotFigure {
     this.hidden = new Set();
     // One colour for each label, so that a curve keeps it along the slider.
     this.labels = [...new Set(plot.curves.filter((c) => COLOURED_KINDS.includes(c.kind)).map((c) => c.label || ''))];
-    // What the reader plays with, and a map, have the whole width.
-    this.host = el('div', { class: plot.slider || this.contours.length > 3 ? 'plot wide' : 'plot' });
+    this.host = el('div', { class: plot.slider || this.contours.length > 3 ? 'plot played' : 'plot' });  // a slider, a map
     this.readout = el('p', { class: 'readout', 'aria-live': 'polite' });
     this.area = el('div', { class: 'plot-area' });
-    const names = plot.slider?.values.map(number);
+    const names = plot.slider?.values.map(plot.slider.values.every(Number.isInteger) ? String : number);
     this.host.append(
       plot.title ? el('h5', {}, plot.title) : '',
       this.slider = names ? slider(plot.slider.label, names, this.step, (i) => { this.step = i; this.draw(); links.step?.(i); }) : '',
@@ -234,17 +240,20 @@ export class PlotFigure {
     const [x, y] = longest[longest.length >> 1];
     return svg('text', { class: 'point-name', x, y: Number(y) + 4, 'text-anchor': 'middle' }, curve.label.split(' = ').at(-1));
   }
-  // To the right of its point, or to the left where the plot ends or something is there; nowhere where both are taken.
-  // Names come most important first, and the title of a point says its name in any case.
+  // To the right of its point, or to the left where the plot ends or something is there; else in the nearest free place around it,
+  // with a line to the point; nowhere where all are taken. Names come most important first, and the title of a point says its name
+  // in any case.
   point_name(x, y, name) {
     const wide = 9 + ruler.measureText(name).width;
-    for (const end of [false, true]) {
-      const box = { from: end ? x - wide : x + 3, to: end ? x - 3 : x + wide, y };
-      if (box.from < this.x.place.start || box.to > this.x.place.end) continue;
-      if (this.named.some((other) => Math.abs(other.y - y) < 13 && other.from < box.to && box.from < other.to)) continue;
-      if (this.dots.some(([at, height]) => Math.abs(height - y) < 7 && box.from < at && at < box.to)) continue;
+    for (const { dx, dy, end } of PLACES_OF_NAMES) {
+      const at = x + dx, height = y + dy;
+      const box = { from: end ? at - wide : at + 3, to: end ? at - 3 : at + wide, y: height };
+      if (box.from < this.x.place.start || box.to > this.x.place.end || height < this.y.place.end + 6 || height > this.y.place.start - 6) continue;
+      if (this.named.some((other) => Math.abs(other.y - height) < 13 && other.from < box.to && box.from < other.to)) continue;
+      if (this.dots.some(([dot, level]) => Math.abs(level - height) < 7 && box.from < dot && dot < box.to)) continue;
       this.named.push(box);
-      return svg('text', { class: 'point-name', x: x + (end ? -6 : 6), y: y + 4, 'text-anchor': end ? 'end' : 'start' }, name);
+      const text = svg('text', { class: 'point-name', x: at + (end ? -6 : 6), y: height + 4, 'text-anchor': end ? 'end' : 'start' }, name);
+      return dx || dy ? svg('g', {}, svg('line', { class: 'name-line', x1: x, y1: y, x2: at + (end ? -4 : 4), y2: height }), text) : text;
     }
     return null;
   }
