@@ -29,8 +29,11 @@ export const bipartite_view = {
     const width = clamp(stage.clientWidth, 280, 720), row = 32, top = 30;
     const height = top + row * Math.max(queries.length, keys.length) + 8;
     const most = clamp(width * 0.3, 96, 190), letters = Math.floor((most - 22) / 8.4);
-    const column = (items, label) => clamp(24 + 8.2 * Math.max(0.8 * label.length, ...items.map((item) => Math.min(letters, item.text.length))), 64, most);
-    const left = column(queries, model.query_label), right = width - column(keys, model.key_label) - 50;
+    const column = (items, label, widest) => clamp(24 + 8.2 * Math.max(0.8 * label.length, ...items.map((item) => item.text.length)), 64, widest);
+    const left = column(queries, model.query_label, most);
+    // The keys may take what short queries leave, but for the lines and the numbers.
+    const keys_most = clamp(width - left - 72 - 50, most, 190);
+    const right = width - column(keys, model.key_label, keys_most) - 50;
     const offset = (n) => top + row * (Math.max(queries.length, keys.length) - n) / 2 + row / 2;
     const query_y = (i) => offset(queries.length) + i * row, key_y = (j) => offset(keys.length) + j * row;
     const font = `15px ${getComputedStyle(stage).fontFamily}`;
@@ -61,7 +64,7 @@ export const bipartite_view = {
       svg('text', { x: left - 10, y: query_y(i) + 5, 'text-anchor': 'end' }, shorten_to(shorten(item.text || String(i + 1), letters), left - 12, font))));
     const others = keys.map((item, j) => svg('g', { class: 'item key', 'data-key-item': j },
       svg('rect', { x: right + 2, y: key_y(j) - row / 2 + 2, width: width - right - 4, height: row - 4, rx: 5 }),
-      svg('text', { x: right + 10, y: key_y(j) + 5 }, shorten(item.text || String(j + 1), letters))));
+      svg('text', { x: right + 10, y: key_y(j) + 5 }, shorten_to(item.text || String(j + 1), keys_most - 8, font))));
     const numbers = svg('g', { class: 'numbers' });
     root.append(lines, ...items, ...others, labels, numbers);
     const pinned = frame.state.query >= 0 && frame.state.query < queries.length ? frame.state.query : null;
