@@ -52,6 +52,20 @@ Bags read_bags(const std::string& path) {
   return out;
 }
 
+std::string in_words(const Bags& bags) {
+  std::map<int64_t, int64_t> of_label;
+  for (const int64_t label : bags.labels) ++of_label[label];
+  size_t numbers = 0;
+  for (const std::vector<float>& features : bags.features) numbers += features.size();
+  std::string out =
+      fmt::format("{} bags of {} instances, {} features", bags.size(),
+                  numbers / static_cast<size_t>(std::max<int64_t>(1, bags.width)), bags.width);
+  for (auto one = of_label.rbegin(); one != of_label.rend(); ++one)
+    out += fmt::format("{} label {}: {}", out.ends_with("features") ? ";" : ",", one->first,
+                       one->second);
+  return out;
+}
+
 std::vector<uint64_t> keys_of(const Bags& bags) {
   std::vector<uint64_t> keys;
   for (const std::string& name : bags.names) keys.push_back(item_key(name));
@@ -187,6 +201,22 @@ void apply(const Scaling& scaling, Bags& bags) {
       const float deviation = scaling.deviation[i % width];
       values[i] = deviation > 1e-12f ? (values[i] - scaling.mean[i % width]) / deviation : 0.0f;
     }
+}
+
+std::vector<std::string> telling_numbers(const std::vector<float>& bag, const Features& features,
+                                         const Scaling& scaling) {
+  std::vector<std::string> out;
+  const auto width = static_cast<size_t>(features.width);
+  for (size_t from = 0; from + width <= bag.size(); from += width) {
+    const float* row = bag.data() + from;
+    const auto most = static_cast<size_t>(
+        std::max_element(row, row + width,
+                         [](float a, float b) { return std::abs(a) < std::abs(b); }) -
+        row);
+    out.push_back(fmt::format("{} {:.3g}", features.names[most],
+                              row[most] * scaling.deviation[most] + scaling.mean[most]));
+  }
+  return out;
 }
 
 }  // namespace fovea::data

@@ -22,6 +22,8 @@ struct Bags {
 // Rows of a bag need not be neighbours; a bag whose rows disagree about the label is refused. A row
 // whose features are all empty names a bag without adding to it: an empty bag has one such row.
 Bags read_bags(const std::string& path);
+// "160 bags of 919 instances, 4 features; label 1: 85, label 0: 75"
+std::string in_words(const Bags&);
 // A bag is known by its name: its rows may come in any order.
 std::vector<uint64_t> keys_of(const Bags&);
 // The same table, as text.
@@ -53,5 +55,9 @@ Scaling scaling_of(const Bags&, const std::vector<int64_t>& bags);
 Scaling kept_scaling(const std::vector<double>& mean, const std::vector<double>& deviation,
                      int64_t width);
 void apply(const Scaling&, Bags&);
+// Of each instance of a scaled bag the feature that lies farthest from its mean, by name, with the
+// number as it was given: "weight 64.1".
+std::vector<std::string> telling_numbers(const std::vector<float>& bag, const Features&,
+                                         const Scaling&);
 
 }  // namespace fovea::data

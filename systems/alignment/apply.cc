@@ -29,12 +29,27 @@ metrics::Links turned(const metrics::Links& links) {
   return out;
 }
 
-// Pairs to draw: the first ones that are long enough to show an order, otherwise the longest.
+bool cross(const metrics::Links& links) {
+  for (const metrics::Link& one : links)
+    for (const metrics::Link& other : links)
+      if (one.source < other.source && one.target > other.target) return true;
+  return false;
+}
+
+// How well a pair shows what alignment is: words enough for an order, few enough to be read, and
+// some that change places.
+size_t worth(const translate::Pair& pair) {
+  constexpr size_t kEnough = 6, kMost = 14, kReadable = 100, kCrossing = 10;
+  const size_t words = data::words(pair.source).size();
+  return std::min(kEnough, words) + (words >= kEnough && words <= kMost ? kReadable : 0) +
+         (cross(pair.links.sure) ? kCrossing : 0);
+}
+
+// Pairs to draw, those that show most first.
 std::vector<translate::Pair> worth_drawing(const std::vector<translate::Pair>& pairs) {
-  constexpr size_t kShown = 3, kLongEnough = 6;
+  constexpr size_t kShown = 3;
   std::vector<std::pair<size_t, const translate::Pair*>> ranked;
-  for (const translate::Pair& pair : pairs)
-    ranked.emplace_back(std::min(kLongEnough, data::words(pair.source).size()), &pair);
+  for (const translate::Pair& pair : pairs) ranked.emplace_back(worth(pair), &pair);
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<translate::Pair> out;

@@ -51,6 +51,11 @@ void AlignmentTask::read(const Source& source) {
   }
 }
 
+std::string AlignmentTask::read_in_words() const {
+  return fmt::format("{} pairs to learn from, {} to choose by, {} to judge", train_.pairs.size(),
+                     validation_.pairs.size(), test_.pairs.size());
+}
+
 std::string AlignmentTask::prepared(const std::string& line) const {
   return run_options_.options.flag("lowercase") ? translate::lower_case(line) : line;
 }

@@ -13,6 +13,7 @@ class AlignmentTask : public GradientTask {
   explicit AlignmentTask(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source&) override;
+  std::string read_in_words() const override;
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;

@@ -86,6 +86,9 @@ class DigitSums : public GradientTask {
     validation_ = draw_sets(train_, 200, most, most, data::mix(source.seed, 22));
     seed_ = source.seed;
   }
+  std::string read_in_words() const override {
+    return fmt::format("{} digits to draw sets from, {} to judge by", train_.count, test_.count);
+  }
   Written write() const override { return {.files = data::mnist_files({train_, test_})}; }
   Assets assets() const override { return {.facts = {{"side", side_}}, .files = {}}; }
   void restore(const Assets& assets) override {

@@ -38,6 +38,9 @@ class Solids : public ClassificationTask {
     else
       read_table(source);
   }
+  std::string read_in_words() const override {
+    return fmt::format("{} clouds of {} kinds", clouds_.size(), names_.size());
+  }
   Written write() const override {
     data::Bags bags{.width = 3, .columns = {}, .names = {}, .labels = labels_, .features = clouds_};
     for (size_t i = 0; i < clouds_.size(); ++i) bags.names.push_back(std::to_string(i));

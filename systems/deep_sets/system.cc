@@ -75,7 +75,7 @@ const Registration registered{{
                             .schedule = "cosine",
                             .warmup = 500,  // without it φ saturates before it has learned
                             .monitor = "loss"},
-    .tour = {"epochs=3", "sets=3500", "filters=8", "batch=8", "rate=0.002"},
+    .tour = {"epochs=6", "sets=3500", "filters=8", "batch=8", "rate=0.002"},
     .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       const std::string& task = run_options.options.text("task");
       if (task == "tags") return make_tags(run_options);

@@ -23,8 +23,8 @@ std::shared_ptr<text::Model> make(const OptionValues& o, const text::Known& know
       .queries = o.integer("queries"),
       .score = o.text("score") == "mlp" ? FixedScore::kMlp : FixedScore::kDot,
       .hidden = o.integer("hidden"),
-      .activation = o.text("activation") == "sigmoid" ? MlpActivation::kSigmoid
-                                                      : MlpActivation::kTanh,
+      .activation =
+          o.text("activation") == "sigmoid" ? MlpActivation::kSigmoid : MlpActivation::kTanh,
       .normaliser_name = o.text("normaliser"),
       .context = context_of(o, known.embedding.width),
       .dropout = o.number("dropout")};
@@ -75,7 +75,8 @@ const Registration registered{System{
              "                        .structure = fovea::Ragged{one_each, offsets}});",
          .triple = {"learned θ_r", "x_i", "x_i", "dot or MLP",
                     "softmax per θ (none, sparsemax, entmax)", "set"},
-         .formats = {"generated negation", "label<TAB>text, `label text`, JSON Lines",
+         .formats = {"generated negation",
+                     "CSV or TSV: label,text, or a header with both; `label text`; JSON Lines",
                      "folder or stem of train.*, dev.*, test.*"},
          .expect = "measured: negation: R = 1 68 %, R = 4 78 %, with self-attention 100 %; MR 77.6 "
                    "%, 79.1 % with an LSTM"},

@@ -27,6 +27,7 @@ class General : public GradientTask {
   explicit General(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source& source) override {
+    names_ = source.path.empty() ? Names::kCapitals : Names::kNumbers;
     memories_ = source.path.empty() ? generate(run_options_.options.integer("memories"),
                                                run_options_.options.number("noise"), source.seed)
                                     : read_memories(source.path);
@@ -35,6 +36,9 @@ class General : public GradientTask {
     for (const Memory& memory : memories_)
       request.keys.push_back(data::item_key(json_line(memory)));
     splits_ = data::split(static_cast<int64_t>(memories_.size()), request);
+  }
+  std::string read_in_words() const override {
+    return fmt::format("{} memories", memories_.size());
   }
 
   Written write() const override {
@@ -111,7 +115,7 @@ class General : public GradientTask {
               memories_[static_cast<size_t>(item)].asked.size() >
           shown->keys.size() * shown->asked.size())
         shown = &memories_[static_cast<size_t>(item)];
-    return {picture(*model_, *shown, all_weights(packed({shown})), structure())};
+    return {picture(*model_, *shown, all_weights(packed({shown})), structure(), names_)};
   }
 
  private:
@@ -153,9 +157,12 @@ class General : public GradientTask {
     const auto v = data::pack_features(values, kValue, all),
                w = data::pack_features(wanted, kValue, all);
     const torch::Device device = run_options_.device;
-    return {q.values.to(device),  k.values.to(device),
-            v.values.to(device),  q.offsets.to(device),
-            k.offsets.to(device), seen(chosen, q.offsets.to(device), k.offsets.to(device)),
+    return {q.values.to(device),
+            k.values.to(device),
+            v.values.to(device),
+            q.offsets.to(device),
+            k.offsets.to(device),
+            seen(chosen, q.offsets.to(device), k.offsets.to(device)),
             torch::tensor(at::ArrayRef<int64_t>(reaching), torch::kInt64).to(device),
             torch::tensor(at::ArrayRef<int64_t>(asked), torch::kInt64).to(device),
             w.values.to(device)};
@@ -204,6 +211,7 @@ class General : public GradientTask {
   }
 
   const RunOptions run_options_;
+  Names names_ = Names::kNumbers;
   std::vector<Memory> memories_;
   data::Splits splits_;
   std::shared_ptr<Model> model_;

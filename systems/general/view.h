@@ -7,8 +7,10 @@
 
 namespace fovea::systems::general {
 
+enum class Names { kNumbers, kCapitals };  // of the pairs
+
 // weights [queries, pairs].
-explain::Explanation picture(const Model& model, const Memory& memory,
-                             const torch::Tensor& weights, const std::string& structure);
+explain::Explanation picture(const Model& model, const Memory& memory, const torch::Tensor& weights,
+                             const std::string& structure, Names names);
 
 }  // namespace fovea::systems::general

@@ -164,21 +164,24 @@ class ImageToSet : public GradientTask {
       if (out.size() == kShown) break;
       const auto at = static_cast<size_t>(i);
       const std::string& image = set_.pictures.items[at].image;
-      const size_t mark = image.rfind(".idx#");
-      ShownSet shown = told(mark == std::string::npos ? image : "picture " + image.substr(mark + 5),
+      const std::vector<std::string> labels = targets_.labels().names_of(targets_.of(i));
+      const bool drawn_here = image.rfind(".idx#") != std::string::npos;
+      ShownSet shown = told(!drawn_here      ? image
+                            : labels.empty() ? "nothing"
+                                             : fmt::format("{}", fmt::join(labels, ", ")),
                             memory({i}));
       shown.image = drawn(i);
       if (regions_.width > 0 && shown.image.pixels.empty()) continue;
       shown.is_known = true;
-      shown.expected = targets_.labels().names_of(targets_.of(i));
+      shown.expected = labels;
       shown.boxes = set_.pictures.items[at].boxes;
       out.push_back(picture(shown));
     }
     Ids judged = set_.pictures.splits.test;
     judged.resize(std::min(judged.size(), kJudged));
     for (auto& one : statistics({.names = targets_.labels().names(),
-                                 .predicted = named(*model_->predictor, seen_items(judged)),
-                                 .truth = targets_.of(judged)}))
+                     .predicted = named(*model_->predictor, seen_items(judged)),
+                     .truth = targets_.of(judged)}))
       out.push_back(std::move(one));
     return out;
   }

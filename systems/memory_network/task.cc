@@ -44,8 +44,8 @@ class MemoryNetwork : public StoryTask {
         .tying = o.text("tying") == "adjacent" ? nn::Tying::kAdjacent : nn::Tying::kLayerWise,
         .encoding = encodings.at(o.text("encoding")),
         .longest = o.integer("longest"),
-        .empty_slots = o.text("empty_slots") == "masked" ? nn::EmptySlots::kMasked
-                                                         : nn::EmptySlots::kWeighed};
+        .empty_slots =
+            o.text("empty_slots") == "masked" ? nn::EmptySlots::kMasked : nn::EmptySlots::kWeighed};
     return model_ = std::make_shared<Model>(options, o.text("training") == "supervised"
                                                          ? Training::kSupervised
                                                          : Training::kEndToEnd);
@@ -129,6 +129,9 @@ class MemoryNetwork : public StoryTask {
       }
     if (input && out.empty())
       throw data::FileError(input->name, 0, "no question after a story in it");
+    if (!input)
+      std::stable_sort(out.begin(), out.end(),
+                       [](const auto& a, const auto& b) { return facts_read(a) > facts_read(b); });
     return out;
   }
 

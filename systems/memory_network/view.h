@@ -17,6 +17,10 @@ struct Shown {
   std::vector<int64_t> support;    // of the lines in the memory
 };
 
+// How many supporting lines were read, each the heaviest of some hop; 0 unless all were and the
+// answer is right.
+int64_t facts_read(const explain::Explanation& picture);
+
 explain::Explanation picture(const Shown& shown, const nn::Recall& recall);
 
 }  // namespace fovea::systems::memory_network

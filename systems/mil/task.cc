@@ -41,12 +41,12 @@ class MultipleInstance : public ClassificationTask {
     }
   }
   std::string read_in_words() const override {
+    if (set_.side == 0) return data::in_words(set_.bags);
     const int64_t positive = std::count(labels_.begin(), labels_.end(), 1);
-    return fmt::format("{} bags of {} instances, {} {}; label 1: {}, label 0: {}", labels_.size(),
-                       std::accumulate(lengths_.begin(), lengths_.end(), int64_t{0}),
-                       set_.side == 0 ? set_.bags.width : set_.side,
-                       set_.side == 0 ? "features" : "pixels wide", positive,
-                       static_cast<int64_t>(labels_.size()) - positive);
+    return fmt::format("{} bags of {} instances, {} pixels wide; label 1: {}, label 0: {}",
+                       labels_.size(),
+                       std::accumulate(lengths_.begin(), lengths_.end(), int64_t{0}), set_.side,
+                       positive, static_cast<int64_t>(labels_.size()) - positive);
   }
   void prepare() override {
     columns_ = {.width = set_.bags.width, .names = set_.bags.columns};
@@ -147,29 +147,13 @@ class MultipleInstance : public ClassificationTask {
     }
     if (shown.empty()) return {};
     if (side_ == 0 && static_cast<int64_t>(columns_.names.size()) == columns_.width)
-      for (ShownBag& bag : shown) bag.telling = telling_numbers(bag.features);
+      for (ShownBag& bag : shown)
+        bag.telling = data::telling_numbers(bag.features, columns_, scaling_);
     return pictures(*model_, shown, columns_.width, side_, run_options_.options.text("pool"),
                     run_options_.device);
   }
 
  private:
-  // Of each instance the column that lies farthest from its mean, by name, with the number as it was
-  // given: "weight 64.1".
-  std::vector<std::string> telling_numbers(const std::vector<float>& features) const {
-    std::vector<std::string> out;
-    const auto width = static_cast<size_t>(columns_.width);
-    for (size_t from = 0; from + width <= features.size(); from += width) {
-      const float* row = features.data() + from;
-      const size_t most = static_cast<size_t>(
-          std::max_element(row, row + width,
-                           [](float a, float b) { return std::abs(a) < std::abs(b); }) -
-          row);
-      out.push_back(fmt::format("{} {:.3g}", columns_.names[most],
-                                row[most] * scaling_.deviation[most] + scaling_.mean[most]));
-    }
-    return out;
-  }
-
   data::Packed packed(std::span<const int64_t> items) const {
     return data::pack_features(set_.bags.features, set_.bags.width, items).to(run_options_.device);
   }

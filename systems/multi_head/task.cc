@@ -41,6 +41,10 @@ class MultiHeadTask : public GradientTask {
                                       {&test_, data::kGenerated.test}})
       for (int64_t i = 0; i < count; ++i) part->push_back(draw(random));
   }
+  std::string read_in_words() const override {
+    return fmt::format("{} sentences to learn from, {} to choose by, {} to judge", train_.size(),
+                       validation_.size(), test_.size());
+  }
   Written write() const override {
     Written out{.truth = "truth.jsonl, where the three answers stand"};
     for (const auto& [name, part] :

@@ -13,7 +13,8 @@ const std::map<std::string, const char*> kLooks = {
      "all. The observations near the query carry the weight."},
     {"pooling",
      "The same bag under the pooling and under attention: pooling gives every item the same "
-     "share, attention asks which items speak for the label."},
+     "share, attention asks which items speak for the label. Below, the items as points, and the "
+     "one point that is left of them."},
     {"deep-sets",
      "A sum is exact only if every member was read right, so its curve falls slowly with the size; "
      "the recurrent network's falls at once where its training sizes end."},
@@ -31,12 +32,13 @@ const std::map<std::string, const char*> kLooks = {
      "are; the weights say what it found."},
     {"word2vec", "Names that lie together keep the same company in the text, whatever they mean."},
     {"word-sum",
-     "Every word has weight 1; the colour is its own polarity. The answer is the sign of the sum."},
+     "Every word has weight 1; its bar is what it adds. “great” has the same bar with “not” and "
+     "without: the answer is the sign of the sum."},
     {"fixed-attention",
      "Each query shades the words it looks for. Choose another head: it looks for something else."},
     {"general",
-     "Each line goes from a question to the pair it reads. The truth is dotted: thick lines should "
-     "lie on it."},
+     "Each question names the country of a pair: its line should go there. The truth is dotted, "
+     "and thick lines should lie on it."},
     {"gradient-masking",
      "Move the difference of the scores: the branch with the small weight receives next to no "
      "gradient, and so do the scores once the choice is made."},

@@ -46,6 +46,7 @@ class Pooling : public ClassificationTask {
     request.classes = labels_;
     splits_ = data::split(static_cast<int64_t>(bags_.size()), request);
   }
+  std::string read_in_words() const override { return data::in_words(bags_); }
 
   void prepare() override {
     inputs_ = bags_.width;
@@ -123,13 +124,14 @@ class Pooling : public ClassificationTask {
       const size_t at = surest();
       const double p =
           model_->forward(packed(bags_.features[at])).softmax(1)[0][labels_[at]].item<double>();
-      return {
-          picture(*model_, packed(bags_.features[at]),
-                  fmt::format("{}: label {}, ", p > 0.5 ? "right" : "wrong; right", labels_[at]))};
+      return {picture(
+          *model_,
+          shown(bags_.features[at],
+                fmt::format("{}: label {}, ", p > 0.5 ? "right" : "wrong; right", labels_[at])))};
     }
     const data::Bags bags = bags_in(*input);
     for (size_t i = 0; i < bags.size() && i < kShownBags; ++i) {
-      out.push_back(picture(*model_, packed(bags.features[i]), ""));
+      out.push_back(picture(*model_, shown(bags.features[i], "")));
       out.back().title += fmt::format(": {}", bags.names[i]);
     }
     return out;
@@ -161,6 +163,13 @@ class Pooling : public ClassificationTask {
     data::arrange(bags, {.width = inputs_, .names = columns_}, input.name);
     data::apply(scaling_, bags);
     return bags;
+  }
+
+  Shown shown(const std::vector<float>& bag, const std::string& label) const {
+    Shown out{.bag = packed(bag), .label = label};
+    if (!generated_ && static_cast<int64_t>(columns_.size()) == inputs_)
+      out.items = data::telling_numbers(bag, {.width = inputs_, .names = columns_}, scaling_);
+    return out;
   }
 
   data::Packed packed(const std::vector<float>& features) const {

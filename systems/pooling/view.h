@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "data/packed.h"
 #include "explain/explanation.h"
@@ -9,7 +10,11 @@
 
 namespace fovea::systems::pooling {
 
-// Of one bag; `label` goes before the outcome.
-explain::Explanation picture(Model& model, const data::Packed& bag, const std::string& label);
+struct Shown {
+  data::Packed bag;
+  std::string label{};               // goes before the outcome
+  std::vector<std::string> items{};  // what is said of each; none: its numbers
+};
+explain::Explanation picture(Model& model, const Shown& shown);
 
 }  // namespace fovea::systems::pooling

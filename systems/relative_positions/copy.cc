@@ -28,6 +28,11 @@ class Copy : public SequenceTask {
     else
       read_file(source);
   }
+  std::string read_in_words() const override {
+    return fmt::format("{} rows to learn from, {} to choose by, {} to judge",
+                       of(Split::kTrain).size(), of(Split::kValidation).size(),
+                       of(Split::kTest).size());
+  }
 
   Written write() const override {
     Written out{.data = "rows.tsv", .truth = "the distance, which is the same for all"};

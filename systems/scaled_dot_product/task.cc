@@ -29,6 +29,9 @@ class ScaledDotProduct : public ClassificationTask {
       : ClassificationTask(run_options),
         meaning_(meaning_of(run_options.options.text("meaning"))) {}
 
+  std::string read_in_words() const override {
+    return fmt::format("{} sentences", sentences_.size());
+  }
   void read(const Source& source) override {
     data::Random random(source.seed);
     sentences_.clear();

@@ -49,6 +49,9 @@ class Expansion : public GradientTask {
     splits_ = data::split(static_cast<int64_t>(sets_.size()), request);
     seed_ = source.seed;
   }
+  std::string read_in_words() const override {
+    return fmt::format("{} sets of {} different things", given_sets_, names_.size());
+  }
   Written write() const override {
     Written out{.data = "sets.txt"};
     std::string& text = out.files["sets.txt"];
@@ -201,8 +204,8 @@ class Expansion : public GradientTask {
       std::vector<std::vector<int64_t>> learnt_from;
       for (const int64_t set : splits_.train)
         learnt_from.push_back(sets_[static_cast<size_t>(set)]);
-      company_ = company_margin(learnt_from, static_cast<int64_t>(known_.size()))
-                     .to(run_options_.device);
+      company_ =
+          company_margin(learnt_from, static_cast<int64_t>(known_.size())).to(run_options_.device);
     }
     return company_.index_select(0, target);
   }

@@ -44,6 +44,9 @@ class Outlier : public ClassificationTask {
     add(splits_.validation, digits.train, 300, data::mix(source.seed, 32));
     add(splits_.test, digits.test, 1000, data::mix(source.seed, 33));
   }
+  std::string read_in_words() const override {
+    return fmt::format("{} sets drawn from pictures of {} x {} pixels", sets_.size(), side_, side_);
+  }
   Assets assets() const override { return {.facts = {{"side", side_}}, .files = {}}; }
   void restore(const Assets& assets) override {
     side_ = train::Fields(assets.facts, "facts.").integer("side", 1, data::kWidestPicture);

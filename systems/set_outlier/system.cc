@@ -61,7 +61,7 @@ const Registration registered{{
     .recipe =
         train::Recipe{
             .epochs = 5, .batch = 16, .optimiser = "adam", .rate = 1e-3, .monitor = "error"},
-    .tour = {"epochs=3", "sets=1500", "filters=8"},
+    .tour = {"epochs=6", "sets=1500", "filters=8"},
     .make = [](const RunOptions& run_options) -> std::unique_ptr<Task> {
       return run_options.options.text("task") == "expansion" ? make_expansion(run_options)
                                                              : make_outlier(run_options);

@@ -160,11 +160,12 @@ class ShowAttendTell : public GradientTask {
       for (const int64_t item : set_.splits.test) {
         if (out.size() >= kTried) break;
         const data::Captioned& one = set_.items[static_cast<size_t>(item)];
-        add(gallery_.of(std::span(&item, 1)), {.name = one.image,
-                                               .words = {},
-                                               .references = one.captions,
-                                               .picture = gallery_.drawn(set_, item),
-                                               .boxes = one.boxes});
+        add(gallery_.of(std::span(&item, 1)),
+            {.name = one.captions.size() == 1 ? one.captions[0] : one.image,
+             .words = {},
+             .references = one.captions,
+             .picture = gallery_.drawn(set_, item),
+             .boxes = one.boxes});
       }
       // Where one caption is the right one, those that were told rightly come first.
       std::stable_partition(out.begin(), out.end(), [](const explain::Explanation& one) {

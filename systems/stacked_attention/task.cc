@@ -32,6 +32,9 @@ class StackedAttention : public GradientTask {
   explicit StackedAttention(const RunOptions& run_options)
       : run_options_(run_options), side_(run_options.options.integer("side")) {}
 
+  std::string read_in_words() const override {
+    return fmt::format("{} questions", set_.questions.size());
+  }
   void read(const Source& source) override {
     if (source.path.empty() && side_ != data::kGridCells * data::kCellPixels)
       throw UsageError(fmt::format("--set side={}: generated pictures have {}", side_,

@@ -80,6 +80,12 @@ void Word2vecTask::read(const Source& source) {
       sentences_.push_back(std::move(sentence));
 }
 
+std::string Word2vecTask::read_in_words() const {
+  size_t words = 0;
+  for (const text::Words& sentence : sentences_) words += sentence.size();
+  return fmt::format("{} sentences of {} words", sentences_.size(), words);
+}
+
 Written Word2vecTask::write() const {
   Written out{.data = "text.txt", .truth = "truth.jsonl, the words of each slot"};
   for (const text::Words& sentence : sentences_)

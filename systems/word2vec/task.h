@@ -14,6 +14,7 @@ class Word2vecTask : public Task {
   explicit Word2vecTask(const RunOptions& run_options);
 
   void read(const Source&) override;
+  std::string read_in_words() const override;
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;

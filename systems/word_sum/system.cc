@@ -42,7 +42,7 @@ const Registration registered{System{
                      "                          .structure = fovea::Ragged{one_each, offsets}});",
              .triple = {"none", "none", "x_w", "constant", "none", "sentence"},
              .formats = {"generated reviews, one in ten negated",
-                         "label<TAB>text, `label text`, JSON Lines",
+                         "CSV or TSV: label,text, or a header with both; `label text`; JSON Lines",
                          "folder or stem of train.*, dev.*, test.*"},
              .expect = "measured: generated reviews 91 % (most negated ones are lost); MR 77.2 %"},
     .options = options(),

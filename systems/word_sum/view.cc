@@ -94,6 +94,48 @@ explain::Explanation polarity_plane(text::TextTask& task) {
   return out;
 }
 
+struct Told {
+  const char *words, *truth;
+};
+constexpr Told kPairs[] = {{"really great", "positive"},
+                           {"not really great", "negative"},
+                           {"the plot was dull", "negative"},
+                           {"the plot was not dull", "positive"}};
+
+// Sentences with and without "not": a bar for the number of each word.
+explain::Explanation what_words_add(text::TextTask& task) {
+  explain::Explanation out;
+  for (const auto& [line, truth] : kPairs) {
+    text::Document document;
+    document.texts = {line};
+    const explain::Explanation one = task.picture(document, line);
+    const auto group = static_cast<int>(out.queries.size());
+    if (group == 0) out.score = one.score, out.structure = one.structure, out.scale = one.scale;
+    double sum = 0;
+    for (size_t word = 0; word < one.keys.size(); ++word) {
+      const float adds = one.maps.front().dense[word];
+      sum += static_cast<double>(adds);
+      if (group == 0 && word == 0) out.maps.emplace_back();
+      out.maps.front().links.push_back({group, static_cast<int32_t>(out.keys.size()), adds});
+      out.keys.push_back({.text = one.keys[word].text, .group = group});
+    }
+    out.groups.push_back({.name = line});
+    out.queries.push_back(
+        {.text = fmt::format("“{}”: the words sum to {:.2f}; {}{}", line, sum, one.outcome,
+                             one.outcome.starts_with(truth) ? "" : " (wrong)"),
+         .group = group});
+  }
+  out.title = "What each word adds: “not” cannot turn “great” round";
+  out.view = explain::View::kBag;
+  out.normaliser = "none: what a word adds, its polarity wᵀx";
+  out.query_label = "sentence";
+  out.key_label = "word";
+  out.notes.push_back(
+      "The failing pairs: “great” and “dull” add the same number with “not” and without it; “not” "
+      "can only add its own.");
+  return out;
+}
+
 }  // namespace
 
 Places places_along(const at::Tensor& words, const at::Tensor& w) {
@@ -109,14 +151,7 @@ std::vector<explain::Explanation> pictures(text::TextTask& task) {
     if (task.class_names().size() == 2) out.push_back(polarity_plane(task));
     return out;
   }
-  for (const char* line : {"really great", "not really great"}) {
-    text::Document document;
-    document.texts = {line};
-    out.push_back(task.picture(document, fmt::format("\"{}\"", line)));
-  }
-  out[1].notes.push_back(
-      "The failing pair: \"great\" adds the same number in both, so \"not\" cannot turn it round; "
-      "it can only add its own.");
+  out.push_back(what_words_add(task));
   out.push_back(polarity_plane(task));
   out.push_back(polarity_axis(task));
   return out;

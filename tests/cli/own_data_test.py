@@ -136,6 +136,9 @@ class OwnData(unittest.TestCase):
         self.write("parts.csv", rows)
         self.assertEqual(self.trained("mil", "parts.csv", "epochs=2"), "read 40 bags of 160 instances, 2 features; label 1: 20, label 0: 20")
         self.assertIn("parts.csv: 40 bags of 160 instances, 2 features", self.page("parts.csv"))
+        self.assertEqual(self.trained("pooling", "parts.csv", "epochs=2"), "read 40 bags of 160 instances, 2 features; label 1: 20, label 0: 20")
+        self.page("parts.csv")
+        self.assertRegex((self.folder / "page.html").read_text(), r'"text":"1: (width|height) ', "an item is told by a feature's name")
 
     def test_what_cannot_be_meant_is_refused(self):
         self.write("each.csv", "topic,text\n" + "".join(f"c{i},hello number {i}\n" for i in range(13)))

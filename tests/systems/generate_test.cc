@@ -28,6 +28,7 @@ class Generate : public test::Runs {
     for (const std::string& assignment : set) option_values.set(assignment);
     const auto task = find(system).make({std::move(option_values)});
     task->read({.path = path, .seed = seed});
+    EXPECT_FALSE(task->read_in_words().empty()) << "what was read is said";
     return task->write();
   }
 };

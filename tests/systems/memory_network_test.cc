@@ -7,6 +7,7 @@
 
 #include "data/story_set.h"
 #include "systems/memory_network/model.h"
+#include "systems/memory_network/view.h"
 #include "systems/system.h"
 #include "tests/systems/run/runs.h"
 
@@ -153,6 +154,21 @@ TEST_F(MemoryNetworkRuns, FiguresByTaskAndNotesOnWhatCouldNotBeKnown) {
     EXPECT_TRUE(generated.at("metrics").contains(name)) << name;
   EXPECT_TRUE(generated.at("attention").contains("hit_rate_right_two-lines") ||
               generated.at("metrics").at("error_two-lines") == 1);
+}
+
+TEST(MemoryNetworkPicture, CountsTheFactsThatWereRead) {
+  explain::Explanation one;
+  one.outcome = "garden, p = 0.9, which is right";
+  one.keys = {{.text = "took"}, {.text = "went"}, {.text = "slept"}};
+  one.queries = {{.text = "hop 1"}, {.text = "hop 2"}};
+  one.maps = {{.dense = {0.8f, 0.1f, 0.1f, 0.2f, 0.7f, 0.1f}}};
+  one.truth = explain::Truth{.sure = {{.query = 0, .key = 0}, {.query = 0, .key = 1}}};
+  EXPECT_EQ(facts_read(one), 2);
+  one.truth->sure.push_back({.query = 0, .key = 2});
+  EXPECT_EQ(facts_read(one), 0) << "a line that was not read";
+  one.truth->sure.pop_back();
+  one.outcome = "hall, p = 0.9; right: garden";
+  EXPECT_EQ(facts_read(one), 0);
 }
 
 TEST_F(MemoryNetworkRuns, LearnsWherePersonsAre) {

@@ -55,6 +55,15 @@ TEST_F(WordRuns, WordSum) {
     EXPECT_EQ(all.find(word + ":", at + 1), std::string::npos) << all;
     return std::stod(all.substr(at + word.size() + 1));
   };
+  // The first picture: a word adds the same with "not" and without.
+  systems::Run opened = systems::open(base_ / "sum");
+  const explain::Explanation first = systems::explain(opened, nullptr).at(0);
+  std::vector<float> great;
+  for (const explain::Link& link : first.maps.at(0).links)
+    if (first.keys[static_cast<size_t>(link.key)].text == "great") great.push_back(link.weight);
+  ASSERT_EQ(great.size(), 2u);
+  EXPECT_EQ(great[0], great[1]);
+  EXPECT_EQ(first.queries.size(), 4u);
   const double once = carried("awful", "awful");
   EXPECT_LT(once, 0);
   EXPECT_NEAR(carried("awful awful awful", "awful"), 3 * once, 0.01 * std::abs(3 * once));
