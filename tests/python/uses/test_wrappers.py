@@ -126,3 +126,52 @@ def test_what_stands_in_for_a_parameter_of_a_choice_is_used(how):
     assert torch.equal(out, other(x, x, x)[0])
     out.square().sum().backward()
     assert dict(module.named_parameters())[parameter].grad.any()
+
+
+def encoder_of_torch(layer=torch.nn.TransformerEncoderLayer):
+    torch.manual_seed(2)
+    return torch.nn.TransformerEncoder(layer(32, 4, 48, batch_first=True, dropout=0.0), 2).eval()
+
+
+def with_our_attention(encoder, **choices):
+    for layer in encoder.layers:
+        layer.self_attn = fovea.nn.MultiheadAttention.from_torch(layer.self_attn, **choices)
+    return encoder
+
+
+def with_our_layers(encoder, **choices):
+    for place, layer in enumerate(encoder.layers):
+        encoder.layers[place] = fovea.nn.TransformerEncoderLayer(32, 4, 48, batch_first=True, dropout=0.0, **choices).eval()
+        encoder.layers[place].load_state_dict(layer.state_dict())
+    return encoder
+
+
+@pytest.mark.parametrize("swap", [with_our_attention, with_our_layers])
+@pytest.mark.parametrize("padded", [False, True])
+def test_torchs_shortcut_at_evaluation_does_not_pass_our_attention_by(swap, padded):
+    """Without gradients torch.nn's encoder computes a layer from its weights alone, and packs padded sequences."""
+    x = torch.randn(3, 6, 32)
+    mask = torch.arange(6) >= torch.tensor([[6], [3], [1]]) if padded else None
+    seen = slice(None) if mask is None else ~mask
+    plain, swapped = encoder_of_torch(), swap(encoder_of_torch())
+    chosen = copy.deepcopy(swap(encoder_of_torch(), normaliser=fovea.Sparsemax()))
+    with_gradients = [encoder(x, src_key_padding_mask=mask)[seen] for encoder in (plain, swapped, chosen)]
+    with torch.no_grad():
+        found = [encoder(x, src_key_padding_mask=mask)[seen] for encoder in (plain, swapped, chosen)]
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+    for a, b in zip(found, with_gradients):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+    assert (found[2] - found[1]).abs().max() > 0.01
+
+
+class Leaves(torch.fx.Tracer):
+    def is_leaf_module(self, module, name):
+        return type(module).__module__.startswith("fovea.nn") or super().is_leaf_module(module, name)
+
+
+def test_a_symbolic_trace_takes_our_modules_as_leaves():
+    model = torch.nn.Sequential(torch.nn.Linear(8, 32), fovea.nn.TransformerEncoderLayer(32, 4, 48, batch_first=True, dropout=0.0)).eval()
+    traced, x = torch.fx.GraphModule(model, Leaves().trace(model)), torch.randn(2, 5, 8)
+    assert torch.equal(traced(x), model(x))
+    with pytest.raises(TypeError, match="torch.Proxy, expected a torch.Tensor"):
+        torch.fx.symbolic_trace(model)
