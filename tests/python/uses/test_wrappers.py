@@ -164,6 +164,35 @@ def test_torchs_shortcut_at_evaluation_does_not_pass_our_attention_by(swap, padd
     assert (found[2] - found[1]).abs().max() > 0.01
 
 
+class Adapted(torch.nn.Module):
+    """A linear layer with a product of low rank beside it, as LoRA's."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.down = torch.nn.Linear(layer.in_features, 2, bias=False)
+        self.up = torch.nn.Linear(2, layer.out_features, bias=False)
+
+    def forward(self, x):
+        return self.layer(x) + self.up(self.down(x))
+
+
+def test_adapters_within_a_layer_learn_and_are_asked_at_evaluation():
+    module, (x,) = made("TransformerEncoderLayer")
+    module.requires_grad_(False)
+    before = module(x)
+    module.self_attn.out_proj, module.linear1, module.linear2 = map(Adapted, (module.self_attn.out_proj, module.linear1, module.linear2))
+    out = module.train()(x)
+    assert (out - before).abs().max() > 0.01
+    out.square().sum().backward()
+    learned = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    assert len(learned) == 6 and all(p.grad.any() for p in learned.values())
+    with torch.no_grad():
+        evaluated = module.eval()(x)
+    torch.testing.assert_close(evaluated, module(x).detach())
+    assert (evaluated - before).abs().max() > 0.01
+
+
 class Leaves(torch.fx.Tracer):
     def is_leaf_module(self, module, name):
         return type(module).__module__.startswith("fovea.nn") or super().is_leaf_module(module, name)
