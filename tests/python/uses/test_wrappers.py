@@ -48,6 +48,21 @@ def test_distributed_training_moves_the_same_parameters(name, wrapper, one_proce
     torch.testing.assert_close(got, expected)
 
 
+def test_heads_divided_among_ranks_are_attended_by_their_local_parts(one_process):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Shard, distribute_tensor
+
+    mesh, x = init_device_mesh("cpu", (1,)), torch.randn(2, 4, 6, 8)
+    divided = distribute_tensor(x, mesh, [Shard(1)]).requires_grad_()
+    local = divided.to_local()
+    out = DTensor.from_local(fovea.attend(local, local, local), mesh, [Shard(1)])
+    torch.testing.assert_close(out.full_tensor(), fovea.attend(x, x, x))
+    out.to_local().sum().backward()
+    assert divided.grad.full_tensor().any()
+    with pytest.raises(NotImplementedError, match="does not have a sharding strategy"):
+        fovea.attend(divided, divided, divided)
+
+
 def test_a_functional_call_reaches_the_parameters_of_a_choice():
     module, x = learned(), torch.randn(2, 5, 32)
     other = {name: value * 2 for name, value in module.state_dict().items()}
