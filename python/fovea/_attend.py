@@ -170,6 +170,8 @@ def weights(
     _operands(("query", "key"), query, key)
     if key_lengths is not None:
         _check.tensor("key_lengths", key_lengths)
+    if top_k is not None:
+        top_k = _check.count("top_k", top_k)
     if scale is not None:
         scale = _check.scale_of("scale", scale)
     if query.is_nested:
@@ -182,7 +184,7 @@ def weights(
     text, arrays, numbers = _flatten(query, score, normaliser, structure, scale)
     row_places = None if rows is None else _indices("rows", rows, _longest(query, structure), query.device)
     head_places = None if heads is None else _indices("heads", heads, query.shape[1], query.device)
-    count = 0 if top_k is None else _check.whole("top_k", top_k)
+    count = 0 if top_k is None else top_k
     chosen, indices = _weights(
         _multiplied(query, score, scale), key, text, arrays or [None], numbers or None, key_lengths, _seed(seed, normaliser, 0.0), row_places, head_places,
         count, bool(column_sums), _offset(query_offset), bool(check_finite),

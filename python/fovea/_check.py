@@ -70,6 +70,13 @@ def within(name: str, value: Any, allowed: Optional[Range]) -> None:
     raise ValueError(f"{name}: {said(value) if isinstance(value, torch.Tensor) else value}, expected {allowed.expected}")
 
 
+def count(name: str, value: Any, least: int = 1) -> int:
+    """A whole number from `least` on."""
+    found = whole(name, value)
+    within(name, found, at_least(least))
+    return found
+
+
 def truth(name: str, value: object) -> bool:
     """True or False, numpy's included."""
     if isinstance(value, bool):

@@ -34,7 +34,13 @@ def _packed(name: str, x: Tensor) -> Tuple[Tensor, Tensor]:
         kind = f"a NestedTensor of {x.dim()} dimensions, {x.layout}" if x.is_nested else "a tensor"
         raise ValueError(f"{name}: {kind}, expected NestedTensors [B, H, lengths, E] with layout=torch.jagged")
     rows: Any = x.transpose(1, 2)  # [B, lengths, H, E], which is how they lie
-    return rows.values(), rows.offsets()
+    values, offsets, lengths = rows.values(), rows.offsets(), rows.lengths()
+    if lengths is None:
+        return values, offsets
+    # Rows between the sequences, as torch.nested.narrow leaves them; contiguous(), which takes them out, has no gradient.
+    starts, offsets = offsets[:-1], torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
+    places = torch.arange(int(offsets[-1]), device=values.device) + torch.repeat_interleave(starts - offsets[:-1], lengths)
+    return values[places], offsets
 
 
 def _unpacked(rows: Tensor, offsets: Tensor) -> Tensor:

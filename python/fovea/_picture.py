@@ -6,6 +6,8 @@ import html
 from dataclasses import dataclass, field
 from typing import List, Sequence, Tuple
 
+from . import _check
+
 _STYLE = (
     "border-collapse:collapse;font:13px/1.4 sans-serif",
     "padding:2px 8px;vertical-align:top;text-align:left",
@@ -29,6 +31,9 @@ class Explanation:
     title: str
     answers: Sequence[Answer]
     shown: int = field(default=8)
+
+    def __post_init__(self) -> None:
+        _check.count("top", self.shown)
 
     def __len__(self) -> int:
         return len(self.answers)

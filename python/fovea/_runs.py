@@ -7,6 +7,7 @@ import html
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +15,8 @@ import warnings
 import weakref
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from . import _check
 
 Items = Union[str, Sequence[str], Mapping[str, Sequence[object]]]
 
@@ -55,6 +58,7 @@ def train(
     threads: Optional[int] = None,
     device: Optional[str] = None,
     overwrite: bool = False,
+    resume: bool = False,
     **settings: object,
 ) -> "Run":
     """Trains a system, as ``fovea train SYSTEM`` does, and returns the run.
@@ -63,7 +67,9 @@ def train(
         system: its name, as ``fovea list`` shows it: ``"bahdanau"``, ``"gat"``, ``"transformer"``.
         data: a file or a folder; None for generated data.
         out: the folder of the run; None for one that lasts as long as the run that is returned.
-        epochs, seed, data_seed, threads, device, overwrite: the options of those names.
+        epochs, seed, data_seed, threads, device: the options of those names.
+        overwrite: replace the run that is in the folder.
+        resume: continue the one that was interrupted; start one if there is none.
         settings: the system's own, which ``fovea list SYSTEM`` shows.
 
     Example::
@@ -81,10 +87,13 @@ def train(
         held = _Held()
         out = Path(held.name) / "run"
     words = ["train", system, "--out", os.fspath(out), "--quiet", "--json"]
+    if data is not None and not isinstance(data, (str, os.PathLike)):
+        hint = "; data.to_csv(path, index=False) writes one" if hasattr(data, "to_csv") else ""
+        raise TypeError(f"data: {_check.said(data)}, expected the path of a file or a folder{hint}")
     options = {"data": None if data is None else os.fspath(data), "epochs": epochs, "seed": seed, "data-seed": data_seed}
     for name, value in {**options, "threads": threads, "device": device}.items():
         words += [] if value is None else [f"--{name}", str(value)]
-    words += ["--overwrite"] if overwrite else []
+    words += ["--overwrite"] * bool(overwrite) + ["--resume"] * bool(resume)
     said = json.loads(_command([*words, *_set(settings)]))
     return Run(out, said.get("metrics"), held)
 
@@ -196,11 +205,16 @@ def _text(items: Items) -> str:
         return items if items.endswith("\n") else items + "\n"
     if _is_table(items):
         columns = _columns(items)
+        lengths = {name: len(column) for name, column in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"items: columns of different lengths, {', '.join(f'{name} {length}' for name, length in lengths.items())}")
         made = io.StringIO()
         writer = csv.writer(made, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer.writerows(zip(*columns.values()))
         return made.getvalue()
+    if not hasattr(items, "__iter__"):
+        raise TypeError(f"items: {_check.said(items)}, expected lines, or a table with columns by name")
     lines = list(items)
     for n, line in enumerate(lines):
         if not isinstance(line, str):
@@ -220,7 +234,7 @@ def _set(settings: Mapping[str, object]) -> List[str]:
 def _command(words: Sequence[str], given: Optional[str] = None) -> str:
     """What the command says; its error as an exception, what it remarks as a warning."""
     outcome = subprocess.run([_found(), *words], input=(given or "").encode(), capture_output=True)  # bytes: text would change line ends
-    remarked = "\n".join(line.removeprefix("fovea: ") for line in outcome.stderr.decode(errors="replace").splitlines() if line.strip())
+    remarked = "\n".join(_in_python(line.removeprefix("fovea: ")) for line in outcome.stderr.decode(errors="replace").splitlines() if line.strip())
     if outcome.returncode == 2:
         raise ValueError(remarked)
     if outcome.returncode != 0:
@@ -228,6 +242,11 @@ def _command(words: Sequence[str], given: Optional[str] = None) -> str:
     if remarked:
         warnings.warn(remarked, stacklevel=3)
     return outcome.stdout.decode()
+
+
+def _in_python(said: str) -> str:
+    """What the command says, with an option under the name of its argument: "kernal", not "--set kernal"."""
+    return re.sub(r"(?<![\w-])--(?:set (?=\w)|(?=[a-z]))([a-z]*(?:-[a-z]+)*)", lambda option: option[1].replace("-", "_"), said)
 
 
 def _found() -> str:

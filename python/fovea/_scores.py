@@ -220,7 +220,8 @@ KernelName = Literal[
 class Kernel(Score, kind="kernel", optional=("metric",), numeric=("bandwidth",), ranges={"bandwidth": _check.POSITIVE}):
     r""":math:`K(u)`, :math:`u = \|D(q - k)\| / h`: a kernel of distance (Nadaraya 1964, Watson 1964).
 
-    :class:`KernelRatio` and :class:`Unnormalised` take :math:`K(u)`, every other normaliser :math:`\log K(u)`. ``bandwidth``
+    :class:`KernelRatio` and :class:`Unnormalised` take :math:`K(u)`, every other normaliser :math:`\log K(u)`. On the line :math:`K` has the
+    integral one (the Gaussian is :math:`e^{-u^2/2} / \sqrt{2\pi}`): softmax is the same without the factor, a sink or a sigmoid is not. ``bandwidth``
     is a number, ``[1]``, ``[H]`` or ``[B, H, L]``; ``metric`` is None, ``[E]`` (diagonal) or ``[E', E]``.
 
     Example::

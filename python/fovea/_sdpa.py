@@ -54,7 +54,8 @@ def scaled_dot_product_attention(
     try:
         plain = attn_mask is None and dropout_p == 0.0 and scale is None and not query.is_nested and _plain(query, key, value, enable_gqa)
     except AttributeError:  # of what is no tensor; asking each time would be a tenth of a small call
-        _check.tensors(query=query, key=key, value=value)
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            _check.tensor(name, x)
         raise
     if plain:
         output: Tensor = _attend_output(query, key, value, _CAUSAL_TEXT if is_causal else _DENSE_TEXT)

@@ -350,7 +350,7 @@ class Graph(Structure, kind="graph"):
             raise ValueError(f"edge_index: {_check.said(edges)}, expected whole numbers [2, E]")
         if num_nodes is None:
             num_nodes = int(edges.max()) + 1 if edges.numel() else 0
-        offsets, columns, order = sorted_edges(edges, _check.whole("num_nodes", num_nodes))
+        offsets, columns, order = sorted_edges(edges, _check.count("num_nodes", num_nodes, least=0))
         graph = cls(offsets, columns)
         object.__setattr__(graph, "order", order)
         return graph

@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import pickle
+import typing
 
 import numpy as np
 import pytest
@@ -138,3 +139,11 @@ def test_top_k_of_more_than_there_are_keeps_all():
         torch.testing.assert_close(fovea.attend(query, key, value, normaliser=fovea.TopK(k)), fovea.attend(query, key, value))
     for a, b in zip(*(torch.autograd.grad(fovea.attend(query, key, value, normaliser=n).square().sum(), (query, key)) for n in (fovea.TopK(99), fovea.Softmax()))):
         torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("name", typing.get_args(fovea._scores.KernelName))
+def test_every_kernel_has_the_integral_one(name):
+    step = 1e-3
+    key = torch.arange(-60, 60, step, dtype=torch.float64)[None, None, :, None]
+    whole = fovea.attend(torch.zeros(1, 1, 1, 1, dtype=torch.float64), key, torch.full_like(key, step), fovea.Kernel(name), fovea.Unnormalised())
+    assert abs(whole.item() - 1) < (0.02 if name == "cauchy" else 1e-3)  # whose tails beyond 60 are 0.011

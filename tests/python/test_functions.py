@@ -1,5 +1,6 @@
 """Python functions as scores and masks: what the built-in choice gives, in blocks of any size, with gradients."""
 
+import copy
 import re
 
 import pytest
@@ -63,6 +64,29 @@ def test_positions_count_from_the_offset(offset, blocks):
     ):
         leaves = [*inputs, slopes] if "score" in ours else inputs
         assert_same(fovea.attend(*inputs, query_offset=offset, **ours), fovea.attend(*inputs, query_offset=offset, **theirs), leaves)
+
+
+def test_what_a_function_uses_has_gradients_and_is_shared_by_copies(blocks):
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.slope = torch.nn.Parameter(torch.tensor(0.3))
+            score = fovea.Dot().apply(lambda e, b, h, i, j: e - self.slope * (i - j).abs())
+            self.attention = fovea.nn.MultiheadAttention(8, 2, batch_first=True, score=score)
+
+        def forward(self, x):
+            return self.attention(x, x, x)[0]
+
+    layer, x = Layer(), torch.randn(2, 5, 8)
+    layer(x).square().sum().backward()
+    assert layer.slope.grad != 0
+    other, before = copy.deepcopy(layer), layer(x)
+    with torch.no_grad():
+        other.slope.add_(1)
+    assert torch.equal(other(x), before)  # its function is the other layer's
+    with torch.no_grad():
+        layer.slope.add_(1)
+    assert not torch.equal(other(x), before)
 
 
 def test_grouped_heads_lengths_statistics_and_dropout(blocks):

@@ -48,6 +48,19 @@ def test_what_else_is_asked_for():
         torch.testing.assert_close(ours, alone(*(part[n] for part in parts), return_lse=True)[1][0])
 
 
+@pytest.mark.parametrize("lengths", [(3, 5, 2), (3, 5, 8)])  # the last one ends before the storage does, or with it
+def test_rows_between_sequences_are_not_read(lengths):
+    padded = torch.randn(3, 8, 2, 4, dtype=torch.float64).requires_grad_()
+    starts = torch.zeros(3, dtype=torch.long)
+    x = torch.nested.narrow(padded, 1, starts, torch.tensor(lengths), layout=torch.jagged).transpose(1, 2)
+    out = fovea.attend(x, x, x, structure=fovea.Causal())
+    expected = [alone(*(row[:n],) * 3, structure=fovea.Causal())[0] for row, n in zip(padded, lengths)]
+    for a, b in zip(out.unbind(), expected):
+        torch.testing.assert_close(a, b)
+    gradients = torch.autograd.grad(out.transpose(1, 2).values().square().sum(), padded), torch.autograd.grad(sum(b.square().sum() for b in expected), padded)
+    torch.testing.assert_close(*gradients)
+
+
 def test_in_the_place_of_torchs():
     parts = [[x.detach().float() for x in sequences(LENGTHS, seed=n)] for n in range(3)]
     inputs = [nested(part) for part in parts]
@@ -81,5 +94,11 @@ def test_layers_take_them_and_weights_have_no_shape():
             torch.testing.assert_close(whole, layer(alone_[None])[0])
     with pytest.raises(ValueError, match="need_weights: True with a NestedTensor, expected False"):
         attention(x, x, x)
+    with pytest.raises(ValueError, match="batch_first: False with a NestedTensor, expected True"):
+        fovea.nn.MultiheadAttention(16, 4)(x, x, x, need_weights=False)
+    mask = torch.zeros(3, 6, dtype=torch.bool)
+    for name, given in (("key_padding_mask", {"key_padding_mask": mask}), ("attn_mask", {"attn_mask": mask})):
+        with pytest.raises(ValueError, match=f"{name}: given with a NestedTensor, expected none"):
+            attention(x, x, x, need_weights=False, **given)
     with pytest.raises(ValueError, match="query: a NestedTensor, expected"):
         fovea.weights(nested(sequences(LENGTHS)), nested(sequences(LENGTHS)))

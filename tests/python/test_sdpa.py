@@ -141,6 +141,13 @@ def test_what_torch_refuses_is_refused_with_the_same_exception(name):
     assert str(ours.value) == str(theirs.value)
 
 
+def test_none_is_named():
+    x = randn(1, 2, 3, 4)
+    for place, name in enumerate(("query", "key", "value")):
+        with pytest.raises(TypeError, match=f"{name}: None, expected a torch.Tensor"):
+            OURS(*(None if n == place else x for n in range(3)))
+
+
 def test_dropout_drops_its_share_and_all_of_it():
     value = torch.ones(1, 1, 400, 8)
     query = torch.zeros(1, 1, 50, 4)

@@ -70,6 +70,16 @@ def test_help_of_the_package_is_a_page_with_every_name():
     assert not [name for name in dir(fovea.Window()) if not name.startswith("_") and name not in ("left", "right")]
 
 
+@pytest.mark.parametrize("name", ["nn", "sklearn"])
+def test_help_of_a_part_is_a_page_with_every_name(name):
+    if name == "sklearn":
+        pytest.importorskip("sklearn")
+    part = getattr(fovea, name)
+    assert len(pydoc.plain(pydoc.render_doc(part)).splitlines()) < 50
+    for public in (name for name, found in vars(part).items() if callable(found) and not name.startswith("_")):
+        assert re.search(rf"^ .*\b{public}\b", part.__doc__, re.M), public
+
+
 def test_help_of_attend_has_its_arguments_and_an_example():
     shown = pydoc.plain(pydoc.render_doc(fovea.attend))
     for name in set(inspect.signature(fovea.attend).parameters) - {"unknown"}:

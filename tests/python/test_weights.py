@@ -89,3 +89,11 @@ def test_the_end_of_a_ragged_batch_is_that_of_its_longest_sequence():
     everything = fovea.weights(query, key, structure=ragged)
     assert torch.equal(fovea.weights(query, key, structure=ragged, rows=slice(1, None)), everything[:, :, 1:])
     assert torch.equal(fovea.weights(query, key, structure=ragged, rows=-1), everything[:, :, [2]])
+
+
+@pytest.mark.parametrize("structure", [fovea.Causal(), fovea.Where(lambda b, h, i, j: j <= i)])
+def test_none_of_the_largest_is_not_all_weights(structure):
+    query, key, _ = operands("dot")
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match=f"top_k: {wrong}, expected at least 1"):
+            fovea.weights(query, key, structure=structure, top_k=wrong)

@@ -1,16 +1,20 @@
 """Modules on :func:`fovea.attend`: those of ``torch.nn`` and ``torch_geometric.nn`` under their names, and a few of their own.
 
-``MultiheadAttention``, ``TransformerEncoderLayer`` and ``TransformerDecoderLayer`` exchange states with ``torch.nn``'s, ``GATConv`` and
-``GATv2Conv`` with ``torch_geometric.nn``'s.
+    MultiheadAttention              torch.nn's, and a score, a normaliser, a structure; states move both ways
+    TransformerEncoderLayer, TransformerDecoderLayer    the same of torch.nn's layers
+    GATConv, GATv2Conv              torch_geometric.nn's; states move both ways
+    AdditiveAttention               w'tanh(Wq + Uk) with its projections
+    NadarayaWatson                  kernel regression that learns its bandwidth
+    MultipleInstance                attention pooling of bags
+    fenchel_young_loss              the loss that belongs to a normaliser
+
+``help(fovea.nn.MultiheadAttention)`` and the like have the arguments and an example that runs.
 """
 
-from .graph import GATConv, GATv2Conv
-from .losses import fenchel_young_loss
-from .multihead import MultiheadAttention
-from .pooling import AdditiveAttention, MultipleInstance, NadarayaWatson
-from .transformer import TransformerDecoderLayer, TransformerEncoderLayer
+# As in fovea/__init__.py: with an __all__, help(fovea.nn) would print the help of every class, and of all they inherit.
 
-__all__ = [
-    "AdditiveAttention", "GATConv", "GATv2Conv", "MultiheadAttention", "MultipleInstance", "NadarayaWatson",
-    "TransformerDecoderLayer", "TransformerEncoderLayer", "fenchel_young_loss",
-]  # fmt: skip
+from .graph import GATConv as GATConv, GATv2Conv as GATv2Conv
+from .losses import fenchel_young_loss as fenchel_young_loss
+from .multihead import MultiheadAttention as MultiheadAttention
+from .pooling import AdditiveAttention as AdditiveAttention, MultipleInstance as MultipleInstance, NadarayaWatson as NadarayaWatson
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer, TransformerEncoderLayer as TransformerEncoderLayer

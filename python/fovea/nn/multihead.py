@@ -16,6 +16,10 @@ from .._structures import Causal, Dense, Keep, Structure
 from ._chosen import Chosen, chosen, weights_with_gradient
 
 
+def _attended(module: torch.nn.Module, arguments: Any) -> None:
+    """Does nothing. At evaluation ``torch.nn``'s encoder layer computes itself whole, without its attention, unless a part of it has a hook."""
+
+
 class MultiheadAttention(torch.nn.MultiheadAttention):
     r""":class:`torch.nn.MultiheadAttention` with three choices more: a state of the one loads into the other.
 
@@ -65,6 +69,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             ("structure", structure, Structure, "Causal()"),
         ):
             setattr(self, name, chosen(None if choice is None else _check.instance(name, choice, kind, example)))
+        self.register_forward_pre_hook(_attended)
 
     @classmethod
     def from_torch(
@@ -106,8 +111,10 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         _check.tensors(query=query, key=key, value=value, key_padding_mask=key_padding_mask, attn_mask=attn_mask)
         if query.dim() not in (2, 3) or key.dim() != query.dim() or value.dim() != query.dim():
             raise ValueError(f"query: {query.dim()} dimensions, key {key.dim()}, value {value.dim()}, expected 3 of each, or 2 without a batch")
-        if query.is_nested and need_weights:
-            raise ValueError("need_weights: True with a NestedTensor, expected False: the weights of several lengths have no shape")
+        if query.is_nested:
+            self._check_nested(need_weights, attn_mask=None if is_causal else attn_mask, key_padding_mask=key_padding_mask)
+            if query.layout == torch.strided:
+                return self._of_sequences(query, key, value, is_causal), None
         batched, heads = query.dim() == 3, self.num_heads
         projected = self._projected(query, key, value)
         if not batched:
@@ -136,6 +143,21 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             found = found.mean(1) if average_attn_weights else found
             found = found if batched else found.squeeze(0)
         return (out if batched else out.squeeze(0)), found
+
+    def _check_nested(self, need_weights: bool, **masks: Optional[Tensor]) -> None:
+        if need_weights:
+            raise ValueError("need_weights: True with a NestedTensor, expected False: the weights of several lengths have no shape")
+        if not self.batch_first:
+            raise ValueError("batch_first: False with a NestedTensor, expected True: it is [N, lengths, E]")
+        for name, mask in masks.items():
+            if mask is not None:
+                raise ValueError(f"{name}: given with a NestedTensor, expected none: it has its own lengths, and the layer a structure")
+
+    def _of_sequences(self, query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor:
+        """NestedTensors of the strided layout, which ``torch.nn.TransformerEncoder`` makes of padded sequences at evaluation."""
+        made = {id(x): torch.nested.as_nested_tensor(list(x.unbind()), layout=torch.jagged) for x in (query, key, value)}
+        out, _ = self.forward(made[id(query)], made[id(key)], made[id(value)], need_weights=False, is_causal=is_causal)
+        return torch.nested.as_nested_tensor(list(out.unbind()))
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, ...]:
         bias = self.in_proj_bias

@@ -10,6 +10,7 @@ import torch
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
+from .. import _check
 from .._picture import Answer, Explanation
 from ..nn import MultipleInstance
 from ._learned import LearnedClassifier, classes_of
@@ -69,8 +70,9 @@ class MILClassifier(LearnedClassifier):
         self.classes_, codes = classes_of(y)
         self._measure(instances)
         rows, ends, wanted = self._scaled(instances), torch.from_numpy(offsets), torch.from_numpy(codes)
+        hidden = _check.count("hidden", self.hidden)
         self._learn(
-            lambda: _Network(instances.shape[1], self.hidden, len(self.classes_)),
+            lambda: _Network(instances.shape[1], hidden, len(self.classes_)),
             lambda module: torch.nn.functional.cross_entropy(module(rows, ends), wanted),
         )
         return self
@@ -102,8 +104,11 @@ class MILClassifier(LearnedClassifier):
         for n, bag in enumerate(given):
             _check_feature_names(self, bag, reset=reset and n == 0)
         bags = [np.asarray(bag, dtype=np.float64) for bag in given]
-        width = bags[0].shape[1] if reset else self.n_features_in_
+        width = next(bag.shape[1] for bag in bags if bag.ndim == 2) if reset else self.n_features_in_
+        bags = [bag.reshape(0, width) if bag.shape == (0,) else bag for bag in bags]  # an empty list
         for n, bag in enumerate(bags):
+            if bag.ndim != 2:
+                raise ValueError(f"X: bag {n} has {bag.ndim} dimensions, expected [instances, features]")
             if bag.shape[1] != width:
                 raise ValueError(f"X: bag {n} has {bag.shape[1]} features, expected {width}")
             if not np.isfinite(bag).all():
@@ -118,10 +123,10 @@ class MILClassifier(LearnedClassifier):
 
 
 def _as_bags(X: Any) -> Optional[List[Any]]:
-    """Bags, if these are some: of a list, an array or a series whose elements have two dimensions."""
+    """Bags, if these are some: a list, an array or a series with elements of two dimensions; the others are then wrong, or empty."""
     if isinstance(X, (list, tuple)) or hasattr(X, "to_list") or (isinstance(X, np.ndarray) and (X.ndim == 3 or X.dtype == object)):
         bags = list(X)
-        if bags and all(map(_is_bag, bags)):
+        if any(map(_is_bag, bags)):
             return bags
     return None
 

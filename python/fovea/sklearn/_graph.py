@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .. import _check
 from .._picture import Answer, Explanation
 from ..nn import GATConv
 from ._learned import LearnedClassifier, classes_of
@@ -84,8 +85,9 @@ class GATClassifier(LearnedClassifier):
         rows = self._scaled(X)
         edges = self._neighbours(rows, rows) if edge_index is None else _checked(edge_index, len(X))
         labelled, wanted = torch.from_numpy(codes >= 0), torch.from_numpy(codes[codes >= 0])
+        hidden, heads = _check.count("hidden", self.hidden), _check.count("heads", self.heads)
         self._learn(
-            lambda: _Network(X.shape[1], self.hidden, self.heads, len(self.classes_), self.dropout),
+            lambda: _Network(X.shape[1], hidden, heads, len(self.classes_), self.dropout),
             lambda module: torch.nn.functional.cross_entropy(module(rows, edges)[labelled], wanted),
         )
         return self

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="import-untyped,import-not-found"
 from __future__ import annotations
 
+import numbers
 from typing import Any, Union
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .. import _check
 from .._attend import attend, weights
 from .._normalisers import KernelRatio, Normaliser, Softmax, Unnormalised
 from .._picture import Answer, Explanation
@@ -33,9 +35,11 @@ class _KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: np.ndarray, targets: np.ndarray) -> None:
         self.X_fit_, self.targets_ = np.asarray(X, dtype=np.float64), targets
-        if self.bandwidth == "auto":
+        if isinstance(self.bandwidth, str) and self.bandwidth == "auto":
             self.bandwidth_ = _leave_one_out(self.kernel, _four(self.X_fit_), _four(targets))
         else:
+            if not isinstance(self.bandwidth, numbers.Real):
+                raise ValueError(f"bandwidth: {_check.said(self.bandwidth)}, expected a positive number or 'auto'")
             self.bandwidth_ = float(self.bandwidth)
         Kernel(self.kernel, self.bandwidth_)  # type: ignore[arg-type]  # which checks them
 
@@ -64,7 +68,7 @@ class _KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """The rows of the training data that each answer is a mean of, with their weights; draws itself in a notebook."""
         said = [f"{x:.4g}" if isinstance(x, (float, np.floating)) else str(x) for x in self.predict(X)]
         rows = validate_data(self, X, reset=False)
-        count = min(top, self.X_fit_.shape[0])
+        count = min(_check.count("top", top), self.X_fit_.shape[0])
         with torch.no_grad():
             largest, where = weights(_four(rows), _four(self.X_fit_), self._score(), self._normaliser(), top_k=count)
         answers = [

@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _check
+
 
 class LearnedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that is a module; ``_logits`` says how it answers."""
@@ -55,12 +57,13 @@ class LearnedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, make: Callable[[], torch.nn.Module], loss: Callable[[torch.nn.Module], torch.Tensor]) -> None:
         """Makes the module and fits it, by Adam on all data; the random state decides all that is drawn."""
+        epochs = _check.count("epochs", self.epochs)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with torch.random.fork_rng(devices=[]), torch.enable_grad(), torch.device("cpu"):  # where numpy's arrays are, whatever torch's default is
             torch.manual_seed(seed)
             module = make().double().train()
             optimiser = torch.optim.Adam(module.parameters(), self.learning_rate, weight_decay=self.weight_decay)
-            for _ in range(self.epochs):
+            for _ in range(epochs):
                 optimiser.zero_grad()
                 loss(module).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()

@@ -84,7 +84,10 @@ def test_a_run_without_a_folder_lasts_as_long_as_it_is_held(tmp_path):
 
 
 @pytest.mark.parametrize(("call", "kind", "said"), [
-    (lambda: fovea.train("nadaraya-watson", nosuch=1), ValueError, "nosuch: no such option"),
+    (lambda: fovea.train("nadaraya-watson", nosuch=1), ValueError, "^nosuch: no such option"),
+    (lambda: fovea.train("nadaraya-watson", kernel="gausian"), ValueError, "^kernel=gausian: expected one of gaussian, "),
+    (lambda: fovea.train("nadaraya-watson", data_seed=-1), ValueError, "^data_seed -1: expected a whole number"),
+    (lambda: fovea.train("nadaraya-watson", data={"x": [1]}), TypeError, "data: dict, expected the path of a file or a folder"),
     (lambda: fovea.train("nadarya-watson"), ValueError, "nadaraya-watson"),
     (lambda: fovea.train("nadaraya-watson", data="/nowhere/x.csv"), Exception, "/nowhere/x.csv"),
     (lambda: fovea.load("/nowhere"), FileNotFoundError, "no manifest.json there"),
@@ -94,7 +97,17 @@ def test_the_commands_errors_are_exceptions(call, kind, said):
         call()
 
 
+def test_a_folder_that_is_taken_and_a_run_that_goes_on(run):
+    with pytest.raises(ValueError, match=r": holds a run already: resume continues it, overwrite replaces it"):
+        fovea.train("nadaraya-watson", out=run.folder)
+    assert fovea.train("nadaraya-watson", out=run.folder, kernel="epanechnikov", resume=True).metrics == run.metrics
+
+
 def test_items_that_are_no_lines_are_named(run):
+    with pytest.raises(TypeError, match="items: None, expected lines, or a table"):
+        run.predict(None)
+    with pytest.raises(ValueError, match="items: columns of different lengths, times 2, weights 1"):
+        run.predict({"times": [10, 20], "weights": [1]})
     with pytest.raises(TypeError, match=r"items\[1\]: int, expected str"):
         run.predict(["times", 10])
     with pytest.raises(ValueError, match=r"items\[0\]: has a line break within"):

@@ -118,6 +118,8 @@ def test_edges_in_any_order_are_a_graph():
     for wrong, said in ((torch.zeros(3, 2), r"edge_index: a tensor \[3, 2\]"), (torch.tensor([[0], [7]]), "edge_index: a target of 7, expected 0 to 4")):
         with pytest.raises(ValueError, match=said):
             fovea.Graph.from_edge_index(wrong, 5)
+    with pytest.raises(ValueError, match="num_nodes: -1, expected at least 0"):
+        fovea.Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.long), -1)
 
 
 def test_wrong_edges_are_named():

@@ -7,8 +7,6 @@ import warnings
 import pytest
 import torch
 
-import fovea
-
 pytest.importorskip("sklearn")
 np = pytest.importorskip("numpy")
 
@@ -211,10 +209,3 @@ def test_an_explanation_draws_itself_from_nothing_else():
     assert not re.search(r"https?:|<script|src=|url\(", drawn)
     hostile = KernelClassifier(bandwidth=1.0).fit(X, np.where(y > 0, "<b>", "&"))
     assert "<b>&lt;b&gt;</b>" in hostile.explain(X)._repr_html_()
-
-
-@pytest.mark.parametrize("estimator", [NadarayaWatsonRegressor, KernelClassifier, MILClassifier, GATClassifier])
-def test_the_example_of_every_estimator_runs(estimator):
-    lines = re.findall(r"^ *>>> (.*)$", estimator.__doc__, re.M)
-    assert lines
-    exec("\n".join(lines), {"np": np, "fovea": fovea})

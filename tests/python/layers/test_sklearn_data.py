@@ -94,6 +94,14 @@ def test_bags_that_are_frames():
         model.predict([bag[list("dcba")] for bag in bags])
 
 
+def test_bags_that_are_empty_lists_and_what_is_no_bag():
+    bags = [[[0.0, 1.0], [1.0, 0.0]], [], np.zeros((0, 2)), [[2.0, 2.0]]]
+    model = MILClassifier(epochs=3, random_state=0).fit(bags, [0, 1, 1, 0])
+    np.testing.assert_array_equal(model.predict_proba([[], np.zeros((1, 2))])[:1], model.predict_proba([np.zeros((0, 2))]))
+    with pytest.raises(ValueError, match=r"X: bag 1 has 1 dimensions, expected \[instances, features\]"):
+        model.predict([np.zeros((2, 2)), np.zeros(2)])
+
+
 def test_edges_by_their_name():
     edges = [[0, 1, 2], [1, 2, 0]]
     model = GATClassifier(epochs=3, random_state=0).fit(ROWS, NAMES, edge_index=edges)
@@ -110,6 +118,35 @@ def test_a_search_in_other_processes_and_what_joblib_stores(estimator):
     joblib.dump(search, file)
     file.seek(0)
     np.testing.assert_array_equal(joblib.load(file).predict_proba(ROWS), search.predict_proba(ROWS))
+
+
+def test_numbers_of_numpy_are_settings():
+    grid = {"hidden": np.arange(3, 5), "epochs": np.array([2], dtype=np.int32)}
+    assert GridSearchCV(MILClassifier(), grid, cv=2).fit(ROWS, NAMES).best_params_["hidden"] in (3, 4)
+    assert GridSearchCV(GATClassifier(), {**grid, "heads": np.arange(1, 3), "n_neighbors": np.arange(3, 4)}, cv=2).fit(ROWS, NAMES).best_params_["heads"] in (1, 2)
+    KernelClassifier(bandwidth=np.float32(0.5)).fit(ROWS, NAMES)
+
+
+SETTINGS = [
+    (MILClassifier(hidden=0), ValueError, "hidden: 0, expected at least 1"), (MILClassifier(hidden=2.5), TypeError, "hidden: 2.5, expected a whole number"),
+    (MILClassifier(epochs=-1), ValueError, "epochs: -1, expected at least 1"), (GATClassifier(heads=0), ValueError, "heads: 0, expected at least 1"),
+    (GATClassifier(n_neighbors=0), ValueError, "n_neighbors"), (KernelClassifier(bandwidth=None), ValueError, "bandwidth: None, expected a positive number"),
+    (KernelClassifier(bandwidth="scott"), ValueError, "bandwidth: str 'scott', expected a positive number or 'auto'"),
+    (NadarayaWatsonRegressor(bandwidth=-1), ValueError, "bandwidth: -1.0, expected a positive finite number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("estimator", "kind", "said"), SETTINGS, ids=lambda x: repr(x) if hasattr(x, "fit") else None)
+def test_a_setting_that_is_wrong_is_named(estimator, kind, said):
+    with pytest.raises(kind, match=said):
+        clone(estimator).fit(ROWS, NAMES == "setosa")
+
+
+@every
+@pytest.mark.parametrize("top", [0, -1])
+def test_an_explanation_shows_at_least_one(estimator, top):
+    with pytest.raises(ValueError, match=f"top: {top}, expected at least 1"):
+        clone(estimator).fit(ROWS, NAMES).explain(ROWS[:2], top=top)
 
 
 FORKS = """

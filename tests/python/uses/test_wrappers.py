@@ -48,6 +48,21 @@ def test_distributed_training_moves_the_same_parameters(name, wrapper, one_proce
     torch.testing.assert_close(got, expected)
 
 
+def test_heads_divided_among_ranks_are_attended_by_their_local_parts(one_process):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Shard, distribute_tensor
+
+    mesh, x = init_device_mesh("cpu", (1,)), torch.randn(2, 4, 6, 8)
+    divided = distribute_tensor(x, mesh, [Shard(1)]).requires_grad_()
+    local = divided.to_local()
+    out = DTensor.from_local(fovea.attend(local, local, local), mesh, [Shard(1)])
+    torch.testing.assert_close(out.full_tensor(), fovea.attend(x, x, x))
+    out.to_local().sum().backward()
+    assert divided.grad.full_tensor().any()
+    with pytest.raises(NotImplementedError, match="does not have a sharding strategy"):
+        fovea.attend(divided, divided, divided)
+
+
 def test_a_functional_call_reaches_the_parameters_of_a_choice():
     module, x = learned(), torch.randn(2, 5, 32)
     other = {name: value * 2 for name, value in module.state_dict().items()}
@@ -126,3 +141,81 @@ def test_what_stands_in_for_a_parameter_of_a_choice_is_used(how):
     assert torch.equal(out, other(x, x, x)[0])
     out.square().sum().backward()
     assert dict(module.named_parameters())[parameter].grad.any()
+
+
+def encoder_of_torch(layer=torch.nn.TransformerEncoderLayer):
+    torch.manual_seed(2)
+    return torch.nn.TransformerEncoder(layer(32, 4, 48, batch_first=True, dropout=0.0), 2).eval()
+
+
+def with_our_attention(encoder, **choices):
+    for layer in encoder.layers:
+        layer.self_attn = fovea.nn.MultiheadAttention.from_torch(layer.self_attn, **choices)
+    return encoder
+
+
+def with_our_layers(encoder, **choices):
+    for place, layer in enumerate(encoder.layers):
+        encoder.layers[place] = fovea.nn.TransformerEncoderLayer(32, 4, 48, batch_first=True, dropout=0.0, **choices).eval()
+        encoder.layers[place].load_state_dict(layer.state_dict())
+    return encoder
+
+
+@pytest.mark.parametrize("swap", [with_our_attention, with_our_layers])
+@pytest.mark.parametrize("padded", [False, True])
+def test_torchs_shortcut_at_evaluation_does_not_pass_our_attention_by(swap, padded):
+    """Without gradients torch.nn's encoder computes a layer from its weights alone, and packs padded sequences."""
+    x = torch.randn(3, 6, 32)
+    mask = torch.arange(6) >= torch.tensor([[6], [3], [1]]) if padded else None
+    seen = slice(None) if mask is None else ~mask
+    plain, swapped = encoder_of_torch(), swap(encoder_of_torch())
+    chosen = copy.deepcopy(swap(encoder_of_torch(), normaliser=fovea.Sparsemax()))
+    with_gradients = [encoder(x, src_key_padding_mask=mask)[seen] for encoder in (plain, swapped, chosen)]
+    with torch.no_grad():
+        found = [encoder(x, src_key_padding_mask=mask)[seen] for encoder in (plain, swapped, chosen)]
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+    for a, b in zip(found, with_gradients):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+    assert (found[2] - found[1]).abs().max() > 0.01
+
+
+class Adapted(torch.nn.Module):
+    """A linear layer with a product of low rank beside it, as LoRA's."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.down = torch.nn.Linear(layer.in_features, 2, bias=False)
+        self.up = torch.nn.Linear(2, layer.out_features, bias=False)
+
+    def forward(self, x):
+        return self.layer(x) + self.up(self.down(x))
+
+
+def test_adapters_within_a_layer_learn_and_are_asked_at_evaluation():
+    module, (x,) = made("TransformerEncoderLayer")
+    module.requires_grad_(False)
+    before = module(x)
+    module.self_attn.out_proj, module.linear1, module.linear2 = map(Adapted, (module.self_attn.out_proj, module.linear1, module.linear2))
+    out = module.train()(x)
+    assert (out - before).abs().max() > 0.01
+    out.square().sum().backward()
+    learned = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    assert len(learned) == 6 and all(p.grad.any() for p in learned.values())
+    with torch.no_grad():
+        evaluated = module.eval()(x)
+    torch.testing.assert_close(evaluated, module(x).detach())
+    assert (evaluated - before).abs().max() > 0.01
+
+
+class Leaves(torch.fx.Tracer):
+    def is_leaf_module(self, module, name):
+        return type(module).__module__.startswith("fovea.nn") or super().is_leaf_module(module, name)
+
+
+def test_a_symbolic_trace_takes_our_modules_as_leaves():
+    model = torch.nn.Sequential(torch.nn.Linear(8, 32), fovea.nn.TransformerEncoderLayer(32, 4, 48, batch_first=True, dropout=0.0)).eval()
+    traced, x = torch.fx.GraphModule(model, Leaves().trace(model)), torch.randn(2, 5, 8)
+    assert torch.equal(traced(x), model(x))
+    with pytest.raises(TypeError, match="torch.Proxy, expected a torch.Tensor"):
+        torch.fx.symbolic_trace(model)
