@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -79,11 +80,12 @@ def attend(
         >>> out, lse = fovea.attend(query, key, value, fovea.Dot().soft_cap(30.0), return_lse=True)
         >>> out.sum().backward()
     """
-    if scale is None and key_lengths is None and seed is None and type(dropout_p) is float and dropout_p == 0.0:
+    if key_lengths is None and seed is None and type(dropout_p) is float and dropout_p == 0.0:
         if type(query_offset) is int and query_offset == 0 and allow_empty_rows:
             if not (return_lse or return_empty_rows or strict or check_finite or unknown):
                 # Most calls: choices that are a text and nothing else, and the output alone.
-                a, b, c = getattr(score, "_whole_score", None), getattr(normaliser, "_whole_normaliser", None), getattr(structure, "_whole_structure", None)
+                a = getattr(score, "_whole_score", None) if scale is None else _whole_with(score, scale)
+                b, c = getattr(normaliser, "_whole_normaliser", None), getattr(structure, "_whole_structure", None)
                 if a and b and c and isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor) and not query.is_nested:
                     output: Tensor = _attend_output(query, key, value, f"{a};{b};{c}")
                     return output
@@ -283,6 +285,13 @@ def _written_with(score: Score, scale: Number) -> str:
     if score.scale is not None:
         raise ValueError("scale: given twice, in the score and in the call")
     return score._written_with(1.0 if isinstance(scale, torch.Tensor) else scale)
+
+
+def _whole_with(score: Score, scale: Number) -> Optional[str]:
+    """The whole score with a call's scale as a text, where it can be one; what is wrong is said by who writes the rest."""
+    if type(scale) is float and -math.inf < scale < math.inf and isinstance(score, _Scaled) and score.scale is None and score._whole_score:
+        return score._written_with(scale)
+    return None
 
 
 def _multiplied(query: torch.Tensor, score: Score, scale: Optional[Number]) -> torch.Tensor:

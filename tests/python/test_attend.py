@@ -154,6 +154,22 @@ def test_scale_may_be_given_in_either_place():
     assert torch.equal(fovea.attend(query, key, value, scale=0.3), fovea.attend(query, key, value, fovea.Dot(scale=0.3)))
 
 
+def test_a_number_as_scale_takes_the_short_operator_and_is_checked_all_the_same(monkeypatch):
+    query, key, value = operands("dot")
+    expected = fovea.attend(query, key, value, scale=torch.tensor(0.3, dtype=query.dtype))
+    with monkeypatch.context() as patch:
+        patch.setattr("fovea._attend._attend", None)  # the long one
+        assert torch.allclose(fovea.attend(query, key, value, scale=0.3), expected)
+        fovea.attend(query, key, value, scale=0.3, structure=fovea.Causal())
+    for wrong in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="^scale: (nan|inf), expected a finite number"):
+            fovea.attend(query, key, value, scale=wrong)
+    with pytest.raises(ValueError, match="scale: given twice"):
+        fovea.attend(query, key, value, fovea.Dot(scale=0.2), scale=0.3)
+    with pytest.raises(ValueError, match="scale: cosine has none"):
+        fovea.attend(query, key, value, fovea.Cosine(), scale=0.3)
+
+
 def test_explain_dispatch_names_the_path_and_the_reasons():
     query, key, value = operands("dot")
     said = fovea.explain_dispatch(query, key, value, normaliser=fovea.Sigmoid())

@@ -40,6 +40,18 @@ TEST_F(OwnText, EqualAccuraciesKeepTheEpochOfLeastLoss) {
   EXPECT_EQ(Json::parse(file).at("facts").at("classes").size(), 3u);
 }
 
+// A few lines to choose by have few accuracies. While the loss falls between equal ones, patience is
+// not used up.
+TEST_F(OwnText, GoesOnWhileTheLossOfEqualAccuraciesFalls) {
+  std::string lines;
+  for (int i = 1; i <= 36; ++i) {
+    const std::string number = std::to_string(i);
+    lines += "pos\tthis is lovely " + number + "\nneg\tthis is terrible " + number + "\n";
+  }
+  const Json report = train("few", {.system = "word-sum", .data = write("few.tsv", lines)});
+  EXPECT_EQ(report.at("metrics").at("accuracy"), 1.0) << report.dump();
+}
+
 TEST_F(OwnText, WhatCannotBeMeantIsRefused) {
   EXPECT_NE(said({.system = "word-sum", .data = write("one.csv", "label,text\ngood,fine day\n")})
                 .find("expected at least two classes"),

@@ -275,9 +275,9 @@ class Descent {
   void judge(const Metrics& metrics) {
     if (metrics.empty()) return;
     refuse_unless_given(metrics);
-    const double value = monitored(recipe_, metrics);
-    if (best_epoch_ < 0 || value < best_value_) {
-      best_value_ = value;
+    const Standing now = standing(recipe_, task_, metrics);
+    if (best_epoch_ < 0 || now < best_) {
+      best_ = now;
       best_epoch_ = epoch_;
     } else if (recipe_.patience > 0 && epoch_ - best_epoch_ >= recipe_.patience) {
       stopped_ = true;
@@ -305,7 +305,7 @@ class Descent {
   double first_loss_ = 0;   // of the first step
   std::vector<Metrics> history_;
   KeptEpochs kept_;
-  double best_value_ = std::numeric_limits<double>::infinity();
+  Standing best_;
   int64_t best_epoch_ = -1;
   bool stopped_ = false;
 };
@@ -329,7 +329,8 @@ State Descent::state() const {
   kept_.put_into(out);
   out.tensors["loss_sum"] = loss_sum_;
   out.tensors["first_loss"] = torch::tensor(first_loss_, torch::kFloat64);
-  out.tensors["best_value"] = torch::tensor(best_value_, torch::kFloat64);
+  out.tensors["best_value"] = torch::tensor(best_.value, torch::kFloat64);
+  out.tensors["best_loss"] = torch::tensor(best_.loss, torch::kFloat64);
   out.tensors["generator"] = at::globalContext().defaultGenerator(torch::kCPU).get_state();
   if (fit_.run_options().device.is_cuda())
     out.tensors["generator_device"] =
@@ -357,7 +358,8 @@ void Descent::restore(const State& saved) {
   loss_sum_ = saved_tensor(saved.tensors, "loss_sum", torch::kFloat64, 0).to(loss_device());
   if (saved.tensors.contains("first_loss"))
     first_loss_ = saved_number(saved.tensors, "first_loss");  // none in an older state
-  best_value_ = saved_number(saved.tensors, "best_value");
+  best_.value = saved_number(saved.tensors, "best_value");
+  if (saved.tensors.contains("best_loss")) best_.loss = saved_number(saved.tensors, "best_loss");
   set_generator(torch::kCPU, saved_tensor(saved.tensors, "generator", torch::kUInt8, 1));
   if (saved.tensors.contains("generator_device"))
     set_generator(fit_.run_options().device, saved.tensors.at("generator_device"));

@@ -15,27 +15,24 @@ std::string name_of(size_t n) { return fmt::format("kept.{}.", n); }
 
 }  // namespace
 
-double monitored(const Recipe& recipe, const Metrics& metrics) {
+Standing standing(const Recipe& recipe, const GradientTask& task, const Metrics& metrics) {
   const double value = metrics.at(recipe.monitor);
-  return lower_is_better(recipe.monitor) ? value : -value;
+  const auto loss = metrics.find("loss");
+  const bool tie = loss != metrics.end() && task.ties_go_to_the_lower_loss();
+  return {lower_is_better(recipe.monitor) ? value : -value, tie ? loss->second : 0};
 }
 
 void KeptEpochs::keep(int64_t epoch, const Metrics& metrics, const torch::nn::Module& model) {
   const bool best = recipe_.keep == "best" && !metrics.empty();
   if (!best && recipe_.average == 1) return;
-  const auto loss = metrics.find("loss");
-  const bool tie = best && loss != metrics.end() && task_.ties_go_to_the_lower_loss();
-  const Kept now{epoch,
-                 best ? monitored(recipe_, metrics) : static_cast<double>(-epoch),
-                 tie ? loss->second : 0.0,
-                 {}};
+  const Standing now =
+      best ? standing(recipe_, task_, metrics) : Standing{static_cast<double>(-epoch), 0};
   // Equal ones stay in the order in which they came.
   const auto place =
-      std::upper_bound(kept_.begin(), kept_.end(), now, [](const Kept& a, const Kept& b) {
-        return std::pair(a.value, a.loss) < std::pair(b.value, b.loss);
-      });
+      std::upper_bound(kept_.begin(), kept_.end(), now,
+                       [](const Standing& a, const Kept& b) { return a < b.standing; });
   if (place - kept_.begin() >= recipe_.average) return;
-  kept_.insert(place, now)->weights = copies(weights_of(model));
+  kept_.insert(place, {epoch, now, copies(weights_of(model))});
   if (static_cast<int64_t>(kept_.size()) > recipe_.average) kept_.pop_back();
 }
 
@@ -61,8 +58,8 @@ void KeptEpochs::put_into(State& state) const {
     const std::string name = name_of(i);
     state.numbers["kept"].push_back(kept_[i].epoch);
     put(state.tensors, name + "weights.", kept_[i].weights);
-    state.tensors[name + "value"] = torch::tensor(kept_[i].value, torch::kFloat64);
-    state.tensors[name + "loss"] = torch::tensor(kept_[i].loss, torch::kFloat64);
+    state.tensors[name + "value"] = torch::tensor(kept_[i].standing.value, torch::kFloat64);
+    state.tensors[name + "loss"] = torch::tensor(kept_[i].standing.loss, torch::kFloat64);
   }
 }
 
@@ -71,8 +68,9 @@ void KeptEpochs::restore(const Fields& numbers, const TensorMap& tensors,
   if (!numbers.has("kept")) return;
   for (const double epoch : numbers.numbers("kept")) {
     const std::string name = name_of(kept_.size());
-    kept_.push_back({static_cast<int64_t>(epoch), saved_number(tensors, name + "value"),
-                     saved_number(tensors, name + "loss"), take(tensors, name + "weights.")});
+    kept_.push_back({static_cast<int64_t>(epoch),
+                     {saved_number(tensors, name + "value"), saved_number(tensors, name + "loss")},
+                     take(tensors, name + "weights.")});
     check_weights(model, kept_.back().weights, kStateFile);
     for (auto& [key, weight] : kept_.back().weights) weight = weight.to(device);
   }

@@ -3,6 +3,8 @@
 
 #include <torch/nn/module.h>
 
+#include <compare>
+#include <limits>
 #include <vector>
 
 #include "train/descent/recipe.h"
@@ -12,8 +14,13 @@
 
 namespace fovea::train {
 
-// The metric that a recipe monitors, turned so that less is better.
-double monitored(const Recipe&, const Metrics&);
+// How good an epoch is; less is better.
+struct Standing {
+  double value = std::numeric_limits<double>::infinity();  // the monitored metric, or its negative
+  double loss = std::numeric_limits<double>::infinity();   // decides between two equal ones, or 0
+  auto operator<=>(const Standing&) const = default;
+};
+Standing standing(const Recipe&, const GradientTask&, const Metrics&);
 
 class KeptEpochs {
  public:
@@ -33,12 +40,10 @@ class KeptEpochs {
                torch::Device device);
 
  private:
-  // The weights after one epoch, and their figure in validation; less is better.
   struct Kept {
     int64_t epoch = 0;
-    double value = 0;
-    double loss = 0;  // decides between two equal figures
-    TensorMap weights;
+    Standing standing;
+    TensorMap weights;  // after that epoch
   };
 
   const Recipe& recipe_;

@@ -57,7 +57,7 @@ def test_an_exported_layer_takes_other_batches_and_lengths():
 def test_torch_script_traces_choices_of_words_and_refuses_the_rest():
     query, key, value = (torch.randn(2, 2, 5, 8) for _ in range(3))
     for structure in (fovea.Dense(), fovea.Causal()):
-        call = lambda q, k, v, structure=structure: fovea.attend(q, k, v, normaliser=fovea.Entmax(1.4), structure=structure)
+        call = lambda q, k, v, structure=structure: fovea.attend(q, k, v, normaliser=fovea.Entmax(1.4), structure=structure, scale=0.3)
         traced = torch.jit.trace(call, (query, key, value))
         torch.testing.assert_close(traced(2 * query, key, value), call(2 * query, key, value))
     with pytest.raises(RuntimeError, match="unsupported input list type"):
