@@ -175,7 +175,7 @@ std::shared_ptr<torch::nn::Module> TextTask::build() {
   const OptionValues& o = run_options_.options;
   Known known{.embedding = {.words = vocabulary_.size(),
                             .width = width_,
-                            .learning = learning_named(o.text("embedding")),
+                            .learning = kLearnings.of(o.text("embedding")),
                             .dropout = o.number("dropout"),
                             .word_dropout = o.number("word_dropout")},
               .classes = static_cast<int64_t>(names_.size()),

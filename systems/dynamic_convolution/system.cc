@@ -119,11 +119,7 @@ const Registration registered{System{
                             .clip = 1.0},
     .tour = {"generator=german", "epochs=4", "width=64", "hidden=128", "rate=0.005", "warmup=100"},
     .step_work = transformer_work(10),
-    .make =
-        [](const RunOptions& run_options) {
-          return std::make_unique<translate::TranslationTask>("dynamic-convolution", run_options,
-                                                              make);
-        },
+    .make = translate::task_of("dynamic-convolution", make),
 }};
 
 }  // namespace

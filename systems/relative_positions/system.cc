@@ -1,5 +1,6 @@
 #include "systems/system.h"
 
+#include "systems/relative_positions/model.h"
 #include "systems/relative_positions/tasks.h"
 
 namespace fovea::systems::relative_positions {
@@ -15,7 +16,7 @@ std::vector<Option> options() {
       Option("positions", "relative",
              "what says where a token stands: vectors of offsets in each layer, sines added to the "
              "embeddings, both, or nothing")
-          .among({"relative", "sinusoidal", "both", "none"}),
+          .among(kPositionNames.names()),
       Option("farthest", 0, "K: distances beyond it count as K; 0: 16 for copies, 128 for music")
           .between(0, 65536),
       Option("width", 64, "width of the model").between(1, 4096),

@@ -1,5 +1,6 @@
 #include "systems/system.h"
 
+#include "systems/sparse_patterns/pattern.h"
 #include "systems/sparse_patterns/task.h"
 
 namespace fovea::systems::sparse_patterns {
@@ -30,12 +31,11 @@ const Registration registered{System{
              "measured on MNIST, 14 x 14, 1,500 pictures, 3 epochs: strided 0.292 bits a pixel, "
              "dense 0.313 (CIFAR-10 2.80 bits a dimension, Child et al. 2019)"},
     .options =
-        {Option("pattern", "strided", "which positions a position sees")
-             .among({"dense", "strided", "fixed", "local", "block"}),
+        {Option("pattern", "strided", "which positions a position sees").among(kKinds.names()),
          Option("combination", "merge",
                 "the pattern's two parts in each head, in layers in turn, or in one half of "
                 "the heads each")
-             .among({"merge", "alternate", "heads"}),
+             .among(kCombinations.names()),
          Option("side", 14, "rows and columns of a picture").between(2, 256),
          Option("stride", 0, "l; 0: the side of the picture").between(0, 65536),
          Option("summary", 2, "fixed: c, positions of each block that all later ones see")

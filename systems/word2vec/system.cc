@@ -8,6 +8,7 @@
 #include "systems/word2vec/task.h"
 #include "text/generate.h"
 #include "text/task.h"
+#include "text/vectors.h"
 
 namespace fovea::systems::word2vec {
 namespace {
@@ -58,7 +59,7 @@ std::vector<Option> options() {
       Option("sample", 1e-3, "t: a word of frequency f is kept with probability √(t/f); 0: all are")
           .between(0, 1));
   all.push_back(Option("format", "word2vec", "format of the file of vectors in the run's folder")
-                    .among({"glove", "word2vec", "binary"}));
+                    .among(text::kVectorFormats.names()));
   return all;
 }
 
