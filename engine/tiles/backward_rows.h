@@ -97,7 +97,7 @@ class RowStrips {
   Marks* marks_;
 };
 
-// One worker a slot, each with strips of as many rows as the caches hold, `arrays` numbers a pair.
+// One worker per slot, each with strips of as many rows as the caches hold, `arrays` numbers per pair.
 template <class Worker, class T>
 Vector<Worker> strip_workers(BackwardState<T>& state, const Parallel& parallel, size_t tickets,
                              size_t arrays) {

@@ -79,7 +79,7 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
     known_.classes = facts.integer("classes", 2, data::kMostFeatures);
     known_.words = facts.flag("words");
     known_.class_names = facts.texts("class_names");
-    // Rows of words have no scaling; neither have runs of earlier versions.
+    // Rows of words have no scaling, and runs of earlier versions have none either.
     if (facts.has("mean") && !facts.list("mean").empty())
       scaling_ =
           data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"), known_.features);

@@ -51,7 +51,7 @@ class LuongModel : public translate::Model {
     at::Tensor shown_at;  // position of each column in the source as written; undefined: the same
   };
   struct Decoder {
-    std::vector<at::Tensor> hidden, cells;  // one a layer, [B, width]
+    std::vector<at::Tensor> hidden, cells;  // one per layer, [B, width]
     at::Tensor fed;                         // what the step before gave, [B, joined width]
     int64_t t = 0;
   };

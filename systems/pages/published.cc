@@ -13,7 +13,7 @@ const std::map<std::string, const char*> kPublished = {
      "MNIST bags of mean size 10, AUC with 50 bags: 0.768 (from a later paper's table); colon "
      "tissue, AUC 0.968 (not checked with the paper)"},
     {"word2vec",
-     "Google News, 300 numbers a word: 50 to 70 % of the analogies (not checked with the paper)"},
+     "Google News, 300 numbers per word: 50 to 70 % of the analogies (not checked with the paper)"},
     {"word-sum", "fastText, a mean of word vectors: Yelp polarity 93.8 %, with pairs of words 95.7 %"},
     {"document-attention", "SemEval 2014, three classes: restaurants 77.2 %, laptops 68.7 %"},
     {"hierarchical", "Yelp 2015 71.0 % (five stars), IMDB 49.4 % (ten)"},
@@ -39,7 +39,7 @@ const std::map<std::string, const char*> kPublished = {
     {"dynamic-convolution", "WMT'14 En-De: light 28.9, dynamic 29.7 BLEU"},
     {"structured-attention",
      "formulas two and three deep: trees 99.2 and 87.0 %, softmax 87.4 and 49.6 %"},
-    {"sparse-patterns", "CIFAR-10 2.80 bits a dimension"},
+    {"sparse-patterns", "CIFAR-10 2.80 bits per dimension"},
     {"sparse-normalisers", "SNLI: sparsemax 82.20 %, softmax 82.08 % (not checked with the paper)"},
     {"cost", "operations at n = d = 1,000: attention 4·10⁹, LSTM 16·10⁹"},
     {"show-attend-tell", "COCO, BLEU-4: soft 24.3, hard 25.0; Flickr8k: 19.5 and 21.3"},

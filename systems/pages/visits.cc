@@ -158,7 +158,7 @@ class Traveller {
   }
 
  private:
-  // Ctrl-C reaches the parent alone, which passes it on; if the parent ends, so does its child.
+  // Ctrl-C reaches the parent alone, which passes it on; if the parent ends, its child ends.
   [[noreturn]] void travel(const System& system, const TourRequest& request, pid_t parent) const {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -1,5 +1,5 @@
 // A block of 256 threads on tiles of queries x keys. One side owns what is computed: its rows lie on
-// the 16 groups of 16 threads, kPer rows a group; the other side's lie on the threads of a group. So
+// the 16 groups of 16 threads, kPer rows per group; the other side's lie on the threads of a group. So
 // sums over the other side are sums within a group, in a fixed order.
 #pragma once
 
