@@ -208,7 +208,7 @@ std::vector<Words> TextTask::sentences_of(const Document& document) const {
   const auto longest = static_cast<size_t>(run_options_.options.integer("longest"));
   for (const std::string& text : document.texts) {
     std::vector<Words> some = sentences(*tokeniser_, text, longest);
-    // Sentences the file parts are kept as they are, the empty ones too; a single text is parted
+    // Sentences that the file separates are kept as they are, the empty ones too; a single text is split
     // here.
     if (document.texts.size() > 1) {
       Words whole;

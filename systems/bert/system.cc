@@ -70,7 +70,7 @@ const Registration registered{System{
               "task=span: question<TAB>context<TAB>answer, or JSON Lines",
               "folder=: config.json, model.safetensors, vocab.txt or tokenizer.json"},
          .expect =
-             "MiniLM-L6: hidden states within 1e-4 of transformers', cosines of embeddings within "
+             "measured: MiniLM-L6: hidden states within 1e-4 of transformers', cosines of embeddings within "
              "1e-5"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 10,

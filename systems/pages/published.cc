@@ -6,7 +6,7 @@ namespace fovea::systems {
 namespace {
 
 const std::map<std::string, const char*> kPublished = {
-    {"deep-sets", "ModelNet40, 5,000 points a cloud: 90 ± 0.3 %; with 100 points 82 ± 2 %"},
+    {"deep-sets", "ModelNet40, 5,000 points per cloud: 90 ± 0.3 %; with 100 points 82 ± 2 %"},
     {"set-outlier",
      "CelebA, the odd one of 16 faces: 75 %, a network that reads them in order 6.3 %"},
     {"mil",
