@@ -121,7 +121,7 @@ class MeanForward : Mean {
   }
 
   const Result& result_;
-  const size_t stored_;  // floats a row and chunk: the sum of weights, then of weighted values
+  const size_t stored_;  // floats per row and chunk: the sum of weights, then of weighted values
   ScratchArray<float> sums_;
   Report report_;
 };

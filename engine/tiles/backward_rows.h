@@ -10,7 +10,7 @@
 namespace fovea::engine {
 
 // Below this share of pairs with weight, gathering their rows costs less than products of whole
-// tiles: about 25 cycles a pair for each of four rows against two.
+// tiles: about 25 cycles per pair for each of four rows against two.
 inline constexpr size_t kFewOneIn = 16;
 
 template <class T>

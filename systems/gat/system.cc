@@ -38,7 +38,7 @@ const Registration registered{{
              {"generated: papers and surveys (nodes=, edges=, words=, classes=)",
               "a folder in Planetoid's text form: meta.txt, edges.txt, features.txt, labels.txt, "
               "split_*.txt",
-              "a folder with nodes.csv (id,label,split,features…) and edges.csv (two ids a line)"},
+              "a folder with nodes.csv (id,label,split,features…) and edges.csv (two ids on a line)"},
          .expect = "measured: Cora 82.8 ± 0.7 %, Citeseer 72.0 ± 1.0 % (20 runs)"},
     .options =
         {Option("layers", 2, "layers of attention").between(1, 16),
