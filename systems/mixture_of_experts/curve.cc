@@ -152,7 +152,7 @@ class Curve : public TableTask {
     }
     explain::Explanation out =
         who_does_what(routing, model_->experts->options(),
-                      pieces ? "Which expert owns which piece" : "Which expert is asked where");
+                      pieces ? "Which expert owns which piece" : "Which expert is selected where");
     if (columns_.size() == 1)
       out.plots.insert(out.plots.begin(), curve_plot(points(items), experts));
     return {out};

@@ -29,7 +29,7 @@ class Experts : public torch::nn::Module {
   torch::Tensor loads;  // [kEpochs, experts]; where every token asks all, the sums of the gates
 };
 
-// [items, experts]: the gates, 0 for experts not asked.
+// [items, experts]: the gates, 0 for experts not selected.
 torch::Tensor dense_gates(const nn::Mixed& mixed, int64_t experts);
 // The busiest expert's load over the mean.
 double largest_over_mean(const torch::Tensor& load);
