@@ -62,16 +62,16 @@ const Registration registered{System{
                  "                       {.structure = fovea::Ragged{offsets, offsets}});",
          .triple = {"x_i W^Q", "x_j W^K", "x_j W^V", "scaled dot", "softmax per head",
                     "each sequence within itself (ragged)"},
-         .formats =
-             {"generated documents, texts and questions about people and their trades",
-              "task=pretrain: a text file; a document a line (the last column, or column=N), "
-              "or sentences with a blank line between documents",
-              "task=classify: labelled text as word-sum reads it",
-              "task=span: question<TAB>context<TAB>answer, or JSON Lines",
-              "folder=: config.json, model.safetensors, vocab.txt or tokenizer.json"},
-         .expect =
-             "measured: MiniLM-L6: hidden states within 1e-4 of transformers', cosines of embeddings within "
-             "1e-5"},
+         .formats = {"generated documents, texts and questions about people and their trades",
+                     "task=pretrain: a text file; one document on each line (the last column, or "
+                     "column=N), "
+                     "or sentences with a blank line between documents",
+                     "task=classify: labelled text as word-sum reads it",
+                     "task=span: question<TAB>context<TAB>answer, or JSON Lines",
+                     "folder=: config.json, model.safetensors, vocab.txt or tokenizer.json"},
+         .expect = "measured: MiniLM-L6: hidden states within 1e-4 of transformers', cosines of "
+                   "embeddings within "
+                   "1e-5"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 10,
                             .batch = 32,

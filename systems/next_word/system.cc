@@ -76,7 +76,7 @@ const Registration registered{System{
          .triple = {"x_i W^Q, turned", "x_j W^K, turned", "x_j W^V", "scaled dot",
                     "softmax per head", "causal, with a cache"},
          .formats = {"generated sentences whose last word an earlier one decides",
-                     "a text file: a document a line, or one text (document=file)",
+                     "a text file: one document on each line, or one text (document=file)",
                      "a folder of train.txt, val.txt, test.txt",
                      "checkpoint=, tokenizer=: llama2.c's files"},
          .expect =

@@ -82,10 +82,10 @@ const Registration registered{System{
                  "                          .normaliser = fovea::Unnormalised{},\n"
                  "                          .structure = fovea::Ragged{one_each, offsets}});",
          .triple = {"none", "none", "x_w", "constant", "none", "window or sentence"},
-         .formats =
-             {"generated sentences of slots",
-              "plain text, a sentence a line (labels at the start of every line are left out)",
-              "model=bag, tf-idf: labelled text"},
+         .formats = {"generated sentences of slots",
+                     "plain text, one sentence on each line (labels at the start of every line are "
+                     "left out)",
+                     "model=bag, tf-idf: labelled text"},
          .expect = "measured: generated text: nearest neighbour of the same slot 98 to 100 %; MR, "
                    "SUBJ and Multi30k: 37 % of 218 easy analogies"},
     .options = options(),
