@@ -14,7 +14,8 @@ std::vector<Option> options() {
       Option("folder", "",
              "a Hugging Face folder of a BERT encoder to start from; --epochs 0 takes it as it is"),
       Option("fresh", false, "take sizes and pieces of the folder, but draw new weights"),
-      Option("documents", 4000, "generated documents, texts or questions").between(10, 10'000'000),
+      Option("documents", 4000, "number of generated documents, texts or questions")
+          .between(10, 10'000'000),
       Option("column", 0, "pretrain: the column of a line that is the text; 0: the last")
           .between(0, 1000),
       Option("most_documents", 0, "pretrain: largest number of documents to read; 0: all")

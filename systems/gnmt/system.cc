@@ -22,8 +22,9 @@ std::vector<Option> options() {
       translate::task_options({.generator = "dates", .alpha = 0.2, .coverage = 0.2});
   all.push_back(Option("embedding", 64, "width of a word vector").between(1, 8192));
   all.push_back(Option("width", 128, "width of every layer").between(1, 8192));
-  all.push_back(Option("layers", 3, "layers of the encoder and of the decoder; the paper has 8")
-                    .between(2, 64));
+  all.push_back(
+      Option("layers", 3, "number of layers of the encoder and of the decoder; the paper has 8")
+          .between(2, 64));
   all.push_back(
       Option("dropout", 0.1, "dropout before every layer and before the output").between(0, 0.9));
   all.push_back(Option("query", "previous",

@@ -63,7 +63,7 @@ const Registration registered{{
          Option("side", 42, "pictures are scaled to side x side pixels for the convolutions")
              .between(28, 1024),
          Option("grid", 7, "convolutions: there are grid x grid regions").between(2, 64),
-         Option("channels", 64, "convolutions: numbers of a region").between(1, 4096),
+         Option("channels", 64, "convolutions: width of a region's vector").between(1, 4096),
          Option("backbone", "", "folder of MobileNetV2, used instead of the convolutions"),
          Option("pca", "", "file of a projection of the backbone's features"),
          Option("rare", 1, "least count of a word; rarer ones are unknown").between(1, 1000000),

@@ -35,13 +35,14 @@ const Registration registered{System{
                 "the pattern's two parts in each head, in layers in turn, or in one half of "
                 "the heads each")
              .among(kCombinations.names()),
-         Option("side", 14, "rows and columns of a picture").between(2, 256),
+         Option("side", 14, "number of rows, and of columns, of a picture").between(2, 256),
          Option("stride", 0, "l; 0: the side of the picture").between(0, 65536),
-         Option("summary", 2, "fixed: c, positions of each block that all later ones see")
+         Option("summary", 2, "fixed: c, number of positions of each block that all later ones see")
              .between(1, 65536),
-         Option("global", 14, "block: positions at the beginning that all see").between(0, 65536),
-         Option("pictures", 4000, "the most pictures to learn from").between(1, 10'000'000),
-         Option("test_pictures", 500, "the most pictures to validate, and to test on")
+         Option("global", 14, "block: number of positions at the beginning that all see")
+             .between(0, 65536),
+         Option("pictures", 4000, "largest number of training pictures").between(1, 10'000'000),
+         Option("test_pictures", 500, "largest number of validation pictures, and of test pictures")
              .between(1, 10'000'000),
          Option("width", 64, "width of the model").between(1, 4096),
          Option("heads", 4, "number of heads; must divide the width").between(1, 256),
