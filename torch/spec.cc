@@ -207,8 +207,8 @@ Flat flatten(Choices choices) {
   signature.add_each(choices.score.modifiers);
   signature.add(choices.normaliser);
   signature.add(choices.structure);
-  thread_local std::unordered_map<c10::SmallVector<uint64_t, 32>, std::shared_ptr<const std::string>,
-                                  WordsHash>
+  thread_local std::unordered_map<c10::SmallVector<uint64_t, 32>,
+                                  std::shared_ptr<const std::string>, WordsHash>
       texts;
   if (const auto found = texts.find(signature.words); found != texts.end())
     return {found->second, std::move(signature.arrays)};

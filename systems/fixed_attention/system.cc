@@ -23,8 +23,8 @@ std::shared_ptr<text::Model> make(const OptionValues& o, const text::Known& know
       .queries = o.integer("queries"),
       .score = o.text("score") == "mlp" ? FixedScore::kMlp : FixedScore::kDot,
       .hidden = o.integer("hidden"),
-      .activation = o.text("activation") == "sigmoid" ? MlpActivation::kSigmoid
-                                                      : MlpActivation::kTanh,
+      .activation =
+          o.text("activation") == "sigmoid" ? MlpActivation::kSigmoid : MlpActivation::kTanh,
       .normaliser_name = o.text("normaliser"),
       .context = context_of(o, known.embedding.width),
       .dropout = o.number("dropout")};

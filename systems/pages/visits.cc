@@ -144,13 +144,16 @@ class Traveller {
     if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
     pid_ = -1;
     if (WIFSIGNALED(status))
-      return Visit{{}, {}, fmt::format("ended by signal {} ({})", WTERMSIG(status),
-                                       strsignal(WTERMSIG(status)))};
+      return Visit{
+          {},
+          {},
+          fmt::format("ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))};
     if (WEXITSTATUS(status) != 0)
       return Visit{{}, {}, fmt::format("ended with code {}", WEXITSTATUS(status))};
     Bytes bytes(static_cast<size_t>(lseek(file_, 0, SEEK_END)));
     for (size_t at = 0; at < bytes.size();) {
-      const ssize_t got = pread(file_, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
+      const ssize_t got =
+          pread(file_, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
       if (got <= 0) throw std::runtime_error("what a visit saw could not be read");
       at += static_cast<size_t>(got);
     }
