@@ -24,7 +24,6 @@ namespace {
 
 using namespace systems::sparse_patterns;
 
-constexpr const char* kNames[] = {"dense", "strided", "fixed", "local", "block"};
 constexpr int64_t kLengths[] = {196, 784, 3136, 16384};
 
 double processor_seconds() {
@@ -33,9 +32,9 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-Pattern pattern_of(const char* name, int64_t n) {
+Pattern pattern_of(const std::string& name, int64_t n) {
   const auto stride = static_cast<int64_t>(std::lround(std::sqrt(n)));
-  return {.kind = kind_named(name), .stride = stride, .summary = 1, .global = stride};
+  return {.kind = kKinds.of(name), .stride = stride, .summary = 1, .global = stride};
 }
 
 double milliseconds(const Pattern& pattern, int64_t n) {
@@ -58,7 +57,7 @@ int run(int rounds, int64_t most) {
   std::map<std::string, std::map<int64_t, double>> fastest, pairs;
   for (int round = 0; round <= rounds; ++round)  // the first warms up
     for (const int64_t n : kLengths)
-      for (const char* name : kNames) {
+      for (const std::string& name : kKinds.names()) {
         if (n > most) continue;
         const Pattern pattern = pattern_of(name, n);
         const double now = milliseconds(pattern, n);
@@ -72,7 +71,7 @@ int run(int rounds, int64_t most) {
   fmt::print(" slope | slope of the pairs |\n|---|");
   for (size_t i = 0; i < fastest["dense"].size() + 2; ++i) fmt::print("---|");
   fmt::print("\n");
-  for (const char* name : kNames) {
+  for (const std::string& name : kKinds.names()) {
     fmt::print("| {} |", name);
     for (const auto& [n, time] : fastest[name]) fmt::print(" {:.2f} ms |", time);
     const auto of = [&](const std::map<int64_t, double>& row) {

@@ -22,7 +22,7 @@ enum class Cache { kWarm, kCold };
 struct Protocol {
   size_t minimum_rounds = 7;
   size_t maximum_rounds = 60;
-  // Where a peer takes seconds a run, fewer rounds will do after this many seconds.
+  // Where a peer takes seconds for each run, fewer rounds will do after this many seconds.
   size_t fewest_rounds = 3;
   double patience = 8;
   double seconds = 1.5;  // stop after this and minimum_rounds

@@ -122,8 +122,7 @@ int run_workers(const Workers& workers, const std::vector<std::string>& argument
     std::vector<Rank> ranks = start(workers, arguments, store.port(), attempt);
     wait_for_all(ranks);
     const Rank* const first = cause(ranks);
-    if (train::interrupted())
-      throw train::Interrupted(workers.stopped);
+    if (train::interrupted()) throw train::Interrupted(workers.stopped);
     if (!first) return kDone;
     const bool lost = first->was_killed() || first->code() == kRankLost;
     const std::string words =

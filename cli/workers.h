@@ -16,7 +16,7 @@ inline constexpr int64_t kMostWorkers = 256;
 
 struct Workers {
   int count = 1;
-  int restarts = 0;  // how often all are started again after one was lost
+  int restarts = 0;                      // how often all are started again after one was lost
   std::vector<std::string> others = {};  // arguments of all ranks but the first
   std::string stopped = "stopped";       // the message after Ctrl-C
 };

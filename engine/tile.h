@@ -56,7 +56,7 @@ struct Tile {
   const uint8_t* keep = nullptr;
   size_t keep_stride = 0;
 
-  // Operands in the arithmetic type, one row an item: query, key and value as prepared by the
+  // Operands in the arithmetic type, one row per item: query, key and value as prepared by the
   // score, gradient of the output.
   const T* q = nullptr;
   size_t q_stride = 0;

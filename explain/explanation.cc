@@ -156,7 +156,7 @@ void check_table(const std::string& field, const Table& table, size_t queries) {
   for (size_t i = 0; i < table.rows.size(); ++i)
     if (table.rows[i].size() != table.columns.size())
       refuse(fmt::format("{}.rows[{}]", field, i),
-             fmt::format("{} cells, expected {} (one a column)", table.rows[i].size(),
+             fmt::format("{} cells, expected {} (one per column)", table.rows[i].size(),
                          table.columns.size()));
 }
 

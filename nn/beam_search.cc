@@ -21,7 +21,7 @@ struct Live {
   std::vector<int64_t> tokens;
   double log_probability = 0;
   std::vector<float> coverage;        // sum of attention over steps, for each source position
-  std::vector<at::Tensor> attention;  // one row a token
+  std::vector<at::Tensor> attention;  // one row per token
   int64_t node = 0;                   // in the tree
 };
 

@@ -160,11 +160,10 @@ Recall MemoryImpl::recall(const Stories& stories, const Normaliser& normaliser) 
   const bool adjacent = options_.tying == Tying::kAdjacent;
   const at::Tensor lines = lines_of(stories);
   Recall out;
-  out.state =
-      encoded(adjacent ? block(line_weight_, 0).contiguous() : question_weight_, options_,
-              stories.question_words, stories.question_bounds);
-  const bool weighed = options_.empty_slots == EmptySlots::kWeighed &&
-                       std::holds_alternative<Softmax>(normaliser);
+  out.state = encoded(adjacent ? block(line_weight_, 0).contiguous() : question_weight_, options_,
+                      stories.question_words, stories.question_bounds);
+  const bool weighed =
+      options_.empty_slots == EmptySlots::kWeighed && std::holds_alternative<Softmax>(normaliser);
   const at::Tensor one_each = at::arange(stories.items() + 1, stories.stories.options());
   for (int64_t hop = 0; hop < options_.hops; ++hop) {
     const Hop& read = out.hops.emplace_back(Hop{out.state.unsqueeze(1),
@@ -173,9 +172,9 @@ Recall MemoryImpl::recall(const Stories& stories, const Normaliser& normaliser) 
                                                 {.score = Dot{1.0},
                                                  .normaliser = normaliser,
                                                  .structure = Ragged{one_each, stories.stories}}});
-    const at::Tensor mixed = weighed
-                                 ? mixed_with_empty(read, stories)
-                                 : attend(read.query, read.key, read.value, read.choices).squeeze(1);
+    const at::Tensor mixed =
+        weighed ? mixed_with_empty(read, stories)
+                : attend(read.query, read.key, read.value, read.choices).squeeze(1);
     out.state = (adjacent ? out.state : hop_(out.state)) + mixed;
   }
   return out;

@@ -143,8 +143,8 @@ MixtureOfExpertsImpl::Gate MixtureOfExpertsImpl::choose(const at::Tensor& gate_i
   return out;
 }
 
-at::Tensor MixtureOfExpertsImpl::ask(const at::Tensor& tokens, const at::Tensor& pairs,
-                                     const std::vector<int64_t>& counts) {
+at::Tensor MixtureOfExpertsImpl::compute(const at::Tensor& tokens, const at::Tensor& pairs,
+                                         const std::vector<int64_t>& counts) {
   // at::embedding is index_select whose gradient is a sum of rows, without a loop over single rows.
   const at::Tensor gathered = at::embedding(tokens, pairs.floor_divide(options_.k));
   std::vector<at::Tensor> answers;
@@ -188,7 +188,7 @@ Mixed MixtureOfExpertsImpl::mix(const at::Tensor& x, const at::Tensor& gate_inpu
                    passed = routes.pairs.narrow(0, routes.computed, lost);
 
   Mixed out{.chosen = gate.chosen, .load = gate.load, .overflow = lost};
-  out.answers = ask(tokens, computed, routes.counts);
+  out.answers = compute(tokens, computed, routes.counts);
   if (lost > 0)
     out.answers =
         at::cat({out.answers, options_.output == options_.width

@@ -60,7 +60,8 @@ at::Tensor tensor_of(const Ids& values) { return at::tensor(values, at::kLong); 
 }  // namespace
 
 Stories Stories::to(torch::Device device) const {
-  return {words.to(device), lines.to(device), stories.to(device), question_words.to(device),
+  return {words.to(device),           lines.to(device),
+          stories.to(device),         question_words.to(device),
           question_bounds.to(device), ages.defined() ? ages.to(device) : ages};
 }
 

@@ -13,7 +13,7 @@ struct Document {
   std::string label = {};  // as written
   std::string id = {}, aspect = {};
   std::vector<std::string> texts =
-      {};  // its sentences where the file parts them, otherwise one text
+      {};  // its sentences where the file separates them, otherwise one text
   size_t line = 0;
   // Of generated documents: which words (counted through the document) or sentences should be
   // looked at.

@@ -14,11 +14,6 @@
 
 namespace fovea::text {
 
-Learning learning_named(const std::string& name) {
-  if (name == "frozen") return Learning::kFrozen;
-  return name == "tuned" ? Learning::kTuned : Learning::kOwn;
-}
-
 EmbeddingImpl::EmbeddingImpl(const EmbeddingOptions& options) : options_(options) {
   weight =
       register_parameter("weight", at::randn({options.words, options.width}) * options.deviation);

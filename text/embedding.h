@@ -4,6 +4,7 @@
 #include <torch/nn.h>
 
 #include "text/vectors.h"
+#include "train/named.h"
 
 namespace fovea::data {
 class Vocabulary;
@@ -12,7 +13,8 @@ class Vocabulary;
 namespace fovea::text {
 
 enum class Learning { kOwn, kTuned, kFrozen };
-Learning learning_named(const std::string& name);  // "own", "tuned", "frozen"
+inline constexpr Named<Learning, 3> kLearnings{
+    {{"own", Learning::kOwn}, {"tuned", Learning::kTuned}, {"frozen", Learning::kFrozen}}};
 
 struct EmbeddingOptions {
   int64_t words = 0, width = 0;

@@ -1,3 +1,4 @@
+#include "text/embedding.h"
 #include "text/task.h"
 
 namespace fovea::text {
@@ -31,7 +32,7 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("embedding", "tuned",
              "own: word vectors are trained from random values; tuned: trained from the given "
              "vectors; frozen: the given vectors stay as they are")
-          .among({"own", "tuned", "frozen"}),
+          .among(kLearnings.names()),
       Option("dropout", defaults.dropout, "dropout of word vectors and before the output")
           .between(0, 0.95),
       Option("word_dropout", defaults.word_dropout, "dropout of whole words").between(0, 0.95),

@@ -94,7 +94,7 @@ struct LstmCell {
   at::Tensor c;
 };
 
-// One direction over x in reading order. The input is parted once: libtorch's own walk takes a
+// One direction over x in reading order. The input is divided once: libtorch's own walk takes a
 // slice a step, and the gradient of each slice is as large as the whole input, which makes its
 // backward quadratic in the number of steps.
 template <class Cell>

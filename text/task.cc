@@ -175,7 +175,7 @@ std::shared_ptr<torch::nn::Module> TextTask::build() {
   const OptionValues& o = run_options_.options;
   Known known{.embedding = {.words = vocabulary_.size(),
                             .width = width_,
-                            .learning = learning_named(o.text("embedding")),
+                            .learning = kLearnings.of(o.text("embedding")),
                             .dropout = o.number("dropout"),
                             .word_dropout = o.number("word_dropout")},
               .classes = static_cast<int64_t>(names_.size()),
@@ -208,7 +208,7 @@ std::vector<Words> TextTask::sentences_of(const Document& document) const {
   const auto longest = static_cast<size_t>(run_options_.options.integer("longest"));
   for (const std::string& text : document.texts) {
     std::vector<Words> some = sentences(*tokeniser_, text, longest);
-    // Sentences the file parts are kept as they are, the empty ones too; a single text is parted
+    // Sentences that the file separates are kept as they are, the empty ones too; a single text is split
     // here.
     if (document.texts.size() > 1) {
       Words whole;

@@ -1,4 +1,4 @@
-// Text to words: between blanks as they stand, words parted from their punctuation, or the pieces
+// Text to words: between blanks as they stand, words split from their punctuation, or the pieces
 // of a SentencePiece model.
 #pragma once
 
@@ -19,7 +19,7 @@ class Tokeniser {
 };
 
 // "spaces": what stands between blanks, untouched.
-// "words": lower case, punctuation parted off, English contractions parted as the Penn Treebank
+// "words": lower case, punctuation split off, English contractions split as the Penn Treebank
 // does (do n't, it 's), HTML line breaks dropped. Text that is tokenised already stays as it is.
 std::unique_ptr<Tokeniser> tokeniser_named(std::string_view name);
 // Any SentencePiece model; `name` is for messages.

@@ -165,13 +165,6 @@ Vectors parse_vectors(std::string_view bytes, const std::string& path) {
 
 Vectors read_vectors(const std::string& path) { return parse_vectors(data::read_file(path), path); }
 
-VectorFormat vector_format_named(const std::string& name) {
-  if (name == "glove") return VectorFormat::kGlove;
-  if (name == "word2vec") return VectorFormat::kWord2vecText;
-  if (name == "binary") return VectorFormat::kWord2vecBinary;
-  throw InvalidArgument("format: '" + name + "', expected glove, word2vec or binary");
-}
-
 std::string vector_bytes(const Vectors& vectors, VectorFormat format) {
   std::string out;
   if (format != VectorFormat::kGlove)

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "train/named.h"
+
 namespace fovea::text {
 
 inline constexpr int64_t kMostWidth = 1 << 16;  // of a word's vector
@@ -25,7 +27,9 @@ Vectors read_vectors(const std::string& path);
 Vectors parse_vectors(std::string_view bytes, const std::string& path);
 
 enum class VectorFormat { kGlove, kWord2vecText, kWord2vecBinary };
-VectorFormat vector_format_named(const std::string& name);  // "glove", "word2vec", "binary"
+inline constexpr Named<VectorFormat, 3> kVectorFormats{{{"glove", VectorFormat::kGlove},
+                                                        {"word2vec", VectorFormat::kWord2vecText},
+                                                        {"binary", VectorFormat::kWord2vecBinary}}};
 // What read_vectors gives back bit for bit: text has as many digits as a float needs.
 std::string vector_bytes(const Vectors& vectors, VectorFormat format);
 

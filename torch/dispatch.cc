@@ -128,8 +128,7 @@ void refuse_fallback(const Call& call, bool return_lse) {
 }
 
 std::string explain(const Call& call, bool return_lse) {
-  const bool paged =
-      !call.query.device().is_cpu() && find_structure<Paged>(call.choices.structure);
+  const bool paged = !call.query.device().is_cpu() && find_structure<Paged>(call.choices.structure);
   if (paged && !reads_pages(call)) {
     return "pages: keys and values are copied out of them, for the paths below\n" +
            explain(composed::out_of_pages(call), return_lse);

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <limits>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -76,16 +77,49 @@ auto& remember(Map& known, Key&& key, typename Map::mapped_type value) {
   return known.insert_or_assign(std::forward<Key>(key), std::move(value)).first->second;
 }
 
-// The choices of each text that this thread has written or parsed, without their tensors.
-auto& choices_of_texts() {
-  thread_local std::unordered_map<std::string, Choices, TextHash, std::equal_to<>> known;
+using Known = std::unordered_map<std::string, Choices, TextHash, std::equal_to<>>;
+
+// The choices of each text that this thread has met, without their tensors.
+Known& known_here() {
+  thread_local Known known;
   return known;
 }
 
+// Those of all threads. Autograd's thread for a device finds here what the forward thread has
+// written, and does not parse it.
+struct KnownToAll {
+  std::mutex mutex;
+  Known known;
+  int64_t parsed = 0;
+};
+KnownToAll& known_to_all() {
+  static KnownToAll& all = *new KnownToAll;  // outlives every thread
+  return all;
+}
+
+const Choices& remember_everywhere(std::string_view text, Choices choices) {
+  {
+    KnownToAll& all = known_to_all();
+    const std::lock_guard lock(all.mutex);
+    remember(all.known, std::string(text), choices);
+  }
+  return remember(known_here(), std::string(text), std::move(choices));
+}
+
+std::optional<Choices> known_elsewhere(std::string_view text) {
+  KnownToAll& all = known_to_all();
+  const std::lock_guard lock(all.mutex);
+  if (const auto found = all.known.find(text); found != all.known.end()) return found->second;
+  ++all.parsed;
+  return std::nullopt;
+}
+
 const Choices& remembered(std::string_view text) {
-  auto& known = choices_of_texts();
+  Known& known = known_here();
   if (const auto found = known.find(text); found != known.end()) return found->second;
-  return remember(known, std::string(text), parse_operator(text));
+  if (auto choices = known_elsewhere(text))
+    return remember(known, std::string(text), *std::move(choices));
+  return remember_everywhere(text, parse_operator(text));
 }
 
 // What tells choices apart: their kinds and fields, and which tensors they have. The tensors
@@ -161,19 +195,25 @@ void check_count(const char* name, size_t given, size_t expected) {
 
 }  // namespace
 
+int64_t texts_parsed() {
+  KnownToAll& all = known_to_all();
+  const std::lock_guard lock(all.mutex);
+  return all.parsed;
+}
+
 Flat flatten(Choices choices) {
   Signature signature;
   signature.add(choices.score.kind);
   signature.add_each(choices.score.modifiers);
   signature.add(choices.normaliser);
   signature.add(choices.structure);
-  thread_local std::unordered_map<c10::SmallVector<uint64_t, 32>, std::shared_ptr<const std::string>,
-                                  WordsHash>
+  thread_local std::unordered_map<c10::SmallVector<uint64_t, 32>,
+                                  std::shared_ptr<const std::string>, WordsHash>
       texts;
   if (const auto found = texts.find(signature.words); found != texts.end())
     return {found->second, std::move(signature.arrays)};
   auto text = std::make_shared<const std::string>(written(choices));
-  remember(choices_of_texts(), *text, std::move(choices));
+  remember_everywhere(*text, std::move(choices));
   return {remember(texts, signature.words, text), std::move(signature.arrays)};
 }
 

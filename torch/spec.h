@@ -10,8 +10,8 @@
 // these. Autocast, vmap, torch.func, tracing and saved graphs see a call only through the schema, so a
 // C++ object passed beside it would be lost or out of date there. So a C++ call passes a text too, as
 // a key: a thread writes it when it first meets these choices, stores them under it, and finds both
-// again at the next call. Only a text from elsewhere (Python, another thread) is parsed, once in each
-// thread.
+// again at the next call. Every thread finds what another one has stored (256 texts are kept), so only
+// a text from elsewhere (Python, a saved graph) is parsed.
 #pragma once
 
 #include <functional>
@@ -34,6 +34,8 @@ struct Flat {
 Flat flatten(Choices choices);
 // A number that is symbolic, in a trace, reads as 0.
 Choices unflatten(std::string_view text, at::TensorList arrays, c10::SymIntArrayRef numbers);
+// How many texts had to be parsed so far, for tests.
+int64_t texts_parsed();
 
 // From the text of a field that holds a tensor to the tensor.
 using Resolve = std::function<at::Tensor(std::string_view field, std::string_view text)>;

@@ -1,4 +1,4 @@
-// Predictions: as lines that people read, or as JSON, one object a line.
+// Predictions: as lines that people read, or as JSON, one object on each line.
 #pragma once
 
 #include <cstddef>

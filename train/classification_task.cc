@@ -54,7 +54,8 @@ namespace {
 // What is known of a batch before its items: kSums numbers, then the counts of the derived task, then
 // three numbers for each item.
 enum : size_t { kLoss, kClasses, kHit, kKnown, kWeights, kZeros, kSums };
-constexpr size_t kItemNumbers = 3;  // predicted class, true class, score of the second of two classes
+constexpr size_t kItemNumbers =
+    3;  // predicted class, true class, score of the second of two classes
 
 }  // namespace
 

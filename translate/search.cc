@@ -23,8 +23,8 @@ nn::BeamOptions TranslationTask::beam_options() const {
           .never = {kPad, kBegin}};
 }
 
-TranslationTask::Batches TranslationTask::search_batches(
-    const std::vector<const Encoded*>& sources, const nn::BeamOptions& options) {
+TranslationTask::Batches TranslationTask::search_batches(const std::vector<const Encoded*>& sources,
+                                                         const nn::BeamOptions& options) {
   std::vector<int64_t> lengths, full;
   for (size_t i = 0; i < sources.size(); ++i) {
     if (sources[i]->ids.empty()) continue;  // an empty line stays empty

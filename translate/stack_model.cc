@@ -29,7 +29,7 @@ std::vector<Option> stack_options() {
       Option("width", 128, "width of the model").between(1, 8192),
       Option("heads", 4, "number of heads; must divide the width").between(1, 256),
       Option("hidden", 256, "width of the feed-forward nets").between(1, 65536),
-      Option("layers", 2, "layers of the encoder and of the decoder").between(1, 128),
+      Option("layers", 2, "number of layers of the encoder and of the decoder").between(1, 128),
       Option("dropout", 0.0,
              "dropout of embeddings and sublayers; for real text use 0.1 to 0.3, with "
              "label_smoothing=0.1")

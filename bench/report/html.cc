@@ -47,7 +47,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// One line a row: our time as a fraction of the best peer's, both from the same zero.
+// One line for each row: our time as a fraction of the best peer's, both from the same zero.
 std::string bars(const Report& report) {
   std::vector<const Measured*> rows;
   double longest = 1;

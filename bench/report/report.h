@@ -8,7 +8,7 @@
 
 namespace fovea::bench {
 
-// The roofs, a line a row, and a tick or a cross against each figure.
+// The roofs, one line for each row, and a tick or a cross against each figure.
 std::string table(const Report& report);
 nlohmann::ordered_json to_json(const Report& report);
 // One self-contained page: bars against the peers, time and memory against n on log axes with the

@@ -32,7 +32,7 @@ class Roofs {
   explicit Roofs(engine::Parallel parallel);
   ~Roofs();
 
-  // One measurement on every worker, in the roof's unit a second, of a millisecond or more and of
+  // One measurement on every worker, in the roof's unit per second, of a millisecond or more and of
   // at least `seconds`; 0 where the machine has no such instruction. Interrupts and neighbours take
   // their share of what lasts long and miss what is short: a sample beside a run of some length
   // should be as long.

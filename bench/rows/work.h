@@ -25,7 +25,7 @@ double pairs_window(int64_t length, int64_t left, int64_t right);  // -1: unboun
 double pairs_strided(int64_t length, int64_t stride);
 double pairs_documents(const std::vector<int64_t>& lengths);  // ragged sequences too
 
-// q.k and the weighted sum of values: width + value_width multiply-adds a pair. Backward computes
+// q.k and the weighted sum of values: width + value_width multiply-adds per pair. Backward computes
 // the scores again, then the gradients of weights, values, queries and keys: 3 width + 2
 // value_width more.
 double dot_flops(Pass pass, double pairs, int64_t width, int64_t value_width);

@@ -22,8 +22,7 @@ Connection::Connection(socket_t socket, size_t bytes, std::chrono::seconds patie
 // Whether it is so before the time is over.
 bool Connection::ready(short what) const {
   for (;;) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()).count();
     if (left <= 0) return false;
     pollfd wanted{socket_, what, 0};
     const int found = ::poll(&wanted, 1, static_cast<int>(left));

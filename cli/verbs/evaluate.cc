@@ -26,9 +26,15 @@ void print(const Json& report, const EvaluateOptions& options) {
 
 int start_workers(const EvaluateOptions& options) {
   const systems::EvaluateRequest& request = options.request;
-  std::vector<std::string> arguments = {"fovea", "evaluate", request.run, "--device", request.device,
-                                        "--threads", std::to_string(std::max(1, request.threads)),
-                                        "--timeout", fmt::format("{}", options.ranks.timeout)};
+  std::vector<std::string> arguments = {"fovea",
+                                        "evaluate",
+                                        request.run,
+                                        "--device",
+                                        request.device,
+                                        "--threads",
+                                        std::to_string(std::max(1, request.threads)),
+                                        "--timeout",
+                                        fmt::format("{}", options.ranks.timeout)};
   if (!request.data.empty()) arguments.insert(arguments.end(), {"--data", request.data});
   if (request.split != systems::EvaluateRequest().split)
     arguments.insert(arguments.end(), {"--split", request.split});

@@ -29,10 +29,19 @@ int start_workers(const PredictOptions& options) {
   // Ranks have process groups of their own, and the terminal lets only one of them read.
   if (options.input == "-" && isatty(STDIN_FILENO))
     throw UsageError("--workers: standard input is a terminal, expected --input FILE or a pipe");
-  std::vector<std::string> arguments = {"fovea", "predict", options.run, "--input", options.input,
-                                        "--output", options.output, "--device", options.device,
-                                        "--threads", std::to_string(std::max(1, options.threads)),
-                                        "--timeout", fmt::format("{}", options.ranks.timeout)};
+  std::vector<std::string> arguments = {"fovea",
+                                        "predict",
+                                        options.run,
+                                        "--input",
+                                        options.input,
+                                        "--output",
+                                        options.output,
+                                        "--device",
+                                        options.device,
+                                        "--threads",
+                                        std::to_string(std::max(1, options.threads)),
+                                        "--timeout",
+                                        fmt::format("{}", options.ranks.timeout)};
   for (const std::string& one : options.set) arguments.insert(arguments.end(), {"--set", one});
   if (options.json) arguments.emplace_back("--json");
   train::Progress silent(train::Progress::Style::kSilent);

@@ -20,8 +20,7 @@
 namespace fovea::cli {
 namespace {
 
-constexpr int64_t kMostEpochs = 10'000'000, kMostJobs = 256,
-                  kMostRestarts = 1000;
+constexpr int64_t kMostEpochs = 10'000'000, kMostJobs = 256, kMostRestarts = 1000;
 
 struct TrainOptions {
   systems::TrainRequest request;
@@ -51,7 +50,7 @@ int run_sweep(const TrainOptions& options, train::Progress& progress) {
 
 void print(const Json& report, const TrainOptions& options) {
   std::cout << (options.json ? data::json_text(report, 2) + "\n"
-                           : report_text(report) + fmt::format("run: {}\n", options.out));
+                             : report_text(report) + fmt::format("run: {}\n", options.out));
 }
 
 // One process may train several RUNs at a time, or several processes one RUN.

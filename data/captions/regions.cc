@@ -69,9 +69,9 @@ float number_at(ElementType type, const char* from) {
 // Of a grid of height x width. Where the array is empty, they may be any numbers.
 int64_t regions_of(int64_t height, int64_t width, const std::string& path) {
   if (height > kMostRegions || width > kMostRegions)
-    throw FileError(path, 0,
-                    fmt::format("a grid of {} x {} regions, expected at most {}", height, width,
-                                kMostRegions));
+    throw FileError(
+        path, 0,
+        fmt::format("a grid of {} x {} regions, expected at most {}", height, width, kMostRegions));
   return height * width;
 }
 

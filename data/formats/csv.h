@@ -15,7 +15,8 @@ struct Table {
   std::vector<std::string> header;             // distinct names
   std::vector<std::vector<std::string>> rows;  // each as wide as the header
   std::vector<size_t> lines;                   // where each row starts in the file, from 1
-  std::string form = {};  // what is not plain CSV: "columns separated by semicolons, decimal commas"
+  std::string form =
+      {};  // what is not plain CSV: "columns separated by semicolons, decimal commas"
 
   // The column of that name; otherwise an error that lists the columns and suggests the nearest.
   size_t column(const std::string& name) const;

@@ -40,7 +40,7 @@ std::map<std::string, std::string> planetoid_files(const CitationGraph&);
 // A graph of the user's own: a folder with `nodes.csv` and `edges.csv` (or `edges.txt`). nodes.csv:
 // columns `id` (any text; without the column a node's number, from 0), `label` (empty: unlabelled),
 // `split` (train, validation, test; without the column the caller draws one), and one for each
-// feature, numbers. Edges: two ids a line, quoted or not, between commas, tabs or blanks; a first
+// feature, numbers. Edges: two ids on a line, quoted or not, between commas, tabs or blanks; a first
 // line of which neither end is a node, nor a number, is a header.
 CitationGraph read_node_table(const std::string& folder);
 

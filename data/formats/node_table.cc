@@ -79,14 +79,15 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
   for (size_t c = 0; c < table.header.size(); ++c)
     if (!taken.contains(c)) columns.push_back(c);
   // A class under another name would be a feature.
-  const auto text = std::find_if(columns.begin(), columns.end(),
-                                 [&](size_t c) { return !table.numeric(c); });
+  const auto text =
+      std::find_if(columns.begin(), columns.end(), [&](size_t c) { return !table.numeric(c); });
   if (std::find(table.header.begin(), table.header.end(), "label") == table.header.end() &&
       text != columns.end())
-    throw FileError(table.path, 1,
-                    fmt::format("column '{}' is not a number, and no column is called label: expected "
-                                "id, label (the class of a node) and numbers, found {}",
-                                table.header[*text], fmt::join(table.header, ", ")));
+    throw FileError(
+        table.path, 1,
+        fmt::format("column '{}' is not a number, and no column is called label: expected "
+                    "id, label (the class of a node) and numbers, found {}",
+                    table.header[*text], fmt::join(table.header, ", ")));
   graph.features = static_cast<int64_t>(columns.size());
   if (columns.empty())
     throw FileError(table.path, 1,

@@ -13,7 +13,7 @@
 namespace fovea::data {
 
 struct DrawnPictures {
-  CaptionSet set;  // without captions; the box of each digit has its name
+  CaptionSet set;                            // without captions; the box of each digit has its name
   std::vector<std::vector<uint8_t>> pixels;  // of each item, [side, side, 3]
 };
 DrawnPictures pictures_of(const Canvases& canvases);

@@ -14,7 +14,7 @@ struct GraphPlan {
   int64_t edges = 0;       // about; 0: seven for each node
   int64_t features = 240;  // words
   int64_t classes = 5;
-  int64_t reach = 0;       // how far from its own number a node cites; 0: any node
+  int64_t reach = 0;      // how far from its own number a node cites; 0: any node
   int64_t labelled = 20;  // training nodes of each class
   uint64_t seed = 1;
 };

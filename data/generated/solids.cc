@@ -83,13 +83,13 @@ struct Solid {
   Point (*draw)(Random&);
 };
 constexpr std::array<Solid, kSolids> kSolidTable = {{{"sphere", on_sphere},
-                                                {"cube", on_cube},
-                                                {"cone", on_cone},
-                                                {"cylinder", on_cylinder},
-                                                {"torus", on_torus},
-                                                {"pyramid", on_pyramid},
-                                                {"ellipsoid", on_ellipsoid},
-                                                {"helix", on_helix}}};
+                                                     {"cube", on_cube},
+                                                     {"cone", on_cone},
+                                                     {"cylinder", on_cylinder},
+                                                     {"torus", on_torus},
+                                                     {"pyramid", on_pyramid},
+                                                     {"ellipsoid", on_ellipsoid},
+                                                     {"helix", on_helix}}};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ void put(std::string& to, uint64_t number, int bytes) {
     to += static_cast<char>(number >> shift & 0xFF);
 }
 
-// A number of any size: seven bits a byte, the last with a clear top bit.
+// A number of any size: seven bits per byte, the last with a clear top bit.
 void put_delta(std::string& to, uint64_t number) {
   int shift = 0;
   while (number >> (shift + 7) != 0) shift += 7;

@@ -13,7 +13,7 @@ enum class Held { kBest, kNone, kDpbf16, kAmx };
 Held held = Held::kBest;
 
 // dpbf16 has twice the products of a float32 multiply-add. AMD's cores issue one of either each
-// cycle; Intel's issue two multiply-adds a cycle but a dpbf16 every other one, and are faster with
+// cycle; Intel's issue two multiply-adds per cycle but a dpbf16 every other one, and are faster with
 // float32 (or AMX).
 bool dpbf16_pays() {
 #if defined(__x86_64__)

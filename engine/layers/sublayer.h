@@ -14,7 +14,7 @@
 
 namespace fovea::engine {
 
-// Arrays are [rows, width], those of one value a column [width].
+// Arrays are [rows, width], those of one value per column [width].
 template <class T>
 struct AddNorm {
   size_t width = 0;

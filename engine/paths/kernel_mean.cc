@@ -121,7 +121,7 @@ class MeanForward : Mean {
   }
 
   const Result& result_;
-  const size_t stored_;  // floats a row and chunk: the sum of weights, then of weighted values
+  const size_t stored_;  // floats per row and chunk: the sum of weights, then of weighted values
   ScratchArray<float> sums_;
   Report report_;
 };
@@ -143,7 +143,7 @@ Reason kernel_mean_declines(const Request& request) {
   const size_t width = mean_width(*kernel, g);
   if (width == 0 || width > kMeanWidth) return {"%zu dimensions, 1 to %zu", width, kMeanWidth};
   if (g.value_width == 0 || g.value_width > kMeanValues) {
-    return {"%zu values a key, 1 to %zu", g.value_width, kMeanValues};
+    return {"%zu values per key, 1 to %zu", g.value_width, kMeanValues};
   }
   if (!MeanOperands(problem, g, nullptr).finite(request.gradients, request.parallel))
     return {"NaN, infinity or a very large number among the operands"};

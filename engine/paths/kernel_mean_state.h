@@ -148,7 +148,7 @@ class Mean : protected MeanOperands {
         panels_(g.batches * g.key_heads * panel_size()) {}
 
   size_t lanes() const { return loops_.lanes; }
-  size_t panel_stride() const { return kMeanWidth + g_.value_width; }  // floats a key
+  size_t panel_stride() const { return kMeanWidth + g_.value_width; }  // floats per key
   size_t panel_size() const { return chunks_ * chunk_ * panel_stride(); }
   float* panel(size_t batch, size_t key_head) const {
     return panels_.data() + (batch * g_.key_heads + key_head) * panel_size();

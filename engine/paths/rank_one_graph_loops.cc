@@ -22,7 +22,7 @@ namespace rank_one {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How many edges ahead to prefetch: at 10 ns a row and 100 ns of memory, with room for a second
+// How many edges ahead to prefetch: at 10 ns per row and 100 ns of memory, with room for a second
 // row in flight.
 constexpr size_t kAhead = 12;
 
@@ -280,7 +280,7 @@ const RankOneKernels* table() {
 
 const RankOneKernels* rank_one_for(size_t width) {
   namespace hn = hwy::HWY_NAMESPACE;
-  // The usual widths of graph attention: 8 a head, and 32.
+  // The usual widths of graph attention: 8 per head, and 32.
   if (width == 8)
     return rank_one::table<hn::CappedTag<float, 8>, 8 / hn::MaxLanes(hn::CappedTag<float, 8>())>();
   if (width == 32)

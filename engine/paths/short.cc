@@ -179,7 +179,7 @@ Reason short_declines(const Request& request) {
     return {"%zu queries, at most %zu", g.max_queries, kMostQueries};
   if (g.max_keys > kShortKeys) return {"%zu keys, at most %zu", g.max_keys, kShortKeys};
   if (const size_t pairs = pairs_of(problem, g); pairs > kMostPairs)
-    return {"%zu pairs a head, at most %zu", pairs, kMostPairs};
+    return {"%zu pairs per head, at most %zu", pairs, kMostPairs};
   if (g.graph) return {"the structure is a graph"};
   if (!std::holds_alternative<Dot>(problem.score.kind) || !problem.score.modifiers.empty())
     return {"the score is not a plain dot"};
@@ -198,7 +198,7 @@ Reason short_declines(const Request& request) {
 Reason short_declines_to_save(const Request& request) {
   const Geometry& g = request.geometry;
   if (const size_t pairs = pairs_of(request.problem, g); pairs > kMostSaved)
-    return {"%zu pairs a head, at most %zu", pairs, kMostSaved};
+    return {"%zu pairs per head, at most %zu", pairs, kMostSaved};
   if (const size_t kept = g.max_queries * short_stride(g.max_keys); kept > kShortPairs)
     return {"%zu pairs with padding, at most %zu", kept, kShortPairs};
   return {};

@@ -24,7 +24,7 @@ struct ShortHeads {
   void* output = nullptr;
   int64_t output_head = 0, output_row = 0;
   T* lse = nullptr;         // or nothing
-  T* statistics = nullptr;  // or nothing; kStatistics a row
+  T* statistics = nullptr;  // or nothing; kStatistics per row
   int64_t lse_head = 0, lse_row = 0, statistics_head = 0, statistics_row = 0;
   size_t group = 1;  // query heads of a key head
   size_t width = 0, value_width = 0;

@@ -9,7 +9,7 @@
 
 namespace fovea::reference {
 
-// A table of formulae reads best one a line.
+// A table of formulae reads best with one on each line.
 // clang-format off
 template <class T>
 T kernel_value(choice::KernelName name, T u) {

@@ -27,7 +27,7 @@ struct WeightRow {
 template <class T>
 struct Forward {
   Tensor<T> output;    // the query's shape, with the value's width
-  std::vector<T> lse;  // one a row of output; empty where the normaliser has none
+  std::vector<T> lse;  // one per row of output; empty where the normaliser has none
   int64_t empty_rows = 0;
   std::vector<WeightRow<T>> rows;
 };

@@ -195,13 +195,9 @@ struct Cauchy {
 template <class D, template <class> class Inner>
 struct Compact {
   using V = hn::Vec<D>;
-  static HWY_INLINE V value(D d, V z) {
-    return outside_zero(d, z, Inner<D>::value(d, z));
-  }
+  static HWY_INLINE V value(D d, V z) { return outside_zero(d, z, Inner<D>::value(d, z)); }
   static HWY_INLINE V log_value(D d, V z) { return log(d, value(d, z)); }
-  static HWY_INLINE V slope(D d, V z) {
-    return outside_zero(d, z, Inner<D>::slope(d, z));
-  }
+  static HWY_INLINE V slope(D d, V z) { return outside_zero(d, z, Inner<D>::slope(d, z)); }
   static HWY_INLINE V log_slope(D d, V z) {
     const V v = value(d, z);
     return hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), hn::Div(slope(d, z), v));

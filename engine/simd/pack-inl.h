@@ -18,7 +18,7 @@ namespace product {
 template <class T>
 inline constexpr size_t kBlock = 16 / sizeof(T);
 
-// Vector of elements [e, e + kBlock) of rows j, j + kBlock, j + 2 kBlock, ...: one row a block.
+// Vector of elements [e, e + kBlock) of rows j, j + kBlock, j + 2 kBlock, ...: one row per block.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_blocks(D d, const T* rows, size_t stride) {
   if constexpr (hn::MaxLanes(D()) == kBlock<T>) {

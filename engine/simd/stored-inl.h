@@ -114,8 +114,9 @@ HWY_INLINE void store_as(D d, hwy::HWY_NAMESPACE::Vec<D> x, S* p, size_t lanes) 
 // other those in odd places: as both halves of a register of 32-bit lanes they cost one instruction
 // each, in the order of memory they would cost two.
 template <class S, class T>
-inline constexpr bool kParted = HWY_TARGET != HWY_SCALAR &&
-                                std::is_same_v<S, hwy::bfloat16_t> && std::is_same_v<T, float>;
+inline constexpr bool kParted =
+    std::conjunction_v<std::bool_constant<HWY_TARGET != HWY_SCALAR>,
+                       std::is_same<S, hwy::bfloat16_t>, std::is_same<T, float>>;
 
 template <class V>
 struct Two {

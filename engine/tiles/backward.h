@@ -61,8 +61,8 @@ struct BackwardState {
   bool wants_query, wants_key, wants_value;
 
   Vector<QueryBlock<T>> blocks;
-  Vector<Turn> turns;       // one a block: which key unit may add to its dq
-  Vector<Turn> head_turns;  // one a (batch, head): which key unit may add to its totals
+  Vector<Turn> turns;       // one per block: which key unit may add to its dq
+  Vector<Turn> head_turns;  // one per (batch, head): which key unit may add to its totals
   Vector<T> totals, normaliser_partials;
   ScratchArray<T> row_terms, statistics, d_lse, q_rows, g_rows, dq_rows;
 

@@ -10,7 +10,7 @@
 namespace fovea::engine {
 
 // Below this share of pairs with weight, gathering their rows costs less than products of whole
-// tiles: about 25 cycles a pair for each of four rows against two.
+// tiles: about 25 cycles per pair for each of four rows against two.
 inline constexpr size_t kFewOneIn = 16;
 
 template <class T>
@@ -97,7 +97,7 @@ class RowStrips {
   Marks* marks_;
 };
 
-// One worker a slot, each with strips of as many rows as the caches hold, `arrays` numbers a pair.
+// One worker per slot, each with strips of as many rows as the caches hold, `arrays` numbers per pair.
 template <class Worker, class T>
 Vector<Worker> strip_workers(BackwardState<T>& state, const Parallel& parallel, size_t tickets,
                              size_t arrays) {

@@ -38,7 +38,7 @@ class ForwardBlock {
 
   // Scratch of one worker.
   size_t columns() const { return columns_; }  // of its score tile
-  size_t rows() const { return rows_; }        // queries a block
+  size_t rows() const { return rows_; }        // queries per block
   void run(TileScratch<T>& scratch, KeyRun<T>& keys, size_t batch, size_t head, size_t q0,
            size_t nq) const;
   // The same; once the keys are there, coming() says what to prefetch meanwhile.

@@ -120,7 +120,7 @@ inline constexpr int64_t kStatistics = 4;
 // A gradient is written where its view is not empty. score and normaliser are of the same kinds as
 // the problem's; each array field is the array for that field's gradient (arithmetic type, same
 // shape). A choice may be left out if none of its gradients is wanted. A query with a score of NaN
-// or +infinity has gradient NaN; so have the keys, values and parameters of its pairs.
+// or +infinity has gradient NaN, and the keys, values and parameters of its pairs have too.
 struct Gradients {
   View output{}, lse{};  // given: the loss gradient at the outputs; lse may be empty
   View query{}, key{}, value{};

@@ -45,7 +45,7 @@ def attend(
 
     Args:
         query: ``[B, H, L, E]``; with :class:`Ragged` or :class:`Graph`, packed ``(total, H, E)``; or, as key and value, a NestedTensor
-            ``[B, H, lengths, E]`` with ``layout=torch.jagged``, and so is then the output.
+            ``[B, H, lengths, E]`` with ``layout=torch.jagged``; then the output is nested too.
         key: ``[B, Hkv, S, E]``, ``H`` a multiple of ``Hkv``.
         value: ``[B, Hkv, S, Ev]``.
         score: the score of a pair of query and key.

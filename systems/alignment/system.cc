@@ -38,7 +38,7 @@ std::vector<Option> options() {
       Option("lowercase", false, "lower-case all text"),
       Option("longest", 100, "training pairs with more tokens on a side are left out")
           .between(1, 100000),
-      Option("passes", 5, "passes of expectation maximisation (ibm1)").between(1, 10000),
+      Option("passes", 5, "number of passes of expectation maximisation (ibm1)").between(1, 10000),
       Option("label_smoothing", 0.0, "label smoothing of the attention models").between(0, 0.9),
       Option("width", 64, "width of word vectors and states").between(4, 8192),
       Option("dropout", 0.1, "dropout of word vectors").between(0, 0.9),

@@ -81,9 +81,8 @@ std::optional<translate::DecodingSteps> BahdanauModel::steps(const Batch& batch)
     states.push_back(state);
   }
   return translate::DecodingSteps{
-      at::cat(scored),   at::cat(rows),
-      decoder.memory.states[0],  at::cat(contexts),
-      at::cat(states),   output(at::cat(states), embedded[0], at::cat(contexts))};
+      at::cat(scored),   at::cat(rows),   decoder.memory.states[0],
+      at::cat(contexts), at::cat(states), output(at::cat(states), embedded[0], at::cat(contexts))};
 }
 
 std::vector<AttentionMaps> BahdanauModel::maps(const Batch& batch) {

@@ -25,7 +25,7 @@ std::vector<Option> options() {
       Option("width", 128,
              "width of the decoder, of each direction of the encoder, and of the alignment")
           .between(1, 8192));
-  all.push_back(Option("layers", 1, "layers of the encoder").between(1, 128));
+  all.push_back(Option("layers", 1, "number of layers of the encoder").between(1, 128));
   all.push_back(
       Option("dropout", 0.1, "dropout of word vectors and before the output").between(0, 0.9));
   all.push_back(normaliser_option());

@@ -14,7 +14,8 @@ std::vector<Option> options() {
       Option("folder", "",
              "a Hugging Face folder of a BERT encoder to start from; --epochs 0 takes it as it is"),
       Option("fresh", false, "take sizes and pieces of the folder, but draw new weights"),
-      Option("documents", 4000, "generated documents, texts or questions").between(10, 10'000'000),
+      Option("documents", 4000, "number of generated documents, texts or questions")
+          .between(10, 10'000'000),
       Option("column", 0, "pretrain: the column of a line that is the text; 0: the last")
           .between(0, 1000),
       Option("most_documents", 0, "pretrain: largest number of documents to read; 0: all")
@@ -62,16 +63,16 @@ const Registration registered{System{
                  "                       {.structure = fovea::Ragged{offsets, offsets}});",
          .triple = {"x_i W^Q", "x_j W^K", "x_j W^V", "scaled dot", "softmax per head",
                     "each sequence within itself (ragged)"},
-         .formats =
-             {"generated documents, texts and questions about people and their trades",
-              "task=pretrain: a text file; a document a line (the last column, or column=N), "
-              "or sentences with a blank line between documents",
-              "task=classify: labelled text as word-sum reads it",
-              "task=span: question<TAB>context<TAB>answer, or JSON Lines",
-              "folder=: config.json, model.safetensors, vocab.txt or tokenizer.json"},
-         .expect =
-             "MiniLM-L6: hidden states within 1e-4 of transformers', cosines of embeddings within "
-             "1e-5"},
+         .formats = {"generated documents, texts and questions about people and their trades",
+                     "task=pretrain: a text file; one document on each line (the last column, or "
+                     "column=N), "
+                     "or sentences with a blank line between documents",
+                     "task=classify: labelled text as word-sum reads it",
+                     "task=span: question<TAB>context<TAB>answer, or JSON Lines",
+                     "folder=: config.json, model.safetensors, vocab.txt or tokenizer.json"},
+         .expect = "measured: MiniLM-L6: hidden states within 1e-4 of transformers', cosines of "
+                   "embeddings within "
+                   "1e-5"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 10,
                             .batch = 32,

@@ -19,7 +19,8 @@ std::vector<Option> options() {
   std::vector<Option> all = translate::task_options({.generator = "reordered"});
   all.push_back(Option("width", 128, "width of the model").between(1, 8192));
   all.push_back(Option("kernel", 3, "width of a convolution in positions; odd").between(1, 1001));
-  all.push_back(Option("layers", 3, "layers of the encoder and of the decoder").between(1, 128));
+  all.push_back(
+      Option("layers", 3, "number of layers of the encoder and of the decoder").between(1, 128));
   all.push_back(Option("dropout", 0.1, "dropout before every layer").between(0, 0.9));
   return all;
 }

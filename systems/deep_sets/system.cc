@@ -48,7 +48,8 @@ const Registration registered{{
         {Option("task", "digits",
                 "sums of digits, clouds of points on solids, or the tags that a set lacks")
              .among({"digits", "solids", "tags"}),
-         Option("given", 2, "tags: how many are given; the others of a set are to be found")
+         Option("given", 2,
+                "tags: number of tags that are given; the others of a set are to be found")
              .between(0, 1000)
              .during({Use::kEvaluate, Use::kExplain}),
          Option("sets", 20000, "digits: number of training sets").between(10, 10000000),
@@ -62,7 +63,7 @@ const Registration registered{{
                 "digits: form of ρ; a linear one also works for sets larger than those of the "
                 "training")
              .among({"linear", "mlp"}),
-         Option("points", 100, "solids: points in a cloud")
+         Option("points", 100, "solids: number of points in a cloud")
              .between(1, 100000)
              .during({Use::kEvaluate, Use::kExplain}),
          Option("cloud_width", 64, "solids: width of the equivariant layers").between(1, 1024),

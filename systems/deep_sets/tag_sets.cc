@@ -69,9 +69,10 @@ std::vector<TagSet> draw_tag_sets(int64_t count, uint64_t seed) {
 TagSet parse_tag_set(std::string_view line, const std::string& path, size_t number) {
   const data::Json item = data::json_in(line);
   const auto refuse = [&] {
-    throw data::FileError(path, number,
-                          fmt::format("expected {{\"tags\": [\"…\", …], \"z\": [numbers]}}, found {}",
-                                      data::shown(line)));
+    throw data::FileError(
+        path, number,
+        fmt::format("expected {{\"tags\": [\"…\", …], \"z\": [numbers]}}, found {}",
+                    data::shown(line)));
   };
   if (!item.is_object() || !item.contains("tags") || !item["tags"].is_array()) refuse();
   TagSet set;
@@ -94,9 +95,10 @@ std::vector<TagSet> read_tag_sets(const std::string& path) {
     if (data::trimmed(line).empty()) return;
     TagSet set = parse_tag_set(line, path, number);
     if (set.tags.size() < 2)
-      throw data::FileError(path, number,
-                            fmt::format("{} tags, expected at least 2: some are given, others found",
-                                        set.tags.size()));
+      throw data::FileError(
+          path, number,
+          fmt::format("{} tags, expected at least 2: some are given, others found",
+                      set.tags.size()));
     if (!out.empty() && set.z.size() != out[0].z.size())
       throw data::FileError(path, number,
                             fmt::format("{} numbers z, expected {} as in the first line",

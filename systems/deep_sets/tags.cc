@@ -58,13 +58,15 @@ class Tags : public GradientTask {
     encode();
   }
   Assets assets() const override {
-    return {.facts = {{"tags", names_}, {"mean", z_.mean}, {"deviation", z_.deviation}}, .files = {}};
+    return {.facts = {{"tags", names_}, {"mean", z_.mean}, {"deviation", z_.deviation}},
+            .files = {}};
   }
   void restore(const Assets& assets) override {
     const train::Fields facts(assets.facts, "facts.");
     names_ = facts.texts("tags");
     z_ = {facts.numbers("mean"), facts.numbers("deviation")};
-    if (z_.deviation.size() != z_.mean.size()) facts.refuse("deviation", "as many numbers as mean has");
+    if (z_.deviation.size() != z_.mean.size())
+      facts.refuse("deviation", "as many numbers as mean has");
   }
   std::shared_ptr<torch::nn::Module> build() override {
     return model_ = std::make_shared<TagModels>(static_cast<int64_t>(names_.size()),
@@ -90,7 +92,8 @@ class Tags : public GradientTask {
     for (const int64_t item : batch.items) {
       which.push_back(train[static_cast<size_t>(item)]);
       part(parted, which.back(), random,
-           static_cast<int64_t>(random.below(std::max<size_t>(1, ids_of_item(which.back()).size()))));
+           static_cast<int64_t>(
+               random.below(std::max<size_t>(1, ids_of_item(which.back()).size()))));
     }
     torch::Tensor sum = missed(model_->alone->log_shares(parted.given, {}), parted.hidden);
     if (model_->conditioned)
@@ -140,8 +143,9 @@ class Tags : public GradientTask {
         found.push_back(fmt::format("{}:{:.4f}", tag, share));
         fields.push_back({{"tag", tag}, {"share", share}});
       }
-      return {fmt::format("{}\n", fmt::join(found, "\t")),
-              [set, fields] { return Json{{"tags", set.tags}, {"missing", fields}}; }};
+      return {fmt::format("{}\n", fmt::join(found, "\t")), [set, fields] {
+                return Json{{"tags", set.tags}, {"missing", fields}};
+              }};
     });
   }
 
@@ -165,8 +169,9 @@ class Tags : public GradientTask {
 
   void check_width(const TagSet& set, const std::string& path, size_t line) const {
     if (set.z.size() != z_.mean.size())
-      throw data::FileError(path, line, fmt::format("{} numbers z, expected {} as in training",
-                                                 set.z.size(), z_.mean.size()));
+      throw data::FileError(
+          path, line,
+          fmt::format("{} numbers z, expected {} as in training", set.z.size(), z_.mean.size()));
   }
   Ids ids_of(const TagSet& set) const {
     Ids out;
@@ -235,20 +240,26 @@ class Tags : public GradientTask {
   }
 
   torch::Tensor shares_of(const TagSet& set) const {
-    return model_->best().log_shares({ids_of(set)}, z_.scaled({&set.z}).to(run_options_.device)).exp()[0].cpu();
+    return model_->best()
+        .log_shares({ids_of(set)}, z_.scaled({&set.z}).to(run_options_.device))
+        .exp()[0]
+        .cpu();
   }
   ShownTags shown_of(const Ids& given, const Ids& hidden, const std::vector<float>& z) const {
     ShownTags out{.given = given, .hidden = hidden, .z = z};
     out.alone = to_floats(model_->alone->log_shares({given}, {}).exp()[0]);
     if (model_->conditioned)
-      out.with_z = to_floats(model_->conditioned->log_shares({given}, z_.scaled({&z}).to(run_options_.device)).exp()[0]);
+      out.with_z = to_floats(
+          model_->conditioned->log_shares({given}, z_.scaled({&z}).to(run_options_.device))
+              .exp()[0]);
     return out;
   }
   // Those of the test split where z tells most: what it finds beyond the set alone.
   std::vector<ShownTags> telling_sets() const {
     constexpr size_t kShown = 4, kLooked = 200;
     const Ids& test = splits_.test;
-    const Ids which(test.begin(), test.begin() + static_cast<ptrdiff_t>(std::min(test.size(), kLooked)));
+    const Ids which(test.begin(),
+                    test.begin() + static_cast<ptrdiff_t>(std::min(test.size(), kLooked)));
     const auto [parted, own, alone] = judge(which);
     std::vector<std::pair<double, size_t>> gains;
     for (size_t i = 0; i < which.size(); ++i) {
@@ -262,8 +273,8 @@ class Tags : public GradientTask {
     std::vector<ShownTags> out;
     for (size_t i = 0; i < std::min(gains.size(), kShown); ++i) {
       const size_t at = gains[i].second;
-      out.push_back(shown_of(parted.given[at], parted.hidden[at],
-                             sets_[static_cast<size_t>(which[at])].z));
+      out.push_back(
+          shown_of(parted.given[at], parted.hidden[at], sets_[static_cast<size_t>(which[at])].z));
     }
     return out;
   }

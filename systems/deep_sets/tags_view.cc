@@ -51,9 +51,9 @@ std::vector<std::string> said(const std::vector<float>& shares, size_t count,
 
 explain::Explanation missing_tags(const ShownTags& shown, const std::vector<std::string>& names) {
   explain::Explanation out;
-  out.title = shown.given.empty()
-                  ? "Which tags, of z alone?"
-                  : fmt::format("Which tags go with {}?", fmt::join(named(shown.given, names), ", "));
+  out.title = shown.given.empty() ? "Which tags, of z alone?"
+                                  : fmt::format("Which tags go with {}?",
+                                                fmt::join(named(shown.given, names), ", "));
   out.view = explain::View::kText;
   out.score = "ρ of the sum of φ, beside z";
   out.normaliser = "softmax over the tags not given";
@@ -62,8 +62,7 @@ explain::Explanation missing_tags(const ShownTags& shown, const std::vector<std:
   out.query_label = "model";
   out.key_label = "tag";
   const Ids shown_ids = candidates(shown);
-  for (const int64_t id : shown_ids)
-    out.keys.emplace_back().text = names[static_cast<size_t>(id)];
+  for (const int64_t id : shown_ids) out.keys.emplace_back().text = names[static_cast<size_t>(id)];
   auto& dense = out.maps.emplace_back().dense;
   const auto add = [&](const std::string& name, const std::vector<float>& shares) {
     out.queries.emplace_back().text = name;
@@ -76,7 +75,8 @@ explain::Explanation missing_tags(const ShownTags& shown, const std::vector<std:
     explain::Truth truth{.label = "tag that was hidden"};
     for (size_t query = 0; query < out.queries.size(); ++query)
       for (size_t key = 0; key < shown_ids.size(); ++key)
-        if (std::find(shown.hidden.begin(), shown.hidden.end(), shown_ids[key]) != shown.hidden.end())
+        if (std::find(shown.hidden.begin(), shown.hidden.end(), shown_ids[key]) !=
+            shown.hidden.end())
           truth.sure.push_back({static_cast<int32_t>(query), static_cast<int32_t>(key), 1});
     out.truth = std::move(truth);
   }
@@ -95,7 +95,8 @@ explain::Explanation missing_tags(const ShownTags& shown, const std::vector<std:
                                    : fmt::format(" (wrong: without {})", fmt::join(lacking, ", "));
   }
   out.notes.push_back(
-      "The pooled set and z enter ρ side by side. The second model has the same form without z: where "
+      "The pooled set and z enter ρ side by side. The second model has the same form without z: "
+      "where "
       "the tags given do not decide, it must guess.");
   return out;
 }

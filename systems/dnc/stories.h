@@ -1,4 +1,4 @@
-// Questions about stories, for a DNC: a line a step.
+// Questions about stories, for a DNC: one line in each step.
 #pragma once
 
 #include <memory>

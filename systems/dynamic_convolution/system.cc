@@ -107,7 +107,8 @@ const Registration registered{System{
                     "learned, or linear in x_i", "softmax over offsets", "window"},
          .formats = translate::formats(
              "a generated reordered language (default), dates or copy-and-reverse"),
-         .expect = "docs/systems/dynamic-convolution.md has the figures of its runs"},
+         .expect = "measured: Multi30k en-de, test 2016: light 38.8 BLEU after 25 epochs, dynamic "
+                   "39.6 after 27"},
     .options = options(),
     .recipe = train::Recipe{.epochs = 12,
                             .batch = 64,
@@ -119,11 +120,7 @@ const Registration registered{System{
                             .clip = 1.0},
     .tour = {"generator=german", "epochs=4", "width=64", "hidden=128", "rate=0.005", "warmup=100"},
     .step_work = transformer_work(10),
-    .make =
-        [](const RunOptions& run_options) {
-          return std::make_unique<translate::TranslationTask>("dynamic-convolution", run_options,
-                                                              make);
-        },
+    .make = translate::task_of("dynamic-convolution", make),
 }};
 
 }  // namespace

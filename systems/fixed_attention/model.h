@@ -20,7 +20,7 @@ class FixedAttentionModel : public text::Model {
     int64_t classes = 2;
     int64_t queries = 1;  // R
     FixedScore score = FixedScore::kDot;
-    int64_t hidden = 50;  // of the MLP score θᵀg(W x + b)
+    int64_t hidden = 50;                              // of the MLP score θᵀg(W x + b)
     MlpActivation activation = MlpActivation::kTanh;  // g
     Normaliser normaliser = Softmax{};
     std::string normaliser_name = "softmax";

@@ -8,9 +8,9 @@ namespace fovea::systems::gat {
 
 std::shared_ptr<const train::GraphPart> own_part(const data::Csr& sees, const std::string& how,
                                                  train::Ranks& ranks) {
-  const auto owners = data::owners_of(
-      sees, ranks.size(),
-      how == "edge_cut" ? data::Partition::kEdgeCut : data::Partition::kContiguous);
+  const auto owners =
+      data::owners_of(sees, ranks.size(),
+                      how == "edge_cut" ? data::Partition::kEdgeCut : data::Partition::kContiguous);
   return std::make_shared<const train::GraphPart>(sees, owners, ranks);
 }
 

@@ -75,8 +75,12 @@ torch::Tensor drop(const torch::Tensor& values, double dropout) {
 }
 
 GraphInput GraphInput::to(torch::Device device) const {
-  return {moved(sees, device), moved(words, device), values.defined() ? values.to(device) : values,
-          nodes, features, with_neighbours};
+  return {moved(sees, device),
+          moved(words, device),
+          values.defined() ? values.to(device) : values,
+          nodes,
+          features,
+          with_neighbours};
 }
 
 GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees,

@@ -38,14 +38,14 @@ const Registration registered{{
              {"generated: papers and surveys (nodes=, edges=, words=, classes=)",
               "a folder in Planetoid's text form: meta.txt, edges.txt, features.txt, labels.txt, "
               "split_*.txt",
-              "a folder with nodes.csv (id,label,split,features…) and edges.csv (two ids a line)"},
-         .expect = "Cora 83.0 ± 0.7 %, Citeseer 72.5 ± 0.7 % (Veličković et al. 2018, 100 runs); "
-                   "measured 82.8 ± 0.7 and 72.0 ± 1.0 % (20 runs)"},
+              "a folder with nodes.csv (id,label,split,features…) and edges.csv (two ids on a "
+              "line)"},
+         .expect = "measured: Cora 82.8 ± 0.7 %, Citeseer 72.0 ± 1.0 % (20 runs)"},
     .options =
-        {Option("layers", 2, "layers of attention").between(1, 16),
-         Option("heads", 8, "heads of every layer but the last").between(1, 64),
+        {Option("layers", 2, "number of layers of attention").between(1, 16),
+         Option("heads", 8, "number of heads of every layer but the last").between(1, 64),
          Option("width", 8, "width of a head, in every layer but the last").between(1, 512),
-         Option("output_heads", 1, "heads of the last layer, averaged").between(1, 64),
+         Option("output_heads", 1, "number of heads of the last layer, averaged").between(1, 64),
          Option("dropout", 0.6, "dropout of each layer's input").between(0, 0.95),
          Option("attention_dropout", 0.6, "dropout of the attention weights").between(0, 0.95),
          Option("version", "gat", "gatv2: the ranking of neighbours may differ from node to node")

@@ -44,8 +44,7 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
 
   std::string read_in_words() const override {
     return fmt::format("{} nodes with {} features, {} edges, {} classes; {} nodes to learn from",
-                       graph_.nodes, graph_.features, edges_, graph_.classes,
-                       splits_.train.size());
+                       graph_.nodes, graph_.features, edges_, graph_.classes, splits_.train.size());
   }
 
   void prepare() override {
@@ -79,7 +78,7 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
     known_.classes = facts.integer("classes", 2, data::kMostFeatures);
     known_.words = facts.flag("words");
     known_.class_names = facts.texts("class_names");
-    // Rows of words have no scaling; neither have runs of earlier versions.
+    // Rows of words have no scaling, and runs of earlier versions have none either.
     if (facts.has("mean") && !facts.list("mean").empty())
       scaling_ =
           data::kept_scaling(facts.numbers("mean"), facts.numbers("deviation"), known_.features);
@@ -157,9 +156,8 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
   // together, the node itself aside) is not a survey.
   std::vector<int> hits(std::span<const int64_t> items) override {
     if (survey_.empty()) return {};
-    const torch::Tensor looks =
-        judged_ ? judged_->looks_of(items)
-                : looks_of(model_->look(input_).front(), surveyed(), items);
+    const torch::Tensor looks = judged_ ? judged_->looks_of(items)
+                                        : looks_of(model_->look(input_).front(), surveyed(), items);
     count_zeros(looks.select(1, kWeights).sum().item<double>(),
                 looks.select(1, kZeros).sum().item<double>());
     std::vector<int> out;

@@ -22,8 +22,9 @@ std::vector<Option> options() {
       translate::task_options({.generator = "dates", .alpha = 0.2, .coverage = 0.2});
   all.push_back(Option("embedding", 64, "width of a word vector").between(1, 8192));
   all.push_back(Option("width", 128, "width of every layer").between(1, 8192));
-  all.push_back(Option("layers", 3, "layers of the encoder and of the decoder; the paper has 8")
-                    .between(2, 64));
+  all.push_back(
+      Option("layers", 3, "number of layers of the encoder and of the decoder; the paper has 8")
+          .between(2, 64));
   all.push_back(
       Option("dropout", 0.1, "dropout before every layer and before the output").between(0, 0.9));
   all.push_back(Option("query", "previous",
@@ -56,7 +57,8 @@ const Registration registered{System{
                     "encoder's top state h_j", "additive", "softmax", "source"},
          .formats = translate::formats(
              "generated dates (default), a reordered language or copy-and-reverse"),
-         .expect = "docs/systems/gnmt.md has the figures of its runs"},
+         .expect = "measured: dates after 5 short epochs 59.7 % exact, with query=new 97.9 %; a "
+                   "whole training on Multi30k was not measured"},
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 12, .batch = 32, .rate = 5e-3, .schedule = "cosine", .clip = 1.0},

@@ -58,7 +58,7 @@ const Registration registered{System{
                     "words in a sentence, sentences in a document"},
          .formats = {"generated: polar sentences hidden among facts",
                      "label<TAB>id<TAB>sentence<TAB>sentence…",
-                     "label<TAB>text (parted into sentences), JSON Lines",
+                     "label<TAB>text (split into sentences), JSON Lines",
                      "folder of train.*, test.* (IMDB: positive_above=5)",
                      "hide=true: the folder of MR and SUBJ, mixed"},
          .expect = "measured: generated 99 %, polar-sentence hit rate 72 % (sparsemax 98 %); MR "

@@ -1,10 +1,32 @@
 #include "systems/system.h"
 
-#include "systems/image_to_set/predictors.h"
+#include "systems/image_to_set/options.h"
 #include "systems/image_to_set/task.h"
 
 namespace fovea::systems::image_to_set {
 namespace {
+
+std::vector<Option> options() {
+  std::vector<Option> own = {
+      Option("cardinality", "none", "feed-forward: whether the set's size is predicted too")
+          .among({"none", "categorical", "dirichlet"}),
+      Option("order", "frequency",
+             "lstm, transformer: the order in which labels are taught; shuffled: a new one in "
+             "every epoch")
+          .among({"frequency", "shuffled"}),
+      Option("empty", true, "whether a set may be empty"),
+      Option("labels", 1000, "number of labels, the most frequent ones").between(1, 100000),
+      Option("width", 64, "width of regions and labels; a multiple of heads").between(2, 4096),
+      Option("layers", 2, "transformer: number of layers").between(1, 16),
+      Option("size_weight", 0.1, "cardinality: weight of the size's loss").between(0, 1000),
+      Option("side", 56, "pictures are scaled to side x side pixels; size of a canvas")
+          .between(8, 512),
+      Option("pictures", 4000, "generated: number of training canvases").between(16, 1000000)};
+  return joined(
+      joined(predictor_options({.thing = "label", .seen = "regions", .predictor = "transformer"}),
+             std::move(own)),
+      network_options(7));
+}
 
 const Registration registered{{
     .info =
@@ -42,39 +64,8 @@ const Registration registered{{
              "largest "
              "weight in the digit's box 0.90; Flickr8k's 100 commonest content words, ff-bce, "
              "pool=mean: F1 0.426, the commonest words for every picture 0.263"},
-    .options =
-        {Option("predictor", "transformer", "what names the labels, and how it learns")
-             .among(predictor_names()),
-         Option("cardinality", "none", "feed-forward: whether the set's size is predicted too")
-             .among({"none", "categorical", "dirichlet"}),
-         Option("pool", "labels",
-                "feed-forward: labels, a query for each label; mean: all regions alike")
-             .among({"labels", "mean"}),
-         Option("order", "frequency",
-                "lstm, transformer: the order in which labels are taught; shuffled: a new one in "
-                "every epoch")
-             .among({"frequency", "shuffled"}),
-         Option("empty", true, "whether a set may be empty"),
-         Option("labels", 1000, "number of labels, the most frequent ones").between(1, 100000),
-         Option("width", 64, "width of regions and labels; a multiple of heads").between(2, 4096),
-         Option("heads", 4, "number of heads of each attention").between(1, 64),
-         Option("layers", 2, "transformer: number of layers").between(1, 16),
-         Option("dropout", 0.1, "dropout of attention weights and layers").between(0, 0.95),
-         Option("end_weight", 1.0, "lstm-set, transformer-set: weight of the end's loss")
-             .between(0, 1000),
-         Option("size_weight", 0.1, "cardinality: weight of the size's loss").between(0, 1000),
-         Option("grid", 7, "pictures: regions are grid x grid").between(1, 32),
-         Option("filters", 16, "pictures: filters of the first convolution").between(1, 512),
-         Option("side", 56, "pictures are scaled to side x side pixels; size of a canvas")
-             .between(8, 512),
-         Option("pictures", 4000, "generated: number of training canvases").between(16, 1000000)},
-    .recipe = train::Recipe{.epochs = 20,
-                            .batch = 32,
-                            .optimiser = "adam",
-                            .rate = 1e-3,
-                            .schedule = "cosine",
-                            .clip = 5,
-                            .monitor = "f1"},
+    .options = options(),
+    .recipe = recipe(),
     .tour = {"predictor=ff-bce", "epochs=8", "rate=0.002"},
     .make = make_image_to_set,
 }};

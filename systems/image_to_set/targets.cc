@@ -44,9 +44,9 @@ void Targets::add_scores(Evaluation& out, const std::vector<LabelSet>& predicted
                          const std::vector<int64_t>& items, const char* labels_of_items) const {
   const std::vector<LabelSet> truth = of(items);
   image_to_set::add_scores(out, predicted, truth, labels_);
-  out.put("frequent_f1", metrics::set_scores(std::vector<LabelSet>(truth.size(), frequent_), truth,
-                                             labels_.size())
-                             .f1);
+  out.put("frequent_f1",
+          metrics::set_scores(std::vector<LabelSet>(truth.size(), frequent_), truth, labels_.size())
+              .f1);
   int64_t unknown = 0;
   for (const int64_t i : items) unknown += unknown_[static_cast<size_t>(i)];
   if (unknown > 0)

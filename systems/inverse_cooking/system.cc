@@ -1,11 +1,37 @@
 #include "systems/system.h"
 
-#include "systems/image_to_set/predictors.h"
+#include "systems/image_to_set/options.h"
 #include "systems/inverse_cooking/task.h"
 #include "systems/inverse_cooking/writer.h"
 
 namespace fovea::systems::inverse_cooking {
 namespace {
+
+std::vector<Option> options() {
+  std::vector<Option> own = {
+      Option("fusion", "concatenated", "how a word looks at picture and list")
+          .among(kFusions.names()),
+      Option("ingredients", 1500, "number of ingredients, the most frequent ones")
+          .between(1, 100000),
+      Option("least_count", 1, "least count of a word; rarer ones are unknown").between(1, 1000000),
+      Option("width", 64, "width of regions, ingredients and words; a multiple of heads")
+          .between(2, 4096),
+      Option("layers", 2, "number of layers of the recipe's Transformer").between(1, 32),
+      Option("ingredient_layers", 2, "transformer predictors: number of layers").between(1, 32),
+      Option("longest", 150, "largest number of words of a recipe")
+          .between(1, 10000)
+          .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
+      Option("smoothing", 0.0, "label smoothing of the words").between(0, 0.9),
+      Option("ingredient_weight", 1.0, "weight of the first stage's loss").between(0, 1000),
+      Option("side", 64, "pictures are scaled to side x side pixels; size of a plate")
+          .between(16, 512),
+      Option("plates", 4000, "generated: number of training plates").between(16, 1000000)};
+  return joined(joined(image_to_set::predictor_options({.thing = "ingredient",
+                                                        .seen = "regions or words",
+                                                        .predictor = "transformer-set"}),
+                       std::move(own)),
+                image_to_set::network_options(8));
+}
 
 const Registration registered{{
     .info =
@@ -40,45 +66,8 @@ const Registration registered{{
          .expect = "measured: 2,000 plates, 8 epochs, width 48, one seed: F1 0.998, perplexity "
                    "1.11, every "
                    "named ingredient on the list in 96 % of the recipes"},
-    .options =
-        {Option("predictor", "transformer-set", "what names the ingredients, and how it learns")
-             .among(image_to_set::predictor_names()),
-         Option(
-             "pool", "labels",
-             "feed-forward predictors: labels, a query for each ingredient; mean: all regions or "
-             "words alike")
-             .among({"labels", "mean"}),
-         Option("fusion", "concatenated", "how a word looks at picture and list")
-             .among(fusion_names()),
-         Option("ingredients", 1500, "number of ingredients, the most frequent ones")
-             .between(1, 100000),
-         Option("least_count", 1, "least count of a word; rarer ones are unknown")
-             .between(1, 1000000),
-         Option("width", 64, "width of regions, ingredients and words; a multiple of heads")
-             .between(2, 4096),
-         Option("heads", 4, "number of heads of each attention").between(1, 64),
-         Option("layers", 2, "number of layers of the recipe's Transformer").between(1, 32),
-         Option("ingredient_layers", 2, "transformer predictors: number of layers").between(1, 32),
-         Option("longest", 150, "largest number of words of a recipe")
-             .between(1, 10000)
-             .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
-         Option("dropout", 0.1, "dropout of attention weights and layers").between(0, 0.95),
-         Option("smoothing", 0.0, "label smoothing of the words").between(0, 0.9),
-         Option("end_weight", 1.0, "lstm-set, transformer-set: weight of the end's loss")
-             .between(0, 1000),
-         Option("ingredient_weight", 1.0, "weight of the first stage's loss").between(0, 1000),
-         Option("grid", 8, "pictures: regions are grid x grid").between(1, 32),
-         Option("filters", 16, "pictures: filters of the first convolution").between(1, 512),
-         Option("side", 64, "pictures are scaled to side x side pixels; size of a plate")
-             .between(16, 512),
-         Option("plates", 4000, "generated: number of training plates").between(16, 1000000)},
-    .recipe = train::Recipe{.epochs = 20,
-                            .batch = 32,
-                            .optimiser = "adam",
-                            .rate = 1e-3,
-                            .schedule = "cosine",
-                            .clip = 5,
-                            .monitor = "f1"},
+    .options = options(),
+    .recipe = image_to_set::recipe(),
     .tour = {"plates=2000", "epochs=8", "width=48", "rate=0.002"},
     .make = make_inverse_cooking,
 }};

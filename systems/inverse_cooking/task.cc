@@ -100,7 +100,7 @@ class InverseCooking : public GradientTask {
                                             .end_weight = o.number("end_weight")},
                             .recipe = {.words = codec_.words(),
                                        .ingredients = targets_.labels().size(),
-                                       .fusion = fusion_named(o.text("fusion")),
+                                       .fusion = kFusions.of(o.text("fusion")),
                                        .width = width,
                                        .heads = heads,
                                        .layers = o.integer("layers"),
@@ -183,8 +183,7 @@ class InverseCooking : public GradientTask {
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
         if (!pictures_) return add(titled(input->name, number, line));
-        for (const auto& path : picture_paths(input->name, number, line))
-          add(pictured(path));
+        for (const auto& path : picture_paths(input->name, number, line)) add(pictured(path));
       });
       return out;
     }

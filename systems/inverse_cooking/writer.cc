@@ -4,7 +4,6 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -14,9 +13,6 @@
 
 namespace fovea::systems::inverse_cooking {
 namespace {
-
-constexpr std::array<const char*, 4> kFusions = {"concatenated", "independent", "picture-first",
-                                                 "list-first"};
 
 torch::nn::LayerNorm layer_norm(int64_t width) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
@@ -64,17 +60,6 @@ torch::Tensor padded(const std::vector<Ids>& rows, int64_t pad, int64_t least) {
 }
 
 }  // namespace
-
-std::vector<std::string> fusion_names() { return {kFusions.begin(), kFusions.end()}; }
-
-Fusion fusion_named(const std::string& name) {
-  const auto found = std::find(kFusions.begin(), kFusions.end(), name);
-  if (found == kFusions.end())
-    throw InvalidArgument("fusion: " + name +
-                          ", expected concatenated, independent, picture-first "
-                          "or list-first");
-  return static_cast<Fusion>(found - kFusions.begin());
-}
 
 FusedLayer::FusedLayer(const WriterShape& shape) : shape_(shape) {
   const auto attention = [&](const char* name) {
@@ -129,7 +114,9 @@ torch::Tensor FusedLayer::after_cross(const torch::Tensor& x, const Looks& looks
     const torch::Tensor asked = norm2_(x);
     return x + dropped((looks.picture(asked) + there * looks.list(asked)) / (1 + there));
   }
-  const auto picture = [&](const torch::Tensor& y) { return y + dropped(looks.picture(norm2_(y))); };
+  const auto picture = [&](const torch::Tensor& y) {
+    return y + dropped(looks.picture(norm2_(y)));
+  };
   const auto list = [&](const torch::Tensor& y) {
     return y + there * dropped(looks.list(norm_list_(y)));
   };

@@ -20,6 +20,7 @@
 #include "fovea/nn/decoder_cache.h"
 #include "fovea/nn/multi_head.h"
 #include "systems/image_to_set/model.h"
+#include "train/named.h"
 
 namespace fovea::systems::inverse_cooking {
 
@@ -28,8 +29,10 @@ using metrics::LabelSet;
 using Ids = std::vector<int64_t>;
 
 enum class Fusion : uint8_t { kConcatenated, kIndependent, kPictureFirst, kListFirst };
-std::vector<std::string> fusion_names();
-Fusion fusion_named(const std::string& name);
+inline constexpr Named<Fusion, 4> kFusions{{{"concatenated", Fusion::kConcatenated},
+                                            {"independent", Fusion::kIndependent},
+                                            {"picture-first", Fusion::kPictureFirst},
+                                            {"list-first", Fusion::kListFirst}}};
 
 struct WriterShape {
   int64_t words = 0, ingredients = 0;
@@ -98,7 +101,8 @@ class Writer : public torch::nn::Module {
   std::vector<torch::Tensor> weights_of(const Kitchen& kitchen, const Ids& recipe);
 
  private:
-  torch::Tensor embedded(const torch::Tensor& words, int64_t from = 0);  // `from`: the place of the first
+  torch::Tensor embedded(const torch::Tensor& words,
+                         int64_t from = 0);  // `from`: the place of the first
   torch::Tensor states(const torch::Tensor& words, const Kitchen& kitchen);
 
   const WriterShape shape_;

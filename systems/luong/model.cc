@@ -71,16 +71,14 @@ LuongModel::LuongModel(const LuongConfig& config, const translate::Vocabularies&
     case LuongScore::kDot:
       break;
     case LuongScore::kGeneral:
-      general_ =
-          register_parameter("general", at::eye(d, source) + at::randn({d, source}) * 0.01);
+      general_ = register_parameter("general", at::eye(d, source) + at::randn({d, source}) * 0.01);
       break;
     case LuongScore::kConcat:
       concat_query_ = register_module("concat_query", Linear(d, config.attention));
-      concat_key_ =
-          register_module("concat_key", Linear(LinearOptions(source, config.attention).bias(false)));
-      concat_ = register_parameter("concat",
-                                   at::empty({config.attention}).uniform_(-1, 1) /
-                                       std::sqrt(static_cast<double>(config.attention)));
+      concat_key_ = register_module("concat_key",
+                                    Linear(LinearOptions(source, config.attention).bias(false)));
+      concat_ = register_parameter("concat", at::empty({config.attention}).uniform_(-1, 1) /
+                                                 std::sqrt(static_cast<double>(config.attention)));
       break;
     case LuongScore::kLocation:
       location_ = register_module("location", Linear(d, config.longest_source));
@@ -321,10 +319,10 @@ std::optional<translate::DecodingSteps> LuongModel::steps(const Batch& batch) {
                            .squeeze(1)
                            .squeeze(1));
     l.choices.normaliser = Unnormalised{};
-    scores.push_back(in_order(
-        fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths})
-            .weights.squeeze(1)
-            .squeeze(1)));
+    scores.push_back(
+        in_order(fovea::weights(l.query, l.keys, l.choices, {}, {.key_lengths = memory.lengths})
+                     .weights.squeeze(1)
+                     .squeeze(1)));
     logits.push_back(output_(mix(memory, state, decoder)));
     states.push_back(state);
   }

@@ -19,8 +19,8 @@ enum class LuongJoin { kTanh, kConcatenation };  // what goes on: s~, or [c; s] 
 
 struct LuongConfig {
   int64_t embedding = 128, width = 128;  // width of the decoder
-  int64_t source_width = 128;  // of the encoder's states, both directions together
-  int64_t attention = 128;     // of the additive score: the length of v
+  int64_t source_width = 128;            // of the encoder's states, both directions together
+  int64_t attention = 128;               // of the additive score: the length of v
   int64_t layers = 1;
   double dropout = 0.1;
   LuongScore score = LuongScore::kGeneral;
@@ -51,7 +51,7 @@ class LuongModel : public translate::Model {
     at::Tensor shown_at;  // position of each column in the source as written; undefined: the same
   };
   struct Decoder {
-    std::vector<at::Tensor> hidden, cells;  // one a layer, [B, width]
+    std::vector<at::Tensor> hidden, cells;  // one per layer, [B, width]
     at::Tensor fed;                         // what the step before gave, [B, joined width]
     int64_t t = 0;
   };

@@ -20,23 +20,22 @@ LuongWindow window_named(const std::string& name) {
 
 std::shared_ptr<translate::Model> make(const OptionValues& o,
                                        const translate::Vocabularies& vocabularies) {
-  const LuongConfig config{.embedding = o.integer("embedding"),
-                           .width = o.integer("width"),
-                           .source_width = o.integer("source_width") > 0 ? o.integer("source_width")
-                                                                         : o.integer("width"),
-                           .attention = o.integer("attention") > 0 ? o.integer("attention")
-                                                                   : o.integer("width"),
-                           .layers = o.integer("layers"),
-                           .dropout = o.number("dropout"),
-                           .score = score_named(o.text("score")),
-                           .window = window_named(o.text("window")),
-                           .join = o.text("join") == "concatenation" ? LuongJoin::kConcatenation
-                                                                     : LuongJoin::kTanh,
-                           .half_window = o.integer("half_window"),
-                           .longest_source = o.integer("longest_source"),
-                           .input_feeding = o.flag("input_feeding"),
-                           .reverse = o.flag("reverse"),
-                           .bidirectional = o.flag("bidirectional")};
+  const LuongConfig config{
+      .embedding = o.integer("embedding"),
+      .width = o.integer("width"),
+      .source_width =
+          o.integer("source_width") > 0 ? o.integer("source_width") : o.integer("width"),
+      .attention = o.integer("attention") > 0 ? o.integer("attention") : o.integer("width"),
+      .layers = o.integer("layers"),
+      .dropout = o.number("dropout"),
+      .score = score_named(o.text("score")),
+      .window = window_named(o.text("window")),
+      .join = o.text("join") == "concatenation" ? LuongJoin::kConcatenation : LuongJoin::kTanh,
+      .half_window = o.integer("half_window"),
+      .longest_source = o.integer("longest_source"),
+      .input_feeding = o.flag("input_feeding"),
+      .reverse = o.flag("reverse"),
+      .bidirectional = o.flag("bidirectional")};
   return std::make_shared<LuongModel>(config, vocabularies);
 }
 
@@ -45,16 +44,18 @@ std::vector<Option> options() {
   all.push_back(Option("embedding", 64, "width of a word vector").between(1, 8192));
   all.push_back(
       Option("width", 128, "width of the decoder and of the encoder's states").between(2, 8192));
-  all.push_back(Option("source_width", 0,
-                       "width of the encoder's states; 0: as the decoder's. Where they differ, W of "
-                       "score=general is rectangular")
-                    .between(0, 8192));
   all.push_back(
-      Option("attention", 0, "score=concat: length of v; 0: as the decoder's width").between(0, 8192));
+      Option("source_width", 0,
+             "width of the encoder's states; 0: as the decoder's. Where they differ, W of "
+             "score=general is rectangular")
+          .between(0, 8192));
+  all.push_back(Option("attention", 0, "score=concat: length of v; 0: as the decoder's width")
+                    .between(0, 8192));
   all.push_back(Option("join", "tanh",
                        "what the output reads: tanh(W_c [c; s]), or [c; s] itself (concatenation)")
                     .among({"tanh", "concatenation"}));
-  all.push_back(Option("layers", 1, "layers of the encoder and of the decoder").between(1, 128));
+  all.push_back(
+      Option("layers", 1, "number of layers of the encoder and of the decoder").between(1, 128));
   all.push_back(
       Option("dropout", 0.1, "dropout of word vectors, between layers and before the output")
           .between(0, 0.9));

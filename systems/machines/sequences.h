@@ -40,7 +40,7 @@ std::vector<Sequence> read_sequences(const std::string& path, Job job, int64_t b
 // `curriculum` first epochs learns as many more as the others.
 int64_t words_learned(int64_t epoch, int64_t curriculum, int64_t longest);
 
-// The sequence, one word a step; a step with a mark (and the number of repeats); then steps without
+// The sequence, one word in each step; a step with a mark (and the number of repeats); then steps without
 // input, in which the answer is expected. Repeat-copy ends its answer with a mark of its own.
 int64_t answer_steps(const Sequence& sequence, Job job);
 int64_t steps(const Sequence& sequence, Job job);

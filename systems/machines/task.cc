@@ -273,13 +273,14 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
 std::vector<Option> options_with(Option task, std::vector<Option> machine) {
   std::vector<Option> out = {
       std::move(task),
-      Option("bits", 6, "bits of a generated word").between(1, 64),
+      Option("bits", 6, "number of bits of a generated word").between(1, 64),
       Option("longest", 8,
              "largest number of words of a generated sequence; evaluated up to twice as many")
           .between(1, 1000),
       Option("repeats", 3, "largest number of repeats in a generated answer").between(1, 100),
       Option("curriculum", 0,
-             "epochs in which training sequences are cut: to few words at first, then to more; 0: "
+             "number of epochs in which training sequences are cut: to few words at first, then to "
+             "more; 0: "
              "never cut")
           .between(0, 10000000),
       Option("sequences", 20000, "number of generated sequences, for training and for test")

@@ -133,7 +133,7 @@ class Curve : public TableTask {
         routing.kind_of.push_back(i);
       }
       if (routing.kinds.empty()) return {};
-      return {who_does_what(routing, model_->experts->options(), "Whom each row asks")};
+      return {who_does_what(routing, model_->experts->options(), "The experts of each row")};
     }
     const std::vector<int64_t>& items = splits_.test;
     if (items.empty()) return {};
@@ -152,7 +152,7 @@ class Curve : public TableTask {
     }
     explain::Explanation out =
         who_does_what(routing, model_->experts->options(),
-                      pieces ? "Which expert owns which piece" : "Which expert is asked where");
+                      pieces ? "Which expert owns which piece" : "Which expert is selected where");
     if (columns_.size() == 1)
       out.plots.insert(out.plots.begin(), curve_plot(points(items), experts));
     return {out};

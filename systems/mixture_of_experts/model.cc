@@ -15,7 +15,7 @@ Experts::Experts(const nn::MixtureOfExpertsOptions& options) {
 torch::Tensor Experts::balance(int64_t epoch) {
   const nn::Mixed& mixed = experts->last();
   const auto& options = experts->options();
-  // If all experts are asked, counts of tokens are all equal, so their shares are used.
+  // If all experts are selected, counts of tokens are all equal, so their shares are used.
   if (epoch < kEpochs)
     loads[epoch] +=
         options.k < options.experts ? mixed.load : dense_gates(mixed, options.experts).sum(0);
@@ -40,7 +40,7 @@ nn::MixtureOfExpertsOptions mixture_options(const OptionValues& options) {
   nn::MixtureOfExpertsOptions out{.hidden = options.integer("hidden"),
                                   .experts = experts,
                                   .k = k,
-                                  // If all experts are asked, there is nothing to explore.
+                                  // If all experts are selected, there is nothing to explore.
                                   .noise = options.flag("noise") && k < experts};
   if (options.number("capacity") >= 0) out.capacity = options.number("capacity");
   return out;

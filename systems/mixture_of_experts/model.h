@@ -26,15 +26,15 @@ class Experts : public torch::nn::Module {
   torch::Tensor balance(int64_t epoch);
 
   nn::MixtureOfExperts experts{nullptr};
-  torch::Tensor loads;  // [kEpochs, experts]; where every token asks all, the sums of the gates
+  torch::Tensor loads;  // [kEpochs, experts]; where every token selects all, the sums of the gates
 };
 
-// [items, experts]: the gates, 0 for experts not asked.
+// [items, experts]: the gates, 0 for experts not selected.
 torch::Tensor dense_gates(const nn::Mixed& mixed, int64_t experts);
 // The busiest expert's load over the mean.
 double largest_over_mean(const torch::Tensor& load);
 
-// From the options of the system; UsageError if there are fewer experts than an item asks.
+// From the options of the system; UsageError if there are fewer experts than an item selects.
 nn::MixtureOfExpertsOptions mixture_options(const OptionValues& options);
 
 // Numbers to a number. Experts see x between -1 and 1. The gate sees x and a constant, or bumps

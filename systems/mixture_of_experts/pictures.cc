@@ -87,9 +87,9 @@ class PictureExperts : public PictureTask {
     }
     model_->forward(torch::cat(pictures));
     routing.gates = dense_gates(model_->experts->last(), options.experts);
-    return {who_does_what(
-        routing, options,
-        splits_.test.empty() ? "Whom each picture asks" : "Which expert is asked for which class")};
+    return {who_does_what(routing, options,
+                          splits_.test.empty() ? "The experts of each picture"
+                                               : "Which expert is selected for which class")};
   }
 
  private:

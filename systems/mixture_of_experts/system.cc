@@ -46,7 +46,8 @@ const Registration registered{{
          Option("experts", 4, "number of experts").between(1, 4096),
          Option("k", 4, "number of experts for each item; all of them: the dense mixture")
              .between(1, 4096),
-         Option("hidden", 0, "hidden units of an expert; 0: a linear expert").between(0, 65536),
+         Option("hidden", 0, "number of hidden units of an expert; 0: a linear expert")
+             .between(0, 65536),
          Option("noise", true,
                 "noise on the gate's scores in training, unless every item selects all experts"),
          Option("capacity", -1.0,

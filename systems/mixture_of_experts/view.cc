@@ -94,9 +94,9 @@ explain::Explanation who_does_what(const Routing& routing,
   out.plots.push_back(simplex(routing));
   if (auto plot = loads_over_training(routing.loads.cpu())) out.plots.push_back(std::move(*plot));
   out.notes.push_back(
-      "A cell is the mean gate. What an expert learned is what it was sent: the gate decides, and "
-      "the "
-      "gradient of an expert that was not asked is exactly zero.");
+      "A cell is the mean gate. An expert learns from the items that the gate sends to it. An "
+      "expert "
+      "that was not selected gets no gradient.");
   return out;
 }
 

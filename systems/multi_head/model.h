@@ -35,17 +35,18 @@ struct Model : torch::nn::Module {
     out = register_module("out", torch::nn::Linear(width, 3 * kClasses));
     if (mix == "convolution")
       convolution = register_module(
-          "convolution",
-          torch::nn::Conv1d(torch::nn::Conv1dOptions(width, width, 3).padding(1)));
+          "convolution", torch::nn::Conv1d(torch::nn::Conv1dOptions(width, width, 3).padding(1)));
   }
   // What the one query takes from words [B, S, width] of the given lengths: [B, 1, width].
   torch::Tensor read(torch::Tensor words, const torch::Tensor& lengths) {
     if (mix == "heads")
       return attention->forward(query.expand({words.size(0), 1, -1}), words, words,
                                 {.key_lengths = lengths});
-    const torch::Tensor real =
-        torch::arange(words.size(1)).unsqueeze(0).lt(lengths.unsqueeze(1)).unsqueeze(2).to(
-            words.device());
+    const torch::Tensor real = torch::arange(words.size(1))
+                                   .unsqueeze(0)
+                                   .lt(lengths.unsqueeze(1))
+                                   .unsqueeze(2)
+                                   .to(words.device());
     words = words * real;
     if (convolution) words = torch::relu(convolution(words.transpose(1, 2)).transpose(1, 2)) * real;
     return words.sum(1, true) / real.sum(1, true).clamp_min(1);

@@ -36,10 +36,9 @@ std::vector<ErrorAtRows> errors_by_rows(const Model& model, const Shape& shape) 
   data::Random random(1);
   std::vector<ErrorAtRows> out;
   for (int64_t rows = std::min(all, kMost); rows >= std::min(all, kFewest); rows /= 2) {
-    const double bandwidth =
-        model.bandwidth.item<double>() *
-        std::pow(static_cast<double>(all) / static_cast<double>(rows),
-                 1 / (4 + static_cast<double>(shape.inputs)));
+    const double bandwidth = model.bandwidth.item<double>() *
+                             std::pow(static_cast<double>(all) / static_cast<double>(rows),
+                                      1 / (4 + static_cast<double>(shape.inputs)));
     const int64_t draws = rows == all ? 1 : kDraws;
     double sum = 0;
     for (int64_t draw = 0; draw < draws; ++draw) {

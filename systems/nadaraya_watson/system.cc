@@ -57,7 +57,7 @@ const Registration registered{{
          Option("grid_high", 20.0, "the largest bandwidth tried, as a multiple of Silverman's rule")
              .at_least(1e-6),
          Option("refine", -1,
-                "golden-section steps after the grid; -1: 24, or none above 5000 rows")
+                "number of golden-section steps after the grid; -1: 24, or none above 5000 rows")
              .between(-1, 1000),
          Option("alone", 0.0,
                 "share of rows that a bandwidth may leave without a neighbour in leave-one-out")

@@ -54,8 +54,7 @@ void Blank::judge_attention(const Documents& documents, Split split, Evaluation&
   const Place place = looking_head();
   double hits = 0;
   for (const Sentence& sentence : known)
-    hits +=
-        weights(sentence)[place.layer][place.head].argmax().item<int64_t>() == sentence.decides;
+    hits += weights(sentence)[place.layer][place.head].argmax().item<int64_t>() == sentence.decides;
   out.attention = {{"hit_rate", hits / static_cast<double>(known.size())}};
 }
 

@@ -32,9 +32,9 @@ void continue_lines(const nn::LanguageModel& model, const Tokens& tokens,
       note(number, fmt::format("longer than the context of {} tokens; the first {} are not seen",
                                context, written.forgotten));
     if (written.slid > 0)
-      note(number, fmt::format("the context of {} tokens was full {}; its later half was kept",
-                               context,
-                               written.slid == 1 ? "once" : fmt::format("{} times", written.slid)));
+      note(number,
+           fmt::format("the context of {} tokens was full {}; its later half was kept", context,
+                       written.slid == 1 ? "once" : fmt::format("{} times", written.slid)));
     if (options.flag("speed") && written.tokens > 1)
       note(number, fmt::format("{:.0f} tokens a second",
                                static_cast<double>(written.tokens - 1) / written.seconds));

@@ -9,7 +9,7 @@ namespace {
 std::vector<Option> options() {
   const std::vector<Use> writing = {Use::kPredict};
   std::vector<Option> all = {
-      Option("sentences", 4000, "generated sentences").between(10, 10'000'000),
+      Option("sentences", 4000, "number of generated sentences").between(10, 10'000'000),
       Option("document", "line",
              "what a text is: one line, or all lines of the file, cut into contexts")
           .among({"line", "file"}),
@@ -20,8 +20,8 @@ std::vector<Option> options() {
       Option("width", 32, "width of the model").between(1, 8192),
       Option("hidden", 64, "width of the feed-forward nets").between(1, 65536),
       Option("layers", 2, "number of layers").between(1, 128),
-      Option("heads", 4, "heads of queries; must divide the width").between(1, 256),
-      Option("key_heads", 2, "heads of keys and values; must divide `heads`; 0: as many")
+      Option("heads", 4, "number of heads of queries; must divide the width").between(1, 256),
+      Option("key_heads", 2, "number of heads of keys and values; must divide `heads`; 0: as many")
           .between(0, 256),
       Option("context", 128, "largest number of tokens that the model sees").between(1, 1'048'576),
       Option("norm", "rms", "norm before each sublayer").among({"rms", "layer"}),
@@ -76,7 +76,7 @@ const Registration registered{System{
          .triple = {"x_i W^Q, turned", "x_j W^K, turned", "x_j W^V", "scaled dot",
                     "softmax per head", "causal, with a cache"},
          .formats = {"generated sentences whose last word an earlier one decides",
-                     "a text file: a document a line, or one text (document=file)",
+                     "a text file: one document on each line, or one text (document=file)",
                      "a folder of train.txt, val.txt, test.txt",
                      "checkpoint=, tokenizer=: llama2.c's files"},
          .expect =

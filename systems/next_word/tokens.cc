@@ -80,7 +80,7 @@ class LlamaTokens : public Tokens {
 std::vector<int64_t> LlamaTokens::encode(std::string_view text) const {
   std::vector<int64_t> ids;
   if (text.empty()) return ids;
-  // A word has its blank before it; so has the first.
+  // Every word has its blank before it, the first one too.
   if (const int64_t blank = id(" "); blank >= 0) ids.push_back(blank);
   for (size_t at = 0; at < text.size();) {
     size_t end = at + 1;

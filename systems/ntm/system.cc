@@ -54,7 +54,8 @@ const Registration registered{{
                     .normaliser = "softmax, sharpened",
                     .structure = "all rows"},
          .formats = machines::formats(),
-         .expect = "lengths 1 to 20 of 8 bits learned, longer ones too (Graves et al. 2014)"},
+         .expect = "measured: copy of 1 to 8 words of 6 bits: at most 0.19 wrong bits on 8 words, "
+                   "ten seeds, none in nine of them; 0 to 4.8 on 9 to 16 words"},
     .options = machines::options_with(
         Option("task", "copy", "repeat a sequence, once or several times")
             .among({"copy", "repeat-copy"}),

@@ -77,7 +77,7 @@ constexpr Idea kIdeas[] = {
     {kNetworks, "Effect of attention on gradients", "gradient-masking",
      "What is not attended to does not change."},
     {kNetworks, "Mixture of experts", "mixture-of-experts",
-     "Keys are experts: those not asked have a gradient of exactly 0."},
+     "Keys are experts: those not selected get no gradient."},
     {kNetworks, "Information shortcut", "bahdanau",
      "A way from any source word to any output word, one step long."},
     {kNetworks, "Memory, read and written", "ntm", "The head walks along the rows."},

@@ -41,7 +41,7 @@ const std::map<std::string, const char*> kLooks = {
      "and thick lines should lie on it."},
     {"gradient-masking",
      "Move the difference of the scores: the branch with the small weight receives next to no "
-     "gradient, and so do the scores once the choice is made."},
+     "gradient, and the scores have none once the choice is made."},
     {"document-attention",
      "One sentence, two questions: the shading moves to the words about what was asked, and the "
      "answer turns."},

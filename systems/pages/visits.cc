@@ -144,13 +144,16 @@ class Traveller {
     if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
     pid_ = -1;
     if (WIFSIGNALED(status))
-      return Visit{{}, {}, fmt::format("ended by signal {} ({})", WTERMSIG(status),
-                                       strsignal(WTERMSIG(status)))};
+      return Visit{
+          {},
+          {},
+          fmt::format("ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))};
     if (WEXITSTATUS(status) != 0)
       return Visit{{}, {}, fmt::format("ended with code {}", WEXITSTATUS(status))};
     Bytes bytes(static_cast<size_t>(lseek(file_, 0, SEEK_END)));
     for (size_t at = 0; at < bytes.size();) {
-      const ssize_t got = pread(file_, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
+      const ssize_t got =
+          pread(file_, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
       if (got <= 0) throw std::runtime_error("what a visit saw could not be read");
       at += static_cast<size_t>(got);
     }
@@ -158,7 +161,7 @@ class Traveller {
   }
 
  private:
-  // Ctrl-C reaches the parent alone, which passes it on; if the parent ends, so does its child.
+  // Ctrl-C reaches the parent alone, which passes it on; if the parent ends, its child ends.
   [[noreturn]] void travel(const System& system, const TourRequest& request, pid_t parent) const {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);

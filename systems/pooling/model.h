@@ -30,8 +30,8 @@ struct Model : torch::nn::Module {
   }
   torch::Tensor forward(const data::Packed& bag) {
     const torch::Tensor features = phi(bag.values);
-    return rho(pool(attends() ? "attention" : how, features, bag.offsets,
-                    asked(features, bag.offsets)));
+    return rho(
+        pool(attends() ? "attention" : how, features, bag.offsets, asked(features, bag.offsets)));
   }
 
   const std::string how;

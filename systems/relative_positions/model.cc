@@ -1,19 +1,9 @@
 #include "systems/relative_positions/model.h"
 
-#include <map>
-
 #include "fovea/nn/transformer.h"
 #include "train/usage_error.h"
 
 namespace fovea::systems::relative_positions {
-
-Positions positions_named(const std::string& name) {
-  static const std::map<std::string, Positions> all = {{"relative", Positions::kRelative},
-                                                       {"sinusoidal", Positions::kSinusoidal},
-                                                       {"both", Positions::kBoth},
-                                                       {"none", Positions::kNone}};
-  return all.at(name);
-}
 
 SequenceModel::SequenceModel(const SequenceConfig& c) : config_(c) {
   if (c.width % c.heads != 0)

@@ -7,6 +7,7 @@
 
 #include "fovea/nn/layers.h"
 #include "fovea/nn/relative_tables.h"
+#include "train/named.h"
 
 namespace fovea::systems::relative_positions {
 
@@ -17,7 +18,10 @@ enum class Positions {
   kBoth,
   kNone,
 };
-Positions positions_named(const std::string& name);
+inline constexpr Named<Positions, 4> kPositionNames{{{"relative", Positions::kRelative},
+                                                     {"sinusoidal", Positions::kSinusoidal},
+                                                     {"both", Positions::kBoth},
+                                                     {"none", Positions::kNone}}};
 
 struct SequenceConfig {
   int64_t vocabulary = 0, width = 64, heads = 4, hidden = 128, layers = 2;

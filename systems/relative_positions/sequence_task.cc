@@ -31,7 +31,7 @@ std::shared_ptr<torch::nn::Module> SequenceTask::build() {
                             .hidden = options_.integer("hidden"),
                             .layers = options_.integer("layers"),
                             .clip = clip(),
-                            .positions = positions_named(options_.text("positions")),
+                            .positions = kPositionNames.of(options_.text("positions")),
                             .dropout = options_.number("dropout")});
 }
 

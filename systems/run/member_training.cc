@@ -38,7 +38,10 @@ double rank_of(const RunOptions& run_options, const System& system, Task& task) 
 
 MemberTraining::MemberTraining(const System& system, const RunOptions& run_options, Json config,
                                train::Ranks* ranks)
-    : system_(system), run_options_(with_ranks(run_options, ranks)), config_(std::move(config)), ranks_(ranks) {}
+    : system_(system),
+      run_options_(with_ranks(run_options, ranks)),
+      config_(std::move(config)),
+      ranks_(ranks) {}
 
 void MemberTraining::read(train::Progress& progress) {
   train::say_when_stopped("fovea: stopped before training began\n");

@@ -49,9 +49,8 @@ std::vector<Block> blocks_of(const GivenText& given, size_t together, size_t ran
   constexpr size_t kBlocksOfRank = 8;
   const std::vector<std::string> lines = lines_of(given);
   if (together == 0 || lines.empty() ||
-      std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-        return line.find('\r') != std::string::npos;
-      }))
+      std::any_of(lines.begin(), lines.end(),
+                  [](const std::string& line) { return line.find('\r') != std::string::npos; }))
     return {{0, given.text}};
   const size_t batches = (lines.size() + together - 1) / together;
   const size_t size = together * std::max<size_t>(1, batches / (ranks * kBlocksOfRank));
@@ -108,7 +107,8 @@ std::optional<Predicted> predict_as_rank(const PredictRequest& request, const tr
     facts["--device"] = request.device;
     facts["--json"] = request.json;
     train::agree(ranks, facts);
-    Run run = open(request.run, request.device, request.threads, request.set, Use::kPredict, &ranks);
+    Run run =
+        open(request.run, request.device, request.threads, request.set, Use::kPredict, &ranks);
     GivenText all = ranks.first() ? given() : GivenText{};
     all.text = ranks.broadcast(all.text, "rank 0 to read the input");
     all.name = ranks.broadcast(all.name, "the name of the input");

@@ -63,8 +63,9 @@ Run open_member(const RunFolder& folder, const std::string& device, int threads,
   run.model->to(run.run_options->device);
   run.model->eval();
   if (ranks)
-    train::agree(*ranks, {{"weights of the RUN (sha256)", train::sum_of(train::weights_of(*run.model))},
-                          {"option", run.run_options->options.json()}});
+    train::agree(*ranks,
+                 {{"weights of the RUN (sha256)", train::sum_of(train::weights_of(*run.model))},
+                  {"option", run.run_options->options.json()}});
   return run;
 }
 

@@ -12,7 +12,7 @@ const Registration registered{{
              .idea = "Every word makes a query, a key and a value. A query meets every key in a "
                      "dot product; the products are divided by the root of the "
                      "key's width, made to sum to one, and used to mix the values.\n\nWhy divide: "
-                     "with 64 numbers a pair of scores like 112 and 96 would go to "
+                     "with vectors of 64 numbers, two scores like 112 and 96 would go to "
                      "weights 0.9999999 and 0.0000001, and nothing could be learned from the "
                      "loser. Divided by 8 they are 14 and 12, and the weights 0.88 and 0.12.",
              .paper = "Vaswani et al. 2017",

@@ -54,8 +54,7 @@ class ExpansionModel : public torch::nn::Module {
 // excluded. scores [sets, things]; target int64 [sets]; excluded bool [sets, things]. Flat where
 // satisfied, also at equality; Δ(x, x) = 0: the target is no rival.
 torch::Tensor margin_loss(const torch::Tensor& scores, const torch::Tensor& target,
-                          const torch::Tensor& excluded, int64_t hard,
-                          const torch::Tensor& margin);
+                          const torch::Tensor& excluded, int64_t hard, const torch::Tensor& margin);
 // Δ(x, x') = 1 − |sets with both| / |sets with either|, [things, things]: 0 for x itself, 1 for two
 // things that never stand in one set.
 torch::Tensor company_margin(const std::vector<std::vector<int64_t>>& sets, int64_t things);

@@ -43,7 +43,8 @@ const Registration registered{{
               "Flickr8k's token file, Karpathy's or COCO's JSON",
               "the same with arrays of regions in the place of pictures: regions.npy, "
               "regions.safetensors, regions/IMAGE.npy, or regions.i8 with regions.scale.txt"},
-         .expect = "docs/systems/show-attend-tell.md has the figures of its runs"},
+         .expect = "measured: canvases 93.0 % exact, hard attention 92.1 %; Flickr8k, seven "
+                   "epochs, three seeds: BLEU-4 19.4, without attention 19.2"},
     .options =
         {Option(
              "looks", "soft",
@@ -62,7 +63,7 @@ const Registration registered{{
          Option("side", 42, "pictures are scaled to side x side pixels for the convolutions")
              .between(28, 1024),
          Option("grid", 7, "convolutions: there are grid x grid regions").between(2, 64),
-         Option("channels", 64, "convolutions: numbers of a region").between(1, 4096),
+         Option("channels", 64, "convolutions: width of a region's vector").between(1, 4096),
          Option("backbone", "", "folder of MobileNetV2, used instead of the convolutions"),
          Option("pca", "", "file of a projection of the backbone's features"),
          Option("rare", 1, "least count of a word; rarer ones are unknown").between(1, 1000000),

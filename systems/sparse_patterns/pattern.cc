@@ -2,8 +2,6 @@
 
 #include <torch/torch.h>
 
-#include <map>
-
 #include "fovea/attend.h"
 
 namespace fovea::systems::sparse_patterns {
@@ -134,28 +132,7 @@ Structure structure_of(const Pattern& p, Part part, const torch::Tensor& query) 
   }
 }
 
-template <class Value>
-Value named(const std::map<std::string, Value>& all, const std::string& name) {
-  return all.at(name);
-}
-
 }  // namespace
-
-Kind kind_named(const std::string& name) {
-  return named<Kind>({{"dense", Kind::kDense},
-                      {"strided", Kind::kStrided},
-                      {"fixed", Kind::kFixed},
-                      {"local", Kind::kLocal},
-                      {"block", Kind::kBlock}},
-                     name);
-}
-
-Combination combination_named(const std::string& name) {
-  return named<Combination>({{"merge", Combination::kMerge},
-                             {"alternate", Combination::kAlternate},
-                             {"heads", Combination::kHeads}},
-                            name);
-}
 
 Part part_of(Combination combination, int64_t layer, int64_t head, int64_t heads) {
   switch (combination) {

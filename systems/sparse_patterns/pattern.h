@@ -15,9 +15,16 @@
 #include <string>
 #include <vector>
 
+#include "train/named.h"
+
 namespace fovea::systems::sparse_patterns {
 
 enum class Kind { kDense, kStrided, kFixed, kLocal, kBlock };
+inline constexpr Named<Kind, 5> kKinds{{{"dense", Kind::kDense},
+                                        {"strided", Kind::kStrided},
+                                        {"fixed", Kind::kFixed},
+                                        {"local", Kind::kLocal},
+                                        {"block", Kind::kBlock}}};
 enum class Part { kWhole, kFirst, kSecond };  // the union of both, or one of them
 
 struct Pattern {
@@ -26,7 +33,6 @@ struct Pattern {
   int64_t summary = 1;  // c, at most l
   int64_t global = 1;   // g
 };
-Kind kind_named(const std::string& name);
 
 // The definition: whether position i sees position j.
 bool allows(const Pattern& pattern, Part part, int64_t i, int64_t j);
@@ -45,7 +51,9 @@ enum class Combination {
   kAlternate,  // layers in turn
   kHeads,      // the first half of the heads sees the first part, the others the second
 };
-Combination combination_named(const std::string& name);
+inline constexpr Named<Combination, 3> kCombinations{{{"merge", Combination::kMerge},
+                                                      {"alternate", Combination::kAlternate},
+                                                      {"heads", Combination::kHeads}}};
 Part part_of(Combination combination, int64_t layer, int64_t head, int64_t heads);
 
 }  // namespace fovea::systems::sparse_patterns

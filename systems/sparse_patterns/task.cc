@@ -32,11 +32,11 @@ Config config_of(const OptionValues& o) {
              .heads = o.integer("heads"),
              .hidden = o.integer("hidden"),
              .layers = o.integer("layers"),
-             .pattern = {.kind = kind_named(o.text("pattern")),
+             .pattern = {.kind = kKinds.of(o.text("pattern")),
                          .stride = o.integer("stride") > 0 ? o.integer("stride") : side,
                          .summary = o.integer("summary"),
                          .global = o.integer("global")},
-             .combination = combination_named(o.text("combination"))};
+             .combination = kCombinations.of(o.text("combination"))};
   if (out.pattern.summary > out.pattern.stride)
     throw UsageError(fmt::format("summary: {}, expected at most the stride, {}",
                                  out.pattern.summary, out.pattern.stride));

@@ -15,16 +15,13 @@ constexpr int64_t kPositions = 64;  // of the matrices
 constexpr int64_t kShownPixels = 12;
 constexpr int kScale = 8;  // pixels of a pixel
 
-constexpr const char* kNames[] = {"dense", "strided", "fixed", "local", "block"};
-const char* name_of(Kind kind) { return kNames[static_cast<size_t>(kind)]; }
-
 explain::Explanation described(const Config& c, std::string title) {
   explain::Explanation out;
   out.system = "sparse-patterns";
   out.title = std::move(title);
   out.score = "scaled dot";
   out.normaliser = "softmax";
-  out.structure = fmt::format("{}, stride {}", name_of(c.pattern.kind), c.pattern.stride);
+  out.structure = fmt::format("{}, stride {}", kKinds.name_of(c.pattern.kind), c.pattern.stride);
   out.scale = fmt::format("1/√{}", c.width / c.heads);
   return out;
 }
@@ -138,14 +135,14 @@ explain::Explanation cost(const Config& c) {
   const torch::NoGradGuard no_grad;
   for (const Kind kind : kinds) {
     explain::Curve& curve = plot.curves.emplace_back();
-    curve.label = fmt::format("{}, measured", name_of(kind));
+    curve.label = fmt::format("{}, measured", kKinds.name_of(kind));
     for (const int64_t n : {256, 1024, 4096, 16384}) {
       curve.x.push_back(static_cast<double>(n));
       curve.y.push_back(1e3 * seconds(c, kind, n));
     }
     explain::Curve& line = plot.curves.emplace_back();
     const double power = kind == Kind::kDense ? 2 : 1.5;
-    line.label = fmt::format("{}, predicted: n^{:g} from the last", name_of(kind), power);
+    line.label = fmt::format("{}, predicted: n^{:g} from the last", kKinds.name_of(kind), power);
     const explain::Curve& measured = plot.curves[plot.curves.size() - 2];
     line.x = measured.x;
     for (const double n : line.x)

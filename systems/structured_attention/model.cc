@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "fovea/attend.h"
 #include "fovea/marginals.h"
@@ -15,14 +14,6 @@ namespace fovea::systems::structured_attention {
 
 using torch::nn::Linear;
 using torch::nn::LinearOptions;
-
-Weighing weighing_named(const std::string& name) {
-  static const std::map<std::string, Weighing> kNamed = {{"structured", Weighing::kStructured},
-                                                         {"softmax", Weighing::kSoftmax},
-                                                         {"sigmoid", Weighing::kSigmoid},
-                                                         {"none", Weighing::kNone}};
-  return kNamed.at(name);
-}
 
 namespace {
 

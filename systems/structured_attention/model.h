@@ -8,6 +8,7 @@
 #include "fovea/nn/recurrent.h"
 #include "text/embedding.h"
 #include "text/model.h"
+#include "train/named.h"
 #include "translate/recurrent_model.h"
 
 namespace fovea::systems::structured_attention {
@@ -15,7 +16,10 @@ namespace fovea::systems::structured_attention {
 // What becomes of the scores: marginals of the structure, or weights of each key on its own; kNone:
 // there is nothing to look at (formulas), or all words weigh the same (spans).
 enum class Weighing { kStructured, kSoftmax, kSigmoid, kNone };
-Weighing weighing_named(const std::string& name);  // "structured", "softmax", "sigmoid", "none"
+inline constexpr Named<Weighing, 4> kWeighings{{{"structured", Weighing::kStructured},
+                                                {"softmax", Weighing::kSoftmax},
+                                                {"sigmoid", Weighing::kSigmoid},
+                                                {"none", Weighing::kNone}}};
 
 struct FormulaConfig {
   int64_t width = 64;  // of a symbol, and of each direction of the network that scores arcs

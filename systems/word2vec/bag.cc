@@ -54,9 +54,9 @@ text::Answer BagModel::answer(const text::Batch& batch, text::Want want) {
 GruBagModel::GruBagModel(const text::EmbeddingOptions& words, int64_t classes) {
   embedding = register_module("embedding", text::Embedding(words));
   gru_ = register_module("gru", nn::Recurrent(nn::RecurrentOptions{.cell = nn::Cell::kGru,
-                                                                    .input = words.width,
-                                                                    .width = words.width,
-                                                                    .bidirectional = false}));
+                                                                   .input = words.width,
+                                                                   .width = words.width,
+                                                                   .bidirectional = false}));
   out_ = register_module("out", torch::nn::Linear(words.width, classes));
 }
 

@@ -8,6 +8,7 @@
 #include "systems/word2vec/task.h"
 #include "text/generate.h"
 #include "text/task.h"
+#include "text/vectors.h"
 
 namespace fovea::systems::word2vec {
 namespace {
@@ -58,7 +59,7 @@ std::vector<Option> options() {
       Option("sample", 1e-3, "t: a word of frequency f is kept with probability √(t/f); 0: all are")
           .between(0, 1));
   all.push_back(Option("format", "word2vec", "format of the file of vectors in the run's folder")
-                    .among({"glove", "word2vec", "binary"}));
+                    .among(text::kVectorFormats.names()));
   return all;
 }
 
@@ -81,10 +82,10 @@ const Registration registered{System{
                  "                          .normaliser = fovea::Unnormalised{},\n"
                  "                          .structure = fovea::Ragged{one_each, offsets}});",
          .triple = {"none", "none", "x_w", "constant", "none", "window or sentence"},
-         .formats =
-             {"generated sentences of slots",
-              "plain text, a sentence a line (labels at the start of every line are left out)",
-              "model=bag, tf-idf: labelled text"},
+         .formats = {"generated sentences of slots",
+                     "plain text, one sentence on each line (labels at the start of every line are "
+                     "left out)",
+                     "model=bag, tf-idf: labelled text"},
          .expect = "measured: generated text: nearest neighbour of the same slot 98 to 100 %; MR, "
                    "SUBJ and Multi30k: 37 % of 218 easy analogies"},
     .options = options(),

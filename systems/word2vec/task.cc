@@ -122,7 +122,7 @@ Assets Word2vecTask::assets() const {
   }
   const std::string& format = run_options_.options.text("format");
   out.files[format == "binary" ? "vectors.bin" : "vectors.txt"] =
-      text::vector_bytes(vectors, text::vector_format_named(format));
+      text::vector_bytes(vectors, text::kVectorFormats.of(format));
   return out;
 }
 

@@ -54,11 +54,11 @@ explain::Explanation plane_of_words(const std::vector<std::string>& words,
   for (const Neighbourhood& one : nearest) {
     std::vector<std::string> names;
     for (const Neighbour& near : one.nearest) names.push_back(near.word);
-    table.rows.push_back(
-        {one.word, fmt::format("{}", fmt::join(names, ", ")),
-         names.empty() ? ""
-                       : fmt::format("{:.4f} to {:.4f}", one.nearest.front().cosine,
-                                     one.nearest.back().cosine)});
+    table.rows.push_back({one.word, fmt::format("{}", fmt::join(names, ", ")),
+                          names.empty()
+                              ? ""
+                              : fmt::format("{:.4f} to {:.4f}", one.nearest.front().cosine,
+                                            one.nearest.back().cosine)});
   }
   out.tables.push_back(std::move(table));
   out.notes.push_back(

@@ -1,4 +1,4 @@
-"""What every system answers and draws: `predict --json` is one object a line with an answer, `explain --out x.svg` one whole picture."""
+"""What every system answers and draws: `predict --json` is one object on each line with an answer, `explain --out x.svg` one whole picture."""
 
 import json
 import os

@@ -46,7 +46,8 @@ TEST_F(Files, CsvKeepsQuotedCommasAndLines) {
 
 TEST_F(Files, SemicolonsAndTabsSeparateColumnsWhereTheFirstLineHasNoComma) {
   const Regression german = regression(
-      read_csv(write("de.csv", "\xEF\xBB\xBFOrt;\"Größe, cm\";Preis\r\nUlm;1,5;-2,25\r\nKöln;;3\r\n")),
+      read_csv(
+          write("de.csv", "\xEF\xBB\xBFOrt;\"Größe, cm\";Preis\r\nUlm;1,5;-2,25\r\nKöln;;3\r\n")),
       {.missing = Missing::kMean});
   EXPECT_EQ(german.inputs, (Strings{"Größe, cm"}));
   EXPECT_EQ(german.x, (std::vector<double>{1.5, 1.5}));

@@ -59,12 +59,14 @@ TEST_F(NodeTable, WhatIsMissingIsNamedBesideWhatIsThere) {
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
     }
   };
-  refused("id,class,x\nanna,A,1\nbert,B,2\n",
-          "nodes.csv:1: column 'class' is not a number, and no column is called label: expected id, "
-          "label (the class of a node) and numbers, found id, class, x");
-  refused("name,label,x\n1,A,1\n2,B,2\n",
-          "edges.csv:2: node 'anna' is not in nodes.csv, where nodes are numbered from 0: no column is "
-          "called id");
+  refused(
+      "id,class,x\nanna,A,1\nbert,B,2\n",
+      "nodes.csv:1: column 'class' is not a number, and no column is called label: expected id, "
+      "label (the class of a node) and numbers, found id, class, x");
+  refused(
+      "name,label,x\n1,A,1\n2,B,2\n",
+      "edges.csv:2: node 'anna' is not in nodes.csv, where nodes are numbered from 0: no column is "
+      "called id");
 }
 
 TEST_F(NodeTable, AFirstLineWithoutANodeIsAHeader) {

@@ -93,7 +93,8 @@ TEST(Dispatch, ExplanationNamesThePathOfInferenceAndThatOfTraining) {
   const std::string text = engine::explain_dispatch(built.problem);
   EXPECT_NE(text.find("  short: taken where nothing is saved for backward, "), std::string::npos)
       << text;
-  EXPECT_NE(text.find("; otherwise: 1600 pairs a head, at most 800\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("; otherwise: 1600 pairs per head, at most 800\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("  tiles: taken, "), std::string::npos) << text;
   EXPECT_EQ(path_of(built.problem, Task::kForward), "short");
   EXPECT_EQ(forward_path(built), "tiles");

@@ -29,7 +29,7 @@ bool has_meaning(const Built& built) {
   }
 }
 
-// Where row `i` of a head lies in an array with `width` numbers a row.
+// Where row `i` of a head lies in an array with `width` numbers per row.
 int64_t place(const reference::Structure& structure, const reference::Sequence& sequence,
               int64_t heads, int64_t length, int64_t head, int64_t i, int64_t width) {
   const int64_t row = structure.packed() ? (sequence.first_query + i) * heads + head

@@ -5,7 +5,6 @@
 #include <jpeglib.h>
 #include <png.h>
 #include <sentencepiece_trainer.h>
-#include <zlib.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -24,6 +23,7 @@
 #include "data/recipes.h"
 #include "explain/explanation.h"
 #include "systems/general/memories.h"
+#include "tests/data/gzip.h"
 #include "text/documents.h"
 #include "text/vectors.h"
 #include "text/wordpiece/read.h"
@@ -44,20 +44,6 @@ std::string joined(const std::vector<std::string>& parts) {
 }
 std::string with_choices(std::string bytes, const std::string& choices) {
   return bytes + std::string(choices.rbegin(), choices.rend());
-}
-
-std::string gzip(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 constexpr int kSide = 12;
@@ -114,7 +100,7 @@ void add_arrays(Files& files) {
   const std::string images = data::idx_bytes({{2, 3, 3}, std::vector<uint8_t>(18, 7)}),
                     labels = data::idx_bytes({{2}, {1, 9}});
   files["idx/images"] = images;
-  files["idx/packed"] = gzip(labels);
+  files["idx/packed"] = data::gzip(labels);
   files["digits/two"] = with_choices(images + labels, {char(images.size())});
   files["npy/f4"] = data::npy_bytes({data::ElementType::kFloat32, {2, 3}, std::string(24, 'a')});
   files["npy/i8"] = data::npy_bytes({data::ElementType::kInt64, {}, std::string(8, 'b')});
@@ -177,8 +163,8 @@ void add_arrays(Files& files) {
   files["jpeg/colour"] = jpeg(JCS_RGB, 3, false);
   files["jpeg/progressive"] = jpeg(JCS_GRAYSCALE, 1, true);
   // The target puts the first two bytes back.
-  files["gzip/text"] = gzip("some text, some text, some text\n").substr(2);
-  files["gzip/members"] = gzip("one\n").substr(2) + gzip("two\n");
+  files["gzip/text"] = data::gzip("some text, some text, some text\n").substr(2);
+  files["gzip/members"] = data::gzip("one\n").substr(2) + data::gzip("two\n");
 }
 
 void add_tables(Files& files) {

@@ -51,7 +51,7 @@ TEST(Addressing, SharpeningByHandAndWhereWeightsVanish) {
   EXPECT_TRUE(g.grad().isfinite().all().item<bool>());
 }
 
-// β folded into the query is the engine's cosine with a β for each head, and so are its gradients.
+// β folded into the query is the engine's cosine with a β for each head, with the same gradients.
 TEST(Addressing, ContentEqualsTheEnginesCosineWhereRowsAreNotNearZero) {
   torch::manual_seed(1);
   const int64_t heads = 3;

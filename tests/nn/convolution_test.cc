@@ -34,10 +34,10 @@ struct Shape {
   int64_t batch, length, width, heads, kernel, left;
 };
 const std::vector<Shape> kShapes = {
-    {2, 9, 12, 3, 3, 1},   // around
-    {2, 9, 12, 3, 3, 2},   // before
-    {1, 4, 40, 2, 7, 3},   // a kernel wider than the sequence
-    {3, 1, 6, 6, 5, 4},    // one position, heads of one column
+    {2, 9, 12, 3, 3, 1},    // around
+    {2, 9, 12, 3, 3, 2},    // before
+    {1, 4, 40, 2, 7, 3},    // a kernel wider than the sequence
+    {3, 1, 6, 6, 5, 4},     // one position, heads of one column
     {2, 130, 34, 2, 1, 0},  // one offset; widths that fill no vector, positions that fill no block
     {2, 70, 12, 3, 15, 7},  // several blocks of a band, the last of them not full
     {2, 65, 8, 2, 5, 4},   {2, 33, 8, 1, 31, 0},  // a kernel wider than a block
@@ -53,8 +53,7 @@ TEST(Convolve, IsTheLoop) {
     EXPECT_LT(distance(convolve(x, w, s.left), expected), 1e-13);
     const at::Tensor narrow = convolve(x.to(at::kFloat), w.to(at::kFloat), s.left);
     EXPECT_LT(distance(narrow.to(at::kDouble), expected), 1e-5);
-    const at::Tensor padded =
-        at::constant_pad_nd(x, {0, 0, s.left, s.kernel - 1 - s.left});
+    const at::Tensor padded = at::constant_pad_nd(x, {0, 0, s.left, s.kernel - 1 - s.left});
     if (s.length > 0) {
       EXPECT_LT(distance(weighted_windows(padded, w), expected), 1e-13);
     }

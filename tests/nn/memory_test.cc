@@ -114,10 +114,13 @@ TEST(Memory, WeighedEmptySlotsAreRowsOfZeros) {
     return at::constant_pad_nd(rows, {0, 0, 0, 3 - rows.size(0)});
   };
   const auto read = [&](int64_t story, int64_t from, int64_t to) {
-    return padded(key.slice(0, from, to)).mv(u[story]).softmax(0).matmul(
-        padded(value.slice(0, from, to)));
+    return padded(key.slice(0, from, to))
+        .mv(u[story])
+        .softmax(0)
+        .matmul(padded(value.slice(0, from, to)));
   };
-  EXPECT_TRUE(torch::allclose(recall.state[0], u[0] + read(0, 0, 3), 1e-5, 1e-6)) << "none is empty";
+  EXPECT_TRUE(torch::allclose(recall.state[0], u[0] + read(0, 0, 3), 1e-5, 1e-6))
+      << "none is empty";
   EXPECT_TRUE(torch::allclose(recall.state[2], u[2] + read(2, 3, 5), 1e-5, 1e-6));
   EXPECT_TRUE(torch::equal(recall.state[1], u[1])) << "an empty story adds nothing";
   recall.state.sum().backward();
@@ -240,10 +243,12 @@ TEST(PackStories, GapsPassOverTimesAndAddNoLines) {
   const Stories packed = pack_stories(asked, how).stories;
   ASSERT_EQ(packed.ages.size(0), 50 * 20);
   EXPECT_EQ(packed.lines.size(0), 50 * 20 + 1);
-  const at::Tensor ages = packed.ages.view({50, 20}), fall = ages.slice(1, 0, 19) - ages.slice(1, 1);
+  const at::Tensor ages = packed.ages.view({50, 20}),
+                   fall = ages.slice(1, 0, 19) - ages.slice(1, 1);
   EXPECT_EQ(ages.max().item<int64_t>(), 20);
   EXPECT_EQ(ages.min().item<int64_t>(), 0);
-  EXPECT_GE(fall.slice(1, 1).min().item<int64_t>(), 1) << "but for the oldest, which may share a slot";
+  EXPECT_GE(fall.slice(1, 1).min().item<int64_t>(), 1)
+      << "but for the oldest, which may share a slot";
   EXPECT_LE(fall.max().item<int64_t>(), 3) << "two gaps at most";
   EXPECT_GT((fall > 1).sum().item<int64_t>(), 10);
   EXPECT_FALSE(pack_stories(asked, {.slots = 21, .kind = Noise::kGaps}).stories.ages.defined());

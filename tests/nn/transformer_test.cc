@@ -156,7 +156,8 @@ TEST(MultiHead, AStepSeesWhatItsRowsSeeInTheWhole) {
     const at::Tensor whole = module->heads(x, x, x, {.structure = structure});
     StepCache cache;
     for (int64_t at = 0, n = 1; at < 9; at += n, n = std::min<int64_t>(n + 1, 9 - at)) {
-      const at::Tensor some = module->step_heads(x.narrow(1, at, n), cache, {.structure = structure});
+      const at::Tensor some =
+          module->step_heads(x.narrow(1, at, n), cache, {.structure = structure});
       // A prefix is seen by the rows before its end when it is there.
       if (structure.all_of[0].index() != Structure(Prefix{}).all_of[0].index() || at >= 4) {
         EXPECT_TRUE(close(some, whole.narrow(1, at, n))) << "position " << at;

@@ -8,6 +8,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.parse
@@ -17,6 +18,13 @@ import urllib.request
 def find_chromium():
     names = [os.environ.get("FOVEA_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"]
     return next((path for path in (shutil.which(name) for name in names if name) if path), None)
+
+
+def skip_without_chromium():
+    """Ends the program with the status that ctest reports as skipped, unless there is a Chromium."""
+    if not find_chromium():
+        print("skipped: no Chromium (FOVEA_CHROMIUM names one)")
+        sys.exit(77)
 
 
 class WebSocket:

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 import fits
-from browser import Browser, find_chromium
+from browser import Browser, skip_without_chromium
 
 SAMPLES = ""
 # Each fault once, planted in a page that has none.
@@ -62,8 +62,6 @@ class Fits(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not find_chromium():
-        print("skipped: no Chromium (FOVEA_CHROMIUM names one)")
-        sys.exit(77)
+    skip_without_chromium()
     SAMPLES = sys.argv.pop(1)
     unittest.main(verbosity=2)

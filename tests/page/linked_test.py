@@ -3,11 +3,10 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-from browser import Browser, find_chromium
+from browser import Browser, skip_without_chromium
 
 FOVEA = os.environ["FOVEA_COMMAND"]
 FOLDER = tempfile.mkdtemp(prefix="fovea-linked-")
@@ -82,7 +81,5 @@ class Linked(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not find_chromium():
-        print("skipped: no Chromium (FOVEA_CHROMIUM names one)")
-        sys.exit(77)
+    skip_without_chromium()
     unittest.main(verbosity=2)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from browser import Browser, find_chromium
+from browser import Browser, skip_without_chromium
 
 FOVEA = FOLDER = ""
 
@@ -98,8 +98,6 @@ class Live(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not find_chromium():
-        print("skipped: no Chromium")
-        sys.exit(77)
+    skip_without_chromium()
     FOVEA, FOLDER = sys.argv[1:3]
     unittest.main(argv=sys.argv[:1])

@@ -8,7 +8,7 @@ import os
 import sys
 import unittest
 
-from browser import Browser, find_chromium
+from browser import Browser, skip_without_chromium
 
 SAMPLES = ""
 
@@ -416,8 +416,6 @@ class Large(Page):
 
 
 if __name__ == "__main__":
-    if not find_chromium():
-        print("skipped: no Chromium (FOVEA_CHROMIUM names one)")
-        sys.exit(77)
+    skip_without_chromium()
     SAMPLES = sys.argv.pop(1)
     unittest.main(verbosity=2)

@@ -11,7 +11,7 @@ import sys
 import unittest
 
 import page_test
-from browser import find_chromium
+from browser import skip_without_chromium
 
 FOLDER = FOVEA = ""
 
@@ -197,9 +197,7 @@ class TrainedSolids(Run):
 PARTS = {"Sample": (Sample, Narrow, Points), "Trained": (Trained, TrainedLarge, TrainedSolids)}
 
 if __name__ == "__main__":
-    if not find_chromium():
-        print("skipped: no Chromium (FOVEA_CHROMIUM names one)")
-        sys.exit(77)
+    skip_without_chromium()
     part, FOLDER = sys.argv.pop(1), sys.argv.pop(1)
     page_test.SAMPLES = FOLDER
     if part == "Trained":

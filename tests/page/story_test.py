@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from browser import Browser, find_chromium
+from browser import Browser, skip_without_chromium
 
 SAMPLES = ""
 LONG = (r"<math display='block'><mrow><mi>f</mi><mo>=</mo>" + "<mi>abcdef</mi><mo>+</mo>" * 5 + "<mi>z</mi></mrow></math>")
@@ -124,8 +124,6 @@ class Story(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not find_chromium():
-        print("skipped: no Chromium (FOVEA_CHROMIUM names one)")
-        sys.exit(77)
+    skip_without_chromium()
     SAMPLES = sys.argv.pop(1)
     unittest.main(verbosity=2)

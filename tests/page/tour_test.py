@@ -15,7 +15,7 @@ import time
 import unittest
 
 import page_test
-from browser import Browser, find_chromium
+from browser import Browser, skip_without_chromium
 
 FOVEA = FOLDER = ""
 QUICK = ["pooling", "gradient-masking"]  # seconds; `fovea tour` alone runs all
@@ -228,8 +228,6 @@ class SystemPage(page_test.Page):
 
 
 if __name__ == "__main__":
-    if not find_chromium():
-        print("skipped: no Chromium (FOVEA_CHROMIUM names one)")
-        sys.exit(77)
+    skip_without_chromium()
     FOVEA, FOLDER = sys.argv.pop(1), sys.argv.pop(1)
     unittest.main(verbosity=2)

@@ -139,6 +139,10 @@ class Structure(unittest.TestCase):
         systems = {name for name in sizes if (ROOT / "systems" / name / "system.cc").exists()}
         large = {name: sizes[name] for name in systems if sizes[name] > SYSTEM_LINES}
         self.assertEqual(sorted(shown), sorted(large))
+        examples = re.findall(r"under (\d+) lines \(`([a-z_]+)`\)", ARCHITECTURE)
+        self.assertEqual(len(examples), 2)
+        for most, name in examples:
+            self.assertLess(sizes[name], int(most), name)
         for name, count in large.items():  # about: a table that had to follow every line would be noise
             self.assertLess(abs(count - shown[name]), 0.15 * count, f"{name}: {count} lines, the table says {shown[name]}")
 

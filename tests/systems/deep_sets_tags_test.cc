@@ -54,7 +54,8 @@ TEST_F(Sets, FilesOfTagsAreReadOrRefusedByLine) {
   refused(good + "{\"tags\": [\"a\", 3], \"z\": [1, 2]}\n", "t.jsonl:2: expected {\"tags\"");
   refused(good + "{\"tags\": [\"a\", \"b\"], \"z\": [1e999, 2]}\n", "t.jsonl:2: ");
   refused(good + "{\"tags\": [\"a\", \"b\"]}\n", "t.jsonl:2: 0 numbers z, expected 2");
-  refused(good + "{\"tags\": [\"a\", \"a\"], \"z\": [1, 2]}\n", "t.jsonl:2: 1 tags, expected at least 2");
+  refused(good + "{\"tags\": [\"a\", \"a\"], \"z\": [1, 2]}\n",
+          "t.jsonl:2: 1 tags, expected at least 2");
   std::ofstream(base_ / "t.jsonl") << good;
   const auto sets = deep_sets::read_tag_sets((base_ / "t.jsonl").string());
   EXPECT_EQ(sets[0].tags, (std::vector<std::string>{"a", "b"})) << "a set has a tag once";
@@ -64,16 +65,19 @@ TEST_F(Sets, FilesOfTagsAreReadOrRefusedByLine) {
 // What the given tags do not say, z does: most of what is hidden is found with it, less without. A tenth of the
 // tags is left out of each set at random, which nobody can know.
 TEST_F(Sets, ZSaysWhichTagsAreMissing) {
-  const Json report = train("run", {.system = "deep-sets",
-                                    .set = {"task=tags", "epochs=3", "batch=64", "rate=0.01", "warmup=0"},
-                                    .threads = 1});
+  const Json report =
+      train("run", {.system = "deep-sets",
+                    .set = {"task=tags", "epochs=3", "batch=64", "rate=0.01", "warmup=0"},
+                    .threads = 1});
   const Json& metrics = report.at("metrics");
   EXPECT_GE(metrics.at("recall").get<double>(), 0.8);
-  EXPECT_LE(metrics.at("recall_without_z").get<double>(), metrics.at("recall").get<double>() - 0.05);
+  EXPECT_LE(metrics.at("recall_without_z").get<double>(),
+            metrics.at("recall").get<double>() - 0.05);
   check_every_verb("run", "{\"tags\": [\"sand\", \"sea\"], \"z\": [0.1, 0.6, 0.9]}\n");
   const auto answer = [&](const std::string& z) {
     systems::Run run = systems::open(base_ / "run");
-    std::istringstream line("{\"tags\": [\"sand\", \"pier\", \"sea\", \"shells\"], \"z\": " + z + "}\n");
+    std::istringstream line("{\"tags\": [\"sand\", \"pier\", \"sea\", \"shells\"], \"z\": " + z +
+                            "}\n");
     std::ostringstream out;
     systems::predict(run, {line, "input"}, out);
     return out.str();

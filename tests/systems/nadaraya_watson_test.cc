@@ -125,9 +125,14 @@ TEST(NadarayaWatson, MoreObservationsBringTheCurveToTheTruth) {
   double before = std::numeric_limits<double>::infinity();
   for (const int64_t rows : {50, 400, 3200}) {
     const torch::Tensor x = 2 * torch::rand({rows, 1}, torch::kFloat64),
-                        y = torch::sin(3 * x.select(1, 0)) + 0.3 * torch::randn({rows}, torch::kFloat64);
+                        y = torch::sin(3 * x.select(1, 0)) +
+                            0.3 * torch::randn({rows}, torch::kFloat64);
     const auto model = model_of(x, y, "gaussian", 0.25 * std::pow(static_cast<double>(rows), -0.2));
-    const double error = (model->predict(at.unsqueeze(1)) - torch::sin(3 * at)).square().mean().sqrt().item<double>();
+    const double error = (model->predict(at.unsqueeze(1)) - torch::sin(3 * at))
+                             .square()
+                             .mean()
+                             .sqrt()
+                             .item<double>();
     EXPECT_LT(error, 0.7 * before) << rows;
     before = error;
   }

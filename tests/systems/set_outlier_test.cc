@@ -33,8 +33,8 @@ TEST(SetOutlier, TheHingeIsFlatWhereSatisfiedAndTheTargetIsNoRival) {
   EXPECT_EQ(loss.item<double>(), 0);  // rivals at 2 (exactly one below) and 1
   loss.backward();
   EXPECT_EQ(scores.grad().abs().sum().item<double>(), 0);
-  const torch::Tensor close =
-      set_outlier::margin_loss(scores.detach(), torch::tensor({int64_t{1}}), excluded, 1, torch::ones({1}));
+  const torch::Tensor close = set_outlier::margin_loss(scores.detach(), torch::tensor({int64_t{1}}),
+                                                       excluded, 1, torch::ones({1}));
   EXPECT_NEAR(close.item<double>(), 2, 1e-6);  // 3 − 2 + 1
 }
 
@@ -50,9 +50,9 @@ TEST(SetOutlier, TheMarginMayAskLessOfThingsThatKeepCompany) {
   const torch::Tensor scores = torch::tensor({{3.0f, 2.5f, 0.0f, 0.0f, 0.0f}}),
                       target = torch::tensor({int64_t{0}}),
                       none = torch::zeros({1, 5}, torch::kBool);
-  EXPECT_EQ(
-      set_outlier::margin_loss(scores, target, none, 1, margin.index_select(0, target)).item<double>(),
-      0);
+  EXPECT_EQ(set_outlier::margin_loss(scores, target, none, 1, margin.index_select(0, target))
+                .item<double>(),
+            0);
   EXPECT_NEAR(set_outlier::margin_loss(scores, target, none, 1, torch::ones({1})).item<double>(),
               0.5, 1e-6);
 }

@@ -11,11 +11,10 @@ namespace fovea::systems::sparse_patterns {
 namespace {
 
 constexpr Part kParts[] = {Part::kWhole, Part::kFirst, Part::kSecond};
-constexpr Kind kKinds[] = {Kind::kDense, Kind::kStrided, Kind::kFixed, Kind::kLocal, Kind::kBlock};
 
 // Lengths with a last block that is partial, whole, alone, and of one position.
 TEST(Patterns, AreDenseAttentionWithTheirMask) {
-  for (const Kind kind : kKinds) {
+  for (const auto& [name, kind] : kKinds.all) {
     for (const Part part : kParts) {
       for (const int64_t n : {1, 5, 7, 21, 50, 150}) {
         SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << ", part "
@@ -44,7 +43,7 @@ TEST(Patterns, AreDenseAttentionWithTheirMask) {
 }
 
 TEST(Patterns, EveryRowContainsItselfAndNothingLater) {
-  for (const Kind kind : kKinds)
+  for (const auto& [name, kind] : kKinds.all)
     for (const Part part : kParts) {
       const Pattern pattern{.kind = kind, .stride = 5, .summary = 1, .global = 0};
       for (int64_t i = 0; i < 40; ++i) {
@@ -103,7 +102,7 @@ Config small(Kind kind, Combination combination) {
 // With uniform numbers at the model's own probabilities a drawn pixel tells the probability: drawing
 // step by step gives the pixels that the whole picture's logits give.
 TEST(Model, DrawsPixelsByTheLogitsOfTheWhole) {
-  for (const Kind kind : kKinds) {
+  for (const auto& [name, kind] : kKinds.all) {
     for (const Combination combination :
          {Combination::kMerge, Combination::kAlternate, Combination::kHeads}) {
       torch::manual_seed(8);

@@ -308,12 +308,12 @@ const Vectors kVectors{.width = 3,
 
 TEST(Vectors, EveryFormatGivesBackEveryBit) {
   for (const char* name : {"glove", "word2vec", "binary"}) {
-    const Vectors again = parse_vectors(vector_bytes(kVectors, vector_format_named(name)), name);
+    const Vectors again = parse_vectors(vector_bytes(kVectors, kVectorFormats.of(name)), name);
     EXPECT_EQ(again.words, kVectors.words) << name;
     EXPECT_EQ(again.values, kVectors.values) << name;
     EXPECT_EQ(again.width, 3) << name;
   }
-  EXPECT_THROW(vector_format_named("hdf5"), InvalidArgument);
+  EXPECT_THROW(kVectorFormats.of("hdf5"), InvalidArgument);
 }
 
 TEST(Vectors, BinaryRowsMayEndWithALineEnd) {

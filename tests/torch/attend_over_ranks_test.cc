@@ -48,7 +48,8 @@ void on_ranks(int ranks, const std::function<void(const ProcessGroup&)>& work) {
 
 Tensor part_of(const Tensor& whole, const ProcessGroup& group, Layout layout, int64_t dim = 2) {
   const auto numbers = stretches_of_rank(group->getRank(), group->getSize(), layout);
-  const auto parts = whole.detach().chunk(group->getSize() * static_cast<int64_t>(numbers.size()), dim);
+  const auto parts =
+      whole.detach().chunk(group->getSize() * static_cast<int64_t>(numbers.size()), dim);
   std::vector<Tensor> own;
   for (const int64_t number : numbers) own.push_back(parts[static_cast<size_t>(number)]);
   return torch::cat(own, dim).clone();
@@ -66,10 +67,11 @@ const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"dense", [](const Tensor&) { return Choices{}; }},
       {"causal", [](const Tensor&) { return Choices{.structure = Causal{}}; }},
-      {"window",
-       [](const Tensor&) { return Choices{.structure = Window{.left = 5, .right = 2}}; }},
+      {"window", [](const Tensor&) { return Choices{.structure = Window{.left = 5, .right = 2}}; }},
       {"documents",
-       [](const Tensor& ids) { return Choices{.structure = Documents{ids, ids} & Causal{}}; }},
+       [](const Tensor& ids) {
+         return Choices{.structure = Documents{ids, ids} & Causal{}};
+       }},
       {"kernel ratio",
        [](const Tensor&) {
          return Choices{.score = Kernel{.bandwidth = torch::full({1}, 2.0, torch::kFloat64)},
@@ -112,8 +114,7 @@ TEST(AttendOverRanks, EveryRankHasItsPartOfTheWhole) {
         });
         on_ranks(ranks, [&](const ProcessGroup& group) {
           std::vector<Tensor> own;
-          for (const Tensor& t : whole)
-            own.push_back(part_of(t, group, layout).requires_grad_());
+          for (const Tensor& t : whole) own.push_back(part_of(t, group, layout).requires_grad_());
           RankOptions options = small;
           options.layout = layout;
           const auto found = computed(own, part_of(d_output, group, layout), [&] {
@@ -157,7 +158,8 @@ TEST(AttendOverRanks, WhatItCannotDoIsNamed) {
   const auto has = [](const std::string& text, const char* words) {
     return text.find(words) != std::string::npos;
   };
-  EXPECT_PRED2(has, refused(rows, {.structure = Prefix{3}}, {}), "structure: prefix, expected dense");
+  EXPECT_PRED2(has, refused(rows, {.structure = Prefix{3}}, {}),
+               "structure: prefix, expected dense");
   EXPECT_PRED2(has, refused(rows, {.normaliser = Hard{.sample = true}}, {}), "hard with sample");
   EXPECT_PRED2(has, refused(rows, {}, {.layout = Layout::kZigzag}), "15 rows and key 15");
   EXPECT_PRED2(has, refused(rows, {}, {.piece = 0}), "piece: 0, expected at least 1");

@@ -54,7 +54,8 @@ void* library_of(const std::string& text) {
     const std::string_view name = kernel;
     const auto has = [&](const char* driver) { return text.find(driver) != text.npos; };
     const bool is_forward = has("forward.h") || has("decode.h");
-    if ((name == "fovea_forward" && !is_forward) || (name == "fovea_merge" && !has("decode.h") && !has("points_forward.h") &&
+    if ((name == "fovea_forward" && !is_forward) ||
+        (name == "fovea_merge" && !has("decode.h") && !has("points_forward.h") &&
          !has("drivers/merge.h")) ||
         (name.starts_with("fovea_gradient") && is_forward) ||
         (name == "fovea_gradient_bias" && !has("backward_bias.h")))

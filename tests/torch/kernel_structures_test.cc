@@ -128,10 +128,9 @@ TEST(KernelStructures, AStepOfDecodingReadsPagesWhereTheyLie) {
   at::manual_seed(6);
   const at::NoGradGuard guard;
   const Structure bottom(Causal{choice::Alignment::kBottomRight});
-  const std::vector<Expression> structures = {
-      {"plain", Structure(Dense{})},
-      {"bottom right", bottom},
-      {"streaming", bottom & (Window{40, 0} | First{4})}};
+  const std::vector<Expression> structures = {{"plain", Structure(Dense{})},
+                                              {"bottom right", bottom},
+                                              {"streaming", bottom & (Window{40, 0} | First{4})}};
   for (const auto type : {at::kBFloat16, at::kHalf}) {
     for (const bool heads_first : {false, true}) {
       for (const auto& [name, structure] : structures) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <thread>
+
 namespace fovea {
 namespace {
 
@@ -87,6 +89,22 @@ TEST(Spec, AThreadWritesATextOnce) {
   EXPECT_EQ(*first, words);
   const Choices again = unflatten(*first, {one}, {});
   EXPECT_EQ(*flatten(again).text, words);
+}
+
+// Neither on the thread that wrote it nor on another one, such as autograd's for a device.
+TEST(Spec, TheTextOfACppCallerIsNotParsed) {
+  const int64_t before = texts_parsed();
+  const Flat flat = flatten({.normaliser = Entmax{1.625}, .structure = Window{11, 13}});
+  const auto left_of = [&] {
+    return std::get<Window>(unflatten(*flat.text, flat.arrays, {}).structure.all_of[0]).left;
+  };
+  EXPECT_EQ(left_of(), 11);
+  int64_t there = 0;
+  std::thread([&] { there = left_of(); }).join();
+  EXPECT_EQ(there, 11);
+  EXPECT_EQ(texts_parsed(), before);
+  unflatten("dot;entmax:alpha=1.625;window:left=11,right=14", {}, {});  // from elsewhere
+  EXPECT_EQ(texts_parsed(), before + 1);
 }
 
 TEST(Spec, KeepsNoTensor) {

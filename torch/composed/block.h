@@ -38,7 +38,7 @@ struct Block {
 // What an array that broadcasts to [B, H, L, S] holds for a block's pairs, of a shape that
 // broadcasts to [B, H, l, S].
 at::Tensor at_pairs(const at::Tensor& array, const Block& block);
-// The same for one value a head ([1] or [H]) or a query ([B, H, L]).
+// The same for one value per head ([1] or [H]) or per query ([B, H, L]).
 at::Tensor at_heads(const at::Tensor& array);
 at::Tensor at_queries(const at::Tensor& array, const Block& block);
 

@@ -24,7 +24,7 @@ Broadcast broadcast_of(const Tensor& x) {
   for (int64_t d = 0; d < x.dim(); ++d) array.stride[4 - x.dim() + d] = stride_of(x, d);
   return array;
 }
-// One number a head, [1] or [H].
+// One number per head, [1] or [H].
 Broadcast by_head(const Tensor& x) { return {x.const_data_ptr(), {0, stride_of(x, 0), 0, 0}}; }
 // Features of a head, [F] or [H, F].
 Broadcast by_feature(const Tensor& x) {

@@ -25,7 +25,7 @@ struct Program {
   unsigned threads = 256;
   unsigned shared_bytes = 0;        // beyond what the text declares
   unsigned query_shared_bytes = 0;  // of the query's gradient, where that is less
-  int64_t features = 0;       // of a score: 0 where it looks at no rows
+  int64_t features = 0;             // of a score: 0 where it looks at no rows
   int64_t feature_chunk = 128;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 using at::Tensor;
 
-// One number a head, [1] or [H], beside rows [B, H, L, E] or (total, H, E).
+// One number per head, [1] or [H], beside rows [B, H, L, E] or (total, H, E).
 Tensor beside_rows(const Tensor& numbers, const Tensor& rows) {
   return rows.dim() == 4 ? numbers.view({1, -1, 1, 1}) : numbers.view({1, -1, 1});
 }

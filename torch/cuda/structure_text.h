@@ -9,8 +9,8 @@
 namespace fovea::cuda {
 
 struct StructureText {
-  std::string type;                // All<Causal, AnyOf<All<Window>, All<First>>>
-  std::string name;                // for messages: "causal & (window | first)"; empty if all is seen
+  std::string type;  // All<Causal, AnyOf<All<Window>, All<First>>>
+  std::string name;  // for messages: "causal & (window | first)"; empty if all is seen
   std::vector<std::string> texts;  // of structures/, which it needs
 };
 

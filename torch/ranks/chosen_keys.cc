@@ -94,10 +94,10 @@ class WeightedSum : public torch::autograd::Function<WeightedSum> {
         *plan, value, weights > 0, places, weights.scalar_type(),
         [&](const Tensor& held, const Tensor& d_held, const Pairs& pairs) {
           const Tensor d_sums = above.index_select(0, pairs.query);
-          const Tensor dots = (d_sums * held.index_select(0, pairs.key).to(d_sums.scalar_type())).sum(-1);
+          const Tensor dots =
+              (d_sums * held.index_select(0, pairs.key).to(d_sums.scalar_type())).sum(-1);
           d_weights.view(-1).index_copy_(0, pairs.place, dots);
-          d_held.index_add_(0, pairs.key,
-                            given.index_select(0, pairs.place).unsqueeze(1) * d_sums);
+          d_held.index_add_(0, pairs.key, given.index_select(0, pairs.place).unsqueeze(1) * d_sums);
         });
     return {d_weights, d_value.to(value.scalar_type()), Tensor(), Tensor()};
   }
@@ -129,12 +129,15 @@ class KnownScores : public torch::autograd::Function<KnownScores> {
         [&](const Tensor& held, const Tensor& d_held, const Pairs& pairs) {
           const Tensor d_score = d_scores.index_select(0, pairs.place).unsqueeze(1);
           d_queries.index_add_(
-              0, pairs.query,
-              d_score * held.index_select(0, pairs.key).to(d_scores.scalar_type()));
+              0, pairs.query, d_score * held.index_select(0, pairs.key).to(d_scores.scalar_type()));
           d_held.index_add_(0, pairs.key, d_score * queries.index_select(0, pairs.query));
         });
-    return {d_query.to(query.scalar_type()), d_key.to(key.scalar_type()), Tensor(), Tensor(),
-            Tensor(), Tensor()};
+    return {d_query.to(query.scalar_type()),
+            d_key.to(key.scalar_type()),
+            Tensor(),
+            Tensor(),
+            Tensor(),
+            Tensor()};
   }
 };
 

@@ -4,16 +4,13 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <string_view>
-#include <type_traits>
 
 #include "data/batches.h"
 #include "data/random.h"
 #include "engine/simd/subnormals.h"
+#include "train/descent/divergence.h"
 #include "train/descent/divided.h"
-#include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/descent/held_items.h"
 #include "train/descent/kept_epochs.h"
@@ -35,11 +32,6 @@ void set_generator(torch::Device device, const torch::Tensor& state) {
   generator.set_state(state);
 }
 
-// "nan" without its sign, which has no meaning.
-double unsigned_nan(double value) {
-  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
-}
-
 class Descent {
  public:
   Descent(Fit& fit, GradientTask& task)
@@ -48,7 +40,8 @@ class Descent {
         recipe_(recipe_of(fit.run_options().options)),
         lengths_(task.lengths()),
         optimiser_(task.parameter_groups(fit.model()), recipe_),
-        kept_(recipe_, task) {
+        kept_(recipe_, task),
+        divergence_(recipe_) {
     const auto* const holder = dynamic_cast<const HeldItems*>(&task);
     const bool held = holder && holder->ranks_hold_items();
     Division division = fit.division;
@@ -143,65 +136,17 @@ class Descent {
   // Leaves it in the parameters; returns the loss.
   Loss gradient(const Batch& batch) {
     const auto loss_of = [&](const Batch& items) {
-      return unless_diverged([&] { return task_.loss(items); });
+      return divergence_.guard([&] { return task_.loss(items); }, at(steps_ + 1));
     };
     if (divided_) {
       const Loss loss = divided_->compute(batch, loss_of, fmt::format("step {}", steps_ + 1));
-      check_loss(loss);
+      divergence_.check_loss(loss.mean, at(steps_ + 1));
       return loss;
     }
     const Loss loss = loss_of(batch);
-    check_loss(loss);
+    divergence_.check_loss(loss.mean, at(steps_ + 1));
     if (loss.mean.requires_grad()) loss.mean.backward();
     return loss;
-  }
-
-  // Reading the loss makes a step wait for the device. On the CPU it costs nothing.
-  void check_loss(const Loss& loss) {
-    constexpr int64_t kSteps = 32;
-    if (!fit_.run_options().device.is_cpu() && steps_ % kSteps != 0) return;
-    const double value = loss.mean.item<double>();
-    if (!std::isfinite(value))
-      stop_diverged(fmt::format("the loss is {}", unsigned_nan(value)), steps_ + 1);
-    if (steps_ == 0) first_loss_ = value;
-  }
-
-  // A loss that is finite but a million times the first one has diverged as well: gates and bounded
-  // activations keep numbers finite that mean nothing.
-  void check_mean_loss(double loss) const {
-    constexpr double kGrown = 1e6;
-    if (!std::isfinite(loss))
-      stop_diverged(fmt::format("the loss is {}", unsigned_nan(loss)), steps_);
-    if (loss > kGrown * std::max(1.0, std::fabs(first_loss_)))
-      stop_diverged(fmt::format("the loss is {:.3g}, {:.3g} at the first step,", loss, first_loss_),
-                    steps_);
-  }
-
-  // The last step of an epoch can ruin the weights, and no loss follows that would show it. A
-  // weight whose square overflows float32 is of no use in products or norms.
-  void check_weights() const {
-    constexpr double kLargest = 1.8e19;
-    if (const std::string name = not_finite(weights_of(fit_.model())); !name.empty())
-      stop_diverged(fmt::format("weight '{}' is not finite", name), steps_);
-    for (const auto& parameter : fit_.model().named_parameters()) {
-      const torch::Tensor& weight = parameter.value();
-      if (weight.numel() == 0 || !weight.is_floating_point()) continue;
-      const double largest = weight.detach().abs().max().item<double>();
-      if (largest > kLargest)
-        stop_diverged(fmt::format("weight '{}' is {:.3g}", parameter.key(), largest), steps_);
-    }
-  }
-
-  // Attention refuses scores that are not finite before there is a loss to look at.
-  template <class Call>
-  std::invoke_result_t<const Call&> unless_diverged(const Call& call) const {
-    try {
-      return call();
-    } catch (const InvalidArgument& error) {
-      if (steps_ > 0 && std::string_view(error.what()).find("finite") != std::string_view::npos)
-        stop_diverged(error.what(), steps_ + 1);
-      throw;
-    }
   }
 
   // A step of which a rank is missing has changed nothing, so what came before it can be saved. Ranks
@@ -217,28 +162,18 @@ class Descent {
     }
   }
 
-  // What was saved before stays as it is.
-  [[noreturn]] void stop_diverged(const std::string& what, int64_t step) const {
-    throw InvalidArgument(fmt::format(
-        "{} at step {}, in epoch {}: training diverged; try a lower rate (--set rate=, now {}){}",
-        what, step, epoch_ + 1, recipe_.rate,
-        recipe_.clip > 0 ? "" : " or clipping (--set clip=1)"));
-  }
-
   double mean_loss() const {
     return count_ ? loss_sum_.item<double>() / static_cast<double>(count_) : 0;
   }
 
   void end_epoch() {
     const double loss = mean_loss();
-    check_mean_loss(loss);
-    check_weights();
+    divergence_.check_mean_loss(loss, at(steps_));
+    divergence_.check_weights(fit_.model(), at(steps_));
     fit_.model().eval();
     Metrics metrics;
     unless_lost([&] { metrics = validated(); });
-    for (const auto& [name, value] : metrics)
-      if (!std::isfinite(value))
-        stop_diverged(fmt::format("validation {} is {}", name, unsigned_nan(value)), steps_);
+    divergence_.check_validation(metrics, at(steps_));
     Json line = {{"epoch", epoch_ + 1},
                  {"step", steps_},
                  {"loss", loss},
@@ -259,7 +194,9 @@ class Descent {
   // the last step, and a resumed run begins with this validation.
   Metrics validated() {
     const torch::NoGradGuard guard;
-    const auto validate = [&] { return unless_diverged([&] { return task_.validate(); }); };
+    const auto validate = [&] {
+      return divergence_.guard([&] { return task_.validate(); }, at(steps_ + 1));
+    };
     try {
       if (!fit_.ranks()) return validate();
       const std::string after = fmt::format("after epoch {}", epoch_ + 1);
@@ -286,6 +223,7 @@ class Descent {
     }
   }
 
+  Moment at(int64_t step) const { return {step, epoch_ + 1}; }
   std::string where() const {
     return fmt::format("in epoch {}, after {} steps", epoch_ + 1, steps_);
   }
@@ -302,9 +240,9 @@ class Descent {
   int64_t epoch_ = 0, batch_ = 0, batches_ = 0, steps_ = 0;
   int64_t count_ = 0;       // of the losses summed so far in this epoch
   torch::Tensor loss_sum_;  // on the device: reading it would make each step wait
-  double first_loss_ = 0;   // of the first step
   std::vector<Metrics> history_;
   KeptEpochs kept_;
+  Divergence divergence_;
   Standing best_;
   int64_t best_epoch_ = -1;
   bool stopped_ = false;
@@ -313,7 +251,7 @@ class Descent {
 void Descent::pause_point() {
   const bool stop = interrupted();
   if (stop || fit_.save_due()) {
-    check_weights();
+    divergence_.check_weights(fit_.model(), at(steps_));
     fit_.save(state());
   }
   fit_.stop_if_interrupted(where());
@@ -328,7 +266,7 @@ State Descent::state() const {
   put(out.tensors, "optimiser.", optimiser_.state());
   kept_.put_into(out);
   out.tensors["loss_sum"] = loss_sum_;
-  out.tensors["first_loss"] = torch::tensor(first_loss_, torch::kFloat64);
+  out.tensors["first_loss"] = torch::tensor(divergence_.first_loss(), torch::kFloat64);
   out.tensors["best_value"] = torch::tensor(best_.value, torch::kFloat64);
   out.tensors["best_loss"] = torch::tensor(best_.loss, torch::kFloat64);
   out.tensors["generator"] = at::globalContext().defaultGenerator(torch::kCPU).get_state();
@@ -356,8 +294,8 @@ void Descent::restore(const State& saved) {
   optimiser_.restore(take(saved.tensors, "optimiser."));
   kept_.restore(numbers, saved.tensors, fit_.model(), fit_.run_options().device);
   loss_sum_ = saved_tensor(saved.tensors, "loss_sum", torch::kFloat64, 0).to(loss_device());
-  if (saved.tensors.contains("first_loss"))
-    first_loss_ = saved_number(saved.tensors, "first_loss");  // none in an older state
+  if (saved.tensors.contains("first_loss"))  // not in an older state
+    divergence_.set_first_loss(saved_number(saved.tensors, "first_loss"));
   best_.value = saved_number(saved.tensors, "best_value");
   if (saved.tensors.contains("best_loss")) best_.loss = saved_number(saved.tensors, "best_loss");
   set_generator(torch::kCPU, saved_tensor(saved.tensors, "generator", torch::kUInt8, 1));

@@ -7,8 +7,8 @@ namespace fovea::train {
 
 std::vector<Option> options_of(const Recipe& r) {
   return {
-      Option("epochs", r.epochs, "passes over the training items").between(0, 10000000),
-      Option("batch", r.batch, "items in a batch").between(1, 1000000000),
+      Option("epochs", r.epochs, "number of passes over the training items").between(0, 10000000),
+      Option("batch", r.batch, "number of items in a batch").between(1, 1000000000),
       Option("batch_tokens", r.batch_tokens,
              "total length of a batch in place of a number of items; 0: off")
           .between(0, 1000000000),
@@ -25,16 +25,17 @@ std::vector<Option> options_of(const Recipe& r) {
           .at_least(0),
       Option("schedule", r.schedule.c_str(), "schedule of the learning rate")
           .among({"constant", "inverse_sqrt", "step", "cosine", "linear", "exponential"}),
-      Option("warmup", r.warmup, "steps of linear warm-up").between(0, 1000000000),
+      Option("warmup", r.warmup, "number of steps of linear warm-up").between(0, 1000000000),
       Option("decay", r.decay, "factor of the step and exponential schedules").between(0, 1),
-      Option("decay_every", r.decay_every, "epochs between two factors of the step schedule")
+      Option("decay_every", r.decay_every,
+             "number of epochs between two factors of the step schedule")
           .between(1, 10000000),
       Option("decay_from", r.decay_from,
              "epoch of the step schedule's first factor; 0: decay_every")
           .between(0, 10000000),
       Option("clip", r.clip, "largest norm of the gradient; 0: no clipping").at_least(0),
       Option("patience", r.patience,
-             "epochs without a better validation metric before stopping; 0: never")
+             "number of epochs without a better validation metric before stopping; 0: never")
           .between(0, 10000000),
       Option("monitor", r.monitor.c_str(), "validation metric that decides which weights are best"),
       Option("keep", r.keep.c_str(), "which weights are kept: of the best epoch or of the last")

@@ -39,7 +39,7 @@ class GraphPart {
   // What travels between ranks. Gradients go the other way.
   struct Plan {
     Ranks* ranks;
-    torch::Tensor sent_rows;              // places of the nodes that others need, one rank after the other
+    torch::Tensor sent_rows;  // places of the nodes that others need, one rank after the other
     std::vector<int64_t> sent, received;  // nodes for and of each rank
   };
 

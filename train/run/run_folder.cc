@@ -67,8 +67,7 @@ std::string RunFolder::date() const {
   // Not fs::last_write_time, which throws for a date after 2262.
   struct stat found = {};
   std::tm parts{};
-  if (::stat((*this / kManifestFile).c_str(), &found) != 0 ||
-      !localtime_r(&found.st_mtime, &parts))
+  if (::stat((*this / kManifestFile).c_str(), &found) != 0 || !localtime_r(&found.st_mtime, &parts))
     return "";
   char text[32];
   return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts));

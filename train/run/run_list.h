@@ -13,7 +13,7 @@ struct RunLine {
   std::string system, data;  // "generated" where no data were given
   std::string figure;        // "validation loss 0.049", the last that was monitored; or empty
   std::string date;          // as RunFolder::date
-  std::string broken;  // why it cannot be read; the rest is then empty
+  std::string broken;        // why it cannot be read; the rest is then empty
 };
 
 // Every RUN in `folder` and below it, sorted by path. A folder inside a RUN belongs to that RUN.

@@ -8,7 +8,7 @@
 //   L_ij = (1 - w^w_i - w^w_j) L_ij + w^w_i p_j,  L_ii = 0,  p ← (1 - Σ w^w) p + w^w   links
 //   w^r = π_1 L' w^r_{t-1} + π_2 c(k^r, β^r) + π_3 L w^r_{t-1},   r = Σ_i w^r_i M_i    read
 //
-// c(k, β) = softmax_i(β cos(k, M_i)) goes through attend as the NTM's does, and so does each read.
+// c(k, β) = softmax_i(β cos(k, M_i)) and each read go through attend, as the NTM's do.
 // From h comes a vector of W R + 3 W + 5 R + 3 numbers: R read keys, their strengths (1 + softplus),
 // the write key and strength, erase e (σ), v, R free gates f (σ), g_a, g_w (σ), R modes π (softmax of
 // backward, content, forward). Write weights may sum to less than one, and stay so.

@@ -27,7 +27,7 @@ enum class LineEncoding {
   // The same with one J for all lines, and the line's time as its word J: the authors' program. A
   // word then has the same factors in a short line as in a long one.
   kFixed,
-  kBag,      // l = 1, the order of words is lost
+  kBag,  // l = 1, the order of words is lost
 };
 
 // A story with fewer lines than slots leaves some of them empty.

@@ -79,8 +79,8 @@ class MixtureOfExpertsImpl : public torch::nn::Cloneable<MixtureOfExpertsImpl> {
   struct Gate;
   torch::nn::Sequential made_expert() const;
   Gate choose(const at::Tensor& gate_input);
-  at::Tensor ask(const at::Tensor& tokens, const at::Tensor& pairs,
-                 const std::vector<int64_t>& counts);
+  at::Tensor compute(const at::Tensor& tokens, const at::Tensor& pairs,
+                     const std::vector<int64_t>& counts);
   void add_inner_losses(const std::vector<int64_t>& counts, Mixed& mixed);
 
   MixtureOfExpertsOptions options_;

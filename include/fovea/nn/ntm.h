@@ -22,7 +22,7 @@ struct NtmOptions {
   int64_t input = 0, output = 0;
   int64_t rows = 128, width = 20;  // N and W
   int64_t read_heads = 1, write_heads = 1;
-  int64_t shift = 1;  // a head moves by at most so many rows a step
+  int64_t shift = 1;  // a head moves by at most so many rows per step
   int64_t hidden = 100;
   ControllerKind controller = ControllerKind::kLstm;
 };

@@ -159,7 +159,7 @@ def test_packed_sequences_stay_apart_and_no_mask_is_written(name, monkeypatch):
     positions = torch.cat([torch.arange(5), torch.arange(6)])[None]  # the second does not begin with a chunk of the whole
     theirs, ours = both(model, lambda m: m(ids, position_ids=positions, use_cache=False).logits)
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
-    # Before 5.23, eager's chunks are those of the whole row, and so are ours.
+    # Before 5.23, eager's chunks are those of the whole row; ours are the same.
     if "Llama-4" not in name or hasattr(transformers.masking_utils, "remap_positions_for_packed_sequence"):
         alone, _ = both(model, lambda m: m(ids[:, 5:], use_cache=False).logits)
         torch.testing.assert_close(ours[:, 5:], alone, atol=1e-4, rtol=1e-4)

@@ -6,7 +6,7 @@ from cases import B, H, NORMALISERS, S, SCORES, STRUCTURES, operands
 
 import fovea
 
-TABLE = torch.tensor([[3, 9, 0, 12, 5, 1, 7], [2, 8, 13, 4, 11, 6, 10]])  # one key a page: as many columns as the masks have
+TABLE = torch.tensor([[3, 9, 0, 12, 5, 1, 7], [2, 8, 13, 4, 11, 6, 10]])  # one key per page: as many columns as the masks have
 LENGTHS = torch.tensor([S, S - 2])
 
 

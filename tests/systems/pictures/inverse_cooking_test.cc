@@ -18,7 +18,7 @@ namespace {
 WriterShape small(const std::string& fusion) {
   return {.words = 9,
           .ingredients = 6,
-          .fusion = fusion_named(fusion),
+          .fusion = kFusions.of(fusion),
           .width = 8,
           .heads = 2,
           .layers = 2,
@@ -41,7 +41,7 @@ struct Set {
 };
 
 TEST(InverseCookingWriter, TheOrderOfIngredientsAndTheirPaddingDoNotMatter) {
-  for (const std::string& fusion : fusion_names()) {
+  for (const std::string& fusion : kFusions.names()) {
     torch::manual_seed(1);
     Set set(fusion);
     const torch::NoGradGuard guard;
@@ -54,7 +54,7 @@ TEST(InverseCookingWriter, TheOrderOfIngredientsAndTheirPaddingDoNotMatter) {
 }
 
 TEST(InverseCookingWriter, WithoutIngredientsThePictureAloneIsLookedAt) {
-  for (const std::string& fusion : fusion_names()) {
+  for (const std::string& fusion : kFusions.names()) {
     torch::manual_seed(2);
     Set set(fusion);
     const torch::NoGradGuard guard;
@@ -71,7 +71,7 @@ TEST(InverseCookingWriter, WithoutIngredientsThePictureAloneIsLookedAt) {
 
 TEST(InverseCookingWriter, ConcatenatedIsOneSoftmaxOverRegionsAndIngredients) {
   torch::manual_seed(3);
-  for (const std::string& fusion : fusion_names()) {
+  for (const std::string& fusion : kFusions.names()) {
     Set set(fusion);
     const torch::NoGradGuard guard;
     const Kitchen kitchen{{set.picture.keys.narrow(0, 0, 1)},
@@ -89,7 +89,7 @@ TEST(InverseCookingWriter, ConcatenatedIsOneSoftmaxOverRegionsAndIngredients) {
 
 // What write() keeps between words changes nothing: each word is the likeliest after those before it.
 TEST(InverseCookingWriter, AWordAtATimeIsWhatTheWholeWouldSay) {
-  for (const std::string& fusion : fusion_names()) {
+  for (const std::string& fusion : kFusions.names()) {
     for (const bool titles : {false, true}) {
       torch::manual_seed(7);
       Set set(fusion);
@@ -127,7 +127,7 @@ TEST(InverseCookingWriter, WordsDoNotSeeWhatFollows) {
 }
 
 TEST(InverseCookingWriter, GradientsAgreeWithFiniteDifferences) {
-  for (const std::string& fusion : fusion_names()) {
+  for (const std::string& fusion : kFusions.names()) {
     torch::manual_seed(5);
     Set set(fusion, torch::kFloat64);
     const auto value = [&] {
@@ -233,7 +233,7 @@ TEST_F(InverseCookingRuns, EveryVerbWorksOnFilesOfItsOwn) {
 }
 
 TEST_F(InverseCookingRuns, EveryFusionTrainsAndDraws) {
-  for (const std::string& fusion : fusion_names()) {
+  for (const std::string& fusion : kFusions.names()) {
     TrainRequest request = quick();
     request.set.push_back("fusion=" + fusion);
     train(fusion, request);

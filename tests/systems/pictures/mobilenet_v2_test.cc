@@ -273,8 +273,7 @@ TEST_F(RealBackbone, ADogIsADog) {
     const auto& captions = set.items[static_cast<size_t>(set.splits.test[i])].captions;
     const auto said = std::count_if(captions.begin(), captions.end(), says_dog);
     if (said != 0 && said != static_cast<int64_t>(captions.size())) continue;
-    const auto found =
-        network.scores(squashed(set.thumbnails[i], 224))[0].argmax().item<int64_t>();
+    const auto found = network.scores(squashed(set.thumbnails[i], 224))[0].argmax().item<int64_t>();
     const bool breed = found >= first && found <= last;
     (said ? dogs : others) += 1;
     (said ? right : wrong) += breed;

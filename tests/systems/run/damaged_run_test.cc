@@ -122,7 +122,8 @@ TEST(Naming, SaysTheRunOnceAndLeavesTheUsersWords) {
   EXPECT_EQ(said_of([] { throw InvalidArgument("out/run/config.json: x"); }),
             "out/run/config.json: x");
   EXPECT_EQ(said_of([] { throw UsageError("--set: x"); }), "--set: x");
-  EXPECT_EQ(said_of([] { torch::zeros({2}).view({3}); }).find("out/run: shape '[3]' is invalid"), 0U);
+  EXPECT_EQ(said_of([] { torch::zeros({2}).view({3}); }).find("out/run: shape '[3]' is invalid"),
+            0U);
   EXPECT_EQ(said_of([] { throw std::runtime_error("interrupted"); }), "interrupted");
   EXPECT_EQ(naming("out/run", [] { return 3; }), 3);
 }

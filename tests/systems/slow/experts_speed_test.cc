@@ -38,7 +38,7 @@ TEST(ExpertsSpeed, TwoOfSixtyFourCostAboutWhatTwoCost) {
                                .forward(x);
          return out;
        },
-       // The experts asked one after another, each with its tokens: what one writes in eager libtorch.
+       // The experts called one after another, each with its tokens: what one writes in eager libtorch.
        [&] {
          const torch::Tensor clean = sparse->scores(x);
          const torch::Tensor deviation = torch::softplus(x.matmul(sparse->noise_weight));

@@ -86,12 +86,8 @@ inline void load_matrices(Word (&x)[4], const void* row) { emulated::load_matric
 inline void load_transposed(Word (&x)[4], const void* row) {
   emulated::load_matrices(x, row, true);
 }
-inline void copy_16(void* to, const void* from, bool there) {
-  emulated::copy(to, from, there, 16);
-}
-inline void copy_8(void* to, const void* from, bool there) {
-  emulated::copy(to, from, there, 8);
-}
+inline void copy_16(void* to, const void* from, bool there) { emulated::copy(to, from, there, 16); }
+inline void copy_8(void* to, const void* from, bool there) { emulated::copy(to, from, there, 8); }
 inline void wait_copies() {}
 template <class Stored>
 Word add_nothing(Word sum, Word pair, Stored) {

@@ -1,7 +1,7 @@
 // Products of 16-bit numbers on Hopper's tensor cores, four warps at a time (wgmma): 64 rows, sums in
 // float32 in registers as mma.sync has them, 16 rows a warp.
 //
-// Rows lie in shared memory in panels of 64 columns, 128 bytes a row; the eight pieces of 16 bytes of
+// Rows lie in shared memory in panels of 64 columns, 128 bytes per row; the eight pieces of 16 bytes of
 // row r are exchanged by r % 8, so that neither rows nor columns of pieces meet in a bank.
 #pragma once
 

@@ -9,8 +9,7 @@ void fuzz_node_table(std::string_view input) {
   own.write("nodes.csv", bytes.part());
   own.write("edges.csv", bytes.part());
   data::CitationGraph graph;
-  if (reads(own.path(), [&] { graph = data::read_graph(own.path()); }))
-    check_graph(graph);
+  if (reads(own.path(), [&] { graph = data::read_graph(own.path()); })) check_graph(graph);
 }
 const Registration node_table{"node_table", fuzz_node_table};
 

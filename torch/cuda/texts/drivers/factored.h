@@ -30,8 +30,8 @@ T stage_factors(const Side<Stored>& side, int first, Four (&to)[kFactorDepth / 4
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int f = first + 4 * c + k;
-      const T x = r < side.count && f < kCount ? static_cast<T>(widen(side.data[r * side.row + f]))
-                                               : T(0);
+      const T x =
+          r < side.count && f < kCount ? static_cast<T>(widen(side.data[r * side.row + f])) : T(0);
       const T size = x < 0 ? -x : x;
       largest = size <= kModerate ? larger(largest, size) : infinity_of(T());
       four.x[k] = kRaw ? x : Score::factor(x);
@@ -80,10 +80,9 @@ inline void add_steps(const Factors& factors, T (&sums)[kPer][kPer]) {
       for (int r = 0; r < kPer; ++r) {
 #pragma unroll
         for (int n = 0; n < kPer; ++n)
-          sums[r][n] = Score::step(sums[r][n],
-                                   &factors.owner[c][factor_place(group() * kPer + r)].x[k],
-                                   &factors.other[c][factor_place(member() * kPer + n)].x[k],
-                                   factors.weights[c].x[k]);
+          sums[r][n] = Score::step(
+              sums[r][n], &factors.owner[c][factor_place(group() * kPer + r)].x[k],
+              &factors.other[c][factor_place(member() * kPer + n)].x[k], factors.weights[c].x[k]);
       }
     }
   }

@@ -190,7 +190,7 @@ FOVEA_INLINE bool finds_bad(const Stored* other) {
   return sum != 0;
 }
 
-// Marks such rows of kOther from the first and zeroes them; `bad` is shared, one number a row.
+// Marks such rows of kOther from the first and zeroes them; `bad` is shared, one number per row.
 template <int kOther, int kColumns, int kOtherRows>
 FOVEA_APART void zero_rows(Stored* other, int first, int* bad) {
   constexpr int kPairs = kColumns / 2;

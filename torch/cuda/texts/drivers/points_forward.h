@@ -68,8 +68,7 @@ struct PointsForward {
 #pragma unroll
         for (int r = 0; r < kOwn; ++r) {
           T slope;
-          const T x =
-              Score::Positive::ratio(distance_sum(query[r], point.x), number[r], slope);
+          const T x = Score::Positive::ratio(distance_sum(query[r], point.x), number[r], slope);
           total[r] += x;
 #pragma unroll
           for (int c = 0; c < kValueWidth; ++c) sums[r][c] += x * point.x[kWidth + c];

@@ -1,5 +1,5 @@
 // A block of 256 threads on tiles of queries x keys. One side owns what is computed: its rows lie on
-// the 16 groups of 16 threads, kPer rows a group; the other side's lie on the threads of a group. So
+// the 16 groups of 16 threads, kPer rows per group; the other side's lie on the threads of a group. So
 // sums over the other side are sums within a group, in a fixed order.
 #pragma once
 
@@ -22,8 +22,8 @@ constexpr int columns_of(int width, int chunk) {
 constexpr int larger_of(int x, int y) { return x > y ? x : y; }
 struct alignas(16) Tiles {
   // Two sides, two components; or rows of a chunk of columns (kChunk, the program's).
-  T stage[larger_of(2 * 2 * kMostDepth * kRowPitch, kStep * kChunk)];
-  T weights[2 * kMostDepth];                // beside it (factored.h)
+  T stage[larger_of(2 * 2 * kMostDepth * kRowPitch, kStep* kChunk)];
+  T weights[2 * kMostDepth];     // beside it (factored.h)
   T products[kTile][kRowPitch];  // [other][owner]: weights, or gradients, of the pairs
   RowData rows[kTile];           // of the queries
 };

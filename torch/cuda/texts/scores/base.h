@@ -11,8 +11,8 @@ struct ProductScore {
   static constexpr bool kWeighted = false;   // steps take a weight of the feature
   static constexpr bool kPositive = false;   // a kernel that is positive everywhere, as a logarithm
   static constexpr bool kBandwidth = false;  // finish takes a number of the query
-  static constexpr bool kFactored = false;   // a sum of w (1 - 2 / (1 + u v)), u, v of one side each
-  static T factor(T) { return 0; }           // that u, v
+  static constexpr bool kFactored = false;  // a sum of w (1 - 2 / (1 + u v)), u, v of one side each
+  static T factor(T) { return 0; }          // that u, v
   static constexpr bool kOwn = false;  // terms need the feature on both sides, not the other alone
   // The gradient of the query's number.
   static T bandwidth_slope(const Arguments&, T, T, T) { return 0; }

@@ -23,9 +23,8 @@ struct AnyOf : Unbounded {
   static void narrow_keys(const Part& part, const Span& span, int& first, int& end) {
     const Part* parts = &part;
     int low = end, high = first;
-    ((widen_to(
-          [&](int& from, int& to) { Lists::narrow_keys(parts, span, from, to); }, first, end, low,
-          high),
+    ((widen_to([&](int& from, int& to) { Lists::narrow_keys(parts, span, from, to); }, first, end,
+               low, high),
       parts += kParts<Lists>),
      ...);
     first = low;
@@ -34,9 +33,8 @@ struct AnyOf : Unbounded {
   static void narrow_positions(const Part& part, const Span& span, int& first, int& end) {
     const Part* parts = &part;
     int low = end, high = first;
-    ((widen_to(
-          [&](int& from, int& to) { Lists::narrow_positions(parts, span, from, to); }, first, end,
-          low, high),
+    ((widen_to([&](int& from, int& to) { Lists::narrow_positions(parts, span, from, to); }, first,
+               end, low, high),
       parts += kParts<Lists>),
      ...);
     first = low;
