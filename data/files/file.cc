@@ -144,7 +144,7 @@ void visit_line(std::string_view line, const std::string& name, size_t number,
   try {
     visit(number, line);
   } catch (const InvalidArgument& error) {
-    if (typeid(error) != typeid(InvalidArgument)) throw;  // it names its place, or is another's
+    if (typeid(error) != typeid(InvalidArgument)) throw;  // a FileError names its place already
     throw FileError(name, number, error.what());
   }
 }

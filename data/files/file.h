@@ -47,7 +47,7 @@ class ReadLog {
 // Calls visit(line number from 1, line) for each line of `text`, without its end ("\n", "\r\n", or
 // "\r" if the first line ends so). In "\r\r\n" the first "\r" is part of the line. Refuses lines
 // beyond the limits of data/files/limits.h, bytes that are not UTF-8, and NUL; `path` names the file
-// in errors, also in those of `visit`. A UTF-8 byte order mark at the start is dropped.
+// in errors. A UTF-8 byte order mark at the start is dropped.
 using LineVisitor = std::function<void(size_t, std::string_view)>;
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit);
 // The same for one line whose end was removed.
