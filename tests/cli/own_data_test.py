@@ -139,19 +139,19 @@ class OwnData(unittest.TestCase):
         self.assertIn("parts.csv: 40 bags of 160 instances, 2 features", self.page("parts.csv"))
 
     def test_control_characters_of_a_file_do_not_reach_a_terminal(self):
-        self.write("odd.tsv", "".join(f"\x1b[3{i % 2}mlabel\twords {i % 2} \x9b1m\n" for i in range(40)))
-        self.trained("word-sum", "odd.tsv", "epochs=1")
-        self.write("lines.txt", "words \x1b]0;title\x07 and °\n")
+        self.write("odd.txt", "".join(f"words {i} and others\n" for i in range(400)))
+        self.trained("next-word", "odd.txt", "epochs=1", "width=8", "hidden=8", "layers=1", "heads=2", "key_heads=1")
+        self.write("lines.txt", "words \x1b[31m\x1b]0;title\x07 \x9b1m and °\n")
         arguments = [COMMAND, "predict", self.folder / "run", "--input", self.folder / "lines.txt"]
         piped = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
-        self.assertIn(b"\x1b[3", piped, "a file gets what was asked for")
+        self.assertIn(b"\x1b[31m", piped, "a file gets what was asked for")
         ours, terminal = pty.openpty()
         subprocess.run(arguments, stdout=terminal, stderr=subprocess.DEVNULL, check=True)
         os.close(terminal)
         shown = os.read(ours, 65536)
         os.close(ours)
         self.assertEqual(re.findall(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]", shown), [], shown)
-        self.assertIn(rb"\x1b[3", shown)
+        self.assertIn(rb"\x1b[31m", shown)
         self.assertIn("°".encode(), shown)
 
     def test_what_cannot_be_meant_is_refused(self):
