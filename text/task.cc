@@ -234,9 +234,8 @@ TextTask::Encoded TextTask::encode(const Document& document) const {
     out.lengths.push_back(static_cast<int32_t>(sentence.size()));
   }
   if (out.ids.size() > data::limit(data::Limit::kDocument))
-    throw data::FileError(
-        corpus_.path.empty() ? "input" : corpus_.path, document.line,
-        fmt::format("{} tokens, {}", out.ids.size(), data::beyond(data::Limit::kDocument)));
+    throw data::FileError(corpus_.path.empty() ? "input" : corpus_.path, document.line,
+                          data::beyond(data::Limit::kDocument, out.ids.size()));
   out.aspect = document.aspect.empty() ? data::kPad : aspects_.id(document.aspect);
   return out;
 }

@@ -87,9 +87,7 @@ std::unique_ptr<Codec> list_from_bytes(std::string_view bytes, const std::string
 }  // namespace
 
 void check_sentence(const Encoded& sentence) {
-  if (sentence.ids.size() > data::limit(data::Limit::kSentence))
-    throw InvalidArgument(
-        fmt::format("{} tokens, {}", sentence.ids.size(), data::beyond(data::Limit::kSentence)));
+  data::check_count(data::Limit::kSentence, sentence.ids.size());
 }
 
 CodecKind codec_kind(std::string_view name) {

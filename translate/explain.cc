@@ -90,15 +90,19 @@ std::vector<TranslationTask::Searched> TranslationTask::searched(Input* input, s
   std::vector<Searched> out;
   if (input != nullptr) {
     data::each_line(input->stream, input->name, [&](size_t, std::string_view line) {
-      if (!line.empty()) out.push_back({{std::string(line), "", {}}, {}, {}, ""});
+      if (line.empty()) return;
+      out.push_back({{std::string(line), "", {}}, {}, {}, ""});
+      out.back().source = read_source(out.back().pair.source);
     });
   } else {
-    for (const size_t i : telling(most)) out.push_back({test_.pairs[i], {}, {}, ""});
+    for (const size_t i : telling(most)) {
+      out.push_back({test_.pairs[i], {}, {}, ""});
+      out.back().source = read_source(test_.pairs[i].source);
+    }
   }
   nn::BeamOptions options = beam_options();
   options.keep_tree = true;
   for (Searched& one : out) {
-    one.source = read_source(one.pair.source);
     one.result = translate({&one.source}, options)[0];
     one.said = one.result.n_best.empty() ? "" : target_codec_->decode(one.result.n_best[0].tokens);
   }

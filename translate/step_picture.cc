@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "explain/table_rows.h"
 #include "translate/pictures.h"
 
 namespace fovea::translate {
@@ -26,8 +29,7 @@ explain::Table mixing(const DecodingSteps& steps, const explain::Explanation& e,
   double sum = 0;
   for (size_t j = 0; j < e.keys.size(); ++j) {
     const auto s = static_cast<int64_t>(j);
-    const double part =
-        steps.weights[t][s].item<double>() * steps.states[s][0].item<double>();
+    const double part = steps.weights[t][s].item<double>() * steps.states[s][0].item<double>();
     sum += part;
     table.rows.push_back({e.keys[j].text, fmt::format("{:.2f}", steps.scores[t][s].item<double>()),
                           fmt::format("{:.3f}", steps.weights[t][s].item<double>()),
@@ -67,10 +69,15 @@ explain::Explanation step_picture(const PictureContext& context, const DecodingS
       "Choose an output token: the tables follow. A score for each source token; softmax makes "
       "shares of them; the source's states are summed in these shares; the sum and the decoder's "
       "own state, side by side, choose the word."};
-  for (int64_t t = 0; t < static_cast<int64_t>(attention.queries.size()); ++t) {
+  const size_t tokens = attention.queries.size(),
+               most = std::max<size_t>(explain::kMostTableRows / attention.keys.size(), 1);
+  for (int64_t t = 0; t < static_cast<int64_t>(std::min(tokens, most)); ++t) {
     attention.tables.push_back(mixing(steps, attention, t));
     attention.tables.push_back(choosing(steps, context, t));
   }
+  if (tokens > most)
+    attention.notes.push_back(
+        fmt::format("The tables are those of the first {} of {} output tokens.", most, tokens));
   return attention;
 }
 

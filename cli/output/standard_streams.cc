@@ -1,10 +1,12 @@
 #include "cli/output/standard_streams.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <iostream>
 #include <utility>
@@ -22,6 +24,22 @@ void keep_numbers() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(number, F_GETFD) < 0)
       (void)::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+// Text for a terminal, which takes control characters as commands: those but line ends and tabs are
+// written as escapes. A label or a line of a file may hold them.
+std::string for_terminal(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<uint8_t>(text[at]);
+    const auto next = static_cast<uint8_t>(at + 1 < text.size() ? text[at + 1] : 0);
+    const bool high = byte == 0xC2 && next < 0xA0;  // U+0080 to U+009F
+    if (high || byte == 0x7F || (byte < 0x20 && byte != '\n' && byte != '\t'))
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += text[at];
+  }
+  return out;
 }
 
 }  // namespace
@@ -64,7 +82,9 @@ std::streamsize InputBuffer::showmanyc() {
 
 StandardStreams::StandardStreams()
     : input_(STDIN_FILENO, "standard input"), output_([](std::string_view text) {
-        io::write_all(STDOUT_FILENO, text, "standard output");
+        static const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+        const std::string shown = terminal ? for_terminal(text) : "";
+        io::write_all(STDOUT_FILENO, terminal ? shown : text, "standard output");
       }) {
   keep_numbers();
   before_input_ = std::cin.rdbuf(&input_);

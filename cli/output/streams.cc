@@ -1,16 +1,29 @@
 #include "cli/output/streams.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
-#include "data/files/file.h"
+#include "train/usage_error.h"
 
 namespace fovea::cli {
 
 InputFile::InputFile(const std::string& path) : name_(path == "-" ? "standard input" : path) {
   // A folder counts as one line with its name: where items are folders, `--input FOLDER` is one item.
+  if (path == "-") return;
   std::error_code ignored;
-  if (path != "-")
-    text_.str(std::filesystem::is_directory(path, ignored) ? path + "\n" : data::read_file(path));
+  if (std::filesystem::is_directory(path, ignored)) {
+    text_.str(path + "\n");
+    folder_.emplace();
+  } else {
+    text_.str(data::read_file(path));
+  }
+}
+
+void InputFile::check_read() const {
+  if (folder_ && folder_->sha256().empty())
+    throw UsageError(fmt::format(
+        "--input {}: a folder of which nothing was read; expected a file of items", name_));
 }
 
 OutputFile::OutputFile(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/output/standard_streams.h"
+#include "data/files/file.h"
 #include "io/write.h"
 #include "systems/run/session.h"
 #include "train/types.h"
@@ -18,12 +19,15 @@ class InputFile {
  public:
   explicit InputFile(const std::string& path);
   Input input() { return {stream(), name_}; }
+  // UsageError where it is a folder of which nothing was read: the system took its name for a text.
+  void check_read() const;
 
  private:
   std::istream& stream() { return name_ == "standard input" ? std::cin : text_; }
 
   std::string name_;
   std::istringstream text_;
+  std::optional<data::ReadLog> folder_;
 };
 
 // "-" is standard output; a file appears under its name when it is complete (io::FileWriter).

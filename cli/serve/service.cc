@@ -22,6 +22,8 @@
 namespace fovea::cli {
 namespace {
 
+constexpr ptrdiff_t kMostExplained = 1000;  // lines of a request: each may have pictures of its own
+
 constexpr const char* kHtml = "text/html; charset=utf-8";
 
 // A name for an address, from the folder's: letters, digits, '.', '_' and '-'.
@@ -73,6 +75,10 @@ Service::~Service() = default;
 
 Response Service::infer(Served& served, const Request& request, const std::string& wanted) {
   const std::string text = input_of(request);
+  const ptrdiff_t lines_in = std::count(text.begin(), text.end(), '\n');
+  if (wanted == "explain" && lines_in > kMostExplained)
+    throw Refusal{413, fmt::format("input: {} lines, expected at most {} to explain", lines_in,
+                                   kMostExplained)};
   const data::NoFiles guard;
   const std::lock_guard lock(served.one_at_a_time);
   Json answers = Json::array(), notes = Json::array();

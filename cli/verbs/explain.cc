@@ -90,6 +90,7 @@ int run(const ExplainOptions& options) {
     InputFile file(options.input);
     Input input = file.input();
     explanations = systems::explain(run, &input);
+    file.check_read();
   }
   if (explanations.empty())
     throw InvalidArgument((options.input.empty() ? options.run : "--input " + options.input) +

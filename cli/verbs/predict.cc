@@ -89,6 +89,7 @@ int run(const PredictOptions& options) {
   } else {
     systems::predict(run, lines, output.stream());
   }
+  if (code == kDone) input.check_read();
   output.finish();
   return code;
 }

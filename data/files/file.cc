@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,9 @@ namespace {
 // No file has an empty name: what it stands for was generated.
 std::string with_place(std::string_view path, size_t line, std::string_view what) {
   if (path.empty()) path = "generated data";
-  return line ? fmt::format("{}:{}: {}", path, line, what) : fmt::format("{}: {}", path, what);
+  constexpr size_t kLongest = 4096;  // that a system opens; a longer one is a text in its place
+  const std::string cut = path.size() > kLongest ? shown(path) : std::string(path);
+  return line ? fmt::format("{}:{}: {}", cut, line, what) : fmt::format("{}: {}", cut, what);
 }
 
 struct Inflater {
@@ -138,7 +141,12 @@ void visit_line(std::string_view line, const std::string& name, size_t number,
                         : "expected text, found a NUL byte (is this a binary file?)");
   if (!is_utf8(line))
     throw FileError(name, number, fmt::format("expected UTF-8 text, found {}", shown(line)));
-  visit(number, line);
+  try {
+    visit(number, line);
+  } catch (const InvalidArgument& error) {
+    if (typeid(error) != typeid(InvalidArgument)) throw;  // a FileError names its place already
+    throw FileError(name, number, error.what());
+  }
 }
 
 void each_line(std::string_view text, const std::string& path, const LineVisitor& visit) {

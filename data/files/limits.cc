@@ -23,7 +23,8 @@ constexpr std::array<LimitInfo, 6> kInfos = {{
     {"file", "bytes", "of one input, unpacked"},
     {"line", "bytes", "of one line"},
     {"items", "items", "of one file: lines, rows"},
-    {"sentence", "tokens", "of a sentence to translate or to align"},
+    {"sentence", "tokens",
+     "of a sentence to translate, to align or to ask about, of a row or a sequence"},
     {"document", "tokens", "of a text to classify"},
     {"weights", "bytes", "of a model's weights"},
 }};
@@ -122,6 +123,13 @@ std::string beyond(Limit which) {
   const std::string unit = info.unit == "bytes" ? "" : " " + std::string(info.unit);
   return fmt::format("more than {}{}, the limit `{}` (FOVEA_LIMITS={}={} sets another)",
                      in_unit(which, limit(which)), unit, info.name, info.name, twice);
+}
+
+std::string beyond(Limit which, uint64_t found) {
+  return fmt::format("{} {}, {}", found, info_of(which).unit, beyond(which));
+}
+void check_count(Limit which, uint64_t found) {
+  if (found > limit(which)) throw InvalidArgument(beyond(which, found));
 }
 
 uint64_t memory_of_machine() {

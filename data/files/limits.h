@@ -29,6 +29,8 @@ void set_limits(std::string_view text);
 // "more than 4 GiB, the limit `file` (FOVEA_LIMITS=file=8GiB sets another)": the message for an
 // input that is too large.
 std::string beyond(Limit);
+std::string beyond(Limit, uint64_t found);  // "8000 tokens, more than …"
+void check_count(Limit, uint64_t found);    // InvalidArgument, in these words, where there are more
 
 // "16 MiB", "10000000": a number of a limit's unit, as set_limits reads it.
 std::string in_unit(Limit, uint64_t value);

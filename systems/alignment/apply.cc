@@ -150,6 +150,13 @@ Evaluation AlignmentTask::evaluate(Split split) {
   return result;
 }
 
+void AlignmentTask::check_sentences(const Part& part) {
+  for (const translate::Tokens& tokens : part.tokens) {
+    translate::check_sentence(tokens.source);
+    translate::check_sentence(tokens.target);
+  }
+}
+
 void AlignmentTask::predict(Input input, std::ostream& out) {
   const bool soft = run_options_.options.text("output") == "soft";
   answer_lines(input, out, [&](size_t, std::string_view line) -> Answered {
@@ -158,10 +165,7 @@ void AlignmentTask::predict(Input input, std::ostream& out) {
     Part one;
     if (pair) one.pairs.push_back(*pair);
     encode(one);
-    for (const translate::Tokens& tokens : one.tokens) {
-      translate::check_sentence(tokens.source);
-      translate::check_sentence(tokens.target);
-    }
+    check_sentences(one);
     if (one.pairs.empty() || one.tokens[0].source.ids.empty() || one.tokens[0].target.ids.empty())
       return {"\n", [] { return Json{{"answer", ""}, {"weights", Json::array()}}; }};
     const Aligned aligned = align(one)[0];
@@ -183,16 +187,16 @@ std::vector<explain::Explanation> AlignmentTask::explain(Input* input) {
       if (line.empty()) return;
       const auto pair = translate::split_pair(line);
       if (!pair) throw data::FileError(input->name, number, kExpectedPair);
+      Part one;
+      one.pairs.push_back(*pair);
+      encode(one);
+      check_sentences(one);
       shown.pairs.push_back(*pair);
     });
   } else {
     shown.pairs = worth_drawing(test_.pairs);
   }
   encode(shown);
-  for (const translate::Tokens& tokens : shown.tokens) {
-    translate::check_sentence(tokens.source);
-    translate::check_sentence(tokens.target);
-  }
   std::vector<explain::Explanation> all;
   const std::vector<Aligned> aligned = align(shown);
   for (size_t i = 0; i < aligned.size(); ++i) {

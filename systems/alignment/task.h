@@ -50,6 +50,7 @@ class AlignmentTask : public GradientTask {
   const Part& part(Split split) const { return const_cast<AlignmentTask*>(this)->part(split); }
   std::string prepared(const std::string& line) const;
   void encode(Part&) const;
+  static void check_sentences(const Part&);  // no longer than the limit
   bool both() const { return run_options_.options.flag("both"); }
   std::optional<double> forced_loss(const Part&) const;  // none: the method has no loss
   std::vector<Aligned> align(const Part&) const;

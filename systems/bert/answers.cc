@@ -118,7 +118,12 @@ std::vector<int64_t> places_to_fill(Start& start, const Sequence& sequence) {
   std::vector<int64_t> places;
   for (size_t i = 0; i < sequence.ids.size(); ++i)
     if (sequence.ids[i] == mask) places.push_back(static_cast<int64_t>(i));
-  if (places.empty()) throw InvalidArgument("no [MASK], expected at least one to fill in");
+  if (places.empty())
+    throw InvalidArgument(
+        sequence.cut > 0 ? fmt::format("no [MASK] among the first {} tokens, which the context "
+                                       "holds; expected at least one to fill in",
+                                       sequence.ids.size())
+                         : std::string("no [MASK], expected at least one to fill in"));
   return places;
 }
 

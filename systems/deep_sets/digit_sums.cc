@@ -80,6 +80,7 @@ class DigitSums : public GradientTask {
       throw data::FileError(source.path, 0, "expected square pictures");
     if (side_ != 0 && side_ != train_.height) throw other_size(source.path, train_.height, side_);
     side_ = train_.height;
+    if (!source.path.empty()) trained_keys_ = keys_of(train_), test_keys_ = keys_of(test_);
     const int64_t most = run_options_.options.integer("largest");
     sets_ = draw_sets(train_, run_options_.options.integer("sets"), 1, most,
                       data::mix(source.seed, 21));
@@ -88,6 +89,9 @@ class DigitSums : public GradientTask {
   }
   std::string read_in_words() const override {
     return fmt::format("{} digits to draw sets from, {} to judge by", train_.count, test_.count);
+  }
+  std::vector<uint64_t> item_keys(Split split) const override {
+    return split == Split::kTest ? test_keys_ : trained_keys_;
   }
   Written write() const override { return {.files = data::mnist_files({train_, test_})}; }
   Assets assets() const override { return {.facts = {{"side", side_}}, .files = {}}; }
@@ -245,6 +249,7 @@ class DigitSums : public GradientTask {
 
   const RunOptions run_options_;
   data::Digits train_, test_;
+  std::vector<uint64_t> trained_keys_, test_keys_;  // none of generated pictures
   Sets sets_, validation_;
   int64_t side_ = 28;
   uint64_t seed_ = 1;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string_view>
 
 #include "data/files/file.h"
+#include "data/split.h"
 
 namespace fovea::systems::deep_sets {
 
@@ -16,6 +18,16 @@ data::DigitSets digits_from(const std::string& path, uint64_t seed, const std::s
     throw data::FileError(
         path, 0, fmt::format("a file, expected a folder with MNIST's four IDX files; {}", instead));
   return data::digits_of(path, 4000, 2000, seed);
+}
+
+std::vector<uint64_t> keys_of(const data::Digits& pictures) {
+  const auto size = static_cast<size_t>(pictures.height * pictures.width);
+  const std::string_view pixels(reinterpret_cast<const char*>(pictures.pixels.data()),
+                                pictures.pixels.size());
+  std::vector<uint64_t> out;
+  for (int64_t i = 0; i < pictures.count; ++i)
+    out.push_back(data::item_key(pixels.substr(static_cast<size_t>(i) * size, size)));
+  return out;
 }
 
 data::FileError other_size(const std::string& path, int64_t found, int64_t trained) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "data/files/file.h"
+#include "data/files/limits.h"
 #include "data/formats/text.h"
 
 namespace fovea::systems::machines {
@@ -66,6 +67,10 @@ Sequence parsed(std::string_view line, Job job, int64_t bits, const std::string&
       throw data::FileError(
           name, number,
           fmt::format("expected words of {} bits, found {}", width, data::shown(word)));
+  const auto all = static_cast<uint64_t>(steps(out, job));
+  if (all > data::limit(data::Limit::kSentence))
+    throw data::FileError(name, number,
+                          "with the answer, " + data::beyond(data::Limit::kSentence, all));
   return out;
 }
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "data/files/file.h"
+#include "data/files/limits.h"
 #include "data/files/part_named.h"
 #include "data/formats/text.h"
 #include "data/random.h"
+#include "data/split.h"
 #include "systems/relative_positions/sequence_task.h"
 #include "systems/relative_positions/tasks.h"
 #include "systems/relative_positions/view.h"
@@ -22,6 +24,7 @@ class Copy : public SequenceTask {
   using SequenceTask::SequenceTask;
 
   void read(const Source& source) override {
+    generated_ = source.path.empty();
     for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) of(split).clear();
     if (source.path.empty())
       generate(source.seed);
@@ -37,12 +40,14 @@ class Copy : public SequenceTask {
   Written write() const override {
     Written out{.data = "rows.tsv", .truth = "the distance, which is the same for all"};
     for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest})
-      for (const Sequence& row : of(split)) {
-        std::string line = data::name_of(split);
-        for (size_t i = 0; i < row.inputs.size(); ++i)
-          line += {i == 0 ? '\t' : ' ', kSymbols[row.inputs[i]]};
-        out.files["rows.tsv"] += line + "\n";
-      }
+      for (const Sequence& row : of(split))
+        out.files["rows.tsv"] += std::string(data::name_of(split)) + "\t" + letters_of(row) + "\n";
+    return out;
+  }
+  std::vector<uint64_t> item_keys(Split split) const override {
+    std::vector<uint64_t> out;
+    if (!generated_)
+      for (const Sequence& row : of(split)) out.push_back(data::item_key(letters_of(row)));
     return out;
   }
 
@@ -92,6 +97,14 @@ class Copy : public SequenceTask {
   }
 
  private:
+  static std::string letters_of(const Sequence& row) {
+    std::string out;
+    for (const int64_t token : row.inputs) {
+      if (!out.empty()) out += ' ';
+      out += kSymbols[token];
+    }
+    return out;
+  }
   int64_t distance() const { return options_.integer("distance"); }
   void generate(uint64_t seed) {
     data::Random random(data::mix(seed, 0x2901));
@@ -143,8 +156,11 @@ class Copy : public SequenceTask {
       out.push_back(id);
     }
     if (out.empty()) throw data::FileError(name, number, "a blank line, expected letters");
+    data::check_count(data::Limit::kSentence, out.size());
     return out;
   }
+
+  bool generated_ = true;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "data/files/file.h"
+#include "data/files/limits.h"
 #include "data/formats/text.h"
 #include "data/music/chorales.h"
 #include "data/music/midi.h"
@@ -189,6 +190,7 @@ class Music : public SequenceTask {
 
   // So many more sixteenths, drawn token by token; earlier ones are read from the cache.
   Chorale continued(const Chorale& begun, int64_t sixteenths) {
+    data::check_count(data::Limit::kSentence, begun.tokens.size());
     const torch::NoGradGuard no_grad;
     data::Random random(static_cast<uint64_t>(options_.integer("sample_seed")));
     std::vector<int64_t> read = {data::kStartToken};

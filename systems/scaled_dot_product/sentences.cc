@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "data/files/file.h"
+#include "data/files/limits.h"
 #include "data/formats/text.h"
 
 namespace fovea::systems::scaled_dot_product {
@@ -103,6 +104,8 @@ Sentence parsed(Meaning meaning, std::string_view text, const std::string& name,
     throw data::FileError(
         name, line,
         fmt::format("expected a sentence with the word 'it', found {}", data::shown(text)));
+  if (words.size() > data::limit(data::Limit::kSentence))
+    throw data::FileError(name, line, data::beyond(data::Limit::kSentence, words.size()));
   return finished(meaning, std::move(words));
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "explain/table_rows.h"
 #include "fovea/attend.h"
 #include "systems/scaled_dot_product/six_steps.h"
 #include "train/task.h"
@@ -58,8 +59,13 @@ explain::Explanation picture(Model& model, const Sentence& sentence, const torch
         {static_cast<int32_t>(sentence.asks), static_cast<int32_t>(sentence.meant), 1});
     out.truth = truth;
   }
-  for (int64_t i = 0; i < x.size(0); ++i)
+  const int64_t words = x.size(0);
+  const bool all = static_cast<size_t>(words * words) <= explain::kMostTableRows;
+  for (int64_t i = all ? 0 : sentence.asks; i < (all ? words : sentence.asks + 1); ++i)
     out.tables.push_back(table(model, sentence, i, six_steps(q[i], k, v)));
+  if (!all)
+    out.notes.push_back(
+        fmt::format("A sentence of {} words: the six steps are those of “it” alone.", words));
   return out;
 }
 

@@ -35,6 +35,10 @@ class Outlier : public ClassificationTask {
     if (side_ != 0 && side_ != digits.train.height)
       throw deep_sets::other_size(source.path, digits.train.height, side_);
     side_ = digits.train.height;
+    if (!source.path.empty()) {
+      trained_keys_ = deep_sets::keys_of(digits.train);
+      test_keys_ = deep_sets::keys_of(digits.test);
+    }
     splits_ = {};
     labels_.clear();
     sets_.clear();
@@ -46,6 +50,9 @@ class Outlier : public ClassificationTask {
   }
   std::string read_in_words() const override {
     return fmt::format("{} sets drawn from pictures of {} x {} pixels", sets_.size(), side_, side_);
+  }
+  std::vector<uint64_t> item_keys(Split split) const override {
+    return split == Split::kTest ? test_keys_ : trained_keys_;
   }
   Assets assets() const override { return {.facts = {{"side", side_}}, .files = {}}; }
   void restore(const Assets& assets) override {
@@ -204,6 +211,7 @@ class Outlier : public ClassificationTask {
   const int64_t members_;
   int64_t side_ = 28;
   uint64_t seed_ = 1;  // of the data
+  std::vector<uint64_t> trained_keys_, test_keys_;  // none of generated pictures
   std::vector<std::vector<float>> sets_;
   std::vector<std::vector<int64_t>> kinds_;
   std::shared_ptr<OutlierModel> model_;

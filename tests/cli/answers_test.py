@@ -105,6 +105,15 @@ class Answers(unittest.TestCase):
         for one in map(json.loads, done.stdout.splitlines()):
             self.assertTrue("answer" in one or "error" in one, one)
 
+    def test_the_name_of_a_folder_is_no_text(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        for small in self.systems:
+            with self.subTest(system=small.system):
+                done = fovea("predict", small.system, "--input", empty)
+                self.assertNotEqual(done.returncode, 0, done.stdout)
+                self.assertIn("empty", done.stderr)
+
     def test_every_system_draws_one_picture_as_svg(self):
         for small in self.systems:
             with self.subTest(system=small.system):

@@ -3,6 +3,7 @@
 import html
 import json
 import os
+import pty
 import random
 import re
 import subprocess
@@ -139,6 +140,22 @@ class OwnData(unittest.TestCase):
         self.assertEqual(self.trained("pooling", "parts.csv", "epochs=2"), "read 40 bags of 160 instances, 2 features; label 1: 20, label 0: 20")
         self.page("parts.csv")
         self.assertRegex((self.folder / "page.html").read_text(), r'"text":"1: (width|height) ', "an item is told by a feature's name")
+
+    def test_control_characters_of_a_file_do_not_reach_a_terminal(self):
+        self.write("odd.txt", "".join(f"words {i} and others\n" for i in range(400)))
+        self.trained("next-word", "odd.txt", "epochs=1", "width=8", "hidden=8", "layers=1", "heads=2", "key_heads=1")
+        self.write("lines.txt", "words \x1b[31m\x1b]0;title\x07 \x9b1m and °\n")
+        arguments = [COMMAND, "predict", self.folder / "run", "--input", self.folder / "lines.txt"]
+        piped = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        self.assertIn(b"\x1b[31m", piped, "a file gets what was asked for")
+        ours, terminal = pty.openpty()
+        subprocess.run(arguments, stdout=terminal, stderr=subprocess.DEVNULL, check=True)
+        os.close(terminal)
+        shown = os.read(ours, 65536)
+        os.close(ours)
+        self.assertEqual(re.findall(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]", shown), [], shown)
+        self.assertIn(rb"\x1b[31m", shown)
+        self.assertIn("°".encode(), shown)
 
     def test_what_cannot_be_meant_is_refused(self):
         self.write("each.csv", "topic,text\n" + "".join(f"c{i},hello number {i}\n" for i in range(13)))

@@ -126,6 +126,11 @@ class Serve(unittest.TestCase):
         self.assertEqual([key["text"] for key in answer["explanations"][0]["keys"]], ["not", "really", "great"])
         self.assertEqual(len(answer["answers"]), 1)
 
+    def test_pictures_of_thousands_of_lines_are_refused(self):
+        status, answer = self.server.post("/words/explain", "good\n" * 1001)
+        self.assertEqual((status, answer), (413, {"error": "input: 1001 lines, expected at most 1000 to explain"}))
+        self.assertEqual(self.server.post("/words/predict", "good\n" * 1001)[0], 200)
+
     def test_a_table_is_answered_too(self):
         status, answer = self.server.post("/curve/predict", "times\n10\n20\n")
         self.assertEqual((status, len(answer["answers"])), (200, 2))

@@ -86,6 +86,23 @@ TEST_F(Limits, TooManyItems) {
   expect(said([] { parse_csv("a,y\n1,2\n3,4\n5,6\n", "t"); }), "t:4: more than 3 items");
 }
 
+TEST_F(Limits, TooManyTokensAreCountedAndTheirLineIsNamed) {
+  set_limits("sentence=3");
+  const auto visit = [](size_t, std::string_view line) {
+    check_count(Limit::kSentence, line.size());
+  };
+  EXPECT_NO_THROW(each_line(std::string_view("abc\n"), "file", visit));
+  EXPECT_EQ(said([&] { each_line(std::string_view("abc\nabcd\n"), "file", visit); }),
+            "file:2: 4 tokens, more than 3 tokens, the limit `sentence` (FOVEA_LIMITS=sentence=6 "
+            "sets another)");
+}
+
+// A line of a text where paths are expected.
+TEST_F(Limits, WhatIsTooLongForAPathIsCut) {
+  EXPECT_EQ(FileError(std::string(5000, 'a'), 0, "no such file").what(),
+            "'" + std::string(40, 'a') + "…': no such file");
+}
+
 using Lines = std::vector<std::string>;
 
 // The lines of a file, which must be those of a stream.

@@ -63,6 +63,10 @@ TEST(BitSequences, MistakesAreNamed) {
   EXPECT_EQ(said("x2", Job::kRepeatCopy, 0),
             "in:3: expected at least one word of bits, found none");
   EXPECT_EQ(said("01 x0", Job::kRepeatCopy, 0), "in:3: 0 repeats, expected 1 to 1000");
+  // Few words, said often: hours.
+  EXPECT_EQ(said("0 1 1 0 1 x1000", Job::kRepeatCopy, 0)
+                .find("in:3: with the answer, 5007 tokens, more than 4096"),
+            0u);
 }
 
 class MemoryMachines : public test::Runs {

@@ -95,6 +95,15 @@ TEST_F(RelativeRuns, CopiesReachRowsThreeTimesAsLong) {
   check_blank_line("relative", "a b c d e f g h\n");
   EXPECT_NE(said([&] { answers("relative", "a z\n"); }).find("input:1: 'z', expected a letter"),
             std::string::npos);
+  std::string endless;  // time and pictures take the square of it
+  for (int i = 0; i < 5000; ++i) endless += "a ";
+  const std::string refused = "input:2: 5000 tokens, more than 4096 tokens, the limit `sentence`";
+  EXPECT_NE(said([&] { answers("relative", "a b\n" + endless + "\n"); }).find(refused),
+            std::string::npos);
+  systems::Run run = systems::open(base_ / "relative");
+  std::istringstream lines("a b\n" + endless + "\n");
+  Input input{lines, "input"};
+  EXPECT_NE(said([&] { systems::explain(run, &input); }).find(refused), std::string::npos);
 }
 
 TEST_F(RelativeRuns, MusicTakesEveryVerbAndWritesMidi) {
@@ -117,6 +126,12 @@ TEST_F(RelativeRuns, MusicTakesEveryVerbAndWritesMidi) {
   EXPECT_NE(said([&] {
               answers("music", begun + "\n" + begun + "\n", {"form=midi"});
             }).find("input:2: a second piece, expected one line for a MIDI file"),
+            std::string::npos);
+  std::string voice = "74";
+  for (int i = 0; i < 1100; ++i) voice += " -";
+  EXPECT_NE(said([&] {
+              answers("music", voice + "\t" + voice + "\t" + voice + "\t" + voice + "\n", few);
+            }).find("input:1: 4404 tokens, more than 4096"),
             std::string::npos);
 }
 

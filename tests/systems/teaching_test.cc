@@ -266,6 +266,27 @@ TEST_F(Teaching, ItMeansTheAnimal) {
   EXPECT_EQ(explain(run, &input)[0].queries[0].text, "the") << "without the byte order mark";
 }
 
+// Six steps for each of its words would be a page of gigabytes.
+TEST_F(Teaching, AnEndlessSentenceIsCutShort) {
+  train("long", {.system = "scaled-dot-product", .set = {"sentences=50"}, .epochs = 1});
+  const auto explained = [&](int words) {
+    std::string sentence = "the fox was late because it was tired";
+    for (int i = 8; i < words; ++i) sentence += " today";
+    systems::Run run = open(base_ / "long");
+    std::istringstream line(sentence + "\n");
+    Input input{line, "input"};
+    return explain(run, &input).at(0);
+  };
+  EXPECT_EQ(explained(100).tables.size(), 100u);
+  const explain::Explanation cut = explained(300);
+  ASSERT_EQ(cut.tables.size(), 1u);
+  EXPECT_EQ(cut.tables[0].title, "Six steps for “it”");
+  EXPECT_EQ(cut.notes, std::vector<std::string>{
+                           "A sentence of 300 words: the six steps are those of “it” alone."});
+  EXPECT_NE(said([&] { explained(5000); }).find("input:1: 5000 tokens, more than 4096"),
+            std::string::npos);
+}
+
 TEST_F(Teaching, ItMeansWhatTheContextFits) {
   const TrainRequest request{
       .system = "scaled-dot-product", .set = {"meaning=context"}, .epochs = 30};

@@ -11,6 +11,7 @@
 #include "data/files/file.h"
 #include "io/write.h"
 #include "explain/explanation.h"
+#include "explain/table_rows.h"
 #include "fovea/error.h"
 #include "systems/run/session.h"
 #include "train/run/manifest.h"
@@ -100,6 +101,33 @@ TEST_F(Systems, HostileLinesGetASensibleAnswer) {
   systems::predict(
       run, {marked, "input", {}, [&](const std::string& note) { noted.push_back(note); }}, answer);
   EXPECT_EQ(noted, std::vector<std::string>{}) << "the mark is no part of a word";
+}
+
+TEST_F(Systems, APictureOfAnEndlessSentenceIsRefusedOrCutShort) {
+  train("luong", {"epochs=1", "width=8", "embedding=8", "tokens=words"}, tiny());
+  systems::Run run = systems::open(base_ / "luong", "cpu", 1, {}, Use::kExplain);
+  const auto explained = [&](int words) {
+    std::string line = "a h\n";
+    for (int i = 0; i < words; ++i) line += "a ";
+    std::istringstream lines(line + "\n");
+    Input input{lines, "input"};
+    return systems::explain(run, &input);
+  };
+  size_t most = 0;
+  for (const explain::Explanation& one : explained(400)) {
+    size_t rows = 0;
+    for (const explain::Table& table : one.tables) rows += table.rows.size();
+    most = std::max(most, rows);
+    EXPECT_LT(rows, 2 * explain::kMostTableRows) << one.title;
+  }
+  EXPECT_GT(most, 0u);
+  try {
+    explained(5000);
+    FAIL() << "a sentence of 5000 tokens was drawn";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()).find("input:2: 5000 tokens, more than 4096 tokens"), 0u)
+        << error.what();
+  }
 }
 
 TEST_F(Systems, AControlIsDrawnInTheSamePlot) {

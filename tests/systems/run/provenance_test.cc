@@ -130,6 +130,8 @@ TEST_F(Provenance, ReorderedLinesMoveNoItem) {
       generate({.system = "scaled-dot-product", .set = {"sentences=300"}, .out = base_ / "s"});
   const Written topics = generate(
       {.system = "set-outlier", .set = {"task=expansion", "sets=200"}, .out = base_ / "t"});
+  const Written letters =
+      generate({.system = "relative-positions", .set = {"rows=40"}, .out = base_ / "l"});
   write("bags.csv", bags(80));
   std::vector<std::string> rows = {"x,y"}, reviews, pairs, clouds = {"bag,label,x,y,z"};
   data::Random random(11);
@@ -160,6 +162,7 @@ TEST_F(Provenance, ReorderedLinesMoveNoItem) {
                          {"deep-sets", "clouds.csv", {"task=solids", "epochs=0"}, 1},
                          {"general", "m/" + memories.data, {"epochs=0"}, 0},
                          {"scaled-dot-product", "s/" + sentences.data, {"epochs=0"}, 0},
+                         {"relative-positions", "l/" + letters.data, {"epochs=0"}, 0},
                          {"set-outlier", "t/" + topics.data, {"task=expansion", "epochs=0"}, 0}}) {
     SCOPED_TRACE(c.system);
     const TrainRequest request{
@@ -216,6 +219,25 @@ TEST_F(Provenance, ItemsThatWereLearnedFromAreNotJudged) {
   EXPECT_EQ(judged.at("items"), 61);
   EXPECT_NE(notes(judged).find("of these 61 items were in the run's training"), std::string::npos)
       << notes(judged);
+}
+
+// Sets of pictures are drawn anew each time: they are known by their pictures.
+TEST_F(Provenance, PicturesThatWereLearnedFromAreNotJudged) {
+  for (const std::string system : {"deep-sets", "set-outlier"}) {
+    SCOPED_TRACE(system);
+    const fs::path folder = base_ / (system + "-pictures");
+    generate({.system = system, .out = folder});
+    const Json before =
+        train(system, {.system = system, .data = folder.string(), .epochs = 0, .threads = 1});
+    EXPECT_EQ(field(before, "split").substr(0, 5), "test-");
+    for (const std::string part : {"images-idx3-ubyte", "labels-idx1-ubyte"}) {
+      fs::rename(folder / ("train-" + part), folder / part);
+      fs::rename(folder / ("t10k-" + part), folder / ("train-" + part));
+      fs::rename(folder / part, folder / ("t10k-" + part));
+    }
+    const std::string words = said([&] { evaluate(base_ / system, "", "test"); });
+    EXPECT_NE(words.find(" test items were in the run's training"), std::string::npos) << words;
+  }
 }
 
 TEST_F(Provenance, ATestPartThatChangesIsSaidAndJudged) {
