@@ -78,7 +78,8 @@ class Curve : public TableTask {
     out.metrics = {{"loss", error},
                    {"rmse", std::sqrt(error) * scales_.deviation},
                    {"r2", 1 - error / std::max(1e-12, targets(items).var(0, false).item<double>())},
-                   {"load_max_mean", largest_over_mean(mixed.load)}};
+                   {"load_max_mean", largest_over_mean(mixed.load)},
+                   {"overflow", overflow_share(mixed.overflow, mixed.load)}};
     if (in_turn_) {
       const double before = model_->first_error.item<double>(), after = first_half_error();
       out.metrics["first_mse_before"] = before;

@@ -32,6 +32,10 @@ double largest_over_mean(const torch::Tensor& load) {
   return tokens.max().item<double>() / std::max(1e-12, tokens.mean().item<double>());
 }
 
+double overflow_share(int64_t overflow, const torch::Tensor& load) {
+  return static_cast<double>(overflow) / std::max(1.0, load.sum().item<double>());
+}
+
 nn::MixtureOfExpertsOptions mixture_options(const OptionValues& options) {
   const int64_t experts = options.integer("experts"), k = options.integer("k");
   if (k > experts)

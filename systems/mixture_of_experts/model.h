@@ -33,6 +33,8 @@ class Experts : public torch::nn::Module {
 torch::Tensor dense_gates(const nn::Mixed& mixed, int64_t experts);
 // The busiest expert's load over the mean.
 double largest_over_mean(const torch::Tensor& load);
+// The share of the load that was beyond the capacity.
+double overflow_share(int64_t overflow, const torch::Tensor& load);
 
 // From the options of the system; UsageError if there are fewer experts than an item selects.
 nn::MixtureOfExpertsOptions mixture_options(const OptionValues& options);

@@ -32,8 +32,7 @@ class PictureExperts : public PictureTask {
     Evaluation out = PictureTask::evaluate(split);
     if (out.metrics.empty()) return out;
     out.metrics["load_max_mean"] = largest_over_mean(load_);
-    out.metrics["overflow"] =
-        static_cast<double>(overflow_) / std::max(1.0, load_.sum().item<double>());
+    out.metrics["overflow"] = overflow_share(overflow_, load_);
     return out;
   }
 

@@ -141,7 +141,8 @@ TEST_F(ExpertRuns, RefusesMoreExpertsThanThereAre) {
 
 TEST_F(ExpertRuns, OneExpertAndNoCapacityStillAnswer) {
   EXPECT_NO_THROW(run("one", {"epochs=1", "experts=1", "k=1"}));
-  EXPECT_NO_THROW(run("none", {"epochs=1", "experts=2", "k=1", "capacity=0"}));
+  const Json report = run("none", {"epochs=1", "experts=2", "k=1", "capacity=0"});
+  EXPECT_EQ(report.at("metrics").at("overflow").get<double>(), 1) << "every item is beyond it";
   check_every_verb("none", "x\n0.5\n");
 }
 
