@@ -23,7 +23,11 @@ const Registration registered{{
          .paper = "Jacobs, Jordan, Nowlan & Hinton 1991; Shazeer et al. 2017",
          .equation =
              R"(y = \sum_i g_i E_i(x), \quad g = \operatorname{softmax}(\operatorname{KeepTopK}(H, k)), \quad H_i = (x W_g)_i + \varepsilon_i \operatorname{softplus}((x W_n)_i))",
-         .code = "// Outputs of the selected experts; a row lists those of a token.\n"
+         .code = "fovea::nn::MixtureOfExperts mixture(\n"
+                 "    fovea::nn::MixtureOfExpertsOptions{.width = 8, .experts = 4, .k = 2});\n"
+                 "fovea::nn::Mixed mixed = mixture->mix(x);  // mixed.output [..., 8], as x\n"
+                 "auto balance = mixed.importance_loss + mixed.load_loss;  // part of the loss\n"
+                 "// Outputs of the selected experts; a row lists those of a token.\n"
                  "auto y = fovea::attend(one, score, answers,\n"
                  "                       {.score = fovea::Dot{1.0},\n"
                  "                        .structure = fovea::Graph{row_offsets, columns}});",

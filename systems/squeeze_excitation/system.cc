@@ -21,7 +21,10 @@ const Registration registered{{
          .paper = "Hu, Shen & Sun 2018",
          .equation =
              R"(z_c = \frac{1}{HW} \sum_{ij} u_{cij}, \quad s = \sigma(W_2 \operatorname{ReLU}(W_1 z)), \quad x_c = s_c\, u_c)",
-         .code = "// Each channel of each picture asks itself alone: its map is the value.\n"
+         .code = "fovea::nn::SqueezeExcite gate(\n"
+                 "    fovea::nn::SqueezeExciteOptions{.channels = 6, .reduction = 3});\n"
+                 "auto gated = gate(u);  // u [pictures, 6, height, width]\n"
+                 "// Each channel of each picture asks itself alone: its map is the value.\n"
                  "auto score = W2(torch::relu(W1(u.flatten(2).mean(2)))).view({-1, 1, 1});\n"
                  "auto x = fovea::attend(score, torch::ones_like(score), u.view({-1, 1, pixels}),\n"
                  "                       {.score = fovea::Dot{1.0},\n"

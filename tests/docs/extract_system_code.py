@@ -78,7 +78,7 @@ NAMES = {
     "mil": BAGS + "  const at::Tensor zero = torch::zeros({2, 1, 8}), key = torch::randn({5, 1, 8}), h = torch::randn({5, 1, 8}), w = torch::randn({4});\n",
     "mixture-of-experts": """\
   const at::Tensor row_offsets = torch::tensor({0, 2, 4, 6}, torch::kInt32), columns = torch::tensor({0, 3, 1, 4, 2, 5}, torch::kInt32);
-  const at::Tensor one = torch::ones({3, 1, 1}), score = torch::randn({6, 1, 1}), answers = torch::randn({6, 1, 8});
+  const at::Tensor x = torch::randn({3, 8}), one = torch::ones({3, 1, 1}), score = torch::randn({6, 1, 1}), answers = torch::randn({6, 1, 8});
 """,
     "multi-head": SENTENCES + "  const at::Tensor query = torch::randn({2, 1, 24}), words = torch::randn({2, 5, 24});\n",
     "nadaraya-watson": """\

@@ -11,11 +11,13 @@
 #include "fovea/nn/dnc.h"
 #include "fovea/nn/fenchel_young.h"
 #include "fovea/nn/memory.h"
+#include "fovea/nn/mixture_of_experts.h"
 #include "fovea/nn/multi_head.h"
 #include "fovea/nn/ntm.h"
 #include "fovea/nn/recurrent.h"
 #include "fovea/nn/relative_tables.h"
 #include "fovea/nn/rotary.h"
+#include "fovea/nn/squeeze_excite.h"
 
 namespace {
 
