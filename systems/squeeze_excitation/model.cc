@@ -51,11 +51,12 @@ torch::Tensor Model::run(const torch::Tensor& pictures, std::vector<Gated>* seen
   for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
     const size_t place = layer + (has_input_gate() ? 1 : 0);
     const std::string name = fmt::format("layer {}", layer + 1);
+    // In place: the normalisation's backward does not read its output.
     torch::Tensor u = norms_[layer](convolutions_[layer](x));
     if (shape_.residual && layer > 0)
       x = torch::relu(x + gate(place, name, u, seen));
     else
-      x = gate(place, name, torch::relu(u), seen);
+      x = gate(place, name, torch::relu_(u), seen);
     if (halved_after(static_cast<int64_t>(layer), x.size(2))) x = torch::max_pool2d(x, 2);
   }
   return classifier_(x.flatten(1));
