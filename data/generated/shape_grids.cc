@@ -22,7 +22,9 @@ struct Relation {
 };
 constexpr std::array<Relation, 4> kRelations = {
     {{"left of", 0, -1}, {"right of", 0, 1}, {"above", -1, 0}, {"below", 1, 0}}};
-constexpr uint64_t kMostOthers = 4;
+// At least one other: with two things alone, the one that is not the referent is the answer, and one
+// look finds it. Such pictures teach to look away from the referent.
+constexpr uint64_t kFewestOthers = 1, kMostOthers = 4;
 
 // x and y from -1 to 1 within the cell.
 bool inside(size_t shape, double x, double y) {
@@ -63,7 +65,7 @@ std::vector<uint8_t> ground(Random& random) {
   return out;
 }
 
-// The referent of its shape, the thing next to it, and up to kMostOthers others of other shapes.
+// The referent of its shape, the thing next to it, and others of other shapes.
 void add_picture(PictureQuestions& set, Random& random) {
   const Relation& relation = kRelations[random.below(kRelations.size())];
   int64_t referent = 0, row = 0, column = 0;
@@ -85,7 +87,7 @@ void add_picture(PictureQuestions& set, Random& random) {
   for (int64_t cell = 0; cell < kCells; ++cell)
     if (cell != referent && cell != thing) free.push_back(cell);
   random.shuffle(free);
-  const uint64_t others = random.below(kMostOthers + 1);
+  const uint64_t others = kFewestOthers + random.below(kMostOthers - kFewestOthers + 1);
   for (uint64_t i = 0; i < others; ++i)
     draw(picture, free[i], other_shape(), random.below(kColours.size()), random);
   const std::string name = fmt::format("pictures.idx#{}", set.questions.size());

@@ -88,10 +88,10 @@ Model::Model(const Shape& shape) : shape_(shape), places_(places(shape.grid)) {
 }
 
 torch::Tensor Model::regions(const torch::Tensor& pictures) {
-  torch::Tensor x = torch::relu(conv2_(torch::relu(conv1_(pictures))));  // [items, 64, grid, grid]
+  torch::Tensor x = conv2_(conv1_(pictures).relu_()).relu_();  // [items, 64, grid, grid]
   x = x.flatten(2).transpose(1, 2);
   const torch::Tensor where = places_.to(x.options());
-  return torch::tanh(region_(torch::cat({x, where.expand({x.size(0), -1, -1})}, 2)));
+  return region_(torch::cat({x, where.expand({x.size(0), -1, -1})}, 2)).tanh_();
 }
 
 torch::Tensor Model::question(const torch::Tensor& words, const torch::Tensor& lengths) {

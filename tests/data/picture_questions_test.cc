@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "data/files/file.h"
@@ -84,6 +85,25 @@ TEST(ShapeGrids, ThereIsOneReferentAndTheThingIsNextToIt) {
     EXPECT_EQ(columns, says("left of") ? -1 : says("right of") ? 1 : 0);
   }
   EXPECT_EQ(answers.size(), 5u);
+}
+
+// Pixels of the ground are 40 at most, and a thing has a brighter one.
+size_t things_in(const std::vector<uint8_t>& picture) {
+  constexpr int64_t kSide = kGridCells * kCellPixels;
+  std::set<int64_t> cells;
+  for (int64_t i = 0; i < kSide * kSide; ++i)
+    if (*std::max_element(&picture[static_cast<size_t>(3 * i)],
+                          &picture[static_cast<size_t>(3 * i)] + 3) > 60)
+      cells.insert(i / kSide / kCellPixels * kGridCells + i % kSide / kCellPixels);
+  return cells.size();
+}
+
+// Of two things, the one that is not named is the answer: that takes one look, not two.
+TEST(ShapeGrids, EveryPictureHasThreeToSixThings) {
+  std::set<size_t> seen;
+  for (const std::vector<uint8_t>& picture : generate_shape_grids(200, 1).pictures)
+    seen.insert(things_in(picture));
+  EXPECT_EQ(seen, (std::set<size_t>{3, 4, 5, 6}));
 }
 
 }  // namespace
