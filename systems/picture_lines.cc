@@ -11,6 +11,8 @@
 
 namespace fovea::systems {
 
+namespace {
+
 std::vector<std::string> picture_paths(const std::string& input, size_t number,
                                        std::string_view line) {
   const std::string path(data::trimmed(line));
@@ -21,6 +23,21 @@ std::vector<std::string> picture_paths(const std::string& input, size_t number,
   if (out.empty())
     throw data::FileError(path, 0, "no pictures in this folder, expected PNG or JPEG files");
   return out;
+}
+
+}  // namespace
+
+void each_picture(const Input& input, size_t number, std::string_view line,
+                  const std::function<void(const std::string& path)>& show) {
+  const std::vector<std::string> paths = picture_paths(input.name, number, line);
+  for (const std::string& path : paths) {
+    try {
+      show(path);
+    } catch (const InvalidArgument& error) {
+      if (paths.size() == 1 || !input.refused) throw;
+      input.refused(error.what());
+    }
+  }
 }
 
 Answered answer_pictures(const Input& input, size_t number, std::string_view line,

@@ -18,8 +18,9 @@ using AnswerPicture = std::function<Answered(const std::string& path)>;
 Answered answer_pictures(const Input& input, size_t number, std::string_view line,
                          const AnswerPicture& answer);
 
-// The paths themselves.
-std::vector<std::string> picture_paths(const std::string& input, size_t number,
-                                       std::string_view line);
+// Shows the pictures one after another. A folder's picture that cannot be read is reported in the same
+// way, and the others are shown.
+void each_picture(const Input& input, size_t number, std::string_view line,
+                  const std::function<void(const std::string& path)>& show);
 
 }  // namespace fovea::systems

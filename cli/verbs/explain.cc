@@ -84,11 +84,16 @@ int run(const ExplainOptions& options) {
       systems::open(options.run, options.device, options.threads, options.set, Use::kExplain);
   say_which(run, options.run);
   std::vector<explain::Explanation> explanations;
+  ExitCode code = kDone;
   if (options.input.empty()) {
     explanations = systems::explain(run, nullptr);
   } else {
     InputFile file(options.input);
     Input input = file.input();
+    input.refused = [&](const std::string& error) {
+      std::cerr << "fovea: " << error << std::endl;
+      code = kFailed;
+    };
     explanations = systems::explain(run, &input);
     file.check_read();
   }
@@ -109,7 +114,7 @@ int run(const ExplainOptions& options) {
       write_png(svg_text(options, explanations), options.out);
       break;
   }
-  return kDone;
+  return code;
 }
 
 }  // namespace

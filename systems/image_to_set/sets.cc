@@ -12,6 +12,7 @@
 #include "data/formats/text.h"
 #include "data/generated/canvas_files.h"
 #include "data/pictures/picture_questions.h"
+#include "data/pictures/readable.h"
 
 namespace fovea::systems::image_to_set {
 namespace {
@@ -83,6 +84,7 @@ PictureSets read_picture_sets(const Source& source, const OptionValues& options)
   PictureSets out;
   out.pictures = data::read_captions(source.path, {.split = split_request(source)});
   data::PictureStore store(out.pictures.folder, options.integer("side"));
+  data::Readable readable;
   for (data::Captioned& item : out.pictures.items) {
     out.labels.push_back(labels_of(item.captions));
     if (out.labels.back().empty() && !options.flag("empty"))
@@ -90,8 +92,12 @@ PictureSets read_picture_sets(const Source& source, const OptionValues& options)
                             fmt::format("{} has no label; --set empty=true allows empty sets",
                                         data::shown(item.image)));
     item.captions.clear();
-    if (out.pictures.regions.empty()) out.pixels.push_back(store.at(item.image));
+    if (!out.pictures.regions.empty()) continue;
+    auto& pixels = out.pixels.emplace_back();
+    readable.next([&] { pixels = store.at(item.image); });
   }
+  if (auto note = readable.note(source.path)) out.pictures.notes.push_back(*std::move(note));
+  readable.leave_out_of(out.pictures.splits);
   return out;
 }
 

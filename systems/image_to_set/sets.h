@@ -20,7 +20,8 @@ struct PictureSets {
 
 // No path: canvases of drawn digits; MNIST's folder: of its digits. Otherwise what
 // data::read_captions takes: a caption with a '|' in it is a list of labels ('|' alone: no label), and
-// other captions count by their words, function words left out.
+// other captions count by their words, function words left out. A picture that cannot be read leaves
+// the splits, and a note says so.
 PictureSets read_picture_sets(const Source& source, const OptionValues& options);
 
 // A list's labels, or a caption's content words.

@@ -151,11 +151,11 @@ class ImageToSet : public GradientTask {
     std::vector<explain::Explanation> out;
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
-        for (const std::string& path : picture_paths(input->name, number, line)) {
+        each_picture(*input, number, line, [&](const std::string& path) {
           ShownSet shown = told(path, seen(path));
           if (regions_.width == 0) shown.image = data::read_colour_image(path);
           out.push_back(picture(shown));
-        }
+        });
       });
       return out;
     }

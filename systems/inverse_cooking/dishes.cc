@@ -14,6 +14,7 @@
 #include "data/generated/plates.h"
 #include "data/pictures/idx.h"
 #include "data/pictures/picture_questions.h"
+#include "data/pictures/readable.h"
 
 namespace fovea::systems::inverse_cooking {
 namespace {
@@ -63,6 +64,7 @@ Dishes read_dishes(const Source& source, const OptionValues& options) {
   Dishes out{.recipes = data::read_recipes(source.path, split_request(source)), .pixels = {}};
   const bool pictures = !out.recipes.items.front().picture.empty();
   data::PictureStore store(out.recipes.folder, options.integer("side"));
+  data::Readable readable;
   for (const data::Recipe& one : out.recipes.items) {
     if (one.picture.empty() == pictures)
       throw data::FileError(source.path, 0,
@@ -70,8 +72,12 @@ Dishes read_dishes(const Source& source, const OptionValues& options) {
     if (!pictures && one.title.empty() && one.kind.empty() && !source.all_test)
       throw data::FileError(source.path, 0,
                             "a recipe with neither picture, title nor class, expected one of them");
-    if (pictures) out.pixels.push_back(store.at(one.picture));
+    if (!pictures) continue;
+    auto& pixels = out.pixels.emplace_back();
+    readable.next([&] { pixels = store.at(one.picture); });
   }
+  out.note = readable.note(source.path).value_or("");
+  readable.leave_out_of(out.recipes.splits);
   return out;
 }
 

@@ -15,12 +15,13 @@ namespace fovea::systems::inverse_cooking {
 struct Dishes {
   data::Recipes recipes;
   std::vector<std::vector<uint8_t>> pixels;  // of each, [side, side, 3]; none: titles are looked at
+  std::string note = {};                     // what was left out, and why; empty: nothing
   bool has_pictures() const { return !pixels.empty(); }
   bool has_steps() const;  // any recipe
 };
 
 // No path: drawn plates. MNIST's or Fashion-MNIST's folder: plates of its pictures. Otherwise what
-// data::read_recipes takes.
+// data::read_recipes takes; a picture that cannot be read leaves the splits.
 Dishes read_dishes(const Source& source, const OptionValues& options);
 Written write_dishes(const Dishes& dishes, int64_t side);
 

@@ -49,9 +49,10 @@ class InverseCooking : public GradientTask {
     encode_words();
   }
   std::string read_in_words() const override {
-    return fmt::format("{} recipes with {}{}", dishes_.recipes.items.size(),
+    return fmt::format("{} recipes with {}{}{}{}", dishes_.recipes.items.size(),
                        dishes_.has_pictures() ? "pictures" : "titles",
-                       dishes_.has_steps() ? " and steps" : "");
+                       dishes_.has_steps() ? " and steps" : "", dishes_.note.empty() ? "" : "; ",
+                       dishes_.note);
   }
   void prepare() override {
     const std::vector<data::Recipe> training =
@@ -183,7 +184,7 @@ class InverseCooking : public GradientTask {
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
         if (!pictures_) return add(titled(input->name, number, line));
-        for (const auto& path : picture_paths(input->name, number, line)) add(pictured(path));
+        each_picture(*input, number, line, [&](const std::string& path) { add(pictured(path)); });
       });
       return out;
     }

@@ -13,6 +13,7 @@
 #include "data/generated/tissue.h"
 #include "data/packed.h"
 #include "data/pictures/image.h"
+#include "data/pictures/readable.h"
 #include "data/random.h"
 #include "explain/capture.h"
 #include "systems/mil/model.h"
@@ -42,6 +43,7 @@ class SlideTask : public ClassificationTask {
 
   void read(const Source& source) override {
     slides_.clear();
+    note_.clear();
     names_.clear();
     if (source.path.empty())
       draw(source);
@@ -56,9 +58,9 @@ class SlideTask : public ClassificationTask {
     if (!source.path.empty()) part(source);
   }
   std::string read_in_words() const override {
-    return fmt::format("{} pictures, {} windows of {} x {} pixels", slides_.size(),
+    return fmt::format("{} pictures, {} windows of {} x {} pixels{}{}", slides_.size(),
                        std::accumulate(lengths_.begin(), lengths_.end(), int64_t{0}), plan_.side,
-                       plan_.side);
+                       plan_.side, note_.empty() ? "" : "; ", note_);
   }
   std::shared_ptr<torch::nn::Module> build() override {
     const OptionValues& o = run_options_.options;
@@ -106,8 +108,9 @@ class SlideTask : public ClassificationTask {
     std::vector<explain::Explanation> out;
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
-        for (const std::string& path : picture_paths(input->name, number, line))
+        each_picture(*input, number, line, [&](const std::string& path) {
           out.push_back(drawn(path, {.image = data::read_colour_image(path)}, false));
+        });
       });
       return out;
     }
@@ -156,16 +159,20 @@ class SlideTask : public ClassificationTask {
 
   // LABEL/picture, labels 0 and 1.
   void read_folder(const Source& source) {
+    data::Readable readable;
     for (const char* label : {"0", "1"}) {
       const fs::path folder = fs::path(source.path) / label;
       std::error_code ignored;
       if (!fs::is_directory(folder, ignored)) continue;
       for (const std::string& file : data::image_files(folder.string())) {
-        names_.push_back(file);
-        slides_.push_back(
-            {.image = data::read_colour_image(file), .positive = *label == '1', .cells = {}});
+        readable.next([&] {
+          slides_.push_back(
+              {.image = data::read_colour_image(file), .positive = *label == '1', .cells = {}});
+          names_.push_back(file);
+        });
       }
     }
+    note_ = readable.note(source.path).value_or("");
     const auto positive = std::count_if(slides_.begin(), slides_.end(),
                                         [](const data::Slide& one) { return one.positive; });
     if (slides_.empty() ||
@@ -281,6 +288,7 @@ class SlideTask : public ClassificationTask {
 
   const WindowPlan plan_;
   std::vector<data::Slide> slides_;
+  std::string note_;  // of pictures that cannot be read
   std::vector<std::string> names_;
   std::shared_ptr<Model> model_;
 };

@@ -8,6 +8,7 @@
 
 #include "data/files/file.h"
 #include "data/pictures/picture_questions.h"
+#include "data/pictures/readable.h"
 #include "train/interrupt.h"
 #include "train/usage_error.h"
 
@@ -75,38 +76,24 @@ void Gallery::fill(data::CaptionSet& set) {
               .count = arrays_.regions()};
     return;
   }
-  std::vector<std::string> unreadable;
-  std::vector<bool> good(set.items.size(), true);
+  data::Readable readable;
   data::PictureStore store(set.folder, std::max<int64_t>(1, shape_.side));
-  for (size_t i = 0; i < set.items.size(); ++i) {
+  for (const data::Captioned& item : set.items) {
     train::stop_if_interrupted("while reading pictures");
     auto& to = backbone_ ? features_ : pixels_;
     to.emplace_back();
-    try {
+    readable.next([&] {
       if (backbone_) {
-        const torch::Tensor numbers = features_of(store.whole(set.items[i].image)).contiguous();
+        const torch::Tensor numbers = features_of(store.whole(item.image)).contiguous();
         to.back().assign(numbers.data_ptr<uint8_t>(),
                          numbers.data_ptr<uint8_t>() + numbers.numel());
       } else {
-        to.back() = store.at(set.items[i].image);
+        to.back() = store.at(item.image);
       }
-    } catch (const InvalidArgument& error) {
-      good[i] = false;
-      unreadable.push_back(error.what());
-    }
+    });
   }
-  if (unreadable.empty()) return;
-  if (2 * unreadable.size() > set.items.size())
-    throw data::FileError(set.folder, 0,
-                          fmt::format("{} of {} pictures cannot be read; the first: {}",
-                                      unreadable.size(), set.items.size(), unreadable.front()));
-  for (const Split part : {Split::kTrain, Split::kValidation, Split::kTest})
-    std::erase_if(set.splits.of(part),
-                  [&](int64_t item) { return !good[static_cast<size_t>(item)]; });
-  set.notes.push_back(
-      fmt::format("{} pictures cannot be read, left out: {}", unreadable.size(),
-                  unreadable.front()) +
-      (unreadable.size() > 1 ? fmt::format(" (and {} more)", unreadable.size() - 1) : ""));
+  if (auto note = readable.note(set.folder)) set.notes.push_back(*std::move(note));
+  readable.leave_out_of(set.splits);
 }
 
 void Gallery::fill(std::vector<std::vector<uint8_t>> pixels, int64_t side) {

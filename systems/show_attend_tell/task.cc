@@ -175,8 +175,9 @@ class ShowAttendTell : public GradientTask {
       return out;
     }
     data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
-      for (const std::string& file : picture_paths(input->name, number, line))
+      each_picture(*input, number, line, [&](const std::string& file) {
         add(gallery_.read(file), {.name = file, .words = {}, .picture = gallery_.drawn(file)});
+      });
     });
     return out;
   }

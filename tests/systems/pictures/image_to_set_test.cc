@@ -16,6 +16,7 @@
 #include "systems/image_to_set/targets.h"
 #include "systems/system.h"
 #include "tests/systems/run/runs.h"
+#include "train/task.h"
 
 namespace fovea::systems::image_to_set {
 namespace {
@@ -319,6 +320,33 @@ TEST_F(ImageToSetRuns, AFolderIsAnsweredPictureByPictureAndABrokenOneIsNamed) {
   const std::string text = answers.str();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
   EXPECT_NE(text.find("c.png\t"), std::string::npos) << text;
+  std::istringstream again((base_ / "photos").string() + "\n");
+  Input input{again, "input", [&](const std::string& e) { refused.push_back(e); }};
+  EXPECT_EQ(explain(run, &input).size(), 2u) << "the others are shown";
+  EXPECT_EQ(refused.size(), 2u);
+}
+
+TEST_F(ImageToSetRuns, APictureThatCannotBeReadIsLeftOutOfTheTraining) {
+  std::filesystem::create_directories(base_ / "photos");
+  std::string lines;
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "p" + std::to_string(i) + ".png";
+    const std::vector<uint8_t> pixels(48, static_cast<uint8_t>(8 * i));
+    std::ofstream(base_ / "photos" / name, std::ios::binary)
+        << (i == 7 ? "\x89PNG damaged" : data::png_bytes({4, 4, 3, pixels}));
+    lines += name + (i % 2 == 0 ? "\tdog|snow\n" : "\tcat|\n");
+  }
+  std::ofstream(base_ / "photos/labels.tsv") << lines;
+  TrainRequest request = quick("ff-bce");
+  request.data = (base_ / "photos").string();
+  train("run", request);
+  const systems::Run run = systems::open(base_ / "run");
+  const PictureSets read = read_picture_sets({.path = request.data}, run.run_options->options);
+  ASSERT_EQ(read.pictures.notes.size(), 1u);
+  EXPECT_TRUE(read.pictures.notes[0].starts_with("1 pictures cannot be read, left out: "));
+  EXPECT_NE(read.pictures.notes[0].find("p7.png"), std::string::npos);
+  for (const auto split : {data::Split::kTrain, data::Split::kValidation, data::Split::kTest})
+    for (const int64_t item : read.pictures.splits.of(split)) EXPECT_NE(item, 7);
 }
 
 TEST_F(ImageToSetRuns, EmptySetsAreReadJudgedAndRefusedWhereTheyAreNotAllowed) {

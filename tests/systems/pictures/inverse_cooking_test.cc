@@ -5,12 +5,14 @@
 #include <sstream>
 
 #include "data/formats/vocabulary.h"
+#include "data/pictures/image.h"
 #include "systems/generate.h"
 #include "systems/inverse_cooking/codec.h"
 #include "systems/inverse_cooking/dishes.h"
 #include "systems/inverse_cooking/writer.h"
 #include "systems/system.h"
 #include "tests/systems/run/runs.h"
+#include "train/task.h"
 
 namespace fovea::systems::inverse_cooking {
 namespace {
@@ -261,16 +263,36 @@ TEST_F(InverseCookingRuns, TitlesAreComparedWithTheNearestTitle) {
 TEST_F(InverseCookingRuns, RecipesWithAndWithoutPicturesAreNotMixed) {
   std::ofstream(base_ / "recipes.jsonl") << "{\"picture\": \"a.png\", \"ingredients\": "
                                             "[\"x\"]}\n{\"title\": \"t\", \"ingredients\": []}\n";
-  const std::string error =
-      said([&] { train("run", {.system = "inverse-cooking", .data = base_.string()}); });
-  EXPECT_NE(error.find("a.png"), std::string::npos) << error;
+  const auto refusal = [&] {
+    return said([&] { train("run", {.system = "inverse-cooking", .data = base_.string()}); });
+  };
+  const std::string expected = "some recipes have a picture and some have none";
+  EXPECT_NE(refusal().find(expected), std::string::npos);
   std::ofstream(base_ / "recipes.jsonl")
       << "{\"title\": \"t\", \"ingredients\": []}\n{\"picture\": \"a.png\", \"ingredients\": "
          "[\"x\"]}\n";
-  EXPECT_NE(said([&] {
-              train("run", {.system = "inverse-cooking", .data = base_.string()});
-            }).find("some recipes have a picture and some have none"),
-            std::string::npos);
+  EXPECT_NE(refusal().find(expected), std::string::npos);
+}
+
+TEST_F(InverseCookingRuns, APictureThatCannotBeReadIsLeftOut) {
+  std::string lines;
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "p" + std::to_string(i) + ".png";
+    const std::vector<uint8_t> pixels(48, static_cast<uint8_t>(8 * i));
+    std::ofstream(base_ / name, std::ios::binary)
+        << (i == 7 ? "\x89PNG damaged" : data::png_bytes({4, 4, 3, pixels}));
+    lines += "{\"picture\": \"" + name + "\", \"ingredients\": [\"peas\"]}\n";
+  }
+  std::ofstream(base_ / "recipes.jsonl") << lines;
+  TrainRequest request = quick();
+  request.data = base_.string();
+  train("run", request);
+  const systems::Run run = systems::open(base_ / "run");
+  const Dishes read = read_dishes({.path = request.data}, run.run_options->options);
+  EXPECT_TRUE(read.note.starts_with("1 pictures cannot be read, left out: ")) << read.note;
+  EXPECT_NE(read.note.find("p7.png"), std::string::npos) << read.note;
+  for (const auto split : {data::Split::kTrain, data::Split::kValidation, data::Split::kTest})
+    for (const int64_t item : read.recipes.splits.of(split)) EXPECT_NE(item, 7);
 }
 
 }  // namespace

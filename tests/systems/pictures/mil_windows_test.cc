@@ -114,6 +114,22 @@ TEST_F(MilWindowRuns, EveryVerbWorksOnFilesOfItsOwn) {
       << "a picture of the folder each: " << text;
 }
 
+TEST_F(MilWindowRuns, APictureThatCannotBeReadIsLeftOut) {
+  generate(
+      {.system = "mil", .set = {"windows=32", "bags=16", "test_bags=4"}, .out = base_ / "data"});
+  std::ofstream(base_ / "data/0/damaged.jpg", std::ios::binary) << "\xFF\xD8 damaged";
+  TrainRequest request = quick();
+  request.data = (base_ / "data").string();
+  train("run", request);
+  systems::Run run = systems::open(base_ / "run");
+  std::istringstream folder(request.data + "/0\n");
+  std::vector<std::string> refused;
+  Input input{folder, "input", [&](const std::string& e) { refused.push_back(e); }};
+  EXPECT_EQ(explain(run, &input).size(), 10u);
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_NE(refused[0].find("damaged.jpg"), std::string::npos) << refused[0];
+}
+
 TEST_F(MilWindowRuns, WhatCannotBeLearnedFromIsRefused) {
   std::filesystem::create_directories(base_ / "own/1");
   std::ofstream(base_ / "own/1/a.png", std::ios::binary) << data::png_bytes(ramp(40, 40));
