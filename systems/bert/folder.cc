@@ -83,8 +83,7 @@ nn::BertOptions sizes_in(const Json& config, const std::string& path) {
     if (p < 0 || p >= 1)
       throw FileError(path, 0, fmt::format("dropout: {}, expected 0 to below 1", p));
   if (!(out.epsilon > 0 && out.epsilon <= 1))  // it is added to a variance whose root is divided by
-    throw FileError(path, 0,
-                    fmt::format("layer_norm_eps: {}, expected above 0 to 1", out.epsilon));
+    throw FileError(path, 0, fmt::format("layer_norm_eps: {}, expected above 0 to 1", out.epsilon));
   return out;
 }
 
@@ -143,7 +142,7 @@ class Taker {
   int64_t rows(const std::string& name) const {
     const auto found = tensors_.find(name);
     if (found == tensors_.end() || found->second.dim() == 0)
-      throw FileError(path_, 0, fmt::format("no tensor {}", data::shown(name)));
+      throw FileError(path_, 0, fmt::format("no tensor '{}'", name));
     return found->second.size(0);
   }
   void check(const std::string& name, const std::vector<int64_t>& shape) const {
@@ -166,22 +165,20 @@ class Taker {
  private:
   const torch::Tensor& found(const std::string& name, const std::vector<int64_t>& shape) const {
     const auto found = tensors_.find(name);
-    if (found == tensors_.end())
-      throw FileError(path_, 0, fmt::format("no tensor {}", data::shown(name)));
+    if (found == tensors_.end()) throw FileError(path_, 0, fmt::format("no tensor '{}'", name));
     const torch::Tensor& tensor = found->second;
     if (tensor.sizes() != torch::IntArrayRef(shape))
       throw FileError(path_, 0,
-                      fmt::format("{}: shape {}, expected {}, from config.json", data::shown(name),
+                      fmt::format("'{}': shape {}, expected {}, from config.json", name,
                                   text_of(tensor.sizes()), text_of(shape)));
     if (!tensor.is_floating_point())
-      throw FileError(path_, 0,
-                      fmt::format("{}: whole numbers, expected floating point", data::shown(name)));
+      throw FileError(path_, 0, fmt::format("'{}': whole numbers, expected floating point", name));
     return tensor;
   }
   torch::Tensor take(const std::string& name, const std::vector<int64_t>& shape) {
     torch::Tensor out = found(name, shape).to(torch::kFloat);
     if (!out.isfinite().all().item<bool>())
-      throw FileError(path_, 0, fmt::format("{}: not finite, expected numbers", data::shown(name)));
+      throw FileError(path_, 0, fmt::format("'{}': not finite, expected numbers", name));
     tensors_.erase(name);
     return out;
   }

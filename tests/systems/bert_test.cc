@@ -229,7 +229,7 @@ TEST_F(BertRun, WhatIsWrongWithAFolderIsNamed) {
   has(tensors([](auto& f) {
         f.tensors["bert.encoder.layer.0.attention.self.key.weight"] = torch::zeros({8, 4});
       }),
-      "shape [8, 4], expected [8, 8]");
+      "'bert.encoder.layer.0.attention.self.key.weight': shape [8, 4], expected [8, 8]");
   has(tensors([](auto& f) { f.tensors["bert.pooler.dense.bias"].fill_(NAN); }), "not finite");
   has(refused([](Written& w) {
         std::string& text = w.files["tokenizer.json"];
