@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "fovea/nn/rotary.h"
+#include "nn/products/product.h"
 #include "nn/split_heads.h"
 
 namespace fovea::nn {
@@ -49,9 +50,11 @@ at::Tensor GroupedHeadsImpl::turned(const at::Tensor& projected, int64_t heads,
 }
 
 at::Tensor GroupedHeadsImpl::forward(const at::Tensor& x, const Structure& structure) {
-  return wo(join_heads(attend(turned(wq(x), options_.heads, 0), turned(wk(x), key_heads(), 0),
-                              split_heads(wv(x), key_heads()), {.structure = structure},
-                              {.dropout_p = is_training() ? options_.dropout : 0.0})));
+  const at::Tensor heads =
+      attend(turned(projected(x, wq), options_.heads, 0), turned(projected(x, wk), key_heads(), 0),
+             split_heads(projected(x, wv), key_heads()), {.structure = structure},
+             {.dropout_p = is_training() ? options_.dropout : 0.0});
+  return projected(join_heads(heads), wo);
 }
 
 at::Tensor GroupedHeadsImpl::step(const at::Tensor& x, StepCache& cache) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "nn/positive.h"
+#include "nn/products/product.h"
 
 namespace fovea::nn {
 namespace {
@@ -57,7 +58,7 @@ void LanguageLayerImpl::reset() {
 
 at::Tensor LanguageLayerImpl::fed_forward(const at::Tensor& x) {
   const at::Tensor y = ffn_norm(x);
-  return x + dropped(w2(at::silu(w1(y)) * w3(y)));
+  return x + dropped(projected(at::silu(projected(y, w1)) * projected(y, w3), w2));
 }
 at::Tensor LanguageLayerImpl::forward(const at::Tensor& x) {
   return fed_forward(x + dropped(attention->forward(attention_norm(x))));
@@ -104,7 +105,7 @@ at::Tensor LanguageModelImpl::embedded(const at::Tensor& tokens, int64_t first) 
 at::Tensor LanguageModelImpl::forward(const at::Tensor& tokens) {
   at::Tensor x = embedded(tokens, 0);
   for (int64_t i = 0; i < options_.layers; ++i) x = layer(i).forward(x);
-  return at::linear(norm(x), output_weight());
+  return projected(norm(x), output_weight());
 }
 
 at::Tensor LanguageModelImpl::step(const at::Tensor& tokens, LanguageCache& cache) {
@@ -113,7 +114,7 @@ at::Tensor LanguageModelImpl::step(const at::Tensor& tokens, LanguageCache& cach
   cache.layers.resize(static_cast<size_t>(options_.layers));
   for (int64_t i = 0; i < options_.layers; ++i)
     x = layer(i).step(x, cache.layers[static_cast<size_t>(i)]);
-  return at::linear(norm(x), output_weight());
+  return projected(norm(x), output_weight());
 }
 
 at::Tensor LanguageModelImpl::after_each_layer(const at::Tensor& tokens) {
@@ -122,7 +123,7 @@ at::Tensor LanguageModelImpl::after_each_layer(const at::Tensor& tokens) {
   std::vector<at::Tensor> all;
   for (int64_t i = 0; i < options_.layers; ++i) {
     x = layer(i).forward(x);
-    all.push_back(at::linear(norm(x), output_weight()));
+    all.push_back(projected(norm(x), output_weight()));
   }
   return at::stack(all);
 }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "engine/call/facts.h"
+#include "nn/products/product.h"
 #include "nn/split_heads.h"
 
 namespace fovea::nn {
@@ -63,7 +64,7 @@ at::Tensor MultiHeadImpl::project_query(const at::Tensor& query) {
   const at::Tensor weight =
       in_proj_weight_.defined() ? in_proj_weight_.narrow(0, 0, d) : q_proj_weight_;
   const at::Tensor bias = in_proj_bias_.defined() ? in_proj_bias_.narrow(0, 0, d) : at::Tensor();
-  return split_heads(at::linear(query, weight, bias), options_.heads);
+  return split_heads(projected(query, weight, bias), options_.heads);
 }
 
 HeadsCache MultiHeadImpl::project(const at::Tensor& key, const at::Tensor& value) {
@@ -72,7 +73,7 @@ HeadsCache MultiHeadImpl::project(const at::Tensor& key, const at::Tensor& value
     const at::Tensor bias =
         in_proj_bias_.defined() ? in_proj_bias_.narrow(0, d, 2 * d) : at::Tensor();
     const std::vector<at::Tensor> both =
-        at::linear(key, in_proj_weight_.narrow(0, d, 2 * d), bias).chunk(2, -1);
+        projected(key, in_proj_weight_.narrow(0, d, 2 * d), bias).chunk(2, -1);
     return {split_heads(both[0], options_.heads), split_heads(both[1], options_.heads)};
   }
   const at::Tensor key_weight =
@@ -83,8 +84,8 @@ HeadsCache MultiHeadImpl::project(const at::Tensor& key, const at::Tensor& value
       in_proj_bias_.defined() ? in_proj_bias_.narrow(0, d, d) : at::Tensor();
   const at::Tensor value_bias =
       in_proj_bias_.defined() ? in_proj_bias_.narrow(0, 2 * d, d) : at::Tensor();
-  return {split_heads(at::linear(key, key_weight, key_bias), options_.heads),
-          split_heads(at::linear(value, value_weight, value_bias), options_.heads)};
+  return {split_heads(projected(key, key_weight, key_bias), options_.heads),
+          split_heads(projected(value, value_weight, value_bias), options_.heads)};
 }
 
 at::Tensor MultiHeadImpl::mix(const at::Tensor& query, const HeadsCache& cache,
@@ -102,7 +103,7 @@ at::Tensor MultiHeadImpl::heads(const at::Tensor& query, const at::Tensor& key,
   if (in_proj_weight_.defined() && query.is_same(key) &&
       key.is_same(value)) {  // self attention: one product for all three
     const std::vector<at::Tensor> all =
-        at::linear(query, in_proj_weight_, in_proj_bias_).chunk(3, -1);
+        projected(query, in_proj_weight_, in_proj_bias_).chunk(3, -1);
     return mix(split_heads(all[0], options_.heads),
                {split_heads(all[1], options_.heads), split_heads(all[2], options_.heads)},
                attention);
@@ -115,7 +116,7 @@ at::Tensor MultiHeadImpl::forward(const at::Tensor& query, const at::Tensor& key
   if (!key.defined() && value.defined())
     throw InvalidArgument("key: missing, expected a tensor where a value is given");
   const at::Tensor& keys = key.defined() ? key : query;
-  return out_proj(heads(query, keys, value.defined() ? value : keys, attention));
+  return projected(heads(query, keys, value.defined() ? value : keys, attention), out_proj);
 }
 
 at::Tensor MultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache& cache,
@@ -129,7 +130,7 @@ at::Tensor MultiHeadImpl::step_heads(const at::Tensor& x, StepCache& cache,
     throw InvalidArgument(
         "step_heads: keys of another width than the model's, expected self attention");
   const int64_t d = options_.width, before = cache.length();
-  const at::Tensor all = at::linear(x, in_proj_weight_, in_proj_bias_);
+  const at::Tensor all = projected(x, in_proj_weight_, in_proj_bias_);
   cache.append(all.narrow(-1, d, 2 * d));
   const at::Tensor query = split_heads(all.narrow(-1, 0, d), options_.heads);
   const Structure& structure = attention.structure;

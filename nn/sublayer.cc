@@ -170,7 +170,7 @@ struct ProjectAddNorm : Function<ProjectAddNorm> {
                         const Tensor& weight, const Tensor& shift, const Tensor& gain,
                         const Tensor& bias, double epsilon, Dropout dropout) {
     const Norm norm{shift, gain, bias, epsilon, dropout};
-    const Tensor sum = at::mm(y, weight.t());
+    const Tensor sum = product(y, weight.t());
     auto [out, stats] = norm.forward(x, sum);
     save(context, {x, y, weight, shift, gain, bias, sum, stats}, norm);
     return out;
@@ -190,8 +190,8 @@ struct ProjectAddNorm : Function<ProjectAddNorm> {
       const Norm::Gradients g = norm.backward(s[6], s[7], given[0].contiguous());
       const auto wanted = [&](size_t n) { return context->needs_input_grad(n); };
       all = {g.x,
-             wanted(1) ? at::mm(g.y, weight) : Tensor(),
-             wanted(2) ? at::mm(g.y.t(), y) : Tensor(),
+             wanted(1) ? product(g.y, weight) : Tensor(),
+             wanted(2) ? product(g.y.t(), y) : Tensor(),
              g.shift,
              g.weight,
              g.bias};
@@ -206,9 +206,9 @@ struct FeedForwardAddNorm : Function<FeedForwardAddNorm> {
                         const Tensor& in_shift, const Tensor& weight, const Tensor& shift,
                         const Tensor& gain, const Tensor& bias, double epsilon, Dropout dropout) {
     const Norm norm{shift, gain, bias, epsilon, dropout};
-    const Tensor hidden = at::mm(x, in.t());
+    const Tensor hidden = product(x, in.t());
     rectify(hidden, in_shift, second(dropout));
-    const Tensor sum = at::mm(hidden, weight.t());
+    const Tensor sum = product(hidden, weight.t());
     auto [out, stats] = norm.forward(x, sum);
     save(context, {x, in, in_shift, weight, shift, gain, bias, hidden, sum, stats}, norm);
     return out;
@@ -229,12 +229,12 @@ struct FeedForwardAddNorm : Function<FeedForwardAddNorm> {
     } else {
       const Norm::Gradients g = norm.backward(s[8], s[9], given[0].contiguous());
       const auto wanted = [&](size_t n) { return context->needs_input_grad(n); };
-      const Tensor d_weight = wanted(3) ? at::mm(g.y.t(), hidden) : Tensor(),
-                   d_hidden = at::mm(g.y, weight);
+      const Tensor d_weight = wanted(3) ? product(g.y.t(), hidden) : Tensor(),
+                   d_hidden = product(g.y, weight);
       const Tensor d_in_shift = rectify_backward(hidden, d_hidden, norm.dropout);
-      const Tensor d_in = wanted(1) ? at::mm(d_hidden.t(), x) : Tensor();
-      // The residual's gradient is there already: the product is added to it.
-      all = {g.x.addmm_(d_hidden, in), d_in, d_in_shift, d_weight, g.shift, g.weight, g.bias};
+      const Tensor d_in = wanted(1) ? product(d_hidden.t(), x) : Tensor();
+      const Tensor d_x = g.x.add_(product(d_hidden, in));
+      all = {d_x, d_in, d_in_shift, d_weight, g.shift, g.weight, g.bias};
     }
     all.resize(9);
     return all;

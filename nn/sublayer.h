@@ -6,6 +6,7 @@
 #include <torch/nn.h>
 
 #include "fovea/nn/layers.h"
+#include "nn/products/product.h"
 
 namespace fovea::nn {
 
@@ -14,7 +15,7 @@ struct Affine {
   Affine(at::Tensor weight, at::Tensor bias) : weight(std::move(weight)), bias(std::move(bias)) {}
   Affine(const torch::nn::Linear& linear)  // NOLINT: a linear layer is one
       : weight(linear->weight), bias(linear->bias) {}
-  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+  at::Tensor operator()(const at::Tensor& x) const { return projected(x, weight, bias); }
 
   at::Tensor weight, bias;  // [outputs, inputs], [outputs]
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "fovea/nn/transformer.h"
+#include "nn/products/product.h"
 #include "train/usage_error.h"
 #include "translate/embedding.h"
 
@@ -95,7 +96,7 @@ at::Tensor StackModel::positions(int64_t count, const at::Device& device) {
 }
 
 at::Tensor StackModel::project(const at::Tensor& hidden) {
-  return output_ ? output_(hidden) : at::linear(hidden, target_->weight);
+  return output_ ? nn::projected(hidden, output_) : nn::projected(hidden, target_->weight);
 }
 
 at::Tensor StackModel::logits(const Batch& batch) {

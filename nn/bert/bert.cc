@@ -79,17 +79,17 @@ void BertLayerImpl::reset() {
 
 at::Tensor BertLayerImpl::forward(const at::Tensor& x, const at::Tensor& offsets) {
   const double dropout = is_training() ? options_.dropout : 0;
-  const auto all = all_heads_of(in_proj(x), options_.heads);
+  const auto all = all_heads_of(projected(x, in_proj), options_.heads);
   const at::Tensor heads = attend(all[0], all[1], all[2], {.structure = Ragged{offsets, offsets}},
                                   {.dropout_p = is_training() ? options_.attention_dropout : 0.0})
                                .flatten(1);
   const at::Tensor y = project_add_norm(x, heads, out_proj, norm1, dropout);
-  return project_add_norm(y, hidden_activated(linear1(y), options_.activation), linear2, norm2,
-                          dropout);
+  return project_add_norm(y, hidden_activated(projected(y, linear1), options_.activation), linear2,
+                          norm2, dropout);
 }
 
 at::Tensor BertLayerImpl::weights(const at::Tensor& x) {
-  const auto all = all_heads_of(in_proj(x), options_.heads);
+  const auto all = all_heads_of(projected(x, in_proj), options_.heads);
   const auto first = [](const at::Tensor& rows) { return rows.transpose(0, 1).unsqueeze(0); };
   return fovea::weights(first(all[0]), first(all[1]), Choices{}).weights.squeeze(0);
 }
@@ -159,7 +159,8 @@ void MaskedWordsImpl::reset() {
 }
 
 at::Tensor MaskedWordsImpl::forward(const at::Tensor& states, const at::Tensor& words) {
-  return at::linear(norm(hidden_activated(transform(states), options_.activation)), words, bias);
+  return projected(norm(hidden_activated(projected(states, transform), options_.activation)), words,
+                   bias);
 }
 
 at::Tensor first_states(const at::Tensor& states, const at::Tensor& offsets) {

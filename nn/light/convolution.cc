@@ -7,6 +7,7 @@
 
 #include "nn/light/convolve.h"
 #include "nn/positive.h"
+#include "nn/products/product.h"
 
 namespace fovea::nn {
 namespace {
@@ -63,7 +64,7 @@ int64_t ConvolutionImpl::left() const {
 }
 
 at::Tensor ConvolutionImpl::gated(const at::Tensor& x, const at::Tensor& lengths) {
-  const at::Tensor y = at::glu(linear1(x), -1);
+  const at::Tensor y = at::glu(projected(x, linear1), -1);
   return lengths.defined() ? y * real_positions(lengths, y) : y;
 }
 
@@ -107,7 +108,7 @@ at::Tensor ConvolutionImpl::mixed(const at::Tensor& x, const at::Tensor& lengths
 }
 
 at::Tensor ConvolutionImpl::forward(const at::Tensor& x, const at::Tensor& lengths) {
-  return linear2(mixed(x, lengths));
+  return projected(mixed(x, lengths), linear2);
 }
 
 at::Tensor ConvolutionImpl::step_mixed(const at::Tensor& x, StepCache& cache) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "nn/positive.h"
+#include "nn/products/product.h"
 
 namespace fovea::nn {
 namespace {
@@ -86,7 +87,7 @@ at::Tensor QuaternionLinearImpl::real_weight() const {
 }
 
 at::Tensor QuaternionLinearImpl::forward(const at::Tensor& x) {
-  return at::linear(x, real_weight(), bias);
+  return projected(x, real_weight(), bias);
 }
 
 QuaternionMultiHeadImpl::QuaternionMultiHeadImpl(const MultiHeadOptions& options)

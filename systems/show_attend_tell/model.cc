@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "data/formats/vocabulary.h"
+#include "nn/products/product.h"
 
 namespace fovea::systems::show_attend_tell {
 namespace {
@@ -54,7 +55,7 @@ Seen Model::see(const torch::Tensor& pictures) {
   const torch::Tensor a = encoder_(pictures);
   if (shape_.looks == Looks::kNone) return {a, {}, a.mean(1)};
   const torch::Tensor one_of = torch::eye(a.size(1), a.options()).expand({a.size(0), -1, -1});
-  return {a, key_(a).unsqueeze(1), torch::cat({a, one_of}, 2).unsqueeze(1)};
+  return {a, nn::projected(a, key_).unsqueeze(1), torch::cat({a, one_of}, 2).unsqueeze(1)};
 }
 
 State Model::start(const Seen& seen) {
@@ -71,7 +72,7 @@ torch::Tensor Model::from_hidden() const {
 Model::Look Model::look(const Seen& seen, const torch::Tensor& hidden,
                         const torch::Tensor& of_hidden) {
   const int64_t n = shape_.width, width = shape_.regions.width();
-  const torch::Tensor all = torch::linear(hidden, of_hidden);
+  const torch::Tensor all = nn::projected(hidden, of_hidden);
   // Split at once: the gradient of a slice would fill an array of the whole size.
   const auto parts = all.split_with_sizes({1, 4 * n, all.size(1) - 1 - 4 * n}, 1);
   Look out;
@@ -100,7 +101,8 @@ Model::Look Model::look(const Seen& seen, const torch::Tensor& hidden,
 State Model::advance(const torch::Tensor& of_word, const Look& look, const torch::Tensor& context,
                      const torch::Tensor& cell) {
   const auto gates =
-      (of_word + look.gates_of_state + of_context_(context)).chunk(4, 1);  // i, f, g, o
+      (of_word + look.gates_of_state + nn::projected(context, of_context_))
+          .chunk(4, 1);  // i, f, g, o
   const torch::Tensor c = torch::addcmul(torch::sigmoid(gates[1]) * cell, torch::sigmoid(gates[0]),
                                          torch::tanh(gates[2]));
   return {torch::sigmoid(gates[3]) * torch::tanh(c), c};
@@ -108,13 +110,15 @@ State Model::advance(const torch::Tensor& of_word, const Look& look, const torch
 
 torch::Tensor Model::out(const torch::Tensor& embedded, const torch::Tensor& hidden,
                          const torch::Tensor& context) {
-  return out_(dropped(embedded + out_hidden_(hidden) + out_context_(context)));
+  return nn::projected(
+      dropped(embedded + nn::projected(hidden, out_hidden_) + nn::projected(context, out_context_)),
+      out_);
 }
 
 Told Model::tell(const Seen& seen, const torch::Tensor& words, const torch::Tensor& real) {
   const int64_t items = words.size(0), longest = words.size(1);
   const torch::Tensor embedded = dropped(words_(words));
-  const std::vector<torch::Tensor> of_word = of_word_(embedded).unbind(1);
+  const std::vector<torch::Tensor> of_word = nn::projected(embedded, of_word_).unbind(1);
   const torch::Tensor of_hidden = from_hidden();
   const bool draws = shape_.looks == Looks::kHard && is_training();
   Told out;
@@ -150,7 +154,7 @@ Model::Step Model::step(const Seen& seen, State& state, const torch::Tensor& wor
   const torch::Tensor embedded = words_(words);
   const Look look = this->look(seen, state.hidden, from_hidden());
   const torch::Tensor context = look.gate * look.context;
-  state = advance(of_word_(embedded), look, context, state.cell);
+  state = advance(nn::projected(embedded, of_word_), look, context, state.cell);
   return {out(embedded, state.hidden, context), look.weights, look.gate.squeeze(1)};
 }
 
