@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 from ranks import COMMAND, TORCHRUN, LOST, SMALL, LONG, start, ended, train, free_port, by_hand, children, Ranks
 
@@ -57,6 +58,26 @@ class SameBits(Ranks):
             for one in ranks:
                 self.done(ended(one))
             self.assertEqual(self.weights(name), self.weights("one"), name)
+
+    def test_without_shared_memory(self):
+        self.done(train(*SMALL, "--set", "clip=1", "--workers", 1, "--out", self.out("one")))
+        for count in (2, 4):
+            self.done(train(*SMALL, "--set", "clip=1", "--workers", count, "--out", self.out(f"w{count}"), env={"FOVEA_SHARE_MEMORY": "0"}))
+            self.assertEqual(self.weights(f"w{count}"), self.weights("one"), f"{count} ranks")
+        port = free_port()  # one rank that shares none is enough
+        ranks = [start(*SMALL, "--set", "clip=1", "--out", self.out("mixed"), env={**by_hand(i, 2, port), "FOVEA_SHARE_MEMORY": str(i)}) for i in range(2)]
+        for one in ranks:
+            self.done(ended(one))
+        self.assertEqual(self.weights("mixed"), self.weights("one"))
+
+    def test_memory_is_shared_on_one_machine(self):
+        for shared in ("1", "0"):
+            process = start(*LONG, "--workers", 2, "--out", self.out(f"run{shared}"), env={"FOVEA_SHARE_MEMORY": shared})
+            self.wait_for_state(f"run{shared}", process)
+            regions = [(Path("/proc") / str(rank) / "maps").read_text().count("memfd:fovea-ranks") for rank in children(process)]
+            self.assertEqual(regions, [2, 2] if shared == "1" else [0, 0])
+            process.send_signal(signal.SIGINT)
+            ended(process)
 
     def test_other_order_is_near(self):
         self.done(train(*SMALL, "--workers", 2, "--out", self.out("ordered")))

@@ -1,5 +1,5 @@
 // The sum over parts: its bits must not depend on who adds which parts.
-#include "train/descent/ordered_sum.h"
+#include "train/sums/ordered_sum.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "data/random.h"
+#include "train/sums/rank_sum.h"
 
 namespace fovea::train {
 namespace {
@@ -42,13 +43,26 @@ DividedGradient::DividedGradient(const torch::nn::Module& model,
       parameters_(std::move(parameters)),
       buffers_(model.buffers()),
       bucket_of_(parameters_.size()) {
+  make_buckets();
+  std::vector<Addends> addends;
+  for (const Bucket& bucket : buckets_)
+    addends.push_back(
+        {bucket.offsets.back(), parameters_[bucket.members[0]].options().requires_grad(false)});
+  const auto figures = 2 * static_cast<size_t>(most_parts()) + parameters_.size() + buffers_.size();
+  gradients_.emplace(addends, figures, division_, ranks_);
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    torch::autograd::impl::set_post_acc_grad_hooks(
+        parameters_[i], std::make_unique<Notice>([this, i] { on_gradient(i); }));
+}
+
+void DividedGradient::make_buckets() {
   // Backward passes reach the last layers first.
   for (size_t i = parameters_.size(), bytes = 0; i-- > 0;) {
     const torch::Tensor& p = parameters_[i];
     const bool fits = !buckets_.empty() && bytes < kBucketBytes &&
                       parameters_[buckets_.back().members[0]].scalar_type() == p.scalar_type();
     if (!fits) {
-      buckets_.push_back({{}, {0}, RankSum(0, division, ranks), 0});
+      buckets_.push_back({{}, {0}});
       bytes = 0;
     }
     Bucket& bucket = buckets_.back();
@@ -56,10 +70,7 @@ DividedGradient::DividedGradient(const torch::nn::Module& model,
     bucket.offsets.push_back(bucket.offsets.back() + p.numel());
     bucket_of_[i] = buckets_.size() - 1;
     bytes += static_cast<size_t>(p.numel() * p.element_size());
-    torch::autograd::impl::set_post_acc_grad_hooks(
-        p, std::make_unique<Notice>([this, i] { on_gradient(i); }));
   }
-  for (Bucket& bucket : buckets_) bucket.sum = RankSum(bucket.offsets.back(), division, ranks);
 }
 
 DividedGradient::~DividedGradient() {
@@ -75,7 +86,7 @@ Loss DividedGradient::compute(const Batch& batch, const LossOf& loss, const std:
   counts_.clear();
   buffers_after_.clear();
   remember_buffers();
-  for (Bucket& bucket : buckets_) bucket.sum.clear();
+  gradients_->clear();
   try {
     for (int64_t part = own_.first; part < own_.end; ++part) run_part(batch, part, loss);
     restore_buffers();
@@ -127,7 +138,7 @@ void DividedGradient::run_part(const Batch& batch, int64_t part, const LossOf& l
       after.push_back(changed ? buffers_[i].detach().clone() : buffers_before_[i]);
     }
   }
-  for (; open_ < buckets_.size(); ++open_) close(buckets_[open_]);
+  for (; open_ < buckets_.size(); ++open_) close(open_);
 }
 
 void DividedGradient::on_gradient(size_t parameter) {
@@ -138,14 +149,15 @@ void DividedGradient::on_gradient(size_t parameter) {
 
 // In the same order on every rank, whatever the order in which gradients come.
 void DividedGradient::close_complete_ones() {
-  for (; open_ < buckets_.size() && buckets_[open_].missing == 0; ++open_) close(buckets_[open_]);
+  for (; open_ < buckets_.size() && buckets_[open_].missing == 0; ++open_) close(open_);
 }
 
 // Takes the gradients of this part. After the last part they are on their way, while backward goes on.
-void DividedGradient::close(Bucket& bucket) {
+void DividedGradient::close(size_t number) {
   const torch::NoGradGuard guard;
-  torch::Tensor flat =
-      bucket.sum.room(parameters_[bucket.members[0]].options().requires_grad(false));
+  const Bucket& bucket = buckets_[number];
+  PartSum& sum = (*gradients_)[number];
+  torch::Tensor flat = sum.room();
   for (size_t i = 0; i < bucket.members.size(); ++i) {
     torch::Tensor p = parameters_[bucket.members[i]];
     torch::Tensor to = flat.narrow(0, bucket.offsets[i], p.numel());
@@ -160,30 +172,30 @@ void DividedGradient::close(Bucket& bucket) {
     }
     p.mutable_grad() = torch::Tensor();
   }
-  bucket.sum.add(part_, std::move(flat));
-  if (part_ + 1 == own_.end) bucket.sum.start();
+  sum.add(part_, std::move(flat));
+  if (part_ + 1 == own_.end) sum.start();
 }
 
-DividedGradient::Figures DividedGradient::exchange(const std::string& step) {
+// The parts of a rank at most.
+int64_t DividedGradient::most_parts() const {
   const int64_t size = ranks_ ? ranks_->size() : 1;
   int64_t most = 0;
   for (int64_t rank = 0; rank < size; ++rank)
     most = std::max(most, parts_of_rank(division_.parts, rank, size).count());
+  return most;
+}
+
+DividedGradient::Figures DividedGradient::exchange(const std::string& step) {
+  const int64_t size = ranks_ ? ranks_->size() : 1, most = most_parts();
   std::vector<double> own(static_cast<size_t>(2 * most), 0);
   std::copy(sums_.begin(), sums_.end(), own.begin());
   std::copy(counts_.begin(), counts_.end(), own.begin() + most);
   own.insert(own.end(), used_.begin(), used_.end());
   own.insert(own.end(), changed_.begin(), changed_.end());
-  const auto width = static_cast<int64_t>(own.size());
-  torch::Tensor all = torch::tensor(own, torch::kFloat64);
-  if (ranks_) {
-    const torch::Tensor mine = all;
-    all = torch::empty({size * width}, torch::kFloat64);
-    ranks_->wait(ranks_->gather(all, mine), "the losses of " + step);
-  }
-  const double* row = all.const_data_ptr<double>();
+  const std::vector<double> all = gradients_->figures_of_all(own, "the losses of " + step);
+  const double* row = all.data();
   Figures out{0, 0, used_, changed_};
-  for (int64_t rank = 0; rank < size; ++rank, row += width) {
+  for (int64_t rank = 0; rank < size; ++rank, row += own.size()) {
     for (int64_t i = 0; i < parts_of_rank(division_.parts, rank, size).count(); ++i) {
       out.sum += row[i];
       out.count += row[most + i];
@@ -200,9 +212,10 @@ DividedGradient::Figures DividedGradient::exchange(const std::string& step) {
 void DividedGradient::set_gradients(const Figures& figures, const std::string& step) {
   const torch::NoGradGuard guard;
   const std::string what = "the gradients of " + step;
-  for (Bucket& bucket : buckets_) bucket.sum.combine(what);
-  for (Bucket& bucket : buckets_) {
-    const torch::Tensor total = bucket.sum.take(what).div_(std::max(1.0, figures.count));
+  gradients_->combine(what);
+  for (size_t number = 0; number < buckets_.size(); ++number) {
+    const Bucket& bucket = buckets_[number];
+    const torch::Tensor total = (*gradients_)[number].take(std::max(1.0, figures.count), what);
     for (size_t i = 0; i < bucket.members.size(); ++i) {
       torch::Tensor p = parameters_[bucket.members[i]];
       if (!figures.used[bucket.members[i]]) continue;
@@ -224,14 +237,14 @@ void DividedGradient::set_buffers(const Batch& batch, const Figures& figures,
       size += buffers_[i].numel();
     }
   if (changed.empty()) return;
-  RankSum sum(size, division_, ranks_);
+  RankSum sum({size, torch::kFloat64}, division_, ranks_);
   int64_t filled = 0;  // parts that have items, of all ranks
   size_t own = 0;
   for (int64_t part = 0; part < division_.parts; ++part) {
     const bool has_items = !items_of(batch, part).empty();
     filled += has_items;
     if (part < own_.first || part >= own_.end) continue;
-    torch::Tensor flat = sum.room(torch::kFloat64);
+    torch::Tensor flat = sum.room();
     flat.zero_();
     if (has_items) {
       std::vector<torch::Tensor> after;
@@ -244,7 +257,7 @@ void DividedGradient::set_buffers(const Batch& batch, const Figures& figures,
   const std::string what = "the buffers of " + step;
   sum.start();
   sum.combine(what);
-  const torch::Tensor mean = sum.take(what).div_(static_cast<double>(std::max<int64_t>(1, filled)));
+  const torch::Tensor mean = sum.take(static_cast<double>(std::max<int64_t>(1, filled)), what);
   int64_t at = 0;
   for (const size_t i : changed) {
     buffers_[i].copy_(mean.narrow(0, at, buffers_[i].numel()).view(buffers_[i].sizes()));

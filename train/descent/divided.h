@@ -7,11 +7,12 @@
 #include <torch/nn/module.h>
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "train/descent/rank_sum.h"
+#include "train/sums/part_sums.h"
 #include "train/task.h"
 
 namespace fovea::train {
@@ -42,7 +43,6 @@ class DividedGradient {
   struct Bucket {
     std::vector<size_t> members;
     std::vector<int64_t> offsets;
-    RankSum sum;
     size_t missing = 0;  // gradients of this part
   };
   // What the ranks tell each other of their parts, in the order of the parts.
@@ -50,11 +50,13 @@ class DividedGradient {
     double sum = 0, count = 0;        // of the losses
     std::vector<bool> used, changed;  // parameters, buffers
   };
+  void make_buckets();
   std::span<const int64_t> items_of(const Batch& batch, int64_t part) const;
   void run_part(const Batch& batch, int64_t part, const LossOf& loss);
   void on_gradient(size_t parameter);
-  void close(Bucket& bucket);
+  void close(size_t bucket);
   void close_complete_ones();
+  int64_t most_parts() const;
   Figures exchange(const std::string& step);
   void set_gradients(const Figures& figures, const std::string& step);
   void set_buffers(const Batch& batch, const Figures& figures, const std::string& step);
@@ -67,8 +69,9 @@ class DividedGradient {
   const PartRange own_;
   const std::vector<torch::Tensor> parameters_;
   std::vector<torch::Tensor> buffers_;
-  std::vector<Bucket> buckets_;    // in the order in which backward passes fill them
-  std::vector<size_t> bucket_of_;  // of each parameter
+  std::vector<Bucket> buckets_;        // in the order in which backward passes fill them
+  std::vector<size_t> bucket_of_;      // of each parameter
+  std::optional<PartSums> gradients_;  // of each bucket
 
   // Of the step that runs.
   bool running_ = false;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "train/descent/rank_sum.h"
+#include "train/sums/rank_sum.h"
 #include "train/descent/state.h"
 #include "train/progress.h"
 #include "train/run/draft.h"

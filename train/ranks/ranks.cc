@@ -178,6 +178,19 @@ Ranks::Started Ranks::sum(at::Tensor numbers) {
   return std::make_shared<Transfer>(group_->gloo->allreduce(all), all);
 }
 
+void Ranks::wait_until(const std::function<Waited(Milliseconds)>& look, const std::string& what) {
+  int64_t reads = 0;
+  int slices = 0, after_signal = 0;
+  for (;;) {
+    const Waited now = look(kSlice);
+    if (now == Waited::kOver) return;
+    if (now == Waited::kLost) group_->lose(what, group_->who_ended());
+    group_->look_around(what, reads, slices);
+    if (interrupted() && ++after_signal > kSlicesAfterSignal)
+      group_->lose(what, "this rank was asked to stop");
+  }
+}
+
 void Ranks::wait(const Started& transfer, const std::string& what) {
   const auto future = transfer->work().getFuture();
   if (!future->completed()) {
@@ -187,14 +200,13 @@ void Ranks::wait(const Started& transfer, const std::string& what) {
       bell->rung = true;
       bell->changed.notify_all();
     });
-    int64_t reads = 0;
-    int slices = 0, after_signal = 0;
-    std::unique_lock lock(bell->mutex);
-    while (!bell->changed.wait_for(lock, kSlice, [&] { return bell->rung; })) {
-      group_->look_around(what, reads, slices);
-      if (interrupted() && ++after_signal > kSlicesAfterSignal)
-        group_->lose(what, "this rank was asked to stop");
-    }
+    wait_until(
+        [&](Milliseconds most) {
+          std::unique_lock lock(bell->mutex);
+          const bool rung = bell->changed.wait_for(lock, most, [&] { return bell->rung; });
+          return rung ? Waited::kOver : Waited::kOn;
+        },
+        what);
   }
   if (future->hasError()) group_->lose(what, group_->who_ended());
 }

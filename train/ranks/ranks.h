@@ -4,7 +4,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,6 +49,12 @@ class Ranks {
   // Every rank's `numbers` become their sum, added in whatever order is fast.
   Started sum(at::Tensor numbers);
   void wait(const Started& transfer, const std::string& what);
+
+  // Waits for something else: `look` waits for it, for so long at most, and says whether it is over, or
+  // not yet, or never will be.
+  enum class Waited : uint8_t { kOver, kOn, kLost };
+  void wait_until(const std::function<Waited(std::chrono::milliseconds most)>& look,
+                  const std::string& what);
 
   // Says to the others why this rank ends.
   void leave(const std::string& why) noexcept;

@@ -1,36 +1,17 @@
-#include "train/descent/rank_sum.h"
+#include "train/sums/rank_sum.h"
 
 #include <torch/torch.h>
 
 namespace fovea::train {
-namespace {
-
-int64_t rounded_up(int64_t size, int64_t slices) { return (size + slices - 1) / slices * slices; }
-
-// A tensor of one dimension, with any content: one of before that nobody holds any more, if there is one.
-// Every step needs the same sizes, and pages that malloc gives back to the kernel after a step and gets
-// again must be cleared: of four ranks they were three of four page faults.
-torch::Tensor spare(int64_t size, const torch::TensorOptions& options) {
-  thread_local std::vector<torch::Tensor> kept;
-  for (const torch::Tensor& one : kept) {
-    const bool held = one.use_count() > 1 || one.storage().use_count() > 1;
-    if (!held && one.numel() == size && one.dtype() == options.dtype() &&
-        one.device() == options.device())
-      return one;
-  }
-  return kept.emplace_back(torch::empty({size}, options));
-}
-
-}  // namespace
-
-RankSum::RankSum(int64_t size, const Division& division, Ranks* ranks)
-    : size_(size),
-      padded_(ranks ? rounded_up(size, ranks->size()) : size),
+RankSum::RankSum(const Addends& addends, const Division& division, Ranks* ranks)
+    : size_(addends.count),
+      padded_(ranks ? rounded_up(size_, ranks->size()) : size_),
+      options_(addends.options),
       division_(division),
       ranks_(ranks) {}
 
-torch::Tensor RankSum::room(const torch::TensorOptions& options) const {
-  torch::Tensor out = spare(padded_, options);
+torch::Tensor RankSum::room() {
+  torch::Tensor out = spare(padded_, options_);
   out.narrow(0, size_, padded_ - size_).zero_();
   return out;
 }
@@ -76,12 +57,12 @@ void RankSum::combine(const std::string& what) {
   started_ = ranks_->gather(sum_, all.total());
 }
 
-torch::Tensor RankSum::take(const std::string& what) {
+torch::Tensor RankSum::take(double divisor, const std::string& what) {
   if (ranks_)
     ranks_->wait(started_, what);
   else
     sum_ = own_.total();
-  torch::Tensor out = sum_.narrow(0, 0, size_);
+  torch::Tensor out = sum_.narrow(0, 0, size_).div_(divisor);
   own_.clear();
   started_.reset();
   sum_ = received_ = torch::Tensor();

@@ -1,4 +1,4 @@
-#include "train/descent/ordered_sum.h"
+#include "train/sums/ordered_sum.h"
 
 #include <torch/torch.h>
 
