@@ -75,10 +75,9 @@ at::Tensor ConvolutionImpl::outside(const at::Tensor& like, const Place& place) 
   const at::Tensor source =
       at::arange(place.first, place.first + like.size(1), whole).unsqueeze(1) +
       at::arange(options_.kernel, whole) - left();  // [n, kernel]
-  const at::Tensor end =
-      place.lengths.defined()
-          ? moved(place.lengths, like).clamp_max(place.end).view({-1, 1, 1})
-          : at::full({1, 1, 1}, place.end, whole);
+  const at::Tensor end = place.lengths.defined()
+                             ? moved(place.lengths, like).clamp_max(place.end).view({-1, 1, 1})
+                             : at::full({1, 1, 1}, place.end, whole);
   const at::Tensor out = source.lt(0).logical_or(source.unsqueeze(0).ge(end));
   return out.logical_and(out.all(-1, true).logical_not()).unsqueeze(2);
 }

@@ -132,11 +132,11 @@ HeadsCache QuaternionMultiHeadImpl::project(const at::Tensor& memory) {
 
 at::Tensor QuaternionMultiHeadImpl::cached_heads(const at::Tensor& query, const HeadsCache& cache,
                                                  const Attention& attention) {
-  const at::Tensor out = attend(faced(query_proj(query)), cache.key, cache.value,
-                                {.structure = attention.structure},
-                                {.dropout_p = is_training() ? options_.dropout : 0.0,
-                                 .key_lengths = attention.key_lengths,
-                                 .query_offset = attention.query_offset});
+  const at::Tensor out =
+      attend(faced(query_proj(query)), cache.key, cache.value, {.structure = attention.structure},
+             {.dropout_p = is_training() ? options_.dropout : 0.0,
+              .key_lengths = attention.key_lengths,
+              .query_offset = attention.query_offset});
   return out.unflatten(1, {options_.heads, kParts})
       .permute({0, 3, 2, 1, 4})
       .flatten(2);  // [B, L, part, head, quaternion]

@@ -210,7 +210,7 @@ class Outlier : public ClassificationTask {
 
   const int64_t members_;
   int64_t side_ = 28;
-  uint64_t seed_ = 1;  // of the data
+  uint64_t seed_ = 1;                               // of the data
   std::vector<uint64_t> trained_keys_, test_keys_;  // none of generated pictures
   std::vector<std::vector<float>> sets_;
   std::vector<std::vector<int64_t>> kinds_;

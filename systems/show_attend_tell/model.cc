@@ -100,9 +100,8 @@ Model::Look Model::look(const Seen& seen, const torch::Tensor& hidden,
 
 State Model::advance(const torch::Tensor& of_word, const Look& look, const torch::Tensor& context,
                      const torch::Tensor& cell) {
-  const auto gates =
-      (of_word + look.gates_of_state + nn::projected(context, of_context_))
-          .chunk(4, 1);  // i, f, g, o
+  const auto gates = (of_word + look.gates_of_state + nn::projected(context, of_context_))
+                         .chunk(4, 1);  // i, f, g, o
   const torch::Tensor c = torch::addcmul(torch::sigmoid(gates[1]) * cell, torch::sigmoid(gates[0]),
                                          torch::tanh(gates[2]));
   return {torch::sigmoid(gates[3]) * torch::tanh(c), c};

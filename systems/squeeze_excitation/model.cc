@@ -12,13 +12,12 @@ bool halved_after(int64_t layer, int64_t side) { return layer % 2 == 1 && side >
 }  // namespace
 
 Model::Model(const Shape& shape) : shape_(shape) {
-  // The picture's own channels are few, and each may be the one that counts. With only as many
-  // units as channels, a unit that starts below zero for every picture would lose a channel for
-  // ever.
+  const auto add_gate = [&](const std::string& name, const nn::SqueezeExciteOptions& options) {
+    gates_.push_back(register_module(name, nn::SqueezeExcite(options)));
+  };
+  // Four units a channel: a single one that starts below zero would lose its channel for ever.
   if (has_input_gate())
-    gates_.push_back(
-        register_module("input_gate", nn::SqueezeExcite(nn::SqueezeExciteOptions{
-                                          .channels = shape.inputs, .units = 4 * shape.inputs})));
+    add_gate("input_gate", {.channels = shape.inputs, .units = 4 * shape.inputs});
   int64_t from = 1, side = shape.side;
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
     convolutions_.push_back(register_module(
@@ -28,10 +27,8 @@ Model::Model(const Shape& shape) : shape_(shape) {
     norms_.push_back(
         register_module(fmt::format("norm{}", layer + 1), torch::nn::BatchNorm2d(shape.channels)));
     if (shape.gated)
-      gates_.push_back(
-          register_module(fmt::format("gate{}", layer + 1),
-                          nn::SqueezeExcite(nn::SqueezeExciteOptions{
-                              .channels = shape.channels, .reduction = shape.reduction})));
+      add_gate(fmt::format("gate{}", layer + 1),
+               {.channels = shape.channels, .reduction = shape.reduction});
     from = shape.channels;
     if (halved_after(layer, side)) side /= 2;
   }
@@ -51,12 +48,11 @@ torch::Tensor Model::run(const torch::Tensor& pictures, std::vector<Gated>* seen
   for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
     const size_t place = layer + (has_input_gate() ? 1 : 0);
     const std::string name = fmt::format("layer {}", layer + 1);
-    // In place: the normalisation's backward does not read its output.
     torch::Tensor u = norms_[layer](convolutions_[layer](x));
     if (shape_.residual && layer > 0)
       x = torch::relu(x + gate(place, name, u, seen));
     else
-      x = gate(place, name, torch::relu_(u), seen);
+      x = gate(place, name, torch::relu_(u), seen);  // backward of a norm does not read u
     if (halved_after(static_cast<int64_t>(layer), x.size(2))) x = torch::max_pool2d(x, 2);
   }
   return classifier_(x.flatten(1));
