@@ -27,7 +27,7 @@ THROUGHPUT = [
     ("four ranks of one thread against two such ranks", TWO_RANKS, FOUR_RANKS),
     ("the division: 4 parts against an undivided batch, one thread", UNDIVIDED_1, PARTS_4),
     ("the division: 4 parts against an undivided batch, two threads", UNDIVIDED_2, ONE_RANK),
-    ("the order: two ranks, 4 parts, --sums ordered against any", [*TWO_RANKS, "--sums", "any"], TWO_RANKS),
+    ("two ranks, 4 parts: --sums ordered, in shared memory, against any, through c10d", [*TWO_RANKS, "--sums", "any"], TWO_RANKS),
     ("two ranks of one thread in 2 parts against an undivided batch of two threads", UNDIVIDED_2, [*TWO_RANKS, "--parts", "2"]),
 ]
 START, SAVES = "start of two ranks beyond one process", "a save with four ranks against one process"
