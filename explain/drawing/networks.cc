@@ -152,6 +152,40 @@ std::vector<Branch> without_pruned(const std::vector<TreeNode>& nodes) {
   return out;
 }
 
+constexpr double kRow = 32, kGap = 26;
+constexpr double kMostWide = 2300;  // of a tree, whose longer ways end with three points
+
+// Where each column begins that finds room, as wide as its words, and where the last one ends.
+std::vector<double> columns_of(const std::vector<Branch>& branches) {
+  std::vector<double> widths, from(1, 0);
+  for (const Branch& branch : branches) {
+    widths.resize(std::max(widths.size(), branch.depth + 1), 30);
+    widths[branch.depth] = std::max(widths[branch.depth], text_width(branch.text));
+  }
+  for (const double width : widths) {
+    if (from.back() + width + kGap > kMostWide) break;
+    from.push_back(from.back() + width + kGap);
+  }
+  return from;
+}
+
+std::vector<Branch> within(const std::vector<Branch>& branches, size_t columns) {
+  std::vector<Branch> out;
+  std::vector<int> place(branches.size(), -1);
+  for (size_t i = 0; i < branches.size(); ++i) {
+    const int above = branches[i].parent < 0 ? -1 : place[static_cast<size_t>(branches[i].parent)];
+    if (branches[i].depth == columns && above >= 0) {
+      std::string& text = out[static_cast<size_t>(above)].text;
+      if (!text.ends_with("…")) text += " …";
+    }
+    if (branches[i].depth >= columns) continue;
+    place[i] = static_cast<int>(out.size());
+    out.push_back(branches[i]);
+    out.back().parent = above;
+  }
+  return out;
+}
+
 // Leaves take a row each, a parent stands amid its children; the number of rows.
 size_t place_rows(std::vector<Branch>& branches) {
   std::vector<std::vector<size_t>> children(branches.size());
@@ -172,16 +206,10 @@ size_t place_rows(std::vector<Branch>& branches) {
 }  // namespace
 
 Piece tree(const std::vector<TreeNode>& nodes) {
-  constexpr double kRow = 32, kGap = 26;
-  std::vector<Branch> branches = without_pruned(nodes);
+  const std::vector<Branch> all = without_pruned(nodes);
+  const std::vector<double> from = columns_of(all);
+  std::vector<Branch> branches = within(all, from.size() - 1);
   const size_t rows = std::max<size_t>(1, place_rows(branches));
-  std::vector<double> widths;  // of each column, by its words
-  for (const Branch& branch : branches) {
-    widths.resize(std::max(widths.size(), branch.depth + 1), 30);
-    widths[branch.depth] = std::max(widths[branch.depth], text_width(branch.text));
-  }
-  std::vector<double> from(1, 0);
-  for (const double width : widths) from.push_back(from.back() + width + kGap);
   std::string lines, texts;
   for (const Branch& branch : branches) {
     const Place here{from[branch.depth], kRow * (branch.row + 0.4)};

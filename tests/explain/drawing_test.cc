@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/explain/count.h"
 
 namespace fovea::explain {
@@ -70,6 +72,20 @@ TEST(Drawing, PrunedContinuationsAreCounted) {
   EXPECT_NE(svg.find(">the<"), std::string::npos);
   EXPECT_EQ(svg.find("xylophone"), std::string::npos);
   EXPECT_NE(svg.find(">+2<"), std::string::npos);
+}
+
+TEST(Drawing, AWayThatFindsNoRoomEndsWithPoints) {
+  Explanation e;
+  e.title = "Beam";
+  e.view = View::kTree;
+  e.tree = {{.parent = -1, .text = "<s>"}};
+  for (int word = 0; word < 80; ++word)
+    e.tree.push_back(
+        {.parent = word, .text = "word" + std::to_string(word), .state = TreeNode::State::kBest});
+  const std::string svg = picture_svg(e);
+  EXPECT_NE(svg.find(">word10<"), std::string::npos);
+  EXPECT_NE(svg.find(" …<"), std::string::npos);
+  EXPECT_EQ(svg.find("word79"), std::string::npos);
 }
 
 TEST(Drawing, ATableOfTheWordAskedAbout) {
