@@ -12,6 +12,7 @@ extern const char* const kPageStyle;
 
 namespace {
 
+constexpr std::string_view kMark = "Written by Fovea";
 // Nothing may be fetched, whatever a file contains. A page of a server may ask that server.
 constexpr const char* kAsksItsServer = "; connect-src 'self'";
 constexpr const char* kPolicy =
@@ -56,11 +57,12 @@ std::string html_document(const Document& page) {
   out += page.main;
   out += "</main>\n" + ways_html(page, "Pages of the tour, again");
   out += fmt::format(
-      "<footer>Weights show what was mixed, not why the answer was given. Written by Fovea{}"
-      "</footer>\n</div>\n",
-      page.asks_its_server ? "." : "; this file needs no network.");
+      "<footer>Weights show what was mixed, not why the answer was given. {}{}</footer>\n</div>\n",
+      kMark, page.asks_its_server ? "." : "; this file needs no network.");
   out += fmt::format("<script type=\"module\">{}</script>\n</body>\n</html>\n", kPageScript);
   return with_visible_directions(out);
 }
+
+bool is_document(std::string_view text) { return text.find(kMark) != std::string_view::npos; }
 
 }  // namespace fovea::explain

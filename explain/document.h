@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace fovea::explain {
 
@@ -19,5 +20,7 @@ struct Document {
 };
 
 std::string html_document(const Document&);
+// Whether a file's text is such a page.
+bool is_document(std::string_view text);
 
 }  // namespace fovea::explain

@@ -1,6 +1,7 @@
 #include "io/write.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,6 +92,13 @@ void write_all(int descriptor, std::string_view bytes, const std::string& name) 
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
+    // A pipe that whoever started the program does not want to wait at: here there is nothing to do
+    // until its reader has made room.
+    if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      pollfd room{descriptor, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+      continue;
+    }
     if (written < 0) fail(name, "cannot be written");
     bytes.remove_prefix(static_cast<size_t>(written));
   }
@@ -113,10 +121,13 @@ FileWriter::FileWriter(const fs::path& path) : name_(path.string()) {
 
 void FileWriter::open_beside(const fs::path& path) {
   // A unique name: two processes that write the same file at once must not write into each other's.
+  // In a container every program has the same number: the name may be that of one that was killed.
   static std::atomic<unsigned> next = 0;
-  beside_ = folder_of(path) /
-            (".fovea-" + std::to_string(::getpid()) + "-" + std::to_string(next++) + ".unfinished");
-  descriptor_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  do {
+    beside_ = folder_of(path) / (".fovea-" + std::to_string(::getpid()) + "-" +
+                                 std::to_string(next++) + ".unfinished");
+    descriptor_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) {
     const int error = errno;
     beside_.clear();

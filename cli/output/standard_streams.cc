@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -66,10 +67,13 @@ InputBuffer::InputBuffer(int descriptor, std::string name)
     : descriptor_(descriptor), name_(std::move(name)) {}
 
 InputBuffer::int_type InputBuffer::underflow() {
-  ssize_t count = 0;
-  do {
+  ssize_t count = ::read(descriptor_, text_.data(), text_.size());
+  while (count < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) {
+    // Whoever started the program may have made the pipe one that says at once that it is empty.
+    pollfd arrival{descriptor_, POLLIN, 0};
+    if (errno != EINTR) ::poll(&arrival, 1, -1);
     count = ::read(descriptor_, text_.data(), text_.size());
-  } while (count < 0 && errno == EINTR);
+  }
   if (count < 0) throw InvalidArgument(name_ + ": cannot be read: " + std::strerror(errno));
   setg(text_.data(), text_.data(), text_.data() + count);
   return count == 0 ? traits_type::eof() : traits_type::to_int_type(text_[0]);

@@ -14,6 +14,7 @@ namespace {
 using HeaderJson = nlohmann::json;
 
 constexpr uint64_t kLongestHeader = 100'000'000;  // the format's own limit
+constexpr size_t kLongestList = 1000;
 
 struct TensorTypeName {
   ElementType type;
@@ -26,25 +27,26 @@ constexpr TensorTypeName kTensorTypes[] = {
     {ElementType::kFloat16, "F16"}, {ElementType::kBFloat16, "BF16"},
     {ElementType::kFloat32, "F32"}, {ElementType::kFloat64, "F64"}};
 
-// Refuses a name that occurs twice, of which a parser would silently keep one, and nesting that no
-// header has. (The parser's own callback could do this, but it searches the whole object at the end
-// of every entry.)
+// Refuses a name that occurs twice, of which a parser would silently keep one, and nesting and lists
+// that no header has: what is parsed takes up to twenty times the memory of its text. (The
+// parser's own callback could do this, but it searches the whole object at the end of every entry.)
 class HeaderCheck : public nlohmann::json_sax<HeaderJson> {
  public:
   explicit HeaderCheck(const std::string& path) : path_(path) {}
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(number_integer_t) override { return value(); }
+  bool number_unsigned(number_unsigned_t) override { return value(); }
+  bool number_float(number_float_t, const string_t&) override { return value(); }
+  bool string(string_t&) override { return value(); }
   bool binary(binary_t&) override { return true; }
   bool start_object(std::size_t) override {
     names_.emplace_back();
-    return enter();
+    return value() && enter();
   }
   bool key(string_t& name) override {
+    values_ = 0;
     if (!names_.back().insert(name).second)
       throw FileError(path_, 0, "safetensors header: " + shown(name) + " given twice");
     return true;
@@ -53,13 +55,17 @@ class HeaderCheck : public nlohmann::json_sax<HeaderJson> {
     names_.pop_back();
     return leave();
   }
-  bool start_array(std::size_t) override { return enter(); }
+  bool start_array(std::size_t) override { return value() && enter(); }
   bool end_array() override { return leave(); }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
     return false;
   }
 
  private:
+  bool value() {
+    if (++values_ > kLongestList) throw FileError(path_, 0, "safetensors header: a list too long");
+    return true;
+  }
   bool enter() {
     if (++depth_ > 4) throw FileError(path_, 0, "safetensors header: nested too deeply");
     return true;
@@ -71,6 +77,7 @@ class HeaderCheck : public nlohmann::json_sax<HeaderJson> {
 
   const std::string& path_;
   int depth_ = 0;
+  size_t values_ = 0;  // since the last name
   std::vector<std::set<std::string>> names_;
 };
 

@@ -51,9 +51,11 @@ Image read_png(const std::string& path, const std::string& bytes, int64_t channe
 
 struct JpegErrors {
   jpeg_error_mgr manager;
+  jpeg_progress_mgr scans;
   std::jmp_buf back;
   char message[JMSG_LENGTH_MAX];
   int orientation = 1;
+  bool too_many_scans = false;
   bool inverted = false;  // inks as Adobe writes them: 255 is none
 };
 
@@ -66,6 +68,17 @@ struct JpegErrors {
 // grey would be accepted.
 void jpeg_warns(j_common_ptr info, int level) {
   if (level < 0) jpeg_stops(info);
+}
+
+// Each scan of a progressive picture goes over all of its pixels, but may take a few bytes of the
+// file. Cameras and the web's encoders write about ten; cjpeg takes at most 100.
+constexpr int kMostScans = 100;
+
+void count_scans(j_common_ptr info) {
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMostScans) return;
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  errors->too_many_scans = true;
+  std::longjmp(errors->back, 1);
 }
 
 constexpr int64_t kInks = 4;  // cyan, magenta, yellow, black
@@ -94,6 +107,7 @@ bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::st
                  Image& out) {
   if (setjmp(errors.back)) return false;
   jpeg_create_decompress(&info);
+  info.progress = &errors.scans;
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_save_markers(&info, JPEG_APP0 + 1, 0xFFFF);
   jpeg_read_header(&info, TRUE);
@@ -129,9 +143,12 @@ Image read_jpeg(const std::string& path, const std::string& bytes, int64_t chann
   info.err = jpeg_std_error(&errors.manager);
   errors.manager.error_exit = jpeg_stops;
   errors.manager.emit_message = jpeg_warns;
+  errors.scans.progress_monitor = count_scans;
   Image out{.channels = channels, .pixels = {}};
   const bool good = decode_jpeg(info, errors, bytes, out);
   jpeg_destroy_decompress(&info);
+  if (errors.too_many_scans)
+    throw FileError(path, 0, fmt::format("more than {} scans, expected fewer", kMostScans));
   if (!good) throw FileError(path, 0, fmt::format("a damaged JPEG file: {}", errors.message));
   check_size(path, out.width, out.height);
   if (out.channels == kInks) out = from_inks(out, errors.inverted, channels);
@@ -201,7 +218,12 @@ std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> out;
   for (const std::filesystem::path& path : entries_of(folder)) {
     const std::string ending = lower_ascii(path.extension().string());
-    if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") out.push_back(path.string());
+    if (ending != ".png" && ending != ".jpg" && ending != ".jpeg") continue;
+    std::error_code ignored;
+    // Opening one would wait for whoever writes into it.
+    if (std::filesystem::is_fifo(path, ignored))
+      throw FileError(path.string(), 0, "a pipe, expected a picture");
+    out.push_back(path.string());
   }
   return out;
 }

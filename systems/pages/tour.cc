@@ -7,6 +7,8 @@
 
 #include "io/folder.h"
 #include "io/write.h"
+#include "data/files/read.h"
+#include "explain/document.h"
 #include "explain/report.h"
 #include "explain/still.h"
 #include "explain/thumbnail.h"
@@ -38,6 +40,7 @@ constexpr const char* kOpening =
     "be marked like an exam.";
 constexpr const char* kIndexFile = "index.html";
 constexpr const char* kLecturesFile = "lectures.html";
+constexpr const char* kPictureFile = "picture.svg";
 constexpr const char* kCode =
     "auto out = fovea::attend(query, key, value,\n"
     "                         {.score = fovea::Dot{},\n"
@@ -51,7 +54,9 @@ std::vector<const System*> chosen(const std::vector<std::string>& only) {
   return systems;
 }
 
-// A tour replaces the runs of the previous tour, and nothing that is not a run.
+std::string page_name(const std::string& id) { return id + ".html"; }
+
+// A tour replaces the runs and the pages of the previous tour, and nothing else.
 void check_room(const std::filesystem::path& out, const std::vector<const System*>& systems) {
   for (const System* system : systems) {
     const std::filesystem::path place = out / system->info.name;
@@ -60,6 +65,20 @@ void check_room(const std::filesystem::path& out, const std::vector<const System
           fmt::format("--out {}: {} is there already and is no RUN; choose another folder",
                       out.string(), place.string()));
   }
+  const auto is_ours = [&](const std::string& page) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(out / page, ignored) &&
+           explain::is_document(data::read_bytes((out / page).string()));
+  };
+  std::vector<std::string> pages = {kIndexFile, kLecturesFile};
+  for (const System* system : systems) pages.push_back(page_name(system->info.name));
+  pages.emplace_back(kPictureFile);
+  for (const std::string& page : pages)
+    // The picture comes after the first page.
+    if (std::filesystem::exists(out / page) && !is_ours(page == kPictureFile ? kIndexFile : page))
+      throw UsageError(fmt::format(
+          "--out {}: {} is there already and is no page of a tour; choose another folder",
+          out.string(), (out / page).string()));
 }
 
 // The README's picture: one panel for each system whose picture can be read without interaction.
@@ -74,10 +93,8 @@ std::string still_of(const std::vector<explain::Section>& sections) {
   return panels.empty() ? "" : explain::still_svg(panels);
 }
 
-std::string page_name(const explain::Section& section) { return section.id + ".html"; }
-
 explain::PageLink link_to(const explain::Section& section) {
-  return {.title = section.title, .address = page_name(section)};
+  return {.title = section.title, .address = page_name(section.id)};
 }
 
 // A page for each system, which leads to its neighbours.
@@ -87,7 +104,7 @@ void write_pages(const std::filesystem::path& out, const std::vector<explain::Se
     options.contents = {.title = "Contents", .address = "index.html#" + sections[i].id};
     if (i > 0) options.previous = link_to(sections[i - 1]);
     if (i + 1 < sections.size()) options.next = link_to(sections[i + 1]);
-    io::write_file(out / page_name(sections[i]), explain::html_report({sections[i]}, options));
+    io::write_file(out / page_name(sections[i].id), explain::html_report({sections[i]}, options));
   }
 }
 
@@ -96,7 +113,7 @@ explain::Card card_of(const explain::Section& section) {
   for (const explain::Explanation& explanation : section.explanations)
     if (picture.empty()) picture = explain::thumbnail_svg(explanation);
   return {.id = section.id,
-          .address = page_name(section),
+          .address = page_name(section.id),
           .title = section.title,
           .byline = section.byline,
           .picture = picture};
@@ -143,7 +160,7 @@ TourResult tour(const TourRequest& request, train::Progress& progress) {
   write_pages(request.out, sections);
   write_index(request.out, sections);
   if (const std::string still = still_of(sections); !still.empty())
-    io::write_file(request.out / "picture.svg", still);
+    io::write_file(request.out / kPictureFile, still);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -133,4 +133,13 @@ void check_same_data(const std::string& run, const Json& before, const Json& now
   }
 }
 
+void check_unchanged(const std::string& run, const Json& before, const Json& now) {
+  const Json old = before.value("data_sha256", Json()), fresh = now.value("data_sha256", Json());
+  if (old != fresh)
+    throw InvalidArgument(
+        fmt::format("{}: the data have changed since its first part was trained (sha256 {}, was "
+                    "{}); restore them and continue by --resume, or begin again by --overwrite",
+                    run, fresh.dump(), old.dump()));
+}
+
 }  // namespace fovea::systems

@@ -37,5 +37,7 @@ void check_recordable(const Json& config);
 void check_resumable(const std::string& run, const Json& before, const Json& now);
 // The same for the contents of its data.
 void check_same_data(const std::string& run, const Json& before, const Json& now);
+// The same among the seeds and folds of one training, each of which reads the data. InvalidArgument.
+void check_unchanged(const std::string& run, const Json& before, const Json& now);
 
 }  // namespace fovea::systems

@@ -98,6 +98,7 @@ Training::Training(const TrainRequest& request, train::Progress& progress, train
   use_threads(request.threads);  // checks the number
   lock_.emplace(request.out,
                 request.only.empty() ? RunLock::Kind::kExclusive : RunLock::Kind::kShared);
+  if (place_.made) lock_->take_folder_along();
   if (!lock_->taken_from().empty())
     progress.line(fmt::format("{}: {} ended without finishing; continuing its training",
                               request.out.string(), lock_->taken_from()));
@@ -215,8 +216,11 @@ bool Training::is_finished(const fs::path& place, const Json& config) const {
 }
 
 void Training::open_draft(const Json& config) {
-  if (opened_) return;
   const fs::path& out = request_.out;
+  if (opened_) {
+    const std::string first = (draft_ / kConfigFile).string();
+    return check_unchanged(out.string(), parse_config(draft_.read(kConfigFile), first), config);
+  }
   const auto before = config_before();
   if (before) check_same_data(out.string(), *before, config);
   const bool alone = request_.only.empty();  // otherwise other parts may be written at this moment

@@ -1,8 +1,12 @@
 // What is printed arrives, or the command says why not; files are replaced, devices are written.
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <string>
+#include <thread>
 
 #include "tests/cli/binary.h"
 
@@ -163,6 +167,45 @@ TEST_F(Output, PredictionsGoWhereTheyAreSent) {
 
   EXPECT_EQ(predict_to(at("absent/answers")).output,
             "fovea: " + at("absent/answers") + ": cannot be created: No such file or directory\n");
+}
+
+TEST_F(Output, ATourReplacesNoPageOfOthers) {
+  for (const std::string name : {"index.html", "lectures.html", "pooling.html", "picture.svg"}) {
+    std::ofstream(at(name)) << "mine";
+    const Outcome outcome =
+        shell("fovea tour --only pooling --quiet --out " + base_.string() + " 2>&1");
+    EXPECT_EQ(outcome.code, 2) << outcome.output;
+    EXPECT_NE(outcome.output.find(at(name) + " is there already and is no page of a tour"),
+              std::string::npos)
+        << outcome.output;
+    EXPECT_TRUE(contents(at(name)) == "mine") << name;
+    fs::remove(at(name));
+  }
+}
+
+// Node.js hands on pipes that do not wait.
+TEST_F(Output, APipeThatDoesNotWaitIsWaitedFor) {
+  const std::string run = trained(), line = "a fine film\n";
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+  const int input = ::dup(ends[0]);  // without O_CLOEXEC
+  std::thread writer([&] {
+    EXPECT_EQ(::write(ends[1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    // Once it has answered it looks for the next line, and there is none.
+    for (int i = 0; i < 1200 && contents(at("answers")).empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_EQ(::write(ends[1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    ::close(ends[1]);
+  });
+  const Outcome outcome = shell("fovea predict " + run + " <&" + std::to_string(input) + " 2>&1 >" +
+                                at("answers"));
+  writer.join();
+  ::close(input);
+  ::close(ends[0]);
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  const std::string answers = contents(at("answers"));
+  EXPECT_EQ(std::count(answers.begin(), answers.end(), '\n'), 2) << answers;
 }
 
 TEST_F(Output, AReportIsWrittenAsPredictionsAre) {

@@ -88,7 +88,7 @@ TEST_F(Signals, ReadingIsLeftAtOnce) {
   kill(pid, SIGTERM);
   EXPECT_EQ(wait_for(pid), 128 + SIGTERM);
   EXPECT_EQ(contents(at("err")), "fovea: stopped before training began\n");
-  EXPECT_FALSE(fs::exists(base_ / "run/.lock"));
+  EXPECT_FALSE(fs::exists(base_ / "run"));
 }
 
 TEST_F(Signals, ReadingForSeveralRunsIsLeftAtOnce) {

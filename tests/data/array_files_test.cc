@@ -143,6 +143,12 @@ TEST(Safetensors, RefusesWhatIsWrongByName) {
   EXPECT_NE(refusal(parse_safetensors, safetensors("{}", "", ~uint64_t{0})).find("cut short"),
             std::string::npos);
   EXPECT_NE(said("[]").find("not a JSON object"), std::string::npos);
+  // Found out before it is kept in memory.
+  std::string list = "0";
+  for (int i = 0; i < 2000; ++i) list += ",0";
+  for (const std::string& shape : {"[" + list + "]", "[[" + list + "]]"})
+    EXPECT_NE(said("{" + entry("a", "F32", shape.c_str(), "[0,4]") + "}", "abcd").find("too long"),
+              std::string::npos);
   EXPECT_NE(said("{\"a\":").find("not a JSON object"), std::string::npos);
   EXPECT_NE(said("{" + entry("a", "F33", "[1]", "[0,4]") + "}", "abcd").find("unknown dtype"),
             std::string::npos);

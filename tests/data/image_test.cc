@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <png.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 // After <cstdio>: its header uses FILE without including it.
@@ -81,6 +82,50 @@ class Images : public Files {
     return "nothing";
   }
 };
+
+// A progressive picture of one block in so many scans: 14 bits of each of its 63 frequencies.
+std::string progressive(int scans) {
+  const auto segment = [](int kind, const std::string& body) {
+    const size_t size = body.size() + 2;
+    return std::string{'\xFF', static_cast<char>(kind), static_cast<char>(size >> 8),
+                       static_cast<char>(size & 0xFF)} +
+           body;
+  };
+  const auto scan = [&](int frequency, int high, int low) {
+    return segment(0xDA, {1, 1, 0, static_cast<char>(frequency), static_cast<char>(frequency),
+                          static_cast<char>(high << 4 | low)}) +
+           '\x7F';
+  };
+  // A table with the one code 0, which stands for nothing more in the block.
+  const std::string code = '\x01' + std::string(15, '\0') + '\0';
+  std::string out = "\xFF\xD8" + segment(0xDB, '\0' + std::string(64, '\x01')) +
+                    segment(0xC2, {8, 0, 8, 0, 8, 1, 1, 0x11, 0}) + segment(0xC4, '\0' + code) +
+                    segment(0xC4, '\x10' + code) + scan(0, 0, 0);
+  for (int i = 0; i < scans - 1; ++i) {
+    const int low = 13 - i / 63;
+    out += scan(1 + i % 63, low == 13 ? 0 : low + 1, low);
+  }
+  return out + "\xFF\xD9";
+}
+
+// Each goes over every pixel, and takes ten bytes of the file.
+TEST_F(Images, AProgressivePictureHasSoManyScans) {
+  EXPECT_EQ(said(progressive(10)), "nothing");
+  EXPECT_EQ(said(progressive(100)), "nothing");
+  EXPECT_EQ(said(progressive(800)),
+            (base_ / "x").string() + ": more than 100 scans, expected fewer");
+}
+
+TEST_F(Images, APipeInAFolderIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo((base_ / "a.png").c_str(), 0600), 0);
+  try {
+    image_files(base_.string());
+    ADD_FAILURE() << "expected an error";
+  } catch (const FileError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              (base_ / "a.png").string() + ": a pipe, expected a picture");
+  }
+}
 
 TEST(Exif, EachOrientationIsTurnedUpright) {
   const Image stored{3, 2, 1, {0, 1, 2, 3, 4, 5}};

@@ -93,6 +93,34 @@ TEST_F(Write, WritesInPlaceWhatIsNoRegularFile) {
   EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
+// In a container every program is process 1: one that was killed has left its name to the next.
+TEST_F(Write, WhatAKilledProcessOfTheSameNumberLeftIsNotInTheWay) {
+  const std::string begins = ".fovea-" + std::to_string(getpid()) + "-";
+  for (int number = 0; number < 200; ++number)
+    std::ofstream(base_ / (begins + std::to_string(number) + ".unfinished")) << "a part";
+  write_file(base_ / "a", "whole");
+  EXPECT_EQ(contents(base_ / "a"), "whole");
+  EXPECT_EQ(entries(), 201);
+}
+
+TEST_F(Write, WaitsForTheReaderOfAPipeThatDoesNotWait) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
+  const std::string text(1 << 20, 'a');
+  std::thread writer([&] {
+    write_all(ends[1], text, "pipe");
+    ::close(ends[1]);
+  });
+  std::string read, block(1 << 16, ' ');
+  for (ssize_t count = -1; count != 0;) {
+    count = ::read(ends[0], block.data(), block.size());
+    if (count > 0) read.append(block, 0, static_cast<size_t>(count));
+  }
+  writer.join();
+  ::close(ends[0]);
+  EXPECT_EQ(read, text);
+}
+
 TEST_F(Write, AppendsToAnOpenDescriptor) {
   std::ofstream(base_ / "log") << "before ";
   const int log = ::open((base_ / "log").c_str(), O_WRONLY | O_APPEND);

@@ -26,7 +26,10 @@ class DraftTest : public testing::Test {
   void publish(const std::map<std::string, std::string>& files) const {
     Draft draft(run_);
     draft.begin();
-    for (const auto& [name, bytes] : files) draft.write(name, bytes);
+    for (const auto& [name, bytes] : files) {
+      fs::create_directories((draft / name).parent_path());
+      draft.write(name, bytes);
+    }
     draft.publish("fovea 0", "sum");
   }
   static std::string contents(const fs::path& path) {
@@ -79,6 +82,76 @@ TEST_F(DraftTest, ALockThatCannotBeRemovedNamesNobody) {
     fs::create_directory(file);
   }
   EXPECT_EQ(contents(run_ / "moved"), "");
+}
+
+// A folder that came from others may hold a link to any file.
+TEST_F(DraftTest, ALockOfOthersIsLeftAsItIs) {
+  write(run_.parent_path() / "theirs", "precious");
+  fs::create_symlink("../theirs", run_ / ".lock");
+  EXPECT_THROW(RunLock(run_, RunLock::Kind::kExclusive), InvalidArgument);
+  EXPECT_EQ(contents(run_.parent_path() / "theirs"), "precious");
+  fs::remove(run_ / ".lock");
+  write(run_ / ".lock", "{\"of\": \"another program\"}");
+  EXPECT_THROW(RunLock(run_, RunLock::Kind::kExclusive), InvalidArgument);
+  EXPECT_EQ(contents(run_ / ".lock"), "{\"of\": \"another program\"}");
+}
+
+TEST_F(DraftTest, WhatOthersPutInTheWayIsKeptEachTime) {
+  for (const char* const text : {"first", "second"}) {
+    publish({{"config.json", "{}"}});
+    write(run_ / "vocabulary", text);
+    write(run_ / "seed-2", text);
+    publish({{"config.json", "{}"}, {"vocabulary", "ours"}, {"seed-2/config.json", "{}"}});
+  }
+  for (const std::string name : {"vocabulary", "seed-2"}) {
+    EXPECT_EQ(contents(run_ / (name + ".before")), "first");
+    EXPECT_EQ(contents(run_ / (name + ".before-2")), "second");
+  }
+  EXPECT_EQ(RunFolder(run_).read("vocabulary"), "ours");
+  EXPECT_EQ(RunFolder(run_).read("seed-2/config.json"), "{}");
+}
+
+TEST_F(DraftTest, NothingBehindALinkIsRemovedOrWritten) {
+  const std::map<std::string, std::string> two = {{"config.json", "{}"}, {"seed-2/notes", "ours"}};
+  const fs::path theirs = run_.parent_path() / "theirs";
+  fs::create_directories(theirs);
+  write(theirs / "notes", "precious");
+  for (const auto& next : {two, {{"config.json", "[]"}}}) {
+    publish(two);
+    fs::remove_all(run_ / "seed-2");
+    fs::create_directory_symlink("../theirs", run_ / "seed-2");
+    publish(next);
+    EXPECT_EQ(contents(theirs / "notes"), "precious");
+    EXPECT_EQ(RunFolder(run_).read("config.json"), next.at("config.json"));
+  }
+  fs::create_directory_symlink("../theirs", run_ / kTrainingFolder);
+  EXPECT_FALSE(Draft(run_).begun());
+  publish(two);
+  Draft half(run_);
+  half.begin();
+  half.write("config.json", "{}");
+  fs::create_symlink("../../theirs/notes", half / "model.safetensors");
+  EXPECT_THROW(half.go_on(), InvalidArgument);
+  EXPECT_EQ(contents(theirs / "notes"), "precious");
+}
+
+TEST_F(DraftTest, FoldersOfOthersWithNamesOfOursAreNotEmptied) {
+  for (const char* const name : {kTrainingFolder, kReadyFolder}) {
+    fs::create_directory(run_ / name);
+    EXPECT_EQ(has_foreign_files(run_), std::string(name) == kReadyFolder);
+    write(run_ / name / "notes", "mine");
+    EXPECT_TRUE(has_foreign_files(run_));
+    finish_publication(run_);
+    EXPECT_EQ(contents(run_ / name / "notes"), "mine");
+    fs::remove_all(run_ / name);
+  }
+  Draft draft(run_);
+  draft.begin();
+  write(draft / ".fovea-1-0.unfinished", "of a killed process");
+  EXPECT_FALSE(has_foreign_files(run_));
+  draft.write("config.json", "{}");
+  draft.write("vocabulary", "");
+  EXPECT_FALSE(has_foreign_files(run_));
 }
 
 TEST_F(DraftTest, AnUnpublishedDraftChangesNothing) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <system_error>
 
@@ -34,6 +35,43 @@ void remove_tree(const fs::path& path) {
   if (error) fail(path, "cannot be removed", error);
 }
 
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+bool is_folder(const fs::path& path) {  // not a link to one
+  std::error_code ignored;
+  return fs::is_directory(fs::symlink_status(path, ignored));
+}
+
+// What others have put where a file of the run is to be is kept, and what was kept before is too.
+void keep(const fs::path& path) {
+  fs::path kept = path.string() + ".before";
+  for (int number = 2; is_there(kept); ++number)
+    kept = fmt::format("{}.before-{}", path.string(), number);
+  move_to(path, kept);
+}
+
+// The folder of a file of the run. A file or a link of others in its place is kept; a link may lead
+// anywhere.
+void make_own_folder(const fs::path& run, const fs::path& name) {
+  fs::path folder = run;
+  for (const auto& part : name.parent_path()) {
+    folder /= part;
+    if (is_there(folder) && !is_folder(folder)) keep(folder);
+  }
+  io::make_folder(folder);
+}
+
+// Whether a file of the run lies in it, and not behind a link.
+bool lies_within(const fs::path& run, const fs::path& name) {
+  fs::path folder = run;
+  for (const auto& part : name.parent_path())
+    if (!is_folder(folder /= part)) return false;
+  return true;
+}
+
 // Files of the previous run. Its folder is removed with the last of them.
 void remove_old(const fs::path& file, const fs::path& run) {
   std::error_code error;
@@ -43,11 +81,6 @@ void remove_old(const fs::path& file, const fs::path& run) {
   fs::remove(file.parent_path(), error);
   if (error && error != std::errc::directory_not_empty)
     fail(file.parent_path(), "cannot be removed", error);
-}
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
 }
 
 // Files are replaced, never changed, so a hard link is as good as a copy.
@@ -72,14 +105,13 @@ void move_files(const fs::path& from, const fs::path& to) {
   std::set<fs::path> touched = {to};
   for (const auto& [name, file] : now.files) {
     if (!is_there(from / name)) continue;  // it was moved before the kill
-    io::make_folder((to / name).parent_path());
-    if (is_there(to / name) && !before.files.contains(name))
-      move_to(to / name, to / (name + ".before"));
+    make_own_folder(to, name);
+    if (is_there(to / name) && !before.files.contains(name)) keep(to / name);
     move_to(from / name, to / name);
     touched.insert((to / name).parent_path());
   }
   for (const auto& [name, file] : before.files) {
-    if (now.files.contains(name)) continue;
+    if (now.files.contains(name) || !lies_within(to, name)) continue;
     remove_old(to / name, to);
     touched.insert((to / name).parent_path());
   }
@@ -87,9 +119,30 @@ void move_files(const fs::path& from, const fs::path& to) {
     if (is_there(folder)) io::sync_folder(folder);
 }
 
+// A draft has no links of ours, and one of others would lead what is written out of the RUN.
+void refuse_links(const fs::path& draft) {
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(draft, ignored))
+    if (entry.is_symlink(ignored))
+      throw InvalidArgument(
+          fmt::format("{}: a link, expected a file or folder that `fovea train` wrote",
+                      entry.path().string()));
+}
+
+// A draft, or what is left of one to which nothing had been written yet.
+bool is_draft(const fs::path& folder) {
+  if (!is_folder(folder)) return false;
+  std::error_code ignored;
+  if (fs::exists(folder / kConfig, ignored)) return true;
+  const fs::directory_iterator entries(folder, ignored);
+  return std::all_of(begin(entries), end(entries), [](const auto& entry) {
+    return entry.path().string().ends_with(kUnfinished);
+  });
+}
+
 }  // namespace
 
-bool Draft::begun() const { return has(kConfig); }
+bool Draft::begun() const { return is_folder(path_) && has(kConfig); }
 
 bool Draft::has(const std::string& name) const {
   std::error_code ignored;
@@ -101,6 +154,12 @@ std::string Draft::read(const std::string& name) const {
 }
 
 void Draft::begin() {
+  if (is_folder(path_)) {
+    // The configuration goes last: until then the folder is known as ours.
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(path_, ignored))
+      if (entry.path().filename() != kConfig) remove_tree(entry.path());
+  }
   remove_tree(path_);
   io::make_folder(path_);
 }
@@ -116,6 +175,7 @@ void Draft::begin_with(const RunFolder& whole) {
 }
 
 void Draft::go_on() const {
+  refuse_links(path_);
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(path_, ignored))
     if (entry.path().string().ends_with(kUnfinished)) fs::remove(entry.path(), ignored);
@@ -146,19 +206,22 @@ void Draft::publish(const std::string& program, const std::string& configuration
 void finish_publication(const fs::path& run) {
   const fs::path ready = run / kReadyFolder;
   if (!is_there(ready)) return;
+  if (!is_folder(ready)) return keep(ready);
   if (is_there(ready / kManifestFile)) {
     move_files(ready, run);
     move_to(ready / kManifestFile, run / kManifestFile);
     io::sync_folder(run);
   }
-  remove_tree(ready);
+  // The manifest moved last. Where neither folder has one, `.ready` is somebody else's.
+  if (is_there(run / kManifestFile)) remove_tree(ready);
 }
 
 bool has_foreign_files(const fs::path& folder) {
-  static const std::set<std::string> own = {kTrainingFolder, kReadyFolder, ".lock"};
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (!own.contains(entry.path().filename().string())) return true;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const fs::path name = entry.path().filename();
+    if (name != ".lock" && (name != kTrainingFolder || !is_draft(entry.path()))) return true;
+  }
   return false;
 }
 

@@ -30,7 +30,7 @@ class Draft {
   void begin_among_others();
   // Starts a draft with a copy of every file of a complete RUN, to continue from.
   void begin_with(const RunFolder& whole);
-  // Continues an existing draft; removes half-written files of a killed process.
+  // Continues a draft, where a link is refused; removes half-written files of a killed process.
   void go_on() const;
   // Removes a draft in which nothing was trained: there is no state, and no part is complete.
   void discard_untrained() const;
@@ -39,7 +39,7 @@ class Draft {
   // Adds a file that another process has already written: that of a seed or a fold.
   void take(const std::string& name, const Manifest::File& file) { files_[name] = file; }
   // From now on the written and added files are the RUN. Files of the previous RUN are removed;
-  // other files stay. One with the name of a new file is kept as NAME.before.
+  // other files stay. One with the name of a new file is kept as NAME.before, NAME.before-2, ….
   void publish(const std::string& program, const std::string& configuration);
 
  private:

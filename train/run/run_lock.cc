@@ -40,7 +40,9 @@ bool lives(const std::string& holder) {
 // The locks of this process, for the signal handler. A training has two at most. A lock for which
 // there is no free entry leaves its file, and the next training takes it over.
 std::array<std::atomic<const RunLock*>, 8> held;
-static_assert(std::atomic<const RunLock*>::is_always_lock_free);
+std::atomic<const char*> folder_along = nullptr;  // the name is in its lock
+static_assert(std::atomic<const RunLock*>::is_always_lock_free &&
+              std::atomic<const char*>::is_always_lock_free);
 
 void replace_held(const RunLock* from, const RunLock* to) {
   for (auto& one : held)
@@ -57,10 +59,14 @@ RunLock::RunLock(std::filesystem::path folder, Kind kind) : RunLock(std::move(fo
   do {  // a holder that ends may remove the file between our open() and our lock
     kind_.reset();
     if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    // Not through a link, which would lead to a file of others in a folder that came from others.
+    descriptor_ =
+        ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0)
-      throw InvalidArgument(
-          fmt::format("{}: cannot be locked: {}", path_.string(), std::strerror(errno)));
+      throw InvalidArgument(fmt::format("{}: cannot be locked: {}", path_.string(),
+                                        errno == ELOOP ? "a link, expected a file of our own"
+                                                       : std::strerror(errno)));
+    check_own();
     take(kind);
   } while (!is_the_one_at_its_path());
   replace_held(nullptr, this);
@@ -69,6 +75,7 @@ RunLock::RunLock(std::filesystem::path folder, Kind kind) : RunLock(std::move(fo
 RunLock::~RunLock() {
   if (descriptor_ < 0) return;
   replace_held(this, nullptr);
+  if (const char* own = folder_.c_str()) folder_along.compare_exchange_strong(own, nullptr);
   remove_file();
   ::close(descriptor_);
 }
@@ -83,9 +90,12 @@ void RunLock::remove_file() const {
   [[maybe_unused]] const int emptied = ::ftruncate(descriptor_, 0);
 }
 
+void RunLock::take_folder_along() const { folder_along = folder_.c_str(); }
+
 void remove_lock_files() {
   for (const auto& one : held)
     if (const RunLock* lock = one) lock->remove_file();
+  if (const char* const folder = folder_along) ::rmdir(folder);  // fails where something is in it
 }
 
 void RunLock::become(Kind kind) {
@@ -109,6 +119,15 @@ void RunLock::take(Kind kind) {
   if (::ftruncate(descriptor_, 0) != 0 || kind == Kind::kShared) return;
   if (before != own_name()) taken_from_ = before;
   io::write_all(descriptor_, own_name(), path_.string());
+}
+
+// Taking the lock replaces the file's contents.
+void RunLock::check_own() const {
+  constexpr std::string_view kBegins = "process ";
+  if (!kBegins.starts_with(holder().substr(0, kBegins.size())))
+    throw UsageError(fmt::format(
+        "{}: not a lock of fovea's, and its contents would be lost; rename or remove it",
+        path_.string()));
 }
 
 bool RunLock::is_the_one_at_its_path() const {

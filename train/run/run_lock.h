@@ -21,12 +21,16 @@ class RunLock {
   void become(Kind kind);
   // "process 1234 on HOST" if a process held the lock before and ended without releasing it.
   const std::string& taken_from() const { return taken_from_; }
+  // For a folder that was made for this lock: if a signal ends the process while nothing else is in
+  // it, the folder goes with the file.
+  void take_folder_along() const;
   // Removes the file, not the lock, which ends with the process.
   void remove_file() const;
 
  private:
   explicit RunLock(std::filesystem::path folder);  // of nothing yet
   void take(Kind kind);
+  void check_own() const;
   bool is_the_one_at_its_path() const;
   std::string holder() const;
 

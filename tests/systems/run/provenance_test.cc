@@ -5,6 +5,8 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "data/files/file.h"
 #include "io/sha256.h"
@@ -298,6 +300,29 @@ TEST_F(Provenance, ARunIsNotResumedOnOtherData) {
   request.epochs = 3;
   EXPECT_NE(said([&] { train("run", request); }).find("was started with data of sha256"),
             std::string::npos);
+}
+
+// Each seed reads them.
+TEST_F(Provenance, DataThatChangeBetweenSeedsAreRefused) {
+  write("bags.csv", bags(40));
+  std::thread other([&] {
+    const auto first = base_ / "run/.training/seed-1/manifest.json";
+    while (!std::filesystem::exists(first) && !std::filesystem::exists(base_ / "run/manifest.json"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    write("next.csv", bags(41));
+    std::filesystem::rename(file("next.csv"), file("bags.csv"));
+  });
+  TrainRequest request{
+      .system = "pooling", .data = file("bags.csv"), .epochs = 0, .seeds = 20, .threads = 1};
+  const std::string words = said([&] { train("run", request); });
+  other.join();
+  EXPECT_NE(words.find("the data have changed since its first part was trained (sha256 "),
+            std::string::npos)
+      << words;
+  // Restored, they are gone on with.
+  write("bags.csv", bags(40));
+  request.resume = true;
+  EXPECT_EQ(said([&] { train("run", request); }), "nothing was thrown");
 }
 
 TEST_F(Provenance, PackedDataAreTheSameData) {
