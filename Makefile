@@ -44,7 +44,7 @@ sanitise-all: setup-tests ## the same with libtorch: training, explaining, every
 	  ctest --test-dir build-asan-torch -j $(JOBS) -L '$(ALL_LABELS)' -LE 'slow|python' -E '^(faults|kills)\.|^(loaded_test|readme_systems|system_pages)' \
 	  --output-on-failure --no-tests=error
 
-clang: setup-tests ## all of it compiled by clang, warnings as errors, and what the engine and libtorch's operators are tested by
+clang: setup-tests setup-fuzz ## all of it compiled by clang, warnings as errors, and what the engine and libtorch's operators are tested by
 	@[ -e build-clang/build.ninja ] || cmake --preset clang $(CMAKE_FLAGS)
 	@cmake --build build-clang -j $(JOBS)
 	@ctest --test-dir build-clang -j $(JOBS) -L 'engine|torch' -LE 'slow|python' --output-on-failure --no-tests=error

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "data/files/file.h"
 #include "data/files/lines.h"
@@ -25,6 +26,7 @@ constexpr size_t kShownOwn = 6;       // of a user's
 constexpr size_t kJudged = 1000;      // test items among which mistakes are sought
 constexpr size_t kShownLines = 16;    // of an input
 constexpr size_t kCarryingWords = 3;  // that predict names
+constexpr size_t kUnknownWords = 8;   // likewise, of those that are not among them
 
 }  // namespace
 
@@ -76,14 +78,29 @@ std::string TextTask::carried(const std::vector<Words>& sentences, std::span<con
                                  : a < b;
                     });
   std::string out;
+  std::vector<bool> named(words.size());
+  const auto name = [&](size_t word, const char* mark) {
+    out += fmt::format("{}{}{}:{:.3g}", out.empty() ? "" : " ", data::visible(words[word]), mark,
+                       shares[word]);
+    named[word] = true;
+  };
   for (size_t i = 0; i < count; ++i) {
     const size_t word = order[i];
-    const bool unknown = vocabulary_.id(words[word]) == data::kUnk;
-    if (shares[word] != 0 || unknown)
-      out += fmt::format("{}{}{}:{:.3g}", out.empty() ? "" : " ", data::visible(words[word]),
-                         unknown ? "(unknown)" : "", shares[word]);
+    if (is_unknown(words[word]))
+      name(word, "(unknown)");
+    else if (shares[word] != 0)
+      name(word, "");
   }
+  size_t unknown = 0;
+  for (size_t word = 0; word < words.size(); ++word)
+    if (!named[word] && is_unknown(words[word]) && ++unknown <= kUnknownWords)
+      name(word, "(unknown)");
+  if (unknown > kUnknownWords) out += fmt::format(" and {} more unknown", unknown - kUnknownWords);
   return out;
+}
+
+bool TextTask::is_unknown(const std::string& word) const {
+  return vocabulary_.id(word) == data::kUnk;
 }
 
 void TextTask::answer(const Input& input, std::span<const std::string> lines, size_t number,
@@ -143,10 +160,15 @@ void TextTask::answer(const Input& input, std::span<const std::string> lines, si
           answered.text += '\n';
           answered.fields = [&, words, sentences, p] {
             Json fields = class_fields(names_, p);
-            Json shown = Json::array();
+            Json shown = Json::array(), unknown = Json::array();
+            std::unordered_set<std::string> met;
             for (const Words& one : sentences_of(document))
-              for (const std::string& text : one) shown.push_back(text);
+              for (const std::string& text : one) {
+                shown.push_back(text);
+                if (is_unknown(text) && met.insert(text).second) unknown.push_back(text);
+              }
             fields["words"] = shown;
+            fields["unknown"] = unknown;
             fields["weights"] = std::vector<float>(words.begin(), words.end());
             if (!sentences.empty())
               fields["sentence_weights"] = std::vector<float>(sentences.begin(), sentences.end());

@@ -64,7 +64,7 @@ class TextTask : public ClassificationTask {
   std::vector<uint64_t> item_keys(Split) const override;
   std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const override;
   // A line of text, tabs between sentences; with aspects `aspect<TAB>text`. Answers: label,
-  // probability, the words that carried it, `(unknown)` beside those never seen in training.
+  // probability, the words that carried it and those never seen in training, `(unknown)` beside these.
   void predict(Input, std::ostream&) override;
   size_t lines_together() const override { return kLinesTogether; }
   std::vector<explain::Explanation> explain(Input*) override;
@@ -106,6 +106,7 @@ class TextTask : public ClassificationTask {
   std::vector<size_t> mistakes_first();
   std::string carried(const std::vector<Words>&, std::span<const float> of_word,
                       std::span<const float> of_sentence) const;
+  bool is_unknown(const std::string& word) const;  // never seen in training
   // Answers some lines, the first of which has this number; the model is asked once for all of them.
   void answer(const Input&, std::span<const std::string> lines, size_t number, std::ostream&);
 

@@ -5,7 +5,7 @@
 //   const auto read = at::matmul(p.states.select(-1, 1).unsqueeze(1), values);   // [B, 1, Ev]
 //
 // float32 and float64 are computed as they are, 16-bit types in float32. On the CPU. Differentiable
-// once, in reverse and in forward mode.
+// once, in reverse and in forward mode; log_partition twice.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,7 @@
 #include "fovea/nn/fenchel_young.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <sstream>
 #include <variant>
@@ -17,6 +18,45 @@ double alpha_of(const Normaliser& normaliser) {
   throw InvalidArgument(
       "normaliser: expected softmax, sparsemax, or entmax with a number for alpha");
 }
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// p = normalise(scores). Along d it changes by s (d - s'd / s'1), s = p^(2 - alpha).
+struct Distribution : torch::autograd::Function<Distribution> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& scores,
+                            const Normaliser& normaliser, double alpha) {
+    const at::Tensor flat = scores.reshape({1, 1, -1, scores.size(-1)});
+    const at::Tensor p = weights(flat, flat.new_zeros({1, 1, scores.size(-1), 1}),
+                                 {.score = Location{}, .normaliser = normaliser})
+                             .weights.to(scores.scalar_type())
+                             .view_as(scores);
+    context->saved_data["alpha"] = alpha;
+    context->save_for_backward({p});
+    return p;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::Tensor p = context->get_saved_variables().at(0), &d = gradients.at(0);
+    const double alpha = context->saved_data["alpha"].toDouble();
+    const at::Tensor seen = p > 0;
+    const at::Tensor s = alpha == 1 ? p : at::where(seen, at::where(seen, p, 1).pow(2 - alpha), 0);
+    const at::Tensor total = s.sum(-1, true).clamp_min(1e-30);  // 0 in a row without a class
+    return {s * (d - (s * d).sum(-1, true) / total), {}, {}};
+  }
+};
+
+// p'e for each row, with the gradient p in e and none in p, whose own derivative in the loss is 0
+// because p maximises it.
+struct Inner : torch::autograd::Function<Inner> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& scores,
+                            const at::Tensor& p) {
+    context->save_for_backward({p});
+    return (p * scores).sum(-1);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return {gradients.at(0).unsqueeze(-1) * context->get_saved_variables().at(0), {}};
+  }
+};
 
 at::Tensor entropy(const at::Tensor& p, double alpha) {
   if (alpha == 1) return -at::xlogy(p, p).sum(-1);
@@ -60,16 +100,11 @@ at::Tensor fenchel_young_loss(const at::Tensor& scores, const at::Tensor& target
     throw InvalidArgument("scores: shape " + said(scores.sizes()) +
                           ", expected floating-point rows of at least one class");
   const at::Tensor y = rows_of(target, scores);
-  // p maximises p'e + H(p), so that the derivative through p is 0 and p may be taken as a constant.
-  const at::Tensor flat = scores.detach().reshape({1, 1, -1, scores.size(-1)});
-  const at::Tensor p = weights(flat, flat.new_zeros({1, 1, scores.size(-1), 1}),
-                               {.score = Location{}, .normaliser = normaliser})
-                           .weights.to(scores.scalar_type())
-                           .view_as(scores);
-  const at::Tensor gap = p - y;
-  // 0 times minus infinity is no loss: neither p nor y has such a class.
-  const at::Tensor linear = (gap * scores.masked_fill(gap.eq(0), 0)).sum(-1);
-  return linear + entropy(p, alpha) - entropy(y, alpha);
+  const at::Tensor p = Distribution::apply(scores, normaliser, alpha);
+  // Each over its own classes: 0 times minus infinity is no loss.
+  const at::Tensor product = Inner::apply(scores.masked_fill(p.eq(0), 0), p);
+  return product - (y * scores.masked_fill(y.eq(0), 0)).sum(-1) + entropy(p.detach(), alpha) -
+         entropy(y, alpha);
 }
 
 }  // namespace fovea::nn

@@ -300,6 +300,8 @@ def _multiplied(query: torch.Tensor, score: Score, scale: Optional[Number]) -> t
         scale = score.scale
     if not isinstance(scale, torch.Tensor):
         return query
+    if scale.device != query.device and (scale.dim() > 0 or scale.device.type != "cpu"):  # libtorch takes one number from the CPU anywhere
+        raise ValueError(f"scale: on {scale.device}, expected {query.device} (the query's)")
     if scale.numel() == 1:
         return query * scale.reshape(())
     if scale.shape[0] != query.shape[1]:

@@ -39,7 +39,7 @@ def chain_marginals(unary: Tensor, pairwise: Tensor, lengths: Optional[Tensor] =
     """Probabilities of states and transitions under p(z) ~ exp(sum_i unary[i, z_i] + sum_i pairwise[i, z_i, z_{i+1}]).
 
     unary: [B, n, S]. pairwise: [S, S] for every step, or [B, n - 1, S, S]. lengths: integers [B]; past an item's length all is 0.
-    Differentiable once. Takes O(n S^2).
+    Differentiable once, ``log_partition`` twice. Takes O(n S^2).
 
         weights = fovea.chain_marginals(torch.stack([torch.zeros_like(score), score], -1), pairwise).states[..., 1]
         read = (weights.unsqueeze(1) @ values).squeeze(1)
@@ -58,7 +58,7 @@ def tree_marginals(arcs: Tensor, lengths: Optional[Tensor] = None) -> TreeMargin
     """Probabilities of arcs under p(z) ~ exp(sum of arcs[head, dependant]), over the projective trees of n words.
 
     arcs: [B, n, n]; the diagonal holds the scores of hanging from the root. lengths: integers [B]. The heads of a word sum to 1.
-    Differentiable once. Takes O(n^3) time and O(n^2) memory.
+    Differentiable once, ``log_partition`` twice. Takes O(n^3) time and O(n^2) memory.
 
         heads = fovea.tree_marginals(query @ key.transpose(1, 2)).arcs
         read = heads.transpose(1, 2) @ values  # for each word, the mean of its heads

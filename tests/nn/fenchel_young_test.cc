@@ -38,6 +38,27 @@ TEST(FenchelYoung, TheGradientIsThatOfTheLoss) {
   }
 }
 
+TEST(FenchelYoung, TheSecondDerivativeIsThatOfTheDistribution) {
+  torch::manual_seed(2);
+  const at::Tensor y = torch::tensor({1, 0, 4}), along = torch::randn({3, 5}, torch::kDouble);
+  for (const Normaliser& normaliser :
+       {Normaliser(Softmax{}), Normaliser(Sparsemax{}), Normaliser(Entmax{1.5})}) {
+    const at::Tensor scores = torch::randn({3, 5}, torch::kDouble).requires_grad_();
+    const auto gradient = [&](const at::Tensor& at, bool again) {
+      return torch::autograd::grad({fenchel_young_loss(at, y, normaliser).sum()}, {at}, {},
+                                   /*retain_graph=*/{}, again)[0];
+    };
+    const at::Tensor second =
+        torch::autograd::grad({(gradient(scores, true) * along).sum()}, {scores})[0];
+    constexpr double kStep = 1e-6;
+    const auto moved = [&](double step) {
+      return gradient((scores.detach() + step * along).requires_grad_(), false);
+    };
+    const at::Tensor slope = (moved(kStep) - moved(-kStep)) / (2 * kStep);
+    EXPECT_TRUE(torch::allclose(slope, second, 1e-5, 1e-6));
+  }
+}
+
 TEST(FenchelYoung, RefusesWhatHasNoSuchLoss) {
   const at::Tensor scores = torch::zeros({2, 3});
   EXPECT_THROW(fenchel_young_loss(scores, torch::tensor({0, 1}), Sigmoid{}), InvalidArgument);

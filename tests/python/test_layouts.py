@@ -154,6 +154,14 @@ def test_a_meta_tensor_among_real_ones_is_named(name):
             torch.ops.fovea.weights(*meta(tensors).values(), "additive:weight=@;softmax;dense", [weight], **meta(extra))
 
 
+@pytest.mark.parametrize("given", [lambda scale: {"scale": scale}, lambda scale: {"score": fovea.Dot(scale)}])
+def test_a_meta_scale_is_named(given):
+    query = torch.randn(B, H, L, E)
+    for shape in ((), (H,)):
+        with pytest.raises(ValueError, match="scale: on meta, expected cpu"):
+            fovea.attend(query, query, query, **given(torch.empty(shape, device="meta")))
+
+
 def test_real_tensors_among_meta_ones_are_named():
     query, key = torch.randn(B, H, L, E, device="meta"), torch.randn(B, H, S, E)
     with pytest.raises(ValueError, match="key: on cpu, expected meta"):

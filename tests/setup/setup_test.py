@@ -186,6 +186,11 @@ class Succeeds(Sandbox):
         (self.clone / ".cache/setup-arm").unlink()
         self.assertIn("done", self.setup("arm").stdout)
 
+    def test_what_is_built_by_clang_installs_clang(self):
+        for target in ("clang", "fuzz"):
+            steps = subprocess.run(["make", "--dry-run", "--directory", SOURCE, target], capture_output=True, text=True, check=True).stdout
+            self.assertIn("scripts/setup fuzz", steps, target)
+
     def test_sudo_serves_where_root_is_not(self):
         self.stub("dpkg-query", "#!/bin/bash\nexit 1\n")
         self.stub("id", "#!/bin/bash\necho 1000\n")

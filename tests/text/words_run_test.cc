@@ -6,6 +6,7 @@
 
 #include "systems/word2vec/negative_sampling.h"
 #include "tests/systems/run/runs.h"
+#include "train/answers.h"
 #include "train/run/tensor_file.h"
 
 namespace fovea::systems {
@@ -24,6 +25,14 @@ class WordRuns : public Runs {
     std::ostringstream answers;
     systems::predict(opened, {lines, "input"}, answers);
     return answers.str();
+  }
+  Json json_answer(const std::string& run, const std::string& input) const {
+    systems::Run opened = systems::open(base_ / run);
+    std::istringstream lines(input);
+    std::stringbuf answers;
+    JsonLines objects(&answers);
+    systems::predict(opened, {lines, "input"}, objects);
+    return Json::parse(answers.str());
   }
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(base_ / name, std::ios::binary) << text;
@@ -68,6 +77,10 @@ TEST_F(WordRuns, WordSum) {
   EXPECT_LT(once, 0);
   EXPECT_NEAR(carried("awful awful awful", "awful"), 3 * once, 0.01 * std::abs(3 * once));
   EXPECT_NE(answer("sum", "qwertz\n").find("qwertz(unknown):0\n"), std::string::npos);
+  // Beside words that carry something too, and in JSON.
+  const std::string some = "not great awful film qwertz asdf qwertz\n";
+  EXPECT_TRUE(answer("sum", some).ends_with(" qwertz(unknown):0 asdf(unknown):0\n"));
+  EXPECT_EQ(json_answer("sum", some).at("unknown"), Json({"qwertz", "asdf"}));
 }
 
 TEST_F(WordRuns, FixedAttentionOnNegation) {

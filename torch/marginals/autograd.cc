@@ -1,5 +1,6 @@
 // The derivatives of marginals. The Hessian of log Z is symmetric: the gradient of <g, marginals>
-// is the derivative of the marginals along g, and that of log Z the marginals themselves.
+// is the derivative of the marginals along g, and that of log Z the marginals themselves. So log Z
+// has second derivatives too; what would be a second derivative of the marginals is refused.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -14,7 +15,8 @@ Tensor or_zeros(const Tensor& x, const Tensor& like) {
   return x.defined() ? x : at::zeros_like(like, at::MemoryFormat::Contiguous);
 }
 
-// What comes from the marginals' gradient and from that of log Z.
+// What comes from the marginals' gradient and from that of log Z. Where the gradient is to have a
+// gradient, `marginals` were computed again: the saved ones have none.
 Tensor sum_of(const Tensor& along, const Tensor& d_log_z, const Tensor& marginals) {
   if (!d_log_z.defined()) return along;
   std::vector<c10::SymInt> shape(static_cast<size_t>(marginals.dim()), 1);
@@ -34,12 +36,16 @@ struct ChainNode final : torch::autograd::Node {
   variable_list apply(variable_list&& g) override {
     const std::lock_guard lock(mutex_);
     const Tensor u = unary.unpack(), p = pairwise.unpack();
+    const OptionalTensor n = optional(lengths.unpack());
     Tensor d_unary, d_pairwise;
     if (g[0].defined() || g[1].defined()) {
-      std::tie(d_unary, d_pairwise, std::ignore) = chain_marginals_along(
-          u, p, or_zeros(g[0], u), or_zeros(g[1], p), optional(lengths.unpack()));
+      std::tie(d_unary, d_pairwise, std::ignore) =
+          chain_marginals_along(u, p, or_zeros(g[0], u), or_zeros(g[1], p), n);
     }
-    return {sum_of(d_unary, g[2], states.unpack()), sum_of(d_pairwise, g[2], transitions.unpack())};
+    Tensor z_unary = states.unpack(), z_pairwise = transitions.unpack();
+    if (g[2].defined() && at::GradMode::is_enabled())
+      std::tie(z_unary, z_pairwise, std::ignore) = computed_chain_marginals(u, p, n);
+    return {sum_of(d_unary, g[2], z_unary), sum_of(d_pairwise, g[2], z_pairwise)};
   }
 };
 
@@ -53,22 +59,35 @@ struct TreeNode final : torch::autograd::Node {
   }
   variable_list apply(variable_list&& g) override {
     const std::lock_guard lock(mutex_);
-    Tensor d_arcs;
-    if (g[0].defined())
-      d_arcs = std::get<0>(tree_marginals_along(arcs.unpack(), g[0], optional(lengths.unpack())));
-    return {sum_of(d_arcs, g[1], marginals.unpack())};
+    const Tensor a = arcs.unpack();
+    const OptionalTensor n = optional(lengths.unpack());
+    Tensor d_arcs, z_arcs = marginals.unpack();
+    if (g[0].defined()) d_arcs = std::get<0>(tree_marginals_along(a, g[0], n));
+    if (g[1].defined() && at::GradMode::is_enabled())
+      z_arcs = std::get<0>(computed_tree_marginals(a, n));
+    return {sum_of(d_arcs, g[1], z_arcs)};
   }
 };
 
+[[noreturn]] void refuse_second_derivative() {
+  throw Unsupported(
+      "marginals: a second derivative was asked for, expected the first at most (log_partition has "
+      "two)");
+}
+
 struct SecondDerivative final : torch::autograd::Node {
   std::string name() const override { return "MarginalsDoubleBackward"; }
-  variable_list apply(variable_list&&) override {
-    throw Unsupported("marginals: a second derivative was asked for, expected the first at most");
-  }
+  variable_list apply(variable_list&&) override { refuse_second_derivative(); }
 };
 
 void set_tangent(const Tensor& x, const Tensor& tangent) {
   x._set_fw_grad(tangent, /*level=*/0, /*is_inplace_op=*/false);
+}
+
+// <marginals, direction> of each item: the derivative of log Z, with a gradient of its own. What lies
+// past an item's length may be NaN.
+Tensor of_each_item(const Tensor& marginals, const Tensor& direction) {
+  return (marginals * direction.masked_fill(marginals == 0, 0)).flatten(1).sum(1);
 }
 
 ChainParts chain_autograd(const Tensor& unary, const Tensor& pairwise,
@@ -92,8 +111,9 @@ ChainParts chain_autograd(const Tensor& unary, const Tensor& pairwise,
   const Tensor t_unary = tangent_of(unary), t_pairwise = tangent_of(pairwise);
   if (t_unary.defined() || t_pairwise.defined()) {
     const Tensor u = primal_of(unary), p = primal_of(pairwise);
-    const auto [a, b, c] =
-        chain_marginals_along(u, p, or_zeros(t_unary, u), or_zeros(t_pairwise, p), lengths);
+    const Tensor d_unary = or_zeros(t_unary, u), d_pairwise = or_zeros(t_pairwise, p);
+    const Tensor c = of_each_item(states, d_unary) + of_each_item(transitions, d_pairwise);
+    const auto [a, b, _] = chain_marginals_along(u, p, d_unary, d_pairwise, lengths);
     set_tangent(states, a);
     set_tangent(transitions, b);
     set_tangent(log_z, c);
@@ -116,16 +136,18 @@ TreeParts tree_autograd(const Tensor& arcs, const OptionalTensor& lengths) {
     torch::autograd::set_history({marginals, log_z}, node);
   }
   if (const Tensor tangent = tangent_of(arcs); tangent.defined()) {
-    const auto [a, b] = tree_marginals_along(primal_of(arcs), tangent, lengths);
+    const Tensor b = of_each_item(marginals, tangent);
+    const Tensor a = std::get<0>(tree_marginals_along(primal_of(arcs), tangent, lengths));
     set_tangent(marginals, a);
     set_tangent(log_z, b);
   }
   return parts;
 }
 
-// A second derivative is refused by name, when it is computed.
+// A second derivative is refused by name: backward when it is computed, forward at once.
 template <class... Inputs>
 void refuse_second(const variable_list& results, const Inputs&... inputs) {
+  if ((tangent_of(inputs).defined() || ...)) refuse_second_derivative();
   if (!torch::autograd::compute_requires_grad(inputs...)) return;
   auto node = make_node<SecondDerivative>();
   node->set_next_edges(torch::autograd::collect_next_edges(inputs...));

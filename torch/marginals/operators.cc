@@ -34,8 +34,17 @@ void check_scores(const char* name, const Tensor& x, int64_t rank, const char* e
                       ", expected the CPU; marginals have no kernel for another device");
 }
 
-void check_lengths(const OptionalTensor& lengths, const Tensor& scores) {
+// The kernels read both where the scores lie.
+void check_same_device(const char* name, const Tensor& x, const char* scores_name,
+                       const Tensor& scores) {
+  if (x.device() != scores.device())
+    throw InvalidArgument(std::string(name) + ": on " + x.device().str() + ", expected " +
+                          scores.device().str() + " as " + scores_name);
+}
+
+void check_lengths(const OptionalTensor& lengths, const char* scores_name, const Tensor& scores) {
   if (!lengths) return;
+  check_same_device("lengths", *lengths, scores_name, scores);
   if (lengths->dim() != 1 || lengths->sym_size(0) != scores.sym_size(0) ||
       !at::isIntegralType(lengths->scalar_type(), /*includeBool=*/false)) {
     throw InvalidArgument("lengths: " + shape_of(*lengths) + " of " +
@@ -48,9 +57,12 @@ OptionalTensor longs(const OptionalTensor& lengths) {
   return lengths ? OptionalTensor(lengths->to(at::kLong)) : std::nullopt;
 }
 
-ChainParts chain(const Tensor& unary, const Tensor& pairwise, const OptionalTensor& lengths) {
+}  // namespace
+
+ChainParts formed_chain_marginals(const Tensor& unary, const Tensor& pairwise,
+                                  const OptionalTensor& lengths) {
   check_scores("unary", unary, 3, "[items, positions, states]");
-  check_lengths(lengths, unary);
+  check_lengths(lengths, "unary", unary);
   const auto items = unary.sym_size(0), states = unary.sym_size(2);
   const auto steps = unary.sym_size(1) - 1;
   const bool shared = pairwise.dim() == 2;
@@ -62,9 +74,7 @@ ChainParts chain(const Tensor& unary, const Tensor& pairwise, const OptionalTens
                           "for unary " +
                           shape_of(unary));
   }
-  if (pairwise.device() != unary.device())
-    throw InvalidArgument("pairwise: on " + pairwise.device().str() + ", expected " +
-                          unary.device().str() + " as unary");
+  check_same_device("pairwise", pairwise, "unary", unary);
   const auto type = arithmetic_type(unary);
   const auto [p, q, z] = computed_chain_marginals(
       unary.to(type), pairwise.to(type).expand_symint({items, steps, states, states}),
@@ -72,22 +82,20 @@ ChainParts chain(const Tensor& unary, const Tensor& pairwise, const OptionalTens
   return {p.to(unary.scalar_type()), q.to(unary.scalar_type()), z.to(unary.scalar_type())};
 }
 
-TreeParts tree(const Tensor& arcs, const OptionalTensor& lengths) {
+TreeParts formed_tree_marginals(const Tensor& arcs, const OptionalTensor& lengths) {
   check_scores("arcs", arcs, 3, "[items, words, words]");
-  check_lengths(lengths, arcs);
+  check_lengths(lengths, "arcs", arcs);
   if (arcs.sym_size(1) != arcs.sym_size(2))
     throw InvalidArgument("arcs: " + shape_of(arcs) + ", expected [items, words, words]");
   const auto [p, z] = computed_tree_marginals(arcs.to(arithmetic_type(arcs)), longs(lengths));
   return {p.to(arcs.scalar_type()), z.to(arcs.scalar_type())};
 }
 
-}  // namespace
-
 TORCH_LIBRARY_FRAGMENT(fovea, m) {
   m.def(
       "chain_marginals(Tensor unary, Tensor pairwise, Tensor? lengths=None) -> (Tensor states, "
       "Tensor transitions, Tensor log_partition)",
-      chain);
+      formed_chain_marginals);
   m.def(
       "_chain_marginals(Tensor unary, Tensor pairwise, Tensor? lengths) -> (Tensor, Tensor, "
       "Tensor)");
@@ -97,7 +105,7 @@ TORCH_LIBRARY_FRAGMENT(fovea, m) {
   m.def(
       "tree_marginals(Tensor arcs, Tensor? lengths=None) -> (Tensor arcs_marginals, Tensor "
       "log_partition)",
-      tree);
+      formed_tree_marginals);
   m.def("_tree_marginals(Tensor arcs, Tensor? lengths) -> (Tensor, Tensor)");
   m.def("_tree_marginals_along(Tensor arcs, Tensor d_arcs, Tensor? lengths) -> (Tensor, Tensor)");
 }
@@ -128,14 +136,14 @@ namespace fovea {
 
 ChainMarginals chain_marginals(const at::Tensor& unary, const at::Tensor& pairwise,
                                const at::Tensor& lengths) {
-  auto [states, transitions, log_partition] =
-      operators::chain(unary, pairwise, lengths.defined() ? std::optional(lengths) : std::nullopt);
+  auto [states, transitions, log_partition] = operators::formed_chain_marginals(
+      unary, pairwise, lengths.defined() ? std::optional(lengths) : std::nullopt);
   return {states, transitions, log_partition};
 }
 
 TreeMarginals tree_marginals(const at::Tensor& arcs, const at::Tensor& lengths) {
-  auto [marginals, log_partition] =
-      operators::tree(arcs, lengths.defined() ? std::optional(lengths) : std::nullopt);
+  auto [marginals, log_partition] = operators::formed_tree_marginals(
+      arcs, lengths.defined() ? std::optional(lengths) : std::nullopt);
   return {marginals, log_partition};
 }
 

@@ -26,6 +26,10 @@ using TreeMarginalsOperator = TreeParts(const Tensor& arcs, const OptionalTensor
 using TreeAlong = TreeParts(const Tensor& arcs, const Tensor& d_arcs,
                             const OptionalTensor& lengths);
 
+// What users call: checks, conversions, then the operators below.
+ChainMarginalsOperator formed_chain_marginals;
+TreeMarginalsOperator formed_tree_marginals;
+
 // Through the dispatcher.
 ChainMarginalsOperator computed_chain_marginals;
 ChainAlong chain_marginals_along;

@@ -83,6 +83,7 @@ class WeightedSum : public torch::autograd::Function<WeightedSum> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative();
     const at::NoGradGuard guard;
     const auto saved = context->get_saved_variables();
     const Tensor &weights = saved[0], &value = saved[1], &places = saved[2];
@@ -115,6 +116,7 @@ class KnownScores : public torch::autograd::Function<KnownScores> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative();
     const at::NoGradGuard guard;
     const auto saved = context->get_saved_variables();
     const Tensor &query = saved[0], &key = saved[1], &places = saved[2];

@@ -118,4 +118,12 @@ const Tensors& WayBack::finish() {
   return sums_;
 }
 
+void refuse_second_derivative() {
+  if (at::GradMode::is_enabled()) {
+    throw Unsupported(
+        "attend_over_ranks: a gradient with a graph was asked for (create_graph), expected first "
+        "derivatives only");
+  }
+}
+
 }  // namespace fovea::over_ranks

@@ -30,6 +30,10 @@ class Transfer {
 using Visit = std::function<void(int64_t step, Rows piece, const Tensors& held)>;
 void go_round(const Plan& plan, const Tensors& own, const Visit& visit);
 
+// Throws in a backward that is to have a graph (create_graph): what goes from rank to rank has none,
+// and a second derivative would lack it without a word.
+void refuse_second_derivative();
+
 // Adds up the gradients of each rank's rows: those that other ranks find are sent back.
 class WayBack {
  public:

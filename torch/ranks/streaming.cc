@@ -127,6 +127,7 @@ class Stream : public torch::autograd::Function<Stream> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_second_derivative();
     const at::NoGradGuard guard;
     const auto saved = context->get_saved_variables();
     const Tensor &query = saved[0], &key = saved[1], &value = saved[2], &output = saved[3],

@@ -16,7 +16,7 @@ namespace fovea::nn {
 //
 // scores [..., classes]; target: int64 [...], or distributions [..., classes] of the scores' type.
 // Softmax, Sparsemax or Entmax with a number for alpha. A score of minus infinity is a class that is not
-// there. One loss for each row, [...]; differentiable once in the scores.
+// there. One loss for each row, [...], with derivatives of any order in the scores.
 at::Tensor fenchel_young_loss(const at::Tensor& scores, const at::Tensor& target,
                               const Normaliser& normaliser = Sparsemax{});
 

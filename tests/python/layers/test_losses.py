@@ -47,6 +47,48 @@ def test_the_gradient_is_the_difference_of_distributions(name):
     assert torch.allclose(fovea.nn.fenchel_young_loss(scores, own, NORMALISERS[name]), torch.zeros(6, dtype=torch.float64), atol=1e-12)
 
 
+@pytest.mark.parametrize("name", NORMALISERS)
+def test_second_derivatives_are_those_of_the_distribution(name):
+    scores, target = drawn(3, 4)
+    loss = lambda e: fovea.nn.fenchel_young_loss(e, target, NORMALISERS[name])
+    assert torch.autograd.gradcheck(loss, scores, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(loss, scores)
+    total = lambda e: loss(e).sum()
+    for hessian in (torch.func.hessian(total)(scores.detach()), torch.autograd.functional.hessian(total, scores)):
+        expected = torch.zeros(3, 4, 3, 4, dtype=torch.float64)
+        for row in range(3):
+            for j in range(4):  # central differences of p
+                moved = [scores.detach()[row] + sign * 1e-6 * torch.eye(4, dtype=torch.float64)[j] for sign in (1, -1)]
+                key = torch.zeros(1, 1, 4, 1, dtype=torch.float64)
+                up, down = (fovea.weights(e.view(1, 1, 1, 4), key, fovea.Location(), NORMALISERS[name]).view(4) for e in moved)
+                expected[row, :, row, j] = (up - down) / 2e-6
+        torch.testing.assert_close(hessian, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_samples_of_their_own_gradients():
+    scores, target = drawn(6, 5)
+    one = lambda e, y: fovea.nn.fenchel_young_loss(e, y, fovea.Entmax(1.5))
+    y = torch.nn.functional.one_hot(target, 5).double()
+    got = torch.func.vmap(torch.func.grad(one))(scores.detach(), y)
+    torch.testing.assert_close(got, torch.autograd.grad(one(scores, target).sum(), scores)[0])
+
+
+@pytest.mark.parametrize("name", NORMALISERS)
+def test_compiled_they_are_the_same(name):
+    torch._dynamo.reset()
+    scores, target = drawn(3, 5)
+    y = torch.nn.functional.one_hot(target, 5).double()
+    loss = lambda e: fovea.nn.fenchel_young_loss(e, y, NORMALISERS[name])
+    compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(scores), loss(scores))
+    torch.testing.assert_close(*(torch.autograd.grad(f(scores).sum(), scores)[0] for f in (compiled, loss)))
+
+
+def test_a_class_that_cannot_be_costs_infinitely_much():
+    scores = torch.tensor([[0.0, -torch.inf], [-torch.inf, -torch.inf]], requires_grad=True)
+    assert fovea.nn.fenchel_young_loss(scores, torch.tensor([1, 0]), fovea.Sparsemax()).tolist() == [torch.inf] * 2
+
+
 def test_a_lead_that_is_enough_costs_nothing():
     scores = torch.tensor([[2.5, 0.0, 0.0]], requires_grad=True)
     for normaliser in (fovea.Sparsemax(), fovea.Entmax(1.5)):

@@ -1,6 +1,7 @@
 """Marginals of chains and trees as operators: derivatives, opcheck, torch.compile, errors."""
 
 import itertools
+import warnings
 
 import pytest
 import torch
@@ -98,11 +99,61 @@ def test_torch_func():
     torch.testing.assert_close(full, forward)
 
 
-def test_a_second_derivative_is_refused_by_name():
-    tree = arcs().requires_grad_()
-    (first,) = torch.autograd.grad(fovea.tree_marginals(tree).arcs.square().sum(), tree, create_graph=True)
+def test_vmap_is_one_call_of_all_items():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*performance drop")  # one call for each item
+        trees, lengths = torch.stack([arcs(), 2 * arcs()]), torch.tensor([[4, 1, 3], [2, 4, 0]])
+        mapped = torch.vmap(fovea.tree_marginals)(trees, lengths)
+        one = [fovea.tree_marginals(tree, n) for tree, n in zip(trees, lengths)]
+        torch.testing.assert_close(tuple(mapped), tuple(torch.stack(parts) for parts in zip(*one)))
+        unary = torch.stack([CHAIN[0], 2 * CHAIN[0]], 2)
+        mapped = torch.vmap(fovea.chain_marginals, in_dims=(2, None, None), out_dims=1)(unary, CHAIN[1], LENGTHS)
+        one = [fovea.chain_marginals(unary[:, :, n], CHAIN[1], LENGTHS) for n in range(2)]
+        torch.testing.assert_close(tuple(mapped), tuple(torch.stack(parts, 1) for parts in zip(*one)))
+        states = lambda u, p: fovea.chain_marginals(u, p).states
+        for both in zip(*(jacobian(states, (0, 1))(*CHAIN) for jacobian in (torch.func.jacrev, torch.func.jacfwd))):
+            torch.testing.assert_close(*both)
+        tree = arcs().requires_grad_()
+        found = fovea.tree_marginals(tree).arcs
+        directions = torch.randn(2, *found.shape, dtype=torch.float64)
+        (batched,) = torch.autograd.grad(found, tree, directions, is_grads_batched=True, retain_graph=True)
+        torch.testing.assert_close(batched, torch.stack([torch.autograd.grad(found, tree, d, retain_graph=True)[0] for d in directions]))
+
+
+SECOND = {
+    "forward of reverse": lambda f, x: torch.func.jacfwd(torch.func.jacrev(f))(x),
+    "reverse of forward": lambda f, x: torch.func.jacrev(torch.func.jacfwd(f))(x),
+    "reverse of reverse": lambda f, x: torch.func.jacrev(torch.func.jacrev(f))(x),
+    "autograd": lambda f, x: torch.autograd.functional.hessian(f, x),
+}
+
+
+@pytest.mark.parametrize("way", SECOND)
+def test_the_log_partition_has_second_derivatives(way):
+    # They are the first derivatives of the marginals.
+    unary, pairwise = CHAIN
+    got = SECOND[way](lambda u: fovea.chain_marginals(u, pairwise, LENGTHS).log_partition.sum(), unary)
+    torch.testing.assert_close(got, torch.func.jacrev(lambda u: fovea.chain_marginals(u, pairwise, LENGTHS).states)(unary))
+    got = SECOND[way](lambda p: fovea.chain_marginals(unary, p, LENGTHS).log_partition.sum(), pairwise)
+    torch.testing.assert_close(got, torch.func.jacrev(lambda p: fovea.chain_marginals(unary, p, LENGTHS).transitions.sum((0, 1)))(pairwise))
+    got = SECOND[way](lambda a: fovea.tree_marginals(a).log_partition.sum(), arcs())
+    torch.testing.assert_close(got, torch.func.jacrev(lambda a: fovea.tree_marginals(a).arcs)(arcs()))
+
+
+def test_what_is_past_a_length_is_in_no_derivative():
+    bad = arcs()
+    bad[:, 2:] = torch.nan
+    bad[:, :, 2:] = torch.nan
+    _, found = torch.func.jvp(lambda a: fovea.tree_marginals(a, torch.tensor([2, 2, 1])).log_partition, (bad,), (bad,))
+    assert found.isfinite().all()
+
+
+@pytest.mark.parametrize("way", SECOND)
+def test_a_second_derivative_of_marginals_is_refused_by_name(way):
     with pytest.raises(RuntimeError, match="second derivative"):
-        first.sum().backward()
+        SECOND[way](lambda a: fovea.tree_marginals(a).arcs.square().sum(), arcs())
+    with pytest.raises(RuntimeError, match="second derivative"):
+        SECOND[way](lambda p: fovea.chain_marginals(CHAIN[0], p).states.square().sum(), CHAIN[1])
 
 
 @pytest.mark.parametrize(
@@ -115,6 +166,8 @@ def test_a_second_derivative_is_refused_by_name():
         (lambda: fovea.tree_marginals(torch.randn(2, 3, 4)), r"arcs: \[2, 3, 4\], expected"),
         (lambda: fovea.tree_marginals(torch.zeros(2, 3, 3, dtype=torch.int64)), "arcs: Long, expected"),
         (lambda: fovea.tree_marginals(torch.randn(2, 0, 0)), "at least one position"),
+        (lambda: fovea.tree_marginals(arcs(), torch.tensor([4, 4, 4], device="meta")), "lengths: on meta, expected cpu as arcs"),
+        (lambda: fovea.chain_marginals(*CHAIN, LENGTHS.to("meta")), "lengths: on meta, expected cpu as unary"),
     ],
 )
 def test_what_is_wrong_is_named(call, message):

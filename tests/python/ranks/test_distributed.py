@@ -33,6 +33,15 @@ def test_one_rank_is_the_whole(alone):
         assert torch.allclose(fd.attend(rows, rows, rows, structure=fovea.Causal(), layout=layout), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("normaliser", [fovea.Softmax(), fovea.Sparsemax(), fovea.TopK(3)])
+def test_a_gradient_with_a_graph_is_refused(alone, normaliser):
+    # It was given without that of the rows: second derivatives lacked a part.
+    rows = torch.randn(1, 2, 16, 8, requires_grad=True)
+    loss = fd.attend(rows, rows, rows, normaliser=normaliser).square().sum()
+    with pytest.raises(RuntimeError, match="create_graph.*expected first derivatives only"):
+        torch.autograd.grad(loss, rows, create_graph=True)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
