@@ -44,7 +44,7 @@ class ScoreStage : public InScratch {
   virtual void prepare_key(size_t batch, size_t head, size_t row0, size_t n, const T* in,
                            size_t in_stride, T* out) const {}
   // Backward of the two: turns the gradient of prepared rows into that of the rows, and adds to
-  // `partial` (see below).
+  // `partial` (see the top).
   virtual void unprepare_query(size_t batch, size_t head, size_t row0, size_t n, const T* in,
                                size_t in_stride, const T* d_prepared, T* d_in, size_t d_in_stride,
                                T* partial) const {}

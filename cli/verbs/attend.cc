@@ -126,9 +126,11 @@ Verb attend_verb() {
           [](CLI::App& app) {
             auto options = std::make_shared<AttendOptions>();
             app.add_option("--query", options->query,
-                           "queries, [B, H, L, E]: FILE.npy, or FILE.safetensors:NAME")
+                           "queries, [B, H, L, E] (batch items, heads, rows, width): FILE.npy, or "
+                           "FILE.safetensors:NAME")
                 ->required();
-            app.add_option("--key", options->key, "keys, [B, Hkv, S, E]")->required();
+            app.add_option("--key", options->key, "keys, [B, Hkv, S, E]: H is a multiple of Hkv")
+                ->required();
             app.add_option("--value", options->value, "values, [B, Hkv, S, Ev]")->required();
             app.add_option("--out", options->out, "file for the result: .npy or .safetensors")
                 ->required();

@@ -191,7 +191,7 @@ Reason short_declines(const Request& request) {
   if (g.value_width == 0) return {"there are no values"};
   if (g.max_keys == 0) return {"there are no keys"};
   if (!is_range(problem.structure))
-    return {"the structure is not dense, causal, window, prefix or first"};
+    return {"the structure is not dense, causal, window, prefix, first or ragged"};
   return {};
 }
 

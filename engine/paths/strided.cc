@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "engine/call/view.h"
 #include "engine/dispatch.h"
+#include "engine/paths/strided_residues.h"
 #include "engine/runtime/parallel.h"
 #include "engine/tiles/forward.h"
-#include "engine/call/view.h"
 
 namespace fovea::engine {
 namespace {
@@ -34,9 +35,7 @@ class StridedForward {
   }
 
  private:
-  // Residues are taken a few at a time: their rows lie side by side, so each page that is touched
-  // serves all of them.
-  static constexpr size_t kTogether = 4;
+  static constexpr size_t kTogether = ResidueRows<T>::kTogether;
 
   struct Worker {
     explicit Worker(const StridedForward& driver) {
@@ -44,29 +43,23 @@ class StridedForward {
     }
     void lay(const StridedForward& driver, Layout& layout) {
       const Geometry& g = driver.g_;
-      most = g.max_keys / driver.stride_ + 1 + kPanelKeys;  // members of a residue, in whole panels
-      panel = driver.pass_.stages.score->panel_size();
       tile = std::make_unique<TileScratch<T>>(driver.pass_, layout, kMaxQueries, kMaxKeys);
       run = driver.keys_.lay(layout,
                              std::min(g.max_keys, std::max<size_t>(1024, 4 * driver.stride_)));
       o = layout.take<T>(driver.direct_ ? 0 : g.max_queries * g.value_width);
       maximum = layout.take<T>(g.max_queries + kRowPadding);
       sum = layout.take<T>(g.max_queries + kRowPadding);
-      panels = layout.take<T>(kTogether * (most / kPanelKeys) * panel);
-      k = layout.take<T>(kTogether * kPanelKeys * g.key_width);
-      v = layout.take<T>(kTogether * most * g.value_width);
-      q = layout.take<T>(kTogether * kMaxQueries * g.query_width);
+      rows = std::make_unique<ResidueRows<T>>(driver.pass_, driver.stride_, layout);
       sums = layout.take<T>(kTogether * kMaxQueries * g.value_width);
       index = layout.take<int32_t>(kMaxQueries);
-      key_index = layout.take<int32_t>(most);
+      key_index = layout.take<int32_t>(rows->most());
     }
     Scratch memory;
     std::unique_ptr<TileScratch<T>> tile;
     KeyRun<T> run;
-    size_t most, panel;
-    T *o, *maximum, *sum, *panels, *k, *v, *q, *sums;
+    std::unique_ptr<ResidueRows<T>> rows;
+    T *o, *maximum, *sum, *sums;
     int32_t *index, *key_index;
-    bool finite[kTogether];
     PrefetchList prefetch;
   };
 
@@ -131,11 +124,11 @@ class StridedForward {
       return rows > r ? (rows - r + stride_ - 1) / stride_ : 0;
     };
     const size_t most = count(g_.query_count[batch], residue);
-    gather_keys(w, batch, head / g_.group, residue, n,
-                std::min(count(g_.key_limit[batch], residue), most > 2 ? most - 2 : 0));
+    w.rows->gather_keys(batch, head / g_.group, residue, n,
+                        std::min(count(g_.key_limit[batch], residue), most > 2 ? most - 2 : 0));
     for (size_t a0 = 2; a0 < most; a0 += kMaxQueries) {
       const size_t rows = std::min(kMaxQueries, most - a0);
-      gather_queries(w, batch, head, residue, n, a0, rows);
+      w.rows->gather_queries(batch, head, residue, n, a0, rows);
       for (size_t t = 0; t < n; ++t) {
         const size_t queries = count(g_.query_count[batch], residue + t);
         if (queries <= a0) continue;
@@ -152,7 +145,7 @@ class StridedForward {
     tile.batch = batch;
     tile.head = head;
     tile.nq = rows;
-    tile.q = w.q + t * kMaxQueries * g_.query_width;
+    tile.q = w.rows->queries(t);
     tile.q_stride = g_.query_width;
     tile.s = w.tile->s;
     tile.rows = w.tile->rows;
@@ -160,7 +153,7 @@ class StridedForward {
     tile.o_stride = tile.value_width = g_.value_width;
     tile.query_index = w.index;
     tile.v_stride = g_.value_width;
-    tile.finite = w.finite[t];
+    tile.finite = w.rows->finite(t);
     tile.first = true;
     const auto position = [&](size_t a) { return residue + t + a * stride_; };
     for (size_t r = 0; r < rows; ++r) w.index[r] = static_cast<int32_t>(position(a0 + r));
@@ -170,9 +163,9 @@ class StridedForward {
     for (size_t b0 = 0; b0 < end; b0 += kMaxKeys) {
       tile.k0 = b0;
       tile.nk = std::min(kMaxKeys, end - b0);
-      tile.k_panel = w.panels + (t * (w.most / kPanelKeys) + b0 / kPanelKeys) * w.panel;
+      tile.k_panel = w.rows->keys(t, b0);
       tile.key_index = w.key_index + b0;
-      tile.v = w.v + (t * w.most + b0) * g_.value_width;
+      tile.v = w.rows->values(t, b0);
       if (mark(
               w, tile, [](size_t) { return size_t{0}; },
               [&](size_t r) { return std::min(keys, a0 + r - 1); }))
@@ -186,49 +179,6 @@ class StridedForward {
       std::copy_n(tile.o + r * g_.value_width, g_.value_width, out + i * stride);
       w.maximum[i] = tile.rows.maximum[r];
       w.sum[i] = tile.rows.sum[r];
-    }
-  }
-
-  // The first `keys` members of each of `n` residues (some may have one less), panel by panel.
-  void gather_keys(Worker& w, size_t batch, size_t key_head, size_t residue, size_t n,
-                   size_t keys) {
-    const Problem& p = pass_.problem;
-    const Rows k = g_.key_rows(p.key, batch, key_head), v = g_.key_rows(p.value, batch, key_head);
-    const size_t limit = g_.key_limit[batch];
-    std::fill_n(w.finite, n, true);
-    for (size_t b0 = 0; b0 < keys; b0 += kPanelKeys) {
-      const size_t some = std::min(kPanelKeys, keys - b0);
-      for (size_t c = 0; c < some; ++c) {
-        for (size_t t = 0, j = residue + (b0 + c) * stride_; t < n && j < limit; ++t, ++j) {
-          load_rows(p.key.dtype, k, j, 1, g_.key_width, w.k + (t * kPanelKeys + c) * g_.key_width,
-                    g_.key_width);
-          load_rows(p.value.dtype, v, j, 1, g_.value_width,
-                    w.v + (t * w.most + b0 + c) * g_.value_width, g_.value_width);
-        }
-      }
-      for (size_t t = 0; t < n; ++t) {
-        const size_t last = residue + t + (b0 + some - 1) * stride_,
-                     there = last < limit ? some : some - 1;
-        pass_.stages.score->pack_keys(
-            w.k + t * kPanelKeys * g_.key_width, g_.key_width, there,
-            w.panels + (t * (w.most / kPanelKeys) + b0 / kPanelKeys) * w.panel);
-        const T* rows = w.v + (t * w.most + b0) * g_.value_width;
-        w.finite[t] =
-            w.finite[t] && row_loops<T>().finite(rows, g_.value_width, there, g_.value_width);
-      }
-    }
-  }
-
-  void gather_queries(Worker& w, size_t batch, size_t head, size_t residue, size_t n, size_t a0,
-                      size_t rows) {
-    const Problem& p = pass_.problem;
-    const Rows q = g_.query_rows(p.query, batch, head);
-    for (size_t r = 0; r < rows; ++r) {
-      for (size_t t = 0, i = residue + (a0 + r) * stride_; t < n && i < g_.query_count[batch];
-           ++t, ++i) {
-        load_rows(p.query.dtype, q, i, 1, g_.query_width,
-                  w.q + (t * kMaxQueries + r) * g_.query_width, g_.query_width);
-      }
     }
   }
 

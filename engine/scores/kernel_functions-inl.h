@@ -273,8 +273,15 @@ struct InnerCosine {
  private:
   static HWY_INLINE V angle(D d, V z) { return hn::Mul(number(d, kPi / 2), hn::Sqrt(z)); }
 };
+template <class D>
+struct Box : Compact<D, InnerBox> {
+  using V = hn::Vec<D>;
+  // The value at a distance that is a number: without the product that gives NaN at NaN.
+  static HWY_INLINE V value_at_number(D d, V z) {
+    return zero_above(d, z, number(d, 1), number(d, 0.5));
+  }
+};
 // clang-format off
-template <class D> using Box = Compact<D, InnerBox>;
 template <class D> using Triangular = Compact<D, InnerTriangular>;
 template <class D> using Epanechnikov = Compact<D, InnerEpanechnikov>;
 template <class D> using Quartic = Compact<D, InnerQuartic>;

@@ -42,18 +42,22 @@ HWY_INLINE Both negated(const kernel::ValueAndSlope<V>& x) { return {x.value, hn
 // keys before it finishes this one: roots take the divider a dozen cycles each, and what waits for
 // them would fill the scheduler.
 //
-// K itself, and -K'(u) / u.
+// K itself, and -K'(u) / u. Distances are numbers: the path declines operands that are not finite, or so
+// large that a difference's square is not.
 template <template <class> class Kernel>
 struct ByValue {
   static constexpr bool kAhead = requires { typename Kernel<D>::AtRoot; };
   static constexpr bool kScaled = requires(V x) {
     Kernel<D>::scaled_value(D(), x, x), Kernel<D>::slope_of_value(x);
   };
+  static constexpr bool kNumber = requires(V x) { Kernel<D>::value_at_number(D(), x); };
   static HWY_INLINE V start(const Distance& x, V) {
     if constexpr (kAhead)
       return hn::Sqrt(x.square);
     else if constexpr (kScaled)
       return Kernel<D>::scaled_value(D(), x.square, x.scale);
+    else if constexpr (kNumber)
+      return Kernel<D>::value_at_number(D(), x.z());
     else
       return Kernel<D>::value(D(), x.z());
   }

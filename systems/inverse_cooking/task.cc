@@ -14,6 +14,7 @@
 #include "systems/image_to_set/naming.h"
 #include "systems/image_to_set/targets.h"
 #include "systems/inverse_cooking/codec.h"
+#include "systems/inverse_cooking/cook.h"
 #include "systems/inverse_cooking/dishes.h"
 #include "systems/inverse_cooking/judge.h"
 #include "systems/inverse_cooking/network.h"
@@ -27,7 +28,6 @@ namespace fovea::systems::inverse_cooking {
 namespace {
 
 using image_to_set::gathered;
-using image_to_set::Named;
 
 constexpr const char* kRecipeFile = "vocabulary";
 constexpr const char* kTitleFile = "titles.vocabulary";
@@ -169,9 +169,9 @@ class InverseCooking : public GradientTask {
   // class<TAB>title.
   void predict(Input input, std::ostream& out) override {
     answer_lines(input, out, [&](size_t number, std::string_view line) {
-      if (!pictures_) return answer(cooked(titled(input.name, number, line)));
+      if (!pictures_) return answer(cook().cooked(titled(input.name, number, line)));
       return answer_pictures(input, number, line, [&](const std::string& path) {
-        return answer(cooked(pictured(path)));
+        return answer(cook().cooked(pictured(path, side_)));
       });
     });
   }
@@ -179,12 +179,13 @@ class InverseCooking : public GradientTask {
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> out;
     const auto add = [&](const Dish& dish) {
-      for (auto& one : pictures(cooked(dish))) out.push_back(std::move(one));
+      for (auto& one : pictures(cook().cooked(dish))) out.push_back(std::move(one));
     };
     if (input) {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
         if (!pictures_) return add(titled(input->name, number, line));
-        each_picture(*input, number, line, [&](const std::string& path) { add(pictured(path)); });
+        each_picture(*input, number, line,
+                     [&](const std::string& path) { add(pictured(path, side_)); });
       });
       return out;
     }
@@ -205,14 +206,6 @@ class InverseCooking : public GradientTask {
   Written write() const override { return write_dishes(dishes_, side_); }
 
  private:
-  // One that is looked at.
-  struct Dish {
-    std::string name;
-    std::vector<std::string> words = {};  // of the title
-    std::vector<uint8_t> pixels = {};
-    const std::vector<std::string>* expected = nullptr;
-  };
-
   image_to_set::Targets::Names lists() const {
     image_to_set::Targets::Names out;
     for (const data::Recipe& one : dishes_.recipes.items) out.push_back(one.ingredients);
@@ -233,9 +226,8 @@ class InverseCooking : public GradientTask {
     for (const int64_t i : which) pixels.push_back(&dishes_.pixels[static_cast<size_t>(i)]);
     return model_->pictures(image_to_set::pixels_of(pixels, side_).to(run_options_.device));
   }
-  Memory memory(const Dish& dish) {
-    if (!pictures_) return model_->titles({titles_.ids(dish.words)});
-    return model_->pictures(image_to_set::pixels_of({&dish.pixels}, side_).to(run_options_.device));
+  Cook cook() const {
+    return {*model_, codec_, titles_, targets_.labels(), run_options_, pictures_ ? side_ : 0};
   }
 
   image_to_set::Seen seen_items(const Ids& which) {
@@ -298,47 +290,6 @@ class InverseCooking : public GradientTask {
   std::vector<std::string> words_of(const Ids& ids) const {
     std::vector<std::string> out;
     for (const int64_t id : ids) out.push_back(codec_.word(id));
-    return out;
-  }
-
-  Dish pictured(const std::string& path) const {
-    return {.name = path, .pixels = data::PictureStore("", side_).at(path)};
-  }
-  Dish titled(const std::string& input, size_t number, std::string_view line) const {
-    const size_t tab = line.find('\t');
-    data::Recipe recipe{.ingredients = {}};
-    recipe.title = data::trimmed(tab == std::string_view::npos ? line : line.substr(tab + 1));
-    if (tab != std::string_view::npos) recipe.kind = data::trimmed(line.substr(0, tab));
-    if (recipe.title.empty() && recipe.kind.empty())
-      throw data::FileError(input, number, "a blank line, expected a title, or class<TAB>title");
-    return {.name = recipe.title.empty() ? recipe.kind : recipe.title,
-            .words = title_words(recipe)};
-  }
-
-  ShownRecipe cooked(const Dish& dish) {
-    const Memory seen = memory(dish);
-    const Named said = model_->predictor().name(seen).front();
-    ShownRecipe out{.name = dish.name,
-                    .ingredients = targets_.labels().names_of(said.labels),
-                    .probabilities = said.probabilities,
-                    .is_known = dish.expected != nullptr,
-                    .pixels = dish.pixels,
-                    .side = pictures_ ? side_ : 0,
-                    .grid = run_options_.options.integer("grid"),
-                    .looked_at = dish.words,
-                    .fusion = run_options_.options.text("fusion")};
-    if (dish.expected) out.expected = *dish.expected;
-    out.set_weights = model_->predictor().weights_of(seen, said.labels);
-    if (!model_->writes()) return out;
-    const Kitchen from = kitchen(seen, {said.labels});
-    const Ids written = model_->writer().write(from).front();
-    const Told told = codec_.told(written);
-    out.title = told.title;
-    out.steps = told.steps;
-    size_t step = 0;
-    for (const int64_t id : written)
-      out.words.push_back(codec_.is_mark(id) ? fmt::format("{}.", ++step) : codec_.word(id));
-    out.weights = model_->writer().weights_of(from, written);
     return out;
   }
 

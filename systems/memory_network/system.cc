@@ -71,8 +71,8 @@ const Registration registered{{
          Option("noise", 0.1, "probability of an empty line before each line, in training")
              .between(0, 0.9),
          Option("noise_kind", "lines",
-                "lines: empty lines; gaps: no lines, but up to such a share of the ages is passed "
-                "over, as in the authors' program")
+                "lines: noise inserts empty lines; gaps: it skips ages between lines, at most that "
+                "share of them, as in the authors' program")
              .among({"lines", "gaps"})},
         story_options()),
     // The authors sum the loss of a batch of 32 where we take its mean: their rate of 0.01 is 0.32

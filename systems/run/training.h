@@ -52,20 +52,21 @@ class Training {
 
   static std::vector<Member> members_of(const TrainRequest& request);
   bool several() const { return !members_.front().name.empty(); }
-  void check_room() const;
-  std::optional<Json> config_before() const;
   int choose_threads() const;
   int64_t choose_parts() const;
   Json config_of(const Member& member) const;
   Json config_of_all(const Json& first) const;
   std::vector<std::string> names_of_all() const;
+  Json train_member(const Member& member);
+  Json evaluate_place(const std::filesystem::path& place) const;
+  Json publish_all(const std::vector<Json>& reports);
+  // training_folder.cc:
+  void check_room() const;
+  std::optional<Json> config_before() const;
   bool is_finished(const std::filesystem::path& place, const Json& config) const;
   void open_draft(const Json& config);
   void open_member_draft(train::Draft& draft, const std::filesystem::path& place,
                          const Json& config) const;
-  Json train_member(const Member& member);
-  Json evaluate_place(const std::filesystem::path& place) const;
-  Json publish_all(const std::vector<Json>& reports);
 
   TrainRequest request_;
   train::Progress& progress_;

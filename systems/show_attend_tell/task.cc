@@ -1,25 +1,23 @@
 #include "systems/show_attend_tell/task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "data/batches.h"
 #include "data/files/file.h"
 #include "data/generated/canvas_files.h"
-#include "metrics/captions.h"
 #include "systems/picture_lines.h"
 #include "systems/show_attend_tell/gallery.h"
+#include "systems/show_attend_tell/judge.h"
 #include "systems/show_attend_tell/lines.h"
 #include "systems/show_attend_tell/losses.h"
+#include "systems/show_attend_tell/telling.h"
 #include "systems/show_attend_tell/view.h"
 #include "train/answers.h"
 #include "train/classification_task.h"
-#include "train/descent/finite.h"
 #include "train/fields.h"
-#include "train/interrupt.h"
 
 namespace fovea::systems::show_attend_tell {
 namespace {
@@ -28,7 +26,6 @@ using Ids = std::vector<int64_t>;
 
 constexpr const char* kVocabularyFile = "vocabulary";
 constexpr int64_t kDigits = 6000, kTestDigits = 1500;  // generated
-constexpr int64_t kSearched = 64;                      // pictures at a time
 
 Looks looks_named(const std::string& name) {
   if (name == "soft") return Looks::kSoft;
@@ -124,7 +121,7 @@ class ShowAttendTell : public GradientTask {
   Loss loss(const Batch& batch) override {
     const Lines lines = batch_of(lines_, batch.items, run_options_.device);
     const OptionValues& o = run_options_.options;
-    const Told told = tell(lines);
+    const Told told = teller().follow(lines);
     const Losses all = losses(*model_, told, lines.targets, lines.real,
                               {.coverage = o.number("coverage"),
                                .share = o.text("target") == "share",
@@ -134,11 +131,12 @@ class ShowAttendTell : public GradientTask {
   }
 
   Evaluation evaluate(Split split) override {
-    return judge(split, run_options_.options.integer("beam"));
+    return judge(teller(), set_, set_.splits.of(split), run_options_.options.integer("beam"));
   }
   // Greedy search is enough to choose an epoch by.
   Metrics validate() override {
-    return items(Split::kValidation) ? judge(Split::kValidation, 1).metrics : Metrics{};
+    return items(Split::kValidation) ? judge(teller(), set_, set_.splits.validation, 1).metrics
+                                     : Metrics{};
   }
 
   // A line is a picture, an array of regions, or a folder of pictures.
@@ -153,7 +151,7 @@ class ShowAttendTell : public GradientTask {
     constexpr size_t kShown = 4, kTried = 12;
     std::vector<explain::Explanation> out;
     const auto add = [&](const torch::Tensor& seen, Shown shown) {
-      look(seen, shown);
+      teller().look(seen, shown);
       out.push_back(picture(shown, model_->shape()));
     };
     if (!input) {
@@ -215,143 +213,17 @@ class ShowAttendTell : public GradientTask {
                       cut, run_options_.options.integer("longest")));
   }
 
-  Told tell(const Lines& lines) {
-    return model_->tell(model_->see(gallery_.of(lines.items).to(run_options_.device)), lines.words,
-                        lines.real);
-  }
-
-  nn::BeamOptions search_options(int64_t beam) const {
-    return {.beam = beam,
-            .length_alpha = run_options_.options.number("alpha"),
-            .begin = data::kBos,
-            .end = data::kEos,
-            .never = {data::kPad, data::kUnk, data::kBos},
-            .doubles = false,
-            .no_repeat = run_options_.options.integer("no_repeat")};
-  }
-  std::vector<nn::Hypothesis> told(const torch::Tensor& pictures, int64_t beam) {
-    const torch::NoGradGuard no_grad;
-    const auto speaker = speak(*model_, pictures.to(run_options_.device));
-    const Ids most(static_cast<size_t>(pictures.size(0)),
-                   run_options_.options.integer("longest") + 1);
-    std::vector<nn::Hypothesis> out;
-    for (nn::SearchResult& one : nn::beam_search(*speaker, most, search_options(beam)))
-      out.push_back(one.n_best.empty() ? nn::Hypothesis{} : std::move(one.n_best.front()));
-    return out;
-  }
+  Teller teller() const { return {*model_, gallery_, vocabulary_, run_options_}; }
 
   Answered answer(const std::string& path) {
     const nn::Hypothesis one =
-        told(gallery_.read(path), run_options_.options.integer("beam")).front();
+        teller().search(gallery_.read(path), run_options_.options.integer("beam")).front();
     const std::string caption =
         fmt::format("{}", fmt::join(words_of(one.tokens, vocabulary_), " "));
     return {fmt::format("{}\t{}\n", path, caption), [=] {
               return Json{
                   {"picture", path}, {"answer", caption}, {"log_probability", one.log_probability}};
             }};
-  }
-
-  // Searches the caption, then goes through it again for the weights.
-  void look(const torch::Tensor& pictures, Shown& shown) {
-    const torch::NoGradGuard no_grad;
-    const nn::Hypothesis best = told(pictures, run_options_.options.integer("beam")).front();
-    shown.words = words_of(best.tokens, vocabulary_);
-    shown.log_probability = best.log_probability;
-    const Seen seen = model_->see(pictures.to(run_options_.device));
-    State state = model_->start(seen);
-    std::vector<torch::Tensor> weights, gates;
-    int64_t last = data::kBos;
-    if (shown.words.empty()) shown.words = {"(nothing)"};
-    for (size_t t = 0; t < shown.words.size(); ++t) {
-      const Model::Step step =
-          model_->step(seen, state, torch::tensor({last}).to(run_options_.device));
-      weights.push_back(step.weights.defined()
-                            ? step.weights[0].cpu()
-                            : torch::full({gallery_.shape().count},
-                                          1 / static_cast<double>(gallery_.shape().count)));
-      gates.push_back(step.gate.cpu());
-      if (t < best.tokens.size()) last = best.tokens[t];
-    }
-    shown.weights = torch::stack(weights);
-    shown.gates = torch::cat(gates);
-  }
-
-  // Words as told against the captions, and where each named thing was looked for while the true caption
-  // was read.
-  Evaluation judge(Split split, int64_t beam) {
-    const Ids& which = set_.splits.of(split);
-    Evaluation out;
-    out.items = static_cast<int64_t>(which.size());
-    if (which.empty()) {
-      out.notes.push_back("no pictures to evaluate, so no figures");
-      return out;
-    }
-    std::vector<metrics::CaptionWords> captions;
-    std::vector<std::vector<metrics::CaptionWords>> references;
-    double exact = 0;
-    for (size_t from = 0; from < which.size(); from += kSearched) {
-      train::stop_if_interrupted("while telling");
-      const std::span some =
-          std::span(which).subspan(from, std::min<size_t>(kSearched, which.size() - from));
-      const std::vector<nn::Hypothesis> found = told(gallery_.of(some), beam);
-      for (size_t i = 0; i < some.size(); ++i) {
-        captions.push_back(words_of(found[i].tokens, vocabulary_));
-        references.emplace_back();
-        for (const std::string& one : set_.items[static_cast<size_t>(some[i])].captions)
-          references.back().push_back(data::caption_words(one));
-        exact += std::find(references.back().begin(), references.back().end(), captions.back()) !=
-                 references.back().end();
-      }
-    }
-    const auto bleu = metrics::caption_bleu(captions, references);
-    for (size_t n = 1; n < bleu.size(); ++n) out.metrics[fmt::format("bleu{}", n)] = bleu[n - 1];
-    out.metrics["bleu"] = bleu.back();
-    out.metrics["cider"] = metrics::cider_d(captions, references);
-    out.metrics["exact"] = exact / static_cast<double>(which.size());
-    read_again(split, out);
-    out.notes.push_back("bleu is BLEU-4 as pycocoevalcap computes it: " +
-                        metrics::caption_signature(references));
-    return out;
-  }
-
-  void read_again(Split split, Evaluation& out) {
-    const torch::NoGradGuard no_grad;
-    int64_t cut = 0;
-    const std::vector<Line> lines = lines_of(set_, set_.splits.of(split), vocabulary_,
-                                             run_options_.options.integer("longest"), cut);
-    double loss = 0, words = 0, named = 0, found = 0;
-    for (const auto& positions :
-         data::ordered_batches(static_cast<int64_t>(lines.size()), {}, {.items = 128})) {
-      train::stop_if_interrupted("while judging");
-      const Lines batch = batch_of(lines, positions, run_options_.device);
-      const Told told = tell(batch);
-      const torch::Tensor log_p =
-          train::finite(told.logits, "logits").to(torch::kFloat64).log_softmax(1);
-      loss -= log_p.gather(1, batch.targets.unsqueeze(1)).sum().item<double>();
-      words += static_cast<double>(batch.targets.size(0));
-      if (!told.weights.defined() || gallery_.shape().grid == 0) continue;
-      const torch::Tensor heaviest = told.weights.argmax(2).cpu();
-      for (size_t i = 0; i < positions.size(); ++i) {
-        const Line& line = lines[static_cast<size_t>(positions[i])];
-        for (size_t t = 0; t < line.ids.size(); ++t) {
-          const int hit = points(
-              line, t, heaviest[static_cast<int64_t>(i)][static_cast<int64_t>(t)].item<int64_t>());
-          named += hit >= 0;
-          found += hit > 0;
-        }
-      }
-    }
-    out.metrics["loss"] = loss / words;
-    out.metrics["perplexity"] = std::exp(loss / words);
-    if (named > 0) out.attention["hit_rate"] = found / named;
-  }
-  // Whether the region shows what the word names; -1: it names nothing.
-  int points(const Line& line, size_t word, int64_t region) const {
-    int out = -1;
-    for (const auto& [name, box] : set_.items[static_cast<size_t>(line.item)].boxes)
-      if (vocabulary_.id(name) == line.ids[word])
-        out = std::max<int>(out, points_at(box, region, gallery_.shape().grid));
-    return out;
   }
 
   const RunOptions run_options_;
