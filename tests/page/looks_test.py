@@ -90,6 +90,13 @@ class Looks(unittest.TestCase):
             self.drawn(explanation("text", queries=items("?"), keys=items("a", "b", "c", "d"), maps=[{"dense": weights}]))
             self.assertEqual("nearly even" in self.run_js("f.querySelector('.even-note').textContent"), even)
 
+    def test_a_picture_that_is_tall_by_its_matrix_is_cut_too(self):
+        rows = [[str(i), "0"] for i in range(55)]
+        self.drawn(explanation("matrix", queries=items(*[f"q{i}" for i in range(40)]), keys=items("a", "b", "c"), maps=[{"dense": [1, 0, 0] * 40}],
+                               tables=[{"columns": ["row", "number"], "rows": rows}]))
+        self.browser.settle()
+        self.assertEqual(self.run_js("[f.querySelector('.picture').classList.contains('tall'), f.querySelector('.opener').hidden]"), [True, False])
+
     def test_layers_of_one_head_stand_side_by_side(self):
         names = [f"step {i}" for i in range(8)]
         self.drawn(explanation("matrix", queries=items("a", "b"), keys=items("c", "d"), layers={"label": "after", "names": names},

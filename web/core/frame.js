@@ -20,7 +20,8 @@ export function marked(tag, name, said) {
 
 const MOST_TABLE_ROWS = 400;
 const MOST_NAMED = 60;
-const TALLEST = [1500, 2050];  // px of a picture on a narrow page and on a wide one; a taller one is cut, and opens on demand
+// px of a picture; a taller one is cut, and opens on demand. Less on a narrow page, and where the tabs of many pictures need room.
+const TALLEST = 2050, TALLEST_AMONG_MANY = 1650, TALLEST_NARROW = 1200;
 const WIDE = 700;  // px of a picture on a wide page
 const NEARLY_EVEN = 1.25;  // times what even attention would be
 
@@ -166,8 +167,14 @@ export class Frame {
     this.draw_tables();
     for (const plot of this.plots) plot.draw();
     if (this.details?.open) this.fill_details();
+    this.cut();
+  }
+
+  // Views that draw later, when they know how high they are, ask for it again.
+  cut() {
     this.picture.classList.remove('tall');
-    const tallest = TALLEST[this.picture.clientWidth < WIDE ? 0 : 1];
+    const many = this.figure.closest('.pictures')?.querySelector('.more-tabs');
+    const tallest = this.picture.clientWidth < WIDE ? TALLEST_NARROW : many ? TALLEST_AMONG_MANY : TALLEST;
     this.picture.style.setProperty('--tallest', `${tallest}px`);
     const tall = this.picture.scrollHeight > tallest;
     this.picture.classList.toggle('tall', tall && !this.opened);

@@ -236,6 +236,8 @@ class MatrixDrawing {
       panel.host.lastChild.style.width = `${this.width}px`;
       panel.paint(this.width, high);
     }
+    if (high !== this.high) this.frame.cut();
+    this.high = high;
   }
 }
 
