@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 
 COMMAND = os.environ["FOVEA_COMMAND"]
@@ -112,6 +113,19 @@ class OwnData(unittest.TestCase):
         words = {cell for row in axis["tables"][0]["rows"] for cell in row}
         self.assertEqual(words & {"<pad>", "<unk>", "<s>", "</s>"}, set())
         self.assertEqual(axis["plots"][0]["x_label"], "wᵀx: the further to the right, the more it speaks for login")
+
+    def test_the_example_to_type_is_of_the_file(self):
+        rows = messages()
+        self.write("tickets.csv", "label,text\n" + "".join(f'{topic},"{text}"\n' for topic, text in rows))
+        self.trained("word-sum", "tickets.csv", "epochs=1")
+        server = subprocess.Popen([COMMAND, "serve", "run", "--port", "0"], cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        address = re.search(r"http://\S+", server.stdout.readline())[0]
+        with urllib.request.urlopen(address + "run/") as answer:
+            example = html.unescape(re.search(r'data-example="([^"]*)"', answer.read().decode())[1])
+        self.assertIn(example.replace(" ,", ","), [text for _, text in rows])
 
     def test_mistakes_come_first_and_are_called_wrong(self):
         rows = messages()
