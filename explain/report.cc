@@ -12,25 +12,32 @@ namespace fovea::explain {
 
 namespace {
 
+// Of a user's own data nothing is to be expected.
+bool expects(const std::vector<Figure>& figures) {
+  return std::any_of(figures.begin(), figures.end(),
+                     [](const Figure& f) { return !f.expected.empty(); });
+}
+
 // The expected figure is often one sentence for all figures. Its cell then spans their rows.
 std::string figures_html(const std::vector<Figure>& figures) {
   if (figures.empty()) return {};
-  const bool shared = std::all_of(figures.begin() + 1, figures.end(),
-                                  [](const Figure& f) { return f.expected.empty(); });
+  const auto nothing_expected = [](const Figure& f) { return f.expected.empty(); };
+  const bool any = expects(figures);
+  const bool shared = std::all_of(figures.begin() + 1, figures.end(), nothing_expected);
   std::string rows;
   for (const Figure& figure : figures) {
     const char* verdict = !figure.met ? "" : *figure.met ? " met" : " unmet";
     rows += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"reached{}\">{}</td>",
                         escape_html(figure.name), verdict, escape_html(figure.reached));
-    if (!shared || &figure == &figures.front())
+    if (any && (!shared || &figure == &figures.front()))
       rows += fmt::format("<td rowspan=\"{}\">{}</td>", shared ? figures.size() : 1,
                           escape_html(figure.expected));
     rows += "</tr>\n";
   }
-  return "<table class=\"figures\"><thead><tr><th scope=\"col\">figure</th><th "
-         "scope=\"col\">reached here</th>"
-         "<th scope=\"col\">to expect</th></tr></thead><tbody>\n" +
-         rows + "</tbody></table>\n";
+  return fmt::format(
+      "<table class=\"figures\"><thead><tr><th scope=\"col\">figure</th><th "
+      "scope=\"col\">reached here</th>{}</tr></thead><tbody>\n{}</tbody></table>\n",
+      any ? "<th scope=\"col\">to expect</th>" : "", rows);
 }
 
 std::string table_html(const Table& table) {
@@ -127,7 +134,8 @@ std::string section_html(const Section& section, const std::string& id, const st
   out += heading;
   const std::string idea = idea_html(section), pictures = pictures_html(section, id);
   out += live ? live_html(*live) + pictures + idea : idea + pictures;
-  out += fold("Figures reached, and what to expect", figures_html(section.figures));
+  out += fold(expects(section.figures) ? "Figures reached, and what to expect" : "Figures reached",
+              figures_html(section.figures));
   out += fold(section.command.empty() ? "The code" : "The code and the command",
               code_block(section) + command_block(section));
   return out + "</section>\n";

@@ -45,7 +45,7 @@ class ListCodec : public Codec {
     for (const int64_t id : ids) {
       if (id == kPad || id == kBegin || id == kEnd) continue;
       if (kind_ == CodecKind::kWords && !out.empty()) out += ' ';
-      out += piece(id);
+      out += vocabulary_.word(id);
     }
     return out;
   }
@@ -56,7 +56,10 @@ class ListCodec : public Codec {
         out.push_back(std::move(unit));
     return out;
   }
-  std::string piece(int64_t id) const override { return vocabulary_.word(id); }
+  std::string piece(int64_t id) const override {
+    const std::string& word = vocabulary_.word(id);
+    return word == " " ? kBlank : word;
+  }
   int64_t size() const override { return vocabulary_.size(); }
   std::string bytes() const override {
     return std::string(kind_ == CodecKind::kWords ? kWordsMagic : kCharactersMagic) + "\n" +

@@ -30,6 +30,8 @@ size_t crossings(const metrics::GoldLinks& links) {
 constexpr size_t kReadable = 14;
 // Of the weights: more than on all other words together.
 constexpr double kMostOfIt = 0.5;
+// Sentences in five groups by their length: fewer say nothing about it.
+constexpr size_t kFewestForLengths = 20;
 
 }  // namespace
 
@@ -137,7 +139,7 @@ std::vector<explain::Explanation> TranslationTask::explain(Input* input) {
   // Without attention there is no picture of it: the curve over lengths comes first.
   const bool attends =
       std::any_of(all.begin(), all.end(), [](const auto& e) { return !e.maps.empty(); });
-  if (input == nullptr && !test_.pairs.empty())
+  if (input == nullptr && test_.pairs.size() >= kFewestForLengths)
     all.insert(attends ? all.end() : all.begin(), length_curve());
   if (more_ && !all.empty()) {
     for (explain::Explanation& e : more_(*model_, run_options_.options))

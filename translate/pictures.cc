@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <string_view>
+
+#include "translate/pieces/pieces.h"
 
 namespace fovea::translate {
 namespace {
@@ -21,6 +24,10 @@ std::vector<Item> items_of(const Encoded& side, const Codec& codec) {
   end.text = codec.piece(kEnd);
   items.push_back(std::move(end));
   return items;
+}
+
+bool goes_on(const Item& item) {
+  return item.text.starts_with(kGoesOn) && item.text.size() > std::string_view(kGoesOn).size();
 }
 
 // Word links as links between every two tokens of the words.
@@ -117,6 +124,11 @@ Explanation attention_picture(const PictureContext& context, const AttentionMaps
                              token_links(pair.links.possible, tokens)};
   }
   e.plots = maps.plots;
+  if (std::any_of(e.queries.begin(), e.queries.end(), goes_on) ||
+      std::any_of(e.keys.begin(), e.keys.end(), goes_on))
+    e.notes.push_back(
+        "A dot stands before a piece that goes on with the word before it: rare words are written "
+        "in pieces.");
   choose_head(e);
   return e;
 }

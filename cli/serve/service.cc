@@ -61,11 +61,12 @@ Service::Service(const ServiceOptions& options) : options_(options) {
     const systems::Info& info = served->run.system->info;
     std::vector<explain::Explanation> pictures = systems::explain(served->run, nullptr);
     if (!pictures.empty()) served->thumbnail = explain::thumbnail_svg(pictures.front());
-    served->page = explain::html_report(
-        {systems::lecture(served->run, std::move(pictures), {}, {})},
-        {.title = info.title,
-         .subtitle = folder,
-         .live = explain::Live{.address = "explain", .example = systems::example_of(info.name)}});
+    const std::string example = systems::example_of(served->run, pictures);
+    served->page =
+        explain::html_report({systems::lecture(served->run, std::move(pictures), {}, {})},
+                             {.title = info.title,
+                              .subtitle = folder,
+                              .live = explain::Live{.address = "explain", .example = example}});
     names_.push_back(served->name);
     served_.push_back(std::move(served));
   }

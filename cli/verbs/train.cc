@@ -129,7 +129,9 @@ Verb train_verb() {
         systems::TrainRequest& request = options->request;
         app.add_option("system", request.system, "name of the system; `fovea list` shows all")
             ->required();
-        add_path(app, "--data", request.data, "file or folder; default: generated data");
+        add_path(
+            app, "--data", request.data,
+            "file or folder, in a form that `fovea list SYSTEM` shows; default: generated data");
         add_settings(app, request.set,
                      "an option of the system, name=value; `fovea list SYSTEM` shows them");
         add_integer(

@@ -157,6 +157,13 @@ std::string bars_svg(const std::vector<const Curve*>& bars, const Scale& x, cons
   return out;
 }
 
+// Bars that have names stand on them in place of numbers.
+const Curve* bars_with_names(const Plot& plot) {
+  for (const Curve& curve : plot.curves)
+    if (curve.kind == Curve::Kind::kBars && !curve.names.empty()) return &curve;
+  return nullptr;
+}
+
 }  // namespace
 
 Piece plot(const Plot& plot, double wide) {
@@ -188,7 +195,15 @@ Piece plot(const Plot& plot, double wide) {
   for (const double tick : y.ticks()) left = std::max(left, 30 + text_width(number(tick)));
   const Scale x = scale(xs, plot.log_x, left, wide - 10, has_bars ? 0 : 0.02);
   std::string out;
-  for (const double tick : x.ticks())
+  const Curve* lettered = bars_with_names(plot);
+  if (lettered != nullptr) {
+    const double room = (wide - 10 - left) / static_cast<double>(lettered->x.size());
+    const auto letters = static_cast<size_t>(std::max(3.0, room / 7.5));
+    for (size_t i = 0; i < lettered->x.size(); ++i)
+      out += text_at(x.at(lettered->x[i]), kHigh - kBottom + 16,
+                     shortened(lettered->names[i], letters), Anchor::kMiddle, "number");
+  }
+  for (const double tick : lettered != nullptr ? std::vector<double>{} : x.ticks())
     out += rectangle(x.at(tick) - 0.5, kTop, 1, kHigh - kBottom - kTop, "#eaeef2") +
            text_at(x.at(tick), kHigh - kBottom + 16, number(tick), Anchor::kMiddle, "number");
   for (const double tick : y.ticks())

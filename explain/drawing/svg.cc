@@ -78,11 +78,15 @@ std::string moved(double x, double y, std::string_view svg) {
 }
 
 Piece paragraph(std::string_view text, double width, std::string_view kind) {
+  constexpr double kBold = 1.13;  // of the width of letters that are not
+  const auto wide = [&](std::string_view line) {
+    return text_width(line) * (kind == "title" ? kBold : 1);
+  };
   std::vector<std::string> lines;
   for (size_t from = 0; from < text.size();) {
     const size_t end = std::min(text.find(' ', from), text.size());
     const std::string word(text.substr(from, end - from));
-    if (!lines.empty() && text_width(lines.back() + " " + word) <= width)
+    if (!lines.empty() && wide(lines.back() + " " + word) <= width)
       lines.back() += " " + word;
     else
       lines.push_back(word);
@@ -91,7 +95,7 @@ Piece paragraph(std::string_view text, double width, std::string_view kind) {
   Piece out;
   for (size_t i = 0; i < lines.size(); ++i) {
     out.svg += text_at(0, kLine * static_cast<double>(i) + 12, lines[i], Anchor::kStart, kind);
-    out.width = std::max(out.width, text_width(lines[i]));
+    out.width = std::max(out.width, wide(lines[i]));
   }
   out.height = kLine * static_cast<double>(lines.size());
   return out;

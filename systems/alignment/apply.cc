@@ -201,9 +201,12 @@ std::vector<explain::Explanation> AlignmentTask::explain(Input* input) {
   const std::vector<Aligned> aligned = align(shown);
   for (size_t i = 0; i < aligned.size(); ++i) {
     if (aligned[i].weights[0].numel() == 0) continue;
-    const AlignedPair pair{shown.pairs[i], aligned[i].weights[0], aligned[i].chosen(),
+    const AlignedPair pair{shown.pairs[i],
+                           aligned[i].weights[0],
+                           aligned[i].chosen(),
                            run_options_.options.text("method"),
-                           run_options_.options.text("symmetrise")};
+                           run_options_.options.text("symmetrise"),
+                           !generated_};
     for (explain::Explanation& e : alignment_pictures(pair)) all.push_back(std::move(e));
   }
   return all;

@@ -41,6 +41,7 @@ void AlignmentTask::read(const Source& source) {
                                        .seed = source.seed,
                                        .test_only = source.all_test});
   }
+  generated_ = source.path.empty() && o.text("gold").empty();
   if (!o.text("gold").empty() && !source.all_test)
     corpus.test = translate::read_gold_corpus(o.text("gold"));
   train_.pairs = std::move(corpus.train);

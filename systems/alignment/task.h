@@ -57,6 +57,7 @@ class AlignmentTask : public GradientTask {
 
   RunOptions run_options_;
   Part train_, validation_, test_;
+  bool generated_ = false;
   std::shared_ptr<translate::Codec> source_codec_, target_codec_;
   std::vector<std::shared_ptr<Aligner>> aligners_;  // source to target; then the other way round
   std::map<std::string, std::string> counted_;      // what an aligner that counts has kept

@@ -61,8 +61,10 @@ std::vector<Explanation> alignment_pictures(const AlignedPair& a) {
   const float* first = weights.const_data_ptr<float>();
   e.maps.push_back({0, 0, {first, first + weights.numel()}, {}});
   if (!a.pair.links.possible.empty()) {
-    e.truth = explain::Truth{
-        "link that people drew", {}, drawn(a.pair.links.sure, e), drawn(a.pair.links.possible, e)};
+    e.truth = explain::Truth{a.drawn_by_people ? "link that people drew" : "true link",
+                             {},
+                             drawn(a.pair.links.sure, e),
+                             drawn(a.pair.links.possible, e)};
   }
   Explanation lines = e;
   lines.title = a.symmetrise == "none" ? "The links: each target word's best source word"

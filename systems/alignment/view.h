@@ -14,6 +14,7 @@ struct AlignedPair {
   const at::Tensor& weights;  // [target words, source words]
   const metrics::Links& links;
   const std::string &method, &symmetrise;
+  bool drawn_by_people;  // the true links; those of generated sentences are known
 };
 std::vector<explain::Explanation> alignment_pictures(const AlignedPair&);
 

@@ -67,11 +67,12 @@ explain::Explanation fill_bars(Start& start, const Sequence& sequence, const std
     for (size_t k = 0; k < all[i].size(); ++k) {
       bars.x.push_back(static_cast<double>(k + 1));
       bars.y.push_back(all[i][k].probability);
+      bars.names.push_back(start.pieces().piece(all[i][k].piece));
       table.rows.push_back(
           {start.pieces().piece(all[i][k].piece), fmt::format("{:.3f}", all[i][k].probability)});
     }
-    e.plots.push_back({.title = fmt::format("[MASK] {}, in the table's order", i + 1),
-                       .x_label = "place",
+    e.plots.push_back({.title = fmt::format("The likeliest words for [MASK] {}", i + 1),
+                       .x_label = "word",
                        .y_label = "probability",
                        .curves = {std::move(bars)}});
     e.tables.push_back(std::move(table));

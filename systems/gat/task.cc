@@ -175,7 +175,8 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
     return out;
   }
 
-  // A line is a node: its id, or its number from 0 if nodes have no ids. A line that names a folder
+  // A line is a node: its id, or its number from 0 if nodes have no ids; or several, if no id is the
+  // whole line. A line that names a folder
   // is for all nodes of the graph in it, labelled or not; nodes in later lines are of that graph.
   void predict(Input input, std::ostream& out) override {
     torch::Tensor p;
@@ -192,7 +193,7 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
           asked.emplace_back(name_of_node(graph_, node), node);
         return answered(asked, p);
       }
-      const std::vector<std::string> named = data::words(text);
+      const std::vector<std::string> named = names_in(graph_, text);
       if (named.empty())
         throw data::FileError(input.name, line, "a blank line, expected the name of a node");
       for (const std::string& word : named)
@@ -232,7 +233,7 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
           read_own();
         ready = true;
         if (whole) return;
-        for (const std::string& word : data::words(text))
+        for (const std::string& word : names_in(graph_, text))
           nodes.push_back(node_named(graph_, word, input->name, line));
       });
     else
@@ -244,8 +245,15 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
       if (std::find(distinct.begin(), distinct.end(), node) == distinct.end())
         distinct.push_back(node);
     if (distinct.empty()) return {};
-    return pictures({*model_, input_, graph_, sees_, distinct, survey_,
-                     run_options_.options.text("version") == "gatv2"});
+    Shown shown{*model_,
+                input_,
+                graph_,
+                sees_,
+                distinct,
+                survey_,
+                run_options_.options.text("version") == "gatv2"};
+    if (!input) shown.nodes = telling_first(shown);
+    return pictures(shown);
   }
 
  private:

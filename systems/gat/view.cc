@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kNodesDrawn = 60;
 constexpr int64_t kWidestDrawn = 14;
+constexpr size_t kNodesCounted = 8;  // as in web/views/graph.js: fewer make no histogram
 
 // Nodes are numbered anew for the picture: those whose neighbourhood is drawn first, so that query
 // i is key i, then the others.
@@ -77,32 +78,13 @@ size_t with_a_neighbour(const Shown& shown) {
                     [&](int64_t node) { return data::degree(shown.sees, node) > 1; }));
 }
 
-// The entropy of each node's weights, divided by that of equal weights: 1 is undecided.
-explain::Plot decidedness(const std::vector<explain::Map>& maps, size_t nodes) {
-  constexpr size_t kBins = 20;
-  explain::Plot plot;
-  plot.title = "Entropy against uniform";
-  plot.x_label = "entropy of a node's weights / entropy of uniform ones";
-  plot.y_label = maps.size() > 1 ? "nodes × heads" : "nodes";
-  explain::Curve bars{.kind = explain::Curve::Kind::kBars,
-                      .label = "nodes with a neighbour beside themselves"};
-  bars.y.assign(kBins, 0);
-  for (size_t i = 0; i < kBins; ++i) bars.x.push_back((static_cast<double>(i) + 0.5) / kBins);
-  for (const explain::Map& map : maps) {
-    std::vector<double> entropy(nodes), count(nodes);
-    for (const explain::Link& link : map.links) {
-      const auto row = static_cast<size_t>(link.query);
-      if (link.weight > 0) entropy[row] -= link.weight * std::log(link.weight);
-      count[row] += 1;
-    }
-    for (size_t row = 0; row < nodes; ++row)
-      if (count[row] > 1)
-        bars.y[std::min(kBins - 1, static_cast<size_t>(std::max(0.0, entropy[row]) /
-                                                       std::log(count[row]) * kBins))] += 1;
-  }
-  plot.curves.push_back(std::move(bars));
-  plot.markers.push_back({.label = "uniform", .x = 1});
-  return plot;
+// What is written of a node's class: "(right, p = 0.889)", "(wrong: predicted b, p = 0.597)".
+std::string said(const data::CitationGraph& graph, int64_t node, const torch::Tensor& p) {
+  const int64_t label = graph.labels[static_cast<size_t>(node)], best = p.argmax().item<int64_t>();
+  const std::string verdict = label < 0       ? "predicted " + name_of_class(graph, best)
+                              : label == best ? "right"
+                                              : "wrong: predicted " + name_of_class(graph, best);
+  return fmt::format(" ({}, p = {:.3f})", verdict, p.max().item<double>());
 }
 
 std::string histogram_note(size_t counted, size_t drawn, size_t heads) {
@@ -154,6 +136,14 @@ int64_t node_named(const data::CitationGraph& graph, const std::string& word,
   return found - graph.names.begin();
 }
 
+std::vector<std::string> names_in(const data::CitationGraph& graph, std::string_view line) {
+  const size_t from = line.find_first_not_of(" \t\r"), to = line.find_last_not_of(" \t\r");
+  const std::string whole =
+      from == std::string_view::npos ? "" : std::string(line.substr(from, to - from + 1));
+  if (std::find(graph.names.begin(), graph.names.end(), whole) != graph.names.end()) return {whole};
+  return data::words(line);
+}
+
 std::vector<int64_t> nodes_worth_drawing(const data::Csr& sees, const std::vector<int64_t>& test,
                                          const std::vector<uint8_t>& look_past) {
   std::vector<int64_t> out, from = test;
@@ -168,6 +158,40 @@ std::vector<int64_t> nodes_worth_drawing(const data::Csr& sees, const std::vecto
   std::stable_partition(out.begin(), out.end(),
                         [&](int64_t node) { return sees_both(sees, node, look_past); });
   out.resize(std::min(out.size(), kNodesDrawn));
+  return out;
+}
+
+std::vector<int64_t> telling_first(const Shown& shown) {
+  const std::vector<Layer::Parts> layers = shown.model.look(shown.input);
+  const torch::Tensor best = shown.model.forward(shown.input).argmax(1).cpu();
+  const bool own = shown.look_past.empty();
+  Numbering numbering = numbering_of(shown);
+  std::vector<int> worth(shown.nodes.size());
+  for (size_t i = 0; i < shown.nodes.size(); ++i) {
+    const int64_t node = shown.nodes[i], label = shown.graph.labels[static_cast<size_t>(node)];
+    const bool right = label == best[node].item<int64_t>();
+    if (own ? !right && label >= 0 : right) worth[i] = 1000;
+  }
+  // Where it is known what misleads: the weight that lies there, over layers and heads, in per cent.
+  for (const Layer::Parts& layer : layers) {
+    if (own) break;
+    const std::vector<explain::Map> maps = maps_of(shown, layer, numbering);
+    for (const explain::Map& map : maps)
+      for (const explain::Link& link : map.links)
+        if (shown.look_past[static_cast<size_t>(numbering.nodes[static_cast<size_t>(link.key)])])
+          worth[static_cast<size_t>(link.query)] -=
+              static_cast<int>(100 * link.weight / static_cast<float>(maps.size()));
+  }
+  std::vector<size_t> order(shown.nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto sees = [&](size_t i) {
+    return sees_both(shown.sees, shown.nodes[i], shown.look_past);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(sees(a), worth[a]) > std::pair(sees(b), worth[b]);
+  });
+  std::vector<int64_t> out;
+  for (const size_t i : order) out.push_back(shown.nodes[i]);
   return out;
 }
 
@@ -209,18 +233,12 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
     }
     // With the name of the node: text above the picture would stay when the reader chooses another
     // node.
-    for (size_t i = 0; i < shown.nodes.size(); ++i) {
-      const torch::Tensor row = p[shown.nodes[i]];
-      picture.queries[i].text += fmt::format(
-          " (predicted {}, p = {:.3f})", name_of_class(shown.graph, row.argmax().item<int64_t>()),
-          row.max().item<double>());
-    }
+    for (size_t i = 0; i < shown.nodes.size(); ++i)
+      picture.queries[i].text += said(shown.graph, shown.nodes[i], p[shown.nodes[i]]);
     // With one node there is no menu that would show its name.
     if (shown.nodes.size() == 1) picture.outcome = picture.queries.front().text;
-    if (const size_t counted = with_a_neighbour(shown)) {
-      picture.plots.push_back(decidedness(picture.maps, shown.nodes.size()));
+    if (const size_t counted = with_a_neighbour(shown); counted >= kNodesCounted)
       picture.notes.push_back(histogram_note(counted, shown.nodes.size(), picture.maps.size()));
-    }
     if (std::holds_alternative<Uniform>(layers[layer].choices.normaliser)) {
       picture.notes.push_back(
           "Every neighbour has the same weight, whatever it says: a graph convolution, the control "

@@ -11,7 +11,7 @@ explain::Explanation picture(const torch::Tensor& x) {
   out.title = "Gradients through o = a₁x₁ + a₂x₂";
   out.view = explain::View::kGraph;
   out.score = "given";
-  out.normaliser = "softmax";
+  out.normaliser = "none: size of the gradient";
   out.structure = "both inputs";
   out.scale = "1";
   out.query_label = "from";

@@ -188,8 +188,9 @@ std::vector<explain::Explanation> CopyTask::shown(const Sequence& sequence) {
             .taken_in = sequence.length() + 1};
   machine_->run(ran.encoded.input, [&](const Moment& moment) { out.moments.push_back(moment); });
   for (const std::string& word : sequence.words) out.steps.push_back(word);
-  out.steps.push_back(job_ == Job::kCopy ? "say it"
-                                         : fmt::format("say it {} times", sequence.repeats));
+  out.steps.push_back(job_ == Job::kCopy      ? "say it"
+                      : sequence.repeats == 1 ? "say it once"
+                                              : fmt::format("say it {} times", sequence.repeats));
   const int64_t words = sequence.length() * sequence.repeats;
   for (int64_t t = 0; t < words; ++t) {
     const int64_t word = t % sequence.length(), step = sequence.length() + 1 + t;

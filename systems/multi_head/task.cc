@@ -8,6 +8,7 @@
 #include <array>
 #include <istream>
 #include <ostream>
+#include <utility>
 
 #include "data/files/file.h"
 #include "data/formats/text.h"
@@ -101,6 +102,9 @@ class MultiHeadTask : public GradientTask {
   torch::Tensor answers(const Read&);  // [B, 3, classes]
   torch::Tensor looks(const Read&);    // [B, heads, S]
   std::array<int64_t, 3> heads_of_slots(const Part&);
+  void keep_telling(Part&, const std::array<int64_t, 3>& heads);
+
+  static constexpr size_t kCompared = 30, kShownSentences = 3;
 
   const RunOptions run_options_;
   Part train_, validation_, test_;
@@ -144,6 +148,24 @@ std::vector<int64_t> everything(size_t count) {
 
 // Nothing tells which head answers what. Each question gets the head that looks at its word most
 // often; no head gets two questions if there are enough heads.
+// Those first in which most heads point at the word that answers their question.
+void MultiHeadTask::keep_telling(Part& p, const std::array<int64_t, 3>& heads) {
+  if (p.empty()) return;
+  const torch::Tensor best = looks(read_items(p, everything(p.size()))).argmax(-1);  // [B, heads]
+  std::vector<std::pair<int, size_t>> order;  // misses, place
+  for (size_t i = 0; i < p.size(); ++i) {
+    int misses = 0;
+    for (size_t s = 0; s < 3; ++s)
+      misses += best[static_cast<int64_t>(i)][heads[s]].item<int64_t>() != p[i].places[s];
+    order.emplace_back(misses, i);
+  }
+  std::sort(order.begin(), order.end());
+  Part kept;
+  for (size_t i = 0; i < std::min(kShownSentences, order.size()); ++i)
+    kept.push_back(p[order[i].second]);
+  p = std::move(kept);
+}
+
 std::array<int64_t, 3> MultiHeadTask::heads_of_slots(const Part& p) {
   const torch::Tensor best = looks(read_items(p, everything(p.size()))).argmax(-1);  // [B, heads]
   const int64_t heads = best.size(1);
@@ -227,9 +249,9 @@ std::vector<explain::Explanation> MultiHeadTask::explain(Input* input) {
       if (const auto words = data::words(line); !words.empty()) shown.push_back(sentence_of(words));
     });
   } else {
-    // Three long sentences, or what there is.
+    // Long sentences, or what there is.
     for (const size_t least : {size_t{5}, size_t{1}})
-      for (size_t i = 0; i < test_.size() && shown.size() < 3; ++i)
+      for (size_t i = 0; i < test_.size() && shown.size() < kCompared; ++i)
         if (test_[i].words.size() >= least && (least == 5 || test_[i].words.size() < 5))
           shown.push_back(test_[i]);
   }
@@ -237,6 +259,7 @@ std::vector<explain::Explanation> MultiHeadTask::explain(Input* input) {
   Part judged;  // new sentences show which head answers what
   for (int i = 0; i < 200; ++i) judged.push_back(draw(random));
   const std::array<int64_t, 3> heads = heads_of_slots(judged);
+  if (input == nullptr) keep_telling(shown, heads);
   std::vector<explain::Explanation> all;
   for (size_t i = 0; i < shown.size(); ++i) {
     const Read read = read_items(shown, std::vector<int64_t>{static_cast<int64_t>(i)});

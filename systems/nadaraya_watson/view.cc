@@ -77,6 +77,13 @@ explain::Plot error_against_rows(const Model& model, const Shape& shape) {
   return plot;
 }
 
+// The columns of the motorcycle observations in words; other columns have the names of their file.
+std::string in_words(const std::string& column, const std::vector<std::string>& inputs,
+                     const std::string& target) {
+  if (inputs != std::vector<std::string>{"times"} || target != "accel") return column;
+  return column == target ? "acceleration of the head, g" : "milliseconds after the impact";
+}
+
 // 73660 and 0.01234, not 7.366e+04.
 std::string plain(double level) {
   return std::abs(level) >= 1e4 && std::abs(level) < 1e9 ? fmt::format("{:.0f}", level)
@@ -109,9 +116,12 @@ explain::Explanation Regression::picture(const torch::Tensor& raw) const {
   explain::Explanation out;
   const torch::Tensor query = model_->scaled(raw);
   const torch::Tensor h = model_->bandwidth_at(query);
-  out.title =
-      fmt::format("{} from {}", target_,
-                  columns_.size() == 1 ? columns_[0] : fmt::format("{} inputs", columns_.size()));
+  const std::string asked = in_words(target_, columns_, target_);
+  out.title = asked != target_
+                  ? "A motorcycle crash: " + asked
+                  : fmt::format("{} from {}", target_,
+                                columns_.size() == 1 ? columns_[0]
+                                                     : fmt::format("{} inputs", columns_.size()));
   out.view = explain::View::kMatrix;
   out.score =
       fmt::format("log K(u), {} kernel, u = |D(x − xᵢ)|/h", run_options_.options.text("kernel"));
@@ -222,7 +232,7 @@ void Regression::add_bumps(explain::Explanation& out, const torch::Tensor& at) c
         std::tuple("Their shares of the answer", "αᵢ(x)", &shares)}) {
     explain::Plot plot;
     plot.title = title;
-    plot.x_label = columns_[0];
+    plot.x_label = in_words(columns_[0], columns_, target_);
     plot.y_label = label;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t place = (2 * i + 1) * rows / (2 * count);
@@ -274,8 +284,8 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     // The curve, redrawn for each bandwidth of the search.
     explain::Plot fit;
     fit.title = "Data and curve";
-    fit.x_label = columns_[0];
-    fit.y_label = target_;
+    fit.x_label = in_words(columns_[0], columns_, target_);
+    fit.y_label = in_words(target_, columns_, target_);
     const double low = raw_x.min().item<double>(), high = raw_x.max().item<double>(),
                  margin = 0.05 * (high - low);
     const torch::Tensor at =
@@ -316,7 +326,7 @@ void Regression::add_curves(explain::Explanation& out, const torch::Tensor& raw_
     explain::Plot kernels;
     kernels.title = fmt::format("Weights of the observations at {}",
                                 out.queries[static_cast<size_t>(raw_queries.size(0) / 2)].text);
-    kernels.x_label = columns_[0];
+    kernels.x_label = in_words(columns_[0], columns_, target_);
     kernels.y_label = "weight";
     kernels.curves.push_back(curve_of("K(u), not normalised", positions, plain));
     kernels.curves.push_back(curve_of("normalised", positions, ratio));

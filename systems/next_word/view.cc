@@ -67,10 +67,11 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
     table.rows.push_back(std::move(row));
     bars.x.push_back(static_cast<double>(i + 1));
     bars.y.push_back(best[i].item<double>());
+    bars.names.push_back(piece(i));
   }
   blank.tables.push_back(std::move(table));
-  blank.plots.push_back({.title = "The likeliest next words, in the table's order",
-                         .x_label = "place",
+  blank.plots.push_back({.title = "The likeliest next words",
+                         .x_label = "next word",
                          .y_label = "probability",
                          .curves = {std::move(bars)}});
   blank.notes.push_back(

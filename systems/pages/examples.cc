@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "systems/pages/own_data.h"
+
 namespace fovea::systems {
 namespace {
 
@@ -35,10 +37,33 @@ const std::map<std::string, const char*> kExamples = {
     {"next-word", "tonight anna listened slowly to the"},
 };
 
+constexpr const char* kGermanSource = "the woman has painted the brave horse";
+
+std::string joined(const std::vector<explain::Item>& words) {
+  std::string out;
+  for (const explain::Item& word : words) out += (out.empty() ? "" : " ") + word.text;
+  return out;
+}
+
+// The text of a picture of words, the node of a graph.
+std::string shown_by(const std::vector<explain::Explanation>& pictures) {
+  if (pictures.empty()) return "";
+  const explain::Explanation& first = pictures.front();
+  if (first.view == explain::View::kText) return joined(first.keys);
+  if (first.view == explain::View::kGraph && !first.keys.empty())
+    return first.keys.front().text.substr(0, first.keys.front().text.find(" · "));
+  return "";
+}
+
 }  // namespace
 
-std::string example_of(const std::string& system) {
-  const auto found = kExamples.find(system);
+std::string example_of(const Run& run, const std::vector<explain::Explanation>& pictures) {
+  if (!own_data(run.config).empty()) return shown_by(pictures);
+  // Of several generators the examples are of the one that is used unless another is chosen.
+  const Json options = run.config.at("options"), defaults = run.system->option_values().json();
+  if (options.contains("generator") && options.at("generator") != defaults.at("generator"))
+    return options.at("generator") == "german" ? kGermanSource : "";
+  const auto found = kExamples.find(run.system->info.name);
   return found == kExamples.end() ? "" : found->second;
 }
 

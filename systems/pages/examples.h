@@ -1,11 +1,15 @@
-// What one might type for a system that was trained on its generated data: input of `predict`.
+// What one might type on the page of a RUN: input of `predict`.
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "explain/explanation.h"
+#include "systems/run/session.h"
 
 namespace fovea::systems {
 
-// Empty where an input is no text: pictures, or what depends on the training's own files.
-std::string example_of(const std::string& system);
+// Of a user's own data what its first picture is of. Empty where an input is no text, or none is known.
+std::string example_of(const Run& run, const std::vector<explain::Explanation>& pictures);
 
 }  // namespace fovea::systems

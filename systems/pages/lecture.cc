@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <sstream>
-
+#include "explain/figure_words.h"
 #include "systems/pages/equations.h"
 #include "systems/pages/look.h"
 #include "systems/pages/own_data.h"
@@ -14,21 +11,7 @@
 namespace fovea::systems {
 namespace {
 
-std::string words(std::string name) {
-  for (char& c : name)
-    if (c == '_') c = ' ';
-  return name;
-}
-
-// True for "exact", and also for "exact_10" and "gru_exact_10".
-bool is_share(const std::string& name) {
-  static constexpr std::array kShares = {"accuracy", "analogy", "error",     "exact",
-                                         "f1",       "hit",     "precision", "recall"};
-  std::istringstream parts(words(name));
-  for (std::string part; parts >> part;)
-    if (std::find(kShares.begin(), kShares.end(), part) != kShares.end()) return true;
-  return false;
-}
+constexpr const char* kAttention = "attention";
 
 // Shares of the items themselves; others (F1, the recall of a class) are of something else.
 bool is_share_of_items(const std::string& name) {
@@ -37,10 +20,11 @@ bool is_share_of_items(const std::string& name) {
 
 // "85.7 % (95 % interval 48.7 to 97.4 %, 7 items)".
 std::string with_interval(const std::string& name, double value, int64_t items) {
-  if (!is_share_of_items(name) || items < 1) return metric_text(name, value);
+  if (!is_share_of_items(name) || items < 1) return explain::figure_text(name, value);
   const Interval interval = interval_of(value, items);
-  return fmt::format("{} (95 % interval {:.1f} to {:.1f} %, {} item{})", metric_text(name, value),
-                     100 * interval.low, 100 * interval.high, items, items == 1 ? "" : "s");
+  return fmt::format("{} (95 % interval {:.1f} to {:.1f} %, {} item{})",
+                     explain::figure_text(name, value), 100 * interval.low, 100 * interval.high,
+                     items, items == 1 ? "" : "s");
 }
 
 // What is to be expected was measured on the system's own data; of other data nothing is.
@@ -48,12 +32,15 @@ std::vector<explain::Figure> figures(const Run& run, const Json& report) {
   std::vector<explain::Figure> out;
   if (report.is_null()) return out;
   const bool own = !own_data(run.config).empty();
-  for (const char* part : {"metrics", "attention"})
-    for (const auto& [name, value] : report.at(part).items())
-      out.push_back({.name = (std::string(part) == "attention" ? "attention " : "") + words(name),
+  for (const char* part : {"metrics", kAttention})
+    for (const auto& [name, value] : report.at(part).items()) {
+      // A figure of attention that is the system's own figure too stands once.
+      if (part == kAttention && report.at("metrics").value(name, Json()) == value) continue;
+      out.push_back({.name = explain::figure_name(name),
                      .reached = own ? with_interval(name, value.get<double>(),
                                                     report.value("items", int64_t{0}))
-                                    : metric_text(name, value.get<double>())});
+                                    : explain::figure_text(name, value.get<double>())});
+    }
   if (!out.empty() && !own) {
     const std::string published = published_figure(run.system->info.name);
     out.front().expected = run.system->info.expect;
@@ -69,10 +56,6 @@ std::string task_of(const Run& run) {
 }
 
 }  // namespace
-
-std::string metric_text(const std::string& name, double value) {
-  return is_share(name) ? fmt::format("{:.1f} %", 100 * value) : fmt::format("{:.4g}", value);
-}
 
 explain::Section lecture(const Run& run, std::vector<explain::Explanation> pictures,
                          const Json& report, const std::string& command) {

@@ -15,7 +15,4 @@ namespace fovea::systems {
 explain::Section lecture(const Run& run, std::vector<explain::Explanation> pictures,
                          const Json& report, const std::string& command);
 
-// A metric as people read it: fractions in per cent, the rest to four digits.
-std::string metric_text(const std::string& name, double value);
-
 }  // namespace fovea::systems

@@ -91,7 +91,7 @@ const std::map<std::string, const char*> kLooks = {
     {"gnmt",
      "Read a row: the bottom layer alone attends, and every layer above is given what it read."},
     {"alignment",
-     "Outlined cells are the links people drew, large weights are where the model looked. It was "
+     "Outlined cells are the true links, large weights are where the model looked. It was "
      "never shown a link."},
     {"convs2s",
      "Every decoder layer looks for itself: choose one above the picture and see which of them has "

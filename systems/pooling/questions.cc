@@ -7,6 +7,13 @@
 
 namespace fovea::systems::pooling {
 
+std::string answer_in_words(const std::string& question, int64_t label) {
+  if (question == "many") return label ? "more than seven points" : "fewer than seven points";
+  if (question == "right")
+    return label ? "the points lie to the right" : "the points lie to the left";
+  return label ? "one point lies far to the right" : "no point lies far out";
+}
+
 data::Bags generate(const std::string& question, int64_t count, uint64_t seed) {
   data::Random random(seed);
   data::Bags bags;

@@ -12,6 +12,9 @@ namespace fovea::systems::pooling {
 inline constexpr float kNear = 2;  // question "far": what is beyond is far out
 
 // `question`: many, right or far.
+// The answer to it in words: "more than seven points".
+std::string answer_in_words(const std::string& question, int64_t label);
+
 data::Bags generate(const std::string& question, int64_t count, uint64_t seed);
 
 }  // namespace fovea::systems::pooling

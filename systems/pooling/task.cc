@@ -124,10 +124,9 @@ class Pooling : public ClassificationTask {
       const size_t at = surest();
       const double p =
           model_->forward(packed(bags_.features[at])).softmax(1)[0][labels_[at]].item<double>();
-      return {picture(
-          *model_,
-          shown(bags_.features[at],
-                fmt::format("{}: label {}, ", p > 0.5 ? "right" : "wrong; right", labels_[at])))};
+      return {picture(*model_, shown(bags_.features[at],
+                                     fmt::format("{}: {}, ", p > 0.5 ? "right" : "wrong; right",
+                                                 in_words(labels_[at]))))};
     }
     const data::Bags bags = bags_in(*input);
     for (size_t i = 0; i < bags.size() && i < kShownBags; ++i) {
@@ -139,6 +138,14 @@ class Pooling : public ClassificationTask {
 
  private:
   static constexpr size_t kShownBags = 8;
+
+  // "label 1 (more than seven points)"; of a user's bags nobody knows what a label means.
+  std::string in_words(int64_t label) const {
+    const std::string number = fmt::format("label {}", label);
+    if (!generated_) return number;
+    return fmt::format("{} ({})", number,
+                       answer_in_words(run_options_.options.text("question"), label));
+  }
 
   // Of the first test bags the one that is told best.
   size_t surest() {

@@ -30,8 +30,8 @@ explain::Plot gate_bars(const std::string& depth, const std::vector<PictureGroup
   std::vector<explain::BarRow> rows;
   for (size_t group = 0; group < groups.size(); ++group)
     rows.push_back({groups[group].name, {gates[group].begin(), gates[group].end()}});
-  return explain::bars({.title = "Gates, " + depth, .x_label = "channel", .y_label = "gate"}, "row",
-                       rows);
+  return explain::bars({.title = "Gates, " + depth, .x_label = "channel", .y_label = "gate"},
+                       "class, in the order of the rows", rows);
 }
 
 }  // namespace

@@ -12,22 +12,63 @@ namespace {
 
 constexpr int64_t kAxisWords = 120;  // most frequent ones, drawn on the axis
 constexpr size_t kExtremeWords = 10;
-constexpr int64_t kPlaneWords = 80;  // most frequent ones, drawn in the plane
-constexpr double kSpeaks = 0.2;      // of the farthest word: from here on a word speaks for a class
+constexpr int64_t kShownClasses = 6;  // columns of a table
+constexpr int64_t kPlaneWords = 80;   // most frequent ones, drawn in the plane
+constexpr double kSpeaks = 0.2;  // of the farthest word: from here on a word speaks for a class
 
-// Every word is one number: the axis with the frequent words, and the ends of it.
+// Words of the vocabulary in the order of a number, smallest first; special tokens are no words.
+std::vector<int64_t> by_number(const at::Tensor& number) {
+  const at::Tensor order = number.slice(0, data::kEos + 1).argsort() + (data::kEos + 1);
+  return {order.data_ptr<int64_t>(), order.data_ptr<int64_t>() + order.numel()};
+}
+
+explain::Table ends_of_axis(text::TextTask& task, const at::Tensor& polarity) {
+  const std::vector<int64_t> order = by_number(polarity);
+  explain::Table table;
+  table.title = "The ends of the axis";
+  table.columns = {"lowest", "wᵀx", "highest", "wᵀx"};
+  for (size_t i = 0; i < std::min(kExtremeWords, order.size()); ++i) {
+    const int64_t low = order[i], high = order[order.size() - 1 - i];
+    table.rows.push_back(
+        {task.vocabulary().word(low), fmt::format("{:.2f}", polarity[low].item<double>()),
+         task.vocabulary().word(high), fmt::format("{:.2f}", polarity[high].item<double>())});
+  }
+  return table;
+}
+
+// A column for each class: the words that add most to it.
+explain::Table strongest_words(text::TextTask& task, const at::Tensor& all) {
+  explain::Table table;
+  const int64_t classes = std::min(all.size(1), kShownClasses);
+  table.title = all.size(1) > classes
+                    ? fmt::format("The strongest words of {} of {} classes", classes, all.size(1))
+                    : "The strongest words of each class";
+  for (int64_t c = 0; c < classes; ++c) {
+    table.columns.push_back(task.class_names()[static_cast<size_t>(c)]);
+    const std::vector<int64_t> order = by_number(all.select(1, c).contiguous());
+    table.rows.resize(std::min(kExtremeWords, order.size()));
+    for (size_t i = 0; i < table.rows.size(); ++i)
+      table.rows[i].push_back(task.vocabulary().word(order[order.size() - 1 - i]));
+  }
+  return table;
+}
+
+// Every word is one number, or one for each of several classes: the axis with the frequent words,
+// and the ends of it.
 explain::Explanation polarity_axis(text::TextTask& task) {
   auto& model = dynamic_cast<WordSumModel&>(task.model());
-  const at::Tensor polarity = model.polarity(model.embedding->weight).select(1, 0).cpu();
+  const at::Tensor all = model.polarity(model.embedding->weight).detach().cpu();
+  const at::Tensor polarity = all.select(1, 0);
+  const bool two = task.class_names().size() == 2;
+  const std::string& towards = task.class_names()[two ? 1 : 0];
   explain::Explanation out;
-  out.title = "Every word is one number: its polarity wᵀx";
+  out.title = two ? "Every word is one number: its polarity wᵀx"
+                  : fmt::format("Every word is one number for each class: wᵀx for {}", towards);
   out.view = explain::View::kCurve;
   out.score = "constant", out.normaliser = "none", out.structure = "sentence", out.scale = "1";
   explain::Plot& plot = out.plots.emplace_back();
   plot.title = "Polarity axis";
-  plot.x_label =
-      fmt::format("polarity wᵀx (right: {})",
-                  task.class_names().size() == 2 ? task.class_names()[1] : task.class_names()[0]);
+  plot.x_label = fmt::format("wᵀx: the further to the right, the more it speaks for {}", towards);
   plot.y_label = "rank by frequency";
   plot.log_y = true;
   explain::Curve& points = plot.curves.emplace_back();
@@ -39,21 +80,9 @@ explain::Explanation polarity_axis(text::TextTask& task) {
     points.y.push_back(static_cast<double>(id - data::kEos));
     points.names.push_back(task.vocabulary().word(id));
   }
-  const at::Tensor order = polarity.argsort();
-  explain::Table& table = out.tables.emplace_back();
-  table.title = "The ends of the axis";
-  table.columns = {"lowest", "wᵀx", "highest", "wᵀx"};
-  for (size_t i = 0;
-       i < std::min(kExtremeWords, static_cast<size_t>(std::max<int64_t>(words - 4, 0))); ++i) {
-    const int64_t low = order[static_cast<int64_t>(i)].item<int64_t>(),
-                  high = order[-1 - static_cast<int64_t>(i)].item<int64_t>();
-    table.rows.push_back(
-        {task.vocabulary().word(low), fmt::format("{:.2f}", polarity[low].item<double>()),
-         task.vocabulary().word(high), fmt::format("{:.2f}", polarity[high].item<double>())});
-  }
+  out.tables.push_back(two ? ends_of_axis(task, polarity) : strongest_words(task, all));
   return out;
 }
-
 // The words in the plane of w and of the direction across it in which they differ most: what lies
 // along w speaks for a class, what lies across it speaks for none.
 explain::Explanation polarity_plane(text::TextTask& task) {

@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 
 COMMAND = os.environ["FOVEA_COMMAND"]
@@ -57,6 +58,10 @@ class OwnData(unittest.TestCase):
             self.assertNotIn("really great", part)
         return " ".join(shown.split())
 
+    def pictures(self):
+        self.assertEqual(self.command("explain", "run", "--out", "pictures.json").returncode, 0)
+        return json.loads((self.folder / "pictures.json").read_text())
+
     def write(self, name, text):
         (self.folder / name).parent.mkdir(exist_ok=True)
         (self.folder / name).write_text(text)
@@ -86,8 +91,41 @@ class OwnData(unittest.TestCase):
                 shown = self.page("tickets.csv")
                 self.assertIn("tickets.csv: 72 lines, 3 classes: 'billing' 24, 'login' 24, 'shipping' 24.", shown)
                 self.assertIn("Settings: epochs=1.", shown)
-                self.assertRegex(shown, r"accuracy [\d.]+ % \(95 % interval [\d.]+ to [\d.]+ %, \d+ items\)")
+                self.assertRegex(shown, r"right answers [\d.]+ % \(95 % interval [\d.]+ to [\d.]+ %, \d+ items\)")
                 self.assertRegex((self.folder / "page.html").read_text(), r"Test item of line \d+")
+                # Nothing is to be expected of a user's own data, so nothing speaks of it.
+                self.assertIn("Figures reached figure reached here right answers", shown)
+                self.assertNotIn("to expect", shown)
+
+    def test_of_several_classes_each_has_its_words_and_special_tokens_are_none(self):
+        self.write("tickets.csv", "id,topic,text\n" + "".join(f'{i},{topic},"{text}"\n' for i, (topic, text) in enumerate(messages())))
+        self.trained("word-sum", "tickets.csv", "epochs=20")
+        axis = next(one for one in self.pictures() if one["title"].startswith("Every word"))
+        self.assertEqual(axis["title"], "Every word is one number for each class: wᵀx for billing")
+        table = axis["tables"][0]
+        self.assertEqual((table["title"], table["columns"]), ("The strongest words of each class", sorted(TOPICS)))
+        for place, topic in enumerate(table["columns"]):
+            self.assertTrue(set(TOPICS[topic].split()) <= {row[place] for row in table["rows"]}, table)
+        two = [row for row in messages() if row[0] != "shipping"]
+        self.write("two.csv", "topic,text\n" + "".join(f'{topic},"{text}"\n' for topic, text in two))
+        self.trained("word-sum", "two.csv", "epochs=1")
+        axis = next(one for one in self.pictures() if one["title"].startswith("Every word"))
+        words = {cell for row in axis["tables"][0]["rows"] for cell in row}
+        self.assertEqual(words & {"<pad>", "<unk>", "<s>", "</s>"}, set())
+        self.assertEqual(axis["plots"][0]["x_label"], "wᵀx: the further to the right, the more it speaks for login")
+
+    def test_the_example_to_type_is_of_the_file(self):
+        rows = messages()
+        self.write("tickets.csv", "label,text\n" + "".join(f'{topic},"{text}"\n' for topic, text in rows))
+        self.trained("word-sum", "tickets.csv", "epochs=1")
+        server = subprocess.Popen([COMMAND, "serve", "run", "--port", "0"], cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        address = re.search(r"http://\S+", server.stdout.readline())[0]
+        with urllib.request.urlopen(address + "run/") as answer:
+            example = html.unescape(re.search(r'data-example="([^"]*)"', answer.read().decode())[1])
+        self.assertIn(example.replace(" ,", ","), [text for _, text in rows])
 
     def test_mistakes_come_first_and_are_called_wrong(self):
         rows = messages()
@@ -119,6 +157,22 @@ class OwnData(unittest.TestCase):
         self.assertRegex(self.trained("bahdanau", "pairs.tsv", "epochs=1", "tokens=words"), r"^read \d+ pairs to learn from, \d+ to choose by, \d+ to judge$")
         self.assertIn("pairs.tsv: ", self.page("pairs.tsv"))
 
+    def test_of_a_few_hundred_pairs_a_tenth_judges(self):
+        self.write("pairs.tsv", "".join(f"one {i}\teins {i}\n" for i in range(200)))
+        self.assertEqual(self.trained("bahdanau", "pairs.tsv", "epochs=1", "tokens=words"), "read 160 pairs to learn from, 20 to choose by, 20 to judge")
+
+    def test_pieces_are_written_as_words(self):
+        self.write("pairs.tsv", "".join(f"the green house {i}\tdas Haus {i}\n" for i in range(60)))
+        self.trained("bahdanau", "pairs.tsv", "epochs=1", "tokens=pieces")
+        alignment = self.pictures()[0]
+        shown = [item["text"] for item in alignment["keys"] + alignment["queries"]]
+        self.assertFalse([text for text in shown if "\u2581" in text], shown)
+        self.assertIn("the", shown)
+        # A number that never comes twice is written in pieces, and a note says how.
+        self.assertEqual(any(text.startswith("·") for text in shown), any("A dot stands before" in note for note in alignment.get("notes", [])))
+        # A length against which a score could be drawn needs more sentences than these.
+        self.assertNotIn("Score against the length of the source", [one["title"] for one in self.pictures()])
+
     def test_a_graph(self):
         draw = random.Random(7)
         nodes = "id,label,age,visits\n" + "".join(f"p{i},{'north' if i % 2 else 'south'},{20 + i % 2 * 9 + draw.random():.2f},{draw.randrange(9)}\n" for i in range(60))
@@ -126,6 +180,21 @@ class OwnData(unittest.TestCase):
         self.write("people/edges.csv", "from,to\n" + "".join(f"p{i},p{(i + 2 * draw.randrange(1, 20)) % 60}\n" for i in range(60) for _ in range(2)))
         self.assertRegex(self.trained("gat", "people", "epochs=3"), r"^read 60 nodes with 2 features, 120 edges, 2 classes; \d+ nodes to learn from$")
         self.assertIn("people: 60 nodes with 2 features", self.page("people"))
+
+    def test_nodes_may_have_names_of_several_words_and_mistakes_come_first(self):
+        draw = random.Random(7)
+        name = lambda i: f"Jörg Ümit {i}"
+        label = lambda i: "north" if i % 2 else "<b>"
+        self.write("club/nodes.csv", "id,label,age in years\n" + "".join(f"{name(i)},{label(i)},{20 + i % 2 * 9 + 8 * draw.random():.2f}\n" for i in range(60)))
+        self.write("club/edges.csv", "from,to\n" + "".join(f"{name(i)},{name((i + 2 * draw.randrange(1, 20)) % 60)}\n" for i in range(60) for _ in range(2)))
+        self.trained("gat", "club", "epochs=3")
+        said = subprocess.run([COMMAND, "predict", "run"], input="Jörg Ümit 3\n", capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(len(said.stdout.splitlines()), 1)
+        queries = [query["text"] for query in self.pictures()[0]["queries"]]
+        wrong = ["(wrong: predicted " in text for text in queries]
+        self.assertEqual(wrong, sorted(wrong, reverse=True), queries)
+        self.assertTrue(all("(right, p = " in text for text, mistaken in zip(queries, wrong) if not mistaken), queries)
 
     def test_bags(self):
         draw = random.Random(9)

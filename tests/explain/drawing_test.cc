@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "explain/drawing/svg.h"
 #include "tests/explain/count.h"
 
 namespace fovea::explain {
@@ -33,6 +34,24 @@ TEST(Drawing, ManyQueriesAreDrawnAsThePickerStands) {
   e.queries.push_back({.text = "!"});
   e.maps = {{.head = 0, .dense = {1, 0, 0, 1}}, {.head = 1, .dense = {0, 1, 1, 0}}};
   EXPECT_EQ(picture_svg(e).find("head 2 (did what)"), std::string::npos);
+}
+
+TEST(Drawing, BarsThatHaveNamesStandOnThem) {
+  Explanation e = one_query();
+  Plot plot{.x_label = "next word", .y_label = "probability"};
+  plot.curves.push_back({.kind = Curve::Kind::kBars, .x = {1, 2}, .y = {0.9, 0.1}});
+  e.plots = {plot};
+  EXPECT_EQ(picture_svg(e).find(">piano</text>"), std::string::npos);
+  EXPECT_NE(picture_svg(e).find(">1.5</text>"), std::string::npos);
+  e.plots[0].curves[0].names = {"tea", "piano"};
+  EXPECT_NE(picture_svg(e).find(">piano</text>"), std::string::npos);
+  EXPECT_EQ(picture_svg(e).find(">1.5</text>"), std::string::npos);
+}
+
+TEST(Drawing, ATitleIsWiderThanItsLettersWithoutBold) {
+  const char* words = "The next word, layer by layer: its probability";
+  EXPECT_GT(drawing::paragraph(words, 1000, "title").width,
+            1.1 * drawing::paragraph(words, 1000, "label").width);
 }
 
 TEST(Drawing, APlotWithASliderLeads) {

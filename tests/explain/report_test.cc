@@ -107,6 +107,17 @@ TEST(Markup, CodeIsEscapedAndMarked) {
   EXPECT_EQ(code_html("\"open"), "<span class=\"string\">&quot;open</span>");
 }
 
+TEST(Report, WithoutAnExpectationNothingIsSaidOfOne) {
+  Section section{.title = "a"};
+  section.figures = {{"a", "1"}, {"b", "2"}};
+  const std::string page = html_report({section});
+  EXPECT_NE(page.find("<summary>Figures reached</summary>"), std::string::npos);
+  EXPECT_EQ(page.find("to expect"), std::string::npos);
+  section.figures[1].expected = "≥ 2";
+  EXPECT_NE(html_report({section}).find("<summary>Figures reached, and what to expect</summary>"),
+            std::string::npos);
+}
+
 TEST(Report, OneExpectationForAllFiguresSpansThem) {
   Section section{.title = "x"};
   section.figures = {{"a", "1", "≥ 1"}, {"b", "2"}};

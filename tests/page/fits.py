@@ -14,7 +14,9 @@ FAULTS = r"""(() => {
   const name = (e) => `<${e.tagName.toLowerCase()}${e.getAttribute('class') ? '.' + e.getAttribute('class').split(' ').join('.') : ''}> "${(e.textContent || e.getAttribute('aria-label') || '').trim().slice(0, 40)}"`;
   const seen = (e) => { const b = e.getBoundingClientRect(); return b.width > 1 && b.height > 1 && b.right > -500 && e.checkVisibility({ opacityProperty: true, visibilityProperty: true }); };
   const scrolls = (e) => { for (let p = e; p; p = p.parentElement) if (/auto|scroll/.test(getComputedStyle(p).overflowX) && p !== document.documentElement && p !== document.body) return p; return null; };
-  const clipped = (e) => { for (let p = e.parentElement; p; p = p.parentElement) { const s = getComputedStyle(p); if (/hidden|clip/.test(s.overflowX) && p.clientWidth <= 2) return true; } return false; };
+  // What a button opens is not seen before, and what fades out above it is not read.
+  const FADE = 75, folded = (e) => { const p = e.closest('.picture.tall'); return p && e.getBoundingClientRect().bottom > p.getBoundingClientRect().bottom - FADE; };
+  const clipped = (e) => { if (folded(e)) return true; for (let p = e.parentElement; p; p = p.parentElement) { const s = getComputedStyle(p); if (/hidden|clip/.test(s.overflowX) && p.clientWidth <= 2) return true; } return false; };
 
   if (document.documentElement.scrollWidth > wide) faults.add(`the page is ${document.documentElement.scrollWidth} wide`);
   for (const e of document.querySelectorAll('.equation')) if (seen(e)) {

@@ -61,6 +61,30 @@ class Linked(unittest.TestCase):
             places.append(browser.run(FIGURE + ".querySelector('.matrix-box .cursor').getAttribute('y')"))
         self.assertLess(float(places[0]), float(places[1]), "further to the right is further down")
 
+    def test_the_lectures_kernels_and_shares_are_curves_beside_the_flat_mean(self):
+        browser = self.opened("curve.html")
+        plots = browser.run("%s.frame.model.plots.map((p) => [p.title, p.x_label, p.curves])" % FIGURE)
+        by_title = {title: (label, curves) for title, label, curves in plots}
+        self.assertEqual(browser.run(FIGURE + ".querySelector('h4').textContent"), "A motorcycle crash: acceleration of the head, g")
+        self.assertEqual(by_title["Data and curve"][0], "milliseconds after the impact")
+        mean = next(curve for curve in by_title["Data and curve"][1] if curve.get("label") == "mean of all")
+        self.assertEqual(len(set(mean["y"])), 1, "flat")
+        kernels, shares = by_title["Kernels of some observations"][1], by_title["Their shares of the answer"][1]
+        self.assertEqual(len(kernels), 7)
+        self.assertEqual([curve["label"] for curve in kernels], [curve["label"] for curve in shares])
+        for at in range(len(shares[0]["x"])):
+            total = sum(curve["y"][at] for curve in shares)
+            self.assertTrue(0 <= total <= 1 + 1e-6, total)
+        for curve in kernels:  # each has its top where its observation is
+            top = curve["x"][max(range(len(curve["y"])), key=curve["y"].__getitem__)]
+            self.assertLess(abs(top - float(curve["label"].split()[-1])), 0.5)
+
+    def test_a_contour_is_one_line(self):
+        browser = self.opened("map.html")
+        pieces = browser.run("[...%s.querySelectorAll('path.line')].slice(0, 7).map((p) => (p.getAttribute('d').match(/M/g) || []).length)" % FIGURE)
+        self.assertEqual(len(pieces), 7)
+        self.assertTrue(all(1 <= n <= 3 for n in pieces), pieces)
+
     def test_two_inputs_are_a_map_with_contours(self):
         browser = self.opened("map.html")
         shown = browser.run("[...%s.querySelectorAll('.plot h5')].map((h) => h.textContent)" % FIGURE)

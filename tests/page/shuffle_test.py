@@ -98,7 +98,7 @@ class Sample(Shuffle):
 
     def test_the_fixed_table_stays(self):
         self.press()
-        self.assertEqual(self.shuffle("f.querySelector('.tables caption').textContent"), "The same set in two orders")
+        self.assertEqual(self.shuffle("f.querySelector('.tables .table-title').textContent"), "The same set in two orders")
 
     def test_the_data_table_lists_the_orders(self):
         self.press(times=2)

@@ -93,17 +93,28 @@ class Story(unittest.TestCase):
             start = self.page.index(first) + len(first)
             page = self.page[:start] + said + self.page[self.page.index('"', start):]
             browser = self.opened(self.written("wrong.html", page))
-            marked = browser.run("[...document.querySelectorAll('.outcome')].filter((p) => p.textContent === %r).map((p) => p.classList.contains('wrong'))" % said)
-            self.assertEqual(marked, [wrong], said)
+            marked = browser.run("[...document.querySelectorAll('.outcome')].filter((p) => p.lastChild.data === %r).map((p) => [p.classList.contains('wrong'), p.textContent.startsWith('✗ ')])" % said)
+            self.assertEqual(marked, [[wrong, wrong]], said)
 
-    def test_a_tall_picture_scrolls_on_the_screen_and_is_whole_on_paper_and_in_files(self):
-        browser = self.opened(self.written("tall.html", self.many(1)))
+    def test_a_tall_picture_opens_on_demand_and_is_whole_on_paper_and_in_files(self):
+        for width, tallest in ((1280, 2050), (390, 1200)):
+            browser = self.opened(self.written("tall.html", self.many(1)), width)
+            self.tall_picture(browser, tallest)
+
+    def tall_picture(self, browser, tallest):
         frame = "document.querySelector('figure.explanation').frame"
         browser.run(f"(() => {{ const f = {frame}, d = document.createElement('div'); d.style.height = '3000px'; f.stage.after(d); f.draw(); }})()")
         picture = f"{frame}.picture.getBoundingClientRect().height"
-        self.assertEqual(browser.run(picture), 1500)
+        opener = f"{frame}.figure.querySelector('.opener')"
+        self.assertEqual(browser.run(picture), tallest)
         self.assertGreater(browser.run(f"{frame}.whole(() => {picture})"), 3000)
-        self.assertEqual(browser.run(picture), 1500)
+        self.assertEqual(browser.run(picture), tallest)
+        self.assertEqual(browser.run(f"[{opener}.textContent, {opener}.getAttribute('aria-expanded')]"), ["Show the whole picture", "false"])
+        browser.run(f"{opener}.click()")
+        self.assertGreater(browser.run(picture), 3000)
+        self.assertEqual(browser.run(f"{opener}.getAttribute('aria-expanded')"), "true")
+        browser.run(f"{opener}.click()")
+        self.assertEqual(browser.run(picture), tallest)
         self.assertGreater(browser.run(f"(() => {{ dispatchEvent(new Event('beforeprint')); const h = {picture}; dispatchEvent(new Event('afterprint')); return h; }})()"), 3000)
 
     def test_a_long_equation_is_set_to_fit(self):

@@ -52,6 +52,14 @@ std::vector<Pair> read_part(const ParallelRequest& request, const std::vector<st
       "expected a file " + names.front() + "." + request.source + " (plain or .gz)");
 }
 
+// For validation, and as much for test: a hundred pairs, of a small file a tenth and one pair at least,
+// of a large one the fiftieth part.
+double share_kept_back(size_t pairs) {
+  constexpr double kWanted = 100, kMost = 0.1, kLeast = 0.02;
+  const auto count = static_cast<double>(pairs);
+  return std::max(std::clamp(kWanted / count, kLeast, kMost), 1 / count);
+}
+
 // One file of tab-separated pairs; equal sources go to the same split.
 Corpus read_table(const ParallelRequest& request) {
   std::vector<Pair> pairs = pairs_of(data::read_parallel_tsv(request.path));
@@ -68,8 +76,7 @@ Corpus read_table(const ParallelRequest& request) {
         fmt::format("{} different source sentence{}, expected at least 3 lines of "
                     "source<TAB>target: for training, validation and test",
                     different, different == 1 ? "" : "s"));
-  // Of a small file one pair each, so that there is something for validation and test.
-  split.validation = split.test = std::max(0.02, 1.0 / static_cast<double>(different));
+  split.validation = split.test = share_kept_back(different);
   const data::Splits parts = data::split(static_cast<int64_t>(pairs.size()), split);
   const auto take = [&](const std::vector<int64_t>& indices, std::vector<Pair>& out) {
     for (const int64_t i : indices) out.push_back(pairs[static_cast<size_t>(i)]);

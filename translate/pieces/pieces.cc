@@ -60,8 +60,15 @@ class PieceCodec : public Codec {
     }
     return out;
   }
+  // As readers write it: a piece that begins a word without the mark for the space before it, and one
+  // that goes on with a word after kGoesOn.
   std::string piece(int64_t id) const override {
-    return id >= 0 && id < size() ? processor_->IdToPiece(static_cast<int>(id)) : "<unk>";
+    if (id < 0 || id >= size()) return "<unk>";
+    const auto number = static_cast<int>(id);
+    const std::string& text = processor_->IdToPiece(number);
+    if (processor_->IsControl(number) || processor_->IsUnknown(number)) return text;
+    if (!text.starts_with(kSpace)) return kGoesOn + text;
+    return text == kSpace ? kBlank : text.substr(kSpace.size());
   }
   int64_t size() const override { return processor_->GetPieceSize(); }
   std::string bytes() const override { return model_; }

@@ -35,6 +35,12 @@ export function number(value) {
   return text.replace('-', '−').replace('e+', 'e');
 }
 
+// The same where there is little room: what is nearly nothing is no power of ten.
+export function short_number(value) {
+  if (value === 0 || Math.abs(value) >= 1e-3) return number(value);
+  return value < 0 ? '>−0.001' : '<0.001';
+}
+
 // The same without trailing zeros, for settings.
 export function plain(value) {
   return String(Number(value.toPrecision(3))).replace('-', '−');
@@ -48,6 +54,20 @@ export function count(n, singular) {
 export function shorten(text, length) {
   const characters = [...text];
   return characters.length <= length ? text : characters.slice(0, length - 1).join('') + '…';
+}
+
+// A cell of a table: a word longer than a column is cut short, and a minus is a minus. What is rounded to zero has no sign.
+const LONGEST_WORD = 32;
+export function cell_text(value) {
+  const cell = String(value);
+  if (/^[-−][\d.]+([eE][-+]?\d+)?$/.test(cell)) return /[1-9]/.test(cell) ? cell.replaceAll('-', '−') : cell.slice(1);
+  return cell.replace(/\S+/g, (word) => shorten(word, LONGEST_WORD));
+}
+
+// Names that begin alike often differ at their end: both are kept.
+export function shorten_middle(text, length) {
+  const characters = [...text], tail = Math.floor(length / 3);
+  return characters.length <= length ? text : `${characters.slice(0, length - 1 - tail).join('')}…${characters.slice(-tail).join('')}`;
 }
 
 // So many letters of it as have room in that font.

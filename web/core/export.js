@@ -2,6 +2,8 @@
 
 import { svg } from './dom.js';
 
+const BASELINE = 0.35;  // below the middle of a line, of the size of its letters
+
 const PAINT = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'stroke-linecap',
   'stroke-linejoin', 'opacity', 'font-family', 'font-size', 'font-weight', 'font-style', 'text-anchor',
   'dominant-baseline', 'paint-order'];
@@ -10,9 +12,32 @@ function visible(style) {
   return style.display !== 'none' && style.visibility !== 'hidden' && style.opacity !== '0';
 }
 
+// A line that keeps its width however its picture is scaled: other programs scale it, so its width is divided before.
+function keep_stroke(source, target, style) {
+  const { a, b, c, d } = source.getScreenCTM(), scale = Math.sqrt(Math.abs(a * d - b * c)) || 1;
+  const divided = (lengths) => lengths.replace(/[\d.]+/g, (length) => String(length / scale)).replaceAll('px', '');
+  target.setAttribute('stroke-width', divided(style.strokeWidth));
+  if (style.strokeDasharray !== 'none') target.setAttribute('stroke-dasharray', divided(style.strokeDasharray));
+}
+
+// The pixels of a canvas, large enough that no program needs to invent any between them.
+const LARGEST_PICTURE = 2400;
+function sharp_picture(canvas, box) {
+  const times = Math.min(Math.ceil(2 * box.width / canvas.width), Math.floor(LARGEST_PICTURE / Math.max(canvas.width, canvas.height)));
+  if (getComputedStyle(canvas).imageRendering !== 'pixelated' || times <= 1) return canvas.toDataURL();
+  const large = document.createElement('canvas');
+  large.width = canvas.width * times;
+  large.height = canvas.height * times;
+  const context = large.getContext('2d');
+  context.imageSmoothingEnabled = false;
+  context.drawImage(canvas, 0, 0, large.width, large.height);
+  return large.toDataURL();
+}
+
 function paint_from(source, target) {
   const style = getComputedStyle(source);
   for (const property of PAINT) target.setAttribute(property, style.getPropertyValue(property));
+  if (style.vectorEffect === 'non-scaling-stroke') keep_stroke(source, target, style);
   target.removeAttribute('class');
   target.removeAttribute('tabindex');
   [...source.children].forEach((child, i) => paint_from(child, target.children[i]));
@@ -57,8 +82,8 @@ function text_shapes(node, style, origin) {
     range.setEnd(node, end);
     const box = range.getBoundingClientRect();
     if (text && box.width) {
-      shapes.push(svg('text', { x: box.left - origin.left, y: box.top - origin.top + box.height / 2,
-        'dominant-baseline': 'central', fill: style.color, 'font-family': style.fontFamily, 'font-size': style.fontSize,
+      // On its baseline, which every program knows.
+      shapes.push(svg('text', { x: box.left - origin.left, y: box.top - origin.top + box.height / 2 + BASELINE * parseFloat(style.fontSize), fill: style.color, 'font-family': style.fontFamily, 'font-size': style.fontSize,
         'font-weight': style.fontWeight, 'font-style': style.fontStyle }, text));
     }
     start = end;
@@ -89,7 +114,7 @@ function walk(element, origin, out) {
     return;
   }
   if (element.tagName === 'CANVAS') {
-    out.append(svg('image', { ...box, href: element.toDataURL(), preserveAspectRatio: 'none', style: { imageRendering: 'pixelated' } }));
+    out.append(svg('image', { ...box, href: sharp_picture(element, box), preserveAspectRatio: 'none', style: { imageRendering: 'pixelated' } }));
     return;
   }
   out.append(...box_shapes(style, box));

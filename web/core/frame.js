@@ -3,18 +3,27 @@
 
 import { Scale } from './colour.js';
 import { button, picker } from './controls.js';
-import { clamp, count, el, number, unique } from './dom.js';
+import { cell_text, clamp, count, el, number, unique } from './dom.js';
 import { figure_png, figure_svg, save } from './export.js';
 import { Model } from './model.js';
 import { PlotFigure } from './plot.js';
 import { shapes_diagram } from './shapes.js';
 
-// How systems say that an answer is wrong: "wrong: …", "… (wrong: one bit)", "…; right: kitchen".
-const WRONG = /^wrong: |\(wrong[:;)]|\(right: |; (wrong|right|missing): /;
+// How systems say that an answer is wrong: "wrong: …", "… (wrong: one bit)", "…; right: kitchen", "missed, …".
+const WRONG = /^wrong: |\(wrong[:;)]|\(right: |; (wrong|right|missing): |: missed, /;
+
+// What a model said, with a cross before it where it is wrong.
+export function marked(tag, name, said) {
+  const wrong = WRONG.test(said);
+  return el(tag, { class: [name, wrong ? 'wrong' : ''].filter(Boolean).join(' ') || undefined }, wrong ? el('span', { class: 'wrong-mark' }, '✗ ') : '', said);
+}
 
 const MOST_TABLE_ROWS = 400;
 const MOST_NAMED = 60;
-const TALLEST = 1500;  // px of a picture; a taller one scrolls, so that what stands below it is found
+// px of a picture; a taller one is cut, and opens on demand. Less on a narrow page, and where the tabs of many pictures need room.
+const TALLEST = 2050, TALLEST_AMONG_MANY = 1650, TALLEST_NARROW = 1200;
+const WIDE = 700;  // px of a picture on a wide page
+const NEARLY_EVEN = 1.25;  // times what even attention would be
 
 export class Frame {
   constructor(host, explanation, view) {
@@ -51,16 +60,17 @@ export class Frame {
     this.plots = (model.plots || []).map((plot) => new PlotFigure(plot.title === model.title ? { ...plot, title: '' } : plot, { look: (x) => this.look(x), step: (step) => this.follow(plot, step) }));
     this.tables = el('div', { class: 'tables' });
     this.tip = el('div', { class: 'tip', role: 'presentation', hidden: true });
+    this.opener = el('button', { type: 'button', class: 'opener', hidden: true, onclick: () => { this.opened = !this.opened; this.draw(); } });
     // A plot with a slider is the demonstration, and so is any where there are no weights or too many columns to be named: it leads,
     // and weights and tables follow.
     const leads = model.view === 'curve' || model.plots.some((plot) => plot.slider) || (model.plots.length > 0 && model.view === 'matrix' && model.keys.length > MOST_NAMED);
     const plots = this.plots.length ? el('div', { class: this.plots.length > 2 ? 'plots many' : 'plots' }, this.plots.map((plot) => plot.host)) : '';
     this.picture = el('div', { class: 'picture' },
-      el('h4', { id: title }, model.title), model.outcome ? el('p', { class: WRONG.test(model.outcome) ? 'outcome wrong' : 'outcome' }, model.outcome) : '',
+      el('h4', { id: title }, model.title), model.outcome ? marked('p', 'outcome', model.outcome) : '',
       model.shapes ? shapes_diagram(model) : '', leads ? plots : '', this.controls, this.stage, this.legend, this.labels, this.verdict,
       this.tables, leads ? '' : plots);
     this.figure = el('figure', { class: 'explanation', 'aria-labelledby': title, 'data-system': model.system },
-      this.picture, this.readout,
+      this.picture, this.opener, this.readout,
       model.notes.length ? el('ul', { class: 'notes' }, model.notes.map((note) => el('li', {}, note))) : '',
       this.tools(), this.tip);
     this.figure.frame = this;
@@ -157,8 +167,20 @@ export class Frame {
     this.draw_tables();
     for (const plot of this.plots) plot.draw();
     if (this.details?.open) this.fill_details();
+    this.cut();
+  }
+
+  // Views that draw later, when they know how high they are, ask for it again.
+  cut() {
     this.picture.classList.remove('tall');
-    this.picture.classList.toggle('tall', this.picture.scrollHeight > TALLEST);
+    const many = this.figure.closest('.pictures')?.querySelector('.more-tabs');
+    const tallest = this.picture.clientWidth < WIDE ? TALLEST_NARROW : many ? TALLEST_AMONG_MANY : TALLEST;
+    this.picture.style.setProperty('--tallest', `${tallest}px`);
+    const tall = this.picture.scrollHeight > tallest;
+    this.picture.classList.toggle('tall', tall && !this.opened);
+    this.opener.hidden = !tall;
+    this.opener.textContent = this.opened ? 'Show less of the picture' : 'Show the whole picture';
+    this.opener.setAttribute('aria-expanded', Boolean(this.opened));
   }
 
   // Files have a tall picture whole.
@@ -205,7 +227,7 @@ export class Frame {
     const mark = even === null ? '' : el('i', { class: 'even', style: { left: `${100 * even / scale.limit}%` } });
     this.legend.append(el('span', { class: 'legend-scale' }, number(low), el('span', { class: 'ramp-box' }, bar, mark), number(scale.limit),
       this.state.curve === 'root' ? ' (square root)' : ''),
-    even === null ? '' : el('span', { class: 'even-note' }, el('i', { class: 'swatch even' }), `even attention: 1/${this.model.keys.length} = ${number(even)}`),
+    even === null ? '' : el('span', { class: 'even-note' }, el('i', { class: 'swatch even' }), `even attention: 1/${this.model.keys.length} = ${number(even)}${scale.limit < NEARLY_EVEN * even ? '; these weights are nearly even' : ''}`),
     el('span', {}, el('i', { class: 'swatch zero' }), 'exactly 0'));
     if (this.model.has_truth) this.legend.append(...this.truth_keys());
   }
@@ -260,11 +282,15 @@ export class Frame {
 
   draw_tables() {
     const tables = (this.model.tables || []).filter((t) => (t.query ?? -1) === -1 || t.query === this.state.query);
-    this.tables.replaceChildren(...tables.map((t) => el('div', { class: 'scroll' }, el('table', {},
-      t.title ? el('caption', {}, t.title) : '',
-      el('thead', {}, el('tr', {}, t.columns.map((c) => el('th', { scope: 'col' }, c)))),
-      el('tbody', {}, t.rows.map((row) => el('tr', {}, row.map((cell, i) => i === 0
-        ? el('th', { scope: 'row' }, cell) : el('td', {}, cell)))))))));
+    // The title stands above the table, not in it: a narrow table would break it into many lines.
+    this.tables.replaceChildren(...tables.map((t) => {
+      const title = unique('table');
+      return el('div', { class: 'scroll' }, t.title ? el('p', { class: 'table-title', id: title }, t.title) : '',
+        el('table', t.title ? { 'aria-labelledby': title } : {},
+          el('thead', {}, el('tr', {}, t.columns.map((c) => el('th', { scope: 'col' }, c)))),
+          el('tbody', {}, t.rows.map((row) => el('tr', {}, row.map((cell, i) => i === 0
+            ? el('th', { scope: 'row' }, cell_text(cell)) : el('td', {}, cell_text(cell))))))));
+    }));
   }
 
   describe(query, key, weight) {
@@ -329,7 +355,7 @@ export class Frame {
     this.detail_body.replaceChildren(...shown.flatMap((t) => [
       el('table', {}, el('caption', {}, t.title || this.model.title),
         el('thead', {}, el('tr', {}, t.columns.map((c) => el('th', { scope: 'col' }, c)))),
-        el('tbody', {}, t.rows.map((row) => el('tr', {}, row.map((cell) => el('td', {}, cell)))))),
+        el('tbody', {}, t.rows.map((row) => el('tr', {}, row.map((cell) => el('td', {}, cell_text(cell))))))),
       t.total > t.rows.length ? el('p', {}, `The first ${t.rows.length} of ${count(t.total, 'row')}.`) : '']));
   }
 }

@@ -2,7 +2,7 @@
 
 import { Scale, category } from './colour.js';
 import { dial, slider } from './controls.js';
-import { clamp, el, largest, number, svg } from './dom.js';
+import { clamp, el, largest, number, shorten, svg } from './dom.js';
 
 function extent(values) {
   let low = Infinity, high = -Infinity;
@@ -74,6 +74,9 @@ const PLACES_OF_NAMES = [{ dx: 0, dy: 0, end: false }, { dx: 0, dy: 0, end: true
     return { dx: radius * Math.cos(angle), dy: radius * Math.sin(angle), end: Math.cos(angle) < 0 };
   }))];
 
+const MOST_AVOIDED = 1000;  // points that names keep clear of
+const SMALLEST_LABEL = 11;  // px: a label of the y axis that would be smaller stands above the plot
+
 const COLOURED_KINDS = ['line', 'points', 'band', 'bars'];
 
 export class PlotFigure {
@@ -117,15 +120,19 @@ export class PlotFigure {
   draw_legend() {
     if (!this.keys) return;
     const now = new Set(this.at_step().map((c) => c.label));
-    this.keys.replaceChildren(...this.labels.filter((label) => label && now.has(label)).map((label) => {
+    const family = this.contours.length > 3 ? this.contours : [];  // their numbers stand on them: one key for all
+    this.keys.replaceChildren(...this.labels.filter((label) => label && now.has(label) && (!family.includes(label) || label === family[0])).map((label) => {
+      const members = label === family[0] ? family : [label];
       const kind = this.plot.curves.find((c) => c.label === label).kind;
       return el('label', { class: 'plot-key' },
         el('input', { type: 'checkbox', checked: !this.hidden.has(label), onchange: (event) => {
-          if (event.target.checked) this.hidden.delete(label); else this.hidden.add(label);
+          for (const member of members) {
+            if (event.target.checked) this.hidden.delete(member); else this.hidden.add(member);
+          }
           this.draw();
         } }),
         el('i', { class: `swatch ${kind}`, style: { background: kind === 'points' ? 'none' : this.colour(label),
-          borderColor: this.colour(label) } }), label);
+          borderColor: this.colour(label) } }), members.length > 1 ? `${label} to ${family.at(-1).split(' = ').at(-1)}` : label);
     }));
   }
   at_step() {
@@ -138,7 +145,8 @@ export class PlotFigure {
     this.draw_legend();
     const { plot } = this;
     const width = Math.max(260, this.area.clientWidth || 640), height = Math.round(clamp(width * 0.5, 220, 340));
-    const right = 14, top = 14, bottom = 46;
+    const above = fitting(plot.y_label, height - 60) < SMALLEST_LABEL;
+    const right = 14, top = above ? 32 : 14, bottom = 46;
     // The axes span every step, so that the slider moves the curve and not the scale.
     const ys = plot.curves.flatMap((c) => c.kind === 'band' ? [...c.y, ...c.upper] : c.kind === 'bars' ? [...c.y, 0] : c.y);
     const xs = [...plot.curves.flatMap((c) => c.x), ...(plot.markers || []).map((m) => m.x)];
@@ -151,7 +159,14 @@ export class PlotFigure {
     this.x = axis(xs, plot.log_x, left, width - right, clamp(width / 90, 3, 8), bars.length ? 0 : 0.02, whole);
     const root = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img',
       'aria-label': `${plot.title || 'Plot'}: ${plot.y_label} against ${plot.x_label}` });
-    for (const tick of this.x.ticks) {
+    // Bars that have names stand on them in place of numbers.
+    const named = this.shown().find((c) => c.kind === 'bars' && c.names);
+    if (named) {
+      const room = (width - left - right) / named.x.length;
+      named.x.forEach((x, i) => root.append(svg('text', { class: 'tick', x: this.x.place(x), y: height - bottom + 18 + (room < 60 && i % 2 ? 13 : 0), 'text-anchor': 'middle' },
+        shorten(named.names[i], Math.max(4, Math.floor((room < 60 ? 2 : 1) * room / 7))), svg('title', {}, named.names[i]))));
+    }
+    for (const tick of named ? [] : this.x.ticks) {
       root.append(svg('line', { class: 'grid', x1: this.x.place(tick), x2: this.x.place(tick), y1: top, y2: height - bottom }),
         svg('text', { class: 'tick', x: this.x.place(tick), y: height - bottom + 18, 'text-anchor': 'middle' }, tick_text(tick)));
     }
@@ -162,17 +177,19 @@ export class PlotFigure {
     root.append(
       svg('text', { class: 'axis-label', x: (left + width - right) / 2, y: height - 6, 'text-anchor': 'middle',
         style: { fontSize: `${fitting(plot.x_label, width - right - left + 2 * right)}px` } }, plot.x_label),
-      svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle',
-        style: { fontSize: `${fitting(plot.y_label, height - bottom)}px` } }, plot.y_label));
+      above ? svg('text', { class: 'axis-label', x: 2, y: 13, style: { fontSize: `${fitting(plot.y_label, width - 4)}px` } }, plot.y_label)
+        : svg('text', { class: 'axis-label', transform: `translate(13 ${(top + height - bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle',
+          style: { fontSize: `${fitting(plot.y_label, height - top - bottom)}px` } }, plot.y_label));
     const bar_labels = this.at_step().filter((c) => c.kind === 'bars').map((c) => c.label || '');  // they share a place
     this.named = [];  // where names of points lie already
-    this.dots = this.shown().filter((c) => c.names).flatMap((c) => c.x.map((x, i) => [this.x.place(x), this.y.place(c.y[i])]));
+    const scattered = this.shown().filter((c) => c.kind === 'points'), few = scattered.reduce((sum, c) => sum + c.x.length, 0) <= MOST_AVOIDED;
+    this.dots = scattered.filter((c) => few || c.names).flatMap((c) => c.x.map((x, i) => [this.x.place(x), this.y.place(c.y[i])]));
     ruler.font = `12px ${getComputedStyle(this.area).fontFamily}`;
     for (const curve of this.shown()) root.append(this.shape(curve, bar_step, bar_labels));
     const labels = [];  // a label that would lie on another goes one line further down
     for (const marker of plot.markers || []) {
       if ((marker.step ?? -1) !== -1 && marker.step !== this.step) continue;
-      const at = this.x.place(marker.x), end = at > width * 0.7, wide = 12 + 8 * marker.label.length;
+      const at = this.x.place(marker.x), wide = 12 + 8 * marker.label.length, end = at + wide > width && at > width / 2;
       const from = end ? at - wide : at, to = from + wide;
       let line = 0;
       while (labels.some((label) => label.line === line && label.from < to && from < label.to)) line++;

@@ -2,7 +2,8 @@
 // weight of the bag, numbers are not.
 
 import { picker } from '../core/controls.js';
-import { el, largest, number, roving } from '../core/dom.js';
+import { el, largest, roving, short_number } from '../core/dom.js';
+import { marked } from '../core/frame.js';
 import { picture_canvas } from '../core/model.js';
 
 const MOST_CARDS = 200;
@@ -34,7 +35,7 @@ function card(frame, query, key, weight, top) {
   item.picture ? picture_canvas(item.picture) : '',
   item.text ? el('span', { class: 'card-text' }, item.text) : '',
   el('span', { class: 'card-bar' }, weight === 0 ? '' : el('i', { class: weight < 0 ? 'minus' : '', style: { width: `${Math.max(1.5, 100 * Math.abs(weight) / top)}%` } })),
-  el('span', { class: 'card-number' }, number(weight)));
+  el('span', { class: 'card-number' }, short_number(weight)));
 }
 
 export const bag_view = {
@@ -49,7 +50,7 @@ export const bag_view = {
       if (frame.state.sorted) shown.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
       const cards = shown.map(([key, weight]) => card(frame, query, key, weight, top));
       roving(cards);
-      stage.append(el('section', { class: 'bag-strip' }, el('h5', {}, bag.text || `${model.query_label} ${query + 1}`),
+      stage.append(el('section', { class: 'bag-strip' }, marked('h5', '', bag.text || `${model.query_label} ${query + 1}`),
         el('ul', {}, cards), entries.length > shown.length ? el('p', { class: 'axis-note' }, `${shown.length} of ${entries.length} shown, the heaviest`) : ''));
     });
     stage.append(el('div', { class: 'legend' }, el('span', {}, legend_words(model)),

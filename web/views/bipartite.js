@@ -28,7 +28,7 @@ export const bipartite_view = {
     const chosen = frame.chosen(), limit = Math.max(...chosen.map(({ map }) => map.limit)) || 1;
     const width = clamp(stage.clientWidth, 280, 720), row = 32, top = 30;
     const height = top + row * Math.max(queries.length, keys.length) + 8;
-    const most = clamp(width * 0.3, 96, 190), letters = Math.floor((most - 22) / 8.4);
+    const most = clamp(width * 0.3, 96, 220), letters = Math.floor((most - 22) / 7.6);
     const column = (items, label, widest) => clamp(24 + 8.2 * Math.max(0.8 * label.length, ...items.map((item) => item.text.length)), 64, widest);
     const left = column(queries, model.query_label, most);
     // The keys may take what short queries leave, but for the lines and the numbers.

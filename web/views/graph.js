@@ -2,7 +2,7 @@
 // its neighbours in a ring by weight. Edge width is the weight, colour the head.
 
 import { category } from '../core/colour.js';
-import { clamp, el, largest, number, roving, shorten, svg } from '../core/dom.js';
+import { clamp, el, largest, number, roving, shorten_middle, svg } from '../core/dom.js';
 import { PlotFigure } from '../core/plot.js';
 
 const MOST_NEIGHBOURS = 40;
@@ -37,6 +37,11 @@ function given(frame, width) {
   const places = new Map(nodes.map((n, i) => [i, { x: 66 + (width - 132) * (n.position[0] - x0) / (x1 - x0 || 1),
     y: 44 + (height - 88) * (n.position[1] - y0) / (y1 - y0 || 1) }]));
   return { places, height, queries: model.queries.map((_, i) => i).slice(0, MOST_NODES), left_out: 0 };
+}
+
+// The name of a node: what stands after the dot, its class, has a line of its own.
+function name_lines(text, width) {
+  return text.split(' · ').map((part) => shorten_middle(part, width < 500 ? 11 : 20));
 }
 
 function edge_path(from, to, lane, lanes) {
@@ -107,21 +112,22 @@ export const graph_view = {
       }));
     }
     const nodes = [...places].map(([key, at]) => {
-      const text = shorten(model.keys[key].text || String(key), width < 500 ? 9 : 18), centre = !whole && key === frame.state.query;
-      const half = Math.max(16, text.length * 3.9 + 9);
+      const lines = name_lines(model.keys[key].text || String(key), width), centre = !whole && key === frame.state.query;
+      const half = Math.max(16, largest(lines.map((line) => [...line].length)) * 3.9 + 9), tall = 7.5 * lines.length;
       const wanted = queries.some((query) => model.wanted(query, key));
       return svg('g', { class: `node ${centre ? 'best' : 'live'}${wanted ? ' wanted' : ''}`, 'data-item': key, role: 'button', 'aria-label': this.words(frame, key, edges),
         onclick: () => { if (!whole && key < model.queries.length) frame.pick({ query: key }); },
         onfocus: () => frame.say(this.words(frame, key, edges)),
         onkeydown: (event) => { if (event.key === 'Enter' && !whole && key < model.queries.length) frame.pick({ query: key }); } },
-      svg('rect', { x: at.x - half, y: at.y - 14, width: 2 * half, height: 28, rx: 14 }),
-      svg('text', { class: 'node-text', x: at.x, y: at.y + 4, 'text-anchor': 'middle' }, text));
+      svg('title', {}, model.keys[key].text || String(key)),
+      svg('rect', { x: at.x - half, y: at.y - tall - 6.5, width: 2 * half, height: 2 * tall + 13, rx: 14 }),
+      lines.map((line, i) => svg('text', { class: 'node-text', x: at.x, y: at.y + 4.5 + 15 * i - 7.5 * (lines.length - 1), 'text-anchor': 'middle' }, line)));
     });
     roving(nodes);
     root.append(...nodes);
     stage.append(root, el('div', { class: 'legend' },
       frame.state.head === -1 ? model.heads.names.map((name, i) => el('span', {}, el('i', { class: 'swatch', style: { background: category(i) } }), `${model.heads.label} ${name}`)) : '',
-      el('span', {}, `edge width: weight, widest ${number(limit)}; exact zeros have no edge`),
+      el('span', {}, `edge width: ${/^none: /.test(model.normaliser) ? model.normaliser.slice(6) : 'weight'}, widest ${number(limit)}; exact zeros have no edge`),
       left_out > 0 ? el('span', {}, `${left_out} further neighbours are in the data table`) : '',
       ...(model.has_truth ? frame.truth_keys() : [])));
     const entropy = whole ? null : entropy_plot(frame);

@@ -236,6 +236,8 @@ class MatrixDrawing {
       panel.host.lastChild.style.width = `${this.width}px`;
       panel.paint(this.width, high);
     }
+    if (high !== this.high) this.frame.cut();
+    this.high = high;
   }
 }
 
@@ -243,10 +245,13 @@ class MatrixDrawing {
 function overview(frame, stage) {
   const { model } = frame;
   if (frame.layers_slide || model.maps.length < 2 || model.maps.length > 144 || model.queries.length * model.keys.length > 40000) return;
-  const grid = el('div', { class: 'overview', role: 'group', 'aria-label': 'Every layer and head', style: { gridTemplateColumns: `auto repeat(${model.heads.names.length}, minmax(0, 1fr))` } });
-  grid.append(el('span', {}), ...model.heads.names.map((name) => el('span', { class: 'overview-name' }, name)));
+  // With one head the layers stand side by side, each under its name.
+  const one = model.heads.names.length === 1;
+  const grid = el('div', { class: one ? 'overview one-head' : 'overview', role: 'group', 'aria-label': 'Every layer and head',
+    style: one ? {} : { gridTemplateColumns: `auto repeat(${model.heads.names.length}, minmax(0, 1fr))` } });
+  if (!one) grid.append(el('span', {}), ...model.heads.names.map((name) => el('span', { class: 'overview-name' }, name)));
   model.layers.names.forEach((layer_name, layer) => {
-    grid.append(el('span', { class: 'overview-name' }, layer_name));
+    if (!one) grid.append(el('span', { class: 'overview-name' }, layer_name));
     model.heads.names.forEach((head_name, head) => {
       if (!model.has(layer, head)) return grid.append(el('span', {}));
       const map = model.map(layer, head);
@@ -255,10 +260,11 @@ function overview(frame, stage) {
       const chosen = layer === frame.state.layer && head === frame.state.head;
       grid.append(el('button', { type: 'button', 'aria-pressed': chosen, 'data-item': `${layer}-${head}`,
         'aria-label': `${model.layers.label} ${layer_name}, ${model.heads.label} ${head_name}, largest weight ${number(map.maximum)}`,
-        onclick: () => frame.pick({ layer, head }) }, canvas));
+        onclick: () => frame.pick({ layer, head }) }, one ? el('span', { class: 'overview-name' }, layer_name) : '', canvas));
     });
   });
-  stage.append(el('p', { class: 'axis-note' }, `every ${model.layers.label} (rows) and ${model.heads.label} (columns), each on its own colour scale`), grid);
+  stage.append(el('p', { class: 'axis-note' }, one ? `one for each choice of “${model.layers.label}”, each on its own colour scale`
+    : `every ${model.layers.label} (rows) and ${model.heads.label} (columns), each on its own colour scale`), grid);
 }
 
 export const matrix_view = {

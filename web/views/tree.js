@@ -3,7 +3,8 @@
 import { picker } from '../core/controls.js';
 import { clamp, count, el, largest, number, shorten, svg } from '../core/dom.js';
 
-// Leaves take one row each from top to bottom; a parent sits amid its children.
+// Leaves take one row each from top to bottom; a parent stands beside its first child, so that the path which is best at every step
+// is a straight line.
 function arrange(tree) {
   const children = tree.map(() => []), depth = [], y = [];
   tree.forEach((node, i) => {
@@ -22,7 +23,7 @@ function arrange(tree) {
         continue;
       }
       const below = children[node];
-      y[node] = below.length ? below.reduce((sum, child) => sum + y[child], 0) / below.length : rows++;
+      y[node] = below.length ? y[below[0]] : rows++;
       stack.pop();
     }
   };
@@ -54,7 +55,7 @@ function hypothesis(tree, i) {
 const STATES = { live: 'kept', pruned: 'pruned', finished: 'finished', best: 'best' };
 
 const NARROWEST = 62, WIDEST = 118;  // px of a column: a short word, and a long one
-const SMALLEST = 0.75;  // of a word's own size: what can still be read
+const SMALLEST = 0.85;  // of a word's own size: what can still be read
 
 export const tree_view = {
   picks: [],
@@ -66,7 +67,7 @@ export const tree_view = {
   draw(frame, stage) {
     const tree = frame.state.pruned ? frame.model.tree : kept(frame.model.tree);
     const { depth, y, rows } = arrange(tree);
-    const deepest = largest(depth), row = 38;
+    const deepest = largest(depth), row = 46;
     const column = clamp(Math.floor((stage.clientWidth - 24) / (deepest + 1)), NARROWEST, WIDEST), gap = column > 90 ? 26 : 12;
     const width = (deepest + 1) * column + 20, height = rows * row + 20;
     const X = (i) => 14 + depth[i] * column, Y = (i) => 10 + (y[i] + 0.5) * row;
@@ -87,10 +88,10 @@ export const tree_view = {
       const words = `${hypothesis(tree, i)}: score ${number(node.score)}, ${STATES[state(i)]}${node.pruned ? `; ${count(node.pruned, 'continuation')} pruned` : ''}`;
       return svg('g', { class: `node ${kind(i)}`, role: 'treeitem', 'aria-level': depth[i] + 1, 'aria-selected': state(i) === 'best', 'aria-label': words, 'data-item': i,
         onpointermove: (event) => frame.show_tip(event, words), onpointerleave: () => frame.hide_tip(), onfocus: () => frame.say(words) },
-      svg('rect', { x: X(i), y: Y(i) - 15, width: column - gap, height: 30, rx: 6 }),
+      svg('rect', { x: X(i), y: Y(i) - 16, width: column - gap, height: 32, rx: 6 }),
       svg('text', { class: 'node-text', x: X(i) + 8, y: Y(i) - 1 }, shorten(node.text, Math.floor((column - gap - 12) / 7.2))),
-      svg('text', { class: 'node-score', x: X(i) + 8, y: Y(i) + 11 }, number(node.score)),
-      node.pruned ? svg('text', { class: 'node-folded', x: X(i) + column - gap - 2, y: Y(i) + 26, 'text-anchor': 'end' }, `+${node.pruned}`) : null,
+      svg('text', { class: 'node-score', x: X(i) + 8, y: Y(i) + 12 }, number(node.score)),
+      node.pruned ? svg('text', { class: 'node-folded', x: X(i) + column - gap - 2, y: Y(i) + 27, 'text-anchor': 'end' }, `+${node.pruned}`) : null,
       ['finished', 'best'].includes(state(i)) ? svg('text', { class: 'node-done', x: X(i) + column - gap - 4, y: Y(i) + 5, 'text-anchor': 'end' }, '✓') : null);
     });
     root.append(...nodes);

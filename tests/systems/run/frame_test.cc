@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "explain/explanation.h"
-#include "systems/pages/lecture.h"
 #include "systems/run/session.h"
 #include "train/descent/fit.h"
 #include "train/descent/optimiser.h"
@@ -403,14 +402,6 @@ TEST(Schedules, FollowTheirFormulas) {
   EXPECT_NEAR(rate_factor(linear, 25, 0, 100), 0.75, 1e-12);
   const train::Recipe exponential{.schedule = "exponential", .decay = 0.99};
   EXPECT_NEAR(rate_factor(exponential, 1, 2, 100), 0.9801, 1e-12);
-}
-
-TEST(Lecture, SharesAreInPerCent) {
-  for (const char* share : {"accuracy", "accuracy_mixed", "exact", "exact_10", "gru_exact_50",
-                            "hit_rate", "f1", "error", "precision", "recall_10"})
-    EXPECT_EQ(systems::metric_text(share, 0.9375), "93.8 %") << share;
-  for (const char* other : {"auc", "loss", "rmse", "analogies", "bleu_greedy"})
-    EXPECT_EQ(systems::metric_text(other, 0.9375), "0.9375") << other;
 }
 
 }  // namespace
