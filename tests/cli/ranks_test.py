@@ -308,6 +308,15 @@ class Refused(Ranks):
             self.assertEqual(code, 2, error)
             self.assertIn("CPU capability is", error)
 
+    def test_other_products(self):
+        # Settings of MKL and oneDNN stand for a processor of another kind. libtorch's capability, and Fovea's, are the same.
+        plain = {1: {"MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"}}
+        for code, _, error in self.two(SMALL, SMALL, env=plain):
+            self.assertEqual(code, 2, error)
+            self.assertRegex(error, r'rank 1 .*: bits of float products \(by processor, MKL and oneDNN\) is "\w+", expected "\w+" \(rank 0\'s\)')
+        for code, _, error in self.two([*SMALL, "--sums", "any"], [*SMALL, "--sums", "any"], env=plain):
+            self.assertEqual(code, 0, error)
+
     def test_a_port_that_is_taken(self):
         with socket.socket() as taken:
             taken.bind(("0.0.0.0", 0))
