@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "data/files/lines.h"
+#include "systems/run/machine.h"
 #include "train/answers.h"
 #include "train/failure.h"
 #include "train/ranks/agreement.h"
@@ -87,7 +88,7 @@ std::string packed(const Json& json) {
 std::optional<Json> evaluate_as_rank(const EvaluateRequest& request, const train::Place& place,
                                      double timeout) {
   return with_ranks(place, timeout, [&](train::Ranks& ranks) -> std::optional<Json> {
-    Json facts = train::facts_of_program();
+    Json facts = train::facts_of_bits(device_of(request.device));
     facts["--split"] = request.split;
     facts["--threads"] = request.threads;
     facts["--device"] = request.device;
@@ -102,7 +103,7 @@ std::optional<Json> evaluate_as_rank(const EvaluateRequest& request, const train
 std::optional<Predicted> predict_as_rank(const PredictRequest& request, const train::Place& place,
                                          double timeout, const std::function<GivenText()>& given) {
   return with_ranks(place, timeout, [&](train::Ranks& ranks) -> std::optional<Predicted> {
-    Json facts = train::facts_of_program();
+    Json facts = train::facts_of_bits(device_of(request.device));
     facts["--threads"] = request.threads;
     facts["--device"] = request.device;
     facts["--json"] = request.json;

@@ -15,7 +15,9 @@ namespace {
 
 // What every rank must have been asked alike.
 Json facts_of(const TrainRequest& request, const OptionValues& options) {
-  Json facts = train::facts_of_program();
+  // Sums in any order promise no bits.
+  Json facts = request.sums == kOrderedSums ? train::facts_of_bits(device_of(request.device))
+                                            : train::facts_of_program();
   facts["system"] = request.system;
   facts["--data"] = request.data.empty() ? "generated" : "given";
   facts["--seed"] = request.seed;

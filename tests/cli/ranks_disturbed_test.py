@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 from ranks import COMMAND, TORCHRUN, LOST, SMALL, LONG, start, ended, train, free_port, by_hand, children, Ranks
 from slow_link import SlowLink
@@ -34,6 +35,19 @@ class Killed(Ranks):
                 self.assertRegex(error, r"rank 1 \(process \d+ on \S+\) ended without a word")
             self.done(train(*LONG, "--workers", 2, "--resume", "--out", self.out(name)))
             self.assertEqual(self.weights(name), self.undisturbed())
+
+    def test_a_killed_launcher(self):
+        process = start(*LONG, "--workers", 2, "--out", self.out("run"))
+        self.wait_for_state("run", process)
+        ranks = children(process)
+        process.kill()
+        begin = time.monotonic()
+        while any(Path(f"/proc/{rank}").exists() for rank in ranks):
+            self.assertLess(time.monotonic() - begin, 30, "a rank trains on")
+            time.sleep(0.1)
+        ended(process)
+        self.done(train(*LONG, "--workers", 2, "--resume", "--out", self.out("run")))
+        self.assertEqual(self.weights("run"), self.undisturbed())
 
     def test_restarts(self):
         for rank in (0, 1):

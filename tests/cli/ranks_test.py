@@ -70,6 +70,30 @@ class SameBits(Ranks):
             self.done(ended(one))
         self.assertEqual(self.weights("mixed"), self.weights("one"))
 
+    def test_memory_that_may_not_be_shared(self):
+        # Other process ids than /proc shows: a rank does not find the other's memory there.
+        namespace = ["unshare", "--pid", "--fork"]
+        if subprocess.run([*namespace, "true"], capture_output=True).returncode:
+            self.skipTest("namespaces of processes: not permitted here")
+        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
+        apart = subprocess.run([*namespace, COMMAND, "train", *SMALL, "--workers", "2", "--out", self.out("two")], text=True, capture_output=True, timeout=90)
+        self.assertEqual(apart.returncode, 0, apart.stderr)
+        self.assertRegex(apart.stderr, r"gradients go through Gloo, .*: rank 0 \(.*\) does not see the memory of rank 1 \(.*\): /proc/\d+/fd/\d+: ")
+        self.assertEqual(self.weights("two"), self.weights("one"))
+
+    def test_ranks_of_two_users(self):
+        nobody = 65534
+        command = dict(user=nobody, group=nobody, extra_groups=[])
+        if os.geteuid() != 0 or subprocess.run([COMMAND, "--version"], capture_output=True, **command).returncode:
+            self.skipTest("another user: not permitted here, or the command cannot be read by all")
+        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
+        port = free_port()
+        ranks = [start(*SMALL, "--out", self.out("two"), env=by_hand(i, 2, port), **(command if i else {})) for i in range(2)]
+        errors = [self.done(ended(one))[1] for one in ranks]
+        self.assertRegex(errors[0], r"gradients go through Gloo, .*: rank 1 .* does not see the memory of rank 0 .*: Permission denied")
+        self.assertEqual(errors[1], "")
+        self.assertEqual(self.weights("two"), self.weights("one"))
+
     def test_memory_is_shared_on_one_machine(self):
         for shared in ("1", "0"):
             process = start(*LONG, "--workers", 2, "--out", self.out(f"run{shared}"), env={"FOVEA_SHARE_MEMORY": shared})
@@ -77,7 +101,8 @@ class SameBits(Ranks):
             regions = [(Path("/proc") / str(rank) / "maps").read_text().count("memfd:fovea-ranks") for rank in children(process)]
             self.assertEqual(regions, [2, 2] if shared == "1" else [0, 0])
             process.send_signal(signal.SIGINT)
-            ended(process)
+            _, _, error = ended(process)
+            self.assertNotIn("Gloo", error, "only what the user did not ask for is said")
 
     def test_other_order_is_near(self):
         self.done(train(*SMALL, "--workers", 2, "--out", self.out("ordered")))
@@ -282,6 +307,15 @@ class Refused(Ranks):
         for code, _, error in self.two(SMALL, SMALL, env={1: {"ATEN_CPU_CAPABILITY": "default"}}):
             self.assertEqual(code, 2, error)
             self.assertIn("CPU capability is", error)
+
+    def test_other_products(self):
+        # Settings of MKL and oneDNN stand for a processor of another kind. libtorch's capability, and Fovea's, are the same.
+        plain = {1: {"MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"}}
+        for code, _, error in self.two(SMALL, SMALL, env=plain):
+            self.assertEqual(code, 2, error)
+            self.assertRegex(error, r'rank 1 .*: bits of float products \(by processor, MKL and oneDNN\) is "\w+", expected "\w+" \(rank 0\'s\)')
+        for code, _, error in self.two([*SMALL, "--sums", "any"], [*SMALL, "--sums", "any"], env=plain):
+            self.assertEqual(code, 0, error)
 
     def test_a_port_that_is_taken(self):
         with socket.socket() as taken:

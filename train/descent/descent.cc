@@ -52,6 +52,9 @@ class Descent {
       parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
     divided_.emplace(fit.model(), std::move(parameters), division, fit.ranks(),
                      held ? ItemsOfPart::kHeld : ItemsOfPart::kStretch);
+    if (const std::string& why = divided_->why_they_travel(); !why.empty())
+      fit.progress().line(
+          fmt::format("gradients go through Gloo, which is slower than shared memory: {}", why));
   }
 
   void run() {

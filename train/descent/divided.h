@@ -37,6 +37,8 @@ class DividedGradient {
   // without its graph. If a rank is lost, the buffers are as they were before. `step` is named in
   // messages.
   Loss compute(const Batch& batch, const LossOf& loss, const std::string& step);
+  // Why gradients travel although all ranks are on one machine; otherwise empty.
+  const std::string& why_they_travel() const { return gradients_->why_they_travel(); }
 
  private:
   // Parameters of one type whose gradients are sent together, as soon as all are there.

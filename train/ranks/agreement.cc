@@ -9,6 +9,7 @@
 #include "data/files/json.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
+#include "train/ranks/product_bits.h"
 #include "train/usage_error.h"
 
 namespace fovea::train {
@@ -30,6 +31,13 @@ Json facts_of_program() {
           {"libtorch", TORCH_VERSION},
           {"SIMD target", std::string(engine::simd_target())},
           {"libtorch's CPU capability", at::get_cpu_capability()}};
+}
+
+Json facts_of_bits(torch::Device device) {
+  Json facts = facts_of_program();
+  if (device.is_cpu())
+    facts["bits of float products (by processor, MKL and oneDNN)"] = bits_of_products();
+  return facts;
 }
 
 void agree(Ranks& ranks, const Json& facts) {

@@ -1,6 +1,8 @@
 // Ranks that would train different things are refused before they begin.
 #pragma once
 
+#include <torch/types.h>
+
 #include "train/ranks/ranks.h"
 #include "train/types.h"
 
@@ -10,7 +12,9 @@ namespace fovea::train {
 // rank differs from rank 0, with both values.
 void agree(Ranks& ranks, const Json& facts);
 
-// What makes two programs compute the same bits: version, libtorch, vector instructions.
+// What makes two programs compute the same: version, libtorch, vector instructions.
 Json facts_of_program();
+// The same, and to the same bits, with the products of that device.
+Json facts_of_bits(torch::Device device);
 
 }  // namespace fovea::train

@@ -82,12 +82,14 @@ struct Ranks::Group {
 };
 
 std::string Ranks::Group::who_ended() const {
-  constexpr int kTries = 30;  // tenths of a second; a rank says why before it ends
+  // A rank says why before it ends. Meanwhile one that did not misses a sign, and that is seen.
+  const Milliseconds patience = 2 * Signs::late_after(place.size);
+  const auto until = std::chrono::steady_clock::now() + patience;
   const auto keeper = [&] {
     return place.store_is_launchers ? std::string("the launcher") : names[0];
   };
   try {
-    for (int attempt = 0; attempt < kTries; ++attempt) {
+    while (std::chrono::steady_clock::now() < until) {
       for (int r = 0; r < place.size; ++r)
         if (store->check({end_key(r)})) {
           const auto words = store->get(end_key(r));
@@ -97,8 +99,9 @@ std::string Ranks::Group::who_ended() const {
       if (signs->store_is_gone()) break;
       std::this_thread::sleep_for(Milliseconds(100));
     }
+    const std::chrono::duration<double> late = Signs::late_after(place.size);
     for (int r = 0; r < place.size; ++r)
-      if (r != place.rank && signs->quiet(r) > 1.5)
+      if (r != place.rank && signs->quiet(r) > late.count())
         return fmt::format("{} ended without a word, or cannot be reached",
                            names[static_cast<size_t>(r)]);
   } catch (const std::exception&) {

@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <new>
 #include <string_view>
@@ -26,19 +28,23 @@ namespace {
 
 constexpr size_t kHead = 4096;  // of a region: a page of its own
 
-// What is the same for two processes only if they can see each other's files in /proc, and the same
-// machine's network: two containers, or two network namespaces of a test, are two machines.
+// The same for all processes of a machine, in containers too.
 std::string machine() {
-  std::string out;
+  std::array<char, 64> line{};
   if (std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
-    std::array<char, 64> line{};
-    if (std::fgets(line.data(), line.size(), file)) out = line.data();
+    if (!std::fgets(line.data(), line.size(), file)) line[0] = '\0';
     std::fclose(file);
   }
+  return line.data();
+}
+
+// The same for two processes only if they can see each other's files in /proc, and have the same
+// network: two containers, or two network namespaces of a test, are two machines.
+std::string container() {
+  std::string out;
   for (const char* const space : {"/proc/self/ns/pid", "/proc/self/ns/net"}) {
     std::array<char, 64> name{};
-    const auto count = ::readlink(space, name.data(), name.size() - 1);
-    if (out.empty() || count <= 0) return "";
+    if (::readlink(space, name.data(), name.size() - 1) <= 0) return "";
     out += name.data();
   }
   return out;
@@ -92,40 +98,81 @@ SharedMemory::~SharedMemory() {
 }
 
 std::string SharedMemory::invitation() const {
-  const bool ready = is_wanted() && regions_[static_cast<size_t>(ranks_.rank())];
-  return Json{{"machine", ready ? machine() : ""}, {"pid", ::getpid()}, {"file", own_file_}}.dump();
+  const bool ready = regions_[static_cast<size_t>(ranks_.rank())];
+  return Json{{"wanted", is_wanted()},
+              {"machine", machine()},
+              {"container", container()},
+              {"file", ready ? own_file_ : -1},
+              {"pid", ::getpid()}}
+      .dump();
 }
 
-bool SharedMemory::see(const std::vector<std::string>& invitations) {
-  const Json own = Json::parse(invitations[static_cast<size_t>(ranks_.rank())]);
-  for (size_t rank = 0; rank < invitations.size(); ++rank) {
-    const Json theirs = Json::parse(invitations[rank]);
-    if (theirs.at("machine") != own.at("machine") || theirs.at("machine") == "") return false;
-    if (rank == static_cast<size_t>(ranks_.rank())) continue;
-    const int pid = theirs.at("pid");
-    const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-    if (process < 0) return false;
-    processes_.push_back(process);
-    const std::string path = fmt::format("/proc/{}/fd/{}", pid, theirs.at("file").get<int>());
-    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (file < 0) return false;
-    struct stat found {};
-    if (::fstat(file, &found) == 0 && found.st_size == static_cast<off_t>(bytes_))
-      regions_[rank] = mapped(file, bytes_);
-    ::close(file);
-    if (!regions_[rank] || reinterpret_cast<Meeting*>(regions_[rank])->pid != pid) return false;
+std::byte* SharedMemory::region_at(const std::string& its_name, int pid, int file) {
+  const auto refuse = [&](const std::string& what) {
+    throw Refused{fmt::format("{}: {}: {}", its_name, what, std::strerror(errno))};
+  };
+  const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) refuse("pidfd_open");
+  processes_.push_back(process);
+  const std::string path = fmt::format("/proc/{}/fd/{}", pid, file);
+  const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0) refuse(path);
+  struct stat found {};
+  const bool fits = ::fstat(opened, &found) == 0 && found.st_size == static_cast<off_t>(bytes_);
+  std::byte* const region = fits ? mapped(opened, bytes_) : nullptr;
+  ::close(opened);
+  if (fits && !region) refuse(path);
+  if (!fits || reinterpret_cast<Meeting*>(region)->pid != pid) {
+    if (region) ::munmap(region, bytes_);
+    throw Refused{fmt::format("{}: {}: another file", its_name, path)};
   }
-  return true;
+  return region;
 }
 
-std::unique_ptr<SharedMemory> SharedMemory::of(Ranks& ranks, size_t bytes) {
-  if (ranks.size() == 1) return nullptr;
+std::optional<SharedMemory::Refused> SharedMemory::see(
+    const std::vector<std::string>& invitations) {
+  const auto own_rank = static_cast<size_t>(ranks_.rank());
+  std::vector<Json> all;
+  for (const std::string& one : invitations) all.push_back(Json::parse(one));
+  const Json& own = all[own_rank];
+  for (const Json& theirs : all)
+    if (!theirs.at("wanted") || theirs.at("machine") == "" ||
+        theirs.at("machine") != own.at("machine"))
+      return Refused{};
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const Json& theirs = all[rank];
+    const std::string& name = ranks_.name_of(static_cast<int>(rank));
+    if (theirs.at("file") == -1) return Refused{name + ": it has none that others could see"};
+    if (theirs.at("container") == "" || theirs.at("container") != own.at("container"))
+      return Refused{name + ": it is in another container, with processes or a network of its own"};
+  }
+  try {
+    for (size_t rank = 0; rank < all.size(); ++rank)
+      if (rank != own_rank)
+        regions_[rank] = region_at(ranks_.name_of(static_cast<int>(rank)), all[rank].at("pid"),
+                                   all[rank].at("file"));
+  } catch (const Refused& refused) {
+    return refused;
+  }
+  return std::nullopt;
+}
+
+SharedMemory::Tried SharedMemory::of(Ranks& ranks, size_t bytes) {
+  if (ranks.size() == 1) return {};
   const std::string what = "the memory that ranks share";
   std::unique_ptr<SharedMemory> out(new SharedMemory(ranks, bytes));
-  const bool sees_all = out->see(ranks.gather(out->invitation(), what));
-  const std::vector<std::string> answers = ranks.gather(sees_all ? "yes" : "no", what);
-  const bool all = std::ranges::all_of(answers, [](const auto& answer) { return answer == "yes"; });
-  return all ? std::move(out) : nullptr;
+  const auto refused = out->see(ranks.gather(out->invitation(), what));
+  const Json own = {{"sees", !refused}, {"why", refused ? refused->why : ""}};
+  const std::vector<std::string> answers = ranks.gather(own.dump(), what);
+  for (size_t rank = 0; rank < answers.size(); ++rank) {
+    const Json answer = Json::parse(answers[rank]);
+    if (answer.at("sees")) continue;
+    const std::string why = answer.at("why");
+    if (why.empty()) return {};
+    return {nullptr, fmt::format("{} does not see the memory of {}",
+                                 ranks.name_of(static_cast<int>(rank)), why)};
+  }
+  return {std::move(out)};
 }
 
 std::byte* SharedMemory::region(int rank) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace fovea::train {
 
 class SharedMemory {
  public:
-  // Called by all ranks. Null, on all alike, where they are not on one machine, or one of them may not
-  // see another's memory, or has FOVEA_SHARE_MEMORY=0.
-  static std::unique_ptr<SharedMemory> of(Ranks& ranks, size_t bytes);
+  // Called by all ranks, and the same on all. No memory where they are not on one machine, or one of them
+  // may not see another's, or has FOVEA_SHARE_MEMORY=0.
+  struct Tried;
+  static Tried of(Ranks& ranks, size_t bytes);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -32,8 +34,13 @@ class SharedMemory {
   SharedMemory(Ranks& ranks, size_t bytes);
   // What another rank needs to see this one's region.
   std::string invitation() const;
-  // Of all ranks. False: this rank may not see all of them.
-  bool see(const std::vector<std::string>& invitations);
+  // Of all ranks. Refused: this rank does not see all of them.
+  struct Refused {
+    std::string why = {};  // empty where nothing else was to be expected
+  };
+  std::optional<Refused> see(const std::vector<std::string>& invitations);
+  // The region of a rank that is on this machine. Throws Refused.
+  std::byte* region_at(const std::string& its_name, int pid, int file);
   Meeting& meeting() const;
   bool one_has_ended() const;
 
@@ -42,6 +49,11 @@ class SharedMemory {
   int own_file_ = -1;
   std::vector<std::byte*> regions_;  // with their heads
   std::vector<int> processes_;       // descriptors of the other ranks' processes
+};
+
+struct SharedMemory::Tried {
+  std::unique_ptr<SharedMemory> memory;
+  std::string why_not = {};  // where ranks of one machine were refused; for the user
 };
 
 }  // namespace fovea::train

@@ -15,12 +15,12 @@ void give(c10d::Store& store, int rank, int64_t number) {
   store.set(key_of(rank), std::vector<uint8_t>(text.begin(), text.end()));
 }
 
+}  // namespace
+
 // The store answers every rank about every rank, so many ranks ask less often.
-std::chrono::milliseconds pause_of(int size) {
+std::chrono::milliseconds Signs::pause(int size) {
   return std::chrono::milliseconds(std::max(1000, 20 * size));
 }
-
-}  // namespace
 
 void Signs::first(c10d::Store& store, int rank) { give(store, rank, 0); }
 
@@ -66,7 +66,7 @@ void Signs::watch(const std::shared_ptr<Shared>& shared, c10d::Store& store, int
     for (size_t r = 0; r < keys.size(); ++r)
       if (now[r] != before[r]) shared->fresh[r] = shared->read;
     before = now;
-    if (shared->changed.wait_for(lock, pause_of(size), [&] { return shared->stop; })) return;
+    if (shared->changed.wait_for(lock, pause(size), [&] { return shared->stop; })) return;
   }
 }
 

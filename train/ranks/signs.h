@@ -24,6 +24,10 @@ class Signs {
   Signs& operator=(const Signs&) = delete;
 
   static void first(c10d::Store& store, int rank);
+  // Between two signs of a rank, and between two looks at those of `size` ranks.
+  static std::chrono::milliseconds pause(int size);
+  // A rank that has been quiet for longer has missed a sign.
+  static std::chrono::milliseconds late_after(int size) { return pause(size) * 3 / 2; }
 
   // How often all signs have been read.
   int64_t reads() const;

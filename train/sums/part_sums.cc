@@ -25,7 +25,9 @@ PartSums::PartSums(const std::vector<Addends>& addends, size_t figures, const Di
   if (ranks && division.ordered && on_cpu) {
     for (const Addends& one : addends)
       places.push_back(places.back() + SharedSum::bytes_of(one, division, *ranks));
-    shared_ = SharedMemory::of(*ranks, places.back());
+    auto [memory, why_not] = SharedMemory::of(*ranks, places.back());
+    shared_ = std::move(memory);
+    why_they_travel_ = std::move(why_not);
   }
   for (size_t i = 0; i < addends.size(); ++i) {
     if (shared_)

@@ -25,9 +25,12 @@ class PartSums {
   // The figures of every rank, one rank after the other.
   std::vector<double> figures_of_all(const std::vector<double>& own, const std::string& what);
   void combine(const std::string& what);
+  // Why numbers travel although all ranks are on one machine; otherwise empty.
+  const std::string& why_they_travel() const { return why_they_travel_; }
 
  private:
   Ranks* ranks_;
+  std::string why_they_travel_;
   std::unique_ptr<SharedMemory> shared_;  // null: numbers travel
   std::vector<std::unique_ptr<PartSum>> sums_;
 };
