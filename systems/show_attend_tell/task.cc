@@ -1,6 +1,7 @@
 #include "systems/show_attend_tell/task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -32,7 +33,8 @@ constexpr int64_t kSearched = 64;                      // pictures at a time
 
 Looks looks_named(const std::string& name) {
   if (name == "soft") return Looks::kSoft;
-  return name == "hard" ? Looks::kHard : Looks::kNone;
+  if (name == "hard") return Looks::kHard;
+  return name == "none" ? Looks::kNone : Looks::kStart;
 }
 
 class ShowAttendTell : public GradientTask {
