@@ -31,7 +31,8 @@ using image_to_set::Named;
 
 constexpr const char* kRecipeFile = "vocabulary";
 constexpr const char* kTitleFile = "titles.vocabulary";
-constexpr size_t kBatch = 128;  // of judging
+constexpr size_t kBatch = 128;     // of judging
+constexpr int64_t kLongest = 448;  // pixels of a side that is drawn
 
 class InverseCooking : public GradientTask {
  public:
@@ -195,7 +196,8 @@ class InverseCooking : public GradientTask {
       const data::Recipe& recipe = dishes_.recipes.items[at];
       Dish dish{.name = pictures_ ? recipe.picture : recipe.title,
                 .words = title_words(recipe),
-                .pixels = pictures_ ? dishes_.pixels[at] : std::vector<uint8_t>{}};
+                .pixels = pictures_ ? dishes_.pixels[at] : std::vector<uint8_t>{},
+                .image = drawn(at)};
       dish.expected = &recipe.ingredients;
       add(dish);
     }
@@ -209,7 +211,8 @@ class InverseCooking : public GradientTask {
   struct Dish {
     std::string name;
     std::vector<std::string> words = {};  // of the title
-    std::vector<uint8_t> pixels = {};
+    std::vector<uint8_t> pixels = {};     // as the network sees it
+    data::Image image = {};               // as it is drawn
     const std::vector<std::string>* expected = nullptr;
   };
 
@@ -302,7 +305,19 @@ class InverseCooking : public GradientTask {
   }
 
   Dish pictured(const std::string& path) const {
-    return {.name = path, .pixels = data::PictureStore("", side_).at(path)};
+    data::Image image = data::PictureStore("", side_).whole(path);
+    std::vector<uint8_t> pixels = data::scaled(image, side_).pixels;
+    return {.name = path,
+            .pixels = std::move(pixels),
+            .image = data::shrunk(std::move(image), kLongest)};
+  }
+  // A file in its own shape, whatever the network sees of it.
+  data::Image drawn(size_t item) const {
+    if (!pictures_) return {};
+    const data::Recipes& all = dishes_.recipes;
+    if (all.folder.empty()) return {side_, side_, 3, dishes_.pixels[item]};
+    return data::shrunk(data::PictureStore(all.folder, side_).whole(all.items[item].picture),
+                        kLongest);
   }
   Dish titled(const std::string& input, size_t number, std::string_view line) const {
     const size_t tab = line.find('\t');
@@ -322,8 +337,7 @@ class InverseCooking : public GradientTask {
                     .ingredients = targets_.labels().names_of(said.labels),
                     .probabilities = said.probabilities,
                     .is_known = dish.expected != nullptr,
-                    .pixels = dish.pixels,
-                    .side = pictures_ ? side_ : 0,
+                    .image = dish.image,
                     .grid = run_options_.options.integer("grid"),
                     .looked_at = dish.words,
                     .fusion = run_options_.options.text("fusion")};
