@@ -64,7 +64,8 @@ std::vector<std::string> text_list(const Json& item, const char* field, const Re
 Recipe from_json(std::string_view line, const RecipePlace& place) {
   const Json item = json_in(line);
   if (!item.is_object()) throw FileError(place.path, place.line, "expected a JSON object");
-  Recipe out{.picture = text_field(item, "picture", place),
+  // Captions call it image.
+  Recipe out{.picture = text_field(item, item.contains("picture") ? "picture" : "image", place),
              .kind = text_field(item, "kind", place),
              .title = text_field(item, "title", place),
              .ingredients = {},
@@ -160,7 +161,8 @@ std::string recipe_lines(const std::vector<Recipe>& recipes) {
 Recipes read_recipes(const std::string& path, const SplitRequest& request) {
   Recipes out;
   std::error_code ignored;
-  out.folder = fs::is_directory(path, ignored) ? path : fs::path(path).parent_path().string();
+  const std::string parent = fs::path(path).parent_path().string();
+  out.folder = fs::is_directory(path, ignored) ? path : parent.empty() ? "." : parent;
   for (const auto& [file, split] : files_of(path))
     for (Recipe& one : parse_recipes(read_file(file), file)) {
       if (!split.empty()) one.split = split;

@@ -55,9 +55,11 @@ CaptionSet read_captions(const std::string& path, const CaptionRequest& request)
 //   image<TAB>caption<TAB>…               further lines of an image add captions
 //   image<TAB>split<TAB>caption<TAB>…     train, val (dev, valid, validation), test
 //   image#0<TAB>caption                   Flickr8k's token file
-//   image,caption                         a table with a header, also with a column split
+//   image,caption                         a table with a header, also with a column split; picture_column
+//                                         and caption_columns (collection.h) know further names
+//   image_name| comment_number| comment   Flickr30k's table
 //   {"image", "caption" or "captions", "split", "boxes": {word: [left, top, width, height]}}
-//                                         JSON Lines, or a list of these objects
+//                                         JSON Lines, or a list of these objects; "labels" for a set
 //   {"images": [{"filename", "split", "sentences": [{"raw" or "tokens"}]}]}      Karpathy's split file
 //   {"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}  COCO's
 std::vector<Captioned> parse_captions(const std::string& text, const std::string& path);

@@ -130,10 +130,33 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return shape.empty() ? "a single number" : fmt::format("{}", fmt::join(shape, " x "));
 }
 
+// The last three sizes are height x width x numbers, or numbers x height x width as convolutions of
+// libtorch leave them: of a square grid with more numbers than rows one sees which.
+void lay_out(Array& array, const std::string& path) {
+  const size_t first = array.shape.size() - 3;
+  const int64_t a = array.shape[first], b = array.shape[first + 1], c = array.shape[first + 2];
+  array.shape.resize(first);
+  if (b != c || a <= b) {
+    array.shape.push_back(regions_of(a, b, path));
+    array.shape.push_back(c);
+    return;
+  }
+  const int64_t regions = regions_of(b, c, path);
+  array.shape.push_back(regions);
+  array.shape.push_back(a);
+  if (array.bytes.empty()) return;  // of any sizes
+  const size_t size = size_of(array.type), picture = static_cast<size_t>(a * regions) * size;
+  std::string bytes(array.bytes.size(), '\0');
+  for (size_t start = 0; start < bytes.size(); start += picture)
+    for (int64_t number = 0; number < a; ++number)
+      for (int64_t region = 0; region < regions; ++region)
+        array.bytes.copy(bytes.data() + start + static_cast<size_t>(region * a + number) * size,
+                         size, start + static_cast<size_t>(number * regions + region) * size);
+  array.bytes = std::move(bytes);
+}
+
 Regions stacked(Array array, const std::string& path, size_t images) {
-  if (array.shape.size() == 4)  // pictures x height x width x numbers
-    array.shape = {array.shape[0], regions_of(array.shape[1], array.shape[2], path),
-                   array.shape[3]};
+  if (array.shape.size() == 4) lay_out(array, path);
   if (array.shape.size() != 3 || array.shape[0] != static_cast<int64_t>(images))
     throw FileError(path, 0,
                     fmt::format("an array of {}, expected {} pictures x regions x numbers",
@@ -154,8 +177,7 @@ Regions by_name(const std::map<std::string, Array>& arrays, const std::string& p
       throw FileError(path, 0,
                       fmt::format("no array {}, expected one for each picture", shown(image)));
     Array one = found->second;
-    if (one.shape.size() == 3)
-      one.shape = {regions_of(one.shape[0], one.shape[1], path), one.shape[2]};
+    if (one.shape.size() == 3) lay_out(one, path);
     if (one.shape.size() != 2)
       throw FileError(path, 0,
                       fmt::format("array {} of {}, expected regions x numbers", shown(image),
@@ -211,7 +233,8 @@ Regions read_regions(const std::string& folder, const std::vector<std::string>& 
     return stacked(parse_npy(read_file(path), path), path, images.size());
   if (const std::string path = either(folder, "regions.safetensors"); !path.empty()) {
     Safetensors content = parse_safetensors(read_file(path), path);
-    const auto found = content.arrays.find("regions");
+    const bool alone = content.arrays.size() == 1 && images.size() > 1;
+    const auto found = alone ? content.arrays.begin() : content.arrays.find("regions");
     if (found != content.arrays.end())
       return stacked(std::move(found->second), path, images.size());
     return by_name(content.arrays, path, images);
@@ -232,10 +255,8 @@ Regions read_regions(const std::string& folder, const std::vector<std::string>& 
 
 Regions read_region_file(const std::string& path) {
   Array array = array_of(path);
-  if (array.shape.size() == 3)
-    array.shape = {1, regions_of(array.shape[0], array.shape[1], path), array.shape[2]};
-  else if (array.shape.size() == 2)
-    array.shape.insert(array.shape.begin(), 1);
+  if (array.shape.size() == 3) lay_out(array, path);
+  if (array.shape.size() == 2) array.shape.insert(array.shape.begin(), 1);
   return stacked(std::move(array), path, 1);
 }
 

@@ -28,8 +28,11 @@ void check_permitted(const std::string& path) {
   throw FileError(path, 0, std::string("cannot be read: ") + std::strerror(error));
 }
 
-// " (did you mean 'data.csv'?)" if the folder has a file with a similar name.
+// " (did you mean 'data.csv'?)" if the folder has a file with a similar name; of a link, where it leads.
 std::string beside(const fs::path& path) {
+  std::error_code none;
+  if (fs::is_symlink(fs::symlink_status(path, none)))
+    return ": a link to " + shown(fs::read_symlink(path, none).string()) + ", which is not there";
   std::vector<std::string> names;
   std::error_code failed;
   const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");

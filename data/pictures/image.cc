@@ -9,6 +9,7 @@
 #include <jpeglib.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "data/files/file.h"
@@ -155,17 +156,48 @@ Image read_jpeg(const std::string& path, const std::string& bytes, int64_t chann
   return upright(std::move(out), errors.orientation);
 }
 
+constexpr std::array<std::string_view, 11> kPictureEndings = {
+    ".png", ".jpg", ".jpeg", ".gif", ".webp", ".heic", ".heif", ".avif", ".bmp", ".tif", ".tiff"};
+
+// Named as a picture, and no pipe: opening one would wait for whoever writes into it.
+bool is_named_as_picture(const std::filesystem::path& path) {
+  if (std::find(kPictureEndings.begin(), kPictureEndings.end(),
+                lower_ascii(path.extension().string())) == kPictureEndings.end())
+    return false;
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored))
+    throw FileError(path.string(), 0, "a pipe, expected a picture");
+  return true;
+}
+
 std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> out = entries_of(folder);
   std::erase_if(out, [](const auto& path) { return !std::filesystem::is_directory(path); });
   return out;
 }
 
+// Of a picture that is neither PNG nor JPEG, by its first bytes; empty: of none of these.
+std::string_view other_format(std::string_view bytes) {
+  if (bytes.starts_with("GIF8")) return "GIF";
+  if (bytes.starts_with("BM")) return "BMP";
+  if (bytes.starts_with("RIFF") && bytes.substr(0, 12).ends_with("WEBP")) return "WebP";
+  if (bytes.starts_with(std::string_view("II*\0", 4)) ||
+      bytes.starts_with(std::string_view("MM\0*", 4)))
+    return "TIFF";
+  if (bytes.size() < 12 || bytes.substr(4, 4) != "ftyp") return "";
+  const std::string_view brand = bytes.substr(8, 4);
+  if (brand.starts_with("avi")) return "AVIF";
+  return brand.starts_with("he") || brand == "mif1" || brand == "msf1" ? "HEIC" : "";
+}
+
 Image read_picture(const std::string& path, int64_t channels) {
   const std::string bytes = read_file(path);
   if (bytes.starts_with("\x89PNG")) return read_png(path, bytes, channels);
   if (bytes.starts_with("\xFF\xD8")) return read_jpeg(path, bytes, channels);
-  throw FileError(path, 0, "neither PNG nor JPEG");
+  const std::string_view format = other_format(bytes);
+  throw FileError(path, 0,
+                  format.empty() ? "neither PNG nor JPEG"
+                                 : fmt::format("a {} picture, expected PNG or JPEG", format));
 }
 
 }  // namespace
@@ -187,26 +219,35 @@ std::string png_bytes(const Image& picture) {
   return out;
 }
 
-Image scaled(const Image& image, int64_t side) {
+Image scaled(const Image& image, int64_t side) { return scaled(image, side, side); }
+
+Image scaled(const Image& image, int64_t width, int64_t height) {
   const int64_t channels = image.channels;
-  Image out{side, side, channels,
-            std::vector<uint8_t>(static_cast<size_t>(side * side * channels))};
-  for (int64_t y = 0; y < side; ++y)
-    for (int64_t x = 0; x < side; ++x) {
-      const int64_t y0 = y * image.height / side,
-                    y1 = std::max(y0 + 1, (y + 1) * image.height / side);
-      const int64_t x0 = x * image.width / side,
-                    x1 = std::max(x0 + 1, (x + 1) * image.width / side);
+  Image out{width, height, channels,
+            std::vector<uint8_t>(static_cast<size_t>(width * height * channels))};
+  for (int64_t y = 0; y < height; ++y)
+    for (int64_t x = 0; x < width; ++x) {
+      const int64_t y0 = y * image.height / height,
+                    y1 = std::max(y0 + 1, (y + 1) * image.height / height);
+      const int64_t x0 = x * image.width / width,
+                    x1 = std::max(x0 + 1, (x + 1) * image.width / width);
       for (int64_t c = 0; c < channels; ++c) {
         int64_t sum = 0;
         for (int64_t v = y0; v < y1; ++v)
           for (int64_t u = x0; u < x1; ++u)
             sum += image.pixels[static_cast<size_t>((v * image.width + u) * channels + c)];
-        out.pixels[static_cast<size_t>((y * side + x) * channels + c)] =
+        out.pixels[static_cast<size_t>((y * width + x) * channels + c)] =
             static_cast<uint8_t>(sum / ((y1 - y0) * (x1 - x0)));
       }
     }
   return out;
+}
+
+Image shrunk(Image image, int64_t longest) {
+  const int64_t side = std::max(image.width, image.height);
+  if (side <= longest) return image;
+  return scaled(image, std::max<int64_t>(1, image.width * longest / side),
+                std::max<int64_t>(1, image.height * longest / side));
 }
 
 std::string folder_named(const std::string& input, size_t number, std::string_view line) {
@@ -216,14 +257,21 @@ std::string folder_named(const std::string& input, size_t number, std::string_vi
 
 std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> out;
+  for (const std::filesystem::path& path : entries_of(folder))
+    if (is_named_as_picture(path)) out.push_back(path.string());
+  return out;
+}
+
+std::vector<std::string> image_files_within(const std::string& folder) {
+  std::vector<std::string> out;
   for (const std::filesystem::path& path : entries_of(folder)) {
-    const std::string ending = lower_ascii(path.extension().string());
-    if (ending != ".png" && ending != ".jpg" && ending != ".jpeg") continue;
     std::error_code ignored;
-    // Opening one would wait for whoever writes into it.
-    if (std::filesystem::is_fifo(path, ignored))
-      throw FileError(path.string(), 0, "a pipe, expected a picture");
-    out.push_back(path.string());
+    if (std::filesystem::is_directory(std::filesystem::symlink_status(path, ignored))) {
+      const std::vector<std::string> inner = image_files_within(path.string());
+      out.insert(out.end(), inner.begin(), inner.end());
+    } else if (is_named_as_picture(path)) {
+      out.push_back(path.string());
+    }
   }
   return out;
 }

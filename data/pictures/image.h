@@ -23,14 +23,21 @@ Image read_colour_image(const std::string& path);  // three channels
 // The picture as a PNG file.
 std::string png_bytes(const Image&);
 
-// Scaled to side x side, each pixel the mean of what it covers.
+// Scaled to side x side, or to width x height, each pixel the mean of what it covers.
 Image scaled(const Image&, int64_t side);
+Image scaled(const Image&, int64_t width, int64_t height);
+
+// In its own shape, with `longest` pixels on the longer side; a smaller picture as it is.
+Image shrunk(Image, int64_t longest);
 
 // A line that names a folder of pictures; a blank one is refused with its number.
 std::string folder_named(const std::string& input, size_t number, std::string_view line);
 
-// The PNG and JPEG files of a folder (by their endings), sorted by name.
+// The pictures of a folder (by their endings), sorted by name. Among them are those of formats that
+// cannot be read (GIF, WebP, HEIC, …): an error names them, or they would be left out in silence.
 std::vector<std::string> image_files(const std::string& folder);
+// Those of its folders too, but of no folder that a link leads to.
+std::vector<std::string> image_files_within(const std::string& folder);
 
 // A folder for each label (0, 1), in it a folder for each bag, in it the bag's images.
 struct ImageBags {

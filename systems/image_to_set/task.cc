@@ -10,6 +10,7 @@
 #include "data/batches.h"
 #include "data/files/file.h"
 #include "data/pictures/idx.h"
+#include "data/pictures/image.h"
 #include "data/pictures/picture_questions.h"
 #include "data/random.h"
 #include "systems/image_to_set/encoder.h"
@@ -153,7 +154,8 @@ class ImageToSet : public GradientTask {
       data::each_line(input->stream, input->name, [&](size_t number, std::string_view line) {
         each_picture(*input, number, line, [&](const std::string& path) {
           ShownSet shown = told(path, seen(path));
-          if (regions_.width == 0) shown.image = data::read_colour_image(path);
+          if (regions_.width == 0)
+            shown.image = data::shrunk(data::PictureStore("", side_).whole(path), kLongest);
           out.push_back(picture(shown));
         });
       });
@@ -254,8 +256,9 @@ class ImageToSet : public GradientTask {
   }
 
   data::Image drawn(int64_t item) const {
-    if (regions_.width > 0) return set_.pictures.drawn(item);
-    return {side_, side_, 3, set_.pixels[static_cast<size_t>(item)]};
+    if (set_.pictures.folder.empty())
+      return {side_, side_, 3, set_.pixels[static_cast<size_t>(item)]};
+    return data::shrunk(set_.pictures.drawn(item), kLongest);
   }
 
   ShownSet told(const std::string& name, const Memory& memory) {
@@ -273,6 +276,7 @@ class ImageToSet : public GradientTask {
   }
 
   static constexpr size_t kBatch = 256;
+  static constexpr int64_t kLongest = 448;  // pixels of a side that is drawn
 
   struct RegionShape {
     int64_t width = 0, count = 0;  // 0: pictures

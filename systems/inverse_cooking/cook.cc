@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <utility>
+
 #include "data/files/file.h"
 #include "data/formats/text.h"
 #include "data/pictures/picture_questions.h"
@@ -21,7 +23,11 @@ Memory memory_of(const Cook& cook, const Dish& dish) {
 }  // namespace
 
 Dish pictured(const std::string& path, int64_t side) {
-  return {.name = path, .pixels = data::PictureStore("", side).at(path)};
+  data::Image image = data::PictureStore("", side).whole(path);
+  std::vector<uint8_t> pixels = data::scaled(image, side).pixels;
+  return {.name = path,
+          .pixels = std::move(pixels),
+          .image = data::shrunk(std::move(image), kLongest)};
 }
 Dish titled(const std::string& input, size_t number, std::string_view line) {
   const size_t tab = line.find('\t');
@@ -40,8 +46,7 @@ ShownRecipe Cook::cooked(const Dish& dish) const {
                   .ingredients = labels.names_of(said.labels),
                   .probabilities = said.probabilities,
                   .is_known = dish.expected != nullptr,
-                  .pixels = dish.pixels,
-                  .side = side,
+                  .image = dish.image,
                   .grid = run_options.options.integer("grid"),
                   .looked_at = dish.words,
                   .fusion = run_options.options.text("fusion")};

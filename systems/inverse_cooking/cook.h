@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/formats/vocabulary.h"
+#include "data/pictures/image.h"
 #include "systems/image_to_set/labels.h"
 #include "systems/inverse_cooking/codec.h"
 #include "systems/inverse_cooking/network.h"
@@ -18,9 +19,12 @@ namespace fovea::systems::inverse_cooking {
 struct Dish {
   std::string name;
   std::vector<std::string> words = {};  // of the title
-  std::vector<uint8_t> pixels = {};
+  std::vector<uint8_t> pixels = {};     // as the network sees it
+  data::Image image = {};               // as it is drawn
   const std::vector<std::string>* expected = nullptr;
 };
+constexpr int64_t kLongest = 448;  // pixels of a side that is drawn
+
 // Of a picture's file, side x side pixels; of a line of `input`, which is a title or class<TAB>title.
 Dish pictured(const std::string& path, int64_t side);
 Dish titled(const std::string& input, size_t number, std::string_view line);

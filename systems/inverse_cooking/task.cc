@@ -196,7 +196,8 @@ class InverseCooking : public GradientTask {
       const data::Recipe& recipe = dishes_.recipes.items[at];
       Dish dish{.name = pictures_ ? recipe.picture : recipe.title,
                 .words = title_words(recipe),
-                .pixels = pictures_ ? dishes_.pixels[at] : std::vector<uint8_t>{}};
+                .pixels = pictures_ ? dishes_.pixels[at] : std::vector<uint8_t>{},
+                .image = drawn(at)};
       dish.expected = &recipe.ingredients;
       add(dish);
     }
@@ -291,6 +292,15 @@ class InverseCooking : public GradientTask {
     std::vector<std::string> out;
     for (const int64_t id : ids) out.push_back(codec_.word(id));
     return out;
+  }
+
+  // A file in its own shape, whatever the network sees of it.
+  data::Image drawn(size_t item) const {
+    if (!pictures_) return {};
+    const data::Recipes& all = dishes_.recipes;
+    if (all.folder.empty()) return {side_, side_, 3, dishes_.pixels[item]};
+    return data::shrunk(data::PictureStore(all.folder, side_).whole(all.items[item].picture),
+                        kLongest);
   }
 
   // Name, title, ingredients, steps.

@@ -65,13 +65,13 @@ void add_page(explain::Explanation& out, const ShownRecipe& shown) {
 // The ingredients, each with where it was seen.
 explain::Explanation of_set(const ShownRecipe& shown) {
   explain::Explanation out = begun(shown.name);
-  out.structure = shown.side > 0 ? "the picture's regions" : "the title's words";
-  out.view = shown.side > 0 ? explain::View::kImage : explain::View::kMatrix;
+  out.structure = shown.is_pictured() ? "the picture's regions" : "the title's words";
+  out.view = shown.is_pictured() ? explain::View::kImage : explain::View::kMatrix;
   out.query_label = "ingredient";
-  out.key_label = shown.side > 0 ? "region" : "word of the title";
+  out.key_label = shown.is_pictured() ? "region" : "word of the title";
   for (size_t i = 0; i < shown.ingredients.size(); ++i)
     out.queries.emplace_back().text = shown.ingredients[i];
-  if (shown.side > 0)
+  if (shown.is_pictured())
     add_regions(out, shown.grid);
   else
     for (const std::string& word : shown.looked_at) out.keys.emplace_back().text = word;
@@ -107,8 +107,8 @@ explain::Explanation of_words(const ShownRecipe& shown) {
 // The same words: how much lay on the picture, and how much on each ingredient.
 explain::Explanation of_split(const ShownRecipe& shown) {
   const int64_t regions =
-      shown.side > 0 ? shown.grid * shown.grid : static_cast<int64_t>(shown.looked_at.size());
-  const std::string source = shown.side > 0 ? "picture" : "title";
+      shown.is_pictured() ? shown.grid * shown.grid : static_cast<int64_t>(shown.looked_at.size());
+  const std::string source = shown.is_pictured() ? "picture" : "title";
   explain::Explanation out = begun(fmt::format(
       "{}: {} or list, word by word", shown.title.empty() ? shown.name : shown.title, source));
   out.view = explain::View::kMatrix;
@@ -140,10 +140,10 @@ explain::Explanation of_split(const ShownRecipe& shown) {
 
 std::vector<explain::Explanation> pictures(const ShownRecipe& shown) {
   std::vector<explain::Explanation> out;
-  const bool drawn = shown.side > 0;
+  const bool drawn = shown.is_pictured();
   const auto add_picture = [&](explain::Explanation& to) {
-    const int side = static_cast<int>(shown.side);
-    to.picture = explain::Picture{side, side, 3, shown.pixels};
+    to.picture = explain::Picture{static_cast<int>(shown.image.width),
+                                  static_cast<int>(shown.image.height), 3, shown.image.pixels};
   };
   out.push_back(drawn && !shown.weights.empty() ? of_words(shown) : of_set(shown));
   if (drawn) add_picture(out.front());

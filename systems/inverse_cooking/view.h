@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/pictures/image.h"
 #include "explain/explanation.h"
 #include "systems/inverse_cooking/writer.h"
 
@@ -18,13 +19,15 @@ struct ShownRecipe {
   std::vector<float> probabilities;
   bool is_known = false;
   std::vector<std::string> expected;  // ingredients, where they are known
-  std::vector<uint8_t> pixels;        // [side, side, 3]; none: a title was looked at
-  int64_t side = 0, grid = 0;
+  data::Image image = {};             // of no pixels: a title was looked at
+  int64_t grid = 0;
   std::vector<std::string> looked_at;  // the title's words, where there is no picture
   std::vector<torch::Tensor> weights =
       {};  // of the recipe's words: of each layer [heads, words, keys]
   std::vector<torch::Tensor> set_weights = {};  // of the ingredients, over what was looked at
   std::string fusion;
+
+  bool is_pictured() const { return !image.pixels.empty(); }
 };
 
 std::vector<explain::Explanation> pictures(const ShownRecipe& shown);

@@ -235,7 +235,9 @@ std::vector<Ids> Writer::write(const Kitchen& kitchen) {
     torch::Tensor x = embedded(last, step);
     for (size_t i = 0; i < layers.size(); ++i) x = layers_[i]->step(x, layers[i]);
     torch::Tensor logits = out_(norm_(x).select(1, 0));
-    logits.slice(1, 0, data::kEos).fill_(-std::numeric_limits<float>::infinity());  // no words
+    constexpr float kNever = -std::numeric_limits<float>::infinity();
+    logits.slice(1, 0, data::kEos).fill_(kNever);  // no words
+    logits.scatter_(1, last, kNever);              // no word follows itself
     const torch::Tensor next = logits.argmax(1).cpu();
     for (size_t i = 0; i < out.size(); ++i) {
       const int64_t word = next.const_data_ptr<int64_t>()[i];

@@ -94,7 +94,8 @@ class Writer : public torch::nn::Module {
   // Sum over words of -log p of the recipes, each with its end; `count` gets their number.
   torch::Tensor negative_log(const Kitchen& kitchen, const std::vector<Ids>& recipes,
                              int64_t& count, double smoothing);
-  // The likeliest word each time, until the end is said or the longest length is reached.
+  // The likeliest word each time, never the one before it, until the end is said or the longest length
+  // is reached.
   std::vector<Ids> write(const Kitchen& kitchen);
   // Of one item and its words: of each layer [heads, words, regions + ingredients]. With two attentions
   // each has half of the weight.

@@ -168,7 +168,7 @@ class SlideTask : public ClassificationTask {
         readable.next([&] {
           slides_.push_back(
               {.image = data::read_colour_image(file), .positive = *label == '1', .cells = {}});
-          names_.push_back(file);
+          names_.push_back(fmt::format("{}/{}", label, fs::path(file).filename().string()));
         });
       }
     }
@@ -250,7 +250,8 @@ class SlideTask : public ClassificationTask {
     out.outcome = fmt::format("p(positive) = {:.3f}", p);
     if (known) out.outcome += slide.positive ? ", and it is" : ", and it is not";
     out.queries.emplace_back().text = "weight of each window";
-    const data::Image shown = within(slide.image);
+    constexpr int64_t kLongest = 2048;  // pixels of a side that is drawn
+    const data::Image shown = data::shrunk(slide.image, kLongest);
     out.picture = explain::Picture{static_cast<int>(shown.width), static_cast<int>(shown.height), 3,
                                    shown.pixels};
     const double share =
@@ -277,13 +278,6 @@ class SlideTask : public ClassificationTask {
     if (!slide.positive && known)
       out.notes.push_back("A negative picture has nothing to find: its weights say little.");
     return out;
-  }
-
-  // No larger than a page draws.
-  static data::Image within(const data::Image& image) {
-    constexpr int64_t kWidest = 4096;
-    if (std::max(image.width, image.height) <= kWidest) return image;
-    return data::scaled(image, std::min<int64_t>(kWidest, 1024));
   }
 
   const WindowPlan plan_;

@@ -15,7 +15,7 @@
 namespace fovea::systems::show_attend_tell {
 namespace {
 
-constexpr int64_t kDrawnSide = 224;
+constexpr int64_t kLongest = 448;  // pixels of a side that is drawn
 
 // float32 mean[channels], then basis[dimensions][channels].
 std::pair<torch::Tensor, torch::Tensor> read_projection(const std::string& path, int64_t channels) {
@@ -147,7 +147,7 @@ torch::Tensor Gallery::real(const torch::Tensor& numbers) const {
 torch::Tensor Gallery::read(const std::string& path) const {
   if (path.ends_with(".npy") || path.ends_with(".safetensors")) {
     if (shape_.side > 0)
-      throw InvalidArgument(path + ": an array of regions, expected a picture as in training");
+      throw UsageError(path + ": an array of regions, expected a picture as in training");
     const data::Regions one = data::read_region_file(path);
     if (one.regions() != shape_.count || one.width() != shape_.array_width)
       throw InvalidArgument(fmt::format("{}: {} regions of {} numbers, expected {} of {}", path,
@@ -163,9 +163,9 @@ torch::Tensor Gallery::read(const std::string& path) const {
                          ? image
                          : data::scaled(image, shape_.side));
   if (!backbone_)
-    throw InvalidArgument(path +
-                          ": a picture, expected an array (.npy) of regions as in training, or "
-                          "--set backbone=FOLDER that makes regions of it");
+    throw UsageError(path +
+                     ": a picture, expected an array (.npy) of regions as in training, or "
+                     "--set backbone=FOLDER that makes regions of it");
   const torch::Tensor out = real(features_of(image).unsqueeze(0));
   if (out.size(1) != shape_.count || out.size(2) != shape_.array_width)
     throw InvalidArgument(
@@ -176,15 +176,14 @@ torch::Tensor Gallery::read(const std::string& path) const {
 }
 
 data::Image Gallery::drawn(const data::CaptionSet& set, int64_t item) const {
-  if (!pixels_.empty()) return {shape_.side, shape_.side, 3, pixels_[static_cast<size_t>(item)]};
-  const data::Image out = set.drawn(item);
-  return out.width > kDrawnSide || out.height > kDrawnSide ? data::scaled(out, kDrawnSide) : out;
+  // Files are drawn in their own shape, whatever the network sees of them.
+  if (set.folder.empty()) return {shape_.side, shape_.side, 3, pixels_[static_cast<size_t>(item)]};
+  return data::shrunk(set.drawn(item), kLongest);
 }
 
 data::Image Gallery::drawn(const std::string& path) const {
   if (path.ends_with(".npy") || path.ends_with(".safetensors")) return {};
-  const data::Image out = data::PictureStore("", 1).whole(path);
-  return out.width > kDrawnSide || out.height > kDrawnSide ? data::scaled(out, kDrawnSide) : out;
+  return data::shrunk(data::PictureStore("", 1).whole(path), kLongest);
 }
 
 std::pair<torch::Tensor, double> Gallery::moments(std::span<const int64_t> items) const {

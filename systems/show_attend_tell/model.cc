@@ -27,7 +27,7 @@ Model::Model(const Shape& shape) : shape_(shape) {
       torch::nn::Embedding(torch::nn::EmbeddingOptions(shape.words, e).padding_idx(data::kPad)));
   start_hidden_ = register_module("start_hidden", Linear(a, n));
   start_cell_ = register_module("start_cell", Linear(a, n));
-  if (shape.looks != Looks::kNone) {
+  if (attends(shape.looks)) {
     key_ = register_module("key", without_bias(a, shape.attention));
     query_ = register_module("query", Linear(n, shape.attention));
     score_ = register_parameter("score", torch::empty({shape.attention}).uniform_(-1, 1) /
@@ -53,7 +53,10 @@ torch::Tensor Model::dropped(const torch::Tensor& x) const {
 
 Seen Model::see(const torch::Tensor& pictures) {
   const torch::Tensor a = encoder_(pictures);
-  if (shape_.looks == Looks::kNone) return {a, {}, a.mean(1)};
+  if (!attends(shape_.looks)) {
+    const torch::Tensor mean = a.mean(1);
+    return {a, {}, shape_.looks == Looks::kNone ? mean : torch::zeros_like(mean)};
+  }
   const torch::Tensor one_of = torch::eye(a.size(1), a.options()).expand({a.size(0), -1, -1});
   return {a, nn::projected(a, key_).unsqueeze(1), torch::cat({a, one_of}, 2).unsqueeze(1)};
 }
@@ -65,7 +68,7 @@ State Model::start(const Seen& seen) {
 
 // What is asked of h at every step, in one product: the query, the gate's score, the LSTM's gates.
 torch::Tensor Model::from_hidden() const {
-  if (shape_.looks == Looks::kNone) return torch::cat({gate_->weight, of_hidden_->weight});
+  if (!attends(shape_.looks)) return torch::cat({gate_->weight, of_hidden_->weight});
   return torch::cat({gate_->weight, of_hidden_->weight, query_->weight});
 }
 
@@ -78,7 +81,7 @@ Model::Look Model::look(const Seen& seen, const torch::Tensor& hidden,
   Look out;
   out.gate = torch::sigmoid(parts[0] + gate_->bias);
   out.gates_of_state = parts[1];
-  if (shape_.looks == Looks::kNone) {
+  if (!attends(shape_.looks)) {
     out.context = seen.values;
     return out;
   }

@@ -19,7 +19,13 @@
 
 namespace fovea::systems::show_attend_tell {
 
-enum class Looks { kSoft, kHard, kNone };  // kNone: the mean of all regions, whatever was said
+enum class Looks {
+  kSoft,
+  kHard,
+  kNone,   // every word reads the mean of all regions
+  kStart,  // z = 0: the first state alone knows the picture, as in Vinyals et al. 2015
+};
+constexpr bool attends(Looks looks) { return looks == Looks::kSoft || looks == Looks::kHard; }
 
 struct Shape {
   int64_t words = 0;
@@ -39,7 +45,8 @@ struct State {
 struct Seen {
   torch::Tensor regions;  // a, [items, regions, region width]
   torch::Tensor keys;     // W_a a
-  torch::Tensor values;   // a beside the identity: what attend returns then has α too
+  // a beside the identity: what attend returns then has α too. Without attention: z of every word.
+  torch::Tensor values;
 };
 
 // A batch of captions, word by word.

@@ -48,8 +48,9 @@ const Registration registered{{
     .options =
         {Option(
              "looks", "soft",
-             "soft: a weighted mean of the regions; hard: one region; none: the plain mean of all")
-             .among({"soft", "hard", "none"}),
+             "soft: a weighted mean of the regions; hard: one region; none: the plain mean of all; "
+             "start: nothing, the first state alone knows the picture")
+             .among({"soft", "hard", "none", "start"}),
          Option("embedding", 128, "width of a word vector").between(1, 8192),
          Option("width", 256, "width of the decoder's state").between(1, 8192),
          Option("attention", 128, "width of the additive score: length of w").between(1, 8192),

@@ -29,7 +29,8 @@ constexpr int64_t kDigits = 6000, kTestDigits = 1500;  // generated
 
 Looks looks_named(const std::string& name) {
   if (name == "soft") return Looks::kSoft;
-  return name == "hard" ? Looks::kHard : Looks::kNone;
+  if (name == "hard") return Looks::kHard;
+  return name == "none" ? Looks::kNone : Looks::kStart;
 }
 
 class ShowAttendTell : public GradientTask {

@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -83,11 +84,13 @@ explain::Explanation picture(const Shown& shown, const Shape& shape) {
     for (const std::string& reference : shown.references) table.rows.push_back({reference});
   }
   out.view = shape.regions.grid > 0 ? explain::View::kImage : explain::View::kMatrix;
-  if (shape.looks == Looks::kNone) {
-    explain::label(out, Choices{.score = Constant{}, .normaliser = Uniform{}}, {}, shape.attention);
-    out.notes.push_back("Every word saw the mean of all regions, whatever was said before.");
-  } else {
+  if (attends(shape.looks)) {
     explain::label(out, Choices{.score = Additive{}}, {}, shape.attention);
+  } else {
+    explain::label(out, Choices{.score = Constant{}, .normaliser = Uniform{}}, {}, shape.attention);
+    out.notes.push_back(shape.looks == Looks::kNone
+                            ? "Every word saw the mean of all regions, whatever was said before."
+                            : "The mean of all regions was seen once, before the first word.");
   }
   for (const std::string& word : shown.words) out.queries.emplace_back().text = word;
   add_regions(out, shape);
@@ -103,6 +106,7 @@ explain::Explanation picture(const Shown& shown, const Shape& shape) {
         "blurred: "
         "not to a segment of the picture. The smooth overlay is drawn between the cells' weights.");
   }
+  if (shape.looks == Looks::kStart) return out;
   std::string gates;
   for (size_t t = 0; t < shown.words.size(); ++t)
     gates += fmt::format("{}{} {:.2f}", t ? ", " : "", shown.words[t],

@@ -56,6 +56,45 @@ TEST(Captions, EachFormIsRead) {
   }
 }
 
+// As other programs and collections name the columns.
+TEST(Captions, ColumnsAreFoundByTheirNames) {
+  const std::map<std::string, std::string> forms = {
+      {"tabs", "\xEF\xBB\xBFImage\tid\tCaption\r\na.jpg\t3\tA dog .\r\na.jpg\t4\tA cat .\r\n"},
+      {"order", "caption_1\tcaption_2\tfilename\nA dog .\tA cat .\ta.jpg\n"},
+      {"semicolons", "file_name;text\na.jpg;A dog .\na.jpg;A cat .\n"},
+      {"quotes", "\"text\",\"file_name\"\r\n\"A dog .\",a.jpg\r\n\"A cat .\",a.jpg\r\n"},
+      {"Hugging Face's", "file_name,text\na.jpg,A dog .\na.jpg,A cat .\n"},
+      {"metadata", "{\"file_name\": \"a.jpg\", \"text\": [\"A dog .\", \"A cat .\"]}\n"},
+      {"Flickr30k's",
+       "image_name| comment_number| comment\na.jpg| 0| A dog .\na.jpg| 4   A cat .\n"}};
+  for (const auto& [form, text] : forms) {
+    const std::vector<Captioned> items = parse_captions(text, form);
+    ASSERT_EQ(items.size(), 1u) << form;
+    EXPECT_EQ(items[0].image, "a.jpg") << form;
+    EXPECT_EQ(items[0].captions, (Words{"A dog .", "A cat ."})) << form;
+  }
+  EXPECT_EQ(
+      parse_captions("image\tsplit\tcaption\ttext\na.jpg\tdev\tx\tof the sign\n", "t")[0].captions,
+      Words{"x"});
+  EXPECT_EQ(parse_captions("a.jpg\timage\nb.jpg\tfile\n", "no header").size(), 2u);
+  EXPECT_EQ(refused("image,words\na.jpg,x\n"),
+            "c:1: no column of captions, expected one named caption; the columns are image, words");
+  EXPECT_EQ(refused("image;x,y\na;b,c\n"),
+            "c:1: no column of pictures, expected one named image; the columns are image;x, y");
+  EXPECT_EQ(refused("image| number| caption\na.jpg| 0\nb.jpg\n"), "c:3: 1 columns, expected 3");
+}
+
+TEST(Captions, LabelsAreMembersOfASet) {
+  const auto items = parse_captions(
+      "{\"image\": \"a.jpg\", \"labels\": [\"dog\", \"grass\"]}\n{\"image\": \"b.jpg\", "
+      "\"labels\": []}\n",
+      "c");
+  EXPECT_EQ(items.at(0).captions, Words{"dog|grass|"});
+  EXPECT_EQ(items.at(1).captions, Words{"|"});
+  EXPECT_EQ(parse_captions("image,labels\na.jpg,dog|grass\n", "c").at(0).captions,
+            Words{"dog|grass"});
+}
+
 TEST(Captions, SplitsAndFoldersOfKarpathysFileAreKept) {
   const auto items = parse_captions(
       R"({"images": [{"filepath": "val2014", "filename": "a.jpg", "split": "restval", "sentences": [{"raw": "x"}]}]})",
@@ -67,7 +106,8 @@ TEST(Captions, SplitsAndFoldersOfKarpathysFileAreKept) {
 
 TEST(Captions, MistakesAreNamed) {
   EXPECT_EQ(refused("a.jpg A dog\n"),
-            "c:1: expected image<TAB>caption, or image<TAB>split<TAB>caption");
+            "c:1: expected image<TAB>caption, or image<TAB>split<TAB>caption; of columns between "
+            "commas, a first line image,caption");
   EXPECT_EQ(refused("a.jpg\ttrain\tx\nb.jpg\tother\ty\n"),
             "c:2: split 'other', expected train, val or test");
   EXPECT_EQ(refused("a.jpg\ttrain\tx\na.jpg\ttest\ty\n"),
@@ -165,6 +205,9 @@ TEST_F(CaptionFiles, RegionsComeAsArrays) {
   EXPECT_NE(said().find("number 5 is not finite"), std::string::npos);
   std::filesystem::remove(base_ / "regions.npy");
 
+  write("regions.safetensors",
+        safetensors_bytes({{{"features", region_array({2, 2, 2}, all)}}, {}}));
+  EXPECT_EQ(region_row(read_captions(base_.string(), {}).regions, 1), second);
   write("regions.safetensors", safetensors_bytes({{{"b", region_array({2, 2}, second)},
                                                    {"a.jpg", region_array({2, 2}, {1, 2, 3, 4})}},
                                                   {}}));
@@ -188,6 +231,25 @@ TEST_F(CaptionFiles, RegionsComeAsArrays) {
   write("regions.i8", "123");
   EXPECT_NE(said().find("3 bytes, expected a multiple of 2 pictures x 2 numbers"),
             std::string::npos);
+}
+
+// One picture: three numbers of four regions, 2 x 2.
+TEST_F(CaptionFiles, NumbersBeforeRowsAreReadAsRegions) {
+  write("captions.tsv", "a.jpg\tx\n");
+  const std::vector<float> by_number = {1, 2, 3, 4, 11, 12, 13, 14, 21, 22, 23, 24},
+                           by_region = {1, 11, 21, 2, 12, 22, 3, 13, 23, 4, 14, 24};
+  for (const bool first : {false, true}) {
+    const std::vector<int64_t> shape =
+        first ? std::vector<int64_t>{1, 3, 2, 2} : std::vector<int64_t>{1, 2, 2, 3};
+    write("regions.npy", npy_bytes(region_array(shape, first ? by_number : by_region)));
+    const Regions read = read_captions(base_.string(), {}).regions;
+    EXPECT_EQ(read.regions(), 4);
+    EXPECT_EQ(region_row(read, 0), by_region) << first;
+  }
+  EXPECT_EQ(
+      region_row(read_region_file(write("one.npy", npy_bytes(region_array({3, 2, 2}, by_number)))),
+                 0),
+      by_region);
 }
 
 TEST_F(CaptionFiles, HalfNumbersAreRead) {

@@ -3,73 +3,17 @@
 #include "data/pictures/image.h"
 
 #include <gtest/gtest.h>
-#include <png.h>
 #include <sys/stat.h>
 
-#include <cstdio>
-// After <cstdio>: its header uses FILE without including it.
-#include <jpeglib.h>
-
-#include <cstdlib>
+#include <map>
 
 #include "data/files/file.h"
 #include "data/pictures/exif.h"
 #include "tests/data/files.h"
+#include "tests/data/picture_bytes.h"
 
 namespace fovea::data {
 namespace {
-
-using Pixels = std::vector<uint8_t>;
-
-struct Jpeg {
-  int width, height;
-  J_COLOR_SPACE space;
-  int channels;
-  Pixels pixels;
-  std::string exif = {};
-  bool adobe = false;
-};
-std::string bytes_of(const Jpeg& jpeg) {
-  jpeg_compress_struct info{};
-  jpeg_error_mgr errors{};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &bytes, &size);
-  info.image_width = static_cast<JDIMENSION>(jpeg.width);
-  info.image_height = static_cast<JDIMENSION>(jpeg.height);
-  info.input_components = jpeg.channels;
-  info.in_color_space = jpeg.space;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 100, TRUE);
-  for (int i = 0; i < info.num_components; ++i)
-    info.comp_info[i].h_samp_factor = info.comp_info[i].v_samp_factor = 1;
-  info.write_Adobe_marker = jpeg.adobe;
-  jpeg_start_compress(&info, TRUE);
-  if (!jpeg.exif.empty())
-    jpeg_write_marker(&info, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(jpeg.exif.data()),
-                      static_cast<unsigned>(jpeg.exif.size()));
-  while (info.next_scanline < info.image_height) {
-    JSAMPROW row = const_cast<unsigned char*>(jpeg.pixels.data()) +
-                   info.next_scanline * static_cast<unsigned>(jpeg.width * jpeg.channels);
-    jpeg_write_scanlines(&info, &row, 1);
-  }
-  jpeg_finish_compress(&info);
-  jpeg_destroy_compress(&info);
-  std::string out(reinterpret_cast<char*>(bytes), size);
-  std::free(bytes);
-  return out;
-}
-
-// One entry, the orientation, in either byte order.
-std::string tiff(int orientation, bool little) {
-  std::string out = little ? std::string("II\x2A\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0", 18)
-                           : std::string("MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01", 18);
-  const char value = static_cast<char>(orientation);
-  out += little ? std::string{value, 0, 0, 0} : std::string{0, value, 0, 0};
-  return out + std::string(4, '\0');
-}
 
 class Images : public Files {
  protected:
@@ -176,20 +120,6 @@ TEST_F(Images, FourInksBecomeThreeColours) {
   }
 }
 
-std::string png_of(png_uint_32 format, int width, int height, const void* pixels) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = static_cast<png_uint_32>(width);
-  image.height = static_cast<png_uint_32>(height);
-  image.format = format;
-  png_alloc_size_t size = 0;
-  png_image_write_to_memory(&image, nullptr, &size, 0, pixels, 0, nullptr);
-  std::string out(size, '\0');
-  png_image_write_to_memory(&image, out.data(), &size, 0, pixels, 0, nullptr);
-  out.resize(size);
-  return out;
-}
-
 TEST_F(Images, WhatIsTransparentIsWhite) {
   const Pixels clear_and_red = {10, 20, 30, 0, 255, 0, 0, 255};
   const Image image =
@@ -199,22 +129,8 @@ TEST_F(Images, WhatIsTransparentIsWhite) {
 
 // Without a word on gamma, as most programs write it.
 TEST_F(Images, SixteenBitsBecomeEight) {
-  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
-  png_infop info = png_create_info_struct(png);
-  std::string bytes;
-  png_set_write_fn(
-      png, &bytes,
-      [](png_structp to, png_bytep data, size_t size) {
-        static_cast<std::string*>(png_get_io_ptr(to))->append(reinterpret_cast<char*>(data), size);
-      },
-      nullptr);
-  png_set_IHDR(png, info, 2, 1, 16, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
-               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-  png_write_info(png, info);
-  uint8_t row[4] = {0x80, 0x00, 0xFF, 0xFF};
-  png_write_row(png, row);
-  png_write_end(png, info);
-  png_destroy_write_struct(&png, &info);
+  const uint8_t row[4] = {0x80, 0x00, 0xFF, 0xFF};
+  const std::string bytes = deep_png_of(2, 1, row);
   const Image image = read_image(write("deep.png", bytes));
   EXPECT_NEAR(image.pixels.at(0), 128, 1);
   EXPECT_EQ(image.pixels.at(1), 255);
@@ -233,7 +149,45 @@ TEST_F(Images, TinyAndVeryWidePicturesAreScaled) {
 TEST_F(Images, DamageIsNamed) {
   const std::string good = bytes_of({16, 16, JCS_RGB, 3, Pixels(768, 100)});
   EXPECT_NE(said(good.substr(0, good.size() / 2)).find("a damaged JPEG file"), std::string::npos);
-  EXPECT_NE(said("GIF89a").find("neither PNG nor JPEG"), std::string::npos);
+  EXPECT_NE(said("a text").find("neither PNG nor JPEG"), std::string::npos);
+}
+
+TEST_F(Images, AnotherFormatIsNamed) {
+  const std::map<std::string, std::string> begins = {
+      {"GIF", "GIF89a"},
+      {"BMP", "BM6"},
+      {"WebP", std::string("RIFF\x10\0\0\0WEBPVP8 ", 16)},
+      {"TIFF", std::string("II*\0\x08", 5)},
+      {"HEIC", std::string("\0\0\0\x18"
+                           "ftypheic",
+                           12)},
+      {"AVIF", std::string("\0\0\0\x1C"
+                           "ftypavif",
+                           12)}};
+  for (const auto& [format, bytes] : begins)
+    EXPECT_TRUE(said(bytes).ends_with("x: a " + format + " picture, expected PNG or JPEG"))
+        << said(bytes);
+}
+
+TEST_F(Images, AFolderHasPicturesOfItsFolders) {
+  const Pixels one = {77};
+  std::filesystem::create_directories(base_ / "b/c");
+  for (const char* name : {"z.PNG", "b/c/a.jpeg", "b/photo.HEIC", "notes.txt"})
+    write(name, png_of(PNG_FORMAT_GRAY, 1, 1, one.data()));
+  std::filesystem::create_directory_symlink("..", base_ / "b/round");
+  std::vector<std::string> expected;
+  for (const char* name : {"b/c/a.jpeg", "b/photo.HEIC", "z.PNG"})
+    expected.push_back((base_ / name).string());
+  EXPECT_EQ(image_files_within(base_.string()), expected);
+  EXPECT_EQ(image_files(base_.string()), (std::vector<std::string>{expected[2]}));
+}
+
+TEST_F(Images, ALargePictureShrinksInItsOwnShape) {
+  const Image wide = shrunk({400, 100, 1, Pixels(40000, 9)}, 40);
+  EXPECT_EQ(std::pair(wide.width, wide.height), std::pair(int64_t{40}, int64_t{10}));
+  EXPECT_EQ(wide.pixels, Pixels(400, 9));
+  EXPECT_EQ(shrunk({20000, 10, 3, Pixels(600000, 9)}, 448).height, 1);
+  EXPECT_EQ(shrunk({3, 2, 1, {0, 1, 2, 3, 4, 5}}, 3).pixels, (Pixels{0, 1, 2, 3, 4, 5}));
 }
 
 }  // namespace

@@ -48,6 +48,14 @@ TEST_F(Read, AFailureHasItsReason) {
             "/dev/null/x: cannot be read: Not a directory");
 }
 
+TEST_F(Read, ALinkThatLeadsNowhereSaysWhere) {
+  const std::string link = (base_ / "picture.png").string();
+  std::filesystem::create_symlink("gone.png", link);
+  write("picture2.png", "x");
+  EXPECT_EQ(said([&] { read_bytes(link); }),
+            link + ": no such file: a link to 'gone.png', which is not there");
+}
+
 TEST_F(Read, WithoutHandlesSaysSo) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the undefined-behaviour sanitiser opens a pipe to look at an object's type";

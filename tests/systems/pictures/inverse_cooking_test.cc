@@ -108,6 +108,9 @@ TEST(InverseCookingWriter, AWordAtATimeIsWhatTheWholeWouldSay) {
                                                 kitchen)[static_cast<int64_t>(i)]
                                    .clone();
         logits.slice(1, 0, data::kEos).fill_(-1e9);
+        for (size_t at = 1; at < words.size(); ++at)  // no word follows itself
+          logits[static_cast<int64_t>(at)][words[at]] = -1e9;
+        EXPECT_EQ(std::adjacent_find(written[i].begin(), written[i].end()), written[i].end());
         for (size_t at = 0; at < std::min<size_t>(written[i].size() + 1, 12); ++at)
           EXPECT_EQ(logits[static_cast<int64_t>(at)].argmax().item<int64_t>(),
                     at < written[i].size() ? written[i][at] : int64_t{data::kEos})

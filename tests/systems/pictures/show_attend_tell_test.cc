@@ -80,7 +80,7 @@ TEST(ShowAttendTellModel, FollowsTheEquations) {
 }
 
 TEST(ShowAttendTellModel, WordByWordIsTheSameAsAtOnce) {
-  for (const Looks looks : {Looks::kSoft, Looks::kHard, Looks::kNone}) {
+  for (const Looks looks : {Looks::kSoft, Looks::kHard, Looks::kNone, Looks::kStart}) {
     const auto model = made(small(looks));
     const Given given = two();
     const Seen seen = model->see(given.pictures);
@@ -90,6 +90,25 @@ TEST(ShowAttendTellModel, WordByWordIsTheSameAsAtOnce) {
       const Model::Step step = model->step(seen, state, given.words.select(1, t));
       EXPECT_TRUE(torch::allclose(step.logits[0], told.logits[t], 1e-9, 1e-10));
     }
+  }
+}
+
+TEST(ShowAttendTellModel, WithoutAttentionTheMeanIsAllThatIsSeen) {
+  for (const Looks looks : {Looks::kNone, Looks::kStart}) {
+    const auto model = made(small(looks));
+    const Given given = two();
+    const auto logits = [&](const torch::Tensor& pictures) {
+      return model->tell(model->see(pictures), given.words, given.real).logits;
+    };
+    const torch::Tensor before = logits(given.pictures);
+    const torch::Tensor same = given.pictures.mean(1, true).expand({-1, kRegions, -1});
+    EXPECT_TRUE(torch::allclose(logits(same), before, 1e-9, 1e-10));
+    EXPECT_FALSE(torch::allclose(logits(2 * same), before, 1e-3, 1e-3));
+    // From the first word on nothing is read of it, if the first state alone knows it.
+    const torch::NoGradGuard guard;
+    for (const char* name : {"lstm_context.weight", "out_context.weight"})
+      model->named_parameters()[name].mul_(-3);
+    EXPECT_EQ(torch::allclose(logits(given.pictures), before, 1e-9, 1e-10), looks == Looks::kStart);
   }
 }
 
@@ -254,14 +273,15 @@ class CaptionRuns : public test::Runs {
 
 TEST_F(CaptionRuns, EveryVerbWorksOnCanvases) {
   generate({.system = "show-attend-tell", .set = {"pictures=16"}, .out = base_ / "data"});
-  for (const char* looks : {"soft", "hard", "none"}) {
+  for (const char* looks : {"soft", "hard", "none", "start"}) {
     SCOPED_TRACE(looks);
     std::vector<std::string> set = small_;
     set.insert(set.end(), {std::string("looks=") + looks, "pictures=48"});
     const Json report = train(looks, {.system = "show-attend-tell", .set = set});
     EXPECT_TRUE(report.at("metrics").contains("bleu"));
     EXPECT_TRUE(report.at("metrics").contains("cider"));
-    EXPECT_EQ(report.at("attention").contains("hit_rate"), std::string(looks) != "none");
+    EXPECT_EQ(report.at("attention").contains("hit_rate"),
+              looks == std::string("soft") || looks == std::string("hard"));
     check_every_verb(looks, folder("data") + "/pictures.idx#1\n");
   }
 }
