@@ -64,3 +64,15 @@ def test_modules_learn_in_torchs_default_type(name, default_dtype):
     assert out.dtype == default_dtype
     out.sum().backward()
     assert all(p.grad is not None and p.grad.dtype == default_dtype for p in module.parameters())
+
+
+def test_attention_weights_have_the_type_of_torchs(default_dtype):
+    theirs, x = torch.nn.MultiheadAttention(16, 2, batch_first=True), torch.randn(2, 5, 16, requires_grad=True)
+    ours = fovea.nn.MultiheadAttention.from_torch(theirs)
+    expected = theirs(x, x, x)[1]
+    for layer in (ours, torch.compile(ours, backend="eager")):
+        weights = layer(x, x, x)[1]
+        assert weights.dtype == expected.dtype == default_dtype
+        torch.testing.assert_close(weights, expected, atol=4 * torch.finfo(default_dtype).eps, rtol=0)
+        (slope,) = torch.autograd.grad(weights.square().sum(), x)
+        assert slope.dtype == default_dtype and slope.any()
