@@ -67,7 +67,6 @@ class _GraphLayer(torch.nn.Module):
         add_self_loops: bool,
         edge_dim: Optional[int],
         fill_value: Union[float, Tensor, str],
-        bias: bool,
         residual: bool,
     ) -> None:
         super().__init__()
@@ -76,11 +75,15 @@ class _GraphLayer(torch.nn.Module):
         self.in_channels, self.out_channels, self.heads, self.concat = in_channels, out_channels, heads, concat
         self.negative_slope, self.dropout, self.add_self_loops = negative_slope, dropout, add_self_loops
         self.edge_dim, self.fill_value, self.residual = edge_dim, fill_value, residual
-        wide = out_channels * (heads if concat else 1)
-        targets = in_channels if isinstance(in_channels, int) else in_channels[1]
-        self.lin_edge = None if edge_dim is None else _linear(edge_dim, heads * out_channels, False)
-        self.res = _linear(targets, wide, False) if residual else None
+
+    def _made_last(self, bias: bool) -> None:
+        """The parts both layers end with; ``torch_geometric``'s order, by which an optimiser's state knows the parameters."""
+        wide = self.out_channels * (self.heads if self.concat else 1)
+        targets = self.in_channels if isinstance(self.in_channels, int) else self.in_channels[1]
+        self.lin_edge = None if self.edge_dim is None else _linear(self.edge_dim, self.heads * self.out_channels, False)
+        self.res = _linear(targets, wide, False) if self.residual else None
         self.register_parameter("bias", torch.nn.Parameter(torch.empty(wide)) if bias else None)
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws the weights again."""
@@ -151,9 +154,10 @@ class _GraphLayer(torch.nn.Module):
             raise ValueError("return_attention_weights: True with a Graph, expected edges [2, E]")
         out, sums = attend(query, key, value, score, structure=graph, dropout_p=dropped, return_lse=True)
         target = edges[1, order]
-        pairs = _pair_scores(score, query[target], key[graph.columns])
+        # As the operator: half precision is stored, and computed in single.
+        pairs = _pair_scores(score, query[target].to(sums.dtype), key[graph.columns].to(sums.dtype))
         weights = torch.empty_like(pairs).index_copy(0, order, (pairs - sums.reshape(query.shape[0], -1)[target]).exp())
-        return out, (edges, weights)
+        return out, (edges, weights.to(query.dtype))
 
     def _finished(self, out: Tensor, residual: Optional[Tensor]) -> Tensor:
         out = out.flatten(1) if self.concat else out.mean(1)
@@ -210,7 +214,7 @@ class GATConv(_GraphLayer):
         residual: bool = False,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, bias, residual
+            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, residual
         )
         self.lin: Optional[torch.nn.Linear] = None
         self.lin_src: Optional[torch.nn.Linear] = None
@@ -221,8 +225,8 @@ class GATConv(_GraphLayer):
             self.lin_src, self.lin_dst = (_linear(channels, heads * out_channels, False) for channels in in_channels)
         self.att_src = torch.nn.Parameter(torch.empty(1, heads, out_channels))
         self.att_dst = torch.nn.Parameter(torch.empty(1, heads, out_channels))
-        self.register_parameter("att_edge", None if self.lin_edge is None else torch.nn.Parameter(torch.empty(1, heads, out_channels)))
-        self.reset_parameters()
+        self.register_parameter("att_edge", None if edge_dim is None else torch.nn.Parameter(torch.empty(1, heads, out_channels)))
+        self._made_last(bias)
 
     def forward(
         self,
@@ -280,14 +284,14 @@ class GATv2Conv(_GraphLayer):
         residual: bool = False,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, bias, residual
+            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, residual
         )
         self.share_weights = share_weights
         sources, targets = (in_channels, in_channels) if isinstance(in_channels, int) else in_channels
         self.lin_l = _linear(sources, heads * out_channels, bias)
         self.lin_r = self.lin_l if share_weights else _linear(targets, heads * out_channels, bias)
         self.att = torch.nn.Parameter(torch.empty(1, heads, out_channels))
-        self.reset_parameters()
+        self._made_last(bias)
 
     def forward(
         self, x: Nodes, edge_index: Edges, edge_attr: Optional[Tensor] = None, return_attention_weights: Optional[bool] = None
