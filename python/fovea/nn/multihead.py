@@ -182,10 +182,12 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
 
     def _spread(self, name: str, mask: Tensor, count: int, queries: int, keys: int, all_keys: int) -> Tensor:
         """A mask as a broadcast of ``[N, H, L, S]``, with nothing masked of the keys that the layer adds."""
-        shapes = {"attn_mask": ([queries, keys], [count * self.num_heads, queries, keys]), "key_padding_mask": ([keys], [count, keys])}[name]
+        shapes = [[queries, keys], [count * self.num_heads, queries, keys]]
+        if name == "key_padding_mask":
+            shapes = [[count, keys]] if count != 1 else [[keys], [count, keys]]
         shape = list(mask.shape)
-        if shape not in shapes or (name == "key_padding_mask" and len(shape) == 1 and count != 1):
-            raise ValueError(f"{name}: shape {shape}, expected {shapes[0]} or {shapes[1]}")
+        if shape not in shapes:
+            raise ValueError(f"{name}: shape {shape}, expected {' or '.join(map(str, shapes))}")
         if mask.dtype != torch.bool and not mask.is_floating_point():
             raise ValueError(f"{name}: {_check.said(mask)}, expected bool or a floating-point type")
         if name == "key_padding_mask":
