@@ -99,6 +99,18 @@ class _GraphLayer(torch.nn.Module):
         made: Tensor = layer(x)
         return made.reshape(x.shape[0], self.heads, self.out_channels)
 
+    def _nodes(self, x: Nodes) -> Tuple[Tensor, Optional[Tensor]]:
+        """The features of the sources and of the targets, which are the same of one kind of nodes."""
+        source, target = x if isinstance(x, tuple) and len(x) == 2 else (x, x)
+        names = ("x", "x") if source is x else ("x[0]", "x[1]")
+        _check.tensor(names[0], source)
+        _check.tensors(**{names[1]: target})
+        channels = (self.in_channels, self.in_channels) if isinstance(self.in_channels, int) else self.in_channels
+        for name, nodes, width in zip(names, (source, target), channels):
+            if nodes is not None and width != _UNKNOWN:
+                _check.width(name, nodes, width, "in_channels")
+        return source, target
+
     def _edges(self, edges: Edges, edge_attr: Optional[Tensor], loops: int) -> Tuple[Edges, Optional[Tensor]]:
         """The edges with a loop at each node, if the layer adds them. A :class:`fovea.Graph` stays as it is."""
         if isinstance(edges, Graph):
@@ -113,6 +125,8 @@ class _GraphLayer(torch.nn.Module):
             edge_attr = edge_attr.unsqueeze(-1) if edge_attr.dim() == 1 else edge_attr
             if edge_attr.shape[0] != edges.shape[1]:
                 raise ValueError(f"edge_attr: {edge_attr.shape[0]} rows, expected {edges.shape[1]} (edges)")
+            if self.edge_dim is not None and self.edge_dim != _UNKNOWN:
+                _check.width("edge_attr", edge_attr, self.edge_dim, "edge_dim")
         if not self.add_self_loops:
             return edges, edge_attr
         kept = edges[0] != edges[1]
@@ -164,16 +178,6 @@ class _GraphLayer(torch.nn.Module):
         if self.res is not None and residual is not None:
             out = out + self.res(residual)
         return out if self.bias is None else out + self.bias
-
-
-def _nodes(x: Nodes) -> Tuple[Tensor, Optional[Tensor]]:
-    """The features of the sources and of the targets, which are the same of one kind of nodes."""
-    if isinstance(x, tuple) and len(x) == 2:
-        _check.tensor("x[0]", x[0])
-        _check.tensors(**{"x[1]": x[1]})
-        return x
-    nodes = _check.tensor("x", x)
-    return nodes, nodes
 
 
 def _pair_scores(score: Score, query: Tensor, key: Tensor) -> Tensor:
@@ -237,7 +241,7 @@ class GATConv(_GraphLayer):
         return_attention_weights: Optional[bool] = None,
     ) -> Any:
         """``[nodes, heads * out_channels]`` (``[nodes, out_channels]`` without ``concat``), or it and ``(edge_index, weights)``."""
-        source, target = _nodes(x)
+        source, target = self._nodes(x)
         of_source = self.lin if self.lin is not None else self.lin_src
         of_target = self.lin if self.lin is not None else self.lin_dst
         assert of_source is not None and of_target is not None
@@ -297,7 +301,7 @@ class GATv2Conv(_GraphLayer):
         self, x: Nodes, edge_index: Edges, edge_attr: Optional[Tensor] = None, return_attention_weights: Optional[bool] = None
     ) -> Any:
         """As :meth:`GATConv.forward`."""
-        source, target = _nodes(x)
+        source, target = self._nodes(x)
         if target is None:
             raise ValueError("x: no targets, expected a tensor or (sources, targets)")
         key = self._projected(self.lin_l, source)

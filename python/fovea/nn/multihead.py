@@ -111,6 +111,8 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         _check.tensors(query=query, key=key, value=value, key_padding_mask=key_padding_mask, attn_mask=attn_mask)
         if query.dim() not in (2, 3) or key.dim() != query.dim() or value.dim() != query.dim():
             raise ValueError(f"query: {query.dim()} dimensions, key {key.dim()}, value {value.dim()}, expected 3 of each, or 2 without a batch")
+        for name, x, width in (("query", query, self.embed_dim), ("key", key, self.kdim), ("value", value, self.vdim)):
+            _check.width(name, x, width, "embed_dim" if width == self.embed_dim else f"{name[0]}dim")
         if query.is_nested:
             self._check_nested(need_weights, attn_mask=None if is_causal else attn_mask, key_padding_mask=key_padding_mask)
             if query.layout == torch.strided:
