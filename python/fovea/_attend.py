@@ -317,21 +317,21 @@ def _operands(names: Sequence[str], *tensors: object) -> None:
 def _seed(seed: Optional[int], normaliser: Normaliser, dropout_p: float) -> Optional[torch.Tensor]:
     if seed is not None:
         wrapped = (int(_check.whole("seed", seed)) + 2**63) % 2**64 - 2**63  # the operator takes 64 bits with a sign
-        return torch.tensor(wrapped, dtype=torch.int64)
+        return torch.tensor(wrapped, dtype=torch.int64, device="cpu")
     if dropout_p > 0 or (isinstance(normaliser, Hard) and normaliser.sample):
-        return torch.randint(2**63 - 1, (), dtype=torch.int64)
+        return torch.randint(2**63 - 1, (), dtype=torch.int64, device="cpu")
     return None
 
 
 def _offset(offset: Union[int, torch.Tensor]) -> Optional[torch.Tensor]:
-    """As the operators take it: a tensor, so that a number that varies makes one graph; None for 0."""
+    """As the operators take it: a tensor, so that a number that varies makes one graph; None for 0. On the CPU, whatever torch's default is."""
     if isinstance(offset, torch.Tensor):
         return offset
     if isinstance(offset, (list, tuple)):
         _check.tensor("query_offset", offset)  # which says how to make one
     if type(offset) is int and offset == 0:
         return None
-    return torch.tensor([_check.whole("query_offset", offset)], dtype=torch.int64)
+    return torch.tensor([_check.whole("query_offset", offset)], dtype=torch.int64, device="cpu")
 
 
 def _indices(name: str, indices: Optional[Indices], size: int, device: torch.device) -> Optional[torch.Tensor]:

@@ -113,6 +113,12 @@ def dense(name: str, value: torch.Tensor) -> torch.Tensor:
     raise ValueError(f"{name}: a {kind} tensor, expected a dense one; {_last(name)}.{made}() makes one")
 
 
+def width(name: str, value: torch.Tensor, expected: int, whose: str) -> None:
+    """The last size of what a layer takes, which libtorch would name by two matrices."""
+    if value.size(-1) != expected:
+        raise ValueError(f"{name}: width {value.size(-1)}, expected {expected} ({whose})")
+
+
 def tensors(**values: object) -> None:
     """Each a tensor, or None."""
     for name, value in values.items():

@@ -194,7 +194,7 @@ def attend_in_blocks(
     """The output, the log-sum-exp if wanted, and how many rows were empty."""
     blocks = _Blocks(query, key, score, normaliser, structure, key_lengths, query_offset)
     if seed is None and (dropout_p > 0 or (isinstance(normaliser, Hard) and normaliser.sample)):
-        seed = int(torch.randint(2**63 - 1, (), dtype=torch.int64))
+        seed = int(torch.randint(2**63 - 1, (), dtype=torch.int64, device="cpu"))
 
     def block(start: int, end: int) -> Tuple[Tensor, ...]:
         rows, part, seen, offset = blocks.arguments(start, end)

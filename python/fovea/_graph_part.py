@@ -27,23 +27,23 @@ def partition(graph: Graph, ranks: int, method: Method = "contiguous") -> Tensor
         >>> fovea.distributed.partition(graph, 2).tolist()
         [0, 0, 1, 1]
     """
-    nodes = graph.row_offsets.numel() - 1
+    nodes, device = graph.row_offsets.numel() - 1, graph.row_offsets.device
     if method == "contiguous":
-        return (torch.arange(nodes) * ranks // max(1, nodes)).int()
+        return (torch.arange(nodes, device=device) * ranks // max(1, nodes)).int()
     if method != "edge_cut":
         raise ValueError(f"method: {method!r}, expected 'contiguous' or 'edge_cut'")
     block = max(64, min(4096, nodes // 64))
     room = -(-nodes // ranks)
-    owner = torch.full((nodes,), -1, dtype=torch.int32)
-    load = torch.zeros(ranks, dtype=torch.int64)
+    owner = torch.full((nodes,), -1, dtype=torch.int32, device=device)
+    load = torch.zeros(ranks, dtype=torch.int64, device=device)
     for first in range(0, nodes, block):
         end = min(first + block, nodes)
         begin, stop = int(graph.row_offsets[first]), int(graph.row_offsets[end])
-        row = torch.repeat_interleave(torch.arange(end - first), graph.row_offsets[first : end + 1].diff())
+        row = torch.repeat_interleave(torch.arange(end - first, device=device), graph.row_offsets[first : end + 1].diff())
         held = owner[graph.columns[begin:stop].long()].long()
         known = held >= 0
-        count = torch.zeros(end - first, ranks, dtype=torch.float64)
-        count.index_put_((row[known], held[known]), torch.ones(int(known.sum()), dtype=torch.float64), accumulate=True)
+        count = torch.zeros(end - first, ranks, dtype=torch.float64, device=device)
+        count.index_put_((row[known], held[known]), count.new_ones(int(known.sum())), accumulate=True)
         # Where no neighbour is held yet, the emptiest rank: the second term decides between equal ones.
         wish = (count * (1 - load / room) - 1e-6 * load / room).argsort(dim=1, descending=True, stable=True)
         owner[first:end] = _with_room(wish, load, room)
@@ -112,11 +112,11 @@ class GraphPart:
         far = torch.unique(columns[held != rank]).long()
         far = far[owner[far].argsort(stable=True)]  # one rank after the other
         self.received = torch.bincount(owner[far].long(), minlength=ranks).tolist()
-        local = torch.empty(owner.numel(), dtype=torch.int32)
-        local[nodes.long()] = torch.arange(nodes.numel(), dtype=torch.int32)
+        local = torch.empty(owner.numel(), dtype=torch.int32, device=columns.device)
+        local[nodes.long()] = torch.arange(nodes.numel(), dtype=torch.int32, device=columns.device)
         wanted, self.sent = self._asked(far)
         self.rows_sent = local[wanted].long()
-        local[far] = torch.arange(nodes.numel(), nodes.numel() + far.numel(), dtype=torch.int32)
+        local[far] = torch.arange(nodes.numel(), nodes.numel() + far.numel(), dtype=torch.int32, device=columns.device)
         self.graph = Graph(row_offsets, local[columns.long()])
 
     @classmethod
@@ -124,8 +124,8 @@ class GraphPart:
         """From a graph that every rank has whole."""
         nodes = (owner == dist.get_rank(group)).nonzero().flatten()
         starts, counts = graph.row_offsets[nodes].long(), graph.row_offsets.diff()[nodes].long()
-        offsets = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)])
-        places = torch.arange(int(offsets[-1])) + torch.repeat_interleave(starts - offsets[:-1], counts)
+        offsets = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+        places = torch.arange(int(offsets[-1]), device=offsets.device) + torch.repeat_interleave(starts - offsets[:-1], counts)
         return cls(nodes, offsets.to(graph.row_offsets.dtype), graph.columns[places], owner, group)
 
     def halo(self, features: Tensor) -> Tensor:
@@ -142,10 +142,10 @@ class GraphPart:
 
     def _asked(self, far: Tensor) -> Tuple[Tensor, List[int]]:
         """Which nodes each other rank needs of this one."""
-        counts = torch.tensor(self.received)
+        counts = torch.tensor(self.received, device=far.device)
         asked = torch.empty_like(counts)
         dist.all_to_all_single(asked, counts, group=self.group)
-        wanted = torch.empty(int(asked.sum()), dtype=torch.int64)
+        wanted = far.new_empty(int(asked.sum()))
         dist.all_to_all_single(wanted, far, asked.tolist(), self.received, group=self.group)
         return wanted, asked.tolist()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import html
 import io
 import json
@@ -27,6 +28,9 @@ class _Held:
     def __init__(self) -> None:
         self.name = tempfile.mkdtemp(prefix="fovea-")
         weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+
+    def __deepcopy__(self, memo: object) -> "_Held":
+        return self
 
 
 def load(folder: Union[str, "os.PathLike[str]"]) -> "Run":
@@ -82,6 +86,8 @@ def train(
         >>> run = fovea.train("nadaraya-watson", kernel="gaussian")
         >>> print(run.metrics["rmse"])
     """
+    if not isinstance(system, str):
+        raise TypeError(f"system: {_check.said(system)}, expected a name, as `fovea list` shows it")
     held = None
     if out is None:
         held = _Held()
@@ -108,9 +114,9 @@ class Run:
     """
 
     def __init__(self, folder: Union[str, "os.PathLike[str]"], metrics: Optional[Dict[str, float]] = None, held: object = None) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # it is there still after os.chdir
         if not (self.folder / "manifest.json").exists():
-            raise FileNotFoundError(f"{self.folder}: no manifest.json there, expected a folder that `fovea train` wrote")
+            raise FileNotFoundError(f"{os.fspath(folder)}: no manifest.json there, expected a folder that `fovea train` wrote")
         self._metrics = metrics
         self._held = held  # a temporary folder, which goes with the last run that is in it
 
@@ -147,15 +153,14 @@ class Run:
 
     def explain(self, items: Optional[Items] = None, **settings: object) -> "Report":
         """As ``fovea explain``: where the system looks, at these items or at some of its test items; draws itself in a notebook."""
+        return Report(functools.partial(self._explained, None if items is None else _text(items), _set(settings)))
 
-        def written(ending: str) -> str:
-            with tempfile.TemporaryDirectory(prefix="fovea-") as folder:
-                made = Path(folder) / f"report.{ending}"
-                given = [] if items is None else ["--input", "-"]
-                _command(["explain", os.fspath(self.folder), "--out", str(made), *given, *_set(settings)], None if items is None else _text(items))
-                return made.read_text(encoding="utf-8")
-
-        return Report(written)
+    def _explained(self, given: Optional[str], words: Sequence[str], ending: str) -> str:
+        with tempfile.TemporaryDirectory(prefix="fovea-") as folder:
+            made = Path(folder) / f"report.{ending}"
+            read = [] if given is None else ["--input", "-"]
+            _command(["explain", os.fspath(self.folder), "--out", str(made), *read, *words], given)
+            return made.read_text(encoding="utf-8")
 
     def __repr__(self) -> str:
         return f"<fovea.Run {self.folder}>"
@@ -250,7 +255,8 @@ def _in_python(said: str) -> str:
 
 
 def _found() -> str:
-    path = os.environ.get("FOVEA_COMMAND") or shutil.which("fovea")
-    if path is None or not Path(path).exists():
-        raise FileNotFoundError(f"{path or 'fovea'}: the command is not there; `make` builds build/bin/fovea: put it on the PATH, or set FOVEA_COMMAND to it")
+    named = os.environ.get("FOVEA_COMMAND") or "fovea"
+    path = shutil.which(named)  # None of a folder, and of a file that is no program
+    if path is None:
+        raise FileNotFoundError(f"{named}: the command is not there; `make` builds build/bin/fovea: put it on the PATH, or set FOVEA_COMMAND to it")
     return path

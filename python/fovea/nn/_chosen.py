@@ -76,7 +76,7 @@ def chosen(choice: Optional[Choice]) -> Optional[Chosen]:
 def weights_with_gradient(
     query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure, query_offset: Union[int, Tensor] = 0
 ) -> Tensor:
-    """:func:`fovea.weights`, all of them, with a gradient; it costs something only where one flows."""
+    """:func:`fovea.weights`, all of them, in the query's type and with a gradient; it costs something only where one flows."""
     if torch.compiler.is_compiling() or peek_interpreter_stack() is not None:  # neither knows _Weights
         return _by_values(query, key, (score, normaliser, structure), query_offset)
     arrays: "list[Tensor]" = []
@@ -84,7 +84,7 @@ def weights_with_gradient(
         choice._collect(arrays, [], query)
     learned = [x for x in arrays if x.requires_grad]
     made: Tensor = _Weights.apply(query, key, (score, normaliser, structure), query_offset, *learned)  # type: ignore[no-untyped-call]
-    return made
+    return made.to(query.dtype)  # of half precision, weights are single
 
 
 def _by_values(query: Tensor, key: Tensor, choices: Any, query_offset: Union[int, Tensor]) -> Tensor:

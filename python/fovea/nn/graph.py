@@ -67,7 +67,6 @@ class _GraphLayer(torch.nn.Module):
         add_self_loops: bool,
         edge_dim: Optional[int],
         fill_value: Union[float, Tensor, str],
-        bias: bool,
         residual: bool,
     ) -> None:
         super().__init__()
@@ -76,11 +75,15 @@ class _GraphLayer(torch.nn.Module):
         self.in_channels, self.out_channels, self.heads, self.concat = in_channels, out_channels, heads, concat
         self.negative_slope, self.dropout, self.add_self_loops = negative_slope, dropout, add_self_loops
         self.edge_dim, self.fill_value, self.residual = edge_dim, fill_value, residual
-        wide = out_channels * (heads if concat else 1)
-        targets = in_channels if isinstance(in_channels, int) else in_channels[1]
-        self.lin_edge = None if edge_dim is None else _linear(edge_dim, heads * out_channels, False)
-        self.res = _linear(targets, wide, False) if residual else None
+
+    def _made_last(self, bias: bool) -> None:
+        """The parts both layers end with; ``torch_geometric``'s order, by which an optimiser's state knows the parameters."""
+        wide = self.out_channels * (self.heads if self.concat else 1)
+        targets = self.in_channels if isinstance(self.in_channels, int) else self.in_channels[1]
+        self.lin_edge = None if self.edge_dim is None else _linear(self.edge_dim, self.heads * self.out_channels, False)
+        self.res = _linear(targets, wide, False) if self.residual else None
         self.register_parameter("bias", torch.nn.Parameter(torch.empty(wide)) if bias else None)
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws the weights again."""
@@ -96,6 +99,18 @@ class _GraphLayer(torch.nn.Module):
         made: Tensor = layer(x)
         return made.reshape(x.shape[0], self.heads, self.out_channels)
 
+    def _nodes(self, x: Nodes) -> Tuple[Tensor, Optional[Tensor]]:
+        """The features of the sources and of the targets, which are the same of one kind of nodes."""
+        source, target = x if isinstance(x, tuple) and len(x) == 2 else (x, x)
+        names = ("x", "x") if source is x else ("x[0]", "x[1]")
+        _check.tensor(names[0], source)
+        _check.tensors(**{names[1]: target})
+        channels = (self.in_channels, self.in_channels) if isinstance(self.in_channels, int) else self.in_channels
+        for name, nodes, width in zip(names, (source, target), channels):
+            if nodes is not None and width != _UNKNOWN:
+                _check.width(name, nodes, width, "in_channels")
+        return source, target
+
     def _edges(self, edges: Edges, edge_attr: Optional[Tensor], loops: int) -> Tuple[Edges, Optional[Tensor]]:
         """The edges with a loop at each node, if the layer adds them. A :class:`fovea.Graph` stays as it is."""
         if isinstance(edges, Graph):
@@ -110,6 +125,8 @@ class _GraphLayer(torch.nn.Module):
             edge_attr = edge_attr.unsqueeze(-1) if edge_attr.dim() == 1 else edge_attr
             if edge_attr.shape[0] != edges.shape[1]:
                 raise ValueError(f"edge_attr: {edge_attr.shape[0]} rows, expected {edges.shape[1]} (edges)")
+            if self.edge_dim is not None and self.edge_dim != _UNKNOWN:
+                _check.width("edge_attr", edge_attr, self.edge_dim, "edge_dim")
         if not self.add_self_loops:
             return edges, edge_attr
         kept = edges[0] != edges[1]
@@ -151,25 +168,16 @@ class _GraphLayer(torch.nn.Module):
             raise ValueError("return_attention_weights: True with a Graph, expected edges [2, E]")
         out, sums = attend(query, key, value, score, structure=graph, dropout_p=dropped, return_lse=True)
         target = edges[1, order]
-        pairs = _pair_scores(score, query[target], key[graph.columns])
+        # As the operator: half precision is stored, and computed in single.
+        pairs = _pair_scores(score, query[target].to(sums.dtype), key[graph.columns].to(sums.dtype))
         weights = torch.empty_like(pairs).index_copy(0, order, (pairs - sums.reshape(query.shape[0], -1)[target]).exp())
-        return out, (edges, weights)
+        return out, (edges, weights.to(query.dtype))
 
     def _finished(self, out: Tensor, residual: Optional[Tensor]) -> Tensor:
         out = out.flatten(1) if self.concat else out.mean(1)
         if self.res is not None and residual is not None:
             out = out + self.res(residual)
         return out if self.bias is None else out + self.bias
-
-
-def _nodes(x: Nodes) -> Tuple[Tensor, Optional[Tensor]]:
-    """The features of the sources and of the targets, which are the same of one kind of nodes."""
-    if isinstance(x, tuple) and len(x) == 2:
-        _check.tensor("x[0]", x[0])
-        _check.tensors(**{"x[1]": x[1]})
-        return x
-    nodes = _check.tensor("x", x)
-    return nodes, nodes
 
 
 def _pair_scores(score: Score, query: Tensor, key: Tensor) -> Tensor:
@@ -210,7 +218,7 @@ class GATConv(_GraphLayer):
         residual: bool = False,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, bias, residual
+            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, residual
         )
         self.lin: Optional[torch.nn.Linear] = None
         self.lin_src: Optional[torch.nn.Linear] = None
@@ -221,8 +229,8 @@ class GATConv(_GraphLayer):
             self.lin_src, self.lin_dst = (_linear(channels, heads * out_channels, False) for channels in in_channels)
         self.att_src = torch.nn.Parameter(torch.empty(1, heads, out_channels))
         self.att_dst = torch.nn.Parameter(torch.empty(1, heads, out_channels))
-        self.register_parameter("att_edge", None if self.lin_edge is None else torch.nn.Parameter(torch.empty(1, heads, out_channels)))
-        self.reset_parameters()
+        self.register_parameter("att_edge", None if edge_dim is None else torch.nn.Parameter(torch.empty(1, heads, out_channels)))
+        self._made_last(bias)
 
     def forward(
         self,
@@ -233,7 +241,7 @@ class GATConv(_GraphLayer):
         return_attention_weights: Optional[bool] = None,
     ) -> Any:
         """``[nodes, heads * out_channels]`` (``[nodes, out_channels]`` without ``concat``), or it and ``(edge_index, weights)``."""
-        source, target = _nodes(x)
+        source, target = self._nodes(x)
         of_source = self.lin if self.lin is not None else self.lin_src
         of_target = self.lin if self.lin is not None else self.lin_dst
         assert of_source is not None and of_target is not None
@@ -280,20 +288,20 @@ class GATv2Conv(_GraphLayer):
         residual: bool = False,
     ) -> None:
         super().__init__(
-            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, bias, residual
+            in_channels, out_channels, heads, concat, negative_slope, dropout, add_self_loops, edge_dim, fill_value, residual
         )
         self.share_weights = share_weights
         sources, targets = (in_channels, in_channels) if isinstance(in_channels, int) else in_channels
         self.lin_l = _linear(sources, heads * out_channels, bias)
         self.lin_r = self.lin_l if share_weights else _linear(targets, heads * out_channels, bias)
         self.att = torch.nn.Parameter(torch.empty(1, heads, out_channels))
-        self.reset_parameters()
+        self._made_last(bias)
 
     def forward(
         self, x: Nodes, edge_index: Edges, edge_attr: Optional[Tensor] = None, return_attention_weights: Optional[bool] = None
     ) -> Any:
         """As :meth:`GATConv.forward`."""
-        source, target = _nodes(x)
+        source, target = self._nodes(x)
         if target is None:
             raise ValueError("x: no targets, expected a tensor or (sources, targets)")
         key = self._projected(self.lin_l, source)

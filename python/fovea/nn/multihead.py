@@ -111,6 +111,8 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         _check.tensors(query=query, key=key, value=value, key_padding_mask=key_padding_mask, attn_mask=attn_mask)
         if query.dim() not in (2, 3) or key.dim() != query.dim() or value.dim() != query.dim():
             raise ValueError(f"query: {query.dim()} dimensions, key {key.dim()}, value {value.dim()}, expected 3 of each, or 2 without a batch")
+        for name, x, width in (("query", query, self.embed_dim), ("key", key, self.kdim), ("value", value, self.vdim)):
+            _check.width(name, x, width, "embed_dim" if width == self.embed_dim else f"{name[0]}dim")
         if query.is_nested:
             self._check_nested(need_weights, attn_mask=None if is_causal else attn_mask, key_padding_mask=key_padding_mask)
             if query.layout == torch.strided:
@@ -182,10 +184,12 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
 
     def _spread(self, name: str, mask: Tensor, count: int, queries: int, keys: int, all_keys: int) -> Tensor:
         """A mask as a broadcast of ``[N, H, L, S]``, with nothing masked of the keys that the layer adds."""
-        shapes = {"attn_mask": ([queries, keys], [count * self.num_heads, queries, keys]), "key_padding_mask": ([keys], [count, keys])}[name]
+        shapes = [[queries, keys], [count * self.num_heads, queries, keys]]
+        if name == "key_padding_mask":
+            shapes = [[count, keys]] if count != 1 else [[keys], [count, keys]]
         shape = list(mask.shape)
-        if shape not in shapes or (name == "key_padding_mask" and len(shape) == 1 and count != 1):
-            raise ValueError(f"{name}: shape {shape}, expected {shapes[0]} or {shapes[1]}")
+        if shape not in shapes:
+            raise ValueError(f"{name}: shape {shape}, expected {' or '.join(map(str, shapes))}")
         if mask.dtype != torch.bool and not mask.is_floating_point():
             raise ValueError(f"{name}: {_check.said(mask)}, expected bool or a floating-point type")
         if name == "key_padding_mask":

@@ -69,6 +69,8 @@ class AdditiveAttention(torch.nn.Module):
 
     def _options(self, query: Tensor, key: Tensor, mask: Optional[Tensor]) -> Tuple[Tensor, Tensor, Score, Normaliser, Structure]:
         _check.tensors(query=query, key=key, key_padding_mask=mask)
+        for name, x, projection in (("query", query, self.query_proj), ("key", key, self.key_proj)):
+            _check.width(name, x, projection.in_features, f"{name}_dim")
         structure: Structure = Dense() if mask is None else Keep(~mask[:, None, None, :])
         normaliser = Softmax() if self.normaliser is None else self.normaliser()
         return self.query_proj(query).unsqueeze(1), self.key_proj(key).unsqueeze(1), Additive(self.weight), normaliser, structure
@@ -163,6 +165,7 @@ class MultipleInstance(torch.nn.Module):
 
     def _options(self, instances: Tensor, offsets: Optional[Tensor], mask: Optional[Tensor]) -> Tuple[Any, ...]:
         _check.tensors(instances=instances, offsets=offsets, key_padding_mask=mask)
+        _check.width("instances", instances, self.proj.in_features, "in_features")
         score = GatedAdditive(self.weight) if self.gated else Additive(self.weight)
         normaliser = Softmax() if self.normaliser is None else self.normaliser()
         key = self.proj(instances)

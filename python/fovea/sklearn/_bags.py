@@ -7,6 +7,7 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
@@ -103,7 +104,7 @@ class MILClassifier(LearnedClassifier):
             return rows, np.arange(len(rows) + 1)
         for n, bag in enumerate(given):
             _check_feature_names(self, bag, reset=reset and n == 0)
-        bags = [np.asarray(bag, dtype=np.float64) for bag in given]
+        bags = [_dense(n, bag) for n, bag in enumerate(given)]
         width = next(bag.shape[1] for bag in bags if bag.ndim == 2) if reset else self.n_features_in_
         bags = [bag.reshape(0, width) if bag.shape == (0,) else bag for bag in bags]  # an empty list
         for n, bag in enumerate(bags):
@@ -129,6 +130,15 @@ def _as_bags(X: Any) -> Optional[List[Any]]:
         if any(map(_is_bag, bags)):
             return bags
     return None
+
+
+def _dense(n: int, bag: Any) -> np.ndarray:
+    if issparse(bag):
+        raise TypeError(f"X: bag {n} is sparse, expected an array [instances, features]; its toarray() makes one")
+    try:
+        return np.asarray(bag, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X: bag {n}: {error}, expected numbers [instances, features]") from error
 
 
 def _is_bag(x: Any) -> bool:

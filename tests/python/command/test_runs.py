@@ -1,7 +1,9 @@
 """`fovea.train` and `fovea.load`: the command's systems from Python, with its answers, its errors and its pages."""
 
+import copy
 import gc
 import os
+import pickle
 import subprocess
 import sys
 
@@ -77,8 +79,11 @@ def test_a_run_without_a_folder_lasts_as_long_as_it_is_held(tmp_path):
     (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{n},{n * n}\n" for n in range(20)))
     run = fovea.train("nadaraya-watson", data=tmp_path / "table.csv")
     folder = run.folder
-    assert folder.exists() and len(run.predict({"x": [3.5]})["y"]) == 1
+    copied = copy.deepcopy(run)
     del run
+    gc.collect()
+    assert folder.exists() and len(copied.predict({"x": [3.5]})["y"]) == 1
+    del copied
     gc.collect()
     assert not folder.exists()
 
@@ -87,6 +92,7 @@ def test_a_run_without_a_folder_lasts_as_long_as_it_is_held(tmp_path):
     (lambda: fovea.train("nadaraya-watson", nosuch=1), ValueError, "^nosuch: no such option"),
     (lambda: fovea.train("nadaraya-watson", kernel="gausian"), ValueError, "^kernel=gausian: expected one of gaussian, "),
     (lambda: fovea.train("nadaraya-watson", data_seed=-1), ValueError, "^data_seed -1: expected a whole number"),
+    (lambda: fovea.train(3), TypeError, "system: 3, expected a name, as `fovea list` shows it"),
     (lambda: fovea.train("nadaraya-watson", data={"x": [1]}), TypeError, "data: dict, expected the path of a file or a folder"),
     (lambda: fovea.train("nadarya-watson"), ValueError, "nadaraya-watson"),
     (lambda: fovea.train("nadaraya-watson", data="/nowhere/x.csv"), Exception, "/nowhere/x.csv"),
@@ -101,6 +107,17 @@ def test_a_folder_that_is_taken_and_a_run_that_goes_on(run):
     with pytest.raises(ValueError, match=r": holds a run already: resume continues it, overwrite replaces it"):
         fovea.train("nadaraya-watson", out=run.folder)
     assert fovea.train("nadaraya-watson", out=run.folder, kernel="epanechnikov", resume=True).metrics == run.metrics
+
+
+def test_a_run_and_its_reports_go_to_other_processes_and_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = fovea.train("nadaraya-watson", out="kept")
+    report = run.explain({"times": [10, 20]})
+    monkeypatch.chdir("/")
+    expected = run.predict({"times": [10, 20]})
+    for copied in (copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+        assert copied(run).predict({"times": [10, 20]}) == expected
+        assert copied(report).html == report.html and copied(report).data == report.data
 
 
 def test_items_that_are_no_lines_are_named(run):
@@ -124,8 +141,9 @@ def test_a_line_is_what_ends_in_a_line_feed(tmp_path, monkeypatch):
     assert fovea.load(tmp_path).predict([]) == []
 
 
-def test_a_command_that_is_not_there_is_said(monkeypatch):
-    monkeypatch.setenv("FOVEA_COMMAND", "/nowhere/fovea")
+@pytest.mark.parametrize("named", ["/nowhere/fovea", os.path.dirname(__file__), __file__], ids=["nothing", "a folder", "no program"])
+def test_a_command_that_is_not_there_is_said(named, monkeypatch):
+    monkeypatch.setenv("FOVEA_COMMAND", named)
     with pytest.raises(FileNotFoundError, match="the command is not there; `make` builds build/bin/fovea"):
         fovea.train("nadaraya-watson")
 

@@ -274,6 +274,7 @@ def test_half_precision_inference_mode_and_copies(tmp_path):
         reference.set_attn_implementation("eager")
         away = (reference(ids).logits.float() - theirs).abs().max()
         assert (half(ids).logits.float() - theirs).abs().max() < 2 * away + 0.05
+        assert half(ids, output_attentions=True).attentions[0].dtype == reference(ids, output_attentions=True).attentions[0].dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("place", ["auto", "cpu", "disk"])

@@ -186,7 +186,8 @@ def test_dropout_acts_in_training_alone():
 
 @pytest.mark.parametrize(("name", "mask", "said"), [
     ("attn_mask", torch.zeros(3, 3, dtype=torch.bool), r"attn_mask: shape \[3, 3\], expected \[4, 4\] or \[4, 4, 4\]"),
-    ("key_padding_mask", torch.zeros(3, 4, dtype=torch.bool), r"key_padding_mask: shape \[3, 4\], expected \[4\] or \[2, 4\]"),
+    ("key_padding_mask", torch.zeros(3, 4, dtype=torch.bool), r"key_padding_mask: shape \[3, 4\], expected \[2, 4\]$"),
+    ("key_padding_mask", torch.zeros(4, dtype=torch.bool), r"key_padding_mask: shape \[4\], expected \[2, 4\]$"),
     ("attn_mask", torch.zeros(4, 4, dtype=torch.int32), "attn_mask: a tensor .* of int32, expected bool"),
 ])  # fmt: skip
 def test_a_wrong_mask_is_named(name, mask, said):

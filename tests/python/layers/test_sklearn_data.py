@@ -12,6 +12,7 @@ pytest.importorskip("sklearn")
 np = pytest.importorskip("numpy")
 
 import joblib  # noqa: E402
+import scipy.sparse  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 from sklearn.compose import make_column_selector, make_column_transformer  # noqa: E402
 from sklearn.datasets import load_iris  # noqa: E402
@@ -100,6 +101,10 @@ def test_bags_that_are_empty_lists_and_what_is_no_bag():
     np.testing.assert_array_equal(model.predict_proba([[], np.zeros((1, 2))])[:1], model.predict_proba([np.zeros((0, 2))]))
     with pytest.raises(ValueError, match=r"X: bag 1 has 1 dimensions, expected \[instances, features\]"):
         model.predict([np.zeros((2, 2)), np.zeros(2)])
+    with pytest.raises(TypeError, match=r"^X: bag 1 is sparse, expected an array \[instances, features\]; its toarray\(\) makes one$"):
+        model.predict([np.zeros((2, 2)), scipy.sparse.csr_array(np.zeros((2, 2)))])
+    with pytest.raises(ValueError, match=r"^X: bag 0: could not convert string to float: 'a', expected numbers \[instances, features\]$"):
+        model.predict([[["a", "b"]]])
 
 
 def test_edges_by_their_name():

@@ -97,6 +97,25 @@ def test_numpys_arrays_are_refused_with_what_to_do(name, call):
     assert str(error.value) == f"{name}: numpy.ndarray, expected a torch.Tensor; torch.from_numpy({last}) makes one"
 
 
+INTO = torch.tensor([[0], [1]])
+WIDTHS = {
+    "query: width 3, expected 4 (embed_dim)": lambda: fovea.nn.MultiheadAttention(4, 2)(X[0], X[0], X[0]),
+    "value: width 3, expected 5 (vdim)": lambda: fovea.nn.MultiheadAttention(4, 2, vdim=5)(torch.zeros(2, 4), torch.zeros(2, 4), X[0, 0]),
+    "key: width 3, expected 5 (key_dim)": lambda: fovea.nn.AdditiveAttention(3, 5, 2)(X[0], X[0]),
+    "instances: width 3, expected 5 (in_features)": lambda: fovea.nn.MultipleInstance(5, 2)(X[0]),
+    "x: width 3, expected 5 (in_channels)": lambda: fovea.nn.GATConv(5, 2)(X[0, 0], INTO),
+    "x[1]: width 3, expected 5 (in_channels)": lambda: fovea.nn.GATv2Conv((3, 5), 2)((X[0, 0], X[0, 0]), INTO),
+    "edge_attr: width 3, expected 2 (edge_dim)": lambda: fovea.nn.GATConv(3, 2, edge_dim=2)(X[0, 0], INTO, X[0, 0, :1]),
+}
+
+
+@pytest.mark.parametrize("said", WIDTHS)
+def test_a_wrong_width_is_said_by_its_argument(said):
+    with pytest.raises(ValueError) as error:
+        WIDTHS[said]()
+    assert str(error.value) == said
+
+
 def test_what_backward_of_libtorch_allows_is_allowed():
     from torch.utils.checkpoint import checkpoint
 
