@@ -25,9 +25,8 @@ Memory memory_of(const Cook& cook, const Dish& dish) {
 Dish pictured(const std::string& path, int64_t side) {
   data::Image image = data::PictureStore("", side).whole(path);
   std::vector<uint8_t> pixels = data::scaled(image, side).pixels;
-  return {.name = path,
-          .pixels = std::move(pixels),
-          .image = data::shrunk(std::move(image), kLongest)};
+  return {
+      .name = path, .pixels = std::move(pixels), .image = data::shrunk(std::move(image), kLongest)};
 }
 Dish titled(const std::string& input, size_t number, std::string_view line) {
   const size_t tab = line.find('\t');

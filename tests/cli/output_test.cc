@@ -198,8 +198,8 @@ TEST_F(Output, APipeThatDoesNotWaitIsWaitedFor) {
     EXPECT_EQ(::write(ends[1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
     ::close(ends[1]);
   });
-  const Outcome outcome = shell("fovea predict " + run + " <&" + std::to_string(input) + " 2>&1 >" +
-                                at("answers"));
+  const Outcome outcome =
+      shell("fovea predict " + run + " <&" + std::to_string(input) + " 2>&1 >" + at("answers"));
   writer.join();
   ::close(input);
   ::close(ends[0]);

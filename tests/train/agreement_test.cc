@@ -44,8 +44,8 @@ TEST(Agreement, AnotherVersionIsRefusedByBothWithBothValues) {
   other["version"] = "99.0";
   for (const std::string& words : said_by(own, other)) {
     EXPECT_TRUE(words.starts_with("rank 1 (process ")) << words;
-    EXPECT_TRUE(words.ends_with("version is \"99.0\", expected " + own["version"].dump() +
-                                " (rank 0's)"))
+    EXPECT_TRUE(
+        words.ends_with("version is \"99.0\", expected " + own["version"].dump() + " (rank 0's)"))
         << words;
   }
 }

@@ -124,9 +124,8 @@ void refuse_links(const fs::path& draft) {
   std::error_code ignored;
   for (const auto& entry : fs::recursive_directory_iterator(draft, ignored))
     if (entry.is_symlink(ignored))
-      throw InvalidArgument(
-          fmt::format("{}: a link, expected a file or folder that `fovea train` wrote",
-                      entry.path().string()));
+      throw InvalidArgument(fmt::format(
+          "{}: a link, expected a file or folder that `fovea train` wrote", entry.path().string()));
 }
 
 // A draft, or what is left of one to which nothing had been written yet.

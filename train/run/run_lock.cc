@@ -60,12 +60,11 @@ RunLock::RunLock(std::filesystem::path folder, Kind kind) : RunLock(std::move(fo
     kind_.reset();
     if (descriptor_ >= 0) ::close(descriptor_);
     // Not through a link, which would lead to a file of others in a folder that came from others.
-    descriptor_ =
-        ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0)
-      throw InvalidArgument(fmt::format("{}: cannot be locked: {}", path_.string(),
-                                        errno == ELOOP ? "a link, expected a file of our own"
-                                                       : std::strerror(errno)));
+      throw InvalidArgument(fmt::format(
+          "{}: cannot be locked: {}", path_.string(),
+          errno == ELOOP ? "a link, expected a file of our own" : std::strerror(errno)));
     check_own();
     take(kind);
   } while (!is_the_one_at_its_path());
