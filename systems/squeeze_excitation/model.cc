@@ -36,24 +36,30 @@ Model::Model(const Shape& shape) : shape_(shape) {
 }
 
 torch::Tensor Model::gate(size_t place, const std::string& name, const torch::Tensor& u,
-                          std::vector<Gated>* seen) {
-  if (!shape_.gated) return u;
-  if (seen) seen->push_back({.name = name, .before = u, .gates = gates_[place]->gates(u)});
-  return gates_[place](u);
+                          const torch::Tensor& maps, std::vector<Gated>* seen) {
+  if (!shape_.gated) return maps;
+  const torch::Tensor scores = gates_[place]->scores(u);
+  if (seen) seen->push_back({.name = name, .before = u, .gates = scores.sigmoid()});
+  return nn::SqueezeExciteImpl::gated(maps, scores);
 }
 
 torch::Tensor Model::run(const torch::Tensor& pictures, std::vector<Gated>* seen) {
   torch::Tensor x = pictures;
-  if (shape_.inputs > 1) x = gate(0, "picture", x, seen).mean(1, /*keepdim=*/true);
+  if (shape_.inputs > 1) x = gate(0, "picture", x, x, seen).mean(1, /*keepdim=*/true);
   for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
     const size_t place = layer + (has_input_gate() ? 1 : 0);
     const std::string name = fmt::format("layer {}", layer + 1);
     torch::Tensor u = norms_[layer](convolutions_[layer](x));
-    if (shape_.residual && layer > 0)
-      x = torch::relu(x + gate(place, name, u, seen));
-    else
-      x = gate(place, name, torch::relu_(u), seen);  // backward of a norm does not read u
-    if (halved_after(static_cast<int64_t>(layer), x.size(2))) x = torch::max_pool2d(x, 2);
+    const auto halved = [&](const torch::Tensor& maps) {
+      return halved_after(static_cast<int64_t>(layer), maps.size(2)) ? torch::max_pool2d(maps, 2)
+                                                                     : maps;
+    };
+    if (shape_.residual && layer > 0) {
+      x = halved(torch::relu(x + gate(place, name, u, u, seen)));
+    } else {
+      u = torch::relu_(u);  // backward of a norm does not read u
+      x = gate(place, name, u, halved(u), seen);
+    }
   }
   return classifier_(x.flatten(1));
 }
@@ -70,17 +76,20 @@ Cost Model::cost() const {
   Cost out;
   int64_t side = shape_.side;
   for (const torch::Tensor& p : parameters()) out.parameters += p.numel();
-  const auto add_gate = [&](const nn::SqueezeExcite& gate, int64_t pixels) {
-    const int64_t channels = gate->options().channels,
-                  weights = gate->fc1->weight.numel() + gate->fc2->weight.numel();
+  // The mean over the pixels of a map, the product with those that go on, two small layers.
+  const auto add_gate = [&](const nn::SqueezeExcite& gate, int64_t pixels, int64_t gated) {
+    const int64_t weights = gate->fc1->weight.numel() + gate->fc2->weight.numel();
     out.gate_parameters += weights;
-    out.gate_flops += 2 * channels * pixels + weights;  // the mean, the product, two small layers
+    out.gate_flops += gate->options().channels * (pixels + gated) + weights;
   };
-  if (has_input_gate()) add_gate(gates_[0], side * side);
+  if (has_input_gate()) add_gate(gates_[0], side * side, side * side);
   for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
-    out.flops += convolutions_[layer]->weight.numel() * side * side;
-    if (shape_.gated) add_gate(gates_[layer + (has_input_gate() ? 1 : 0)], side * side);
+    const int64_t pixels = side * side;
+    out.flops += convolutions_[layer]->weight.numel() * pixels;
     if (halved_after(static_cast<int64_t>(layer), side)) side /= 2;
+    const bool is_added = shape_.residual && layer > 0;
+    if (shape_.gated)
+      add_gate(gates_[layer + (has_input_gate() ? 1 : 0)], pixels, is_added ? pixels : side * side);
   }
   out.flops += classifier_->weight.numel() + out.gate_flops;
   return out;

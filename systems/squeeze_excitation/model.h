@@ -51,8 +51,9 @@ class Model : public torch::nn::Module {
  private:
   // Each place passes what it gates to `seen`, if that is set.
   torch::Tensor run(const torch::Tensor& pictures, std::vector<Gated>* seen);
+  // `maps` by the gates of u: u itself, or its maxima.
   torch::Tensor gate(size_t place, const std::string& name, const torch::Tensor& u,
-                     std::vector<Gated>* seen);
+                     const torch::Tensor& maps, std::vector<Gated>* seen);
   bool has_input_gate() const { return shape_.gated && shape_.inputs > 1; }
 
   const Shape shape_;

@@ -34,14 +34,33 @@ TEST(SqueezeExcitation, GatesActBeforeTheAdditionOfAResidualBlock) {
   EXPECT_TRUE(torch::allclose(model.forward(x), expected, 1e-4, 1e-5));
 }
 
+// The maximum is taken first: the same, as gates are positive.
+TEST(SqueezeExcitation, TheMaximumOfGatedChannelsGoesOn) {
+  torch::manual_seed(2);
+  Model model({.side = 5, .channels = 4, .layers = 2});
+  const torch::Tensor x = torch::randn({3, 1, 5, 5});
+  const std::vector<Gated> places = model.look(x);
+  ASSERT_EQ(places.size(), 2u);
+  const Gated& last = places[1];
+  ASSERT_EQ(last.before.size(2), 5);
+  const torch::Tensor on =
+      torch::max_pool2d(last.before * last.gates.unsqueeze(2).unsqueeze(3), 2).flatten(1);
+  const auto p = model.named_parameters();
+  EXPECT_TRUE(torch::allclose(
+      model.forward(x), on.matmul(p["classifier.weight"].t()) + p["classifier.bias"], 1e-4, 1e-5));
+}
+
 TEST(SqueezeExcitation, CountsWhatTheGatesCost) {
   const Model with({.side = 10, .channels = 8, .layers = 2, .reduction = 4}),
       without({.side = 10, .channels = 8, .layers = 2, .gated = false});
   const Cost a = with.cost(), b = without.cost();
-  // Two gates of two layers 8 x 2 without biases; a mean and a product of 8 maps of 10 x 10 each.
+  // Two gates of two layers 8 x 2 without biases; each a mean of 8 maps of 10 x 10 and a product,
+  // the second with the maxima over 2 x 2.
   EXPECT_EQ(a.gate_parameters, 2 * 2 * 16);
   EXPECT_EQ(a.parameters - b.parameters, a.gate_parameters);
-  EXPECT_EQ(a.gate_flops, 2 * (2 * 8 * 100 + 32));
+  EXPECT_EQ(a.gate_flops, 2 * (8 * 100 + 32) + 8 * 100 + 8 * 25);
+  const Model added({.side = 10, .channels = 8, .layers = 2, .reduction = 4, .residual = true});
+  EXPECT_EQ(added.cost().gate_flops, 2 * (2 * 8 * 100 + 32));
   EXPECT_EQ(b.flops, (1 * 8 * 9 + 8 * 8 * 9) * 100 + 8 * 5 * 5 * 10);
   EXPECT_EQ(a.flops - b.flops, a.gate_flops);
   EXPECT_EQ(b.gate_flops + b.gate_parameters, 0);
