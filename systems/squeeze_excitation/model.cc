@@ -47,19 +47,15 @@ torch::Tensor Model::run(const torch::Tensor& pictures, std::vector<Gated>* seen
   torch::Tensor x = pictures;
   if (shape_.inputs > 1) x = gate(0, "picture", x, x, seen).mean(1, /*keepdim=*/true);
   for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
-    const size_t place = layer + (has_input_gate() ? 1 : 0);
-    const std::string name = fmt::format("layer {}", layer + 1);
+    const bool added = shape_.residual && layer > 0,
+               halve = halved_after(static_cast<int64_t>(layer), x.size(2));
+    const auto maxima = [&](const torch::Tensor& m) { return halve ? torch::max_pool2d(m, 2) : m; };
     torch::Tensor u = norms_[layer](convolutions_[layer](x));
-    const auto halved = [&](const torch::Tensor& maps) {
-      return halved_after(static_cast<int64_t>(layer), maps.size(2)) ? torch::max_pool2d(maps, 2)
-                                                                     : maps;
+    if (!added) u = torch::relu_(u);  // backward of a norm does not read u
+    const auto gated = [&](const torch::Tensor& maps) {
+      return gate(layer + has_input_gate(), fmt::format("layer {}", layer + 1), u, maps, seen);
     };
-    if (shape_.residual && layer > 0) {
-      x = halved(torch::relu(x + gate(place, name, u, u, seen)));
-    } else {
-      u = torch::relu_(u);  // backward of a norm does not read u
-      x = gate(place, name, u, halved(u), seen);
-    }
+    x = added ? maxima(torch::relu(x + gated(u))) : gated(maxima(u));
   }
   return classifier_(x.flatten(1));
 }
@@ -76,20 +72,17 @@ Cost Model::cost() const {
   Cost out;
   int64_t side = shape_.side;
   for (const torch::Tensor& p : parameters()) out.parameters += p.numel();
-  // The mean over the pixels of a map, the product with those that go on, two small layers.
-  const auto add_gate = [&](const nn::SqueezeExcite& gate, int64_t pixels, int64_t gated) {
-    const int64_t weights = gate->fc1->weight.numel() + gate->fc2->weight.numel();
+  const auto add_gate = [&](const nn::SqueezeExcite& gate, int64_t pixels) {
+    const int64_t channels = gate->options().channels,
+                  weights = gate->fc1->weight.numel() + gate->fc2->weight.numel();
     out.gate_parameters += weights;
-    out.gate_flops += gate->options().channels * (pixels + gated) + weights;
+    out.gate_flops += 2 * channels * pixels + weights;  // the mean, the product, two small layers
   };
-  if (has_input_gate()) add_gate(gates_[0], side * side, side * side);
+  if (has_input_gate()) add_gate(gates_[0], side * side);
   for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
-    const int64_t pixels = side * side;
-    out.flops += convolutions_[layer]->weight.numel() * pixels;
+    out.flops += convolutions_[layer]->weight.numel() * side * side;
+    if (shape_.gated) add_gate(gates_[layer + (has_input_gate() ? 1 : 0)], side * side);
     if (halved_after(static_cast<int64_t>(layer), side)) side /= 2;
-    const bool is_added = shape_.residual && layer > 0;
-    if (shape_.gated)
-      add_gate(gates_[layer + (has_input_gate() ? 1 : 0)], pixels, is_added ? pixels : side * side);
   }
   out.flops += classifier_->weight.numel() + out.gate_flops;
   return out;
