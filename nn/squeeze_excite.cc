@@ -36,17 +36,22 @@ at::Tensor SqueezeExciteImpl::scores(const at::Tensor& u) {
   return fc2(fc1(u.flatten(2).mean(2)).relu());
 }
 
-at::Tensor SqueezeExciteImpl::forward(const at::Tensor& u) {
-  const at::Tensor score = scores(u).reshape({-1, 1, 1}), maps = u.flatten(2);
+at::Tensor SqueezeExciteImpl::gated(const at::Tensor& maps, const at::Tensor& scores) {
+  if (maps.dim() < 3 || maps.sizes().slice(0, 2) != scores.sizes())
+    throw InvalidArgument("maps: " + c10::str(maps.sizes()) + ", expected " +
+                          c10::str(scores.sizes()) + " (scores), then the size of a map");
+  const at::Tensor score = scores.reshape({-1, 1, 1}), flat = maps.flatten(2);
   const int64_t channels = score.size(0);  // of all items
   // Each is a query with one key, itself, whose value is the whole map. As rows of a graph they are
   // computed one by one; as heads of one query and one key each would take a tile.
-  const at::Tensor itself = at::arange(channels + 1, u.options().dtype(at::kInt));
-  return attend(score, at::ones_like(score), maps.reshape({channels, 1, maps.size(2)}),
+  const at::Tensor itself = at::arange(channels + 1, maps.options().dtype(at::kInt));
+  return attend(score, at::ones_like(score), flat.reshape({channels, 1, flat.size(2)}),
                 {.score = Dot{1.0},
                  .normaliser = Sigmoid{},
                  .structure = Graph{itself, itself.narrow(0, 0, channels)}})
-      .reshape(u.sizes());
+      .reshape(maps.sizes());
 }
+
+at::Tensor SqueezeExciteImpl::forward(const at::Tensor& u) { return gated(u, scores(u)); }
 
 }  // namespace fovea::nn

@@ -36,24 +36,26 @@ Model::Model(const Shape& shape) : shape_(shape) {
 }
 
 torch::Tensor Model::gate(size_t place, const std::string& name, const torch::Tensor& u,
-                          std::vector<Gated>* seen) {
-  if (!shape_.gated) return u;
-  if (seen) seen->push_back({.name = name, .before = u, .gates = gates_[place]->gates(u)});
-  return gates_[place](u);
+                          const torch::Tensor& maps, std::vector<Gated>* seen) {
+  if (!shape_.gated) return maps;
+  const torch::Tensor scores = gates_[place]->scores(u);
+  if (seen) seen->push_back({.name = name, .before = u, .gates = scores.sigmoid()});
+  return nn::SqueezeExciteImpl::gated(maps, scores);
 }
 
 torch::Tensor Model::run(const torch::Tensor& pictures, std::vector<Gated>* seen) {
   torch::Tensor x = pictures;
-  if (shape_.inputs > 1) x = gate(0, "picture", x, seen).mean(1, /*keepdim=*/true);
+  if (shape_.inputs > 1) x = gate(0, "picture", x, x, seen).mean(1, /*keepdim=*/true);
   for (size_t layer = 0; layer < convolutions_.size(); ++layer) {
-    const size_t place = layer + (has_input_gate() ? 1 : 0);
-    const std::string name = fmt::format("layer {}", layer + 1);
+    const bool added = shape_.residual && layer > 0,
+               halve = halved_after(static_cast<int64_t>(layer), x.size(2));
+    const auto maxima = [&](const torch::Tensor& m) { return halve ? torch::max_pool2d(m, 2) : m; };
     torch::Tensor u = norms_[layer](convolutions_[layer](x));
-    if (shape_.residual && layer > 0)
-      x = torch::relu(x + gate(place, name, u, seen));
-    else
-      x = gate(place, name, torch::relu_(u), seen);  // backward of a norm does not read u
-    if (halved_after(static_cast<int64_t>(layer), x.size(2))) x = torch::max_pool2d(x, 2);
+    if (!added) u = torch::relu_(u);  // backward of a norm does not read u
+    const auto gated = [&](const torch::Tensor& maps) {
+      return gate(layer + has_input_gate(), fmt::format("layer {}", layer + 1), u, maps, seen);
+    };
+    x = added ? maxima(torch::relu(x + gated(u))) : gated(maxima(u));
   }
   return classifier_(x.flatten(1));
 }

@@ -42,17 +42,15 @@ class Model : public torch::nn::Module {
  public:
   explicit Model(const Shape& shape);
 
-  torch::Tensor forward(const torch::Tensor& pictures);  // [B, inputs, H, W] -> [B, classes]
-  // Every place with gates, in order: the channels of the picture if it has several, then the
-  // layers. Empty without gates.
-  std::vector<Gated> look(const torch::Tensor& pictures);
+  torch::Tensor forward(const torch::Tensor& pictures);    // [B, inputs, H, W] -> [B, classes]
+  std::vector<Gated> look(const torch::Tensor& pictures);  // every place with gates, in order
   Cost cost() const;
 
  private:
-  // Each place passes what it gates to `seen`, if that is set.
   torch::Tensor run(const torch::Tensor& pictures, std::vector<Gated>* seen);
+  // What it gates goes to `seen`, if that is set. `maps` are u, or its maxima.
   torch::Tensor gate(size_t place, const std::string& name, const torch::Tensor& u,
-                     std::vector<Gated>* seen);
+                     const torch::Tensor& maps, std::vector<Gated>* seen);
   bool has_input_gate() const { return shape_.gated && shape_.inputs > 1; }
 
   const Shape shape_;

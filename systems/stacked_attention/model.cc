@@ -7,6 +7,7 @@
 
 #include "fovea/error.h"
 #include "nn/forget_gate.h"
+#include "nn/products/product.h"
 
 namespace fovea::systems::stacked_attention {
 namespace {
@@ -87,11 +88,23 @@ Model::Model(const Shape& shape) : shape_(shape), places_(places(shape.grid)) {
   out_ = register_module("out", Linear(shape.width, shape.answers));
 }
 
+// Both convolutions have kernels as wide as their strides: they are products of patches that do not
+// overlap. The patches of a cell lie beside each other, so that what the first makes of them is a
+// row for the second.
 torch::Tensor Model::regions(const torch::Tensor& pictures) {
-  torch::Tensor x = conv2_(conv1_(pictures).relu_()).relu_();  // [items, 64, grid, grid]
-  x = x.flatten(2).transpose(1, 2);
-  const torch::Tensor where = places_.to(x.options());
-  return region_(torch::cat({x, where.expand({x.size(0), -1, -1})}, 2)).tanh_();
+  const int64_t items = pictures.size(0), grid = shape_.grid, patch = shape_.side / grid / 2;
+  // [items, 3, row of cells, of patches, of pixels, column of cells, of patches, of pixels]
+  const torch::Tensor pixels = pictures.reshape({items, 3, grid, 2, patch, grid, 2, patch})
+                                   .permute({0, 2, 5, 3, 6, 1, 4, 7})
+                                   .reshape({-1, 3 * patch * patch});
+  const torch::Tensor patches =
+      torch::relu(nn::projected(pixels, conv1_->weight.flatten(1), conv1_->bias));
+  const torch::Tensor cells =
+      torch::relu(nn::projected(patches.view({-1, 4 * kFirst}),
+                                conv2_->weight.permute({0, 2, 3, 1}).flatten(1), conv2_->bias));
+  const torch::Tensor where = places_.to(cells.options()).repeat({items, 1});
+  return torch::tanh(nn::projected(torch::cat({cells, where}, 1), region_))
+      .view({items, grid * grid, shape_.width});
 }
 
 torch::Tensor Model::question(const torch::Tensor& words, const torch::Tensor& lengths) {
@@ -120,7 +133,7 @@ Look Model::look(const torch::Tensor& pictures, const torch::Tensor& words,
   Look out;
   for (size_t hop = 0; hop < weight_.size(); ++hop) {
     out.query.push_back(of_state_[hop](u).unsqueeze(1).unsqueeze(1));
-    out.key.push_back(of_region_[hop](v).unsqueeze(1));
+    out.key.push_back(nn::projected(v, of_region_[hop]).unsqueeze(1));
     out.choices.push_back({.score = Additive{weight_[hop]}});
     u = attend(out.query[hop], out.key[hop], v.unsqueeze(1), out.choices[hop]).flatten(1) + u;
   }

@@ -53,6 +53,23 @@ TEST(SqueezeExcite, GradientsAreThoseOfDifferences) {
   test::expect_gradients_of_differences(loss, {u, module->fc1->weight, module->fc2->weight}, 1e-7);
 }
 
+TEST(SqueezeExcite, GatesMapsOfAnotherSize) {
+  torch::manual_seed(5);
+  SqueezeExcite module(SqueezeExciteOptions{.channels = 3, .reduction = 1});
+  const at::Tensor u = torch::randn({2, 3, 4, 6}), scores = module->scores(u);
+  EXPECT_TRUE(at::equal(module(u), SqueezeExciteImpl::gated(u, scores)));
+  const at::Tensor first = SqueezeExciteImpl::gated(torch::max_pool2d(u, 2), scores),
+                   after = torch::max_pool2d(module(u), 2);
+  EXPECT_TRUE(at::allclose(first, after, 1e-5, 1e-7));
+  try {
+    SqueezeExciteImpl::gated(u, scores.narrow(1, 0, 2));
+    ADD_FAILURE() << "two gates for three channels were taken";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "maps: [2, 3, 4, 6], expected [2, 2] (scores), then the size of a map");
+  }
+}
+
 TEST(SqueezeExcite, RefusesOtherShapes) {
   EXPECT_THROW(SqueezeExcite(SqueezeExciteOptions{.channels = 0}), InvalidArgument);
   EXPECT_THROW(SqueezeExcite(SqueezeExciteOptions{.channels = 4, .reduction = 0}), InvalidArgument);

@@ -34,6 +34,22 @@ TEST(SqueezeExcitation, GatesActBeforeTheAdditionOfAResidualBlock) {
   EXPECT_TRUE(torch::allclose(model.forward(x), expected, 1e-4, 1e-5));
 }
 
+// The maximum is taken first: the same, as gates are positive.
+TEST(SqueezeExcitation, TheMaximumOfGatedChannelsGoesOn) {
+  torch::manual_seed(2);
+  Model model({.side = 5, .channels = 4, .layers = 2});
+  const torch::Tensor x = torch::randn({3, 1, 5, 5});
+  const std::vector<Gated> places = model.look(x);
+  ASSERT_EQ(places.size(), 2u);
+  const Gated& last = places[1];
+  ASSERT_EQ(last.before.size(2), 5);
+  const torch::Tensor on =
+      torch::max_pool2d(last.before * last.gates.unsqueeze(2).unsqueeze(3), 2).flatten(1);
+  const auto p = model.named_parameters();
+  EXPECT_TRUE(torch::allclose(
+      model.forward(x), on.matmul(p["classifier.weight"].t()) + p["classifier.bias"], 1e-4, 1e-5));
+}
+
 TEST(SqueezeExcitation, CountsWhatTheGatesCost) {
   const Model with({.side = 10, .channels = 8, .layers = 2, .reduction = 4}),
       without({.side = 10, .channels = 8, .layers = 2, .gated = false});

@@ -43,6 +43,33 @@ TEST(StackedAttentionModel, ARegionShowsItsOwnPixelsAndItsPlace) {
   EXPECT_FALSE(torch::allclose(blank[0], blank[3])) << "equal pixels in different places differ";
 }
 
+TEST(StackedAttentionModel, RegionsAreWhatTheConvolutionsMakeOfCells) {
+  torch::manual_seed(3);
+  for (const auto& [grid, side] : {std::pair<int64_t, int64_t>{2, 8}, {1, 6}, {3, 6}}) {
+    Shape shape = small();
+    shape.grid = grid;
+    shape.side = side;
+    Model model(shape);
+    model.to(torch::kFloat64);
+    const auto p = model.named_parameters();
+    const torch::Tensor pictures = torch::randn({2, 3, side, side}, torch::kFloat64);
+    const int64_t patch = side / grid / 2;
+    const torch::Tensor f =
+        torch::relu(torch::conv2d(torch::relu(torch::conv2d(pictures, p["conv1.weight"],
+                                                            p["conv1.bias"], patch)),
+                                  p["conv2.weight"], p["conv2.bias"], 2))
+            .flatten(2)
+            .transpose(1, 2);
+    const torch::Tensor step = torch::linspace(-3, 3, grid, torch::kFloat64),
+                        where =
+                            torch::stack({step.repeat_interleave(grid), step.repeat({grid})}, 1);
+    const torch::Tensor expected =
+        torch::tanh(torch::cat({f, where.expand({2, -1, -1})}, 2).matmul(p["region.weight"].t()) +
+                    p["region.bias"]);
+    EXPECT_TRUE(torch::allclose(model.regions(pictures), expected, 1e-10, 1e-12)) << grid;
+  }
+}
+
 // With weights so small that tanh is a straight line every question would look alike, and training would
 // stay there for thousands of steps: half of the weight moved was 0.0002 then.
 TEST(StackedAttentionModel, ANewModelLooksElsewhereForAnotherQuestion) {

@@ -26,6 +26,10 @@ class SqueezeExciteImpl : public torch::nn::Cloneable<SqueezeExciteImpl> {
   // The gates before the sigmoid, W2 ReLU(W1 z), and the gates: [B, channels].
   at::Tensor scores(const at::Tensor& u);
   at::Tensor gates(const at::Tensor& u) { return scores(u).sigmoid(); }
+  // Maps [B, channels, ...] of any size, each multiplied by its gate: forward(u) is gated(u,
+  // scores(u)). Gates are positive, so the maximum over places of what is gated is the gated
+  // maximum, which costs less.
+  static at::Tensor gated(const at::Tensor& maps, const at::Tensor& scores);
 
   const SqueezeExciteOptions& options() const { return options_; }
 

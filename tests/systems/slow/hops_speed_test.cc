@@ -185,7 +185,7 @@ struct EagerHops : torch::nn::Module {
   torch::Tensor places;
 };
 
-TEST(HopsSpeed, StackedAttentionCostsWhatEagerCosts) {
+TEST(HopsSpeed, StackedAttentionCostsNoMoreThanEager) {
   torch::manual_seed(1);
   const stacked_attention::Shape shape{.words = 20, .answers = 5};
   stacked_attention::Model ours(shape);
@@ -199,7 +199,7 @@ TEST(HopsSpeed, StackedAttentionCostsWhatEagerCosts) {
               101);
   std::printf("stacked-attention, 64 pictures: eager takes %.2f x as long; %d threads\n",
               taken[1] / taken[0], at::get_num_threads());
-  EXPECT_GE(taken[1] / taken[0], 0.95);  // measured: 0.99 to 1.03
+  EXPECT_GE(taken[1] / taken[0], 1.0);
 }
 
 }  // namespace
