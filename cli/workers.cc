@@ -93,14 +93,19 @@ const Rank* cause(const std::vector<Rank>& ranks) {
 
 }  // namespace
 
+void add_timeout(CLI::App& app, double& seconds) {
+  add_number(app, "--timeout", seconds, 1, 1e6,
+             fmt::format("seconds for which another rank may give no sign of life; default: {:g}",
+                         kTimeoutSeconds));
+}
+
 void add_ranks(CLI::App& app, RankOptions& options) {
   add_integer(
       app, "--workers", [&options](int64_t n) { options.workers = static_cast<int>(n); }, 1,
       kMostWorkers,
       "number of processes on this machine that share the work; torchrun, mpirun and srun start "
       "processes on several machines");
-  add_number(app, "--timeout", options.timeout, 1, 1e6,
-             "seconds for which another rank may give no sign of life");
+  add_timeout(app, options.timeout);
 }
 
 std::optional<train::Place> place_of(int workers) {

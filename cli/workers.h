@@ -26,10 +26,13 @@ struct Workers {
 int run_workers(const Workers& workers, const std::vector<std::string>& arguments,
                 train::Progress& progress);
 
+inline constexpr double kTimeoutSeconds = 120;
+void add_timeout(CLI::App& app, double& seconds);
+
 // --workers and --timeout of verbs whose work ranks share.
 struct RankOptions {
   int workers = 0;  // 0: this process does not start any
-  double timeout = 120;
+  double timeout = kTimeoutSeconds;
 };
 void add_ranks(CLI::App& app, RankOptions& options);
 // The rank that a launcher made of this process; none where it is alone. UsageError where it is also

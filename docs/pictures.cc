@@ -1,9 +1,9 @@
 // Draws the picture of every page under docs/scores, docs/normalisers and docs/structures from what
 // the engine computes:
-//   build/docs_pictures docs
+//   build/bin/docs_pictures docs
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <exception>
 #include <functional>
 #include <numbers>
 #include <string>
@@ -11,6 +11,7 @@
 
 #include "fovea/elementwise.h"
 #include "fovea/engine.h"
+#include "io/write.h"
 
 namespace {
 
@@ -116,7 +117,7 @@ class Album {
  public:
   explicit Album(std::string folder) : folder_(std::move(folder)) {}
   void add(const std::string& page, const std::string& svg) const {
-    std::ofstream(folder_ + "/" + page + ".svg") << svg;
+    fovea::io::write_file(folder_ + "/" + page + ".svg", svg);
   }
 
  private:
@@ -294,9 +295,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: docs_pictures DOCS_FOLDER\n");
     return 2;
   }
-  const Album album(argv[1]);
-  draw_scores(album);
-  draw_kernels(album);
-  draw_normalisers(album);
-  draw_structures(album);
+  try {
+    const Album album(argv[1]);
+    draw_scores(album);
+    draw_kernels(album);
+    draw_normalisers(album);
+    draw_structures(album);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "docs_pictures: %s\n", error.what());
+    return 1;
+  }
 }

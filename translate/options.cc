@@ -1,3 +1,7 @@
+#include "translate/options.h"
+
+#include <utility>
+
 #include "translate/task.h"
 
 namespace fovea::translate {
@@ -6,20 +10,15 @@ std::vector<std::string> formats(const std::string& generated) {
   return {generated, "folder of PART.LANG[.gz] parallel text", "source<TAB>target lines"};
 }
 
-std::vector<Option> task_options(const Defaults& defaults) {
+std::vector<Option> corpus_options(Option tokens) {
   return {
-      Option("generator", defaults.generator.c_str(), "generated text when no --data is given")
-          .among({"dates", "reordered", "german", "copy-reverse"}),
       Option("source", "en", "source language: the ending of its files")
           .during({Use::kEvaluate, Use::kExplain}),
       Option("target", "de", "target language: the ending of its files")
           .during({Use::kEvaluate, Use::kExplain}),
       Option("test", "test", "name of the test files, for example test_2016_flickr")
           .during({Use::kEvaluate, Use::kExplain}),
-      Option("tokens", "auto",
-             "units: words, characters or SentencePiece pieces; auto is pieces for --data, "
-             "characters for dates")
-          .among({"auto", "words", "characters", "pieces"}),
+      std::move(tokens),
       Option("vocabulary", 8000,
              "size of the vocabulary: of both languages together for pieces, of each for words")
           .between(8, 10000000),
@@ -27,6 +26,18 @@ std::vector<Option> task_options(const Defaults& defaults) {
       Option("lowercase", false, "lower-case all text"),
       Option("longest", 100, "training pairs with more tokens on a side are left out")
           .between(1, 100000),
+  };
+}
+
+std::vector<Option> task_options(const Defaults& defaults) {
+  std::vector<Option> text = joined(
+      {Option("generator", defaults.generator.c_str(), "generated text when no --data is given")
+           .among({"dates", "reordered", "german", "copy-reverse"})},
+      corpus_options(Option("tokens", "auto",
+                            "units: words, characters or SentencePiece pieces; auto is pieces for "
+                            "--data, characters for dates")
+                         .among({"auto", "words", "characters", "pieces"})));
+  std::vector<Option> answers = {
       Option("label_smoothing", defaults.label_smoothing,
              "share of the target spread over the other tokens")
           .between(0, 0.9),
@@ -57,6 +68,7 @@ std::vector<Option> task_options(const Defaults& defaults) {
              "replace an unknown word by the source word with the largest weight")
           .during({Use::kPredict}),
   };
+  return joined(std::move(text), std::move(answers));
 }
 
 }  // namespace fovea::translate

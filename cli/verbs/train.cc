@@ -30,7 +30,7 @@ struct TrainOptions {
   Workers workers = {.count = 0,
                      .others = {"--quiet"},
                      .stopped = "stopped: the same command with --resume continues"};
-  double timeout = 120;
+  double timeout = kTimeoutSeconds;
   bool json = false, quiet = false;
 };
 
@@ -174,8 +174,7 @@ Verb train_verb() {
                "order in which gradients of ranks are added: ordered (the same bits for any "
                "number of ranks), or any (as c10d does)")
             ->check(CLI::IsMember({"ordered", "any"}));
-        add_number(app, "--timeout", options->timeout, 1, 1e6,
-                   "seconds for which another rank may give no sign of life; default: 120");
+        add_timeout(app, options->timeout);
         add_integer(
             app, "--restarts",
             [options](int64_t n) { options->workers.restarts = static_cast<int>(n); }, 0,

@@ -1,11 +1,12 @@
 #include "systems/alignment/task.h"
 #include "systems/system.h"
+#include "translate/options.h"
 
 namespace fovea::systems::alignment {
 namespace {
 
 std::vector<Option> options() {
-  return {
+  std::vector<Option> own = {
       Option(
           "method", "bahdanau",
           "attention of that system (luong: dot) under forced decoding; the neural IBM model; or "
@@ -24,20 +25,8 @@ std::vector<Option> options() {
       Option("output", "pharaoh", "predict: links, or JSON with the soft matrix between words")
           .among({"pharaoh", "soft"})
           .during({Use::kPredict}),
-      Option("source", "en", "source language: the ending of its files")
-          .during({Use::kEvaluate, Use::kExplain}),
-      Option("target", "de", "target language: the ending of its files")
-          .during({Use::kEvaluate, Use::kExplain}),
-      Option("test", "test", "name of the test files").during({Use::kEvaluate, Use::kExplain}),
-      Option("tokens", "words", "tokens that are aligned; links are between words")
-          .among({"words", "pieces"}),
-      Option("vocabulary", 8000,
-             "size of the vocabulary: of both languages together for pieces, of each for words")
-          .between(8, 10000000),
-      Option("min_count", 1, "words seen fewer times are unknown").between(1, 1000000000),
-      Option("lowercase", false, "lower-case all text"),
-      Option("longest", 100, "training pairs with more tokens on a side are left out")
-          .between(1, 100000),
+  };
+  std::vector<Option> models = {
       Option("passes", 5, "number of passes of expectation maximisation (ibm1)").between(1, 10000),
       Option("label_smoothing", 0.0, "label smoothing of the attention models").between(0, 0.9),
       Option("width", 64, "width of word vectors and states").between(4, 8192),
@@ -50,6 +39,12 @@ std::vector<Option> options() {
           .between(-1, 255)
           .during({Use::kEvaluate, Use::kPredict, Use::kExplain}),
   };
+  return joined(
+      joined(std::move(own),
+             translate::corpus_options(
+                 Option("tokens", "words", "tokens that are aligned; links are between words")
+                     .among({"words", "pieces"}))),
+      std::move(models));
 }
 
 const Registration registered{System{

@@ -19,6 +19,10 @@ inline constexpr double kFloatUlp = std::numeric_limits<float>::epsilon(),
 inline constexpr double kUlps = 12;
 inline double rounded(double scale, double ulp = kFloatUlp) { return kUlps * ulp * scale; }
 
+// The unit in the last place of 1 in a type.
+template <class T>
+inline constexpr double kUlpOf = std::numeric_limits<T>::epsilon();
+
 // A number that is written with so many decimals.
 inline double decimals(int count) { return 0.5 * std::pow(10.0, -count); }
 
@@ -42,6 +46,10 @@ inline bool close(double got, double expected, double bound) {
   return got == expected || (std::isnan(got) && std::isnan(expected)) ||
          std::fabs(got - expected) <= bound;
 }
+
+// For loops over an array: the first difference ends the test. `got`, `expected` and `bound` are
+// printed.
+#define FOVEA_ASSERT_CLOSE(got, expected, bound) ASSERT_PRED3(::fovea::close, got, expected, bound)
 
 inline void expect_close(double got, double expected, double bound, const std::string& what = "") {
   EXPECT_TRUE(close(got, expected, bound))

@@ -8,6 +8,7 @@
 
 #include "engine/reference/structure.h"
 #include "tests/engine/arrays.h"
+#include "tests/engine/bounds.h"
 #include "tests/engine/run.h"
 
 namespace fovea {
@@ -19,6 +20,7 @@ using cases::Storage;
 using engine::DType;
 using engine::View;
 
+const double kClose = bounds::rounded(1), kCloseInDouble = bounds::rounded(1, bounds::kDoubleUlp);
 constexpr int64_t kSteps[] = {1, 3, 17};
 
 // Rows [first, first + n) of each item's queries.
@@ -267,11 +269,11 @@ std::vector<std::vector<std::string>> all_structures() {
 TEST(Step, EqualsTheLastRowsOfTheWholeForEveryStructureAndModifier) {
   for (const auto& structure : all_structures()) {
     Case c{.structure = structure, .shape = {2, 2, 1, 37, 37, 4, 3}, .dtype = DType::kFloat64};
-    EXPECT_GT(compare_steps(c, 1e-13), 0) << c.name();
+    EXPECT_GT(compare_steps(c, kCloseInDouble), 0) << c.name();
     for (const auto& modifier : cases::modifiers()) {
       c.modifiers = {modifier.name};
       c.dropout_p = 0.2;
-      EXPECT_GT(compare_steps(c, 1e-13), 0) << c.name();
+      EXPECT_GT(compare_steps(c, kCloseInDouble), 0) << c.name();
     }
   }
 }
@@ -285,7 +287,7 @@ TEST(Step, EqualsTheLastRowsOfTheWholeForEveryScoreAndNormaliser) {
                      .shape = {1, 2, 1, 23, 23, 4, 3},
                      .dtype = DType::kFloat64,
                      .dropout_p = 0.2},
-                    1e-12);
+                    kCloseInDouble);
     }
   }
 }
@@ -295,7 +297,7 @@ TEST(Step, EqualsTheLastRowsOfTheWholeOnEveryPath) {
   for (const auto& structure : all_structures()) {
     const Case c{
         .structure = structure, .shape = {1, 2, 1, 300, 300, 16, 16}, .dtype = DType::kFloat32};
-    EXPECT_GT(compare_steps(c, 4e-6), 0) << c.name();
+    EXPECT_GT(compare_steps(c, kClose), 0) << c.name();
   }
 }
 
@@ -316,7 +318,7 @@ TEST(Step, OfItemsOfTheirOwnLengthsEndsWhereEachEnds) {
       for (const int64_t n : kSteps) {
         Step step(whole, n, {37, 23});
         ASSERT_TRUE(step.build());
-        step.compare(1e-13);
+        step.compare(kCloseInDouble);
       }
     }
   }

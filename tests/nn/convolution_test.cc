@@ -212,7 +212,7 @@ TEST_P(Convolutions, GradientsAreThoseOfDifferences) {
                                            ? module_->weight
                                            : module_->weight_linear->weight};
   test::expect_gradients_of_differences(
-      [&] { return (module_(x, lengths) * g).slice(1, 0, 2).sum(); }, leaves, 1e-5);
+      [&] { return (module_(x, lengths) * g).slice(1, 0, 2).sum(); }, leaves);
 }
 
 TEST_P(Convolutions, StepsEqualTheWhole) {

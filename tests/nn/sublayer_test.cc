@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "tests/nn/differences.h"
 #include "tests/nn/distance.h"
 
 namespace fovea::nn {
@@ -64,18 +65,10 @@ void check_gradients(const std::vector<Tensor>& inputs, const std::function<Tens
   }
   for (size_t n = 0; n < inputs.size(); ++n) {
     EXPECT_LT(distance(fused[n], plain[n]), 1e-10) << "input " << n;
-    const Tensor flat = inputs[n].detach().view({-1}), gradient = fused[n].reshape({-1});
-    for (int64_t i = 0; i < flat.numel(); i += 1 + flat.numel() / 7) {
-      constexpr double kStep = 1e-6;
-      const torch::NoGradGuard no_grad;
-      flat[i] += kStep;
-      const double above = (value() * towards).sum().item<double>();
-      flat[i] -= 2 * kStep;
-      const double below = (value() * towards).sum().item<double>();
-      flat[i] += kStep;
-      EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * kStep), 1e-6)
-          << "input " << n << ", element " << i;
-    }
+    inputs[n].mutable_grad() = fused[n];
+    test::expect_gradient_of_differences([&] { return (value() * towards).sum(); }, inputs[n], 0,
+                                         1 + inputs[n].numel() / 7, "input " + std::to_string(n));
+    inputs[n].mutable_grad() = Tensor();
   }
 }
 

@@ -154,6 +154,18 @@ class Structure(unittest.TestCase):
         self.assertGreater(len(systems), 30)
         self.assertEqual([str(path) for path in CODE if path.parent in systems and path.stem not in named], [])
 
+    def test_numbers_of_the_engine_are_compared_within_derived_bounds(self):
+        """tests/engine/bounds.h says where each bound comes from; a tolerance that is tried out says nothing."""
+        guessed = [str(path) for path, text in TEXT.items() if path.parts[:2] == ("tests", "engine") and re.search(r"(EXPECT|ASSERT)_NEAR", text)]
+        self.assertEqual(guessed, [])
+
+    def test_subjects_of_commits_have_at_most_72_characters(self):
+        """Those made since the last that was longer; a shallow clone may not have it."""
+        log = subprocess.run(["git", "log", "--format=%s", "c4124fa519d6..HEAD"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if log.returncode != 0:
+            self.skipTest("the history of this clone does not go back to c4124fa519d6")
+        self.assertEqual([subject for subject in log.stdout.decode().splitlines() if len(subject) > 72], [])
+
     def test_a_fact_is_written_once(self):
         for fact, pattern, places in FACTS:
             with self.subTest(fact):

@@ -38,6 +38,24 @@ class KernelsCacheFolder : public testing::Test {
 
 std::string binary_of(int n) { return std::string(50'000, static_cast<char>('a' + n)); }
 
+TEST_F(KernelsCacheFolder, KeepsABinaryUnderItsWholeKey) {
+  EXPECT_FALSE(cached("a key"));
+  keep_cached("a key", std::string("a\0binary", 8));
+  EXPECT_EQ(cached("a key"), std::string("a\0binary", 8));
+  EXPECT_FALSE(cached("another key"));
+  ASSERT_EQ(files().size(), 1u) << "an unfinished file was left";
+  EXPECT_EQ(files()[0].extension(), ".cubin");
+  {
+    std::fstream file(files()[0], std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('Y');
+  }
+  EXPECT_FALSE(cached("a key")) << "its last byte was changed";
+  // A file that was cut short, or is another key's, is no file.
+  for (const fs::path& file : files()) fs::resize_file(file, 3);
+  EXPECT_FALSE(cached("a key"));
+}
+
 TEST_F(KernelsCacheFolder, IsWholeWhileManyProcessesWriteAndReadIt) {
   constexpr int kProcesses = 8, kRounds = 30, kKeys = 3;
   std::vector<pid_t> children;
@@ -99,6 +117,10 @@ TEST_F(KernelsCacheFolder, IsReadWhereItCannotBeWritten) {
 
 TEST_F(KernelsCacheFolder, IsNotNeeded) {
   std::ofstream(folder_) << "a file where the folder would be";
+  keep_cached("key", "binary");
+  EXPECT_FALSE(cached("key"));
+  // Where no folder can be made either.
+  setenv("FOVEA_CACHE", "/proc/nowhere", 1);
   keep_cached("key", "binary");
   EXPECT_FALSE(cached("key"));
 }

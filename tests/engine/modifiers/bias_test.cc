@@ -1,5 +1,6 @@
 #include <array>
 
+#include "tests/engine/bounds.h"
 #include "tests/engine/modifiers/modifier_check.h"
 
 namespace fovea::engine::testing {
@@ -35,7 +36,7 @@ void check_bias(size_t nq, size_t nk) {
       const std::vector<T> before = rig.s, ds = rig.ds;
       rig.stage->apply(rig.tile, nullptr, nullptr);
       rig.stage->backward(rig.tile, nullptr, nullptr, nullptr);
-      std::vector<double> want(n, 0);
+      std::vector<double> want(n, 0), terms(n, 0);
       for (size_t r = 0; r < nq; ++r)
         for (size_t c = 0; c < nk; ++c) {
           const size_t at = r * rig.stride + c;
@@ -46,9 +47,10 @@ void check_bias(size_t nq, size_t nk) {
           ASSERT_EQ(rig.s[at], before[at] + bias[place]);
           ASSERT_EQ(rig.ds[at], ds[at]);
           want[place] += ds[at];
+          terms[place] += std::fabs(ds[at]);
         }
       for (size_t i = 0; i < n; ++i)
-        ASSERT_NEAR(gradient[i], want[i], sizeof(T) == 4 ? 2e-5 : 1e-12);
+        FOVEA_ASSERT_CLOSE(gradient[i], want[i], bounds::rounded(terms[i], bounds::kUlpOf<T>));
       const auto sharing = rig.stage->sharing();
       EXPECT_EQ(sharing.batches, size[0] == 1);
       EXPECT_EQ(sharing.heads, size[1] == 1);

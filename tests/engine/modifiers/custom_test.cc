@@ -1,4 +1,5 @@
 #include "fovea/elementwise.h"
+#include "tests/engine/bounds.h"
 #include "tests/engine/modifiers/modifier_check.h"
 
 namespace fovea::engine::testing {
@@ -25,8 +26,10 @@ void check_custom(size_t nq, size_t nk) {
       const double want =
           0.5 * before[at] * before[at] +
           static_cast<double>((Rig::kFirstQuery + r) * 100 + Rig::kFirstKey + c + 10 * Rig::kHead);
-      ASSERT_NEAR(rig.s[at], want, (sizeof(T) == 4 ? 2e-7 : 1e-15) * want * 2);
-      ASSERT_NEAR(rig.ds[at], ds[at] * before[at], 1e-6);
+      FOVEA_ASSERT_CLOSE(rig.s[at], want, bounds::rounded(want, bounds::kUlpOf<T>));
+      const double want_ds = static_cast<double>(ds[at]) * before[at];
+      FOVEA_ASSERT_CLOSE(rig.ds[at], want_ds,
+                         bounds::rounded(std::fabs(want_ds), bounds::kUlpOf<T>));
     }
 }
 

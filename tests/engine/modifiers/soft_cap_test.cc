@@ -1,3 +1,4 @@
+#include "tests/engine/bounds.h"
 #include "tests/engine/modifiers/modifier_check.h"
 
 namespace fovea::engine::testing {
@@ -10,13 +11,14 @@ void check_soft_cap(size_t nq, size_t nk, double cap, double spread) {
   const std::vector<T> before = rig.s, ds = rig.ds;
   rig.stage->apply(rig.tile, nullptr, rig.saved.data());
   rig.stage->backward(rig.tile, nullptr, rig.saved.data(), nullptr);
-  const double tolerance = sizeof(T) == 4 ? 6e-7 : 2e-15;
   for (size_t r = 0; r < nq; ++r)
     for (size_t c = 0; c < nk; ++c) {
       const size_t at = r * rig.stride + c;
       const double t = std::tanh(before[at] / cap);
-      ASSERT_NEAR(rig.s[at], cap * t, tolerance * std::fabs(cap * t));
-      ASSERT_NEAR(rig.ds[at], ds[at] * (1 - t * t), 4 * tolerance * std::fabs(ds[at]));
+      FOVEA_ASSERT_CLOSE(rig.s[at], cap * t,
+                         bounds::rounded(std::fabs(cap * t), bounds::kUlpOf<T>));
+      FOVEA_ASSERT_CLOSE(rig.ds[at], ds[at] * (1 - t * t),
+                         bounds::rounded(std::fabs(ds[at]), bounds::kUlpOf<T>));
     }
 }
 

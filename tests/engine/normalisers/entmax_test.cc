@@ -29,6 +29,19 @@ RowFunction entmax(double alpha) {
   };
 }
 
+// A weight is z^p with p = 1 / (alpha - 1), and the z of a row are of the order of 1. Where z changes
+// by 1, the weight changes by p z^(p - 1) = p w^(2 - alpha), and others by as much, because they add
+// up to 1.
+template <class T>
+WeightBound power(double alpha) {
+  return [alpha](std::span<const double> row) {
+    double slope = 1;
+    for (const double weight : row)
+      if (weight > 0) slope = std::max(slope, std::pow(weight, 2 - alpha) / (alpha - 1));
+    return bounds::rounded(slope, bounds::kUlpOf<T>);
+  };
+}
+
 class EntmaxTest : public TargetTest {};
 
 TEST_P(EntmaxTest, AgreesWithBisection) {
@@ -36,10 +49,10 @@ TEST_P(EntmaxTest, AgreesWithBisection) {
     for (double spread : {0.0, 1.0, 20.0, 1e4})
       for (size_t n : {1, 2, 15, 16, 17, 67, 300}) {
         check_normaliser<double>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<double>},
-                                 entmax(alpha), n, spread);
+                                 entmax(alpha), n, spread, false, power<double>(alpha));
         check_normaliser<float>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<float>},
                                 entmax(static_cast<float>(alpha)), n, spread, false,
-                                alpha > 3 ? 3e-4 : 4e-6);  // a cube root of a difference
+                                power<float>(alpha));
         if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n << ", spread " << spread;
       }
 }
@@ -144,11 +157,13 @@ TEST_P(EntmaxTest, BelowOneTheGradientOfAlphaIsThatOfOneAndLeadsBack) {
 }
 
 TEST_P(EntmaxTest, ThereIsNoStepOnTheWayToOne) {
-  // In float32 the limit takes over where rounding in powers of thousands would cost as much.
+  // In float32 the limit takes over where it is no further from the weights (about alpha - 1) than
+  // what powers of 1 / (alpha - 1) round: the square root of a unit in the last place.
   for (float alpha : {1.00001F, 1.0002F, 1.0003F, 1.001F, 1.01F})
     for (size_t n : {2, 16, 67}) {
       check_normaliser<float>({Entmax{.alpha = alpha, .alpha_tensor = {}}, make_entmax<float>},
-                              entmax(alpha), n, 2, false, 4e-4);
+                              entmax(alpha), n, 2, false,
+                              [](auto) { return 2 * std::sqrt(bounds::kFloatUlp); });
       if (HasFatalFailure()) FAIL() << "alpha " << alpha << ", n " << n;
     }
 }

@@ -7,10 +7,12 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "engine/registry.h"
 #include "engine/call/view.h"
+#include "tests/engine/bounds.h"
 #include "tests/engine/targets.h"
 
 namespace fovea::engine::testing {
@@ -244,39 +246,52 @@ std::vector<double> scores_for(const NormaliserRig<T>& rig, size_t rows, size_t 
   return s;
 }
 
+// How far a row's weights are from the truth, `row`, where all that a normaliser computes is rounded.
+using WeightBound = std::function<double(std::span<const double> row)>;
+
+// For one that adds weights up and divides by the sum: weights are 1 at most.
+template <class T>
+double rounded_weights(std::span<const double>) {
+  return bounds::rounded(1, bounds::kUlpOf<T>);
+}
+
 template <class T>
 void check_normaliser(const NormaliserRig<T>& rig, const RowFunction& f, size_t n, double spread,
-                      bool has_lse = false, double tolerance_f32 = 4e-6) {
+                      bool has_lse = false, const WeightBound& bound = rounded_weights<T>) {
   const size_t rows = 5;
   std::vector<double> scores = scores_for(rig, rows, n, spread, static_cast<unsigned>(n));
   for (size_t c = 0; c < n; ++c) scores[2 * n + c] = kMasked;  // a row that sees nothing
   const Solved solved = rig.solve(scores, rows, n), compressed = rig.solve(scores, rows, n, true);
-  const double tolerance = sizeof(T) == 4 ? tolerance_f32 : 1e-12;
+  std::vector<double> want, lse(rows, 0), bounds_of_rows;
+  for (size_t r = 0; r < rows; ++r) {
+    const std::vector<double> row = masked_row(f, scores.data() + r * n, n, &lse[r]);
+    bounds_of_rows.push_back(bound(row));
+    want.insert(want.end(), row.begin(), row.end());
+  }
   if (rig.stage().kind() == Kind::kThreshold) {
     ASSERT_EQ(solved.weights, compressed.weights);
   } else {  // tiles of another width round otherwise
     for (size_t i = 0; i < rows * n; ++i)
-      ASSERT_NEAR(solved.weights[i], compressed.weights[i], tolerance);
+      FOVEA_ASSERT_CLOSE(solved.weights[i], compressed.weights[i], bounds_of_rows[i / n]);
   }
   for (size_t r = 0; r < rows; ++r) {
-    double lse = 0;
-    const std::vector<double> want = masked_row(f, scores.data() + r * n, n, &lse);
     bool any = false;
     for (size_t c = 0; c < n; ++c) {
       any = any || scores[r * n + c] != kMasked;
-      ASSERT_NEAR(solved.weights[r * n + c], want[c], tolerance)
+      FOVEA_ASSERT_CLOSE(solved.weights[r * n + c], want[r * n + c], bounds_of_rows[r])
           << "row " << r << ", column " << c << " of " << n;
     }
     ASSERT_EQ(solved.carry[r], any ? 1 : 0);
     if (any && has_lse) {
-      ASSERT_NEAR(solved.lse[r], lse, tolerance * (1 + std::fabs(lse)));
+      FOVEA_ASSERT_CLOSE(solved.lse[r], lse[r],
+                         bounds::rounded(1 + std::fabs(lse[r]), bounds::kUlpOf<T>));
     }
   }
   for (size_t columns : {size_t{16}, size_t{48}, n}) {
     const std::vector<double> again =
         rig.weights_again(scores, rows, n, solved, std::max<size_t>(1, columns));
     for (size_t i = 0; i < again.size(); ++i)
-      ASSERT_NEAR(again[i], solved.weights[i], tolerance / 2);
+      FOVEA_ASSERT_CLOSE(again[i], solved.weights[i], bounds_of_rows[i / n]);
   }
 }
 
@@ -293,10 +308,13 @@ inline void check_gradient(const NormaliserRig<double>& rig, const RowFunction& 
   for (double& x : d_weights) x = normal(random);
   for (double& x : d_lse) x = has_lse ? normal(random) : 0;
   const std::vector<double> got = rig.backward(scores, rows, n, solved, d_weights, d_lse, nullptr);
+  std::vector<double> size(rows, 0);  // of each row's loss, its terms added up
   const auto loss = [&](size_t r) {
     double lse = 0, sum = 0;
     const std::vector<double> a = masked_row(f, scores.data() + r * n, n, &lse);
     for (size_t c = 0; c < n && !choice_is_fixed; ++c) sum += d_weights[r * n + c] * a[c];
+    size[r] = std::fabs(d_lse[r] * lse);
+    for (size_t c = 0; c < n; ++c) size[r] += std::fabs(d_weights[r * n + c]);
     return sum + d_lse[r] * lse;
   };
   for (size_t r = 0; r < rows; ++r)
@@ -312,7 +330,8 @@ inline void check_gradient(const NormaliserRig<double>& rig, const RowFunction& 
       x = keep - step;
       const double below = loss(r);
       x = keep;
-      ASSERT_NEAR(got[r * n + c], (above - below) / (2 * step), 2e-6)
+      FOVEA_ASSERT_CLOSE(got[r * n + c], (above - below) / (2 * step),
+                         bounds::difference(step, size[r]))
           << "row " << r << ", column " << c << " of " << n;
     }
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tests/engine/bounds.h"
 #include "tests/engine/normalisers/normaliser_check.h"
 
 namespace fovea::engine::testing {
@@ -45,11 +46,11 @@ TEST_P(TopKTest, TiesGoToTheLowerPosition) {
       const auto solved = rig.solve(scores, 1, n);
       const auto want = top_k(k)(scores, nullptr);
       for (size_t c = 0; c < n; ++c)
-        ASSERT_NEAR(solved.weights[c], want[c], 1e-6)
+        FOVEA_ASSERT_CLOSE(solved.weights[c], want[c], bounds::rounded(1))
             << "n " << n << ", k " << k << ", column " << c;
       for (size_t columns : {size_t{16}, n}) {
         const auto again = rig.weights_again(scores, 1, n, solved, columns);
-        for (size_t c = 0; c < n; ++c) ASSERT_NEAR(again[c], want[c], 1e-6);
+        for (size_t c = 0; c < n; ++c) FOVEA_ASSERT_CLOSE(again[c], want[c], bounds::rounded(1));
       }
     }
   }

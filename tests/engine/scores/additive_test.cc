@@ -30,8 +30,7 @@ TEST_P(AdditiveTest, AgreesWithTheEquation) {
     for (size_t width : {1, 3, 15, 16, 17, 33, 64}) {
       for (auto [nq, nk] : {std::pair<size_t, size_t>{1, 1}, {2, 3}, {5, 17}, {7, 8}, {3, 31}}) {
         const ScoreCase c = additive(nq, nk, width, nk % 2 == 0, activation);
-        check_score<double>(c, make_additive<double>);
-        check_score<float>(c, make_additive<float>);
+        check_both(c, make_additive<double>, make_additive<float>);
         if (HasFatalFailure()) FAIL() << "width " << width << ", " << nq << " x " << nk;
       }
     }
@@ -45,9 +44,7 @@ TEST_P(AdditiveTest, TakesInputsOfAnySize) {
     for (size_t width : {5, 70}) {
       ScoreCase c = additive(6, 13, width, false, choice::Activation::kTanh);
       c.spread = spread;
-      c.score_tolerance_f32 = 1e-6;  // times the spread: the rounding of q + k
-      check_score<double>(c, make_additive<double>);
-      check_score<float>(c, make_additive<float>);
+      check_both(c, make_additive<double>, make_additive<float>);
       if (HasFatalFailure()) FAIL() << "spread " << spread << ", width " << width;
     }
   }
@@ -58,8 +55,7 @@ TEST_P(AdditiveTest, PairsLeftOutMayHoldNaN) {
     for (double spread : {1.0, 30.0}) {
       ScoreCase c = additive(6, 13, 19, true, activation);
       c.spread = spread;
-      check_score<double>(c, make_additive<double>, true);
-      check_score<float>(c, make_additive<float>, true);
+      check_both(c, make_additive<double>, make_additive<float>, true);
     }
   }
 }

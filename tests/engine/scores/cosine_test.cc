@@ -34,7 +34,8 @@ TEST_P(CosineTest, AgreesWithTheEquation) {
 
 TEST_P(CosineTest, CosineOfARowWithoutDirectionIsZero) {
   const ScoreCase c = cosine(1, 2, 2, Beta::kNone);
-  const auto run = run_score<float>(c, make_cosine<float>, {0, 0}, {1, 2, 3, 4}, {}, {1, 1}, false);
+  const ScoreInputs inputs{.q = {0, 0}, .k = {1, 2, 3, 4}, .arrays = {}, .ds = {1, 1}};
+  const auto run = run_score<float>(c, make_cosine<float>, inputs, false);
   EXPECT_EQ(run.scores, (std::vector<double>{0, 0}));
   EXPECT_EQ(run.dq, (std::vector<double>{0, 0}));
   EXPECT_EQ(run.dk, (std::vector<double>{0, 0, 0, 0}));

@@ -97,8 +97,6 @@ ScoreCase kernel_case(const Variant& v, size_t nq, size_t nk, size_t width) {
     const double value = kernel(v.name, std::sqrt(sum) / h);
     return v.face == Face::kLog ? std::log(value) : value;
   };
-  c.gradient_tolerance_f32 = 5e-4;  // log K is steep at the edge of a compact kernel
-  c.score_tolerance_f32 = 2e-5;
   return c;
 }
 
@@ -112,8 +110,7 @@ constexpr KernelName kAll[] = {
 class KernelTest : public TargetTest {
  protected:
   static void check(const Variant& v, size_t nq, size_t nk, size_t width, bool poison = false) {
-    check_score<double>(kernel_case(v, nq, nk, width), make_kernel<double>, poison);
-    check_score<float>(kernel_case(v, nq, nk, width), make_kernel<float>, poison);
+    check_both(kernel_case(v, nq, nk, width), make_kernel<double>, make_kernel<float>, poison);
     if (HasFatalFailure()) {
       FAIL() << "kernel " << static_cast<int>(v.name) << ", face " << static_cast<int>(v.face)
              << ", " << nq << " x " << nk << ", width " << width;
@@ -160,8 +157,8 @@ TEST_P(KernelTest, NearPointsKeepTheirDistance) {
   // Far from the origin, |q|^2 - 2 q.k + |k|^2 would lose all of it in float.
   std::vector<float> h = {1};
   ScoreCase c = kernel_case({.name = KernelName::kGaussian}, 1, 1, 2);
-  std::vector<double> q = {4096.5, 0}, k = {4096, 0.25};
-  const auto run = run_score<float>(c, make_kernel<float>, q, k, {{1}}, {1}, false);
+  const ScoreInputs inputs{.q = {4096.5, 0}, .k = {4096, 0.25}, .arrays = {{1}}, .ds = {1}};
+  const auto run = run_score<float>(c, make_kernel<float>, inputs, false);
   expect_close(run.scores[0], -(0.25 + 0.0625) / 2 - std::log(2 * kPi) / 2, bounds::rounded(1));
 }
 

@@ -1,10 +1,12 @@
 // A score stage alone: its scores against an equation written as a plain function of doubles, its
 // gradients against central differences of that equation, with pairs left out and NaN in their
-// operands.
+// operands. A result may be as far from the truth as it moves when every input moves by a few units
+// in the last place; that is measured on the stage in double.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -14,6 +16,7 @@
 #include "engine/call/problem.h"
 #include "engine/registry.h"
 #include "engine/call/view.h"
+#include "tests/engine/bounds.h"
 #include "tests/engine/targets.h"
 
 namespace fovea::engine::testing {
@@ -32,7 +35,13 @@ struct ScoreCase {
   std::function<double(const std::vector<std::vector<double>>&, const double* q, const double* k,
                        size_t i, size_t j)>
       equation = {};
-  double score_tolerance_f32 = 4e-6, gradient_tolerance_f32 = 1e-4;
+};
+
+// What a stage is given besides the choice; arrays are those the score owns.
+struct ScoreInputs {
+  std::vector<double> q, k;
+  std::vector<std::vector<double>> arrays;
+  std::vector<double> ds;
 };
 
 inline std::vector<double> random_values(std::mt19937& random, size_t n, double spread) {
@@ -57,19 +66,23 @@ View view_of(std::vector<T>& data, const std::vector<int64_t>& shape) {
   return view;
 }
 
-template <class T>
 struct ScoreRun {
   std::vector<double> scores, dq, dk;
-  std::vector<std::vector<T>> d_arrays;
+  std::vector<std::vector<double>> d_arrays;
+
+  std::vector<std::vector<double>*> all() {
+    std::vector<std::vector<double>*> arrays = {&scores, &dq, &dk};
+    for (auto& array : d_arrays) arrays.push_back(&array);
+    return arrays;
+  }
 };
 
 // Pairs with keep = 0 have a gradient of zero; `poison` puts NaN into query row 1 and key row 1,
 // which keep must leave out.
 template <class T>
-ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&),
-                      const std::vector<double>& q, const std::vector<double>& k,
-                      const std::vector<std::vector<double>>& arrays, const std::vector<double>& ds,
-                      bool poison) {
+ScoreRun run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&),
+                   const ScoreInputs& inputs, bool poison) {
+  const auto& [q, k, arrays, ds] = inputs;
   Geometry geometry;
   geometry.storage = dtype_of<T>();
   geometry.batches = c.batches;
@@ -135,7 +148,7 @@ ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageCon
   stage->score(tile);
   raw = s;
 
-  ScoreRun<T> run;
+  ScoreRun run;
   for (size_t i = 0; i < c.nq; ++i)
     for (size_t j = 0; j < c.nk; ++j) run.scores.push_back(s[i * stride + j]);
   std::vector<T> dq(c.nq * q_width + 64, nan), dk(c.nk * k_width + 64, nan),
@@ -176,18 +189,55 @@ ScoreRun<T> run_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageCon
   for (size_t e = 0; e < c.nk * c.key_width; ++e) run.dk.push_back(dk_rows[e] / 2);
   for (auto& array : gradients) {
     for (T& x : array) x /= 2;
-    run.d_arrays.push_back(array);
+    run.d_arrays.emplace_back(array.begin(), array.end());
   }
   return run;
 }
 
+// What each result changes by for each unit in the last place that the inputs change by, and a unit
+// of its own: the largest of some random moves of all inputs at once.
+inline ScoreRun units_of(const ScoreCase& c, ScorePointer<double> (*make)(const StageContext&),
+                         const ScoreInputs& inputs, bool poison) {
+  constexpr double kMove = 1e-6;  // far above a unit in double, and too small for curvature
+  constexpr int kMoves = 6;
+  std::mt19937 random(5);
+  ScoreRun still = run_score<double>(c, make, inputs, poison), units = still;
+  for (std::vector<double>* array : units.all())
+    for (double& x : *array) x = 0;
+  for (int n = 0; n < kMoves; ++n) {
+    ScoreInputs moved = inputs;
+    const auto move = [&](std::vector<double>& numbers) {
+      for (double& x : numbers) x *= 1 + (random() % 2 ? kMove : -kMove);
+    };
+    move(moved.q), move(moved.k), move(moved.ds);
+    for (auto& array : moved.arrays) move(array);
+    ScoreRun run = run_score<double>(c, make, moved, poison);
+    for (size_t a = 0; a < run.all().size(); ++a)
+      for (size_t i = 0; i < run.all()[a]->size(); ++i) {
+        const double before = (*still.all()[a])[i], after = (*run.all()[a])[i];
+        if (!std::isfinite(before) || !std::isfinite(after)) continue;
+        double& unit = (*units.all()[a])[i];
+        unit = std::max(unit, std::fabs(before) + std::fabs(after - before) / kMove);
+      }
+  }
+  // Of gradients the largest of the array: what they are made of may be much larger than they are,
+  // as in 1 - tanh(x)^2.
+  for (std::vector<double>* array : units.all())
+    if (array != &units.scores && !array->empty())
+      std::fill(array->begin(), array->end(), *std::max_element(array->begin(), array->end()));
+  return units;
+}
+
+// `make64` makes the same stage in double.
 template <class T>
 void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&),
-                 bool poison = false) {
+                 ScorePointer<double> (*make64)(const StageContext&), bool poison) {
+  constexpr double ulp = bounds::kUlpOf<T>;
   std::mt19937 random(17);
-  std::vector<double> q = random_values(random, c.nq * c.query_width, c.spread);
-  std::vector<double> k = random_values(random, c.nk * c.key_width, c.spread);
-  std::vector<std::vector<double>> arrays;
+  ScoreInputs inputs;
+  auto& [q, k, arrays, ds] = inputs;
+  q = random_values(random, c.nq * c.query_width, c.spread);
+  k = random_values(random, c.nk * c.key_width, c.spread);
   for (size_t a = 0; a < c.shapes.size(); ++a) {
     size_t n = 1;
     for (int64_t extent : c.shapes[a]) n *= static_cast<size_t>(extent);
@@ -201,15 +251,13 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
                       c.k0 + j);
   };
   // A pair without a score (log 0) is one the normaliser leaves out.
-  std::vector<double> ds = random_values(random, c.nq * c.nk, 1);
+  ds = random_values(random, c.nq * c.nk, 1);
   for (size_t i = 0; i < c.nq; ++i)
     for (size_t j = 0; j < c.nk; ++j)
       if ((i * 3 + j) % 5 == 0 || (poison && (i == 1 || j == 1)) || std::isinf(score(i, j)))
         ds[i * c.nk + j] = 0;
-  const ScoreRun<T> run = run_score(c, make, q, k, arrays, ds, poison);
-
-  const bool is_float = sizeof(T) == 4;
-  const double tolerance = is_float ? c.score_tolerance_f32 : 1e-13;
+  const ScoreRun run = run_score(c, make, inputs, poison),
+                 units = units_of(c, make64, inputs, poison);
   for (size_t i = 0; i < c.nq; ++i) {
     for (size_t j = 0; j < c.nk; ++j) {
       const double want = score(i, j), got = run.scores[i * c.nk + j];
@@ -224,35 +272,42 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
       if (std::isinf(want)) {
         ASSERT_EQ(got, want) << i << ", " << j;
       } else {
-        ASSERT_NEAR(got, want, tolerance * (1 + std::fabs(want)) * std::max(1.0, c.spread))
+        FOVEA_ASSERT_CLOSE(got, want, bounds::rounded(units.scores[i * c.nk + j], ulp))
             << "score " << i << ", " << j;
       }
     }
   }
-  const double step = 1e-5;
-  double scale = 0;
-  for (double x : ds) scale = std::max(scale, std::fabs(x));
-  const auto check = [&](double& x, double got, const std::function<double()>& loss,
-                         const std::string& what) {
-    const double keep = x;
-    x = keep + step;
-    const double above = loss();
-    x = keep - step;
-    const double below = loss();
-    x = keep;
-    const double want = (above - below) / (2 * step);
-    // 1e-6 relative in double (central differences reach no further).
-    const double bound = (is_float ? c.gradient_tolerance_f32 : 2e-6) * (scale + std::fabs(want));
-    ASSERT_NEAR(got, want, bound) << what;
-  };
   const auto loss_of = [&](size_t i, size_t j) {
     const double weight = ds[i * c.nk + j];
     return weight == 0 ? 0 : weight * score(i, j);
   };
+  double size = 0;  // of the loss, its terms added up
+  for (size_t i = 0; i < c.nq; ++i)
+    for (size_t j = 0; j < c.nk; ++j) size += std::fabs(loss_of(i, j));
+  const auto check = [&](double& x, double got, double unit, const std::function<double()>& loss,
+                         const std::string& what) {
+    const double step = 1e-5;
+    const auto difference = [&](double by) {
+      const double keep = x;
+      x = keep + by;
+      const double above = loss();
+      x = keep - by;
+      const double below = loss();
+      x = keep;
+      return (above - below) / (2 * by);
+    };
+    // What the difference leaves out is less than what half the step changes; and it divides what
+    // the loss rounds by the step.
+    const double want = difference(step), left_out = 2 * std::fabs(want - difference(step / 2));
+    FOVEA_ASSERT_CLOSE(
+        got, want,
+        left_out + bounds::rounded(size, bounds::kDoubleUlp) / step + bounds::rounded(unit, ulp))
+        << what;
+  };
   for (size_t i = 0; i < c.nq; ++i)
     for (size_t e = 0; e < c.query_width; ++e)
       check(
-          q[i * c.query_width + e], run.dq[i * c.query_width + e],
+          q[i * c.query_width + e], run.dq[i * c.query_width + e], units.dq[i * c.query_width + e],
           [&] {
             double sum = 0;
             for (size_t j = 0; j < c.nk; ++j) sum += loss_of(i, j);
@@ -262,18 +317,17 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
   for (size_t j = 0; j < c.nk; ++j)
     for (size_t e = 0; e < c.key_width; ++e)
       check(
-          k[j * c.key_width + e], run.dk[j * c.key_width + e],
+          k[j * c.key_width + e], run.dk[j * c.key_width + e], units.dk[j * c.key_width + e],
           [&] {
             double sum = 0;
             for (size_t i = 0; i < c.nq; ++i) sum += loss_of(i, j);
             return sum;
           },
           "dk " + std::to_string(j) + ", " + std::to_string(e));
-  scale *= std::sqrt(static_cast<double>(c.nq * c.nk));
   for (size_t a = 0; a < arrays.size(); ++a)
     for (size_t e = 0; e < arrays[a].size(); ++e)
       check(
-          arrays[a][e], run.d_arrays[a][e],
+          arrays[a][e], run.d_arrays[a][e], units.d_arrays[a][e],
           [&] {
             double sum = 0;
             for (size_t i = 0; i < c.nq; ++i)
@@ -286,8 +340,8 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
 // Double and float, one after the other.
 inline void check_both(const ScoreCase& c, ScorePointer<double> (*make64)(const StageContext&),
                        ScorePointer<float> (*make32)(const StageContext&), bool poison = false) {
-  check_score<double>(c, make64, poison);
-  check_score<float>(c, make32, poison);
+  check_score<double>(c, make64, make64, poison);
+  check_score<float>(c, make32, make64, poison);
   if (::testing::Test::HasFatalFailure())
     FAIL() << c.nq << " x " << c.nk << ", width " << c.query_width;
 }
