@@ -105,7 +105,7 @@ from ._structures import (
     Structure as Structure,
     Window as Window,
 )
-from . import hf as hf, nn as nn
+from . import _flops as _flops, hf as hf, nn as nn
 
 __version__: str = _torch.ops.fovea.version()
 

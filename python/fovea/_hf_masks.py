@@ -16,10 +16,12 @@ Offset = Union[int, Tensor]
 class Mask:
     """What ``transformers`` hands from a model to its attention in the place of a mask: which keys a query may see, as structures.
 
-    Positions count from the first key; ``offset`` is that of the first query.
+    Positions count from the first key; ``offset`` is that of the first query. A model that changes its mask before it hands it on does so with
+    the tensor that it is then given.
     """
 
     ndim = 4
+    dtype = torch.bool
 
     def __init__(
         self,
@@ -30,6 +32,7 @@ class Mask:
         ids: Tuple[Tuple[Tensor, Tensor], ...] = (),
         padding: Optional[Tensor] = None,
         keep: Optional[Tensor] = None,
+        device: Any = None,
     ) -> None:
         batch, queries, keys = sizes
         self.shape = (batch, 1, queries, keys)
@@ -39,6 +42,7 @@ class Mask:
             if window is not None and window[0] >= offset + queries - 1 and (causal or window[1] < 0 or window[1] >= keys - 1 - offset):
                 window = None
         self.offset, self.causal, self.window, self.ids, self.padding, self.keep = offset, causal, window, ids, padding, keep
+        self.device = device
 
     def structure(self) -> Structure:
         """The structures, of all of which a pair must be."""
@@ -56,12 +60,55 @@ class Mask:
         """0 where nothing counts positions."""
         return self.offset if self.causal or self.window is not None else 0
 
+    def written(self) -> Tensor:
+        """The mask itself, bool ``[B, 1, L, S]``, True where a pair meets: for models that change masks as tensors, of which some choose keys so."""
+        batch, _, queries, keys = self.shape
+        row = torch.arange(queries, device=self.device)[:, None] + self.offset
+        column = torch.arange(keys, device=self.device)
+        allowed = torch.ones(batch, 1, queries, keys, dtype=torch.bool, device=self.device)
+        if self.causal:
+            allowed = allowed & (column <= row)
+        if self.window is not None:
+            left, right = self.window
+            allowed = allowed & (column >= row - left if left >= 0 else True) & (column <= row + right if right >= 0 else True)
+        for query_ids, key_ids in self.ids:
+            allowed = allowed & (query_ids[..., :, None] == key_ids[..., None, :]).reshape(-1, 1, queries, keys)
+        if self.padding is not None:
+            allowed = allowed & self.padding.to(torch.bool)[:, None, None, :]
+        return allowed if self.keep is None else allowed & self.keep
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        def plain(x: Any) -> Any:
+            return x.written() if isinstance(x, Mask) else type(x)(map(plain, x)) if isinstance(x, (tuple, list)) else x
+
+        return function(*map(plain, arguments), **{name: plain(x) for name, x in (keywords or {}).items()})
+
+    def __getattr__(self, name: str) -> Any:
+        # What else a model asks of a mask, it asks of a tensor.
+        if name.startswith("_") or not hasattr(Tensor, name):
+            raise AttributeError(f"{type(self).__name__}: no attribute {name}")
+        return getattr(self.written(), name)
+
+    def __getitem__(self, place: Any) -> Tensor:
+        return self.written()[place]
+
+    def __and__(self, other: Tensor) -> Tensor:
+        return self.written() & other
+
+    __rand__ = __and__
+
+    def __invert__(self) -> Tensor:
+        return ~self.written()
+
     def to(self, *arguments: Any, **keywords: Any) -> "Mask":
         """On another device, as a tensor would be."""
         device = keywords.get("device", arguments[0] if arguments else None)
         moved = Mask.__new__(Mask)
         move: Callable[[Any], Any] = lambda x: x.to(device) if isinstance(x, Tensor) else tuple(map(move, x)) if isinstance(x, tuple) else x  # noqa: E731
-        moved.__dict__.update({name: move(value) for name, value in self.__dict__.items()} if isinstance(device, (str, torch.device)) else self.__dict__)
+        moved.__dict__.update(self.__dict__)
+        if isinstance(device, (str, torch.device)):
+            moved.__dict__.update({name: move(value) for name, value in self.__dict__.items()}, device=torch.device(device))
         return moved
 
     def contiguous(self) -> "Mask":
@@ -97,8 +144,9 @@ def masks(masking: Any) -> Callable[..., Mask]:
         if found is None:
             keywords.update(allow_is_causal_skip=False, allow_is_bidirectional_skip=False)
             written = masking.sdpa_mask(batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **keywords)
-            return Mask(sizes, offset, keep=written)
-        return Mask(sizes, offset, padding=_padding(attention_mask, kv_length, kv_offset, "causal" in found), **found)
+            return Mask(sizes, offset, keep=written, device=written.device)
+        padding = _padding(attention_mask, kv_length, kv_offset, "causal" in found)
+        return Mask(sizes, offset, padding=padding, device=keywords.get("device", "cpu"), **found)
 
     return mask
 

@@ -76,6 +76,8 @@ def train(
         resume: continue the one that was interrupted; start one if there is none.
         settings: the system's own, which ``fovea list SYSTEM`` shows.
 
+    Ctrl-C, or a notebook's interrupt, stops it after it has saved; the same call with ``resume=True`` continues.
+
     Example::
 
         run = fovea.train("nadaraya-watson", kernel="epanechnikov")
@@ -100,7 +102,12 @@ def train(
     for name, value in {**options, "threads": threads, "device": device}.items():
         words += [] if value is None else [f"--{name}", str(value)]
     words += ["--overwrite"] * bool(overwrite) + ["--resume"] * bool(resume)
-    said = json.loads(_command([*words, *_set(settings)]))
+    try:
+        said = json.loads(_command([*words, *_set(settings)]))
+    except KeyboardInterrupt:
+        if held is None:
+            raise
+        raise KeyboardInterrupt("stopped; with `out` it would be kept, and resume=True would continue it") from None
     return Run(out, said.get("metrics"), held)
 
 
@@ -238,15 +245,40 @@ def _set(settings: Mapping[str, object]) -> List[str]:
 
 def _command(words: Sequence[str], given: Optional[str] = None) -> str:
     """What the command says; its error as an exception, what it remarks as a warning."""
-    outcome = subprocess.run([_found(), *words], input=(given or "").encode(), capture_output=True)  # bytes: text would change line ends
-    remarked = "\n".join(_in_python(line.removeprefix("fovea: ")) for line in outcome.stderr.decode(errors="replace").splitlines() if line.strip())
-    if outcome.returncode == 2:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([_found(), *words], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        try:
+            out, said = process.communicate((given or "").encode())  # bytes: text would change line ends
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_stopped(process)) from None
+        except BaseException:
+            _stopped(process)
+            raise
+    remarked = _remarks(said)
+    if process.returncode == 2:
         raise ValueError(remarked)
-    if outcome.returncode != 0:
-        raise RuntimeError(remarked or f"fovea {words[0]}: ended with {outcome.returncode}")
+    if process.returncode != 0:
+        raise RuntimeError(remarked or f"fovea {words[0]}: ended with {process.returncode}")
     if remarked:
         warnings.warn(remarked, stacklevel=3)
-    return outcome.stdout.decode()
+    return out.decode()
+
+
+def _remarks(said: bytes) -> str:
+    return "\n".join(_in_python(line.removeprefix("fovea: ")) for line in said.decode(errors="replace").splitlines() if line.strip())
+
+
+def _stopped(process: "subprocess.Popen[bytes]") -> str:
+    """Lets a command that is not waited for any more save what it has, and gives its last words.
+
+    By SIGTERM: from a terminal and from a notebook Ctrl-C reaches the command too, and a second SIGINT would end it before it has saved.
+    """
+    try:
+        process.terminate()
+        return _remarks(process.communicate()[1])
+    except BaseException:  # Ctrl-C again
+        process.kill()
+        raise
 
 
 def _in_python(said: str) -> str:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from typing import Any, Callable, Dict, Optional, Tuple
+import sys
+from typing import Any, Callable, Dict, FrozenSet, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -29,6 +30,12 @@ from .nn._chosen import weights_with_gradient
 __all__ = ["register"]
 
 _OLDEST = "5.4"  # of transformers
+_SINKS = "normaliser: {!r}, expected none for a model with attention sinks, which are softmax's"
+#: What models hand on that changes no weight: what the mask holds already, and what is for kernels of other implementations.
+_HARMLESS = frozenset(
+    "sliding_window position_ids output_attentions output_hidden_states use_cache cache_position position_embeddings deterministic "
+    "cu_seq_lens_q cu_seq_lens_k max_length_q max_length_k num_items_in_batch output_router_logits seq_idx".split()
+)
 
 
 def register(name: str = "fovea", *, normaliser: Optional[Normaliser] = None) -> None:
@@ -87,17 +94,26 @@ def _attention(normaliser: Optional[Normaliser]) -> Callable[..., Tuple[Tensor, 
         position_bias: Optional[Tensor] = None,
         softcap: Optional[float] = None,
         s_aux: Optional[Tensor] = None,
+        sinks: Optional[Tensor] = None,
+        indices: Optional[Tensor] = None,
         **keywords: Any,
     ) -> Tuple[Tensor, Optional[Tensor]]:
+        if not _HARMLESS.issuperset(keywords):
+            _refuse_unknown(type(module), keywords)
         score: Score = Dot(scaling)
         if softcap is not None:
             score = score.soft_cap(softcap)
         if position_bias is not None:
             score = score.bias(position_bias[..., : key.shape[2]].to(query.dtype))
         normaliser = _with_sinks(given, s_aux, query)
+        if sinks is not None and not isinstance(normaliser, Softmax):
+            raise ValueError(_SINKS.format(normaliser))
         structure: Structure = Dense()
         offset: Offset = 0
         if isinstance(attention_mask, Mask):
+            if attention_mask.shape[-1] != key.shape[2]:
+                name, sizes = type(module).__name__, (key.shape[2], attention_mask.shape[-1])
+                raise NotImplementedError(f"{name}: {sizes[0]} keys beside a mask of {sizes[1]}, expected as many; use attn_implementation='eager'")
             structure, offset = attention_mask.structure(), attention_mask.query_offset()
         elif attention_mask is None:
             causal = bool(getattr(module, "is_causal", True)) if is_causal is None else is_causal
@@ -106,9 +122,16 @@ def _attention(normaliser: Optional[Normaliser]) -> Callable[..., Tuple[Tensor, 
             structure = Keep(attention_mask)
         else:
             score = score.bias(attention_mask.to(query.dtype))
-        out = attend(query, key, value, score, normaliser, structure, dropout_p=dropout, query_offset=offset)
-        assert isinstance(out, Tensor)
+        if indices is not None:  # [B, L, k], the keys that an indexer has chosen for each query
+            chosen = torch.zeros(*indices.shape[:2], key.shape[2], dtype=torch.bool, device=query.device).scatter(-1, indices.long(), True)
+            structure = structure & Keep(chosen.unsqueeze(1))
+        out = attend(query, key, value, score, normaliser, structure, dropout_p=dropout, query_offset=offset, return_lse=sinks is not None)
         weights = weights_with_gradient(query, key, score, normaliser, structure, offset) if _wants_weights(keywords) else None
+        if sinks is not None:  # [B, H, L, 1], one for each query: the share of weight that it leaves
+            assert isinstance(out, tuple)
+            out, left = out[0], torch.sigmoid(out[1].unsqueeze(-1) - sinks).to(query.dtype)
+            out, weights = out * left, None if weights is None else weights * left
+        assert isinstance(out, Tensor)
         return out.transpose(1, 2).contiguous(), weights
 
     return attention
@@ -118,8 +141,25 @@ def _with_sinks(normaliser: Optional[Normaliser], sinks: Optional[Tensor], query
     if sinks is None:
         return Softmax() if normaliser is None else normaliser
     if normaliser is not None:
-        raise ValueError(f"normaliser: {normaliser!r}, expected none for a model with attention sinks, which are softmax's")
+        raise ValueError(_SINKS.format(normaliser))
     return Softmax(sinks.to(torch.float64 if query.dtype == torch.float64 else torch.float32))
+
+
+def _own_formula(module: str) -> FrozenSet[str]:
+    """The arguments of a model's own ``"eager"`` attention."""
+    known = sys.modules.get(module)
+    eager = getattr(known, "eager_attention_forward", None)
+    return frozenset(() if eager is None else inspect.signature(eager).parameters)
+
+
+setattr(_own_formula, "_dynamo_marked_constant", True)  # as torch.compiler.assume_constant_result does, which would take seconds to import
+
+def _refuse_unknown(kind: type, keywords: Dict[str, Any]) -> None:
+    """Raises where a model hands on what its own attention, or that of ``"sdpa"``, computes with, and this one does not know."""
+    own = _own_formula(kind.__module__)
+    for name in keywords.keys() - _HARMLESS:
+        if keywords[name] is not None and (name in own or name == "block_indices"):  # of MiniMax-M3: for "eager" they are in the mask
+            raise NotImplementedError(f"{kind.__name__}: gives {name}, which fovea.hf does not know; use attn_implementation='eager'")
 
 
 def _wants_weights(keywords: Dict[str, Any]) -> bool:

@@ -4,8 +4,10 @@ import copy
 import gc
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -153,3 +155,31 @@ def test_a_folder_of_its_own_goes_without_a_warning():
     said = subprocess.run([sys.executable, "-W", "error", "-c", program], env=os.environ, capture_output=True, text=True)
     assert said.returncode == 0 and not said.stderr, said.stderr
     assert not os.path.exists(os.path.dirname(said.stdout.strip()))
+
+
+@pytest.mark.parametrize(("reached", "kept"), [("both", True), ("both", False), ("python alone", True)])
+def test_an_interrupt_waits_until_the_training_has_saved(reached, kept, tmp_path):
+    """A notebook's interrupt and Ctrl-C reach both processes, `kill -INT` one."""
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a} {b}\t{b} {a}\n" for a in "abcdef" for b in "uvwxyz"))
+    call = f"import fovea; fovea.train('seq2seq', data='pairs.tsv', threads=1, epochs=10**6, out={'out' if kept else None!r})"
+    (tmp_path / "fovea").write_text(f'#!/bin/sh\nexec "{COMMAND}" "$@" --checkpoint 0.1\n')  # its first checkpoint says that it learns
+    (tmp_path / "fovea").chmod(0o755)
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "FOVEA_COMMAND": str(tmp_path / "fovea")}
+    python = subprocess.Popen([sys.executable, "-c", call], cwd=tmp_path, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 100
+        while not list(tmp_path.rglob("state.safetensors")):
+            assert python.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
+        (os.kill if reached == "python alone" else os.killpg)(python.pid, signal.SIGINT)
+        said = python.communicate(timeout=100)[1]
+    finally:
+        if python.poll() is None:
+            os.killpg(python.pid, signal.SIGKILL)
+    if kept:
+        assert "KeyboardInterrupt: stopped in epoch " in said and "resume continues" in said, said
+        assert [path.name for path in (tmp_path / "out").iterdir()] == [".training"] and (tmp_path / "out/.training/state.safetensors").exists()
+        assert not list(tmp_path.rglob("*.unfinished"))
+    else:
+        assert "KeyboardInterrupt: stopped; with `out` it would be kept" in said, said
+        assert not list(tmp_path.glob("fovea-*"))
