@@ -114,3 +114,34 @@ def test_a_mask_that_a_model_changes_is_the_tensor_that_transformers_writes(name
     assert torch.equal(ours.masked_fill(theirs, False), torch.zeros_like(theirs)) and torch.equal(ours.to("cpu")[:], theirs)
     with pytest.raises(AttributeError, match="Mask: no attribute widht"):
         ours.widht
+
+
+WAYS = {
+    "another model's drafts": lambda draft: dict(assistant_model=draft),
+    "drafts of the prompt": lambda draft: dict(prompt_lookup_num_tokens=3),
+    "a prompt in pieces": lambda draft: dict(prefill_chunk_size=4),
+    "sampled beams": lambda draft: dict(do_sample=True, num_beams=2, num_return_sequences=2),
+    "beams in a static cache": lambda draft: dict(num_beams=3, cache_implementation="static", disable_compile=True),
+    "no cache": lambda draft: dict(use_cache=False),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["Gemma2Config", "MistralConfig"])
+def test_text_is_eagers_in_whatever_way_it_is_generated(name, way):
+    settings = {"sliding_window": 5, "head_dim": 8}
+    model, draft = made(name, **settings), made(name, **{**settings, "num_hidden_layers": 1})
+    ids, mask = padded(13)
+    if "drafts" in way:  # which are of one text
+        ids, mask = torch.cat([ids[:1], ids[:1]], 1), torch.ones(1, 26, dtype=torch.long)
+    found = []
+    for implementation in ("eager", "fovea"):
+        for each in (model, draft):
+            each.set_attn_implementation(implementation)
+        torch.manual_seed(0)
+        options = {"do_sample": False, "max_new_tokens": 8, **WAYS[way](draft)}
+        out = model.generate(ids, attention_mask=mask, output_attentions=True, output_logits=True, return_dict_in_generate=True, **options)
+        found.append(out)
+    assert torch.equal(found[0].sequences, found[1].sequences) and found[0].sequences.shape[1] > ids.shape[1]
+    for a, b in zip(found[0].logits, found[1].logits):
+        torch.testing.assert_close(b, a, atol=1e-3, rtol=1e-3)

@@ -14,9 +14,12 @@ np = pytest.importorskip("numpy")
 import joblib  # noqa: E402
 import scipy.sparse  # noqa: E402
 from sklearn.base import clone  # noqa: E402
+from sklearn.calibration import CalibratedClassifierCV  # noqa: E402
 from sklearn.compose import make_column_selector, make_column_transformer  # noqa: E402
 from sklearn.datasets import load_iris  # noqa: E402
+from sklearn.ensemble import StackingClassifier, VotingClassifier  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
+from sklearn.multiclass import OneVsRestClassifier  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import OneHotEncoder  # noqa: E402
 
@@ -191,3 +194,22 @@ def test_where_scikit_learn_is_missing_it_is_said():
     program = "import sys; sys.modules['sklearn'] = None; import fovea; fovea.sklearn"
     said = subprocess.run([sys.executable, "-c", program], env=os.environ, capture_output=True, text=True)
     assert said.stderr.splitlines()[-1].startswith("ImportError: fovea.sklearn: needs scikit-learn, version 1.6 or newer (")
+
+
+@every
+def test_a_sparse_table_is_refused_with_what_to_do(estimator):
+    sparse, model = scipy.sparse.csr_array(ROWS), clone(estimator).fit(ROWS, NAMES)
+    for call in (lambda: clone(estimator).fit(sparse, NAMES), lambda: model.predict(sparse)):
+        with pytest.raises(TypeError, match=r"Sparse data was passed for X, but dense data is required. Use '.toarray\(\)'"):
+            call()
+
+
+@every
+def test_classifiers_serve_in_others(estimator):
+    for other in (
+        CalibratedClassifierCV(estimator, cv=2),
+        OneVsRestClassifier(estimator),
+        StackingClassifier([("one", estimator)], cv=2),
+        VotingClassifier([("one", estimator), ("two", clone(estimator))], voting="soft"),
+    ):
+        assert (other.fit(ROWS, NAMES).predict(ROWS) == NAMES).mean() > 0.8, other

@@ -120,3 +120,9 @@ def test_the_process_ends_at_once_after_a_call():
     program = "import torch, fovea; x = torch.randn(4, 8, 256, 64); fovea.attend(x, x, x); print('done')"
     said = subprocess.run([sys.executable, "-c", program], env=os.environ, capture_output=True, text=True, timeout=120)
     assert said.returncode == 0 and said.stdout == "done\n" and not said.stderr
+
+
+def test_an_import_brings_nothing_that_takes_seconds():
+    heavy = ("torch._dynamo", "torch._inductor", "transformers", "sklearn", "scipy")
+    program = f"import sys, torch; before = set(sys.modules); import fovea; print([name for name in {heavy} if name in set(sys.modules) - before])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == "[]"
