@@ -56,9 +56,12 @@ void StoryTask::restore(const Assets& assets) {
 }
 
 std::vector<std::string> StoryTask::notes_on(const data::Story& story) const {
-  const std::vector<std::string> unknown = codec_.unknown(story, story.questions.back());
-  if (unknown.empty()) return {};
-  return {"never seen in training: " + data::listed(unknown)};
+  const data::StoryQuestion& question = story.questions.back();
+  const std::vector<std::string> unknown = codec_.unknown(story, question);
+  std::vector<std::string> out;
+  if (!unknown.empty()) out.push_back("never seen in training: " + data::listed(unknown));
+  if (question.seen == 0) out.push_back("no story before the question");
+  return out;
 }
 
 void StoryTask::predict(Input input, std::ostream& out) {

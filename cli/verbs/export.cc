@@ -29,17 +29,16 @@ int run(const ExportOptions& options) {
 }  // namespace
 
 Verb export_verb() {
-  return {
-      "export", "write the weights of a RUN of bert as a Hugging Face folder",
-      "fovea train bert --epochs 1 --set documents=200 --out out/bert --overwrite\n"
-      "fovea export out/bert --out out/bert-folder --overwrite",
-      [](CLI::App& app) {
-        auto options = std::make_shared<ExportOptions>();
-        add_path(app, "run", options->run, "a folder that `fovea train bert` wrote")->required();
-        add_path(app, "--out", options->out, "folder for the files")->required();
-        app.add_flag("--overwrite", options->overwrite, "replace existing files");
-        return [options] { return run(*options); };
-      }};
+  return {"export", "write the weights of a RUN of bert or next-word as a Hugging Face folder",
+          "fovea train bert --epochs 1 --set documents=200 --out out/bert --overwrite\n"
+          "fovea export out/bert --out out/bert-folder --overwrite",
+          [](CLI::App& app) {
+            auto options = std::make_shared<ExportOptions>();
+            add_path(app, "run", options->run, "a folder that `fovea train` wrote")->required();
+            add_path(app, "--out", options->out, "folder for the files")->required();
+            app.add_flag("--overwrite", options->overwrite, "replace existing files");
+            return [options] { return run(*options); };
+          }};
 }
 
 }  // namespace fovea::cli

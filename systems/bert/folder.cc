@@ -212,6 +212,20 @@ void check_sizes(const Taker& taker, const nn::BertOptions& o, const std::string
                 {o.hidden, o.width});
 }
 
+// Other forms in which the weights may lie in the folder: what writes them as one model.safetensors.
+void check_form(const fs::path& folder) {
+  if (fs::exists(folder / "model.safetensors")) return;
+  for (const auto& [name, what] :
+       {std::pair("model.safetensors.index.json", "weights in several files"),
+        {"pytorch_model.bin", "a pickle, which may run code"}})
+    if (fs::exists(folder / name))
+      throw FileError((folder / name).string(), 0,
+                      fmt::format("{}, expected model.safetensors, which "
+                                  "model.save_pretrained(folder, max_shard_size=\"1TB\") of "
+                                  "transformers writes",
+                                  what));
+}
+
 std::string architecture_of(const HeadsWanted& heads) {
   if (heads.classes > 0) return "BertForSequenceClassification";
   if (heads.span) return "BertForQuestionAnswering";
@@ -238,6 +252,7 @@ Folder read_folder(const std::string& path) {
     if (!pieces.find(special))
       throw FileError(path, 0, fmt::format("the tokenizer has no {}", special));
 
+  check_form(folder);
   Taker taker(with_present_names(train::read_tensors(weights_path).tensors), weights_path);
   const std::string prefix = taker.has("bert.embeddings.word_embeddings.weight") ? "bert." : "";
   check_sizes(taker, sizes, prefix);

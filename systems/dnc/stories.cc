@@ -106,6 +106,14 @@ class StoriesTask : public StoryTask {
  protected:
   void encode() override;
   Answered answer(const data::Story& story) override;
+  std::vector<std::string> notes_on(const data::Story& story) const override {
+    std::vector<std::string> out = StoryTask::notes_on(story);
+    const int64_t lines = story.questions.back().seen;
+    if (lines > options_.rows)
+      out.push_back(fmt::format("a story of {} lines: the memory has {} row{}", lines,
+                                options_.rows, options_.rows == 1 ? "" : "s"));
+    return out;
+  }
 
  private:
   struct Read {

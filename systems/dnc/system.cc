@@ -70,6 +70,7 @@ const Registration registered{{
         Option("task", "repeat-copy",
                "repeat a sequence, once or several times, or answer questions about stories")
             .among({"copy", "repeat-copy", "stories"}),
+        /*longest=*/4,
         joined({Option("rows", 16, "number of rows N of the memory").between(1, 4096),
                 Option("width", 12, "width W of a row").between(1, 1024),
                 Option("read_heads", 1, "number R of heads that read the memory").between(1, 64),
@@ -83,14 +84,10 @@ const Registration registered{{
                 Option("think", 2, "stories: number of steps between a question and its answer")
                     .between(0, 100)},
                story_options(), "stories: ")),
-    .recipe = train::Recipe{.epochs = 8,
-                            .batch = 32,
-                            .optimiser = "adam",
-                            .rate = 3e-3,
-                            .schedule = "cosine",
-                            .clip = 1},
+    .recipe =
+        train::Recipe{.epochs = 6, .batch = 16, .optimiser = "adam", .rate = 3e-3, .clip = 10},
     .tour = {"bits=4", "longest=4", "repeats=2", "rows=10", "width=8", "hidden=32", "rate=0.01",
-             "sequences=12000", "epochs=12"},
+             "sequences=12000", "epochs=12", "batch=32", "schedule=cosine", "clip=1"},
     .step_work =
         [](const OptionValues& o, const std::string&) {
           return recurrent_step(o.integer("batch"), o.integer("hidden"), 4);

@@ -50,18 +50,21 @@ class CopyTask : public GradientTask {
   std::string read_in_words() const override {
     return fmt::format("{} sequences of {} bits to learn from", items(Split::kTrain), bits_);
   }
-  // The longest sequence in training. Longer ones are counted separately.
+  // The longest sequence in training, and the most repeats. Longer ones are counted separately.
   void prepare() override {
-    for (const int64_t i : dataset_.splits.train)
+    for (const int64_t i : dataset_.splits.train) {
       longest_ = std::max(longest_, dataset_.at(i).length());
+      repeats_ = std::max(repeats_, dataset_.at(i).repeats);
+    }
   }
   Assets assets() const override {
-    return {.facts = {{"bits", bits_}, {"longest", longest_}}, .files = {}};
+    return {.facts = {{"bits", bits_}, {"longest", longest_}, {"repeats", repeats_}}, .files = {}};
   }
   void restore(const Assets& assets) override {
     const train::Fields facts(assets.facts, "config.json: facts.");
     bits_ = facts.integer("bits", 1, data::kMostFeatures);
     longest_ = facts.integer("longest", 1);
+    if (assets.facts.contains("repeats")) repeats_ = facts.integer("repeats", 1);
   }
   std::shared_ptr<torch::nn::Module> build() override {
     return machine_ = make_(input_width(bits_, job_), output_width(bits_, job_));
@@ -106,6 +109,7 @@ class CopyTask : public GradientTask {
   const Job job_;
   Dataset dataset_;
   int64_t bits_ = 0, longest_ = 0;
+  int64_t repeats_ = 0;  // 0: not known, of a run from before they were kept
   std::shared_ptr<Machine> machine_;
 };
 
@@ -168,6 +172,9 @@ void CopyTask::predict(Input input, std::ostream& out) {
     if (input.noted && sequence.length() > longest_)
       input.noted(fmt::format("{}:{}: {} words, the longest in training had {}", input.name, number,
                               sequence.length(), longest_));
+    if (input.noted && repeats_ > 0 && sequence.repeats > repeats_)
+      input.noted(fmt::format("{}:{}: {} repeats, the most in training were {}", input.name, number,
+                              sequence.repeats, repeats_));
     const torch::Tensor logits = run({sequence}).logits.select(1, 0);
     return {
         answer(logits, sequence, job_, bits_) + "\n", [this, logits, sequence] {
@@ -271,11 +278,11 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
 
 }  // namespace
 
-std::vector<Option> options_with(Option task, std::vector<Option> machine) {
+std::vector<Option> options_with(Option task, int64_t longest, std::vector<Option> machine) {
   std::vector<Option> out = {
       std::move(task),
       Option("bits", 6, "number of bits of a generated word").between(1, 64),
-      Option("longest", 8,
+      Option("longest", longest,
              "largest number of words of a generated sequence; evaluated up to twice as many")
           .between(1, 1000),
       Option("repeats", 3, "largest number of repeats in a generated answer").between(1, 100),

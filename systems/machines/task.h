@@ -14,8 +14,9 @@ namespace fovea::systems::machines {
 // Makes the machine from the widths of its input and its output at a step.
 using MakeMachine = std::function<std::shared_ptr<Machine>(int64_t input, int64_t output)>;
 
-// `task` (copy or repeat-copy), the other options of these tasks, and those of the machine.
-std::vector<Option> options_with(Option task, std::vector<Option> machine);
+// `task` (copy or repeat-copy), the other options of these tasks, and those of the machine. By
+// default a generated sequence has at most `longest` words.
+std::vector<Option> options_with(Option task, int64_t longest, std::vector<Option> machine);
 // The formats that it reads, for Info::formats.
 std::vector<std::string> formats();
 

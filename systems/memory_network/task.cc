@@ -159,7 +159,6 @@ class MemoryNetwork : public StoryTask {
     if (seen > slots)
       out.push_back(
           fmt::format("a story of {} lines: the memory holds the newest {}", seen, slots));
-    if (seen == 0) out.push_back("no story before the question");
     return out;
   }
 

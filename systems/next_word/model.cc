@@ -10,6 +10,17 @@ namespace {
 
 constexpr int64_t kMost = int64_t{1} << 24;
 
+// Arrays of a checkpoint that are stacked over the layers, and a layer's weights.
+constexpr std::pair<const char*, const char*> kOfLayers[] = {{"wq", "attention.wq"},
+                                                             {"wk", "attention.wk"},
+                                                             {"wv", "attention.wv"},
+                                                             {"wo", "attention.wo"},
+                                                             {"attention_norm", "attention_norm"},
+                                                             {"ffn_norm", "ffn_norm"},
+                                                             {"w1", "w1"},
+                                                             {"w2", "w2"},
+                                                             {"w3", "w3"}};
+
 }  // namespace
 
 nn::LanguageModelOptions sizes_of(const OptionValues& o, int64_t vocabulary) {
@@ -80,18 +91,36 @@ std::map<std::string, torch::Tensor> weights_of(const data::Llama2c& c) {
   std::map<std::string, torch::Tensor> out = {{"tok_embeddings.weight", array("tok_embeddings")},
                                               {"norm.weight", array("norm")}};
   if (c.own_output) out["output.weight"] = array("output");
-  for (const auto& [theirs, ours] : {std::pair("wq", "attention.wq"),
-                                     {"wk", "attention.wk"},
-                                     {"wv", "attention.wv"},
-                                     {"wo", "attention.wo"},
-                                     {"attention_norm", "attention_norm"},
-                                     {"ffn_norm", "ffn_norm"},
-                                     {"w1", "w1"},
-                                     {"w2", "w2"},
-                                     {"w3", "w3"}}) {
+  for (const auto& [theirs, ours] : kOfLayers) {
     const torch::Tensor stacked = array(theirs);
     for (int64_t layer = 0; layer < c.layers; ++layer)
       out[fmt::format("layers.{}.{}.weight", layer, ours)] = stacked[layer];
+  }
+  return out;
+}
+
+data::Llama2c checkpoint_of(const nn::LanguageModelImpl& model) {
+  const nn::LanguageModelOptions& o = model.options();
+  const auto weights = model.named_parameters();
+  data::Llama2c out{.width = o.width,
+                    .hidden = o.hidden,
+                    .layers = o.layers,
+                    .heads = o.heads,
+                    .key_heads = o.key_heads > 0 ? o.key_heads : o.heads,
+                    .vocabulary = o.vocabulary,
+                    .context = o.context,
+                    .own_output = !o.tie};
+  const auto put = [&](const std::string& name, const torch::Tensor& tensor) {
+    out.arrays[name] = train::array_of(tensor.detach().cpu().contiguous());
+  };
+  put("tok_embeddings", weights["tok_embeddings.weight"]);
+  put("norm", weights["norm.weight"]);
+  if (out.own_output) put("output", weights["output.weight"]);
+  for (const auto& [theirs, ours] : kOfLayers) {
+    std::vector<torch::Tensor> stacked;
+    for (int64_t layer = 0; layer < o.layers; ++layer)
+      stacked.push_back(weights[fmt::format("layers.{}.{}.weight", layer, ours)]);
+    put(theirs, torch::stack(stacked));
   }
   return out;
 }

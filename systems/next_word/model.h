@@ -16,7 +16,9 @@ nn::LanguageModelOptions sizes_of(const data::Llama2c& checkpoint);
 Json facts_of(const nn::LanguageModelOptions& sizes);
 nn::LanguageModelOptions sizes_from(const Json& facts);
 
-// The checkpoint's weights by the names of nn::LanguageModel.
+// The checkpoint's weights by the names of nn::LanguageModel, and back. A checkpoint has RMS norms and
+// rotary positions.
 std::map<std::string, torch::Tensor> weights_of(const data::Llama2c& checkpoint);
+data::Llama2c checkpoint_of(const nn::LanguageModelImpl& model);
 
 }  // namespace fovea::systems::next_word

@@ -13,6 +13,7 @@
 #include "systems/next_word/blank.h"
 #include "systems/next_word/continuation.h"
 #include "systems/next_word/documents.h"
+#include "systems/next_word/folder.h"
 #include "systems/next_word/model.h"
 #include "systems/next_word/sentences.h"
 #include "systems/next_word/tokens.h"
@@ -20,6 +21,7 @@
 #include "train/descent/finite.h"
 #include "train/descent/fit.h"
 #include "train/descent/recipe.h"
+#include "train/exports.h"
 #include "train/fields.h"
 #include "train/interrupt.h"
 
@@ -29,7 +31,7 @@ namespace {
 constexpr int64_t kIgnored = -100;  // cross_entropy leaves such targets out
 constexpr const char* kTokensFile = "tokens";
 
-class NextWord : public GradientTask {
+class NextWord : public GradientTask, public Exports {
  public:
   explicit NextWord(const RunOptions& run_options)
       : run_options_(run_options), options_(run_options_.options) {}
@@ -96,6 +98,7 @@ class NextWord : public GradientTask {
   size_t lines_together() const override { return 1; }
   std::vector<explain::Explanation> explain(Input*) override;
   Written write() const override { return written(documents_); }
+  Written exported() const override { return folder_files(*model_, *tokens_); }
 
  private:
   struct Read {

@@ -62,9 +62,8 @@ class LlamaTokens : public Tokens {
   int64_t end() const override { return kEnd; }
   bool ends(int64_t id) const override { return id == kBegin || id == kEnd; }
   std::string_view line_end() const override { return "\n"; }
-  std::string bytes() const override {
-    return std::string(kLlamaMagic) + data::llama2c_token_bytes(pieces_);
-  }
+  std::string bytes() const override { return std::string(kLlamaMagic) + llama2c_bytes(); }
+  std::string llama2c_bytes() const override { return data::llama2c_token_bytes(pieces_); }
 
  private:
   int64_t id(const std::string& piece) const {

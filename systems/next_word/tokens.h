@@ -29,6 +29,8 @@ class Tokens {
   virtual bool ends(int64_t id) const = 0;        // whether a text stops there
   virtual std::string_view line_end() const = 0;  // what lines of one text are joined with
   virtual std::string bytes() const = 0;          // what tokens_from_bytes takes
+  // The file that llama2.c reads them from; empty: they are no such pieces.
+  virtual std::string llama2c_bytes() const { return {}; }
 };
 
 std::unique_ptr<Tokens> tokens_of(std::unique_ptr<translate::Codec> codec);

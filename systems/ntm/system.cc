@@ -59,6 +59,7 @@ const Registration registered{{
     .options = machines::options_with(
         Option("task", "copy", "repeat a sequence, once or several times")
             .among({"copy", "repeat-copy"}),
+        /*longest=*/8,
         {Option("rows", 16, "number of rows N of the memory").between(1, 4096),
          Option("width", 12, "width W of a row").between(1, 1024),
          Option("read_heads", 1, "number of heads that read the memory").between(1, 64),

@@ -14,7 +14,8 @@ Written export_run(const Run& run, const std::filesystem::path& out, bool overwr
   const auto* task = dynamic_cast<const Exports*>(run.task.get());
   if (task == nullptr)
     throw UsageError(
-        fmt::format("{}: its weights have no form of others; bert's have", run.system->info.name));
+        fmt::format("{}: its weights have no form of others; those of bert and next-word have",
+                    run.system->info.name));
   Written written = task->exported();
   for (const auto& [name, bytes] : written.files)
     if (!overwrite && std::filesystem::exists(out / name))

@@ -237,6 +237,13 @@ TEST_F(BertRun, WhatIsWrongWithAFolderIsNamed) {
       }),
       "pre_tokenizer: 'ByteLevel'");
   has(refused([](Written& w) { w.files.erase("model.safetensors"); }), "model.safetensors");
+  for (const auto& [name, what] : {std::pair("pytorch_model.bin", "a pickle, which may run code"),
+                                   {"model.safetensors.index.json", "weights in several files"}})
+    has(refused([name = name](Written& w) {
+          w.files[name] = "{}";
+          w.files.erase("model.safetensors");
+        }),
+        std::string(name) + ": " + what + ", expected model.safetensors");
   has(refused([](Written& w) { w.files.erase("tokenizer.json"), w.files.erase("vocab.txt"); }),
       "neither tokenizer.json nor vocab.txt");
 }

@@ -114,6 +114,9 @@ TEST_F(MemoryMachines, ADncLearnsToRepeat) {
   // Guessing: 4.5 bits of a sequence, and the end of the answer.
   EXPECT_LT(metric(report, "wrong_bits"), 3.5);
   check_every_verb("dnc", "101 010 x2\n");
+  std::vector<std::string> notes;
+  answers("dnc", "101 x2\n101 x3\n", &notes);
+  EXPECT_EQ(notes, std::vector<std::string>{"input:2: 3 repeats, the most in training were 2"});
   systems::Run run = systems::open(base_ / "dnc");
   std::istringstream one("101 x2\n");
   Input input{one, "input"};
@@ -154,8 +157,14 @@ TEST_F(MemoryMachines, ADncAnswersQuestionsAboutStories) {
   std::vector<std::string> notes;
   EXPECT_EQ(answers("stories", story + "\nWhere is Zorro?\n", &notes).find('\n'),
             answers("stories", story).find('\n'));
-  ASSERT_EQ(notes.size(), 1u);
-  EXPECT_EQ(notes[0], "input:5: never seen in training: 'zorro'");
+  EXPECT_EQ(notes, (std::vector<std::string>{"input:5: never seen in training: 'zorro'",
+                                             "input:5: no story before the question"}));
+  std::string longer;
+  for (int i = 0; i < 17; ++i) longer += "Mary went to the kitchen.\n";
+  notes.clear();
+  answers("stories", longer + "Where is Mary?\n", &notes);
+  EXPECT_EQ(notes,
+            std::vector<std::string>{"input:18: a story of 17 lines: the memory has 16 rows"});
   // Three lines, one of them the question, and two steps to think.
   systems::Run run = systems::open(base_ / "stories");
   std::istringstream one(story);

@@ -11,6 +11,7 @@
 #include "systems/next_word/sampling.h"
 #include "systems/next_word/sentences.h"
 #include "systems/next_word/tokens.h"
+#include "systems/run/export.h"
 #include "systems/system.h"
 #include "tests/systems/run/runs.h"
 
@@ -258,6 +259,32 @@ TEST_F(NextWordRun, AForeignCheckpointIsTakenAsItIs) {
   EXPECT_TRUE(a.text.starts_with("abc")) << a.text;
   EXPECT_EQ(std::ranges::count(a.text, '\n'), 2) << "an answer is a line";
   check_every_verb("run", "abc\n");
+}
+
+TEST_F(NextWordRun, WeightsLeaveAsTheyCame) {
+  for (const bool own_output : {false, true}) {
+    const std::string checkpoint = data::llama2c_bytes(small_checkpoint(own_output)),
+                      tokens = data::llama2c_token_bytes(small_tokens());
+    train("run", {.system = "next-word", .set = foreign(checkpoint, tokens), .overwrite = true});
+    export_run(open(base_ / "run"), base_ / "folder", /*overwrite=*/true);
+    EXPECT_EQ(contents(base_ / "folder/model.bin"), checkpoint);
+    EXPECT_EQ(contents(base_ / "folder/tokenizer.bin"), tokens);
+    const Json config = Json::parse(contents(base_ / "folder/config.json"));
+    EXPECT_EQ(config["tie_word_embeddings"], !own_output);
+    EXPECT_EQ(config["num_key_value_heads"], 2);
+  }
+}
+
+TEST_F(NextWordRun, WhatNoLlamaHasIsNotExported) {
+  for (const auto& [setting, name] :
+       {std::pair("norm=layer", "norm: layer"), {"positions=learned", "positions: learned"}}) {
+    std::vector<std::string> set = small();
+    set.insert(set.end(), {setting, "sentences=60"});
+    train("run", {.system = "next-word", .set = set, .overwrite = true});
+    EXPECT_NE(said([&] { export_run(open(base_ / "run"), base_ / "none", false); }).find(name),
+              std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(base_ / "none"));
+  }
 }
 
 TEST_F(NextWordRun, APromptLongerThanTheContextSlidesAndSaysSo) {
