@@ -265,6 +265,30 @@ class Graph(Ranks):
         self.assertEqual(answers[0], answers[1])
         self.done(command("explain", self.out("run"), "--out", self.out("page.html")))
 
+    def most_memory(self, nodes, count, partition):
+        """The largest resident memory of a process, in KiB."""
+        # Memory that is given back is then given back at once, and does not count as needed.
+        variables = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_ARENA_MAX": "1"}
+        options = ["gat", "--epochs", 1, "--threads", 1, "--set", f"partition={partition}", "--set", f"nodes={nodes}", "--set", f"edges={50 * nodes}",
+                   "--set", "reach=200", "--set", "heads=1"]  # so that the graph itself is what takes memory
+        port = free_port()
+        started = [start(*options, "--quiet", "--out", self.out(f"{nodes}-{count}"), env={**variables, **(by_hand(i, count, port) if count > 1 else {})})
+                   for i in range(count)]
+        most = 0
+        for process in started:
+            with process.stdout, process.stderr:
+                error = process.stderr.read()
+                _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0, error)
+            most = max(most, used.ru_maxrss)
+        return most
+
+    def test_a_rank_holds_its_part_and_no_more(self):
+        alone, four = (self.most_memory(40_000, *way) - self.most_memory(10_000, *way) for way in ((1, "whole"), (4, "contiguous")))
+        print(f"memory of 30,000 nodes: {alone // 1024} MiB in one process, {four // 1024} MiB in a rank of four")
+        self.assertLess(four, 0.3 * alone)
+
     def test_resumed_by_another_number_of_ranks(self):
         self.done(train(*self.STEPS, "--set", "partition=edge_cut", "--workers", 1, "--out", self.out("one")))
         fewer = [*self.STEPS[:2], 2, *self.STEPS[3:]]
