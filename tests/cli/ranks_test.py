@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -48,7 +49,19 @@ class SameBits(Ranks):
         self.assertEqual(launched.stdout.count("fovea:0"), 1, "only rank 0 prints")
         self.assertEqual(self.weights("two"), self.weights("one"))
 
-    def test_mpirun_and_srun(self):
+    def test_mpirun(self):
+        if not shutil.which("mpirun"):
+            self.skipTest("no mpirun")
+        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
+        # Open MPI asks for these where root runs it, and where there are fewer cores than ranks.
+        permitted = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+        launched = subprocess.run(["mpirun", "-n", "2", COMMAND, "train", *SMALL, "--out", self.out("two")], text=True, capture_output=True, timeout=120,
+                                  env={**os.environ, **permitted, "MASTER_PORT": str(free_port())})
+        self.assertEqual(launched.returncode, 0, launched.stderr)
+        self.assertEqual(launched.stdout.count("fovea:0"), 1, "only rank 0 prints")
+        self.assertEqual(self.weights("two"), self.weights("one"))
+
+    def test_variables_of_mpirun_and_srun(self):
         self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
         for name, rank, size, local in (("ompi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}),
                                         ("pmi", "PMI_RANK", "PMI_SIZE", {"MPI_LOCALNRANKS": "2"}),
