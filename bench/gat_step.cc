@@ -72,9 +72,9 @@ torch::Tensor dense_features(const data::CitationGraph& graph) {
   torch::Tensor out = torch::zeros({graph.nodes, graph.features});
   auto* to = out.data_ptr<float>();
   for (int64_t i = 0; i < graph.nodes; ++i)
-    for (const int32_t word : graph.words[static_cast<size_t>(i)])
+    for (const int32_t word : data::row_of(graph.words, static_cast<size_t>(i)))
       to[i * graph.features + word] =
-          1.0f / static_cast<float>(graph.words[static_cast<size_t>(i)].size());
+          1.0f / static_cast<float>(data::row_of(graph.words, static_cast<size_t>(i)).size());
   return out;
 }
 

@@ -20,6 +20,8 @@ namespace {
 constexpr std::pair<const char*, int64_t> kSizes[] = {
     {"nodes", INT32_MAX}, {"features", kMostFeatures}, {"classes", kMostFeatures}};
 
+constexpr size_t kMostWords = INT32_MAX;
+
 int64_t index_below(std::string_view text, std::string_view what, int64_t limit,
                     const std::string& path, size_t line) {
   const int64_t value = parse_integer(text, what, path, line);
@@ -88,8 +90,12 @@ void read_features(CitationGraph& graph, const std::string& path) {
   // line.
   const auto lines =
       std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; });
-  graph.words.resize(static_cast<size_t>(std::min<int64_t>(graph.nodes, lines)));
-  std::vector<bool> seen(graph.words.size());
+  struct Words {  // of a node: places in `found`
+    size_t first = 0, end = 0;
+    bool seen = false;
+  };
+  std::vector<Words> of_node(static_cast<size_t>(std::min<int64_t>(graph.nodes, lines)));
+  std::vector<int32_t> found;
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
     if (content.empty()) return;
     const size_t colon = content.find(':');
@@ -98,22 +104,35 @@ void read_features(CitationGraph& graph, const std::string& path) {
                       fmt::format("expected 'node: index index …', found {}", shown(content)));
     const int64_t node = index_below(content.substr(0, colon), "node", graph.nodes, path, line);
     const auto place = static_cast<size_t>(node);
-    if (place < seen.size() && seen[place])
+    if (place < of_node.size() && of_node[place].seen)
       throw FileError(path, line, fmt::format("node {} is given twice", node));
     std::vector<int32_t> own;
     for (const std::string& word : words(content.substr(colon + 1)))
       own.push_back(static_cast<int32_t>(index_below(word, "feature", graph.features, path, line)));
     std::sort(own.begin(), own.end());
     own.erase(std::unique(own.begin(), own.end()), own.end());
-    if (place >= seen.size()) return;  // then some other node has no line
-    seen[place] = true;
-    graph.words[place] = std::move(own);
+    if (place >= of_node.size()) return;  // then some other node has no line
+    if (own.size() > kMostWords - found.size())
+      throw FileError(path, line, fmt::format("more than {} words of all nodes", kMostWords));
+    of_node[place] = {found.size(), found.size() + own.size(), true};
+    found.insert(found.end(), own.begin(), own.end());
   });
-  const auto missing = std::find(seen.begin(), seen.end(), false);
-  if (missing != seen.end() || static_cast<int64_t>(seen.size()) < graph.nodes)
+  const auto missing =
+      std::find_if(of_node.begin(), of_node.end(), [](const Words& words) { return !words.seen; });
+  if (missing != of_node.end() || static_cast<int64_t>(of_node.size()) < graph.nodes)
     throw FileError(path, 0,
                     fmt::format("no line of node {}, expected one for each of {} nodes",
-                                missing - seen.begin(), graph.nodes));
+                                missing - of_node.begin(), graph.nodes));
+  graph.words.columns.reserve(found.size());
+  graph.words.row_offsets.reserve(of_node.size() + 1);
+  graph.words.row_offsets.push_back(0);
+  for (const Words& words : of_node) {
+    const auto begin = found.begin();
+    graph.words.columns.insert(graph.words.columns.end(),
+                               begin + static_cast<std::ptrdiff_t>(words.first),
+                               begin + static_cast<std::ptrdiff_t>(words.end));
+    graph.words.row_offsets.push_back(static_cast<int32_t>(graph.words.columns.size()));
+  }
 }
 
 void read_labels(CitationGraph& graph, const std::string& path) {
@@ -189,8 +208,9 @@ std::map<std::string, std::string> planetoid_files(const CitationGraph& graph) {
       graph.splits.train.size(), graph.splits.validation.size(), graph.splits.test.size(),
       graph.edges.size(), graph.nodes, graph.features, graph.classes);
   for (const auto& [u, v] : graph.edges) files["edges.txt"] += fmt::format("{} {}\n", u, v);
-  for (size_t node = 0; node < graph.words.size(); ++node)
-    files["features.txt"] += fmt::format("{}: {}\n", node, fmt::join(graph.words[node], " "));
+  for (size_t node = 0; node + 1 < graph.words.row_offsets.size(); ++node)
+    files["features.txt"] +=
+        fmt::format("{}: {}\n", node, fmt::join(row_of(graph.words, node), " "));
   files["labels.txt"] = fmt::format("{}\n", fmt::join(graph.labels, "\n"));
   for (const auto& [name, split] :
        {std::pair("split_train.txt", Split::kTrain), std::pair("split_val.txt", Split::kValidation),

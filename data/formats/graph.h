@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,10 +12,16 @@
 
 namespace fovea::data {
 
-// Row i lists the nodes that node i sees, itself among them, ascending, each once.
+// Row i is a list of node i, ascending, each number once. Of a graph: the nodes that it sees, itself
+// among them.
 struct Csr {
   std::vector<int32_t> row_offsets, columns;
 };
+inline std::span<const int32_t> row_of(const Csr& rows, size_t node) {
+  const auto first = static_cast<size_t>(rows.row_offsets[node]),
+             end = static_cast<size_t>(rows.row_offsets[node + 1]);
+  return std::span(rows.columns).subspan(first, end - first);
+}
 // How many nodes a node sees.
 inline int64_t degree(const Csr& sees, int64_t node) {
   return sees.row_offsets[static_cast<size_t>(node) + 1] -
@@ -24,12 +31,13 @@ inline int64_t degree(const Csr& sees, int64_t node) {
 struct CitationGraph {
   int64_t nodes = 0, features = 0, classes = 0;
   std::vector<std::pair<int32_t, int32_t>> edges;  // as in the file
-  std::vector<std::vector<int32_t>>
-      words;  // of each node: the features that are 1, ascending; empty: `values` has them
-  std::vector<float> values;                    // [nodes, features]
-  std::vector<int64_t> labels;                  // -1: unlabelled
+  Csr words;                    // of each node: the features that are 1; no rows: `values` has them
+  std::vector<float> values;    // [nodes, features]
+  std::vector<int64_t> labels;  // -1: unlabelled
   std::vector<std::string> names, class_names;  // empty: their numbers
   Splits splits;
+
+  bool has_words() const { return !words.row_offsets.empty(); }
 };
 
 // The folder of `meta.txt`, `edges.txt`, `features.txt`, `labels.txt` and the three split files.

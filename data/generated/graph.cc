@@ -106,12 +106,15 @@ GeneratedGraph generate_graph(const GraphPlan& plan) {
   graph.classes = plan.classes;
   std::vector<std::vector<int32_t>> papers(static_cast<size_t>(plan.classes));
   std::vector<int32_t> surveys;
+  graph.words.row_offsets.push_back(0);
   for (int64_t i = 0; i < plan.nodes; ++i) {
     const bool survey = random.uniform() < kSurveys;
     const int64_t field = Dictionary::draw(random, plan.classes);
     out.survey.push_back(survey);
     graph.labels.push_back(survey ? -1 : field);
-    graph.words.push_back(words_of(random, words, field, survey));
+    const std::vector<int32_t> own = words_of(random, words, field, survey);
+    graph.words.columns.insert(graph.words.columns.end(), own.begin(), own.end());
+    graph.words.row_offsets.push_back(static_cast<int32_t>(graph.words.columns.size()));
     (survey ? surveys : papers[static_cast<size_t>(field)]).push_back(static_cast<int32_t>(i));
   }
   const int64_t edges = plan.edges > 0 ? plan.edges : 7 * plan.nodes;

@@ -1,16 +1,9 @@
 #include "data/graphs/partition.h"
 
 #include <algorithm>
-#include <span>
 
 namespace fovea::data {
 namespace {
-
-std::span<const int32_t> row_of(const Csr& graph, size_t node) {
-  const auto first = static_cast<size_t>(graph.row_offsets[node]),
-             end = static_cast<size_t>(graph.row_offsets[node + 1]);
-  return std::span(graph.columns).subspan(first, end - first);
-}
 
 std::vector<int32_t> by_edge_cut(const Csr& graph, int32_t ranks) {
   const size_t nodes = graph.row_offsets.size() - 1, size = static_cast<size_t>(ranks);

@@ -18,15 +18,22 @@ data::CitationGraph taken_out(data::CitationGraph& graph, const std::vector<int6
   data::CitationGraph out;
   out.nodes = static_cast<int64_t>(nodes.size());
   out.features = graph.features;
+  if (graph.has_words()) out.words.row_offsets.push_back(0);
   for (const int64_t node : nodes) {
-    if (!graph.words.empty())
-      out.words.push_back(std::move(graph.words[static_cast<size_t>(node)]));
+    if (graph.has_words()) {
+      const auto words = data::row_of(graph.words, static_cast<size_t>(node));
+      out.words.columns.insert(out.words.columns.end(), words.begin(), words.end());
+      out.words.row_offsets.push_back(static_cast<int32_t>(out.words.columns.size()));
+    }
     if (graph.values.empty()) continue;
     const auto row = graph.values.begin() + node * graph.features;
     out.values.insert(out.values.end(), row, row + graph.features);
   }
-  graph.words = {};
-  graph.values = {};
+  // `= {}` would empty a vector and keep its memory.
+  graph.edges = decltype(graph.edges)();
+  graph.words = data::Csr();
+  graph.values = std::vector<float>();
+  graph.labels = std::vector<int64_t>();
   return out;
 }
 

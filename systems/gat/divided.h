@@ -18,7 +18,8 @@ namespace fovea::systems::gat {
 // All ranks call it, with the same graph. `how`: "contiguous" or "edge_cut".
 std::shared_ptr<const train::GraphPart> own_part(const data::Csr& sees, const std::string& how,
                                                  train::Ranks& ranks);
-// Nodes with their features alone; those of all nodes are gone from `graph` then.
+// Nodes with their features alone. `graph` then has no features, edges and labels any more, nor
+// their memory.
 data::CitationGraph taken_out(data::CitationGraph& graph, const std::vector<int64_t>& nodes);
 
 // Those of some nodes that this rank holds, and their places among its nodes.

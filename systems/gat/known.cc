@@ -12,7 +12,7 @@ namespace fovea::systems::gat {
 Known known_of(const data::CitationGraph& graph) {
   return {.features = graph.features,
           .classes = graph.classes,
-          .words = !graph.words.empty(),
+          .words = graph.has_words(),
           .class_names = graph.class_names};
 }
 
@@ -20,7 +20,7 @@ void Known::check_fits(data::CitationGraph& graph, const std::string& path) cons
   if (graph.features != features)
     throw data::FileError(
         path, 0, fmt::format("{} features, expected {} as in training", graph.features, features));
-  if (graph.words.empty() == words)
+  if (graph.has_words() != words)
     throw data::FileError(path, 0, "features of another kind than in training");
   std::vector<int64_t> known;
   for (const std::string& name : graph.class_names) {

@@ -93,19 +93,14 @@ GraphInput input_of(const data::CitationGraph& graph, const data::Csr& sees,
     out.values = standardised(graph, scaling);
     return out;
   }
-  if (graph.words.empty()) {
+  if (!graph.has_words()) {
     const torch::Tensor rows =
         torch::tensor(at::ArrayRef<float>(graph.values)).view({graph.nodes, graph.features});
     const torch::Tensor sums = rows.abs().sum(1, true);
     out.values = rows / torch::where(sums > 0, sums, torch::ones_like(sums));
     return out;
   }
-  std::vector<int32_t> offsets{0}, columns;
-  for (const auto& words : graph.words) {
-    columns.insert(columns.end(), words.begin(), words.end());
-    offsets.push_back(static_cast<int32_t>(columns.size()));
-  }
-  out.words = {int_tensor(offsets), int_tensor(columns)};
+  out.words = {int_tensor(graph.words.row_offsets), int_tensor(graph.words.columns)};
   return out;
 }
 

@@ -289,9 +289,8 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
       input_ = input_of(graph_, sees_, scaling_).to(run_options_.device);
       return;
     }
-    graph_.edges = {};
     part_ = own_part(sees_, how, *run_options_.ranks);
-    sees_ = part_->rows();
+    sees_ = data::Csr(part_->rows());  // moved in, so that the whole graph's memory is given back
     input_ = input_of(taken_out(graph_, part_->nodes()), sees_, scaling_).to(run_options_.device);
     input_.with_neighbours = [part = part_](const torch::Tensor& own) {
       return part->with_neighbours(own);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -48,7 +49,19 @@ class SameBits(Ranks):
         self.assertEqual(launched.stdout.count("fovea:0"), 1, "only rank 0 prints")
         self.assertEqual(self.weights("two"), self.weights("one"))
 
-    def test_mpirun_and_srun(self):
+    def test_mpirun(self):
+        if not shutil.which("mpirun"):
+            self.skipTest("no mpirun")
+        self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
+        # Open MPI asks for these where root runs it, and where there are fewer cores than ranks.
+        permitted = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+        launched = subprocess.run(["mpirun", "-n", "2", COMMAND, "train", *SMALL, "--out", self.out("two")], text=True, capture_output=True, timeout=120,
+                                  env={**os.environ, **permitted, "MASTER_PORT": str(free_port())})
+        self.assertEqual(launched.returncode, 0, launched.stderr)
+        self.assertEqual(launched.stdout.count("fovea:0"), 1, "only rank 0 prints")
+        self.assertEqual(self.weights("two"), self.weights("one"))
+
+    def test_variables_of_mpirun_and_srun(self):
         self.done(train(*SMALL, "--workers", 1, "--out", self.out("one")))
         for name, rank, size, local in (("ompi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}),
                                         ("pmi", "PMI_RANK", "PMI_SIZE", {"MPI_LOCALNRANKS": "2"}),
@@ -264,6 +277,32 @@ class Graph(Ranks):
         answers = [self.done(command("predict", self.out("run"), *ranks, text="n3 n8\n"))[0] for ranks in (["--threads", 1], ["--workers", 2])]
         self.assertEqual(answers[0], answers[1])
         self.done(command("explain", self.out("run"), "--out", self.out("page.html")))
+
+    def most_memory(self, nodes, count, partition):
+        """The largest resident memory of a process, in KiB."""
+        # Memory that is given back is then given back at once, and does not count as needed.
+        variables = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_ARENA_MAX": "1"}
+        options = ["gat", "--epochs", 1, "--threads", 1, "--set", f"partition={partition}", "--set", f"nodes={nodes}", "--set", f"edges={50 * nodes}",
+                   "--set", "reach=200", "--set", "heads=1"]  # so that the graph itself is what takes memory
+        port = free_port()
+        started = [start(*options, "--quiet", "--out", self.out(f"{nodes}-{count}"), env={**variables, **(by_hand(i, count, port) if count > 1 else {})})
+                   for i in range(count)]
+        most = 0
+        for process in started:
+            with process.stdout, process.stderr:
+                error = process.stderr.read()
+                _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0, error)
+            most = max(most, used.ru_maxrss)
+        return most
+
+    def test_a_rank_holds_its_part_and_no_more(self):
+        if b"__asan_" in COMMAND.read_bytes():
+            self.skipTest("the address sanitiser keeps freed memory for a while")
+        alone, four = (self.most_memory(40_000, *way) - self.most_memory(10_000, *way) for way in ((1, "whole"), (4, "contiguous")))
+        print(f"memory of 30,000 nodes: {alone // 1024} MiB in one process, {four // 1024} MiB in a rank of four")
+        self.assertLess(four, 0.3 * alone)
 
     def test_resumed_by_another_number_of_ranks(self):
         self.done(train(*self.STEPS, "--set", "partition=edge_cut", "--workers", 1, "--out", self.out("one")))

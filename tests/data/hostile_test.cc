@@ -224,7 +224,10 @@ TEST_F(Hostile, Graphs) {
     if (!file.empty()) write(file, bytes);
     return base_.string();
   };
-  EXPECT_EQ(read_planetoid(folder("", "")).words[0].size(), 2u);
+  EXPECT_EQ(read_planetoid(folder("", "")).words.columns, (std::vector<int32_t>{0, 1, 1}));
+  const Csr words = read_planetoid(folder("features.txt", "2:\n1: 1\n0: 1 0 1\n")).words;
+  EXPECT_EQ(words.row_offsets, (std::vector<int32_t>{0, 2, 3, 3})) << "lines in another order";
+  EXPECT_EQ(words.columns, (std::vector<int32_t>{0, 1, 1}));
   expect("edges.txt:1", "expected 0 to 2", [&] { read_planetoid(folder("edges.txt", "0 7\n")); });
   expect("edges.txt", "2 lines, expected 1 (meta.txt: edges)",
          [&] { read_planetoid(folder("edges.txt", "0 1\n1 2\n")); });

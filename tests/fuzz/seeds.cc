@@ -174,7 +174,7 @@ void add_tables(Files& files) {
   files["bags/two"] = "bag,label,f0,f1\nm,1,1,2\nk,0,3,4\nm,1,-1,0.5\ne,0,,\n";
   data::CitationGraph graph{.nodes = 4, .features = 3, .classes = 2};
   graph.edges = {{0, 1}, {1, 2}, {3, 3}};
-  graph.words = {{0, 2}, {1}, {}, {0, 1, 2}};
+  graph.words = {.row_offsets = {0, 2, 3, 3, 6}, .columns = {0, 2, 1, 0, 1, 2}};
   graph.labels = {0, 1, -1, 0};
   graph.splits = {{0}, {1}, {3}};
   const auto planetoid = data::planetoid_files(graph);

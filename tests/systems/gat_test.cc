@@ -22,7 +22,7 @@ data::CitationGraph small_graph(std::vector<std::pair<int32_t, int32_t>> edges) 
   graph.features = 6;
   graph.classes = 3;
   graph.edges = std::move(edges);
-  graph.words = {{0, 1}, {2}, {}, {3, 4, 5}, {1, 5}};
+  graph.words = {.row_offsets = {0, 2, 3, 3, 6, 8}, .columns = {0, 1, 2, 3, 4, 5, 1, 5}};
   graph.labels = {0, 1, 2, 0, 1};
   return graph;
 }
@@ -80,8 +80,9 @@ TEST(Layer, WordsAreTheProductWithRowNormalisedFeatures) {
   const data::CitationGraph graph = small_graph({});
   torch::Tensor dense = torch::zeros({5, 6});
   for (int64_t i = 0; i < 5; ++i)
-    for (const int32_t word : graph.words[static_cast<size_t>(i)])
-      dense[i][word] = 1.0 / static_cast<double>(graph.words[static_cast<size_t>(i)].size());
+    for (const auto words = data::row_of(graph.words, static_cast<size_t>(i));
+         const int32_t word : words)
+      dense[i][word] = 1.0 / static_cast<double>(words.size());
   const torch::Tensor weight = torch::randn({6, 8}).requires_grad_();
   const torch::Tensor ours = product(features_of(symmetric(graph), {}, 0), weight);
   EXPECT_LT(gap(ours, dense.matmul(weight)), 1e-6);
@@ -133,7 +134,14 @@ TEST(Graphs, RenumberingTheNodesRenumbersTheAnswers) {
   data::Random random(4);
   random.shuffle(to);
   data::CitationGraph moved = made.graph;
-  for (size_t i = 0; i < 80; ++i) moved.words[static_cast<size_t>(to[i])] = made.graph.words[i];
+  std::vector<int32_t> from(80);
+  for (size_t i = 0; i < 80; ++i) from[static_cast<size_t>(to[i])] = static_cast<int32_t>(i);
+  moved.words = {.row_offsets = {0}, .columns = {}};
+  for (const int32_t node : from) {
+    const auto words = data::row_of(made.graph.words, static_cast<size_t>(node));
+    moved.words.columns.insert(moved.words.columns.end(), words.begin(), words.end());
+    moved.words.row_offsets.push_back(static_cast<int32_t>(moved.words.columns.size()));
+  }
   for (size_t e = 0; e < edges.size(); ++e)
     moved.edges[e] = {to[static_cast<size_t>(edges[e].first)],
                       to[static_cast<size_t>(edges[e].second)]};

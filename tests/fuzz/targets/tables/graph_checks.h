@@ -13,7 +13,7 @@ inline void check_graph(const data::CitationGraph& graph) {
   require(graph.labels.size() == nodes, "every node has a label");
   for (const int64_t label : graph.labels)
     require(label >= -1 && label < graph.classes, "labels are classes");
-  require(graph.words.size() == nodes ||
+  require(graph.words.row_offsets.size() == nodes + 1 ||
               graph.values.size() == nodes * static_cast<size_t>(graph.features),
           "every node has features");
   const data::Csr csr = data::symmetric_with_loops(graph.nodes, graph.edges);
