@@ -1,7 +1,11 @@
 #include "systems/table_task.h"
 
+#include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <set>
+
+#include "data/files/file.h"
 #include "data/files/lines.h"
 #include "data/formats/regression.h"
 #include "train/fields.h"
@@ -22,6 +26,12 @@ void TableTask::read(const Source& source) {
                                 : data::Columns{.x = columns_, .y = target_});
   data::SplitRequest request = split_request(source);
   request.keys = table_.keys;
+  const size_t different = std::set<uint64_t>(request.keys.begin(), request.keys.end()).size();
+  if (!source.all_test && different < 3)
+    throw data::FileError(
+        source.path, 0,
+        fmt::format("{} different row{}, expected at least 3: for training, validation and test",
+                    different, different == 1 ? "" : "s"));
   splits_ = data::split(static_cast<int64_t>(table_.rows()), request);
 }
 

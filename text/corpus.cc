@@ -142,4 +142,32 @@ Corpus read_corpus(const ReadRequest& request) {
   return corpus;
 }
 
+void check_labels(const Corpus& corpus) {
+  std::vector<std::string> labels;
+  for (const Document& document : corpus.documents) labels.push_back(document.label);
+  const data::Classes classes = data::classes_of(labels);
+  const std::vector<std::string>& names = classes.names;
+  if (names.size() < 2)
+    throw FileError(corpus.path, 0,
+                    fmt::format("every label is '{}', expected at least two classes",
+                                names.empty() ? "" : names[0]));
+  if (names.size() == labels.size())
+    throw FileError(
+        corpus.path, 0,
+        fmt::format("{} lines and as many classes ({}, {}, …): every label occurs once, expected "
+                    "labels that occur several times",
+                    labels.size(), data::shown(names[0]), data::shown(names[1])));
+  std::vector<size_t> counts(names.size());
+  for (const int64_t label : classes.of) ++counts[static_cast<size_t>(label)];
+  const auto first = std::find(counts.begin(), counts.end(), 1u);
+  const auto once = static_cast<size_t>(std::count(first, counts.end(), 1u));
+  if (2 * once > labels.size())
+    throw FileError(
+        corpus.path, 0,
+        fmt::format("{} of {} labels occur once ({}, …), expected labels that occur several times, "
+                    "in the first column or in one that a header calls label",
+                    once, labels.size(),
+                    data::shown(names[static_cast<size_t>(first - counts.begin())])));
+}
+
 }  // namespace fovea::text

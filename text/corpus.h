@@ -21,4 +21,8 @@ struct Corpus {
 // texts never stand on both sides of a split.
 Corpus read_corpus(const ReadRequest& request);
 
+// Refuses labels of which nothing can be learned: one class only, or labels that mostly occur once,
+// which are texts or numbers in the wrong column.
+void check_labels(const Corpus& corpus);
+
 }  // namespace fovea::text

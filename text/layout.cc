@@ -48,6 +48,13 @@ std::vector<std::string_view> lines_in(std::string_view text) {
   return out;
 }
 
+// An array of objects, "[" and then "{": JSON, but not an object on each line.
+bool is_json_array(std::string_view text) {
+  if (!text.starts_with('[')) return false;
+  const size_t next = text.find_first_not_of(" \t\r\n", 1);
+  return next != std::string_view::npos && text[next] == '{';
+}
+
 bool comma_before_blank(std::string_view line) {
   if (line.starts_with('"')) return line.find("\",") != std::string_view::npos;
   const size_t comma = line.find(',');
@@ -84,7 +91,7 @@ Form form_of(std::string_view text, const std::string& path) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const std::vector<std::string_view> lines = lines_in(text);
   if (lines.empty()) return Form::kSpaced;
-  if (lines[0].starts_with('{')) return Form::kJson;
+  if (lines[0].starts_with('{') || is_json_array(text)) return Form::kJson;
   if (path.ends_with(".csv") || path.ends_with(".csv.gz")) return Form::kCommas;
   if (lines[0].find('\t') != std::string_view::npos) return Form::kTabbed;
   if (named_columns(parted(lines[0], ','))) return Form::kCommas;

@@ -11,7 +11,7 @@ namespace fovea::text {
 
 enum class Form { kJson, kSpaced, kTabbed, kCommas };
 
-// JSON Lines where the first line starts with '{'; tabs where it has one; commas where the file is
+// JSON Lines where the first line starts with '{' (an array of objects, which its reader refuses); tabs where it has one; commas where the file is
 // called .csv (or .csv.gz), where the first line is a header of commas, and where in every line a
 // comma comes before the first blank; otherwise the first blank ends the label.
 Form form_of(std::string_view text, const std::string& path);

@@ -103,16 +103,7 @@ void TextTask::prepare() {
   const OptionValues& o = run_options_.options;
   if (parts_.level == Level::kSentences && o.is_set("documents") && !o.flag("hide"))
     throw UsageError("--set documents: expected hide=true with it, which composes them");
-  if (names_.size() < 2)
-    throw data::FileError(corpus_.path, 0,
-                          fmt::format("every label is '{}', expected at least two classes",
-                                      names_.empty() ? "" : names_[0]));
-  if (names_.size() == labels_.size())
-    throw data::FileError(
-        corpus_.path, 0,
-        fmt::format("{} lines and as many classes ({}, {}, …): every label occurs once, expected "
-                    "labels that occur several times",
-                    labels_.size(), data::shown(names_[0]), data::shown(names_[1])));
+  check_labels(corpus_);
   if (splits_.train.empty()) throw data::FileError(corpus_.path, 0, "no documents to learn from");
   if (o.text("tokens") != "pieces") {
     tokeniser_ = tokeniser_named(o.text("tokens"));

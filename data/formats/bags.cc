@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -72,6 +73,20 @@ std::vector<uint64_t> keys_of(const Bags& bags) {
   return keys;
 }
 
+void check_labels(const Bags& bags, const std::string& path, bool both) {
+  for (size_t i = 0; i < bags.size(); ++i)
+    if (bags.labels[i] != 0 && bags.labels[i] != 1)
+      throw FileError(
+          path, 0,
+          fmt::format("bag '{}' has label {}, expected 0 or 1", bags.names[i], bags.labels[i]));
+  const bool one_label = std::adjacent_find(bags.labels.begin(), bags.labels.end(),
+                                            std::not_equal_to<>()) == bags.labels.end();
+  if (both && one_label && !bags.labels.empty())
+    throw FileError(
+        path, 0,
+        fmt::format("every bag has label {}, expected bags of both labels", bags.labels.front()));
+}
+
 std::string bags_csv(const Bags& bags) {
   const auto width = static_cast<size_t>(bags.width);
   std::string text = "bag,label";
@@ -115,32 +130,40 @@ Bags parse_unlabelled_bags(const std::string& text, const std::string& name) {
   return out;
 }
 
-void arrange(Bags& bags, const Features& wanted, const std::string& path) {
-  const auto width = static_cast<size_t>(wanted.width);
-  const auto place_of = [](const std::vector<std::string>& names, const std::string& name) {
-    return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+std::vector<size_t> places_of(const Features& wanted, const std::vector<std::string>& names,
+                              const std::string& path) {
+  if (wanted.names.empty() || names.empty()) return {};
+  const auto place_of = [](const std::vector<std::string>& all, const std::string& name) {
+    return static_cast<size_t>(std::find(all.begin(), all.end(), name) - all.begin());
   };
-  if (!wanted.names.empty() && !bags.columns.empty()) {
-    for (const std::string& name : wanted.names)
-      if (place_of(bags.columns, name) == bags.columns.size())
-        throw FileError(path, 1, fmt::format("no column {}, a feature in training", shown(name)));
-    for (const std::string& name : bags.columns)
-      if (place_of(wanted.names, name) == width)
-        throw FileError(path, 1,
-                        fmt::format("column {} was not a feature in training", shown(name)));
+  for (const std::string& name : wanted.names)
+    if (place_of(names, name) == names.size())
+      throw FileError(path, 1, fmt::format("no column {}, a feature in training", shown(name)));
+  for (const std::string& name : names)
+    if (place_of(wanted.names, name) == wanted.names.size())
+      throw FileError(path, 1, fmt::format("column {} was not a feature in training", shown(name)));
+  if (names == wanted.names) return {};
+  std::vector<size_t> places;
+  for (const std::string& name : wanted.names) places.push_back(place_of(names, name));
+  return places;
+}
+
+void reorder(std::vector<float>& rows, const std::vector<size_t>& places) {
+  if (places.empty()) return;
+  std::vector<float> row(places.size());
+  for (size_t at = 0; at < rows.size(); at += row.size()) {
+    for (size_t f = 0; f < row.size(); ++f) row[f] = rows[at + places[f]];
+    std::copy(row.begin(), row.end(), rows.begin() + static_cast<std::ptrdiff_t>(at));
   }
+}
+
+void arrange(Bags& bags, const Features& wanted, const std::string& path) {
+  const std::vector<size_t> places = places_of(wanted, bags.columns, path);
   if (bags.width != wanted.width)
-    throw FileError(path, 1,
-                    fmt::format("{} features, expected {} as in training", bags.width, width));
-  if (wanted.names.empty() || bags.columns == wanted.names || bags.columns.empty()) return;
-  std::vector<size_t> from;
-  for (const std::string& name : wanted.names) from.push_back(place_of(bags.columns, name));
-  std::vector<float> row(width);
-  for (auto& values : bags.features)
-    for (size_t at = 0; at < values.size(); at += width) {
-      for (size_t f = 0; f < width; ++f) row[f] = values[at + from[f]];
-      std::copy(row.begin(), row.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
-    }
+    throw FileError(
+        path, 1, fmt::format("{} features, expected {} as in training", bags.width, wanted.width));
+  if (places.empty()) return;
+  for (auto& values : bags.features) reorder(values, places);
   bags.columns = wanted.names;
 }
 

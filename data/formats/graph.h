@@ -35,6 +35,7 @@ struct CitationGraph {
   std::vector<float> values;    // [nodes, features]
   std::vector<int64_t> labels;  // -1: unlabelled
   std::vector<std::string> names, class_names;  // empty: their numbers
+  std::vector<std::string> feature_names;       // the columns of `values`; empty: unknown
   Splits splits;
 
   bool has_words() const { return !words.row_offsets.empty(); }

@@ -92,6 +92,7 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
   if (columns.empty())
     throw FileError(table.path, 1,
                     "expected at least one column of features besides id, label and split");
+  for (const size_t c : columns) graph.feature_names.push_back(table.header[c]);
   graph.values.reserve(table.rows.size() * columns.size());
   for (size_t row = 0; row < table.rows.size(); ++row)
     for (const size_t c : columns)

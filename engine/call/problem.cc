@@ -182,11 +182,16 @@ Geometry resolve(const Problem& problem) {
   check_meaning(problem);
   g.packed = ragged || g.graph;
   const int rank = g.packed ? 3 : 4;
+  g.storage = problem.query.dtype;
+  FOVEA_CHECK(g.storage == DType::kFloat32 || g.storage == DType::kFloat64 ||
+                  g.storage == DType::kBFloat16 || g.storage == DType::kFloat16,
+              "query: " + name_of(g.storage) + ", expected float32, float64, bfloat16 or float16");
   for (const auto& [view, name] :
        {std::pair{&problem.query, "query"}, {&problem.key, "key"}, {&problem.value, "value"}}) {
     FOVEA_CHECK(
-        static_cast<bool>(*view) || std::any_of(view->size.begin(), view->size.begin() + view->rank,
-                                                [](int64_t n) { return n == 0; }),
+        static_cast<bool>(*view) ||
+            std::any_of(view->size.begin(), view->size.begin() + std::clamp(view->rank, 0, 4),
+                        [](int64_t n) { return n == 0; }),
         std::string(name) + ": missing");
     FOVEA_CHECK(view->rank == rank,
                 std::string(name) + ": rank " + std::to_string(view->rank) +
@@ -198,10 +203,6 @@ Geometry resolve(const Problem& problem) {
                 std::string(name) + ": " + name_of(view->dtype) + ", expected " +
                     name_of(problem.query.dtype) + " (the query's)");
   }
-  g.storage = problem.query.dtype;
-  FOVEA_CHECK(g.storage == DType::kFloat32 || g.storage == DType::kFloat64 ||
-                  g.storage == DType::kBFloat16 || g.storage == DType::kFloat16,
-              "query: " + name_of(g.storage) + ", expected float32, float64, bfloat16 or float16");
   const View &q = problem.query, &k = problem.key, &v = problem.value;
   // Pools are [pages, page_size, heads, width].
   const int head = g.paged ? 2 : 1, width = rank - 1, row = g.packed ? 0 : g.paged ? 1 : 2;

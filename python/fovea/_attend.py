@@ -331,7 +331,9 @@ def _offset(offset: Union[int, torch.Tensor]) -> Optional[torch.Tensor]:
         _check.tensor("query_offset", offset)  # which says how to make one
     if type(offset) is int and offset == 0:
         return None
-    return torch.tensor([_check.whole("query_offset", offset)], dtype=torch.int64, device="cpu")
+    first = _check.whole("query_offset", offset)
+    _check.within("query_offset", first, _check.IN_64_BITS)
+    return torch.tensor([first], dtype=torch.int64, device="cpu")
 
 
 def _indices(name: str, indices: Optional[Indices], size: int, device: torch.device) -> Optional[torch.Tensor]:

@@ -74,6 +74,7 @@ def count(name: str, value: Any, least: int = 1) -> int:
     """A whole number from `least` on."""
     found = whole(name, value)
     within(name, found, at_least(least))
+    within(name, found, IN_64_BITS)
     return found
 
 

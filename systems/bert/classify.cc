@@ -60,6 +60,7 @@ class Classification : public BertTask<ClassificationTask> {
                        splits_.test.size());
   }
   void prepare() override {
+    text::check_labels(corpus_);
     std::vector<std::string> lines, labels;
     for (const int64_t item : splits_.train) {
       lines.push_back(text_of(item));

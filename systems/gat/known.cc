@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "data/files/file.h"
+#include "data/formats/bags.h"
 
 namespace fovea::systems::gat {
 
@@ -13,15 +15,21 @@ Known known_of(const data::CitationGraph& graph) {
   return {.features = graph.features,
           .classes = graph.classes,
           .words = graph.has_words(),
-          .class_names = graph.class_names};
+          .class_names = graph.class_names,
+          .feature_names = graph.feature_names};
 }
 
 void Known::check_fits(data::CitationGraph& graph, const std::string& path) const {
+  const std::vector<size_t> places =
+      data::places_of({.width = features, .names = feature_names}, graph.feature_names,
+                      (std::filesystem::path(path) / "nodes.csv").string());
   if (graph.features != features)
     throw data::FileError(
         path, 0, fmt::format("{} features, expected {} as in training", graph.features, features));
   if (graph.has_words() != words)
     throw data::FileError(path, 0, "features of another kind than in training");
+  data::reorder(graph.values, places);
+  if (!places.empty()) graph.feature_names = feature_names;
   std::vector<int64_t> known;
   for (const std::string& name : graph.class_names) {
     const auto found = std::find(class_names.begin(), class_names.end(), name);

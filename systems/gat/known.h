@@ -12,10 +12,10 @@ namespace fovea::systems::gat {
 struct Known {
   int64_t features = 0, classes = 0;
   bool words = false;
-  std::vector<std::string> class_names = {};
+  std::vector<std::string> class_names = {}, feature_names = {};  // of features: empty if unknown
 
-  // Brings a graph's classes into the order of the training; some of them may be missing. Throws if
-  // the graph does not fit; `path` is where it was read.
+  // Brings a graph's classes and its named features into the order of the training; some of the
+  // classes may be missing. Throws if the graph does not fit; `path` is where it was read.
   void check_fits(data::CitationGraph& graph, const std::string& path) const;
 };
 

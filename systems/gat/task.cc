@@ -66,6 +66,7 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
                       {"classes", known_.classes},
                       {"words", known_.words},
                       {"class_names", known_.class_names},
+                      {"columns", known_.feature_names},
                       {"mean", scaling_.mean},
                       {"deviation", scaling_.deviation},
                       {"data", source_.path},
@@ -78,6 +79,8 @@ class GraphAttention : public ClassificationTask, public train::HeldItems {
     known_.classes = facts.integer("classes", 2, data::kMostFeatures);
     known_.words = facts.flag("words");
     known_.class_names = facts.texts("class_names");
+    if (facts.has("columns"))  // older runs: none
+      known_.feature_names = data::kept_features(known_.features, facts.texts("columns")).names;
     // Rows of words have no scaling, and runs of earlier versions have none either.
     if (facts.has("mean") && !facts.list("mean").empty())
       scaling_ =

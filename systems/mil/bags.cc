@@ -84,23 +84,12 @@ std::vector<float> as_numbers(const std::vector<data::Image>& images, int64_t si
 }
 
 void split_bags(BagSet& set, const Source& source, const OptionValues& options) {
-  for (size_t i = 0; i < set.bags.size(); ++i)
-    if (set.bags.labels[i] != 0 && set.bags.labels[i] != 1)
-      throw data::FileError(source.path, 0,
-                            fmt::format("bag '{}' has label {}, expected 0 or 1", set.bags.names[i],
-                                        set.bags.labels[i]));
-  const std::vector<int64_t>& labels = set.bags.labels;
-  if (!source.all_test && !labels.empty() &&
-      std::count(labels.begin(), labels.end(), labels.front()) ==
-          static_cast<int64_t>(labels.size()))
-    throw data::FileError(
-        source.path, 0,
-        fmt::format("every bag has label {}, expected bags of both labels", labels.front()));
+  data::check_labels(set.bags, source.path, !source.all_test);
   data::SplitRequest request = split_request(source);
   request.validation = options.number("validation");
   request.test = 0.2;
   request.keys = data::keys_of(set.bags);
-  request.classes = labels;
+  request.classes = set.bags.labels;
   set.splits = data::split(static_cast<int64_t>(set.bags.size()), request);
 }
 

@@ -32,13 +32,9 @@ class Pooling : public ClassificationTask {
       data::apply(scaling_, bags_);
     }
     labels_ = bags_.labels;
-    for (size_t i = 0; i < bags_.size(); ++i) {
-      if (labels_[i] != 0 && labels_[i] != 1)
-        throw data::FileError(
-            source.path, 0,
-            fmt::format("bag '{}' has label {}, expected 0 or 1", bags_.names[i], labels_[i]));
-      lengths_.push_back(static_cast<int64_t>(bags_.features[i].size()) / bags_.width);
-    }
+    if (!source.path.empty()) data::check_labels(bags_, source.path, !source.all_test);
+    for (const auto& features : bags_.features)
+      lengths_.push_back(static_cast<int64_t>(features.size()) / bags_.width);
     generated_ = source.path.empty();
     data::SplitRequest request = split_request(source);
     request.test = 0.2;

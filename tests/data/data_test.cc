@@ -190,6 +190,16 @@ TEST_F(Files, AFeatureThatNeverChangesIsScaledToNothing) {
   EXPECT_EQ(bags.features[1][0], 0);
 }
 
+TEST(Features, PlacesAreThoseOfTheNames) {
+  const Features learnt{.width = 3, .names = {"a", "b", "c"}};
+  std::vector<float> rows = {1, 2, 3, 4, 5, 6};
+  reorder(rows, places_of(learnt, {"c", "a", "b"}, "in"));
+  EXPECT_EQ(rows, (std::vector<float>{2, 3, 1, 5, 6, 4}));
+  EXPECT_TRUE(places_of(learnt, {"a", "b", "c"}, "in").empty());
+  EXPECT_TRUE(places_of(learnt, {}, "in").empty());
+  EXPECT_THROW(places_of(learnt, {"a", "b"}, "in"), FileError);
+}
+
 TEST_F(Files, BagsAreArrangedByTheNamesOfTheirColumns) {
   const Features learnt{.width = 2, .names = {"f0", "f1"}};
   Bags swapped = parse_unlabelled_bags("bag,f1,label,f0\nm,2,7,1\nm,6,7,5\n", "in");

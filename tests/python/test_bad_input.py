@@ -197,6 +197,14 @@ def test_a_choice_of_a_number_out_of_range_is_refused_when_it_is_made(make, mess
         make()
 
 
+def test_a_number_beyond_64_bits_is_named():
+    query, key, _ = operands("dot")
+    with pytest.raises(ValueError, match="^query_offset: 9223372036854775808, expected a number of 64 bits$"):
+        attend(query_offset=2**63, structure=fovea.Causal())
+    with pytest.raises(ValueError, match="^top_k: 9223372036854775808, expected a number of 64 bits$"):
+        fovea.weights(query, key, top_k=2**63)
+
+
 def test_the_ends_of_the_ranges_are_in_them():
     query, key, value = operands("dot")
     for chosen in (fovea.Window(-1, 0), fovea.Window(0, -1), fovea.Prefix(0), fovea.Strided(1), fovea.Fixed(3, 0), fovea.Fixed(3, 3), fovea.Window(2**63 - 1)):

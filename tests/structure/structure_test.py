@@ -90,6 +90,14 @@ class Structure(unittest.TestCase):
                     missing.append(f"{page}: {named}")
         self.assertEqual(missing, [])
 
+    def test_pages_of_systems_judge_by_what_a_reader_can_see(self):
+        # A figure stands beside the paper's, a control or another setting. What somebody once asked for is on no page.
+        found = {}
+        for page in (ROOT / "docs/systems").glob("*.md"):
+            found[page.name] = re.findall(r"[^.|(]*\bwanted\b[^.|)]*", page.read_text(encoding="utf-8"))
+        self.assertGreater(len(found), 30)
+        self.assertEqual({name: words for name, words in found.items() if words}, {})
+
     def test_functions_of_the_journeys_exist(self):
         """Each `name()` of a step is in one of the files that the step names."""
         part = ARCHITECTURE[ARCHITECTURE.index("## Two journeys") : ARCHITECTURE.index("## Three libraries")]

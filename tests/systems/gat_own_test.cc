@@ -175,6 +175,38 @@ TEST_F(OwnGraph, AGraphWithoutLabelsIsAnsweredAndDrawn) {
   }
 }
 
+// Columns of features are found by their names: in another order they mean the same, under another
+// name nobody knows what they are.
+TEST_F(OwnGraph, FeaturesOfAnotherGraphAreFoundByTheirNames) {
+  const auto folder = base_ / "columns";
+  const auto write = [&](const std::string& header, bool swapped) {
+    std::filesystem::create_directories(folder);
+    std::ofstream nodes(folder / "nodes.csv"), edges(folder / "edges.csv");
+    nodes << header << "\n";
+    for (int i = 0; i < 40; ++i) {
+      const std::string age = std::to_string(i % 2 ? 60 + i : 20 + i), size = std::to_string(i % 7);
+      nodes << "n" << i << (i % 2 ? ",old," : ",young,")
+            << (swapped ? size + "," + age : age + "," + size) << "\n";
+      edges << "n" << i << ",n" << (i + 2) % 40 << "\n";
+    }
+    return folder.string();
+  };
+  train("run", {.system = "gat",
+                .data = write("id,label,age,size", false),
+                .set = {"epochs=60", "heads=2", "width=4"}});
+  EXPECT_EQ(systems::evaluate(base_ / "run", write("id,label,size,age", true), "test")
+                .at("metrics")
+                .at("accuracy"),
+            1.0);
+  try {
+    systems::evaluate(base_ / "run", write("id,label,height,size", false), "test");
+    ADD_FAILURE() << "a feature that training never saw was taken";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()),
+              (folder / "nodes.csv").string() + ":1: no column 'age', a feature in training");
+  }
+}
+
 // The class belongs to the node that is chosen, and what is counted is said.
 TEST_F(OwnGraph, PicturesSayOfEachNodeWhatWasPredicted) {
   train_ages("run", "auto");

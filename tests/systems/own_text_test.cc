@@ -59,6 +59,27 @@ TEST_F(OwnText, WhatCannotBeMeantIsRefused) {
   EXPECT_NE(said({.system = "word-sum", .data = write("own.txt", "ab c\nde f\ngh i\n")})
                 .find("3 lines and as many classes"),
             std::string::npos);
+  EXPECT_NE(said({.system = "bert",
+                  .data = write("line.tsv", "good\tfine day\n"),
+                  .set = {"task=classify"}})
+                .find("expected at least two classes"),
+            std::string::npos);
+  // A header without a label's name: the text would be the label, and an array one long label.
+  EXPECT_NE(said({.system = "word-sum",
+                  .data = write("scores.csv",
+                                "text,score\nfine day,1\nfine day,1\nfine film,2\nno "
+                                "day,2\nbad day,3\nbad film,1\n")})
+                .find("5 of 7 labels occur once ("),
+            std::string::npos);
+  for (const char* array : {"[{\"label\": 1, \"text\": \"a\"},\n{\"label\": 2, \"text\": \"b\"},\n"
+                            "{\"label\": 1, \"text\": \"c\"}]\n",
+                            "[\n  {\n    \"label\": 1, \"text\": \"a\"\n  }\n]\n"}) {
+    const std::string words = said({.system = "word-sum", .data = write("array.json", array)});
+    EXPECT_NE(words.find("array.json:1: expected {\"label\": …, \"text\": \"…\"} (or \"topic\", "
+                         "\"message\" and the like) on each line"),
+              std::string::npos)
+        << words;
+  }
   // Of pairs some are to learn from, some to choose by, some to judge; equal sources are one.
   for (const char* pairs : {"a cat\teine Katze\n", "a\tb\na\tc\na\td\nb\te\n"})
     for (const char* system : {"seq2seq", "alignment"}) {
@@ -69,6 +90,22 @@ TEST_F(OwnText, WhatCannotBeMeantIsRefused) {
           << words;
       EXPECT_FALSE(std::filesystem::exists(base_ / "refused"));
     }
+}
+
+TEST_F(OwnText, ATableOfOneRowAndBagsOfOneLabelAreRefused) {
+  for (const char* rows : {"x,y\n1,2\n", "x,y\n1,2\n1,2\n3,4\n"})
+    EXPECT_NE(said({.system = "mixture-of-experts", .data = write("rows.csv", rows)})
+                  .find(", expected at least 3: for training, validation and test"),
+              std::string::npos)
+        << rows;
+  std::string bags = "bag,label,f0\n";
+  for (int i = 0; i < 30; ++i)
+    bags += std::to_string(i / 3) + ",1," + std::to_string(i * 0.1) + "\n";
+  for (const char* system : {"pooling", "mil"})
+    EXPECT_NE(said({.system = system, .data = write("bags.csv", bags)})
+                  .find("bags.csv: every bag has label 1, expected bags of both labels"),
+              std::string::npos)
+        << system;
 }
 
 TEST_F(OwnText, PairsOfAFewWordsAreAlignedAndDrawn) {

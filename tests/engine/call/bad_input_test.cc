@@ -34,6 +34,17 @@ std::vector<Bad> bad_operands() {
            x->dtype = static_cast<DType>(99);
        },
        {"query: unknown type 99", "expected float32, float64, bfloat16 or float16"}},
+      {"dtype_unknown_of_query",
+       kDot,
+       [](Built& b) { b.problem.query.dtype = static_cast<DType>(99); },
+       {"query: unknown type 99", "expected float32, float64, bfloat16 or float16"}},
+      {"rank_of_nothing",
+       kDot,
+       [](Built& b) {
+         b.problem.key.data = nullptr;
+         b.problem.key.rank = 7;
+       },
+       {"key: missing"}},
       {"query_missing",
        kDot,
        [](Built& b) { b.problem.query.data = nullptr; },
