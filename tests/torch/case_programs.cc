@@ -111,15 +111,24 @@ std::vector<CaseProgram> programs_of_cases(const std::string& architecture) {
   const auto take = [&](const std::string& score, const std::string& modifier) {
     for (const auto& normaliser : cases::normalisers()) {
       for (const auto& structure : cases::structures()) {
-        const auto type = kTurns[turn++ % kTurns.size()];
         const Case rows = case_of_rows(score, modifier, normaliser.name, structure.name);
         for (const Case& c : shapes_of(rows)) {
-          for (auto& one : programs_of_case(c, type, architecture))
-            if (texts.insert(one.program.text).second) programs.push_back(std::move(one));
+          if (c.shape.queries == 1) {  // decoding, which is of 16 bits
+            for (auto& one : programs_of_case(c, at::kBFloat16, architecture))
+              if (one.program.decodes && texts.insert(one.program.text).second)
+                programs.push_back(std::move(one));
+            continue;
+          }
+          // Combinations that differ in lengths and numbers alone are one, whatever the type.
+          bool is_new = false;
+          for (const auto& one : programs_of_case(c, at::kFloat, architecture))
+            is_new = texts.insert(one.program.text).second || is_new;
+          if (!is_new) continue;
+          for (auto& one : programs_of_case(c, kTurns[turn++ % kTurns.size()], architecture))
+            programs.push_back(std::move(one));
         }
       }
     }
-    ++turn;  // so that the next score meets this structure with another type
   };
   for (const auto& score : cases::scores()) take(score.name, "");
   for (const auto& modifier : cases::modifiers()) take("dot", modifier.name);

@@ -144,7 +144,7 @@ TEST(KernelPrograms, AreThoseOfEveryCombination) {
   for (const auto& one : programs) kinds.insert(one.kind.substr(0, one.kind.find(',')));
   EXPECT_EQ(kinds, (std::set<std::string>{"decoding", "graph", "parts", "points", "tensor cores",
                                           "tiles"}));
-  EXPECT_GT(programs.size(), 6000u);
+  EXPECT_GT(programs.size(), 4000u);
   std::cout << programs.size() << " programs for each architecture\n";
 }
 
