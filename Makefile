@@ -96,7 +96,7 @@ PARTS ?= 4
 test-cuda: ## what needs a CUDA device: its tests, and every combination against the CPU (minutes)
 	@cmake --preset cuda -DFOVEA_SYSTEMS=OFF -DFOVEA_TESTS=OFF -DFOVEA_BENCH=OFF $(CMAKE_FLAGS)
 	@cmake --build build-cuda -j $(JOBS) --target fovea
-	@FOVEA_LIBRARY=build-cuda/lib/libfovea.so PYTHONPATH=python python3 -m pytest -q tests/python/test_cuda.py tests/python/ranks/test_distributed_cuda.py
+	@FOVEA_LIBRARY=build-cuda/lib/libfovea.so PYTHONPATH=python python3 -m pytest -q $(wildcard tests/python/test_cuda.py tests/python/*/test_*_cuda.py)
 	@export FOVEA_LIBRARY=build-cuda/lib/libfovea.so PYTHONPATH=python:tests/python; \
 	  for part in $$(seq 0 $$(($(PARTS) - 1))); do python3 tests/python/cuda_product.py $$part $(PARTS) & all="$$all $$!"; done; \
 	  for one in $$all; do wait $$one || failed=1; done; [ -z "$$failed" ]

@@ -217,8 +217,14 @@ const std::vector<ModifierRow>& modifiers() {
        }},
       {"custom", "custom",
        [](S&, const Case&, const Shape&) -> engine::Modifier {
-         return engine::Custom{bend<float>, bend_derivative<float>, bend<double>,
-                               bend_derivative<double>, nullptr};
+         return engine::Custom{
+             bend<float>,
+             bend_derivative<float>,
+             bend<double>,
+             bend_derivative<double>,
+             nullptr,
+             "score + T(0.3) * sin(score) + T(0.01) * (query - key) + T(0.1) * head",
+             "1 + T(0.3) * cos(score)"};
        }},
   };
   return rows;

@@ -28,7 +28,8 @@ Kind<To> convert_kind(const Kind<From>& from, const Convert& array) {
 }
 template <class To, class From, class Convert>
 choice::Custom<To> convert_kind(const choice::Custom<From>& from, const Convert&) {
-  return {from.value_f32, from.derivative_f32, from.value_f64, from.derivative_f64, from.context};
+  return {from.value_f32, from.derivative_f32, from.value_f64,        from.derivative_f64,
+          from.context,   from.device_value,   from.device_derivative};
 }
 
 template <class To, class From, class Convert>

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "torch/composed/pages.h"
 #include "torch/cuda/cuda_device.h"
 #include "torch/cuda/fused.h"
@@ -127,6 +129,22 @@ void refuse_fallback(const Call& call, bool return_lse) {
       "\n  kernels: " + joined(kernels_decline(call)));
 }
 
+namespace {
+
+bool has_host_function(const Call& call) {
+  const auto& modifiers = call.choices.score.modifiers;
+  return std::any_of(modifiers.begin(), modifiers.end(),
+                     [](const auto& modifier) { return std::holds_alternative<Custom>(modifier); });
+}
+
+}  // namespace
+
+void refuse_host_function(const Call& call, const std::vector<std::string>& reasons) {
+  if (!has_host_function(call)) return;
+  throw Unsupported("custom: a function of the host cannot run on " + call.query.device().str() +
+                    ", and no kernel takes its expressions\n  kernels: " + joined(reasons));
+}
+
 std::string explain(const Call& call, bool return_lse) {
   const bool paged = !call.query.device().is_cpu() && find_structure<Paged>(call.choices.structure);
   if (paged && !reads_pages(call)) {
@@ -155,8 +173,10 @@ std::string explain(const Call& call, bool return_lse) {
          (against.empty() ? "\nkernels: taken, fused, compiled for this combination\n"
                             "composed: not fused; for second derivatives only"
                           : "\nkernels: " + joined(against) +
-                                "\ncomposed: taken, libtorch operations in bounded blocks of "
-                                "queries, not fused");
+                                (has_host_function(call)
+                                     ? "\ncomposed: refused, a custom function of the host"
+                                     : "\ncomposed: taken, libtorch operations in bounded blocks "
+                                       "of queries, not fused"));
 }
 
 }  // namespace fovea

@@ -25,6 +25,10 @@ bool reads_pages(const Call& call);
 // Throws Unsupported with every fused path's reasons.
 [[noreturn]] void refuse_fallback(const Call& call, bool return_lse);
 
+// Where the kernels decline a call with a user's function of the host (`custom`), which no other path on
+// a device can compute: throws Unsupported with these reasons.
+void refuse_host_function(const Call& call, const std::vector<std::string>& reasons);
+
 std::string explain(const Call& call, bool return_lse);
 
 }  // namespace fovea

@@ -143,7 +143,11 @@ struct Signature {
   requires std::is_enum_v<Enum>
   void operator()(const char*, Enum value) { words.push_back(static_cast<uint64_t>(value)); }
 
-  void add(Custom& kind) { words.push_back(static_cast<uint64_t>(custom_handle(kind))); }
+  void add(Custom& kind) {
+    const int64_t handle = custom_handle(kind);
+    words.push_back(static_cast<uint64_t>(handle));
+    kind = custom_of(handle);  // whose expressions stay, for choices that are remembered
+  }
   void add(Structure& structure) {
     if (structure.all_of.empty()) structure = Dense{};
     add_each(structure.all_of);

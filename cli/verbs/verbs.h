@@ -56,6 +56,7 @@ Verb completion_verb();
 Verb curves_verb();
 Verb runs_verb();
 Verb attend_verb();
+Verb cuda_verb();
 Verb tour_verb();
 Verb score_verb();
 Verb serve_verb();

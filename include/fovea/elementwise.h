@@ -10,9 +10,15 @@
 //
 // Both are called with float and with double scores and must be safe to call from several threads.
 // If they have no branches and no library calls, the compiler vectorises them with the loop.
+//
+// For tensors on CUDA the same is said once more, as C++ expressions of `score`, `batch`, `head`,
+// `query`, `key` and `infinity`, which are compiled into the kernels:
+//
+//   const auto there = fovea::elementwise(...).on_device("score - 0.1f * (query - key)", "1");
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -29,13 +35,22 @@ class Elementwise {
   Elementwise(Value value, Derivative derivative)
       : value_(std::move(value)), derivative_(std::move(derivative)) {}
 
+  // -infinity as a value hides the pair: "key % 3 ? score : -infinity", "1".
+  Elementwise on_device(std::string value, std::string derivative) && {
+    device_value_ = std::move(value);
+    device_derivative_ = std::move(derivative);
+    return std::move(*this);
+  }
+
   template <class Array>
   operator choice::Custom<Array>() const& {
     return {.value_f32 = &run_value<float>,
             .derivative_f32 = &run_derivative<float>,
             .value_f64 = &run_value<double>,
             .derivative_f64 = &run_derivative<double>,
-            .context = this};
+            .context = this,
+            .device_value = device_value_.empty() ? nullptr : device_value_.c_str(),
+            .device_derivative = device_derivative_.empty() ? nullptr : device_derivative_.c_str()};
   }
   template <class Array>
   operator choice::Custom<Array>() const&& = delete;  // keep the Elementwise in a variable
@@ -63,6 +78,7 @@ class Elementwise {
 
   Value value_;
   Derivative derivative_;
+  std::string device_value_, device_derivative_;
 };
 
 // `value(score, position)` replaces a score; `derivative(score, position)` is d value / d score at

@@ -150,6 +150,21 @@ class Succeeds(Sandbox):
         self.assertNotIn("cmake", install)
         self.assertNotIn("chromium", install)
 
+    def test_the_tests_get_nvrtc_unless_a_torch_for_cuda_has_brought_its_own(self):
+        self.setup("tests")
+        self.assertIn("--no-deps nvidia-cuda-nvrtc==13.", self.calls())
+        own = self.clone / ".venv/lib/python3.11/site-packages/nvidia/cu13/lib"
+        own.mkdir(parents=True)
+        (own / "libnvrtc.so.13").write_text("")
+        (self.root / "calls").write_text("")
+        shutil.rmtree(self.clone / ".cache")
+        self.assertEqual(self.setup("tests").returncode, 0)
+        self.assertNotIn("nvrtc", self.calls())
+
+    def test_the_build_alone_gets_no_nvrtc(self):
+        self.setup()
+        self.assertNotIn("nvrtc", self.calls())
+
     def test_what_the_tests_need_includes_what_the_build_needs(self):
         self.setup("tests")
         self.assertEqual(self.setup().stdout, "")

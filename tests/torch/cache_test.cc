@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
 #include "torch/cuda/runtime/cache.h"
+#include "torch/cuda/runtime/nvrtc.h"
 
 namespace fovea::cuda {
 namespace {
@@ -105,13 +107,64 @@ TEST_F(KernelsCacheFolder, DropsWhatWasNotUsedForLongest) {
   EXPECT_EQ(cached("fourth"), "fourth");
 }
 
-TEST_F(KernelsCacheFolder, IsReadWhereItCannotBeWritten) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+TEST_F(KernelsCacheFolder, IsWholeAfterAProcessWasKilledWhileItWrote) {
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (int n = 0;; n = (n + 1) % 3) keep_cached("key " + std::to_string(n), binary_of(n));
+    }
+    usleep(static_cast<useconds_t>(1000 + 700 * round));
+    kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    for (int n = 0; n < 3; ++n) {
+      const auto found = cached("key " + std::to_string(n));
+      EXPECT_TRUE(!found || *found == binary_of(n)) << round;
+    }
+  }
+  // What they left unfinished goes when it is old; another process may still be at a new one.
+  const fs::path old = folder_ / ".fovea-1-0.unfinished", fresh = folder_ / ".fovea-1-1.unfinished";
+  for (const auto& path : {old, fresh}) std::ofstream(path) << "half";
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto& path : files()) {
+    if (path.extension() == ".unfinished" && path != fresh)
+      fs::last_write_time(path, now - std::chrono::hours(2));
+  }
   keep_cached("key", "binary");
-  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  for (const auto& path : files())
+    EXPECT_TRUE(path.extension() == ".cubin" || path == fresh) << path;
+}
+
+TEST_F(KernelsCacheFolder, TellsProgramsApartByAllThatTheyDependOn) {
+  const std::string key = cache_key("text", "sm_80", "13000");
+  EXPECT_EQ(key, cache_key("text", "sm_80", "13000"));
+  EXPECT_NE(key, cache_key("text ", "sm_80", "13000"));
+  EXPECT_NE(key, cache_key("text", "sm_90a", "13000"));
+  EXPECT_NE(key, cache_key("text", "sm_80", "13010"));
+  EXPECT_NE(key.find("nvrtc " + nvrtc_version()), std::string::npos);
+  EXPECT_NE(key.find(texts_digest()), std::string::npos);
+}
+
+TEST_F(KernelsCacheFolder, IsReadWhereItCannotBeWritten) {
+  keep_cached("key", "binary");
+  const auto readable = fs::perms::owner_read | fs::perms::owner_exec | fs::perms::group_read |
+                        fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec;
+  fs::permissions(folder_, readable);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && setuid(kNobody) != 0) _exit(1);  // root may write anywhere
+    const bool reads = cached("key") == "binary";
+    keep_cached("other", "binary");
+    _exit(reads && !cached("other") ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ(cached("key"), "binary");
-  keep_cached("other", "binary");
-  EXPECT_FALSE(cached("other"));
   fs::permissions(folder_, fs::perms::owner_all);
 }
 

@@ -26,7 +26,7 @@ const std::filesystem::path& folder() {
 }
 
 // Runs the compiler with these arguments; `what` is for the message.
-void compile(const std::string& arguments, const std::string& what) {
+void compile_for_host(const std::string& arguments, const std::string& what) {
   const std::string command =
       std::string(FOVEA_CXX) + " -std=c++20 -O0 -w -fPIC -I " + FOVEA_SOURCE + " " + arguments;
   if (std::system(command.c_str()) != 0) throw std::runtime_error("not compiled: " + what);
@@ -37,7 +37,7 @@ const std::string& first_header() {
   static const std::string name = [] {
     const std::string header = (folder() / "first.h").string();
     std::ofstream(header) << "#include \"tests/torch/emulated/cuda.h\"\n";
-    compile("-x c++-header " + header + " -o " + header + ".gch", header);
+    compile_for_host("-x c++-header " + header + " -o " + header + ".gch", header);
     return header;
   }();
   return name;
@@ -67,9 +67,9 @@ void* library_of(const std::string& text) {
            << kernel << ">, blocks, chunks, threads, a);\n}\n";
   }
   source.close();
-  compile("-shared -include " + first_header() + " " + name.string() + ".cc -o " + name.string() +
-              ".so",
-          text);
+  compile_for_host("-shared -include " + first_header() + " " + name.string() + ".cc -o " +
+                       name.string() + ".so",
+                   text);
   void* library = dlopen((name.string() + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) throw std::runtime_error(dlerror());
   loaded.emplace(text, library);

@@ -1,76 +1,151 @@
-// What kernels take of a device, as the compiler says it: no device is needed, NVRTC is.
-#include <ATen/ATen.h>
+// Every program of the case table compiled by NVRTC for both kinds of device in use, and what its
+// kernels take of one: registers, shared memory, spills. No device is needed.
+//
+// `make test` compiles a sample that meets each row of each table; with FOVEA_SLOW=1 all of them are
+// compiled (hours: several parts run side by side). kernel_resources.tsv holds the bounds; its first
+// lines say how it is written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <regex>
-#include <string>
-#include <vector>
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <set>
 
-#include "torch/cuda/fused.h"
-#include "torch/cuda/program.h"
+#include "tests/torch/case_programs.h"
+#include "tests/torch/kernel_bounds.h"
 #include "torch/cuda/runtime/nvrtc.h"
-#include "torch/engine_call.h"
 
 namespace fovea {
 namespace {
 
-// A combination, and at most how many bytes a thread of each of its kernels may spill.
-struct Row {
-  const char* name;
-  Choices choices;
-  at::ScalarType type;
-  int64_t width;
-  const char* architecture;
-  int forward, backward;
+constexpr std::array kArchitectures = {"sm_80", "sm_90a"};
+constexpr std::array kTypes = {at::kDouble, at::kFloat, at::kBFloat16};
+constexpr size_t kShares = 8;
+
+class KernelResources : public testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override {
+    if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
+  }
+  void TearDown() override { bounds_.write(); }
+  KernelBounds bounds_;
 };
 
-std::vector<Row> rows() {
-  const at::Tensor slopes = at::tensor({0.1f, 0.2f}), bias = at::zeros({2, 64, 64});
-  const Choices window{Dot{}, Softmax{}, Causal{} & Window{512, -1}};
-  const Choices alibi{Score(Dot{}).alibi(slopes), Softmax{}, Causal{}},
-      biased{Score(Dot{}).bias(bias), Softmax{}, Causal{}},
-      points{Kernel{KernelName::kGaussian, at::tensor({0.1f}), {}}, KernelRatio{}, Dense{}};
-  return {
-      {"window", window, at::kBFloat16, 128, "sm_90a", 0, 128},
-      {"window", window, at::kBFloat16, 64, "sm_90a", 0, 0},
-      {"window", window, at::kHalf, 32, "sm_80", 0, 0},
-      {"ALiBi", alibi, at::kBFloat16, 128, "sm_90a", 96, 32},
-      {"bias", biased, at::kBFloat16, 128, "sm_90a", 0, 32},
-      {"window", window, at::kFloat, 64, "sm_80", 0, 0},
-      {"Gaussian", points, at::kFloat, 3, "sm_90a", 32, 0},
-  };
-}
-
-int largest(const std::string& log, const std::regex& what) {
-  int found = -1;
-  for (std::sregex_iterator at(log.begin(), log.end(), what), end; at != end; ++at)
-    found = std::max(found, std::stoi((*at)[1]));
-  return found;
-}
-
-TEST(KernelResources, StayWithinTheirTable) {
-  if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
-  constexpr unsigned kShared = 227 << 10;  // bytes of a block, compute capability 9.0
-  for (const Row& row : rows()) {
-    const auto x = at::zeros({1, 2, 64, row.width}, row.type);
-    Call given{x, x, x, {}, {}, 0, 7};
-    given.choices = row.choices;
-    const Call call = canonical(given);
-    for (const bool forward : {true, false}) {
-      const auto program =
-          forward ? cuda::forward_program(call) : cuda::backward_program(call, {1, 1, 1});
-      const auto compiled = cuda::compile(program.text, row.architecture);
-      ASSERT_FALSE(compiled.binary.empty()) << program.name << "\n" << compiled.log;
-      const int registers = largest(compiled.log, std::regex("Used ([0-9]+) registers")),
-                spilled = largest(compiled.log, std::regex("([0-9]+) bytes spill stores"));
-      const std::string what = program.name + (forward ? ", forward" : ", backward");
-      EXPECT_GT(registers, 0) << what << ": no report\n" << compiled.log;
-      EXPECT_LE(static_cast<unsigned>(registers) * program.threads, 65536u) << what;
-      EXPECT_LE(spilled, forward ? row.forward : row.backward) << what;
-      EXPECT_LE(program.shared_bytes, kShared) << what;
+// A walk through all tables at once. Each step takes one of its programs, another type and another
+// device than the step before.
+TEST_P(KernelResources, OfASampleStayWithinTheirTable) {
+  const auto row = [](const auto& table, size_t n) { return table[n % table.size()].name; };
+  const size_t scores = cases::scores().size(), steps = scores + cases::modifiers().size();
+  for (size_t n = GetParam(); n < steps; n += kShares) {
+    const bool modified = n >= scores;
+    const char* const architecture = kArchitectures[n / 3 % kArchitectures.size()];
+    // The first normaliser from here that has a meaning with the rest.
+    for (size_t more = 0; more < cases::normalisers().size(); ++more) {
+      const auto shapes =
+          shapes_of(case_of_rows(modified ? "dot" : row(cases::scores(), n),
+                                 modified ? row(cases::modifiers(), n - scores) : "",
+                                 row(cases::normalisers(), n + more), row(cases::structures(), n)));
+      const auto programs =
+          programs_of_case(shapes[n % shapes.size()], kTypes[n % kTypes.size()], architecture);
+      if (programs.empty()) continue;
+      bounds_.check(programs[n / 2 % programs.size()], architecture);
+      break;
     }
   }
+  EXPECT_GT(bounds_.compiled(), 3);
+}
+
+TEST_P(KernelResources, OfAllStayWithinTheirTable) {
+  if (!std::getenv("FOVEA_SLOW")) GTEST_SKIP() << "hours; FOVEA_SLOW=1 runs it";
+  const char* given = std::getenv("FOVEA_KERNELS_EVERY");
+  const size_t every = given ? std::max(1, std::atoi(given)) : 1;
+  for (const char* architecture : kArchitectures) {
+    const auto programs = programs_of_cases(architecture);
+    // In steps of a number without a common divisor, so that a part of them is fair to each table.
+    constexpr size_t kStep = 7919;
+    for (size_t n = GetParam() * every; n < programs.size(); n += kShares * every)
+      bounds_.check(programs[n * kStep % programs.size()], architecture);
+  }
+}
+
+// A combination for each driver, with the types that the driver takes: in turns with the devices, or,
+// where the table is written, each for both.
+TEST_P(KernelResources, OfEachDriverStayWithinTheirTable) {
+  struct Driver {
+    const char *score, *normaliser, *structure;
+    size_t shape;  // which of shapes_of
+    std::vector<at::ScalarType> types;
+  };
+  const std::vector<at::ScalarType> all(kTypes.begin(), kTypes.end()), narrow{at::kBFloat16};
+  const std::vector<Driver> drivers{
+      {"dot", "softmax", "causal", 0, all},
+      {"dot", "softmax", "window", 1, narrow},               // decoding
+      {"dot", "sigmoid", "dense", 2, narrow},                // dropout
+      {"kernel_gaussian", "kernel_ratio", "dense", 1, all},  // points
+      {"additive", "softmax", "dense", 0, {at::kFloat, at::kBFloat16}},
+      {"rank_one", "softmax", "graph", 0, all},
+      {"dot", "sparsemax", "graph", 0, all},
+      {"cosine", "entmax_1.3", "documents", 0, all}};
+  const bool writes = std::getenv("FOVEA_KERNEL_TABLE") != nullptr;
+  const Driver& driver = drivers[GetParam()];
+  const auto shapes =
+      shapes_of(case_of_rows(driver.score, "", driver.normaliser, driver.structure));
+  size_t turn = GetParam();
+  for (const auto type : driver.types) {
+    for (const char* architecture : kArchitectures) {
+      for (const auto& one : programs_of_case(shapes.at(driver.shape), type, architecture)) {
+        if (writes || turn++ % 5 == 0) bounds_.check(one, architecture);
+      }
+    }
+  }
+  EXPECT_GT(bounds_.compiled(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, KernelResources, testing::Range(size_t{0}, kShares));
+
+// Float16 has the drivers of bfloat16, with other instructions.
+TEST(KernelResourcesOfHalf, StayWithinTheirTable) {
+  if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
+  KernelBounds bounds;
+  for (const auto& one :
+       programs_of_case(case_of_rows("dot", "alibi", "softmax", "window"), at::kHalf, "sm_80"))
+    bounds.check(one, "sm_80");
+  bounds.write();
+}
+
+// Rows of 128 columns have Hopper's products on Hopper, and none of them elsewhere.
+class KernelResourcesOfWideRows : public testing::TestWithParam<const char*> {};
+
+TEST_P(KernelResourcesOfWideRows, StayWithinTheirTable) {
+  if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
+  KernelBounds bounds;
+  for (const char* modifier : {"", "alibi", "bias"}) {
+    Case c = case_of_rows("dot", modifier, "softmax", "causal");
+    c.shape.width = c.shape.value_width = 128;
+    for (auto one : programs_of_case(c, at::kBFloat16, GetParam())) {
+      const bool panels = one.program.text.find("kPanels = true") != std::string::npos;
+      EXPECT_EQ(panels, one.program.on_tensor_cores && GetParam() == std::string("sm_90a"))
+          << one.what;
+      one.kind = "128 columns, " + one.kind;
+      bounds.check(one, GetParam());
+    }
+  }
+  bounds.write();
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, KernelResourcesOfWideRows,
+                         testing::ValuesIn(kArchitectures));
+
+// The combinations are many and the programs fewer; none is lost.
+TEST(KernelPrograms, AreThoseOfEveryCombination) {
+  const auto programs = programs_of_cases("sm_80");
+  std::set<std::string> kinds;
+  for (const auto& one : programs) kinds.insert(one.kind.substr(0, one.kind.find(',')));
+  EXPECT_EQ(kinds, (std::set<std::string>{"decoding", "graph", "parts", "points", "tensor cores",
+                                          "tiles"}));
+  EXPECT_GT(programs.size(), 4000u);
+  std::cout << programs.size() << " programs for each architecture\n";
 }
 
 }  // namespace

@@ -1,64 +1,11 @@
 // The device texts for tensor cores, whose matrix instructions the host emulates, against the
 // composed formula.
-#include <gtest/gtest.h>
-#include <torch/torch.h>
+#include "tests/torch/tensor_cores.h"
 
-#include <cmath>
-#include <vector>
-
-#include "tests/torch/emulated_device.h"
-#include "torch/composed/composed.h"
-#include "torch/cuda/fused.h"
-#include "torch/engine_call.h"
+#include <limits>
 
 namespace fovea {
 namespace {
-
-// Against the composed formula in double on the same 16-bit rows; a rounding of 16 bits is 2^-8.
-// `of_arrays`: whether the gradients of the choices' arrays are wanted.
-void check_tensor_cores(const Call& given, double bound, int64_t of_arrays = 1) {
-  const Call call = canonical(given);
-  Call wide = call;
-  std::vector<int64_t> wanted{1, 1, 1};
-  visit_arrays(wide.choices, [&](const char*, at::Tensor&) { wanted.push_back(of_arrays); });
-  ASSERT_TRUE(cuda::forward_program(call).on_tensor_cores);
-  ASSERT_TRUE(cuda::backward_program(call, wanted).on_tensor_cores);
-  for (at::Tensor* x : {&wide.query, &wide.key, &wide.value}) *x = x->to(at::kDouble);
-  visit_arrays(wide.choices, [](const char*, at::Tensor& x) {
-    if (x.is_floating_point()) x = x.to(at::kDouble);
-  });
-  const at::NoGradGuard guard;
-  const auto truth = composed::attend(wide);
-  const auto floats = call.query.options().dtype(at::kFloat);
-  auto rows = call.query.sizes().vec();
-  rows.pop_back();
-  auto statistics = rows;
-  statistics.push_back(4);
-  const cuda::Places places{at::full(truth.output.sizes(), -7.5, call.query.options()),
-                            at::full(rows, -7.5, floats), at::full(statistics, -7.5, floats),
-                            at::full({}, 5, at::kLong)};
-  cuda::EmulatedDevice device;
-  cuda::forward(device, call, places);
-  const auto near = [&](const at::Tensor& x, const at::Tensor& y, const char* what) {
-    const at::Tensor wide_x = x.to(at::kDouble), same = wide_x == y;
-    const at::Tensor error =
-        at::where(same, 0.0, (wide_x - y).abs()) / (1 + at::where(same, 0.0, y.abs()));
-    EXPECT_TRUE((error < bound).all().item<bool>()) << what << ": " << error.max().item<double>();
-  };
-  near(places.output, truth.output, "output");
-  near(places.lse, truth.lse, "lse");
-  EXPECT_EQ(places.empty_rows.item<int64_t>(), truth.empty_rows.item<int64_t>());
-  const at::Tensor d_output = at::randn_like(places.output), d_lse = at::randn_like(places.lse);
-  const auto got =
-      cuda::backward(device, call, d_output, d_lse, places.output, places.statistics, wanted);
-  const auto expected =
-      composed::backward(wide, d_output.to(at::kDouble), d_lse.to(at::kDouble), wanted);
-  for (size_t n = 0; n < expected.size(); ++n) {
-    if (!expected[n].defined()) continue;
-    ASSERT_TRUE(got[n].defined()) << n;
-    near(got[n], expected[n], n == 0 ? "d_query" : n == 1 ? "d_key" : n == 2 ? "d_value" : "array");
-  }
-}
 
 TEST(KernelsOnTensorCores, AgreeWithTheComposedFormula) {
   at::manual_seed(3);
@@ -147,6 +94,74 @@ TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaForFewQueries) {
   call.value.slice(2, 97) = INFINITY;
   check_tensor_cores(call, 0.06);
 }
+
+// Unusual rows, keys and numbers, with rows of 32 columns and with rows of 128, which lie in panels.
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class TensorCores : public testing::TestWithParam<int64_t> {
+ protected:
+  void SetUp() override { at::manual_seed(11); }
+  at::Tensor rows(at::IntArrayRef sizes) const {
+    std::vector<int64_t> all = sizes.vec();
+    all.push_back(GetParam());
+    return at::randn(all, at::TensorOptions(at::kBFloat16));
+  }
+  // Grouped heads, and lengths that are no multiples of a tile.
+  Call call() const {
+    return {rows({2, 4, 133}), rows({2, 2, 140}), rows({2, 2, 140}), {}, {}, 0, 7};
+  }
+};
+
+TEST_P(TensorCores, ABiasHidesPairsAndWholeRows) {
+  Call given = call();
+  at::Tensor bias = at::randn({4, 133, 140});
+  bias.masked_fill_(at::rand(bias.sizes()) < 0.3, -kInfinity);
+  bias.select(1, 5).fill_(-kInfinity);
+  given.choices = {Score(Dot{}).bias(bias), Softmax{}, Prefix{70}};
+  check_tensor_cores(given, 0.06, /*of_arrays=*/0);
+  // One number for each key, whatever the query.
+  given.choices = {Score(Dot{-0.2}).bias(at::randn({1, 1, 1, 140})), Softmax{}, Dense{}};
+  given.key_lengths = at::tensor({101, 0}, at::kInt);
+  check_tensor_cores(given, 0.06, /*of_arrays=*/0);
+}
+
+TEST_P(TensorCores, PackedSequencesMayBeEmpty) {
+  const auto offsets = [](std::vector<int> x) { return at::tensor(x, at::kInt); };
+  Call given{rows({210, 4}), rows({230, 2}), rows({230, 2}), {}, {}, 0, 7};
+  given.choices = {
+      Score(Dot{}).soft_cap(3), Softmax{},
+      Causal{} & Ragged{offsets({0, 100, 100, 130, 210}), offsets({0, 90, 93, 93, 230})}};
+  check_tensor_cores(given, 0.06);
+}
+
+TEST_P(TensorCores, QueriesStandAnywhereAmongTheKeys) {
+  Call given = call();
+  given.query_offset = at::tensor({40, -60}, at::kInt);
+  given.choices = {Dot{}, Softmax{at::tensor({0.3f, -0.2f, 0.0f, 1.0f})},
+                   Causal{} & Window{64, -1}};
+  check_tensor_cores(given, 0.06);
+}
+
+TEST_P(TensorCores, HeadsMayLieInsideTheSequence) {
+  Call given = call();
+  given.query = rows({2, 133, 4}).transpose(1, 2);
+  given.key = rows({2, 140, 2}).transpose(1, 2);
+  given.value = rows({2, 2, 150}).slice(2, 3, 143);
+  given.dropout_p = 0.4;
+  given.choices = {Dot{-0.1}, Sigmoid{}, Causal{Alignment::kBottomRight}};
+  check_tensor_cores(given, 0.06);
+}
+
+TEST_P(TensorCores, WhatIsNoNumberStaysInItsRow) {
+  Call given = call();
+  given.query[0][1][7].fill_(NAN);
+  given.query[1][2][130].fill_(NAN);
+  given.choices = {Dot{}, Softmax{}, Causal{} & Window{50, 0}};
+  check_tensor_cores(given, 0.06);
+}
+
+INSTANTIATE_TEST_SUITE_P(Widths, TensorCores, testing::Values(32, 128));
 
 }  // namespace
 }  // namespace fovea

@@ -87,6 +87,7 @@ Outputs attend_cuda(const Tensor& query, const Tensor& key, const Tensor& value,
     return {output, return_lse ? lse : no_lse, statistics, empty_rows};
   }
   if (strict) refuse_fallback(call, return_lse);
+  refuse_host_function(call, kernels_decline(call));
   auto [output, lse, empty_rows] = composed::attend(call);
   return {laid_out(output, output_layout(query, value)),
           return_lse ? laid_out(lse, lse_layout(query, return_lse)) : no_lse, no_statistics(query),
@@ -121,8 +122,10 @@ Gradients attend_backward_cuda(const Tensor& d_output, const OptionalTensor& d_l
                              seed, query_offset);
   const Call call = composed::out_of_pages(given);
   const c10::DeviceGuard device(query.device());
-  const bool fused =
-      kernels_decline(call).empty() && gradient_kernels_decline(call, wanted).empty();
+  auto against = kernels_decline(call);
+  if (against.empty()) against = gradient_kernels_decline(call, wanted);
+  const bool fused = against.empty();
+  if (!fused) refuse_host_function(call, against);
   auto gradients =
       fused ? fused_gradients(call, d_output, d_lse.value_or(Tensor()), output, statistics, wanted)
             : composed::backward(call, d_output, d_lse.value_or(Tensor()), wanted);

@@ -61,7 +61,7 @@ class CudaDevice final : public Device {
   Loaded& load(const Program& program) {
     Loaded& loaded = find(program.text);
     std::call_once(loaded.once, [&] {
-      const std::string key = key_of(program.text);
+      const std::string key = cache_key(program.text, facts_.architecture, facts_.driver);
       if (const auto binary = cached(key); binary && take(*binary, program, loaded)) return;
       const Compiled compiled = compile(program.text, facts_.architecture);
       if (compiled.binary.empty()) {
@@ -96,11 +96,6 @@ class CudaDevice final : public Device {
     if (!loaded) loaded = std::make_unique<Loaded>();
     return *loaded;
   }
-  // The texts, the architecture, NVRTC and the driver.
-  std::string key_of(const std::string& text) const {
-    return facts_.architecture + " nvrtc " + nvrtc_version() + " driver " + facts_.driver +
-           " texts " + texts_digest() + "\n" + text;
-  }
 
   int device_;
   DeviceFacts facts_;
@@ -121,8 +116,9 @@ CudaDevice& cuda_device(const at::Tensor& x) {
 
 Device& device_of(const at::Tensor& x) { return cuda_device(x); }
 
-bool has_group_products(const at::Tensor& x) {
-  return !x.is_cuda() || cuda_device(x).architecture() == "sm_90a";
+const std::string& architecture_of(const at::Tensor& x) {
+  static const std::string newest = "sm_90a";
+  return x.is_cuda() ? cuda_device(x).architecture() : newest;
 }
 
 bool is_captured(const at::Tensor& x) {

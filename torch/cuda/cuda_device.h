@@ -9,9 +9,9 @@ namespace fovea::cuda {
 // That of a CUDA tensor. Throws Unsupported where there is no driver.
 Device& device_of(const at::Tensor& x);
 
-// Whether a tensor's device has products of groups of warps (texts/wgmma.h). The host is asked for
-// what such a device would be given.
-bool has_group_products(const at::Tensor& x);
+// That of a tensor's device, as NVRTC calls it: sm_90a. The host is taken for the newest that the
+// texts know.
+const std::string& architecture_of(const at::Tensor& x);
 
 // Whether what is computed of a CUDA tensor is recorded into a graph, and not run.
 bool is_captured(const at::Tensor& x);

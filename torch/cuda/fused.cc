@@ -6,6 +6,7 @@
 #include <array>
 
 #include "torch/composed/finite.h"
+#include "torch/cuda/cuda_device.h"
 #include "torch/cuda/fill.h"
 #include "torch/engine_call.h"
 
@@ -67,8 +68,9 @@ std::vector<std::string> kernels_decline(const Call& call) {
   };
   const auto& modifiers = call.choices.score.modifiers;
   for (size_t n = 0; n < modifiers.size(); ++n) {
-    against(std::holds_alternative<Custom>(modifiers[n]),
-            "modifier custom, a function of the host");
+    const auto* custom = std::get_if<Custom>(&modifiers[n]);
+    against(custom && !custom->device_value,
+            "modifier custom, a function of the host without its expression for devices");
     against(std::holds_alternative<EdgeBias>(modifiers[n]), "modifier edge_bias");
     against(n > 0 && std::holds_alternative<Relative>(modifiers[n]),
             "relative positions that are not the first modifier");
@@ -99,10 +101,8 @@ std::vector<std::string> kernels_decline(const Call& call) {
   return reasons;
 }
 
-namespace {
-
 // Of rows as `reduced` makes them, without making them.
-Program program_for(const Call& call, Pass pass) {
+Program program_for(const Call& call, Pass pass, const std::string& architecture) {
   const auto& kind = call.choices.score.kind;
   const auto* kernel = std::get_if<Kernel>(&kind);
   const bool stretched = kernel && kernel->metric.defined();
@@ -111,10 +111,8 @@ Program program_for(const Call& call, Pass pass) {
   const int64_t width =
       stretched && kernel->metric.dim() == 2 ? kernel->metric.size(0) : call.key.size(-1);
   const at::ScalarType operand = made ? arithmetic_type(call.query) : call.query.scalar_type();
-  return program_of(call, operand, width, pass);
+  return program_of(call, operand, width, pass, architecture);
 }
-
-}  // namespace
 
 bool wants_bias(const Call& call, at::IntArrayRef wanted) {
   bool wants = false;
@@ -127,9 +125,12 @@ bool wants_bias(const Call& call, at::IntArrayRef wanted) {
   return wants;
 }
 
-Program forward_program(const Call& call) { return program_for(call, Pass::kForward); }
+Program forward_program(const Call& call) {
+  return program_for(call, Pass::kForward, architecture_of(call.query));
+}
 Program backward_program(const Call& call, at::IntArrayRef wanted) {
-  return program_for(call, wants_bias(call, wanted) ? Pass::kBackwardWithBias : Pass::kBackward);
+  return program_for(call, wants_bias(call, wanted) ? Pass::kBackwardWithBias : Pass::kBackward,
+                     architecture_of(call.query));
 }
 
 void forward(Device& device, const Call& call, const Places& places) {

@@ -16,9 +16,11 @@ std::vector<std::string> gradients_decline(const Call& call, at::IntArrayRef wan
 // Whether the gradient of a bias is wanted.
 bool wants_bias(const Call& call, at::IntArrayRef wanted);
 
-// What the two compile; `wanted` as in backward.
+// What the two compile, for the device that the call's tensors are on; `wanted` as in backward.
 Program forward_program(const Call& call);
 Program backward_program(const Call& call, at::IntArrayRef wanted);
+// The same for another device. Needs none.
+Program program_for(const Call& call, Pass pass, const std::string& architecture);
 
 // Places for the results, contiguous or strided but for the last dimension; lse may be undefined.
 struct Places {

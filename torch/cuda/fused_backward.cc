@@ -366,6 +366,11 @@ std::vector<std::string> gradients_decline(const Call& call, at::IntArrayRef wan
   std::vector<std::string> reasons;
   if (find_structure<Graph>(call.choices.structure) && wants_bias(call, wanted))
     reasons.emplace_back("the gradient of a bias on a graph");
+  for (const auto& modifier : call.choices.score.modifiers) {
+    const auto* custom = std::get_if<Custom>(&modifier);
+    if (custom && !custom->device_derivative)
+      reasons.emplace_back("modifier custom, without its derivative's expression for devices");
+  }
   return reasons;
 }
 

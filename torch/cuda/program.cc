@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "torch/composed/block.h"
-#include "torch/cuda/cuda_device.h"
 #include "torch/cuda/structure_text.h"
 #include "torch/engine_call.h"
 
@@ -28,6 +27,20 @@ const char* type_name(at::ScalarType type) {
     default:
       return "float";
   }
+}
+
+// A user's expressions as the class that texts/modifiers/custom.h wants. Each has lines of its own, so
+// that the compiler's messages name one, and a comment in one ends there.
+std::string own_function(const std::string& name, const Custom& custom, Pass pass) {
+  const auto function = [](const char* called, const char* expression) {
+    return std::string("static T ") + called +
+           "(const T score, const int batch, const int head, const int query, const int key) {\n"
+           "const T infinity = infinity_of(T());\nreturn static_cast<T>(\n" +
+           expression + "\n);\n}\n";
+  };
+  std::string text = "struct " + name + " {\n" + function("value", custom.device_value);
+  if (pass != Pass::kForward) text += function("derivative", custom.device_derivative);
+  return text + "};";
 }
 
 std::string number(double x) {
@@ -71,6 +84,7 @@ Stage modifier_stage(const Modifier& modifier) {
         if constexpr (std::is_same_v<Kind, Bias>) return {"bias", "Bias"};
         if constexpr (std::is_same_v<Kind, Alibi>) return {"alibi", "Alibi"};
         if constexpr (std::is_same_v<Kind, Relative>) return {"relative", "Relative"};
+        if constexpr (std::is_same_v<Kind, Custom>) return {"custom", "Custom"};
         return {"soft_cap", "SoftCap"};
       },
       modifier);
@@ -174,10 +188,10 @@ struct Tiling {
   int key_m = 1, queries = 64, query_step = 32, key_resident = 1;  // the key's
 };
 
-// Whether rows lie in panels, for products of groups of warps.
-bool in_panels(const Call& call, int64_t width) {
+// Whether rows lie in panels, for products of groups of warps, which one architecture has.
+bool in_panels(const Call& call, int64_t width, const std::string& architecture) {
   return width == kPanelRows && call.value.size(-1) == kPanelRows &&
-         !has_modifier<Relative>(call) && has_group_products(call.query);
+         !has_modifier<Relative>(call) && architecture == "sm_90a";
 }
 
 // Of rows in panels, for two groups of four warps.
@@ -193,10 +207,10 @@ Tiling tiling_of_panels(const Call& call) {
   return tiling;
 }
 
-Tiling tiling_of(const Call& call, int64_t width, bool decodes) {
+Tiling tiling_of(const Call& call, int64_t width, bool decodes, const std::string& architecture) {
   Tiling tiling;
   if (decodes) return tiling;
-  if (in_panels(call, width)) return tiling_of_panels(call);
+  if (in_panels(call, width, architecture)) return tiling_of_panels(call);
   if (width <= 64 && call.value.size(-1) <= 64) {
     tiling.m = tiling.query_m = 1;
     tiling.resident = tiling.query_resident = 3;
@@ -281,7 +295,8 @@ int64_t key_count(const Call& call) {
   return call.key.size(is_packed(call.choices.structure) ? 0 : 2);
 }
 
-Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass pass) {
+Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass pass,
+                   const std::string& architecture) {
   Program program;
   const bool forward = pass == Pass::kForward;
   const Choices& choices = call.choices;
@@ -304,7 +319,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   program.on_tensor_cores = on_tensor_cores(call, score, normaliser, pass);
   if (program.on_tensor_cores) {
     program.decodes = forward && is_decoding(call);
-    tiling = tiling_of(call, width, program.decodes);
+    tiling = tiling_of(call, width, program.decodes, architecture);
     program.threads = static_cast<unsigned>(32 * tiling.warps);
     program.own = 16 * tiling.warps * (forward ? tiling.m : tiling.query_m);
     program.key_own = 16 * tiling.warps * tiling.key_m;
@@ -344,10 +359,16 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   text.include("scores/" + score.text);
   text.include("modifiers/chain");
   std::string modifiers;
+  int own = 0;
   program.name = score.text;
   for (const auto& modifier : choices.score.modifiers) {
-    const Stage stage = modifier_stage(modifier);
+    Stage stage = modifier_stage(modifier);
     text.include("modifiers/" + stage.text);
+    if (const auto* custom = std::get_if<Custom>(&modifier)) {
+      const std::string name = "Own" + std::to_string(own++);
+      text.declare(own_function(name, *custom, pass));
+      stage.type += "<" + name + ">";
+    }
     modifiers += (modifiers.empty() ? "" : ", ") + stage.type;
     program.name += "+" + stage.text;
   }

@@ -37,7 +37,8 @@ int64_t key_heads(const Call& call);
 int64_t key_count(const Call& call);
 
 // `operand` is the type of query and key, after a score is brought to a simpler one (reduced.h),
-// `width` theirs.
-Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass pass);
+// `width` theirs. `architecture`: of the device that is to run it.
+Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass pass,
+                   const std::string& architecture);
 
 }  // namespace fovea::cuda

@@ -91,6 +91,10 @@ struct Custom {
   void (*derivative_f64)(const void* context, const double* scores, double* gradient, size_t n,
                          RowPosition) = nullptr;
   const void* context = nullptr;
+  // The same two for CUDA, which compiles them into its kernels: C++ expressions of `score`, `batch`,
+  // `head`, `query`, `key` and `infinity`. Null: the function runs on the CPU only.
+  const char* device_value = nullptr;
+  const char* device_derivative = nullptr;
   template <class Visit>
   void fields(Visit&&) {}
 };

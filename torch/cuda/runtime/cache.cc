@@ -1,6 +1,7 @@
 #include "torch/cuda/runtime/cache.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include "io/sha256.h"
 #include "io/write.h"
+#include "torch/cuda/runtime/nvrtc.h"
 #include "torch/cuda/texts.h"
 
 namespace fovea::cuda {
@@ -35,6 +37,13 @@ std::string header_of(const std::string& key, std::string_view binary) {
   return std::to_string(key.size()) + " " + digest_of(binary) + "\n" + key;
 }
 
+// A file that io::FileWriter has not renamed yet. Writing one takes a moment; one that is older than
+// this has lost its process.
+bool is_unfinished(const fs::path& path) {
+  return path.extension() == ".unfinished" && path.filename().string().starts_with(".fovea-");
+}
+constexpr std::chrono::hours kPatience{1};
+
 void drop_unused(const fs::path& place) {
   struct File {
     fs::file_time_type time;
@@ -44,10 +53,16 @@ void drop_unused(const fs::path& place) {
   std::vector<File> files;
   uint64_t total = 0;
   std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
   for (const auto& entry : fs::directory_iterator(place, error)) {
-    if (entry.path().extension() != ".cubin") continue;
+    const bool unfinished = is_unfinished(entry.path());
+    if (!unfinished && entry.path().extension() != ".cubin") continue;
     const auto time = entry.last_write_time(error);
     if (error) continue;  // another process has removed it
+    if (unfinished) {
+      if (now - time > kPatience) fs::remove(entry.path(), error);
+      continue;
+    }
     const auto bytes = entry.file_size(error);
     if (error) continue;
     files.push_back({time, bytes, entry.path()});
@@ -73,6 +88,14 @@ const std::string& texts_digest() {
   }();
   return digest;
 }
+
+std::string cache_key(const std::string& text, const std::string& architecture,
+                      const std::string& driver) {
+  return architecture + " nvrtc " + nvrtc_version() + " driver " + driver + " texts " +
+         texts_digest() + "\n" + text;
+}
+
+std::string cache_folder() { return folder().string(); }
 
 std::optional<std::string> cached(const std::string& key) {
   const fs::path place = folder();
