@@ -18,6 +18,28 @@ bool all_empty(const std::vector<std::string>& cells, const std::vector<size_t>&
   return std::all_of(columns.begin(), columns.end(), [&](size_t c) { return cells[c].empty(); });
 }
 
+// What a column is to bags: one of words is no feature.
+bool holds_words(const Table& table, size_t column) {
+  const bool something = std::any_of(table.rows.begin(), table.rows.end(),
+                                     [&](const auto& row) { return !is_missing(row[column]); });
+  return something && !table.numeric(column) && !table.mistyped(column);
+}
+
+// The columns that are features, in their order, with their names; the others are left out.
+std::vector<size_t> features_of(const Table& table, const std::vector<size_t>& among, Bags& out) {
+  std::vector<size_t> columns;
+  for (const size_t c : among) {
+    if (holds_words(table, c)) {
+      out.left_out.push_back(table.header[c]);
+      continue;
+    }
+    columns.push_back(c);
+    out.columns.push_back(table.header[c]);
+  }
+  out.width = static_cast<int64_t>(columns.size());
+  return columns;
+}
+
 }  // namespace
 
 Bags read_bags(const std::string& path) {
@@ -26,10 +48,11 @@ Bags read_bags(const std::string& path) {
     throw FileError(path, 1,
                     "expected a header that starts bag,label and names at least one feature");
   Bags out;
-  out.width = static_cast<int64_t>(table.header.size()) - 2;
-  out.columns.assign(table.header.begin() + 2, table.header.end());
-  std::vector<size_t> columns(static_cast<size_t>(out.width));
+  std::vector<size_t> columns(table.header.size() - 2);
   std::iota(columns.begin(), columns.end(), 2);
+  columns = features_of(table, columns, out);
+  if (columns.empty())
+    throw FileError(path, 1, "expected a column of numbers beside bag and label");
   std::map<std::string, size_t> where;
   for (size_t row = 0; row < table.rows.size(); ++row) {
     const auto& cells = table.rows[row];
@@ -63,7 +86,7 @@ std::string in_words(const Bags& bags) {
   for (auto one = of_label.rbegin(); one != of_label.rend(); ++one)
     out += fmt::format("{} label {}: {}", out.ends_with("features") ? ";" : ",", one->first,
                        one->second);
-  return out;
+  return out + left_out_in_words(bags.left_out);
 }
 
 std::vector<uint64_t> keys_of(const Bags& bags) {
@@ -97,8 +120,7 @@ Bags parse_unlabelled_bags(const std::string& text, const std::string& name) {
   for (size_t c = 0; c < table.header.size(); ++c)
     if (c != bag_column && table.header[c] != "label") columns.push_back(c);
   Bags out;
-  out.width = static_cast<int64_t>(columns.size());
-  for (const size_t c : columns) out.columns.push_back(table.header[c]);
+  columns = features_of(table, columns, out);
   std::map<std::string, size_t> where;
   for (size_t row = 0; row < table.rows.size(); ++row) {
     const auto [place, fresh] = where.try_emplace(table.rows[row][bag_column], out.size());
@@ -120,10 +142,15 @@ void arrange(Bags& bags, const Features& wanted, const std::string& path) {
   const auto place_of = [](const std::vector<std::string>& names, const std::string& name) {
     return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
   };
-  if (!wanted.names.empty() && !bags.columns.empty()) {
-    for (const std::string& name : wanted.names)
-      if (place_of(bags.columns, name) == bags.columns.size())
-        throw FileError(path, 1, fmt::format("no column {}, a feature in training", shown(name)));
+  const bool by_name = !bags.columns.empty() || !bags.left_out.empty();
+  if (!wanted.names.empty() && by_name) {
+    for (const std::string& name : wanted.names) {
+      if (place_of(bags.columns, name) < bags.columns.size()) continue;
+      if (place_of(bags.left_out, name) < bags.left_out.size())
+        throw FileError(path, 1,
+                        fmt::format("column {}: expected numbers, as in training", shown(name)));
+      throw FileError(path, 1, fmt::format("no column {}, a feature in training", shown(name)));
+    }
     for (const std::string& name : bags.columns)
       if (place_of(wanted.names, name) == width)
         throw FileError(path, 1,
