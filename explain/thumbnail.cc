@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace fovea::explain {
 namespace {
@@ -46,23 +47,37 @@ Weights pooled(const Explanation& e, const Map& map) {
   return out;
 }
 
-std::string mark(double x, double y, double wide, double high, double weight) {
-  if (weight <= 0.004) return {};
-  return fmt::format(
-      "<rect class=\"mark\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
-      "fill-opacity=\"{:.2f}\"/>",
-      x, y, wide, high, weight);
-}
+// Boxes, as dark as their weights. Those of about the same weight are one path: forty pictures of
+// single boxes would weigh as much as the page that has them.
+class Marks {
+ public:
+  void add(double x, double y, double wide, double high, double weight) {
+    if (weight <= 0.004) return;
+    const int level = std::max(1, static_cast<int>(std::lround(kLevels * std::min(1.0, weight))));
+    paths_[level] += fmt::format("M{:.1f} {:.1f}h{:.1f}v{:.1f}h{:.1f}z", x, y, wide, high, -wide);
+  }
+  std::string svg() const {
+    std::string out;
+    for (const auto& [level, path] : paths_)
+      out += fmt::format("<path class=\"mark\" fill-opacity=\"{:.2f}\" d=\"{}\"/>",
+                         static_cast<double>(level) / kLevels, path);
+    return out;
+  }
+
+ private:
+  static constexpr int kLevels = 25;
+  std::map<int, std::string> paths_;
+};
 
 std::string heat_map(const Weights& weights) {
   const double wide = (kWide - 2 * kMargin) / static_cast<double>(weights.columns);
   const double high = (kHigh - 2 * kMargin) / static_cast<double>(weights.rows);
-  std::string out;
+  Marks out;
   for (size_t i = 0; i < weights.rows; ++i)
     for (size_t j = 0; j < weights.columns; ++j)
-      out += mark(kMargin + wide * static_cast<double>(j), kMargin + high * static_cast<double>(i),
-                  wide, high, weights.of(i, j));
-  return out;
+      out.add(kMargin + wide * static_cast<double>(j), kMargin + high * static_cast<double>(i),
+              wide, high, weights.of(i, j));
+  return out.svg();
 }
 
 std::string lines(const Weights& weights) {
@@ -93,21 +108,21 @@ std::string words(const Explanation& e, const Map& map) {
     if (link.query == 0)
       weights[static_cast<size_t>(link.key)] = std::abs(static_cast<double>(link.weight));
   for (const double weight : weights) most = std::max(most, weight);
-  std::string out;
+  Marks out;
   for (size_t j = 0; j < shown; ++j) {
     const double wide =
         4.0 + 3.4 * static_cast<double>(std::min<size_t>(e.keys[j].text.size(), 14));
     if (x + wide > kWide - kMargin) x = kMargin, y += 16;
     if (y > kHigh - 16) break;
-    out += mark(x, y, wide, 11, 0.07 + (most > 0 ? 0.9 * weights[j] / most : 0));
+    out.add(x, y, wide, 11, 0.07 + (most > 0 ? 0.9 * weights[j] / most : 0));
     x += wide + 4;
   }
-  return out;
+  return out.svg();
 }
 
 // Regions of a picture, each as dark as its weight for the first query.
 std::string regions(const Explanation& e, const Map& map) {
-  std::string out;
+  Marks out;
   float most = 0;
   for (size_t j = 0; j < e.keys.size() && j < map.dense.size(); ++j)
     most = std::max(most, map.dense[j]);
@@ -115,11 +130,10 @@ std::string regions(const Explanation& e, const Map& map) {
     const std::vector<double>& at = e.keys[j].position;
     if (at.size() != 4) return {};
     const double high = kHigh - 2 * kMargin;
-    out +=
-        mark((kWide - high) / 2 + high * at[0], kMargin + high * at[1], high * at[2], high * at[3],
-             0.05 + 0.9 * static_cast<double>(map.dense[j]) / std::max(1e-9, double(most)));
+    out.add((kWide - high) / 2 + high * at[0], kMargin + high * at[1], high * at[2], high * at[3],
+            0.05 + 0.9 * static_cast<double>(map.dense[j]) / std::max(1e-9, double(most)));
   }
-  return out;
+  return out.svg();
 }
 
 struct Range {
@@ -146,18 +160,20 @@ std::string plot(const Plot& given) {
   for (const Curve& curve : given.curves) {
     if (curve.step != -1 && curve.step != step) continue;
     std::string path;
+    Marks marks;
     for (size_t i = 0; i < curve.y.size(); ++i) {
       const double px = kMargin + (kWide - 2 * kMargin) * x.part(across(curve.x[i]));
       const double py = kHigh - kMargin - (kHigh - 2 * kMargin) * y.part(up(curve.y[i]));
       if (!std::isfinite(px) || !std::isfinite(py)) continue;
       const double floor = kHigh - kMargin - (kHigh - 2 * kMargin) * y.part(0);
       if (curve.kind == Curve::Kind::kPoints)
-        out += mark(px - 1.5, py - 1.5, 3, 3, 0.5);
+        marks.add(px - 1.5, py - 1.5, 3, 3, 0.5);
       else if (curve.kind == Curve::Kind::kBars)
-        out += mark(px - 3, std::min(py, floor), 6, std::abs(floor - py), 0.8);
+        marks.add(px - 3, std::min(py, floor), 6, std::abs(floor - py), 0.8);
       else
         path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", px, py);
     }
+    out += marks.svg();
     if (!path.empty()) out += "<path class=\"trace\" stroke-width=\"2\" d=\"" + path + "\"/>";
   }
   return out;
@@ -181,6 +197,7 @@ std::string tree(const std::vector<TreeNode>& nodes) {
         kHigh * (static_cast<double>(turn[i]) + 0.5) / static_cast<double>(count[depth[i]])};
   };
   std::string out;
+  Marks boxes;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (depth[i] >= columns) continue;
     const auto [x, y] = place(i);
@@ -192,9 +209,9 @@ std::string tree(const std::vector<TreeNode>& nodes) {
           "stroke-opacity=\"{}\"/>",
           x0, y0, x, y, pruned ? 0.25 : 0.9);
     }
-    out += mark(x - 3, y - 2.5, 6, 5, pruned ? 0.25 : 0.95);
+    boxes.add(x - 3, y - 2.5, 6, 5, pruned ? 0.25 : 0.95);
   }
-  return out;
+  return out + boxes.svg();
 }
 
 std::string drawn(const Explanation& e) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "data/files/file.h"
 #include "data/files/json.h"
@@ -191,17 +192,20 @@ std::vector<Document> read_documents(const std::string& path, const ReadRequest&
   } else {
     Columns columns = request.columns;
     std::optional<NamedColumns> header;
+    bool first = true;
     data::each_line(std::string_view(text), path, [&](size_t number, std::string_view line) {
+      if (line.find_first_not_of(' ') == std::string_view::npos) return;  // says nothing
+      const bool may_name_columns = std::exchange(first, false);
       if (form == Form::kJson) return add(from_json(line, path, number), number, line);
       if (form == Form::kSpaced) {
-        if (number > 1 ||
+        if (!may_name_columns ||
             !named_columns({std::string(line.substr(0, line.find(' '))),
                             std::string(line.substr(std::min(line.find(' ') + 1, line.size())))}))
           add(from_spaced(line), number, line);
         return;
       }
       const std::vector<std::string> cells = columns_of(line);
-      if (number == 1) {
+      if (may_name_columns) {
         if (columns == Columns::kAuto)
           columns = cells.size() > 2 ? request.of_three : Columns::kLabelText;
         if ((header = named_columns(cells))) return;

@@ -90,14 +90,17 @@ std::optional<NamedColumns> named_columns(const std::vector<std::string>& cells)
 Form form_of(std::string_view text, const std::string& path) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const std::vector<std::string_view> lines = lines_in(text);
-  if (lines.empty()) return Form::kSpaced;
-  if (lines[0].starts_with('{') || is_json_array(text)) return Form::kJson;
+  const auto first = std::find_if(lines.begin(), lines.end(), [](std::string_view line) {
+    return line.find_first_not_of(' ') != std::string_view::npos;
+  });
+  if (first == lines.end()) return Form::kSpaced;
+  if (first->starts_with('{') || is_json_array(text)) return Form::kJson;
   if (path.ends_with(".csv") || path.ends_with(".csv.gz")) return Form::kCommas;
-  if (lines[0].find('\t') != std::string_view::npos) return Form::kTabbed;
-  if (named_columns(parted(lines[0], ','))) return Form::kCommas;
+  if (first->find('\t') != std::string_view::npos) return Form::kTabbed;
+  if (named_columns(parted(*first, ','))) return Form::kCommas;
   size_t commas = 0, blank = 0;
   for (const std::string_view line : lines) {
-    blank += line.empty();
+    blank += line.find_first_not_of(' ') == std::string_view::npos;
     commas += comma_before_blank(line);
   }
   return commas > 0 && commas + blank == lines.size() ? Form::kCommas : Form::kSpaced;

@@ -11,9 +11,10 @@ namespace fovea::text {
 
 enum class Form { kJson, kSpaced, kTabbed, kCommas };
 
-// JSON Lines where the first line starts with '{' (an array of objects, which its reader refuses); tabs where it has one; commas where the file is
-// called .csv (or .csv.gz), where the first line is a header of commas, and where in every line a
-// comma comes before the first blank; otherwise the first blank ends the label.
+// By the first line that is not blank: JSON Lines where it starts with '{' (or where the text is an array
+// of objects, which the reader refuses); tabs where it has one; commas where the file is called .csv
+// (or .csv.gz), where this line is a header of commas, and where in every line a comma comes before the
+// first blank; otherwise the first blank ends the label.
 Form form_of(std::string_view text, const std::string& path);
 
 // Names of a column, or of a field of JSON Lines, that holds the label (label, class, category,

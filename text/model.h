@@ -32,8 +32,9 @@ struct Look {
 };
 
 struct Answer {
-  at::Tensor logits;  // [documents, classes]
-  Look look;          // if it was requested
+  at::Tensor logits;   // [documents, classes]
+  Look look;           // if it was requested
+  at::Tensor penalty;  // in training: a scalar that the loss adds, or undefined
 };
 enum class Want { kLogits, kLook };
 

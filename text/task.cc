@@ -22,6 +22,19 @@ constexpr const char* kVocabularyFile = "vocabulary";
 constexpr const char* kAspectsFile = "aspects.vocabulary";
 constexpr const char* kPiecesFile = "pieces.model";
 
+// A first line whose label no other line has, where every other label comes again, may be a header
+// that was not known as one. `counts` are those of the classes.
+std::string header_in_words(const std::vector<Document>& documents,
+                            const std::vector<int64_t>& labels, const std::vector<size_t>& counts) {
+  if (documents.empty() || documents[0].line != 1) return "";
+  if (counts[static_cast<size_t>(labels[0])] != 1 ||
+      std::count(counts.begin(), counts.end(), size_t{1}) != 1)
+    return "";
+  return fmt::format(
+      "; {} is on line 1 only: if this line names the columns, call them label and text",
+      data::shown(documents[0].label));
+}
+
 }  // namespace
 
 TextTask::TextTask(const RunOptions& run_options, Parts parts)
@@ -96,7 +109,8 @@ std::string TextTask::read_in_words() const {
                   names_.size(), names_.size() == 1 ? "" : "es");
   for (size_t i = 0; i < std::min(names_.size(), kShownClasses); ++i)
     out += fmt::format("{} {} {}", i ? "," : "", data::shown(names_[i]), counts[i]);
-  return names_.size() > kShownClasses ? out + ", …" : out;
+  if (names_.size() > kShownClasses) out += ", …";
+  return out + header_in_words(corpus_.documents, labels_, counts);
 }
 
 void TextTask::prepare() {
@@ -266,11 +280,18 @@ Batch TextTask::batch(const std::vector<const Encoded*>& items) const {
           at::tensor(aspects, at::kLong).to(run_options_.device)};
 }
 
+Loss TextTask::loss(const fovea::Batch& batch) {
+  Loss out = ClassificationTask::loss(batch);
+  if (penalty_.defined()) out.mean = out.mean + penalty_;
+  return out;
+}
+
 torch::Tensor TextTask::logits(std::span<const int64_t> items) {
   std::vector<const Encoded*> chosen;
   for (const int64_t item : items) chosen.push_back(&encoded_[static_cast<size_t>(item)]);
   Answer answer = model_->answer(batch(chosen), want_);
   look_ = std::move(answer.look);
+  penalty_ = std::move(answer.penalty);
   if (want_ == Want::kLook) {
     const at::Tensor best = answer.logits.argmax(1).cpu();
     for (size_t i = 0; i < items.size(); ++i) {

@@ -60,6 +60,7 @@ class TextTask : public ClassificationTask {
   Assets assets() const override;
   void restore(const Assets&) override;
   std::shared_ptr<torch::nn::Module> build() override;
+  Loss loss(const fovea::Batch&) override;
   Evaluation evaluate(Split) override;
   std::vector<uint64_t> item_keys(Split) const override;
   std::vector<train::ParameterGroup> parameter_groups(torch::nn::Module&) const override;
@@ -125,6 +126,7 @@ class TextTask : public ClassificationTask {
   // many mixed documents were right.
   Want want_ = Want::kLogits;
   Look look_;
+  at::Tensor penalty_;  // of the last batch in training
   double mixed_right_ = 0, mixed_seen_ = 0;
 };
 

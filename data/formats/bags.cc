@@ -19,6 +19,28 @@ bool all_empty(const std::vector<std::string>& cells, const std::vector<size_t>&
   return std::all_of(columns.begin(), columns.end(), [&](size_t c) { return cells[c].empty(); });
 }
 
+// What a column is to bags: one of words is no feature.
+bool holds_words(const Table& table, size_t column) {
+  const bool something = std::any_of(table.rows.begin(), table.rows.end(),
+                                     [&](const auto& row) { return !is_missing(row[column]); });
+  return something && !table.numeric(column) && !table.mistyped(column);
+}
+
+// The columns that are features, in their order, with their names; the others are left out.
+std::vector<size_t> features_of(const Table& table, const std::vector<size_t>& among, Bags& out) {
+  std::vector<size_t> columns;
+  for (const size_t c : among) {
+    if (holds_words(table, c)) {
+      out.left_out.push_back(table.header[c]);
+      continue;
+    }
+    columns.push_back(c);
+    out.columns.push_back(table.header[c]);
+  }
+  out.width = static_cast<int64_t>(columns.size());
+  return columns;
+}
+
 }  // namespace
 
 Bags read_bags(const std::string& path) {
@@ -27,10 +49,11 @@ Bags read_bags(const std::string& path) {
     throw FileError(path, 1,
                     "expected a header that starts bag,label and names at least one feature");
   Bags out;
-  out.width = static_cast<int64_t>(table.header.size()) - 2;
-  out.columns.assign(table.header.begin() + 2, table.header.end());
-  std::vector<size_t> columns(static_cast<size_t>(out.width));
+  std::vector<size_t> columns(table.header.size() - 2);
   std::iota(columns.begin(), columns.end(), 2);
+  columns = features_of(table, columns, out);
+  if (columns.empty())
+    throw FileError(path, 1, "expected a column of numbers beside bag and label");
   std::map<std::string, size_t> where;
   for (size_t row = 0; row < table.rows.size(); ++row) {
     const auto& cells = table.rows[row];
@@ -64,7 +87,7 @@ std::string in_words(const Bags& bags) {
   for (auto one = of_label.rbegin(); one != of_label.rend(); ++one)
     out += fmt::format("{} label {}: {}", out.ends_with("features") ? ";" : ",", one->first,
                        one->second);
-  return out;
+  return out + left_out_in_words(bags.left_out);
 }
 
 std::vector<uint64_t> keys_of(const Bags& bags) {
@@ -112,8 +135,7 @@ Bags parse_unlabelled_bags(const std::string& text, const std::string& name) {
   for (size_t c = 0; c < table.header.size(); ++c)
     if (c != bag_column && table.header[c] != "label") columns.push_back(c);
   Bags out;
-  out.width = static_cast<int64_t>(columns.size());
-  for (const size_t c : columns) out.columns.push_back(table.header[c]);
+  columns = features_of(table, columns, out);
   std::map<std::string, size_t> where;
   for (size_t row = 0; row < table.rows.size(); ++row) {
     const auto [place, fresh] = where.try_emplace(table.rows[row][bag_column], out.size());
@@ -158,6 +180,10 @@ void reorder(std::vector<float>& rows, const std::vector<size_t>& places) {
 }
 
 void arrange(Bags& bags, const Features& wanted, const std::string& path) {
+  for (const std::string& name : wanted.names)
+    if (std::find(bags.left_out.begin(), bags.left_out.end(), name) != bags.left_out.end())
+      throw FileError(path, 1,
+                      fmt::format("column {}: expected numbers, as in training", shown(name)));
   const std::vector<size_t> places = places_of(wanted, bags.columns, path);
   if (bags.width != wanted.width)
     throw FileError(

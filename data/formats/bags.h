@@ -10,10 +10,11 @@ namespace fovea::data {
 inline constexpr int64_t kMostFeatures = 10'000'000;  // of an item
 
 struct Bags {
-  int64_t width = 0;                      // features of an instance
-  std::vector<std::string> columns = {};  // their names; empty if bags do not come from a table
-  std::vector<std::string> names;         // in order of first appearance
-  std::vector<int64_t> labels;            // of each bag
+  int64_t width = 0;                       // features of an instance
+  std::vector<std::string> columns = {};   // their names; empty if bags do not come from a table
+  std::vector<std::string> left_out = {};  // columns of words, which are no features
+  std::vector<std::string> names;          // in order of first appearance
+  std::vector<int64_t> labels;             // of each bag
   std::vector<std::vector<float>>
       features;  // of each bag: instances one after another, `width` numbers each
   size_t size() const { return names.size(); }

@@ -184,6 +184,33 @@ bool Table::numeric(size_t column) const {
   return any;
 }
 
+std::optional<size_t> Table::mistyped(size_t column) const {
+  size_t numbers = 0, others = 0, first = 0;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const std::string& cell = rows[row][column];
+    if (is_missing(cell)) continue;
+    if (spells_number(cell))
+      ++numbers;
+    else if (others++ == 0)
+      first = row;
+  }
+  return others > 0 && numbers > others ? std::optional(first) : std::nullopt;
+}
+
+std::string in_short(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 8;
+  const size_t count = std::min(names.size(), kShown);
+  std::string out = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(count), ", "));
+  return names.size() > kShown ? fmt::format("{} and {} more", out, names.size() - kShown) : out;
+}
+
+std::string left_out_in_words(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  return fmt::format("; column{} {} left out: not {}", names.size() == 1 ? "" : "s",
+                     in_short(names), names.size() == 1 ? "a number" : "numbers");
+}
+
 std::vector<Record> csv_records(const std::string& text, const std::string& name) {
   each_line(std::string_view(text), name, [](size_t, std::string_view) {});  // UTF-8, no NUL
   std::vector<Record> out;

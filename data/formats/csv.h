@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ struct Table {
   std::vector<double> numbers(size_t column) const;
   // Whether a column's entries are numbers, empty ones aside, and at least one is there.
   bool numeric(size_t column) const;
+  // The row of the first entry that is no number in a column of which most are numbers: a mistake. A
+  // column of words has none.
+  std::optional<size_t> mistyped(size_t column) const;
 };
 
 // The records of such a text, including the header if there is one; blank lines are skipped.
@@ -35,6 +39,11 @@ std::vector<Record> csv_records(const std::string& text, const std::string& name
 
 Table read_csv(const std::string& path);
 Table parse_csv(const std::string& text, const std::string& name);
+
+// "temp, price", and of more than eight how many there are besides.
+std::string in_short(const std::vector<std::string>& names);
+// "; column day left out: not a number", or nothing.
+std::string left_out_in_words(const std::vector<std::string>& names);
 
 // Whether a cell says nothing: empty, "NA", "NaN" or "?".
 bool is_missing(const std::string& cell);

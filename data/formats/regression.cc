@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "data/files/file.h"
+#include "data/formats/text.h"
 #include "data/split.h"
 
 namespace fovea::data {
@@ -19,44 +21,39 @@ std::string missing_cell(const Table& table, size_t column, const std::string& c
 }
 
 bool is_row_number(const Table& table) {
-  const std::string& name = table.header[0];
-  if (name != "rownames" && !name.empty() && name != "Unnamed: 0") return false;
+  static const std::set<std::string> kNames = {"",   "rownames", "unnamed: 0", "id",  "index",
+                                               "no", "no.",      "nr",         "nr.", "#"};
+  if (!kNames.contains(lower_ascii(table.header[0]))) return false;
   for (size_t row = 0; row < table.rows.size(); ++row)
     if (table.rows[row][0] != std::to_string(row + 1) && table.rows[row][0] != std::to_string(row))
       return false;
   return true;
 }
 
-// A column of numbers with one mistake is not a column of names: the error says where the mistake
-// is.
 void check_not_mistyped(const Table& table, size_t column, std::string_view otherwise) {
-  size_t numbers = 0, others = 0, first = 0;
-  for (size_t row = 0; row < table.rows.size(); ++row) {
-    const std::string& cell = table.rows[row][column];
-    if (is_missing(cell)) continue;
-    if (spells_number(cell))
-      ++numbers;
-    else if (others++ == 0)
-      first = row;
-  }
-  if (others > 0 && numbers > others)
-    throw FileError(table.path, table.lines[first],
+  if (const std::optional<size_t> row = table.mistyped(column))
+    throw FileError(table.path, table.lines[*row],
                     fmt::format("column '{}': expected a number, found {}; {}",
-                                table.header[column], shown(table.rows[first][column]), otherwise));
+                                table.header[column], shown(table.rows[*row][column]), otherwise));
 }
 
 std::vector<size_t> input_columns(const Table& table, const std::vector<std::string>& names,
-                                  size_t target, std::vector<std::string>& left_out) {
+                                  size_t target, Regression& out) {
   std::vector<size_t> columns;
   for (const std::string& name : names) columns.push_back(table.column(name));
   if (names.empty()) {
-    for (size_t c = is_row_number(table) ? 1 : 0; c < table.header.size(); ++c) {
+    if (target != 0 && is_row_number(table)) out.row_numbers = table.header[0];
+    for (size_t c = out.row_numbers ? 1 : 0; c < table.header.size(); ++c) {
       if (c == target) continue;
       check_not_mistyped(table, c, "--set x=COLUMN,… leaves the column out");
       if (table.numeric(c))
         columns.push_back(c);
       else
-        left_out.push_back(table.header[c]);
+        out.left_out.push_back(table.header[c]);
+    }
+    if (columns.empty() && out.row_numbers && table.numeric(0)) {  // all there is: time, perhaps
+      out.row_numbers.reset();
+      columns.push_back(0);
     }
     if (columns.empty())
       throw FileError(
@@ -99,7 +96,7 @@ Regression regression(const Table& table, const Columns& wanted) {
         table.path, 1,
         fmt::format("the target column '{}' is not numeric: name another with --set y=COLUMN",
                     table.header[target]));
-  const std::vector<size_t> columns = input_columns(table, wanted.x, target, out.left_out);
+  const std::vector<size_t> columns = input_columns(table, wanted.x, target, out);
   out.target = table.header[target];
   out.form = table.form;
   std::vector<std::optional<double>> fill(columns.size());
@@ -144,18 +141,13 @@ Regression regression(const Table& table, const Columns& wanted) {
 }
 
 std::string in_words(const Regression& table) {
-  constexpr size_t kShown = 8;
-  const auto listed = [](const std::vector<std::string>& names) {
-    const size_t count = std::min(names.size(), size_t{kShown});
-    std::string out = fmt::format(
-        "{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(count), ", "));
-    return names.size() > kShown ? fmt::format("{} and {} more", out, names.size() - kShown) : out;
-  };
   std::string out = fmt::format("{} row{}: {} from {}", table.rows(), table.rows() == 1 ? "" : "s",
-                                table.target, listed(table.inputs));
-  if (!table.left_out.empty())
-    out += fmt::format("; column{} {} left out: not {}", table.left_out.size() == 1 ? "" : "s",
-                       listed(table.left_out), table.left_out.size() == 1 ? "a number" : "numbers");
+                                table.target, in_short(table.inputs));
+  if (table.row_numbers)
+    out += fmt::format("; {} left out: row numbers", table.row_numbers->empty()
+                                                         ? "the first column, which has no name,"
+                                                         : "column " + *table.row_numbers);
+  out += left_out_in_words(table.left_out);
   if (table.dropped > 0)
     out += fmt::format("; {} row{} with an empty cell left out", table.dropped,
                        table.dropped == 1 ? "" : "s");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ enum class Missing { kError, kDrop, kMean, kMedian };
 
 // Inputs and target of a regression table: x[row * names.size() + column], y[row].
 struct Regression {
-  std::vector<std::string> inputs;         // column names
-  std::vector<std::string> left_out = {};  // columns that are neither, as they are not numbers
+  std::vector<std::string> inputs;              // column names
+  std::vector<std::string> left_out = {};       // columns that are neither, as they are not numbers
+  std::optional<std::string> row_numbers = {};  // name of a first column that counts the rows
   std::string target;
   std::vector<double> x, y;
   std::vector<uint64_t> keys;      // of the rows, from the text of their cells; empty: no table
@@ -24,8 +26,8 @@ struct Regression {
   size_t rows() const { return y.size(); }
 };
 
-// `x` empty: every numeric column but the target, a leading column of row numbers (R's `rownames`)
-// left out; `y` empty: the last column.
+// `x` empty: every numeric column but the target and a first column of row numbers (without a name,
+// or called rownames, id, index, no., nr., #); `y` empty: the last column.
 struct Columns {
   std::vector<std::string> x = {};
   std::string y = {};

@@ -144,6 +144,7 @@ ParallelText read_parallel_tsv(const std::string& path) {
   ParallelText out;
   const std::string text = read_file(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
+    if (content.find_first_not_of(' ') == std::string_view::npos) return;
     const size_t tab = content.find('\t');
     if (tab == std::string_view::npos || content.find('\t', tab + 1) != std::string_view::npos)
       throw FileError(path, line,

@@ -82,11 +82,12 @@ explain::Explanation picture(const Model& model, int64_t row) {
   add("convolution, k = 3", convolution_operations(1000, 1000, 3), "1",
       "n/k ≈ 333, or log₃ n ≈ 6 dilated");
   out.tables = {table};
-  out.notes = {fmt::format("Measured with {} threads, one sequence, float32. The n × n weights "
+  const auto threads = static_cast<int64_t>(model.threads.item<double>());
+  out.notes = {fmt::format("Measured with {} thread{}, one sequence, float32. The n × n weights "
                            "are never stored by fovea::attend. Memory is what the process holds at "
                            "its highest during a call, less what it held before; below 64 KiB it "
                            "is not seen.",
-                           static_cast<int64_t>(model.threads.item<double>())),
+                           threads, threads == 1 ? "" : "s"),
                fmt::format("By counting, the crossing at n = 4d lies at {} = {:g}{}.",
                            over_n ? "n" : "d", model.predicted(row),
                            model.predicted(row) <= last ? "" : ", beyond what was measured"),

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <utility>
 
 #include "text/generate.h"
 #include "text/task.h"
@@ -54,12 +56,24 @@ float shown_by(const explain::Explanation& both) {
   return least;
 }
 
+// Whether both words are praise or blame whatever they are said of: a price may well be cheap.
+bool plain(const std::vector<std::string>& words) {
+  constexpr std::array<std::string_view, 12> kDepends = {"bright", "cheap", "cold",   "flat",
+                                                         "fresh",  "funny", "moving", "rich",
+                                                         "smart",  "stale", "tired",  "warm"};
+  return std::none_of(kSaid.begin(), kSaid.end(), [&](size_t at) {
+    return std::find(kDepends.begin(), kDepends.end(), words.at(at)) != kDepends.end();
+  });
+}
+
 }  // namespace
 
 std::vector<explain::Explanation> pictures(text::TextTask& task) {
   if (task.own_data()) return {};
   const text::Corpus corpus = text::generate_aspects(7);
+  constexpr float kShows = 0.5;  // more than half of the weight: plain words are worth more then
   std::vector<explain::Explanation> best;
+  std::pair<bool, float> most;
   size_t tried = 0;
   for (const text::Document& document : corpus.documents) {
     if (!document.mixed) continue;
@@ -67,7 +81,11 @@ std::vector<explain::Explanation> pictures(text::TextTask& task) {
         text::tokeniser_named("spaces")->split(document.texts[0]);
     if (!task.vocabulary().has(words[1])) break;  // the run read other text
     explain::Explanation both = asked_twice(task, document, words);
-    if (best.empty() || shown_by(both) > shown_by(best.front())) best = {std::move(both)};
+    const std::pair shows{plain(words) && shown_by(both) > kShows, shown_by(both)};
+    if (best.empty() || shows > most) {
+      best = {std::move(both)};
+      most = shows;
+    }
     if (++tried == kTried) break;
   }
   return best;

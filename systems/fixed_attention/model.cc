@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "data/packed.h"
@@ -40,6 +41,26 @@ at::Tensor FixedAttentionModel::scores(const at::Tensor& x) {
   return theta.matmul(keys(x).squeeze(1).t());
 }
 
+// ‖A Aᵀ − I‖² (Lin et al. 2017), the mean over the bags: how alike the maps of the θ are, and how
+// spread each of them. The values are A itself, held fixed; so attention gives A Aᵀ [bags, R, R], and
+// no more than A is stored. A Aᵀ is symmetric in its two factors, so the gradient through the one
+// that is not held is half of the whole.
+at::Tensor FixedAttentionModel::alike(const at::Tensor& query, const at::Tensor& key,
+                                      const at::Tensor& bounds) const {
+  const Choices how = choices(bounds);
+  at::Tensor held;
+  {
+    const torch::NoGradGuard no_grad;
+    held = text::packed_weights(query, key, how, bounds).t().unsqueeze(1).contiguous();
+  }
+  const at::Tensor product = attend(query, key, held, how);
+  const at::Tensor distance = (product - at::eye(config_.queries, product.options()))
+                                  .square()
+                                  .sum()
+                                  .div(static_cast<double>(std::max<int64_t>(1, query.size(0))));
+  return 2 * distance - distance.detach();
+}
+
 text::Answer FixedAttentionModel::answer(const text::Batch& batch, text::Want want) {
   const at::Tensor bounds = batch.bounds();
   at::Tensor x = embedding(batch.words);  // [total, width]
@@ -53,6 +74,8 @@ text::Answer FixedAttentionModel::answer(const text::Batch& batch, text::Want wa
       attend(query, key, x.unsqueeze(1), how).reshape({items, r * x.size(1)});  // [v_1; …; v_R]
   text::Answer out;
   out.logits = answer_(at::dropout(v, config_.dropout, is_training()));
+  if (is_training() && config_.penalty > 0)
+    out.penalty = config_.penalty * alike(query, key, bounds);
   if (want == text::Want::kLook) {
     out.look = {.words = text::packed_weights(query, key, how, bounds),
                 .sentences = {},

@@ -26,6 +26,7 @@ class FixedAttentionModel : public text::Model {
     std::string normaliser_name = "softmax";
     std::shared_ptr<Context> context{};  // of the words; without one they stand alone
     double dropout = 0;
+    double penalty = 0;  // weight of ‖A Aᵀ − I‖² in the loss
   };
   explicit FixedAttentionModel(const Config& config);
 
@@ -40,6 +41,7 @@ class FixedAttentionModel : public text::Model {
   // What the queries see of the words: x itself, or g(W x + b).
   at::Tensor keys(const at::Tensor& x);
   Choices choices(const at::Tensor& bounds) const;
+  at::Tensor alike(const at::Tensor& query, const at::Tensor& key, const at::Tensor& bounds) const;
 
   Config config_;
   torch::nn::Linear key_{nullptr}, answer_{nullptr};

@@ -27,7 +27,8 @@ std::shared_ptr<text::Model> make(const OptionValues& o, const text::Known& know
           o.text("activation") == "sigmoid" ? MlpActivation::kSigmoid : MlpActivation::kTanh,
       .normaliser_name = o.text("normaliser"),
       .context = context_of(o, known.embedding.width),
-      .dropout = o.number("dropout")};
+      .dropout = o.number("dropout"),
+      .penalty = o.number("penalty")};
   config.normaliser = normaliser_named(config.normaliser_name);
   return std::make_shared<FixedAttentionModel>(config);
 }
@@ -43,6 +44,10 @@ std::vector<Option> options() {
       Option("activation", "tanh", "score=mlp: the function g").among({"tanh", "sigmoid"}));
   all.push_back(normaliser_option(
       {"none"}, "how the scores of each θ become weights; none: the scores are the weights"));
+  all.push_back(Option("penalty", 0.0,
+                       "weight of ‖A Aᵀ − I‖² in the loss, for different θ to look at different "
+                       "words (A: the weights, a row for each θ)")
+                    .between(0, 1000));
   all.push_back(Option("context", "none",
                        "a layer before the queries that lets words see their neighbours: "
                        "self-attention with relative positions, or an LSTM in both directions")

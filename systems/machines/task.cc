@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <map>
 #include <ostream>
+#include <set>
+#include <string>
+#include <tuple>
 
 #include "data/batches.h"
 #include "data/files/file.h"
@@ -248,8 +251,8 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
     });
     return out;
   }
-  // A sequence of the longest length in training, and a longer one: the first that is said without
-  // a mistake, or with the fewest.
+  // A sequence of the longest length in training, and a longer one: of those with the fewest
+  // mistakes one whose words differ, each written to a row of its own and read there.
   const auto add_best = [&](const auto& wanted) {
     constexpr size_t kTried = 40;
     std::vector<Sequence> tried;
@@ -259,13 +262,18 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
     }
     const torch::NoGradGuard no_grad;
     const Sequence* best = nullptr;
-    int64_t fewest = 0;
+    std::tuple<int64_t, size_t, size_t, double> most;
     for (const Sequence& sequence : tried) {
-      const auto wrong = run({sequence}).wrong[0].item<int64_t>();
-      if (best && wrong >= fewest) continue;
+      const CopyRun ran = run({sequence});
+      std::set<int64_t> rows;
+      for (int64_t t = 0; t < sequence.length(); ++t)
+        rows.insert(ran.row_written[t][0].item<int64_t>());
+      const std::set<std::string> words(sequence.words.begin(), sequence.words.end());
+      const std::tuple shows{-ran.wrong[0].item<int64_t>(), words.size(), rows.size(),
+                             hits(ran, 0, sequence)};
+      if (best && shows <= most) continue;
       best = &sequence;
-      fewest = wrong;
-      if (wrong == 0) break;
+      most = shows;
     }
     if (best) add_shown(*best);
   };

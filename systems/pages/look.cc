@@ -35,9 +35,9 @@ const std::map<std::string, const char*> kLooks = {
      "Every word has weight 1; its bar is what it adds. “great” has the same bar with “not” and "
      "without: the answer is the sign of the sum."},
     {"fixed-attention",
-     "Each query shades the words it looks for. Choose another head: it looks for something else."},
+     "Each query θ shades the words it looks for; what one of them does not look at, another may."},
     {"general",
-     "Each question names the country of a pair: its line should go there. The truth is dotted, "
+     "Each question names the country of a pair: its line should go there. The truth is dashed, "
      "and thick lines should lie on it."},
     {"gradient-masking",
      "Move the difference of the scores: the branch with the small weight receives next to no "
@@ -169,7 +169,7 @@ const std::map<std::string, const char*> kOwnLooks = {
      "Choose a word: the light is what it took from the picture; the rest of its attention lies on "
      "the list of ingredients."},
     {"fixed-attention",
-     "Each query shades the words it looks for. Choose another head: it looks for something else. "
+     "Each query θ shades the words it looks for; what one of them does not look at, another may. "
      "Mistakes, if there are any, come first."},
     {"hierarchical",
      "The bar is the weight of a sentence, the shade the weight of a word in it. Mistakes, if "

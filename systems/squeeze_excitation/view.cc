@@ -76,9 +76,9 @@ std::vector<explain::Explanation> gates_by_group(Model& model,
 explain::Explanation before_and_after(const Gated& place, const std::string& name,
                                       const std::string& outcome, int64_t useful) {
   explain::Explanation out =
-      framed(fmt::format("Channels before and after their gates, {}: {}", place.name, name));
-  out.view = explain::View::kBag;
-  out.outcome = outcome;
+      framed(fmt::format("Channels before and after their gates{}: {}",
+                         name.starts_with(place.name) ? "" : ", " + place.name, name));
+  out.view = explain::View::kBag, out.outcome = outcome;
   out.query_label = "map";
   const torch::Tensor gates = place.gates[0].cpu(), maps = place.before[0].cpu();
   const int64_t channels = gates.size(0), drawn = std::min(channels, kMostChannels);

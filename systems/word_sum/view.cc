@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "systems/word_sum/model.h"
 #include "text/pictures.h"
 #include "text/task.h"
@@ -149,10 +151,10 @@ explain::Explanation what_words_add(text::TextTask& task) {
       out.keys.push_back({.text = one.keys[word].text, .group = group});
     }
     out.groups.push_back({.name = line});
-    out.queries.push_back(
-        {.text = fmt::format("“{}”: the words sum to {:.2f}; {}{}", line, sum, one.outcome,
-                             one.outcome.starts_with(truth) ? "" : " (wrong)"),
-         .group = group});
+    out.queries.push_back({.text = fmt::format("“{}”: the words sum to {}{:.2f}; {}{}", line,
+                                               sum < 0 ? "−" : "", std::abs(sum), one.outcome,
+                                               one.outcome.starts_with(truth) ? "" : " (wrong)"),
+                           .group = group});
   }
   out.title = "What each word adds: “not” cannot turn “great” round";
   out.view = explain::View::kBag;

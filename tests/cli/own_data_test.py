@@ -6,6 +6,7 @@ import os
 import pty
 import random
 import re
+import resource
 import subprocess
 import tempfile
 import unittest
@@ -83,6 +84,16 @@ class OwnData(unittest.TestCase):
                 self.write(name, text)
                 self.assertEqual(self.trained("word-sum", name, "epochs=1"), "read 72 lines, 3 classes: 'billing' 24, 'login' 24, 'shipping' 24")
 
+    def test_blank_lines_are_skipped_and_a_header_that_is_not_known_is_told(self):
+        rows = messages()
+        text = "".join(f"{topic}\t{text}\r\n" for topic, text in rows)
+        said = "3 classes: 'billing' 24, 'login' 24, 'shipping' 24"
+        self.write("ends.tsv", "\r\n" + text + "\r\n\r\n")
+        self.assertEqual(self.trained("word-sum", "ends.tsv", "epochs=1"), f"read 72 lines, {said}")
+        self.write("thema.tsv", "Thema\tNachricht\r\n" + text)
+        self.assertEqual(self.trained("word-sum", "thema.tsv", "epochs=1"),
+                         f"read 73 lines, 4 classes: 'Thema' 1, {said[11:]}; 'Thema' is on line 1 only: if this line names the columns, call them label and text")
+
     def test_a_page_on_text(self):
         self.write("tickets.csv", "id,topic,text\n" + "".join(f'{i},{topic},"{text}"\n' for i, (topic, text) in enumerate(messages())))
         for system in ("word-sum", "fixed-attention", "hierarchical"):
@@ -157,6 +168,10 @@ class OwnData(unittest.TestCase):
         self.assertRegex(self.trained("bahdanau", "pairs.tsv", "epochs=1", "tokens=words"), r"^read \d+ pairs to learn from, \d+ to choose by, \d+ to judge$")
         self.assertIn("pairs.tsv: ", self.page("pairs.tsv"))
 
+    def test_pairs_with_a_mark_of_order_windows_ends_and_blank_lines(self):
+        self.write("pairs.tsv", "\ufeff" + "".join(f"one {i}\teins {i}\r\n" + "\r\n" * (i % 50 == 49) for i in range(200)))
+        self.assertEqual(self.trained("bahdanau", "pairs.tsv", "epochs=1", "tokens=words"), "read 160 pairs to learn from, 20 to choose by, 20 to judge")
+
     def test_of_a_few_hundred_pairs_a_tenth_judges(self):
         self.write("pairs.tsv", "".join(f"one {i}\teins {i}\n" for i in range(200)))
         self.assertEqual(self.trained("bahdanau", "pairs.tsv", "epochs=1", "tokens=words"), "read 160 pairs to learn from, 20 to choose by, 20 to judge")
@@ -205,10 +220,29 @@ class OwnData(unittest.TestCase):
                 rows += f"b{bag},{bag % 2},{draw.gauss(3 if found else 0, 1):.3f},{draw.gauss(0, 1):.3f}\n"
         self.write("parts.csv", rows)
         self.assertEqual(self.trained("mil", "parts.csv", "epochs=2"), "read 40 bags of 160 instances, 2 features; label 1: 20, label 0: 20")
+        coloured = "".join(line + (",colour\n" if line.startswith("bag,") else f",{draw.choice(['red', 'green'])}\n") for line in rows.splitlines())
+        self.write("coloured.csv", coloured)
+        self.assertEqual(self.trained("mil", "coloured.csv", "epochs=2"),
+                         "read 40 bags of 160 instances, 2 features; label 1: 20, label 0: 20; column colour left out: not a number")
+        asked = self.command("predict", "run", "--input", "coloured.csv")
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.trained("mil", "parts.csv", "epochs=2")
         self.assertIn("parts.csv: 40 bags of 160 instances, 2 features", self.page("parts.csv"))
         self.assertEqual(self.trained("pooling", "parts.csv", "epochs=2"), "read 40 bags of 160 instances, 2 features; label 1: 20, label 0: 20")
         self.page("parts.csv")
         self.assertRegex((self.folder / "page.html").read_text(), r'"text":"1: (width|height) ', "an item is told by a feature's name")
+
+    def test_two_thousand_lines_are_answered_in_less_than_a_second(self):
+        rows = messages()
+        self.write("tickets.tsv", "".join(f"{topic}\t{text}\n" for topic, text in rows))
+        self.trained("word-sum", "tickets.tsv", "epochs=1")
+        self.write("lines.txt", "".join(rows[i % len(rows)][1] + "\n" for i in range(2000)))
+        spent = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])  # of the processor: other work does not count
+        before = spent()
+        answered = self.command("predict", "run", "--input", "lines.txt")
+        seconds = spent() - before
+        self.assertEqual(len(answered.stdout.splitlines()), 2000)
+        self.assertLess(seconds, 1)
 
     def test_control_characters_of_a_file_do_not_reach_a_terminal(self):
         self.write("odd.txt", "".join(f"words {i} and others\n" for i in range(400)))

@@ -71,6 +71,20 @@ TEST_F(Files, RegressionColumnsDefaultToTheLastAndTheNumericOthers) {
   EXPECT_EQ(chosen.y, (std::vector<double>{1, 2}));
 }
 
+TEST_F(Files, AFirstColumnThatCountsTheRowsIsLeftOutAndSaid) {
+  const auto words = [&](const std::string& text) {
+    return in_words(regression(read_csv(write("n.csv", text)), {}));
+  };
+  EXPECT_EQ(words("No.,a,y\n1,5,2\n2,6,3\n"), "2 rows: y from a; column No. left out: row numbers");
+  EXPECT_EQ(
+      words(",a,day,y\n0,5,Mo,2\n1,6,Tu,3\n"),
+      "2 rows: y from a; the first column, which has no name, left out: row numbers; column day "
+      "left out: not a number");
+  EXPECT_EQ(words("id,a,y\n1,5,2\n7,6,3\n"), "2 rows: y from id, a") << "these count no rows";
+  EXPECT_EQ(words("year,a,y\n1,5,2\n2,6,3\n"), "2 rows: y from year, a") << "its name says more";
+  EXPECT_EQ(words("index,y\n0,2\n1,3\n"), "2 rows: y from index") << "there is no other";
+}
+
 TEST_F(
     Files,
     AColumnOfWordsIsNoInput) {  // not even of words spelt with the letters of "infinity" and "nan"
@@ -164,6 +178,42 @@ TEST_F(Files, BagsMayBeInterleaved) {
   EXPECT_EQ(bags.features[0], (std::vector<float>{1, 2, 5, 6}));
   apply(scaling_of(bags, {0}), bags);
   EXPECT_EQ(bags.features[0], (std::vector<float>{-1, -1, 1, 1}));
+}
+
+TEST_F(Files, AColumnOfWordsIsNoFeatureOfABag) {
+  const Bags bags = read_bags(
+      write("bags.csv", "bag,label,colour,f0,f1\nm,1,red,1,2\nk,0,?,3,4\nm,1,green,5,6\n"));
+  EXPECT_EQ(bags.columns, (Strings{"f0", "f1"}));
+  EXPECT_EQ(bags.features[0], (std::vector<float>{1, 2, 5, 6}));
+  EXPECT_EQ(
+      in_words(bags),
+      "2 bags of 3 instances, 2 features; label 1: 1, label 0: 1; column colour left out: not "
+      "a number");
+  Bags asked = parse_unlabelled_bags("bag,f1,colour,f0\nm,2,red,1\n", "in");
+  arrange(asked, {.width = 2, .names = bags.columns}, "in");
+  EXPECT_EQ(asked.features[0], (std::vector<float>{1, 2}));
+  const auto refusal = [&](auto read) -> std::string {
+    try {
+      read();
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal([&] {
+              Bags words = parse_unlabelled_bags("bag,f0,f1\nm,n/a,2\n", "in");
+              arrange(words, {.width = 2, .names = {"f0", "f1"}}, "in");
+            }).find("column 'f0': expected numbers, as in training"),
+            std::string::npos);
+  // One mistake in a column of numbers is one.
+  EXPECT_NE(refusal([&] {
+              read_bags(write("b", "bag,label,f\na,0,1\na,0,2\na,0,x3\n"));
+            }).find("b:4: column 'f': expected a finite number, found 'x3'"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              read_bags(write("w", "bag,label,f\na,0,red\n"));
+            }).find("w:1: expected a column of numbers beside bag and label"),
+            std::string::npos);
 }
 
 TEST_F(Files, ANumberBeyondFloatIsRefusedByItsLine) {

@@ -154,6 +154,47 @@ class Looks(unittest.TestCase):
             self.assertEqual(self.run_js(overlap(boxes)), 0)
             self.assertGreaterEqual(self.run_js("Math.min(...[...f.querySelectorAll('.node-score')].map((t) => t.getBoundingClientRect().height))"), 9)
 
+    def test_what_a_node_says_ends_within_its_box(self):
+        words = ["<s>", "die", "Frau", "geschrieben", "bewacht", "großen", "WWWWWWWW", "a", "b", "c", "d", "e", "f", "g", "h", "i"]
+        scores = [0, -6.09e-5, -0.00123, -0.0271, -0.953, -12.345, -123.4, -9876, 1.5] + [-1] * 7
+        tree = [{"parent": i - 1, "text": word, "score": score} for i, (word, score) in enumerate(zip(words, scores, strict=True))]
+        for width in (1280, 390):
+            self.drawn(explanation("tree", tree=tree), width)
+            past = self.run_js("""[...f.querySelectorAll('.node')].flatMap((n) => { const b = n.querySelector('rect').getBoundingClientRect();
+                return [...n.querySelectorAll('.node-text, .node-score')].filter((t) => t.getBoundingClientRect().right > b.right + 0.5).map((t) => t.textContent); })""")
+            self.assertEqual(past, [], width)
+            self.assertEqual(self.run_js("[...f.querySelectorAll('.node-score')].slice(0, 4).map((t) => t.textContent)"), ["0.00", "−0.00", "−0.00", "−0.03"])
+
+    def test_heads_that_look_at_one_word_show_their_colours(self):
+        for heads in (2, 4, 8):
+            weights = [{"head": h, "dense": [0.98, 0.01, 0.01]} for h in range(heads)]
+            self.drawn(explanation("bipartite", queries=items("?"), keys=items("a", "b", "c"), heads={"label": "head", "names": [str(h + 1) for h in range(heads)]}, maps=weights))
+            lines = self.run_js("[...f.querySelectorAll('.lines path')].map((p) => [p.getAttribute('stroke'), Number(p.getAttribute('d').match(/,(-?[\\d.]+)$/)[1]), Number(p.getAttribute('stroke-width'))])")
+            self.assertEqual(len({line[0] for line in lines}), heads)
+            ends = sorted(line[1] for line in lines)
+            self.assertGreaterEqual(min(b - a for a, b in zip(ends, ends[1:])), 2.9, heads)
+            self.assertLess(ends[-1] - ends[0], 32, "within the row of the word")
+
+    def test_the_truth_is_seen_on_the_line_that_finds_it(self):
+        self.drawn(explanation("bipartite", queries=items("?"), keys=items("a", "b"), maps=[{"dense": [0.99997, 3e-5]}], truth={"label": "truth", "sure": [[0, 0, 1]]}))
+        kinds = self.run_js("[...f.querySelectorAll('.lines path')].map((p) => p.getAttribute('class'))")
+        self.assertEqual(kinds, ["on", "truth-line pale on", "truth-line sure on"])
+        drawn = self.run_js("[...f.querySelectorAll('.truth-line')].map((p) => getComputedStyle(p)).map((s) => [s.stroke, parseFloat(s.strokeWidth), s.strokeDasharray])")
+        self.assertNotEqual(drawn[0][0], drawn[1][0])
+        self.assertGreaterEqual(drawn[1][1], 2)
+        self.assertEqual(drawn[0][2], drawn[1][2], "a pale line under every dash")
+        self.assertNotIn("e−", self.run_js("f.querySelector('.readout').textContent"))
+
+    def test_a_picture_without_a_known_place_begins_with_the_word_that_looks_at_one(self):
+        pixels = base64.b64encode(bytes(64)).decode()
+        keys = [{"text": str(i), "position": [0.5 * (i % 2), 0.5 * (i // 2), 0.5, 0.5]} for i in range(4)]
+        weights = [{"dense": [0.3, 0.3, 0.2, 0.2, 0.01, 0.9, 0.04, 0.05, 0.25, 0.25, 0.25, 0.25]}]
+        picture = {"width": 8, "height": 8, "channels": 1, "pixels": pixels}
+        self.drawn(explanation("image", queries=items("a", "dog", "runs"), keys=keys, picture=picture, maps=weights))
+        self.assertEqual(self.run_js("f.frame.state.query"), 1)
+        self.drawn(explanation("image", queries=items("a", "dog", "runs"), keys=keys, picture=picture, maps=weights, truth={"label": "truth", "sure": [[2, 0, 1]]}))
+        self.assertEqual(self.run_js("f.frame.state.query"), 2, "where it is known, the first that has something to find")
+
     def test_the_path_that_is_best_at_every_step_is_straight(self):
         tree = [{"parent": -1, "text": "<s>", "score": 0}, {"parent": 0, "text": "a", "score": -1}, {"parent": 0, "text": "b", "score": -2},
                 {"parent": 1, "text": "c", "score": -1, "state": "best"}, {"parent": 1, "text": "d", "score": -3}]
@@ -169,6 +210,16 @@ class Looks(unittest.TestCase):
         self.assertEqual([len(one) for one in lines], [2] * 4)
         self.assertEqual(len({one[0] for one in lines}), 4, lines)
         self.assertEqual(self.run_js("f.querySelector('.node title').textContent"), names[0])
+
+    def test_neighbours_on_a_phone_do_not_lie_on_each_other(self):
+        for count in (3, 11, 24):
+            names = [f"paper {137 * i} · field {i % 4}" for i in range(count + 1)]
+            weights = [{"links": [[0, i, 1 / (count + 1)] for i in range(count + 1)]}]
+            for width in (390, 1280):
+                self.drawn(explanation("graph", queries=items(names[0]), keys=items(*names), structure="graph", maps=weights), width)
+                self.assertEqual(self.run_js(overlap("[...f.querySelectorAll('.node rect')].map((n) => n.getBoundingClientRect())")), 0, (count, width))
+                inside = self.run_js("(() => { const s = f.querySelector('.stage svg').getBoundingClientRect(); return [...f.querySelectorAll('.node rect')].every((n) => { const b = n.getBoundingClientRect(); return b.top >= s.top && b.bottom <= s.bottom; }); })()")
+                self.assertTrue(inside, (count, width))
 
     def test_a_word_longer_than_the_page_is_broken(self):
         self.drawn(explanation("text", queries=items("?"), keys=items("Donaudampfschifffahrtsgesellschaftskapitänsmütze", "b"), maps=[{"dense": [0.5, 0.5]}]), 390)

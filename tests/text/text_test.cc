@@ -159,6 +159,23 @@ TEST_F(Files, TablesWithAndWithoutAHeader) {
   EXPECT_NE(said("k.csv", "label,text\n").find("a header and no lines"), std::string::npos);
 }
 
+TEST_F(Files, BlankLinesSayNothing) {
+  const auto read = [&](const std::string& name, const std::string& text) {
+    std::vector<std::pair<std::string, size_t>> out;
+    for (const Document& document :
+         read_documents(write(name, text), {.positive_above = std::nan("")}))
+      out.emplace_back(document.label, document.line);
+    return out;
+  };
+  using Labels = std::vector<std::pair<std::string, size_t>>;
+  EXPECT_EQ(read("a.tsv", "\xEF\xBB\xBFtopic\tmessage\r\ngood\tday\r\n\r\nbad\tnight\r\n\r\n"),
+            (Labels{{"good", 2}, {"bad", 4}}));
+  EXPECT_EQ(read("b.tsv", "\n \nlabel\ttext\ngood\tday\n"), (Labels{{"good", 4}}));
+  EXPECT_EQ(read("c.txt", "1 day\n\n0 night\n  \n"), (Labels{{"1", 1}, {"0", 3}}));
+  EXPECT_EQ(read("d.jsonl", "\n{\"label\": 1, \"text\": \"day\"}\n\n"), (Labels{{"1", 2}}));
+  EXPECT_EQ(read("e.csv", "good,day\n\nbad,night\n\n"), (Labels{{"good", 1}, {"bad", 3}}));
+}
+
 TEST_F(Files, ThreeColumnsAreWhatTheSystemReads) {
   const std::string file = write("a", "1\tfood\tit was fine\n0\tbar\tno\n");
   EXPECT_EQ(read(file).documents[0].id, "food");
@@ -186,7 +203,7 @@ TEST_F(Files, MistakesNameTheirLine) {
             std::string::npos);
   EXPECT_NE(error_of(write("c", "{\"label\": 1, \"text\": \"x\"}\nno json\n")).find("c:2:"),
             std::string::npos);
-  EXPECT_NE(error_of(write("d", "0 fine\n \n")).find("d:2: expected a label"), std::string::npos);
+  EXPECT_NE(error_of(write("d", "0 fine\n x\n")).find("d:2: expected a label"), std::string::npos);
   EXPECT_FALSE(error_of((folder_ / "absent").string()).empty());
   EXPECT_NE(error_of(write("e", "0\tone\n1\n")).find("e:2: 1 column, expected 2"),
             std::string::npos);

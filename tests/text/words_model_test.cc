@@ -259,6 +259,35 @@ TEST(FixedAttention, QueriesBeginApartAndAreNormalisedEachOnItsOwn) {
   for (int64_t r = 1; r < 4; ++r) EXPECT_GT(difference(model.theta[0], model.theta[r]), 1e-3);
 }
 
+TEST(FixedAttention, ThePenaltyHasTheGradientOfItsFormula) {
+  for (const FixedScore score : {FixedScore::kDot, FixedScore::kMlp}) {
+    torch::manual_seed(1);
+    FixedAttentionModel model(
+        {.embedding = kWords, .queries = 3, .score = score, .hidden = 5, .penalty = 0.7});
+    model.to(torch::kDouble);
+    // Of several words, of one, and of none.
+    const std::vector<Document> documents = {{{4, 5, 6, 7, 8}}, {{9}}, {{}}, {{5, 10}}};
+    const torch::Tensor penalty = model.answer(batch_of(documents), Want::kLogits).penalty;
+    torch::Tensor expected = torch::zeros({}, torch::kDouble);
+    for (const Document& document : documents) {
+      const torch::Tensor x = model.embedding->forward(torch::tensor(document[0], torch::kLong)),
+                          a = model.scores(x).softmax(1),
+                          apart = a.matmul(a.t()) - torch::eye(3, torch::kDouble);
+      expected = expected + 0.7 / 4 * apart.square().sum();
+    }
+    EXPECT_NEAR(penalty.item<double>(), expected.item<double>(), 1e-12);
+    const std::vector<torch::Tensor> of = {model.theta, model.embedding->weight};
+    const auto got = torch::autograd::grad({penalty}, of),
+               want = torch::autograd::grad({expected}, of);
+    for (size_t i = 0; i < of.size(); ++i) {
+      EXPECT_GT(want[i].abs().max().item<double>(), 1e-4);
+      EXPECT_LT(difference(got[i], want[i]), 1e-12);
+    }
+    model.eval();
+    EXPECT_FALSE(model.answer(batch_of(documents), Want::kLogits).penalty.defined());
+  }
+}
+
 // ---- encoders -----------------------------------------------------------------------------------
 
 TEST(Walk, EqualsThePaddedEncoderOnEveryRealWord) {

@@ -2,6 +2,7 @@
 // composed formula.
 #include "tests/torch/tensor_cores.h"
 
+#include <cmath>
 #include <limits>
 
 namespace fovea {

@@ -3,9 +3,11 @@
 
 import { category } from '../core/colour.js';
 import { dial } from '../core/controls.js';
-import { clamp, el, number, plain, roving, shorten, shorten_to, svg } from '../core/dom.js';
+import { clamp, el, number, plain, roving, short_number, shorten, shorten_to, svg } from '../core/dom.js';
 
 const MOST_ITEMS = 300;
+const THINNEST = 0.8, THICKEST = 6;  // px of a line
+const FAN = 24;  // px that the lines of all heads to one key take together: less than a row
 
 function line(x1, y1, x2, y2) {
   const bend = (x2 - x1) * 0.45;
@@ -47,17 +49,22 @@ export const bipartite_view = {
       .filter(([key, weight]) => key < keys.length && weight !== 0 && Math.abs(weight) >= frame.state.floor)
       .map(([key, weight]) => ({ query, head, key, weight }))));
     pairs.sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight));  // the strongest on top
+    // Heads that look at the same key lie side by side, so that each shows its colour.
+    const step = Math.min(THICKEST, FAN / chosen.length), thickest = Math.max(2.2, Math.min(THICKEST, step + 0.5));
+    const aside = new Map(chosen.map(({ head }, i) => [head, (i - (chosen.length - 1) / 2) * step]));
     for (const { query, head, key, weight } of pairs) {
-      const t = Math.abs(weight) / limit;
-      lines.append(svg('path', { d: line(left, query_y(query), right, key_y(key)), 'data-query': query, 'data-key': key,
-        stroke: category(frame.state.head === -1 ? head : 0), 'stroke-width': 0.8 + 5.2 * t, 'stroke-opacity': 0.15 + 0.75 * t,
+      const t = Math.abs(weight) / limit, shift = aside.get(head);
+      lines.append(svg('path', { d: line(left, query_y(query) + shift, right, key_y(key) + shift), 'data-query': query, 'data-key': key,
+        stroke: category(frame.state.head === -1 ? head : 0), 'stroke-width': THINNEST + (thickest - THINNEST) * t, 'stroke-opacity': 0.15 + 0.75 * t,
         'stroke-dasharray': weight < 0 ? '5 4' : 'none' },
       svg('title', {}, frame.describe(query, key, weight))));
     }
     for (const [place, kind] of model.truths) {
       const query = Math.floor(place / model.keys.length), key = place % model.keys.length;
       if (query >= queries.length || key >= keys.length) continue;
-      lines.append(svg('path', { class: `truth-line ${kind}`, d: line(left, query_y(query), right, key_y(key)), 'data-query': query, 'data-key': key }));
+      // A pale line under the dashes parts them from the weight they lie on.
+      for (const name of ['truth-line pale', `truth-line ${kind}`])
+        lines.append(svg('path', { class: name, d: line(left, query_y(query), right, key_y(key)), 'data-query': query, 'data-key': key }));
     }
     const items = queries.map((item, i) => svg('g', { class: 'item', role: 'button', 'data-item': `q${i}`, 'aria-label': this.words(frame, i) },
       svg('rect', { x: 0, y: query_y(i) - row / 2 + 2, width: left - 2, height: row - 4, rx: 5 }),
@@ -108,7 +115,7 @@ export const bipartite_view = {
     const { model } = frame;
     const parts = frame.chosen().map(({ head, map }) => {
       const best = map.row(query).filter(([, w]) => w !== 0).sort((a, b) => b[1] - a[1]).slice(0, frame.state.head === -1 ? 1 : 3);
-      const list = best.map(([key, w]) => `${frame.name(model.keys, key, model.key_label)} ${number(w)}`).join(', ') || 'nothing';
+      const list = best.map(([key, w]) => `${frame.name(model.keys, key, model.key_label)} ${short_number(w)}`).join(', ') || 'nothing';
       return frame.state.head === -1 ? `${model.heads.label} ${model.heads.names[head]}: ${list}` : list;
     });
     return `${frame.name(model.queries, query, model.query_label)} → ${parts.join('; ')}`;

@@ -26,7 +26,29 @@ function ring(frame, width) {
     const angle = -Math.PI / 2 + 2 * Math.PI * (i + 0.5) / others.length;
     places.set(key, { x: c.x + radius * Math.cos(angle), y: c.y + radius * Math.sin(angle) });
   });
-  return { places, height: 2 * radius + 104, queries: [centre], left_out: all.length - others.length - (sums.has(centre) ? 1 : 0) };
+  part(places, (key) => node_box(model.keys[key].text || String(key), width), centre);
+  const heights = [...places].map(([key, at]) => [at.y, node_box(model.keys[key].text || String(key), width).tall]);
+  const top = Math.min(0, ...heights.map(([y, tall]) => y - tall - 4)), low = Math.max(2 * radius + 104, ...heights.map(([y, tall]) => y + tall + 4));
+  for (const at of places.values()) at.y -= top;
+  return { places, height: low - top, queries: [centre], left_out: all.length - others.length - (sums.has(centre) ? 1 : 0) };
+}
+
+// Names that lie on each other, as on a phone, move up and down until they do not; the one in the middle stays.
+const APART = 3, MOST_MOVES = 200;
+function part(places, box_of, fixed) {
+  const nodes = [...places].map(([key, at]) => ({ at, key, box: box_of(key) }));
+  for (let moves = 0, moved = true; moved && moves < MOST_MOVES; ++moves) {
+    moved = false;
+    nodes.forEach((a, i) => nodes.slice(i + 1).forEach((b) => {
+      const [upper, lower] = a.at.y <= b.at.y ? [a, b] : [b, a];
+      const over = a.box.tall + b.box.tall + APART - (lower.at.y - upper.at.y);
+      if (Math.abs(a.at.x - b.at.x) >= a.box.half + b.box.half + APART || over <= 0.01) return;
+      moved = true;
+      const free = [upper, lower].filter((node) => node.key !== fixed).length;
+      if (upper.key !== fixed) upper.at.y -= over / free;
+      if (lower.key !== fixed) lower.at.y += over / free;
+    }));
+  }
 }
 
 function given(frame, width) {
@@ -42,6 +64,12 @@ function given(frame, width) {
 // The name of a node: what stands after the dot, its class, has a line of its own.
 function name_lines(text, width) {
   return text.split(' · ').map((part) => shorten_middle(part, width < 500 ? 11 : 20));
+}
+
+// Half of the width and of the height of a node.
+function node_box(text, width) {
+  const lines = name_lines(text, width);
+  return { half: Math.max(16, largest(lines.map((line) => [...line].length)) * 3.9 + 9), tall: 7.5 * lines.length + 6.5 };
 }
 
 function edge_path(from, to, lane, lanes) {
@@ -113,14 +141,14 @@ export const graph_view = {
     }
     const nodes = [...places].map(([key, at]) => {
       const lines = name_lines(model.keys[key].text || String(key), width), centre = !whole && key === frame.state.query;
-      const half = Math.max(16, largest(lines.map((line) => [...line].length)) * 3.9 + 9), tall = 7.5 * lines.length;
+      const { half, tall } = node_box(model.keys[key].text || String(key), width);
       const wanted = queries.some((query) => model.wanted(query, key));
       return svg('g', { class: `node ${centre ? 'best' : 'live'}${wanted ? ' wanted' : ''}`, 'data-item': key, role: 'button', 'aria-label': this.words(frame, key, edges),
         onclick: () => { if (!whole && key < model.queries.length) frame.pick({ query: key }); },
         onfocus: () => frame.say(this.words(frame, key, edges)),
         onkeydown: (event) => { if (event.key === 'Enter' && !whole && key < model.queries.length) frame.pick({ query: key }); } },
       svg('title', {}, model.keys[key].text || String(key)),
-      svg('rect', { x: at.x - half, y: at.y - tall - 6.5, width: 2 * half, height: 2 * tall + 13, rx: 14 }),
+      svg('rect', { x: at.x - half, y: at.y - tall, width: 2 * half, height: 2 * tall, rx: 14 }),
       lines.map((line, i) => svg('text', { class: 'node-text', x: at.x, y: at.y + 4.5 + 15 * i - 7.5 * (lines.length - 1), 'text-anchor': 'middle' }, line)));
     });
     roving(nodes);

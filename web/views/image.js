@@ -54,8 +54,14 @@ export const image_view = {
   picks: ['layer', 'head', 'query'],
   // Pictures are mostly dark: more weight is brighter over them in either theme.
   scale: (frame) => new Scale(frame.map.limit, frame.state.curve, 'dark'),
-  // Begins with the first word that has something to find.
-  state: (model) => ({ query: Math.max(0, model.queries.findIndex((_, query) => model.keys.some((_, key) => model.wanted(query, key)))) }),
+  // Begins with the first word that has something to find; where nothing is known of that, with the one that looks at a place most.
+  state(model) {
+    const known = model.queries.findIndex((_, query) => model.keys.some((_, key) => model.wanted(query, key)));
+    if (known >= 0 || !model.maps.length) return { query: Math.max(0, known) };
+    const map = model.map(model.layers.chosen || 0, model.heads.chosen || 0);
+    const most = model.queries.map((_, query) => map.row(query).reduce((top, [, weight]) => Math.max(top, weight), 0));
+    return { query: most.indexOf(Math.max(...most)) };
+  },
   draw(frame, stage) {
     const { model } = frame, { picture } = model;
     const grid = grid_of(model);

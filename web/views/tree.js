@@ -1,7 +1,7 @@
 // The beam tree: time runs to the right, the best hypothesis is bold, pruned branches are faint.
 
 import { picker } from '../core/controls.js';
-import { clamp, count, el, largest, number, shorten, svg } from '../core/dom.js';
+import { clamp, count, el, largest, number, shorten_to, svg } from '../core/dom.js';
 
 // Leaves take one row each from top to bottom; a parent stands beside its first child, so that the path which is best at every step
 // is a straight line.
@@ -52,9 +52,16 @@ function hypothesis(tree, i) {
   return words.join(' ');
 }
 
+// A node has room for a few digits; the words read aloud have all of them.
+function score_text(score) {
+  const digits = Math.abs(score) < 100 ? 2 : 0;
+  return Math.abs(score) >= 1e5 ? number(score) : score.toFixed(digits).replace('-', '−');
+}
+
 const STATES = { live: 'kept', pruned: 'pruned', finished: 'finished', best: 'best' };
 
 const NARROWEST = 62, WIDEST = 118;  // px of a column: a short word, and a long one
+const NODE_FONT = 13.5, INSET = 8;  // px, of a node's word and before it
 const SMALLEST = 0.85;  // of a word's own size: what can still be read
 
 export const tree_view = {
@@ -78,6 +85,7 @@ export const tree_view = {
     const kind = (i) => best.has(i) ? 'best' : state(i);
     // A tree a little too wide is drawn a little smaller; one much too wide scrolls.
     const zoom = clamp((stage.clientWidth - 2) / width, SMALLEST, 1);
+    const font = `${NODE_FONT}px ${getComputedStyle(stage).fontFamily}`;
     const root = svg('svg', { width: width * zoom, height: height * zoom, viewBox: `0 0 ${width} ${height}`, role: 'tree', 'aria-label': 'Beam search' });
     tree.forEach((node, i) => {
       if (node.parent < 0) return;
@@ -89,8 +97,8 @@ export const tree_view = {
       return svg('g', { class: `node ${kind(i)}`, role: 'treeitem', 'aria-level': depth[i] + 1, 'aria-selected': state(i) === 'best', 'aria-label': words, 'data-item': i,
         onpointermove: (event) => frame.show_tip(event, words), onpointerleave: () => frame.hide_tip(), onfocus: () => frame.say(words) },
       svg('rect', { x: X(i), y: Y(i) - 16, width: column - gap, height: 32, rx: 6 }),
-      svg('text', { class: 'node-text', x: X(i) + 8, y: Y(i) - 1 }, shorten(node.text, Math.floor((column - gap - 12) / 7.2))),
-      svg('text', { class: 'node-score', x: X(i) + 8, y: Y(i) + 12 }, number(node.score)),
+      svg('text', { class: 'node-text', x: X(i) + INSET, y: Y(i) - 1 }, shorten_to(node.text, column - gap - INSET - 3, font)),
+      svg('text', { class: 'node-score', x: X(i) + INSET, y: Y(i) + 12 }, score_text(node.score)),
       node.pruned ? svg('text', { class: 'node-folded', x: X(i) + column - gap - 2, y: Y(i) + 27, 'text-anchor': 'end' }, `+${node.pruned}`) : null,
       ['finished', 'best'].includes(state(i)) ? svg('text', { class: 'node-done', x: X(i) + column - gap - 4, y: Y(i) + 5, 'text-anchor': 'end' }, '✓') : null);
     });
