@@ -92,6 +92,12 @@ TEST(Captions, LabelsAreMembersOfASet) {
       "c");
   EXPECT_EQ(items.at(0).captions, Words{"dog|grass|"});
   EXPECT_EQ(items.at(1).captions, Words{"|"});
+  EXPECT_EQ(parse_captions("{\"image\": \"a.jpg\", \"Labels\": [\"dog\", \"grass\"]}\n", "c")
+                .at(0)
+                .captions,
+            Words{"dog|grass|"});
+  EXPECT_EQ(refused("{\"image\": \"a.jpg\", \"labels\": [\"dog|grass\"]}\n"),
+            "c:1: label 'dog|grass': expected none with '|', which parts labels");
   EXPECT_EQ(parse_captions("image,labels\na.jpg,dog|grass\n", "c").at(0).captions,
             Words{"dog|grass"});
 }
