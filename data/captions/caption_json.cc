@@ -70,7 +70,12 @@ class JsonCaptions {
       if (!one.is_string()) refuse(fmt::format("expected \"{}\" to be a list of texts", field));
       texts.push_back(one.get<std::string>());
     }
-    if (field == "labels") texts = {fmt::format("{}|", fmt::join(texts, "|"))};
+    if (lower_ascii(field) == "labels") {
+      for (const std::string& text : texts)
+        if (text.find('|') != std::string::npos)
+          refuse(fmt::format("label {}: expected none with '|', which parts labels", shown(text)));
+      texts = {fmt::format("{}|", fmt::join(texts, "|"))};
+    }
     for (const std::string& text : texts) to_.add(image, text, line_);
   }
   std::string text_of(const Json& item, const std::string& field) const {

@@ -6,9 +6,12 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "data/files/file.h"
+#include "data/files/limits.h"
 #include "data/formats/npy.h"
 #include "data/formats/safetensors.h"
 
@@ -166,17 +169,25 @@ Regions stacked(Array array, const std::string& path, size_t images) {
   return out;
 }
 
-// An array for each picture, under the picture's name.
-Regions by_name(const std::map<std::string, Array>& arrays, const std::string& path,
-                const std::vector<std::string>& images) {
+// An array of its own for each picture, as `find` has it. Two pictures never share one: train/1.jpg and
+// test/1.jpg have one stem, and what is small in the file could grow without end.
+struct Found {
+  std::string name;
+  Array array;
+};
+Regions one_by_one(const std::string& path, const std::vector<std::string>& images,
+                   const std::function<Found(const std::string&)>& find) {
   Regions out;
+  std::map<std::string, std::string> owners;
   for (const std::string& image : images) {
-    auto found = arrays.find(image);
-    if (found == arrays.end()) found = arrays.find(fs::path(image).stem().string());
-    if (found == arrays.end())
-      throw FileError(path, 0,
-                      fmt::format("no array {}, expected one for each picture", shown(image)));
-    Array one = found->second;
+    auto [name, one] = find(image);
+    const auto [owner, is_new] = owners.emplace(name, image);
+    if (!is_new)
+      throw FileError(
+          path, 0,
+          fmt::format("array {} is that of {} and of {}, expected one for each picture, "
+                      "under its whole name",
+                      shown(name), shown(owner->second), shown(image)));
     if (one.shape.size() == 3) lay_out(one, path);
     if (one.shape.size() != 2)
       throw FileError(path, 0,
@@ -193,9 +204,39 @@ Regions by_name(const std::map<std::string, Array>& arrays, const std::string& p
                                   shown(image), shape_text(one.shape), out.regions(), out.width()));
     out.array.bytes += one.bytes;
     ++out.array.shape[0];
+    // Of files that are packed, many small ones are as large as one large one.
+    if (out.array.bytes.size() > limit(Limit::kFile))
+      throw FileError(path, 0, "arrays of " + beyond(Limit::kFile));
   }
   check_regions(out, path);
   return out;
+}
+
+// What an array of train/1.jpg may be named: train/1.jpg, train/1 or 1.
+std::vector<std::string> names_for(const std::string& image) {
+  return {image, fs::path(image).replace_extension().string(), fs::path(image).stem().string()};
+}
+
+Regions by_name(std::map<std::string, Array>& arrays, const std::string& path,
+                const std::vector<std::string>& images) {
+  return one_by_one(path, images, [&](const std::string& image) -> Found {
+    for (const std::string& name : names_for(image))
+      if (const auto found = arrays.find(name); found != arrays.end())
+        return {name, std::exchange(found->second, {})};
+    throw FileError(path, 0,
+                    fmt::format("no array {}, expected one for each picture", shown(image)));
+  });
+}
+
+Regions of_folder(const fs::path& folder, const std::vector<std::string>& images) {
+  return one_by_one(folder.string(), images, [&](const std::string& image) -> Found {
+    for (const std::string& name : names_for(image))
+      if (const std::string path = either(folder, name + ".npy"); !path.empty())
+        return {name, parse_npy(read_file(path), path)};
+    throw FileError(
+        folder.string(), 0,
+        fmt::format("no {}, expected an array for each picture", shown(image + ".npy")));
+  });
 }
 
 }  // namespace
@@ -239,18 +280,7 @@ Regions read_regions(const std::string& folder, const std::vector<std::string>& 
       return stacked(std::move(found->second), path, images.size());
     return by_name(content.arrays, path, images);
   }
-  const fs::path own = fs::path(folder) / "regions";
-  std::map<std::string, Array> arrays;
-  for (const std::string& image : images) {
-    std::string path = either(own, image + ".npy");
-    if (path.empty()) path = either(own, fs::path(image).stem().string() + ".npy");
-    if (path.empty())
-      throw FileError(
-          own.string(), 0,
-          fmt::format("no {}, expected an array for each picture", shown(image + ".npy")));
-    arrays.emplace(image, parse_npy(read_file(path), path));
-  }
-  return by_name(arrays, own.string(), images);
+  return of_folder(fs::path(folder) / "regions", images);
 }
 
 Regions read_region_file(const std::string& path) {

@@ -8,6 +8,7 @@
 
 #include "data/captions/caption_set.h"
 #include "data/files/file.h"
+#include "data/files/limits.h"
 #include "data/formats/npy.h"
 #include "data/formats/safetensors.h"
 #include "data/generated/canvases.h"
@@ -91,6 +92,12 @@ TEST(Captions, LabelsAreMembersOfASet) {
       "c");
   EXPECT_EQ(items.at(0).captions, Words{"dog|grass|"});
   EXPECT_EQ(items.at(1).captions, Words{"|"});
+  EXPECT_EQ(parse_captions("{\"image\": \"a.jpg\", \"Labels\": [\"dog\", \"grass\"]}\n", "c")
+                .at(0)
+                .captions,
+            Words{"dog|grass|"});
+  EXPECT_EQ(refused("{\"image\": \"a.jpg\", \"labels\": [\"dog|grass\"]}\n"),
+            "c:1: label 'dog|grass': expected none with '|', which parts labels");
   EXPECT_EQ(parse_captions("image,labels\na.jpg,dog|grass\n", "c").at(0).captions,
             Words{"dog|grass"});
 }
@@ -231,6 +238,42 @@ TEST_F(CaptionFiles, RegionsComeAsArrays) {
   write("regions.i8", "123");
   EXPECT_NE(said().find("3 bytes, expected a multiple of 2 pictures x 2 numbers"),
             std::string::npos);
+}
+
+// train/1.jpg and test/1.jpg: neither takes the other's regions.
+TEST_F(CaptionFiles, TwoPicturesHaveNotOneArray) {
+  write("captions.tsv", "train/1.jpg\tx\ntest/1.jpg\ty\n");
+  const Array first = region_array({2, 2}, {1, 2, 3, 4}),
+              second = region_array({2, 2}, {5, 6, 7, 8});
+  write("regions.safetensors", safetensors_bytes({{{"1", first}, {"2", second}}, {}}));
+  EXPECT_NE(said().find("array '1' is that of 'train/1.jpg' and of 'test/1.jpg'"),
+            std::string::npos)
+      << said();
+  write("regions.safetensors", safetensors_bytes({{{"train/1", first}, {"1", second}}, {}}));
+  EXPECT_EQ(region_row(read_captions(base_.string(), {}).regions, 1),
+            (std::vector<float>{5, 6, 7, 8}));
+  std::filesystem::remove(base_ / "regions.safetensors");
+
+  for (const char* folder : {"regions/train", "regions/test"})
+    std::filesystem::create_directories(base_ / folder);
+  write("regions/1.npy", npy_bytes(first));
+  EXPECT_NE(said().find("array '1' is that of"), std::string::npos) << said();
+  write("regions/train/1.npy", npy_bytes(first));
+  write("regions/test/1.jpg.npy", npy_bytes(second));
+  EXPECT_EQ(region_row(read_captions(base_.string(), {}).regions, 1),
+            (std::vector<float>{5, 6, 7, 8}));
+}
+
+TEST_F(CaptionFiles, ManySmallArraysAreNoMoreThanAFileMayBe) {
+  write("captions.tsv", "a.jpg\tx\nb.jpg\ty\nc.jpg\tz\n");
+  std::filesystem::create_directories(base_ / "regions");
+  for (const char* name : {"regions/a.npy", "regions/b.npy", "regions/c.npy"})
+    write(name, npy_bytes(region_array({16, 16}, std::vector<float>(256))));
+  set_limits("file=2K");
+  EXPECT_NE(said().find("arrays of more than 2 KiB, the limit `file`"), std::string::npos)
+      << said();
+  set_limits("");
+  EXPECT_EQ(read_captions(base_.string(), {}).regions.items(), 3);
 }
 
 // One picture: three numbers of four regions, 2 x 2.

@@ -116,6 +116,10 @@ void add_arrays(Files& files) {
   const data::Array halves{data::ElementType::kFloat16, {2, 1}, "1234"};
   files["regions/named"] =
       with_choices(data::safetensors_bytes({{{"a.png", halves}, {"b", halves}}, {}}), {1});
+  const data::Array columns{data::ElementType::kInt8, {2, 3, 2, 2}, "abcdefghijklmnopqrstuvwx"};
+  files["regions/channels"] = with_choices(data::npy_bytes(columns), {0});
+  files["regions/features"] =
+      with_choices(data::safetensors_bytes({{{"features", columns}}, {}}), {1});
   files["regions/scaled"] = with_choices("0.5\n2\n\xff" + std::string(8, 'c'), {2});
   for (const auto& [name, own] : {std::pair("shared", false), {"own", true}}) {
     data::Llama2c model{.width = 4,
@@ -261,6 +265,12 @@ void add_texts(Files& files) {
   files["captions/tabs"] = "a.jpg\ttrain\tA dog .\tA cat .\nb.jpg\ttest\tA bird .\n";
   files["captions/token"] = "a.jpg#0\tA dog .\na.jpg#1\tA cat .\n";
   files["captions/table"] = "image,caption\na.jpg,\"A dog, a cat\"\n";
+  files["captions/named"] = "text;split;file_name\n\"A dog; a cat\";dev;a.jpg\n";
+  files["captions/bars"] =
+      "image_name| comment_number| comment\na.jpg| 0| A dog .\na.jpg| 4   A cat .\n";
+  files["captions/labels"] =
+      "{\"file_name\": \"a.jpg\", \"labels\": [\"dog\", \"grass\"]}\n{\"file_name\": \"b.jpg\", "
+      "\"labels\": []}\n";
   files["captions/lines"] =
       "{\"image\": \"a.jpg\", \"split\": \"val\", \"captions\": [\"a dog\"], \"boxes\": {\"dog\": "
       "[0, 0.1, 0.5, 0.5]}}\n";
