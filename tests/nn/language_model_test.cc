@@ -7,6 +7,7 @@
 
 #include "fovea/nn/language_steps.h"
 #include "fovea/nn/rotary.h"
+#include "tests/nn/differences.h"
 #include "tests/nn/distance.h"
 
 namespace fovea::nn {
@@ -169,22 +170,7 @@ TEST(LanguageModel, GradientsAgreeWithFiniteDifferences) {
   const at::Tensor tokens = torch::randint(7, {2, 5}),
                    cotangent = torch::randn({2, 5, 7}, torch::kDouble);
   const auto value = [&] { return (model(tokens) * cotangent).sum(); };
-  value().backward();
-  for (auto& named : model->named_parameters()) {
-    at::Tensor flat = named.value().data().view({-1});
-    const at::Tensor gradient = named.value().grad().flatten();
-    for (int64_t i = 0; i < flat.size(0); i += std::max<int64_t>(1, flat.size(0) / 5)) {
-      const double old = flat[i].item<double>(), h = 1e-6;
-      flat[i] = old + h;
-      const double above = value().item<double>();
-      flat[i] = old - h;
-      const double below = value().item<double>();
-      flat[i] = old;
-      EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * h),
-                  1e-6 * std::max(1.0, std::abs(above)))
-          << named.key() << " " << i;
-    }
-  }
+  test::expect_gradients_of_differences(value, *model, {.each = 5});
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "tests/nn/differences.h"
+
 namespace fovea::nn {
 namespace {
 
@@ -154,24 +156,7 @@ TEST(Memory, GradientsAgreeWithFiniteDifferences) {
     memory->to(torch::kFloat64);
     const at::Tensor cotangent = torch::randn({3, 7}, torch::kFloat64);
     const auto value = [&] { return (memory->forward(three()) * cotangent).sum(); };
-    value().backward();
-    for (auto& named : memory->named_parameters()) {
-      at::Tensor parameter = named.value();
-      const at::Tensor gradient = parameter.grad().flatten();
-      const torch::NoGradGuard guard;
-      at::Tensor flat = parameter.view({-1});
-      for (int64_t i = 0; i < flat.size(0); i += 5) {
-        // Row 0 is no word: it is not read from lines, and is not to be learnt.
-        const double old = flat[i].item<double>(), step = 1e-5;
-        flat[i] = old + step;
-        const double above = value().item<double>();
-        flat[i] = old - step;
-        const double below = value().item<double>();
-        flat[i] = old;
-        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * step), 1e-7)
-            << named.key() << " " << i;
-      }
-    }
+    test::expect_gradients_of_differences(value, *memory, {.each = 12});
   }
 }
 

@@ -15,6 +15,7 @@
 #include "systems/nadaraya_watson/consistency.h"
 #include "systems/nadaraya_watson/model.h"
 #include "systems/nadaraya_watson/motorcycle.h"
+#include "tests/nn/differences.h"
 #include "tests/systems/run/runs.h"
 
 namespace fovea::systems::nadaraya_watson {
@@ -173,20 +174,8 @@ TEST(NadarayaWatson, TheMetricsGradientIsRight) {
   for (const std::string kind : {"w", "diagonal", "full"}) {
     const auto model = model_of(x, y, "gaussian", 0.9, kind);
     const auto loss = [&] { return (model->without_self(torch::arange(12)) - y).square().mean(); };
-    loss().backward();
-    const torch::Tensor gradient = model->metric.grad().clone();
-    const torch::NoGradGuard guard;
-    for (int64_t i = 0; i < model->metric.numel(); ++i) {
-      torch::Tensor flat = model->metric.view(-1);
-      const double before = flat[i].item<double>(), step = 1e-5;
-      flat[i] = before + step;
-      const double above = loss().item<double>();
-      flat[i] = before - step;
-      const double below = loss().item<double>();
-      flat[i] = before;
-      EXPECT_NEAR(gradient.view(-1)[i].item<double>(), (above - below) / (2 * step), 1e-6)
-          << kind << " " << i;
-    }
+    SCOPED_TRACE(kind);
+    nn::test::expect_gradients_of_differences(loss, {model->metric});
   }
 }
 

@@ -7,6 +7,7 @@
 #include "systems/generate.h"
 #include "systems/stacked_attention/model.h"
 #include "systems/system.h"
+#include "tests/nn/differences.h"
 #include "tests/systems/run/runs.h"
 
 namespace fovea::systems::stacked_attention {
@@ -144,25 +145,8 @@ TEST(StackedAttentionModel, GradientsAgreeWithFiniteDifferences) {
     const auto value = [&] {
       return (model.look(asked.pictures, asked.words, asked.lengths).logits * cotangent).sum();
     };
-    value().backward();
-    for (auto& named : model.named_parameters()) {
-      torch::Tensor flat = named.value().view({-1});
-      const torch::Tensor gradient = named.value().grad().flatten();
-      const torch::NoGradGuard guard;
-      const int64_t step = std::max<int64_t>(1, flat.size(0) / 7);
-      for (int64_t i = 0; i < flat.size(0); i += step) {
-        const double old = flat[i].item<double>(), h = 1e-6;
-        flat[i] = old + h;
-        const double above = value().item<double>();
-        flat[i] = old - h;
-        const double below = value().item<double>();
-        flat[i] = old;
-        // Row 0 of the words is padding, and learns nothing.
-        if (named.key() == "words.weight" && i < 6) continue;
-        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * h), 1e-6)
-            << question << " " << named.key() << " " << i;
-      }
-    }
+    SCOPED_TRACE(question);
+    nn::test::expect_gradients_of_differences(value, model, {.padding = 6});
   }
 }
 

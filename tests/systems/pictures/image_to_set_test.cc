@@ -15,6 +15,7 @@
 #include "systems/image_to_set/sets.h"
 #include "systems/image_to_set/targets.h"
 #include "systems/system.h"
+#include "tests/nn/differences.h"
 #include "tests/systems/run/runs.h"
 #include "train/task.h"
 
@@ -197,27 +198,9 @@ TEST(ImageToSetModel, GradientsAgreeWithFiniteDifferences) {
       model.eval();
       const Memory memory{torch::randn({2, 3, 8}, torch::kFloat64)};
       const std::vector<LabelSet> sets = {{1, 3}, {}};
-      model.loss(memory, sets).backward();
-      for (auto& named : model.named_parameters()) {
-        if (!named.value().grad().defined()) {
-          ADD_FAILURE() << predictor.name << " " << named.key() << " has no gradient";
-          continue;
-        }
-        torch::Tensor flat = named.value().view({-1});
-        const torch::Tensor gradient = named.value().grad().flatten();
-        const torch::NoGradGuard guard;
-        const int64_t step = std::max<int64_t>(1, flat.size(0) / 3);
-        for (int64_t i = 0; i < flat.size(0); i += step) {
-          const double old = flat[i].item<double>(), h = 1e-6;
-          flat[i] = old + h;
-          const double above = model.loss(memory, sets).item<double>();
-          flat[i] = old - h;
-          const double below = model.loss(memory, sets).item<double>();
-          flat[i] = old;
-          EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * h), 1e-6)
-              << predictor.name << " " << cardinality << " " << named.key() << " " << i;
-        }
-      }
+      SCOPED_TRACE(std::string(predictor.name) + " " + cardinality);
+      nn::test::expect_gradients_of_differences([&] { return model.loss(memory, sets); }, model,
+                                                {.each = 3});
     }
 }
 

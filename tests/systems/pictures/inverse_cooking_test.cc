@@ -11,6 +11,7 @@
 #include "systems/inverse_cooking/dishes.h"
 #include "systems/inverse_cooking/writer.h"
 #include "systems/system.h"
+#include "tests/nn/differences.h"
 #include "tests/systems/run/runs.h"
 #include "train/task.h"
 
@@ -140,24 +141,8 @@ TEST(InverseCookingWriter, GradientsAgreeWithFiniteDifferences) {
       return set.writer.negative_log({set.picture, set.writer.list_of({{0, 3}, {}}, torch::kCPU)},
                                      {{4, 5}, {6, 7, 8}}, count, 0);
     };
-    value().backward();
-    for (auto& named : set.writer.named_parameters()) {
-      torch::Tensor flat = named.value().view({-1});
-      const torch::Tensor gradient = named.value().grad().flatten();
-      const torch::NoGradGuard guard;
-      const int64_t step = std::max<int64_t>(1, flat.size(0) / 3);
-      for (int64_t i = 0; i < flat.size(0); i += step) {
-        if (named.key() == "words.weight" && i < 8) continue;  // padding learns nothing
-        const double old = flat[i].item<double>(), h = 1e-6;
-        flat[i] = old + h;
-        const double above = value().item<double>();
-        flat[i] = old - h;
-        const double below = value().item<double>();
-        flat[i] = old;
-        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * h), 2e-6)
-            << fusion << " " << named.key() << " " << i;
-      }
-    }
+    SCOPED_TRACE(fusion);
+    nn::test::expect_gradients_of_differences(value, set.writer, {.each = 3, .padding = 8});
   }
 }
 
