@@ -13,10 +13,11 @@
 
 namespace fovea::nn::test {
 
-// The numbers from `first` on that lie `apart`, of one leaf of `loss`.
+// The numbers from `first` on that lie `apart`, of one leaf of `loss`. `tolerance`, a share of the
+// gradient, is for a loss that rounds more than its size says.
 template <class Loss>
 void expect_gradient_of_differences(const Loss& loss, const at::Tensor& leaf, int64_t first,
-                                    int64_t apart, const std::string& what) {
+                                    int64_t apart, const std::string& what, double tolerance = 0) {
   constexpr double kStep = 1e-6;
   const at::NoGradGuard no_grad;
   const at::Tensor flat = leaf.view({-1}), gradient = leaf.grad();
@@ -35,18 +36,20 @@ void expect_gradient_of_differences(const Loss& loss, const at::Tensor& leaf, in
     const double want = slope(kStep), left_out = 2 * std::fabs(want - slope(kStep / 2));
     flat[i] = at;
     const double got = gradient.defined() ? gradient.reshape({-1})[i].item<double>() : 0;
-    expect_close(got, want, left_out + bounds::rounded(size, bounds::kDoubleUlp) / kStep,
+    const double bound = left_out + bounds::rounded(size, bounds::kDoubleUlp) / kStep;
+    expect_close(got, want, std::max(bound, tolerance * std::max(1.0, std::fabs(got))),
                  what + ", number " + std::to_string(i));
   }
 }
 
 // `loss()` is a scalar in double precision, the same each time for the same leaves.
 template <class Loss>
-void expect_gradients_of_differences(const Loss& loss, const std::vector<at::Tensor>& leaves) {
+void expect_gradients_of_differences(const Loss& loss, const std::vector<at::Tensor>& leaves,
+                                     double tolerance = 1e-6) {
   for (const at::Tensor& leaf : leaves) leaf.mutable_grad() = at::Tensor();
   loss().backward();
   for (size_t n = 0; n < leaves.size(); ++n)
-    expect_gradient_of_differences(loss, leaves[n], 0, 1, "tensor " + std::to_string(n));
+    expect_gradient_of_differences(loss, leaves[n], 0, 1, "tensor " + std::to_string(n), tolerance);
 }
 
 // Which numbers of a module's parameters are compared: about `each` of every tensor, and not the
