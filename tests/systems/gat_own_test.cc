@@ -216,23 +216,17 @@ TEST_F(OwnGraph, PicturesSayOfEachNodeWhatWasPredicted) {
     Input input{lines, "input"};
     return systems::explain(run, &input);
   };
-  const auto counted = [](const explain::Explanation& picture) {
-    return std::any_of(picture.notes.begin(), picture.notes.end(), [](const auto& note) {
-      return note.find("covers 8 of the 9 nodes") != std::string::npos;
-    });
-  };
-  for (const explain::Explanation& picture : drawn("n4 n5 n59\n")) {
+  for (const explain::Explanation& picture : drawn("n4 n5 n6 n7 n8 n9 n10 n11 n59\n")) {
     EXPECT_EQ(picture.outcome, "");
-    EXPECT_TRUE(picture.queries.at(0).text.starts_with("n4 · young (right, p = "))
-        << picture.queries[0].text;
-    EXPECT_TRUE(picture.queries.at(1).text.starts_with("n5 · old (right, p = "))
-        << picture.queries[1].text;
+    EXPECT_TRUE(picture.queries.at(0).text.starts_with("n4 · young (right, p = "));
+    EXPECT_TRUE(picture.queries.at(1).text.starts_with("n5 · old (right, p = "));
     EXPECT_EQ(picture.keys.at(0).text, "n4 · young");
-    EXPECT_FALSE(counted(picture));  // two nodes make no histogram
+    EXPECT_TRUE(std::any_of(picture.notes.begin(), picture.notes.end(), [](const auto& note) {
+      return note.find("covers 8 of the 9 nodes") != std::string::npos;
+    }));
   }
-  for (const explain::Explanation& picture : drawn("n0 n1 n2 n3 n4 n5 n6 n7 n59\n"))
-    EXPECT_TRUE(counted(picture));
   for (const explain::Explanation& picture : drawn("n59\n")) {  // knows nobody
+    EXPECT_TRUE(picture.notes.empty() || picture.notes[0].find("covers") == std::string::npos);
     EXPECT_TRUE(picture.outcome.starts_with("n59 · old (right, p = ")) << picture.outcome;
   }
 }
