@@ -146,13 +146,6 @@ Document from_spaced(std::string_view line) {
   return out;
 }
 
-// Blank lines at the end of a file are what an editor has left there.
-std::string without_last_blanks(std::string text) {
-  const size_t last = text.find_last_not_of("\r\n");
-  if (last != std::string::npos) text.erase(std::min(text.find('\n', last), text.size() - 1) + 1);
-  return text;
-}
-
 std::string polarity(const Document& document, double above, const std::string& path) {
   const double value = data::parse_number(document.label, "label", path, document.line);
   if (value == above)
@@ -172,7 +165,7 @@ Columns columns_named(const std::string& name) {
 
 std::vector<Document> read_documents(const std::string& path, const ReadRequest& request) {
   std::vector<Document> out;
-  const std::string text = without_last_blanks(data::read_file(path));
+  const std::string text = data::read_file(path);
   const auto add = [&](Document document, size_t number, std::string_view line) {
     document.line = number;
     if (document.label.empty())

@@ -107,20 +107,6 @@ TEST_F(Files, EveryFormatIsToldFromItsFirstLine) {
             "food");
 }
 
-TEST_F(Files, BlankLinesAtTheEndAreNone) {
-  for (const char* text :
-       {"neg\tbad film\npos\tgood\n\n", "neg\tbad film\r\npos\tgood\r\n\r\n\r\n",
-        "0 bad film\n1 good\n\n",
-        "{\"label\": 1, \"text\": \"bad film\"}\n{\"label\": 2, \"text\": \"good\"}\n\n"}) {
-    const Corpus corpus = read(write("ends", text));
-    ASSERT_EQ(corpus.documents.size(), 2u) << text;
-    EXPECT_EQ(corpus.documents[1].texts[0], "good") << text;
-  }
-  // One within is a mistake, and so is one of blanks.
-  EXPECT_NE(error_of(write("within", "neg\tbad\n\npos\tgood\n")).find("within:2:"),
-            std::string::npos);
-}
-
 TEST_F(Files, TablesWithAndWithoutAHeader) {
   const auto read = [&](const std::string& name, const std::string& text) {
     std::vector<std::pair<std::string, std::string>> out;
