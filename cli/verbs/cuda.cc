@@ -3,10 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <fstream>
 #include <iostream>
 
+#include "cli/output/streams.h"
 #include "cli/verbs/verbs.h"
+#include "data/files/file.h"
+#include "data/formats/text.h"
 #include "fovea/error.h"
 #include "torch/cuda/runtime/cache.h"
 #include "torch/cuda/warm.h"
@@ -21,20 +23,14 @@ struct CudaOptions {
 
 // Lines without their comments; empty ones left out.
 std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") {
-    file.open(path);
-    if (!file) throw InvalidArgument(path + ": cannot be opened");
-  }
-  std::istream& in = path == "-" ? std::cin : file;
+  InputFile file(path);
+  const Input input = file.input();
   std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) {
-    line.resize(std::min(line.find('#'), line.size()));
-    while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0)
-      line.pop_back();
-    if (!line.empty()) lines.push_back(line);
-  }
-  if (lines.empty()) throw InvalidArgument(path + ": no line with a combination");
+  data::each_line(input.stream, input.name, [&](size_t, std::string_view line) {
+    line = data::trimmed(line.substr(0, line.find('#')));
+    if (!line.empty()) lines.emplace_back(line);
+  });
+  if (lines.empty()) throw InvalidArgument(input.name + ": no line with a combination");
   return lines;
 }
 

@@ -64,7 +64,15 @@ class Lists(unittest.TestCase):
     def test_a_list_without_lines_or_without_a_file_is_refused(self):
         self.assertIn("no line with a combination", warm("# nothing\n", "--names").stderr)
         outcome = subprocess.run([COMMAND, "cuda", "warm", "/nowhere/list", "--names"], text=True, stderr=subprocess.PIPE)
-        self.assertIn("/nowhere/list: cannot be opened", outcome.stderr)
+        self.assertIn("/nowhere/list", outcome.stderr)
+        self.assertEqual(outcome.returncode, 1)
+
+    def test_a_list_is_read_within_the_limits(self):
+        outcome = subprocess.run([COMMAND, "cuda", "warm", "-", "--names"], input="x" * 200, text=True, stderr=subprocess.PIPE,
+                                 env={**os.environ, "FOVEA_LIMITS": "line=100"})
+        self.assertEqual(outcome.returncode, 1)
+        self.assertIn("standard input:1: ", outcome.stderr)
+        self.assertIn("line=", outcome.stderr)
 
 
 class Compiled(unittest.TestCase):
