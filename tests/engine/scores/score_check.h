@@ -235,7 +235,9 @@ void check_score(const ScoreCase& c, ScorePointer<T> (*make)(const StageContext&
   constexpr double ulp = bounds::kUlpOf<T>;
   std::mt19937 random(17);
   ScoreInputs inputs;
-  auto& [q, k, arrays, ds] = inputs;
+  // No structured binding: clang 14 lets no lambda capture one.
+  auto &q = inputs.q, &k = inputs.k, &ds = inputs.ds;
+  auto& arrays = inputs.arrays;
   q = random_values(random, c.nq * c.query_width, c.spread);
   k = random_values(random, c.nk * c.key_width, c.spread);
   for (size_t a = 0; a < c.shapes.size(); ++a) {
