@@ -199,7 +199,8 @@ TEST_F(Hostile, JsonNestedDeeply) {
 }
 
 TEST_F(Hostile, BagsAndVocabularies) {
-  expect("b:1", "starts bag,label", [&] { read_bags(write("b", "id,label,f\n1,1,1\n")); });
+  expect("b:1", "expected a header with bag, label and at least one feature, found id, label, f",
+         [&] { read_bags(write("b", "id,label,f\n1,1,1\n")); });
   expect("b:3", "has label 0 here and 1 before",
          [&] { read_bags(write("b", "bag,label,f\n1,1,1\n1,0,2\n")); });
   expect("b:2", "expected an integer", [&] { read_bags(write("b", "bag,label,f\n1,yes,1\n")); });
