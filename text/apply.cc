@@ -28,6 +28,19 @@ constexpr size_t kShownLines = 16;    // of an input
 constexpr size_t kCarryingWords = 3;  // that predict names
 constexpr size_t kUnknownWords = 8;   // likewise, of those that are not among them
 
+// A file for training, given to predict: its labels are read as words.
+void note_label(const Input& input, std::string_view first_line,
+                const std::vector<std::string>& classes) {
+  const size_t tab = first_line.find('\t');
+  if (!input.noted || tab == std::string_view::npos) return;
+  const std::string label(first_line.substr(0, tab));
+  if (std::find(classes.begin(), classes.end(), label) != classes.end())
+    input.noted(fmt::format(
+        "{}:1: begins with the class {} and a tab, expected texts alone: labels are read as words "
+        "(evaluate --data compares with them)",
+        input.name, data::shown(label)));
+}
+
 }  // namespace
 
 Document TextTask::parse(std::string_view line, const std::string& name, size_t number) const {
@@ -189,6 +202,7 @@ void TextTask::predict(Input input, std::ostream& out) {
   size_t number = input.before + 1;
   for (auto lines = reader.next_lines(kLinesTogether); !lines.empty();
        lines = reader.next_lines(kLinesTogether)) {
+    if (number == 1 && !parts_.aspects) note_label(input, lines[0], names_);
     for (size_t from = 0; from < lines.size();) {
       size_t to = from + 1;
       for (size_t bytes = lines[from].size();
