@@ -102,6 +102,16 @@ class OwnFigures(unittest.TestCase):
                 self.assertEqual((line[0], line[1]), (fields["bag"], fields["answer"]))
                 self.assertAlmostEqual(float(line[2]), fields["probability"], delta=6e-5, msg=f"{system}: {line}")
 
+    def test_a_run_whose_data_are_gone_says_what_to_do(self):
+        self.tsv("even.tsv", lines(30))
+        self.trained("word-sum", "--data", "even.tsv")
+        (self.folder / "even.tsv").unlink()
+        for verb in (["evaluate", "run"], ["explain", "run", "--out", "page.html"]):
+            done = subprocess.run([COMMAND, *verb], capture_output=True, text=True, cwd=self.folder)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("even.tsv: no such file; the RUN was trained on it, evaluate --data and explain --input take other items", done.stderr)
+        self.command("predict", "run", input="bud rain\n")
+
     def test_labels_among_the_words_to_predict(self):
         self.tsv("even.tsv", lines(30))
         self.trained("word-sum", "--data", "even.tsv")
