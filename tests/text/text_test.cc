@@ -31,6 +31,16 @@ TEST(Tokens, WordsPartFromTheirPunctuation) {
   EXPECT_EQ(words->split("(\"quoted\")"), (Words{"(", "\"", "quoted", "\"", ")"}));
 }
 
+TEST(Tokens, ScriptsWithoutBlanksArePartedToo) {
+  const auto words = tokeniser_named("words");
+  EXPECT_EQ(words->split("发票，为什么?"), (Words{"发", "票", "，", "为", "什", "么", "?"}));
+  EXPECT_EQ(words->split("密码abc登录。"), (Words{"密", "码", "abc", "登", "录", "。"}));
+  EXPECT_EQ(words->split("كيف حالك؟ جيد"), (Words{"كيف", "حالك", "؟", "جيد"}));
+  EXPECT_EQ(words->split("Größe 👍🏽 \xA0\xFF"), (Words{"größe", "👍🏽", "\xA0\xFF"}));
+  EXPECT_EQ(sentences(*words, "今天。明天！", 60),
+            (std::vector<Words>{{"今", "天", "。"}, {"明", "天", "！"}}));
+}
+
 TEST(Tokens, TokenisedTextStaysAsItIs) {
   const std::string line =
       "it 's so laddish and juvenile , only teenage boys could n't find it funny .";
