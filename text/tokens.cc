@@ -44,7 +44,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return out;
 }
 
-// Punctuation of scripts that write none of their own in ASCII.
+// Punctuation of Chinese, Japanese and Arabic.
 constexpr std::u32string_view kOtherMarks = U"、。，．！？；：（）「」『』《》〈〉【】〔〕～・،؛؟۔";
 
 // Chinese is written without blanks: each of its characters becomes a word, as for BERT (Devlin et al.
