@@ -117,6 +117,7 @@ class OwnFigures(unittest.TestCase):
         self.trained("word-sum", "--data", "even.tsv")
         said = self.command("predict", "run", input="spring\tbud rain\nautumn\tleaf\n").stderr
         self.assertEqual(said.count("begins with the class 'spring' and a tab"), 1, said)
+        self.assertIn(":1: 'text' names a column", self.command("predict", "run", input="text\nbud rain\n").stderr)
         self.assertEqual(self.command("predict", "run", input="bud rain\nspring\n").stderr, "")
 
 
