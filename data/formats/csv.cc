@@ -133,6 +133,15 @@ void check_names_differ(const Table& table) {
       throw FileError(table.path, 1, fmt::format("column '{}' occurs twice", column));
 }
 
+// Two numbers where one was expected may be one with a decimal comma.
+std::string_view comma_hint(const Table& table, const std::vector<std::string>& row,
+                            char separator) {
+  const bool numbers = std::all_of(row.begin(), row.end(), spells_number);
+  return table.header.size() == 1 && row.size() == 2 && separator == ',' && numbers
+             ? "; with decimal commas a semicolon follows each number"
+             : "";
+}
+
 // Reads one record at a time; a quoted field may contain line ends.
 class Reader {
  public:
@@ -303,8 +312,9 @@ Table parse_csv(const std::string& text, const std::string& name) {
   while (auto row = reader.next()) {
     if (row->size() != table.header.size())
       throw FileError(name, reader.start_line(),
-                      fmt::format("expected {} fields as in the header, found {}",
-                                  table.header.size(), row->size()));
+                      fmt::format("expected {} field{} as in the header, found {}{}",
+                                  table.header.size(), table.header.size() == 1 ? "" : "s",
+                                  row->size(), comma_hint(table, *row, reader.separator())));
     if (table.rows.size() >= limit(Limit::kItems))
       throw FileError(name, reader.start_line(), beyond(Limit::kItems));
     table.lines.push_back(reader.start_line());

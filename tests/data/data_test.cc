@@ -67,6 +67,7 @@ TEST_F(Files, SemicolonsAndTabsSeparateColumnsWhereCommasAreWordsOwn) {
   EXPECT_EQ(table.rows[0], (Strings{"1.5", "2.25"}));
   EXPECT_EQ(read_csv(write("t.tsv", "a\tb, c\n1\t2\n")).header, (Strings{"a", "b, c"}));
   EXPECT_EQ(read_csv(write("c.csv", "a,b;c\n1,2\n")).header, (Strings{"a", "b;c"}));
+  EXPECT_EQ(read_csv(write("one.csv", "a;\n1,5;\n")).rows[0], (Strings{"1.5"}));
 }
 
 TEST_F(Files, LinesAndColumnsWithoutAnyEntryAreLeftOut) {
