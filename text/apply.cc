@@ -14,6 +14,7 @@
 
 #include "data/files/file.h"
 #include "data/files/lines.h"
+#include "text/layout.h"
 #include "text/task.h"
 #include "train/answers.h"
 #include "train/descent/finite.h"
@@ -27,6 +28,24 @@ constexpr size_t kJudged = 1000;      // test items among which mistakes are sou
 constexpr size_t kShownLines = 16;    // of an input
 constexpr size_t kCarryingWords = 3;  // that predict names
 constexpr size_t kUnknownWords = 8;   // likewise, of those that are not among them
+
+// A table given to predict, which reads a text a line: its labels or the names of its columns are read
+// as words.
+void note_table(const Input& input, const std::vector<std::string>& lines,
+                const std::vector<std::string>& classes) {
+  if (!input.noted) return;
+  const std::string first = lines[0].substr(0, lines[0].find('\t'));
+  const bool labelled = first.size() < lines[0].size() &&
+                        std::find(classes.begin(), classes.end(), first) != classes.end();
+  if (labelled)
+    input.noted(fmt::format(
+        "{}:1: begins with the class {} and a tab, expected texts alone: labels are read as words "
+        "(evaluate --data compares with them)",
+        input.name, data::shown(first)));
+  else if (lines.size() > 1 && (is_text_name(first) || is_label_name(first)))
+    input.noted(fmt::format("{}:1: {} names a column, expected texts alone: it is read as a text",
+                            input.name, data::shown(first)));
+}
 
 }  // namespace
 
@@ -189,6 +208,7 @@ void TextTask::predict(Input input, std::ostream& out) {
   size_t number = input.before + 1;
   for (auto lines = reader.next_lines(kLinesTogether); !lines.empty();
        lines = reader.next_lines(kLinesTogether)) {
+    if (number == 1 && !parts_.aspects) note_table(input, lines, names_);
     for (size_t from = 0; from < lines.size();) {
       size_t to = from + 1;
       for (size_t bytes = lines[from].size();

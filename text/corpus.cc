@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <unordered_map>
 
 #include "data/files/file.h"
 #include "data/files/read.h"
+#include "data/formats/csv.h"
 #include "data/formats/text.h"
 
 namespace fovea::text {
@@ -42,10 +45,10 @@ uint64_t key_of(const Document& document) {
   return data::item_key(key);
 }
 
-std::vector<uint64_t> keys_of(const std::vector<Document>& documents) {
-  std::vector<uint64_t> keys;
-  for (const Document& document : documents) keys.push_back(key_of(document));
-  return keys;
+std::vector<std::string> labels_of(const Corpus& corpus) {
+  std::vector<std::string> labels;
+  for (const Document& document : corpus.documents) labels.push_back(document.label);
+  return labels;
 }
 
 // 0 to 9 where ids are Pang & Lee's cv000 … cv999; otherwise -1.
@@ -83,12 +86,10 @@ void split_one_file(Corpus& corpus, const Source& source) {
     corpus.splits.keys = keys_of(all);
     return;
   }
-  std::vector<std::string> labels;
-  for (const Document& document : all) labels.push_back(document.label);
   data::SplitRequest request = split_request(source);
   request.validation = kValidationShare;
   request.keys = keys_of(all);
-  request.classes = data::classes_of(labels).of;
+  request.classes = data::classes_of(labels_of(corpus)).of;
   corpus.splits = data::split(static_cast<int64_t>(all.size()), request);
 }
 
@@ -122,7 +123,56 @@ void read_parts(Corpus& corpus, const ReadRequest& request) {
   corpus.splits.keys = keys_of(corpus.documents);
 }
 
+// Texts that stand on several lines, and how many of these lines disagree with the first.
+std::string repeats_in_words(const data::Splits& splits, const std::vector<int64_t>& labels) {
+  std::unordered_map<uint64_t, int64_t> first;
+  size_t repeats = 0, disagree = 0;
+  for (size_t i = 0; i < splits.keys.size(); ++i) {
+    const auto [place, fresh] = first.try_emplace(splits.keys[i], labels[i]);
+    repeats += !fresh;
+    disagree += place->second != labels[i];
+  }
+  if (repeats == 0) return "";
+  std::string out =
+      fmt::format("; {} repeat{} the text of an earlier line", repeats, repeats == 1 ? "s" : "");
+  if (disagree > 0) out += fmt::format(", {} of them with another class", disagree);
+  return out;
+}
+
+// A first line whose label no other line has, where every other label comes again, may be a header
+// that was not known as one.
+std::string single_lines_in_words(const Corpus& corpus, const data::Classes& classes,
+                                  const std::vector<size_t>& counts) {
+  std::vector<std::string> once;
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] == 1) once.push_back(data::shown(classes.names[i]));
+  if (once.empty()) return "";
+  if (once.size() == 1 && corpus.documents[0].line == 1 &&
+      counts[static_cast<size_t>(classes.of[0])] == 1)
+    return fmt::format(
+        "; {} is on line 1 only: if this line names the columns, call them label and text",
+        once[0]);
+  return fmt::format("; on one line only: {}", data::in_short(once));
+}
+
+std::string alike_in_words(const std::vector<std::string>& names) {
+  std::map<std::string, std::string> spelt;
+  for (const std::string& name : names) {
+    const auto [place, fresh] = spelt.try_emplace(data::lower_ascii(name), name);
+    if (!fresh)
+      return fmt::format("; {} and {} are two classes", data::shown(place->second),
+                         data::shown(name));
+  }
+  return "";
+}
+
 }  // namespace
+
+std::vector<uint64_t> keys_of(const std::vector<Document>& documents) {
+  std::vector<uint64_t> keys;
+  for (const Document& document : documents) keys.push_back(key_of(document));
+  return keys;
+}
 
 Corpus read_corpus(const ReadRequest& request) {
   Corpus corpus;
@@ -142,9 +192,24 @@ Corpus read_corpus(const ReadRequest& request) {
   return corpus;
 }
 
+std::string in_words(const Corpus& corpus) {
+  constexpr size_t kShownClasses = 8;
+  const data::Classes classes = data::classes_of(labels_of(corpus));
+  const std::vector<std::string>& names = classes.names;
+  std::vector<size_t> counts(names.size());
+  for (const int64_t label : classes.of) ++counts[static_cast<size_t>(label)];
+  const size_t lines = classes.of.size();
+  std::string out = fmt::format("{} line{}, {} class{}:", lines, lines == 1 ? "" : "s",
+                                names.size(), names.size() == 1 ? "" : "es");
+  for (size_t i = 0; i < std::min(names.size(), kShownClasses); ++i)
+    out += fmt::format("{} {} {}", i ? "," : "", data::shown(names[i]), counts[i]);
+  if (names.size() > kShownClasses) out += ", …";
+  return out + single_lines_in_words(corpus, classes, counts) + alike_in_words(names) +
+         repeats_in_words(corpus.splits, classes.of);
+}
+
 void check_labels(const Corpus& corpus) {
-  std::vector<std::string> labels;
-  for (const Document& document : corpus.documents) labels.push_back(document.label);
+  const std::vector<std::string> labels = labels_of(corpus);
   const data::Classes classes = data::classes_of(labels);
   const std::vector<std::string>& names = classes.names;
   if (names.size() < 2)

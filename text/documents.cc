@@ -138,6 +138,20 @@ Document from_cells(const std::vector<std::string>& cells,
   return out;
 }
 
+// The columns that the first record names. Of two columns one known name is enough, if it is that of the
+// text and neither name is an entry of its column.
+std::optional<NamedColumns> header_of(const std::vector<data::Record>& records) {
+  if (records.empty()) return std::nullopt;
+  const std::vector<std::string>& names = records[0].fields;
+  if (const auto named = named_columns(names)) return named;
+  if (names.size() != 2 || is_text_name(names[0]) == is_text_name(names[1])) return std::nullopt;
+  for (size_t row = 1; row < records.size(); ++row)
+    for (size_t c = 0; c < std::min<size_t>(2, records[row].fields.size()); ++c)
+      if (records[row].fields[c] == names[c]) return std::nullopt;
+  const size_t text = is_text_name(names[0]) ? 0 : 1;
+  return NamedColumns{.label = 1 - text, .text = text};
+}
+
 Document from_spaced(std::string_view line) {
   const size_t end = std::min(line.find(' '), line.size());
   Document out;
@@ -177,11 +191,11 @@ std::vector<Document> read_documents(const std::string& path, const ReadRequest&
   Form form = form_of(text, path);
   if (form == Form::kSpaced && request.columns != Columns::kAuto) form = Form::kTabbed;
   if (form == Form::kCommas) {
-    std::optional<NamedColumns> header;
-    for (const data::Record& record : data::csv_records(text, path)) {
-      if (out.empty() && !header && (header = named_columns(record.fields))) continue;
-      add(from_cells(record.fields, header, path, record.line), record.line, record.fields[0]);
-    }
+    const std::vector<data::Record> records = data::csv_records(text, path);
+    const std::optional<NamedColumns> header = header_of(records);
+    for (size_t i = header ? 1 : 0; i < records.size(); ++i)
+      add(from_cells(records[i].fields, header, path, records[i].line), records[i].line,
+          records[i].fields[0]);
   } else {
     Columns columns = request.columns;
     std::optional<NamedColumns> header;

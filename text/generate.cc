@@ -41,6 +41,7 @@ Corpus fill(uint64_t seed, uint64_t purpose, const std::function<Document(Random
   Corpus corpus;
   corpus.splits = data::in_order(data::kGenerated);
   for (int64_t i = 0; i < data::kGenerated.all(); ++i) corpus.documents.push_back(make(random));
+  corpus.splits.keys = keys_of(corpus.documents);
   return corpus;
 }
 

@@ -14,8 +14,8 @@ std::vector<Option> task_options(const Defaults& defaults) {
           .between(-1e9, 1e9)
           .during({Use::kEvaluate, Use::kExplain}),
       Option("tokens", "words",
-             "spaces: split at blanks; words: lower case, punctuation split off; pieces: "
-             "SentencePiece")
+             "spaces: split at blanks; words: lower case, punctuation split off, each Chinese "
+             "character a word; pieces: SentencePiece")
           .among({"spaces", "words", "pieces"}),
       Option("pieces", 8000, "tokens=pieces: number of pieces to learn").between(8, 1000000),
       Option("pieces_model", "",

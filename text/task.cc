@@ -22,19 +22,6 @@ constexpr const char* kVocabularyFile = "vocabulary";
 constexpr const char* kAspectsFile = "aspects.vocabulary";
 constexpr const char* kPiecesFile = "pieces.model";
 
-// A first line whose label no other line has, where every other label comes again, may be a header
-// that was not known as one. `counts` are those of the classes.
-std::string header_in_words(const std::vector<Document>& documents,
-                            const std::vector<int64_t>& labels, const std::vector<size_t>& counts) {
-  if (documents.empty() || documents[0].line != 1) return "";
-  if (counts[static_cast<size_t>(labels[0])] != 1 ||
-      std::count(counts.begin(), counts.end(), size_t{1}) != 1)
-    return "";
-  return fmt::format(
-      "; {} is on line 1 only: if this line names the columns, call them label and text",
-      data::shown(documents[0].label));
-}
-
 }  // namespace
 
 TextTask::TextTask(const RunOptions& run_options, Parts parts)
@@ -98,19 +85,6 @@ Written TextTask::write() const {
     }
   }
   return out;
-}
-
-std::string TextTask::read_in_words() const {
-  constexpr size_t kShownClasses = 8;
-  std::vector<size_t> counts(names_.size());
-  for (const int64_t label : labels_) ++counts[static_cast<size_t>(label)];
-  std::string out =
-      fmt::format("{} line{}, {} class{}:", labels_.size(), labels_.size() == 1 ? "" : "s",
-                  names_.size(), names_.size() == 1 ? "" : "es");
-  for (size_t i = 0; i < std::min(names_.size(), kShownClasses); ++i)
-    out += fmt::format("{} {} {}", i ? "," : "", data::shown(names_[i]), counts[i]);
-  if (names_.size() > kShownClasses) out += ", …";
-  return out + header_in_words(corpus_.documents, labels_, counts);
 }
 
 void TextTask::prepare() {

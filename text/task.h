@@ -55,7 +55,7 @@ class TextTask : public ClassificationTask {
   TextTask(const RunOptions& run_options, Parts parts);
 
   void read(const Source&) override;
-  std::string read_in_words() const override;
+  std::string read_in_words() const override { return in_words(corpus_); }
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;

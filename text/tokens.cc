@@ -6,10 +6,13 @@
 #include <array>
 #include <cctype>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "data/formats/text.h"
 #include "fovea/error.h"
+#include "metrics/unicode.h"
+#include "text/wordpiece/normalise.h"
 #include "translate/codec.h"
 #include "translate/pieces/piece_model.h"
 
@@ -41,6 +44,26 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return out;
 }
 
+// Punctuation of Chinese, Japanese and Arabic.
+constexpr std::u32string_view kOtherMarks = U"、。，．！？；：（）「」『』《》〈〉【】〔〕～・،؛؟۔";
+
+// Chinese is written without blanks: each of its characters becomes a word, as for BERT (Devlin et al.
+// 2019), and so does each of those marks. Other text stays as it is, byte for byte.
+std::string with_characters_apart(std::string_view line) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(line.begin(), line.end(), is_ascii)) return std::string(line);
+  const std::u32string all = metrics::decode_utf8(line);
+  std::u32string apart;
+  for (const char32_t c : all) {
+    if (kOtherMarks.find(c) == std::u32string_view::npos)
+      apart.push_back(c);
+    else
+      apart += {U' ', c, U' '};
+  }
+  apart = normalised(apart, {.clean = false, .strip_accents = false, .lower_case = false});
+  return apart.size() == all.size() ? std::string(line) : metrics::encode_utf8(apart);
+}
+
 // Letters, digits and every byte of other scripts.
 bool in_word(char c) {
   const auto u = static_cast<unsigned char>(c);
@@ -57,7 +80,8 @@ class WordTokeniser : public Tokeniser {
   Words split(std::string_view text) const override {
     Words out;
     for (const std::string_view line : lines_of(text))
-      for (const std::string& blank_free : data::words(data::lower_ascii(line)))
+      for (const std::string& blank_free :
+           data::words(data::lower_ascii(with_characters_apart(line))))
         part(blank_free, out);
     return out;
   }
@@ -121,7 +145,8 @@ class PieceTokeniser : public Tokeniser {
 bool ends_sentence(const Words& words, size_t at) {
   std::string_view word = words[at];
   if (word.starts_with(kPieceSpace)) word.remove_prefix(kPieceSpace.size());
-  if (word == "!" || word == "?") return true;
+  static const std::set<std::string_view> kEnds = {"!", "?", "。", "！", "？", "؟", "۔"};
+  if (kEnds.contains(word)) return true;
   if (word != ".") return false;
   if (at == 0) return true;
   const std::string& before = words[at - 1];

@@ -20,7 +20,8 @@ class Tokeniser {
 
 // "spaces": what stands between blanks, untouched.
 // "words": lower case, punctuation split off, English contractions split as the Penn Treebank
-// does (do n't, it 's), HTML line breaks dropped. Text that is tokenised already stays as it is.
+// does (do n't, it 's), HTML line breaks dropped, each Chinese character a word. Text that is
+// tokenised already stays as it is.
 std::unique_ptr<Tokeniser> tokeniser_named(std::string_view name);
 // Any SentencePiece model; `name` is for messages.
 std::unique_ptr<Tokeniser> piece_tokeniser(std::string_view model, const std::string& name);

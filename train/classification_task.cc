@@ -1,8 +1,12 @@
 #include "train/classification_task.h"
 
+#include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
 #include "data/batches.h"
 #include "data/packed.h"
@@ -56,6 +60,30 @@ namespace {
 enum : size_t { kLoss, kClasses, kHit, kKnown, kWeights, kZeros, kSums };
 constexpr size_t kItemNumbers =
     3;  // predicted class, true class, score of the second of two classes
+
+// What an accuracy is to be compared with, where classes are not nearly even or it is no better; and
+// classes that F1 leaves out.
+std::vector<std::string> notes_on_classes(const std::vector<int64_t>& predicted,
+                                          const std::vector<int64_t>& truth, double accuracy,
+                                          size_t classes) {
+  std::map<int64_t, size_t> counts;
+  for (const int64_t one : truth) ++counts[one];
+  size_t most = 0;
+  for (const auto& [one, count] : counts) most = std::max(most, count);
+  const double share = static_cast<double>(most) / static_cast<double>(truth.size());
+  std::vector<std::string> out;
+  constexpr double kUneven = 1.25;  // of the share that each of even classes has
+  if (counts.size() > 1 &&
+      (share >= kUneven / static_cast<double>(counts.size()) || accuracy <= share))
+    out.push_back(
+        fmt::format("accuracy of always answering the most frequent class: {:.6g}", share));
+  for (const int64_t one : predicted) ++counts[one];
+  if (counts.size() < classes)
+    out.push_back(
+        fmt::format("f1: the mean over {} of {} classes; the others have no item and no answer",
+                    counts.size(), classes));
+  return out;
+}
 
 }  // namespace
 
@@ -135,6 +163,9 @@ Evaluation ClassificationTask::evaluate(Split split) {
     else
       out.notes.push_back("auc: undefined, all items are of one class");
   }
+  for (std::string& note :
+       notes_on_classes(predicted, truth, accuracy, static_cast<size_t>(sums[kClasses])))
+    out.notes.push_back(std::move(note));
   if (sums[kKnown] > 0) out.attention["hit_rate"] = sums[kHit] / sums[kKnown];
   if (sums[kWeights] > 0) out.attention["zeros"] = sums[kZeros] / sums[kWeights];
   return out;

@@ -43,6 +43,7 @@ void TranslationTask::read(const Source& source) {
                                                        .test = o.text("test"),
                                                        .seed = source.seed,
                                                        .test_only = source.all_test});
+  read_ = in_words(corpus);
   train_.pairs = std::move(corpus.train);
   validation_.pairs = std::move(corpus.validation);
   test_.pairs = std::move(corpus.test);
@@ -62,11 +63,6 @@ Written TranslationTask::write() const {
   return write_parallel(
       {.path = "", .source = o.text("source"), .target = o.text("target"), .test = o.text("test")},
       train_.pairs, validation_.pairs, test_.pairs);
-}
-
-std::string TranslationTask::read_in_words() const {
-  return fmt::format("{} pairs to learn from, {} to choose by, {} to judge", train_.pairs.size(),
-                     validation_.pairs.size(), test_.pairs.size());
 }
 
 void TranslationTask::prepare() {

@@ -36,7 +36,7 @@ class TranslationTask : public GradientTask {
   ~TranslationTask() override;
 
   void read(const Source&) override;
-  std::string read_in_words() const override;
+  std::string read_in_words() const override { return read_; }
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;
@@ -112,6 +112,7 @@ class TranslationTask : public GradientTask {
   MorePictures more_;
   Generate generate_;
   Part train_, validation_, test_;
+  std::string read_;  // what was read, in words
   std::shared_ptr<Codec> source_codec_, target_codec_;
   std::shared_ptr<Model> model_;
 };

@@ -68,7 +68,7 @@ NoFiles::~NoFiles() { --refusals; }
 std::string read_bytes(const std::string& path) {
   check_permitted(path);
   const Descriptor file(path);
-  struct stat there {};
+  struct stat there{};
   if (::fstat(file.number(), &there) != 0) fail(path, errno);
   if (S_ISDIR(there.st_mode)) throw FileError(path, 0, "expected a file, found a folder");
   const uint64_t most = limit(Limit::kFile);
@@ -93,8 +93,10 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> out;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error))
-    out.push_back(entry->path());
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with('.') && name != "__MACOSX") out.push_back(entry->path());
+  }
   if (error) throw FileError(folder.string(), 0, "cannot be read: " + error.message());
   std::sort(out.begin(), out.end());
   return out;

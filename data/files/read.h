@@ -12,7 +12,8 @@ namespace fovea::data {
 // limit `file`.
 std::string read_bytes(const std::string& path);
 
-// The contents of a folder, sorted by name.
+// The contents of a folder, sorted by name, without what other programs leave there: names that begin
+// with a full stop (.DS_Store, ._picture.png, .ipynb_checkpoints) and __MACOSX.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 
 // While it exists, nothing is read on its thread: read_bytes and entries_of refuse the path. For input

@@ -6,10 +6,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include "data/files/file.h"
-#include "data/formats/csv.h"
 #include "data/split.h"
 
 namespace fovea::data {
@@ -26,53 +24,70 @@ bool holds_words(const Table& table, size_t column) {
   return something && !table.numeric(column) && !table.mistyped(column);
 }
 
-// The columns that are features, in their order, with their names; the others are left out.
-std::vector<size_t> features_of(const Table& table, const std::vector<size_t>& among, Bags& out) {
+// The columns that are features, in their order, with their names; those of words are left out.
+std::vector<size_t> features_of(const Table& table, Bags& out) {
   std::vector<size_t> columns;
-  for (const size_t c : among) {
+  for (size_t c = 0; c < table.header.size(); ++c) {
+    const std::string& name = table.header[c];
+    if (name == "bag" || name == "label") continue;
     if (holds_words(table, c)) {
-      out.left_out.push_back(table.header[c]);
+      out.left_out.push_back(name);
       continue;
     }
     columns.push_back(c);
-    out.columns.push_back(table.header[c]);
+    out.columns.push_back(name);
   }
   out.width = static_cast<int64_t>(columns.size());
   return columns;
+}
+
+// The rows, each into its bag. `label_of` reads the label of a row.
+void read_rows(const Table& table, size_t bag_column, const std::vector<size_t>& columns, Bags& out,
+               const std::function<int64_t(size_t row)>& label_of) {
+  std::map<std::string, size_t> where;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const auto& cells = table.rows[row];
+    const int64_t label = label_of(row);
+    const auto [place, fresh] = where.try_emplace(cells[bag_column], out.size());
+    if (fresh) {
+      out.names.push_back(place->first);
+      out.labels.push_back(label);
+      out.features.emplace_back();
+    } else if (out.labels[place->second] != label) {
+      throw FileError(
+          table.path, table.lines[row],
+          fmt::format("bag {} has label {} here and {} before, expected one label for all "
+                      "rows of a bag",
+                      shown(place->first), label, out.labels[place->second]));
+    }
+    if (all_empty(cells, columns)) continue;
+    for (const size_t c : columns)
+      out.features[place->second].push_back(
+          parse_float(cells[c], "column '" + table.header[c] + "'", table.path, table.lines[row]));
+  }
 }
 
 }  // namespace
 
 Bags read_bags(const std::string& path) {
   const Table table = read_csv(path);
-  if (table.header.size() < 3 || table.header[0] != "bag" || table.header[1] != "label")
-    throw FileError(path, 1,
-                    "expected a header that starts bag,label and names at least one feature");
+  const auto place_of = [&](const char* name) {
+    const auto found = std::find(table.header.begin(), table.header.end(), name);
+    if (found == table.header.end() || table.header.size() < 3)
+      throw FileError(
+          path, 1,
+          fmt::format("expected a header with bag, label and at least one feature, found {}",
+                      in_short(table.header)));
+    return static_cast<size_t>(found - table.header.begin());
+  };
+  const size_t bag = place_of("bag"), label = place_of("label");
   Bags out;
-  std::vector<size_t> columns(table.header.size() - 2);
-  std::iota(columns.begin(), columns.end(), 2);
-  columns = features_of(table, columns, out);
+  const std::vector<size_t> columns = features_of(table, out);
   if (columns.empty())
     throw FileError(path, 1, "expected a column of numbers beside bag and label");
-  std::map<std::string, size_t> where;
-  for (size_t row = 0; row < table.rows.size(); ++row) {
-    const auto& cells = table.rows[row];
-    const int64_t label = parse_integer(cells[1], "column 'label'", path, table.lines[row]);
-    const auto [place, fresh] = where.try_emplace(cells[0], out.size());
-    if (fresh) {
-      out.names.push_back(cells[0]);
-      out.labels.push_back(label);
-      out.features.emplace_back();
-    } else if (out.labels[place->second] != label) {
-      throw FileError(path, table.lines[row],
-                      fmt::format("bag {} has label {} here and {} before", shown(cells[0]), label,
-                                  out.labels[place->second]));
-    }
-    if (all_empty(cells, columns)) continue;
-    for (const size_t c : columns)
-      out.features[place->second].push_back(
-          parse_float(cells[c], "column '" + table.header[c] + "'", path, table.lines[row]));
-  }
+  read_rows(table, bag, columns, out, [&](size_t row) {
+    return parse_integer(table.rows[row][label], "column 'label'", path, table.lines[row]);
+  });
   return out;
 }
 
@@ -96,15 +111,18 @@ std::vector<uint64_t> keys_of(const Bags& bags) {
   return keys;
 }
 
-void check_labels(const Bags& bags, const std::string& path, bool both) {
+void check_binary(const Bags& bags, const std::string& path) {
   for (size_t i = 0; i < bags.size(); ++i)
     if (bags.labels[i] != 0 && bags.labels[i] != 1)
       throw FileError(
           path, 0,
           fmt::format("bag '{}' has label {}, expected 0 or 1", bags.names[i], bags.labels[i]));
+}
+
+void check_both_labels(const Bags& bags, const std::string& path) {
   const bool one_label = std::adjacent_find(bags.labels.begin(), bags.labels.end(),
                                             std::not_equal_to<>()) == bags.labels.end();
-  if (both && one_label && !bags.labels.empty())
+  if (one_label && !bags.labels.empty())
     throw FileError(
         path, 0,
         fmt::format("every bag has label {}, expected bags of both labels", bags.labels.front()));
@@ -130,53 +148,11 @@ std::string bags_csv(const Bags& bags) {
 
 Bags parse_unlabelled_bags(const std::string& text, const std::string& name) {
   const Table table = parse_csv(text, name);
-  const size_t bag_column = table.column("bag");
-  std::vector<size_t> columns;
-  for (size_t c = 0; c < table.header.size(); ++c)
-    if (c != bag_column && table.header[c] != "label") columns.push_back(c);
+  const size_t bag = table.column("bag");
   Bags out;
-  columns = features_of(table, columns, out);
-  std::map<std::string, size_t> where;
-  for (size_t row = 0; row < table.rows.size(); ++row) {
-    const auto [place, fresh] = where.try_emplace(table.rows[row][bag_column], out.size());
-    if (fresh) {
-      out.names.push_back(place->first);
-      out.labels.push_back(0);
-      out.features.emplace_back();
-    }
-    if (all_empty(table.rows[row], columns)) continue;
-    for (const size_t c : columns)
-      out.features[place->second].push_back(parse_float(
-          table.rows[row][c], "column '" + table.header[c] + "'", name, table.lines[row]));
-  }
+  const std::vector<size_t> columns = features_of(table, out);
+  read_rows(table, bag, columns, out, [](size_t) { return 0; });
   return out;
-}
-
-std::vector<size_t> places_of(const Features& wanted, const std::vector<std::string>& names,
-                              const std::string& path) {
-  if (wanted.names.empty() || names.empty()) return {};
-  const auto place_of = [](const std::vector<std::string>& all, const std::string& name) {
-    return static_cast<size_t>(std::find(all.begin(), all.end(), name) - all.begin());
-  };
-  for (const std::string& name : wanted.names)
-    if (place_of(names, name) == names.size())
-      throw FileError(path, 1, fmt::format("no column {}, a feature in training", shown(name)));
-  for (const std::string& name : names)
-    if (place_of(wanted.names, name) == wanted.names.size())
-      throw FileError(path, 1, fmt::format("column {} was not a feature in training", shown(name)));
-  if (names == wanted.names) return {};
-  std::vector<size_t> places;
-  for (const std::string& name : wanted.names) places.push_back(place_of(names, name));
-  return places;
-}
-
-void reorder(std::vector<float>& rows, const std::vector<size_t>& places) {
-  if (places.empty()) return;
-  std::vector<float> row(places.size());
-  for (size_t at = 0; at < rows.size(); at += row.size()) {
-    for (size_t f = 0; f < row.size(); ++f) row[f] = rows[at + places[f]];
-    std::copy(row.begin(), row.end(), rows.begin() + static_cast<std::ptrdiff_t>(at));
-  }
 }
 
 void arrange(Bags& bags, const Features& wanted, const std::string& path) {

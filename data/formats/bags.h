@@ -1,9 +1,12 @@
-// Bags of instances: CSV `bag,label,f0,f1,…`, one instance in a row; the label is that of the bag.
+// Bags of instances: CSV with columns `bag`, `label` and features, in any order, one instance in a row;
+// the label is that of the bag.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "data/formats/csv.h"
 
 namespace fovea::data {
 
@@ -29,24 +32,14 @@ std::string in_words(const Bags&);
 std::vector<uint64_t> keys_of(const Bags&);
 // The same table, as text.
 std::string bags_csv(const Bags&);
-// Refuses labels other than 0 and 1, and if `both`, bags that all have the same.
-void check_labels(const Bags&, const std::string& path, bool both);
+// Refuses labels other than 0 and 1.
+void check_binary(const Bags&, const std::string& path);
+// Refuses bags that all have the same label.
+void check_both_labels(const Bags&, const std::string& path);
 
 // The same from text, for prediction: `label` may be missing and is not read.
 Bags parse_unlabelled_bags(const std::string& text, const std::string& name);
 
-// The features of a run's training data. `names` is empty if they are unknown.
-struct Features {
-  int64_t width = 0;
-  std::vector<std::string> names = {};
-};
-// Where each wanted feature stands in rows with the columns `names`, read from `path`: by name, and a
-// name that is missing or not wanted is refused. Empty: the rows are right as they are, because the
-// order is the same, or names are unknown on one side.
-std::vector<size_t> places_of(const Features& wanted, const std::vector<std::string>& names,
-                              const std::string& path);
-// Rows of features, one after another, in the order of these places.
-void reorder(std::vector<float>& rows, const std::vector<size_t>& places);
 // Brings the features of bags read from `path` into the order of `wanted`: by name, a name that is
 // missing or not wanted is refused. Without names only the number of features is compared.
 void arrange(Bags& bags, const Features& wanted, const std::string& path);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <set>
@@ -26,7 +27,11 @@ void check_header(const std::vector<std::string>& header, const std::string& nam
   const auto is_number = [&](const std::string& cell) {
     return cell.find_first_of(kDigits) != std::string::npos && spells_number(cell);
   };
-  const bool all = std::all_of(header.begin(), header.end(), is_number);
+  // A column of row numbers may have no name, but then it is the first.
+  const bool all = is_number(header[0]) &&
+                   std::all_of(header.begin(), header.end(), [&](const std::string& column) {
+                     return column.empty() || is_number(column);
+                   });
   for (const std::string& column : header)
     if (is_number(column) && (all || column.find_first_not_of(kDigits) != std::string::npos))
       throw FileError(name, 1,
@@ -34,18 +39,36 @@ void check_header(const std::vector<std::string>& header, const std::string& nam
                                   shown(column)));
 }
 
-// A comma, unless the first line has none outside quotes but has semicolons, or tabs.
-char separator_of(std::string_view text) {
-  bool quoted = false, semicolon = false, tab = false;
-  for (const char c : text) {
+constexpr std::string_view kSeparators = ",;\t";
+using Counts = std::array<size_t, kSeparators.size()>;  // of each separator outside quotes
+
+// Those of the next line that is not blank, which is taken from the text.
+Counts take_counts(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
+  Counts counts{};
+  bool quoted = false;
+  while (!text.empty()) {
+    const char c = text[0];
+    if (!quoted && (c == '\n' || c == '\r')) break;
+    text.remove_prefix(1);
     if (c == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (c == ',') return ',';
-    if (c == '\n' || c == '\r') break;
-    semicolon = semicolon || c == ';';
-    tab = tab || c == '\t';
+    const size_t place = quoted ? std::string_view::npos : kSeparators.find(c);
+    if (place != std::string_view::npos) ++counts[place];
   }
-  return semicolon ? ';' : tab ? '\t' : ',';
+  return counts;
+}
+
+// A comma, unless the first line has none outside quotes but has semicolons, or tabs; or unless its commas
+// are words' own: the second line has another number of them, and as many semicolons (or tabs) as the
+// first.
+char separator_of(std::string_view text) {
+  const Counts first = take_counts(text), second = take_counts(text);
+  for (size_t other = 1; other < kSeparators.size(); ++other) {
+    if (first[other] == 0) continue;
+    if (first[0] == 0 || (first[0] != second[0] && first[other] == second[other]))
+      return kSeparators[other];
+  }
+  return kSeparators[0];
 }
 
 std::string_view name_of(char separator) {
@@ -73,6 +96,52 @@ bool read_decimal_commas(Table& table) {
   return any;
 }
 
+bool all_empty(const std::vector<std::string>& fields) {
+  return std::all_of(fields.begin(), fields.end(), [](const auto& field) { return field.empty(); });
+}
+
+// Columns without a name and without an entry: spreadsheets write them for columns that were emptied.
+void drop_empty_columns(Table& table) {
+  std::vector<size_t> kept;
+  for (size_t c = 0; c < table.header.size(); ++c)
+    if (!table.header[c].empty() || std::any_of(table.rows.begin(), table.rows.end(),
+                                                [&](const auto& row) { return !row[c].empty(); }))
+      kept.push_back(c);
+  if (kept.size() == table.header.size()) return;
+  const auto keep = [&](std::vector<std::string>& cells) {
+    std::vector<std::string> out;
+    for (const size_t c : kept) out.push_back(std::move(cells[c]));
+    cells = std::move(out);
+  };
+  keep(table.header);
+  for (auto& row : table.rows) keep(row);
+}
+
+// Likewise of records, which may have no header: at their ends alone.
+void drop_empty_ends(std::vector<Record>& records) {
+  size_t width = 0;
+  for (const Record& record : records)
+    for (size_t c = record.fields.size(); c > width; --c)
+      if (!record.fields[c - 1].empty()) width = c;
+  for (Record& record : records) record.fields.resize(std::min(record.fields.size(), width));
+}
+
+void check_names_differ(const Table& table) {
+  std::set<std::string> seen;
+  for (const std::string& column : table.header)
+    if (!seen.insert(column).second)
+      throw FileError(table.path, 1, fmt::format("column '{}' occurs twice", column));
+}
+
+// Two numbers where one was expected may be one with a decimal comma.
+std::string_view comma_hint(const Table& table, const std::vector<std::string>& row,
+                            char separator) {
+  const bool numbers = std::all_of(row.begin(), row.end(), spells_number);
+  return table.header.size() == 1 && row.size() == 2 && separator == ',' && numbers
+             ? "; with decimal commas a semicolon follows each number"
+             : "";
+}
+
 // Reads one record at a time; a quoted field may contain line ends.
 class Reader {
  public:
@@ -82,8 +151,19 @@ class Reader {
         separator_(separator_of(text_)),
         ends_{separator_, '\r', '\n'} {}
 
-  // The next record's fields, or nothing at the end; blank lines are skipped.
+  // The next record's fields, or nothing at the end. Lines without a character beside separators are
+  // skipped: spreadsheets write them for rows that were emptied.
   std::optional<std::vector<std::string>> next() {
+    for (;;) {
+      auto fields = next_or_blank();
+      if (!fields || fields->size() == 1 || !all_empty(*fields)) return fields;
+    }
+  }
+  size_t start_line() const { return start_; }
+  char separator() const { return separator_; }
+
+ private:
+  std::optional<std::vector<std::string>> next_or_blank() {
     while (take_end()) {
     }
     if (text_.empty()) return std::nullopt;
@@ -97,10 +177,6 @@ class Reader {
                                   name_of(separator_)));
     return fields;
   }
-  size_t start_line() const { return start_; }
-  char separator() const { return separator_; }
-
- private:
   // "\n", "\r\n" or "\r".
   bool take_end() {
     const bool back = consume('\r');
@@ -220,6 +296,7 @@ std::vector<Record> csv_records(const std::string& text, const std::string& name
       throw FileError(name, reader.start_line(), beyond(Limit::kItems));
     out.push_back({std::move(*fields), reader.start_line()});
   }
+  drop_empty_ends(out);
   return out;
 }
 
@@ -232,20 +309,19 @@ Table parse_csv(const std::string& text, const std::string& name) {
   if (!header) throw FileError(name, 1, "expected a header line with column names");
   table.header = std::move(*header);
   check_header(table.header, name);
-  std::set<std::string> seen;
-  for (const std::string& column : table.header)
-    if (!seen.insert(column).second)
-      throw FileError(name, 1, fmt::format("column '{}' occurs twice", column));
   while (auto row = reader.next()) {
     if (row->size() != table.header.size())
       throw FileError(name, reader.start_line(),
-                      fmt::format("expected {} fields as in the header, found {}",
-                                  table.header.size(), row->size()));
+                      fmt::format("expected {} field{} as in the header, found {}{}",
+                                  table.header.size(), table.header.size() == 1 ? "" : "s",
+                                  row->size(), comma_hint(table, *row, reader.separator())));
     if (table.rows.size() >= limit(Limit::kItems))
       throw FileError(name, reader.start_line(), beyond(Limit::kItems));
     table.lines.push_back(reader.start_line());
     table.rows.push_back(std::move(*row));
   }
+  drop_empty_columns(table);
+  check_names_differ(table);
   if (table.rows.empty()) throw FileError(name, 2, "expected at least one row after the header");
   if (reader.separator() != ',')
     table.form = fmt::format("columns separated by {}s", name_of(reader.separator()));
@@ -254,5 +330,32 @@ Table parse_csv(const std::string& text, const std::string& name) {
 }
 
 Table read_csv(const std::string& path) { return parse_csv(read_file(path), path); }
+
+std::vector<size_t> places_of(const Features& wanted, const std::vector<std::string>& names,
+                              const std::string& path) {
+  if (wanted.names.empty() || names.empty()) return {};
+  const auto place_of = [](const std::vector<std::string>& all, const std::string& name) {
+    return static_cast<size_t>(std::find(all.begin(), all.end(), name) - all.begin());
+  };
+  for (const std::string& name : wanted.names)
+    if (place_of(names, name) == names.size())
+      throw FileError(path, 1, fmt::format("no column {}, a feature in training", shown(name)));
+  for (const std::string& name : names)
+    if (place_of(wanted.names, name) == wanted.names.size())
+      throw FileError(path, 1, fmt::format("column {} was not a feature in training", shown(name)));
+  if (names == wanted.names) return {};
+  std::vector<size_t> places;
+  for (const std::string& name : wanted.names) places.push_back(place_of(names, name));
+  return places;
+}
+
+void reorder(std::vector<float>& rows, const std::vector<size_t>& places) {
+  if (places.empty()) return;
+  std::vector<float> row(places.size());
+  for (size_t at = 0; at < rows.size(); at += row.size()) {
+    for (size_t f = 0; f < row.size(); ++f) row[f] = rows[at + places[f]];
+    std::copy(row.begin(), row.end(), rows.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+}
 
 }  // namespace fovea::data

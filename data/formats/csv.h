@@ -1,9 +1,10 @@
 // Tables with a header: comma-separated values with RFC 4180 quoting, gzip or not. Where the first line
 // has no comma outside quotes, semicolons separate the columns, or tabs. Beside semicolons, numbers may have
-// decimal commas.
+// decimal commas. Lines and columns without any entry, as spreadsheets write them, are left out.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,19 @@ std::vector<Record> csv_records(const std::string& text, const std::string& name
 
 Table read_csv(const std::string& path);
 Table parse_csv(const std::string& text, const std::string& name);
+
+// The features of a run's training data. `names` is empty if they are unknown.
+struct Features {
+  int64_t width = 0;
+  std::vector<std::string> names = {};
+};
+// Where each wanted feature stands in rows with the columns `names`, read from `path`: by name, and a
+// name that is missing or not wanted is refused. Empty: the rows are right as they are, because the
+// order is the same, or names are unknown on one side.
+std::vector<size_t> places_of(const Features& wanted, const std::vector<std::string>& names,
+                              const std::string& path);
+// Rows of features, one after another, in the order of these places.
+void reorder(std::vector<float>& rows, const std::vector<size_t>& places);
 
 // "temp, price", and of more than eight how many there are besides.
 std::string in_short(const std::vector<std::string>& names);

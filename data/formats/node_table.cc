@@ -183,7 +183,10 @@ void read_edges_by_id(CitationGraph& graph, const std::string& path,
     const bool may_be_header = std::exchange(first, false);
     if (ends.size() == 2 && may_be_header && is_header(ends, numbers)) return;
     if (ends.size() != 2)
-      throw FileError(path, line, fmt::format("expected two nodes, found {}", shown(content)));
+      throw FileError(
+          path, line,
+          fmt::format("expected two nodes, found {}{}", shown(content),
+                      ends.size() > 2 ? "; weights and other columns are not read" : ""));
     const auto number = [&](const std::string& id) {
       const auto found = numbers.find(id);
       if (found == numbers.end())

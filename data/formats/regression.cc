@@ -153,6 +153,10 @@ std::string in_words(const Regression& table) {
                        table.dropped == 1 ? "" : "s");
   if (table.filled > 0)
     out += fmt::format("; {} empty cell{} filled in", table.filled, table.filled == 1 ? "" : "s");
+  const size_t repeats =
+      table.keys.size() - std::set<uint64_t>(table.keys.begin(), table.keys.end()).size();
+  if (repeats > 0)
+    out += fmt::format("; {} repeat{} an earlier row", repeats, repeats == 1 ? "s" : "");
   if (!table.form.empty()) out += "; " + table.form;
   return out;
 }

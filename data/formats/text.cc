@@ -144,11 +144,20 @@ ParallelText read_parallel_tsv(const std::string& path) {
   ParallelText out;
   const std::string text = read_file(path);
   each_line(std::string_view(text), path, [&](size_t line, std::string_view content) {
-    if (content.find_first_not_of(' ') == std::string_view::npos) return;
+    const size_t last = content.find_last_not_of(" \t");
+    if (last == std::string_view::npos) return;
     const size_t tab = content.find('\t');
-    if (tab == std::string_view::npos || content.find('\t', tab + 1) != std::string_view::npos)
+    if (tab == std::string_view::npos)
       throw FileError(path, line,
                       fmt::format("expected source<TAB>target, found {}", shown(content)));
+    const size_t further = std::min(content.find('\t', tab + 1), content.size());
+    if (further < last)
+      throw FileError(
+          path, line,
+          fmt::format("expected source<TAB>target, found {} columns: {} (cut -f1,2 takes the "
+                      "first two)",
+                      1 + std::count(content.begin(), content.end(), '\t'), shown(content)));
+    content = content.substr(0, further);
     out.source.emplace_back(content.substr(0, tab));
     out.target.emplace_back(content.substr(tab + 1));
   });

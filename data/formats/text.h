@@ -45,7 +45,7 @@ struct ParallelText {
   std::vector<std::string> source, target;
 };
 ParallelText read_parallel_text(const std::string& source_path, const std::string& target_path);
-// `source<TAB>target` on each line; further columns are refused, blank lines skipped.
+// `source<TAB>target` on each line; blank lines are skipped, further columns refused unless empty.
 ParallelText read_parallel_tsv(const std::string& path);
 
 }  // namespace fovea::data

@@ -280,7 +280,7 @@ std::vector<Image> read_image_bag(const std::string& folder, int64_t side) {
   std::vector<Image> out;
   const std::vector<std::string> files = image_files(folder);
   // An empty folder is an empty bag; a folder of other files is a mistake.
-  if (files.empty() && !std::filesystem::is_empty(folder))
+  if (files.empty() && !entries_of(folder).empty())
     throw FileError(folder, 0, "no PNG or JPEG in it");
   for (const std::string& file : files) out.push_back(scaled(read_image(file), side));
   return out;

@@ -8,6 +8,7 @@
 #include "data/files/file.h"
 #include "data/pictures/image.h"
 #include "data/files/limits.h"
+#include "data/files/read.h"
 
 namespace fovea::data {
 namespace {
@@ -15,10 +16,11 @@ namespace {
 Pictures read_class_folders(const std::string& folder, int64_t side) {
   Pictures out{.side = side};
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.is_directory()) out.classes.push_back(entry.path().filename().string());
-  if (error) throw FileError(folder, 0, "expected a folder: " + error.message());
-  std::sort(out.classes.begin(), out.classes.end());
+  if (!std::filesystem::is_directory(folder, error))
+    throw FileError(folder, 0, "expected a folder");
+  for (const std::filesystem::path& entry : entries_of(folder))
+    if (std::filesystem::is_directory(entry, error))
+      out.classes.push_back(entry.filename().string());
   for (size_t label = 0; label < out.classes.size(); ++label) {
     const std::string of_class = (std::filesystem::path(folder) / out.classes[label]).string();
     const std::vector<std::string> files = image_files(of_class);

@@ -44,17 +44,13 @@ void AlignmentTask::read(const Source& source) {
   generated_ = source.path.empty() && o.text("gold").empty();
   if (!o.text("gold").empty() && !source.all_test)
     corpus.test = translate::read_gold_corpus(o.text("gold"));
+  read_ = translate::in_words(corpus);
   train_.pairs = std::move(corpus.train);
   validation_.pairs = std::move(corpus.validation);
   test_.pairs = std::move(corpus.test);
   if (source_codec_) {
     for (Part* p : {&train_, &validation_, &test_}) encode(*p);
   }
-}
-
-std::string AlignmentTask::read_in_words() const {
-  return fmt::format("{} pairs to learn from, {} to choose by, {} to judge", train_.pairs.size(),
-                     validation_.pairs.size(), test_.pairs.size());
 }
 
 std::string AlignmentTask::prepared(const std::string& line) const {

@@ -13,7 +13,7 @@ class AlignmentTask : public GradientTask {
   explicit AlignmentTask(const RunOptions& run_options) : run_options_(run_options) {}
 
   void read(const Source&) override;
-  std::string read_in_words() const override;
+  std::string read_in_words() const override { return read_; }
   void prepare() override;
   Assets assets() const override;
   void restore(const Assets&) override;
@@ -57,6 +57,7 @@ class AlignmentTask : public GradientTask {
 
   RunOptions run_options_;
   Part train_, validation_, test_;
+  std::string read_;  // what was read, in words
   bool generated_ = false;
   std::shared_ptr<translate::Codec> source_codec_, target_codec_;
   std::vector<std::shared_ptr<Aligner>> aligners_;  // source to target; then the other way round

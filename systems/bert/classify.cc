@@ -54,11 +54,7 @@ class Classification : public BertTask<ClassificationTask> {
     splits_ = corpus_.splits;
     if (!names_.empty()) encode();  // a run that is opened has its classes and pieces
   }
-  std::string read_in_words() const override {
-    return fmt::format("{} texts: {} for training, {} for validation, {} for test",
-                       corpus_.documents.size(), splits_.train.size(), splits_.validation.size(),
-                       splits_.test.size());
-  }
+  std::string read_in_words() const override { return text::in_words(corpus_); }
   void prepare() override {
     text::check_labels(corpus_);
     std::vector<std::string> lines, labels;

@@ -84,7 +84,8 @@ std::vector<float> as_numbers(const std::vector<data::Image>& images, int64_t si
 }
 
 void split_bags(BagSet& set, const Source& source, const OptionValues& options) {
-  data::check_labels(set.bags, source.path, !source.all_test);
+  data::check_binary(set.bags, source.path);
+  if (!source.all_test) data::check_both_labels(set.bags, source.path);
   data::SplitRequest request = split_request(source);
   request.validation = options.number("validation");
   request.test = 0.2;

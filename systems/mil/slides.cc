@@ -217,7 +217,7 @@ class SlideTask : public ClassificationTask {
                top = std::lround(box.top * static_cast<double>(image.height));
     const double p = both[1].item<double>();
     return {fmt::format("{}\t{}\t{:.4f}\twindow {} of {} at {},{}, weight {:.3f}\n", path,
-                        p > 0.5 ? 1 : 0, p, best + 1, weights.numel(), left, top,
+                        p > 0.5 ? 1 : 0, std::max(p, 1 - p), best + 1, weights.numel(), left, top,
                         weights.max().item<double>()),
             [=] {
               Json fields = {{"picture", path}};

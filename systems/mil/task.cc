@@ -174,7 +174,7 @@ class MultipleInstance : public ClassificationTask {
     return {.name = path, .features = picture_bag(path, side_), .files = data::image_files(path)};
   }
 
-  // Name, class, probability, the instance with the largest weight.
+  // Name, class, its probability, the instance with the largest weight.
   Answered answer(const ShownBag& bag) const {
     const std::vector<std::vector<float>> one{bag.features};
     const data::Packed packed =
@@ -189,7 +189,8 @@ class MultipleInstance : public ClassificationTask {
                              bag.files.empty() ? "" : " (" + bag.instance_name(at) + ")",
                              weights.max().item<double>());
     }
-    return {fmt::format("{}\t{}\t{:.4f}\t{}\n", bag.name, p > 0.5 ? 1 : 0, p, heaviest),
+    return {fmt::format("{}\t{}\t{:.4f}\t{}\n", bag.name, p > 0.5 ? 1 : 0, std::max(p, 1 - p),
+                        heaviest),
             [both, weights, name = bag.name] {
               Json fields = {{"bag", name}};
               fields.update(class_fields({"0", "1"}, to_floats(both)));

@@ -49,6 +49,15 @@ std::vector<explain::Figure> figures(const Run& run, const Json& report) {
   return out;
 }
 
+// What a reader of the figures must know.
+std::string notes_in_words(const Json& report) {
+  std::string out;
+  if (report.is_object())
+    for (const Json& note : report.value("notes", Json::array()))
+      out += fmt::format(" Note: {}.", note.get<std::string>());
+  return out;
+}
+
 // Of a system that has several, the one of this run.
 std::string task_of(const Run& run) {
   const Json& options = run.config.at("options");
@@ -65,7 +74,8 @@ explain::Section lecture(const Run& run, std::vector<explain::Explanation> pictu
   return {.id = info.name,
           .title = info.title,
           .byline = info.paper,
-          .prose = own ? own_words(run) + "\n\n" + general_idea(info.idea) : info.idea,
+          .prose = own ? own_words(run) + notes_in_words(report) + "\n\n" + general_idea(info.idea)
+                       : info.idea,
           .look = own ? look_at_own(info.name, task_of(run)) : look_at(info.name, task_of(run)),
           .equation = mathml(info.equation),
           .code = info.code,

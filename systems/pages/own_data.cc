@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "systems/run/provenance.h"
 #include "train/run/run_folder.h"
 #include "train/task.h"
 
@@ -58,8 +59,14 @@ std::string general_idea(const std::string& idea) {
 }
 
 Json own_report(Run& run) {
-  const Evaluation found = run.task->evaluate(Split::kTest);
-  return {{"metrics", found.metrics}, {"attention", found.attention}, {"items", found.items}};
+  Evaluation found = run.task->evaluate(Split::kTest);
+  if (const std::string note = check_split(*run.task, found.of.value_or(Split::kTest));
+      !note.empty())
+    found.notes.push_back(note);
+  return {{"metrics", found.metrics},
+          {"attention", found.attention},
+          {"items", found.items},
+          {"notes", found.notes}};
 }
 
 Interval interval_of(double share, int64_t items) {

@@ -48,6 +48,18 @@ Figures<std::vector<double>> gathered(const std::vector<Json>& reports, const ch
   return out;
 }
 
+// The notes that every report has.
+std::vector<std::string> shared_notes(const std::vector<Json>& reports) {
+  std::vector<std::string> out;
+  for (const Json& note : reports.front().value("notes", Json::array()))
+    if (std::all_of(reports.begin(), reports.end(), [&](const Json& one) {
+          const Json notes = one.value("notes", Json::array());
+          return std::find(notes.begin(), notes.end(), note) != notes.end();
+        }))
+      out.push_back(note);
+  return out;
+}
+
 std::vector<std::string> fields_of(const std::string& signature) {
   std::vector<std::string> out;
   for (size_t at = 0; at <= signature.size();) {
@@ -109,8 +121,8 @@ Json summary(const std::vector<Json>& reports) {
   std::vector<std::string> signatures;
   for (const Json& one : reports) signatures.push_back(one.at("signature"));
   out["signature"] = signature_of_means(signatures);
+  std::vector<std::string> notes = shared_notes(reports);
   out.erase("notes");
-  std::vector<std::string> notes;
   out["spread"] = {{"metrics", Json::object()}, {"attention", Json::object()}};
   for (const char* part : {"metrics", "attention"}) {
     out[part] = Json::object();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+
 #include "data/files/file.h"
 #include "data/files/lines.h"
 #include "data/formats/bags.h"
@@ -32,7 +34,10 @@ class Pooling : public ClassificationTask {
       data::apply(scaling_, bags_);
     }
     labels_ = bags_.labels;
-    if (!source.path.empty()) data::check_labels(bags_, source.path, !source.all_test);
+    if (!source.path.empty()) {
+      data::check_binary(bags_, source.path);
+      if (!source.all_test) data::check_both_labels(bags_, source.path);
+    }
     for (const auto& features : bags_.features)
       lengths_.push_back(static_cast<int64_t>(features.size()) / bags_.width);
     generated_ = source.path.empty();
@@ -88,12 +93,14 @@ class Pooling : public ClassificationTask {
                             .to(run_options_.device))
               .softmax(1)[0];
       const double p = both[1].item<double>();
-      write_answer(out, i + 1,
-                   {fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], p > 0.5 ? 1 : 0, p), [&] {
-                      Json fields = {{"bag", bags.names[i]}};
-                      fields.update(class_fields({"0", "1"}, to_floats(both)));
-                      return fields;
-                    }});
+      write_answer(
+          out, i + 1,
+          {fmt::format("{}\t{}\t{:.4f}\n", bags.names[i], p > 0.5 ? 1 : 0, std::max(p, 1 - p)),
+           [&] {
+             Json fields = {{"bag", bags.names[i]}};
+             fields.update(class_fields({"0", "1"}, to_floats(both)));
+             return fields;
+           }});
     }
   }
 

@@ -113,10 +113,11 @@ void MemberTraining::fit(train::Draft& draft, double save_every_seconds,
 Json MemberTraining::report() {
   train::say_when_stopped("fovea: stopped during evaluation; the weights are saved\n");
   const torch::NoGradGuard guard;
-  const Evaluation evaluation = task_->evaluate(Split::kTest);
-  const Judged judged{.data = data_sum_,
-                      .split = evaluation.of.value_or(Split::kTest),
-                      .device = run_options_.device.str()};
+  Evaluation evaluation = task_->evaluate(Split::kTest);
+  const Split of = evaluation.of.value_or(Split::kTest);
+  if (const std::string note = check_split(*task_, of); !note.empty())
+    evaluation.notes.push_back(note);
+  const Judged judged{.data = data_sum_, .split = of, .device = run_options_.device.str()};
   return systems::report(config_, "", Split::kTest, evaluation, signature(config_, *task_, judged),
                          start_);
 }

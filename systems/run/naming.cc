@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "data/files/file.h"
 #include "fovea/error.h"
 #include "systems/run/provenance.h"
 #include "systems/run/session.h"
@@ -29,7 +30,16 @@ void rethrow_naming(const std::filesystem::path& run) {
 
 std::string read_items(const Run& run, const Source& source) {
   const auto read = [&] { return read_items(*run.task, source); };
-  return source.path.empty() ? naming(run.folder->path(), read) : read();
+  if (source.path.empty()) return naming(run.folder->path(), read);
+  try {
+    return read();
+  } catch (const data::FileError& error) {
+    const std::string words = error.what();
+    if (source.all_test || !words.starts_with(source.path + ": no such file")) throw;
+    throw InvalidArgument(
+        words +
+        "; the RUN was trained on it, evaluate --data and explain --input take other items");
+  }
 }
 
 }  // namespace fovea::systems

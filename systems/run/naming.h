@@ -27,7 +27,7 @@ decltype(auto) naming(const std::filesystem::path& run, Call&& call) {
 }
 
 // Reads items for an opened RUN; returns what read_items of its task returns. Errors about generated
-// items name the RUN, those about others their file.
+// items name the RUN, those about others their file, and where it is gone, what to do.
 std::string read_items(const Run& run, const Source& source);
 
 }  // namespace fovea::systems

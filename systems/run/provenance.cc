@@ -122,6 +122,15 @@ std::string check_other_data(const std::string& split, const Task& task) {
                                     judged.size());
 }
 
+std::string check_split(const Task& task, Split judged) {
+  if (judged == Split::kTrain) return "";
+  const Keys keys = sorted_keys(task, judged);
+  const int64_t learned = count_among(keys, sorted_keys(task, Split::kTrain));
+  return learned == 0 ? ""
+                      : fmt::format("{} of these {} items are in the training split too", learned,
+                                    keys.size());
+}
+
 std::string signature(const Json& config, const Task& task, const Judged& judged) {
   const int64_t folds = config.at("folds");
   std::string part = data::name_of(judged.split);

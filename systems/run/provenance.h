@@ -33,6 +33,10 @@ std::string check_own_data(const Json& config, const std::string& split, const T
 // The same for other data, all of which are evaluated: how many items were in the RUN's training.
 std::string check_other_data(const std::string& split, const Task& task);
 
+// A note if items to be judged are in the training split too, as the files or the generator have them;
+// empty if none is.
+std::string check_split(const Task& task, Split judged);
+
 struct Judged {
   std::string data;  // the hash of what was read; empty: generated
   Split split = Split::kTest;

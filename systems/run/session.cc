@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "systems/run/machine.h"
 #include "systems/run/naming.h"
 #include "systems/run/provenance.h"
@@ -114,17 +117,21 @@ Json evaluate(const std::filesystem::path& path, const std::string& data, const 
     if (!data.empty()) source = {.path = data, .seed = source.seed, .all_test = true};
     const std::string sum = read_items(run, source);
     if (ranks) train::agree(*ranks, {{"data (sha256)", sum}});
-    const auto note_on = [&](Split judged) {
-      return data.empty() ? check_own_data(run.config, split_of(folder), *run.task, judged, sum)
-                          : check_other_data(split_of(folder), *run.task);
+    using Notes = std::vector<std::string>;
+    const auto notes_on = [&](Split judged) {
+      return data.empty()
+                 ? Notes{check_own_data(run.config, split_of(folder), *run.task, judged, sum),
+                         check_split(*run.task, judged)}
+                 : Notes{check_other_data(split_of(folder), *run.task)};
     };
-    std::string note = note_on(wanted);
+    Notes notes = notes_on(wanted);
     const torch::NoGradGuard guard;
     // What is wrong with other data names their file.
     const auto judge = [&] { return run.task->evaluate(wanted); };
     Evaluation evaluation = data.empty() ? naming(folder.path(), judge) : judge();
-    if (evaluation.of) note = note_on(*evaluation.of);  // the requested one had no items
-    if (!note.empty()) evaluation.notes.push_back(note);
+    if (evaluation.of) notes = notes_on(*evaluation.of);  // the requested one had no items
+    std::copy_if(notes.begin(), notes.end(), std::back_inserter(evaluation.notes),
+                 [](const std::string& note) { return !note.empty(); });
     const Judged judged{.data = sum,
                         .split = evaluation.of.value_or(wanted),
                         .other_data = !data.empty(),

@@ -1,6 +1,7 @@
 """A user's own files, of the five kinds, as `fovea list SYSTEM` says they may be: what was read is said in a line, and the page is about them."""
 
 import html
+import itertools
 import json
 import os
 import pty
@@ -20,9 +21,11 @@ MADE_UP = r"survey|\bnines?\b|handwritten|\bacting\b|\bfilms?\b|motorcycle"
 
 
 def messages():
+    """24 of each class, no text twice."""
     draw = random.Random(3)
-    return [(topic, " ".join(draw.sample(words.split(), 3)) + f" my {draw.choice(['order', 'shop', 'phone'])}, please")
-            for _ in range(24) for topic, words in TOPICS.items()]
+    chosen = {topic: draw.sample([f"{' '.join(three)} my {thing}, please" for three in itertools.permutations(words.split(), 3)
+                                  for thing in ("order", "shop", "phone")], 24) for topic, words in TOPICS.items()}
+    return [(topic, chosen[topic][i]) for i in range(24) for topic in TOPICS]
 
 
 class OwnData(unittest.TestCase):

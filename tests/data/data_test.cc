@@ -9,6 +9,7 @@
 #include "data/digits.h"
 #include "data/files/file.h"
 #include "data/formats/bags.h"
+#include "data/formats/csv.h"
 #include "data/formats/graph.h"
 #include "data/formats/regression.h"
 #include "data/formats/text.h"
@@ -60,6 +61,30 @@ TEST_F(Files, SemicolonsAndTabsSeparateColumnsWhereTheFirstLineHasNoComma) {
   EXPECT_EQ(read_csv(write("w.csv", "a;y\n1,2;3\nx,y;4\n")).rows[0][0], "1,2");
 }
 
+TEST_F(Files, SemicolonsAndTabsSeparateColumnsWhereCommasAreWordsOwn) {
+  const Table table = read_csv(write("net.csv", "size;price, net\n1,5;2,25\n3;4,5\n"));
+  EXPECT_EQ(table.header, (Strings{"size", "price, net"}));
+  EXPECT_EQ(table.rows[0], (Strings{"1.5", "2.25"}));
+  EXPECT_EQ(read_csv(write("t.tsv", "a\tb, c\n1\t2\n")).header, (Strings{"a", "b, c"}));
+  EXPECT_EQ(read_csv(write("c.csv", "a,b;c\n1,2\n")).header, (Strings{"a", "b;c"}));
+  EXPECT_EQ(read_csv(write("one.csv", "a;\n1,5;\n")).rows[0], (Strings{"1.5"}));
+}
+
+TEST_F(Files, LinesAndColumnsWithoutAnyEntryAreLeftOut) {
+  const Table table =
+      read_csv(write("excel.csv", "size;weight;;\r\n170;60,5;;\r\n;;;\r\n180;70;;\r\n;;;\r\n"));
+  EXPECT_EQ(table.header, (Strings{"size", "weight"}));
+  EXPECT_EQ(table.rows, (std::vector<Strings>{{"170", "60.5"}, {"180", "70"}}));
+  EXPECT_EQ(table.lines, (std::vector<size_t>{2, 4}));
+  // A column without a name that has entries stays; so does one with a name and none.
+  EXPECT_EQ(read_csv(write("a.csv", ",a,b\n0,1,\n1,2,\n")).header, (Strings{"", "a", "b"}));
+  EXPECT_THROW(read_csv(write("n.csv", "1;2;;\n3;4;;\n")), FileError) << "numbers are no names";
+  const std::vector<Record> records = csv_records("a,b,,\n\"c\",,,\n,,,\n", "r.csv");
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].fields, (Strings{"a", "b"}));
+  EXPECT_EQ(records[1].fields, (Strings{"c", ""}));
+}
+
 TEST_F(Files, RegressionColumnsDefaultToTheLastAndTheNumericOthers) {
   const std::string path = write("r.csv", "rownames,kind,a,b,y\n1,u,1,10,100\n2,v,2,20,200\n");
   const Regression table = regression(read_csv(path), {});
@@ -83,6 +108,7 @@ TEST_F(Files, AFirstColumnThatCountsTheRowsIsLeftOutAndSaid) {
   EXPECT_EQ(words("id,a,y\n1,5,2\n7,6,3\n"), "2 rows: y from id, a") << "these count no rows";
   EXPECT_EQ(words("year,a,y\n1,5,2\n2,6,3\n"), "2 rows: y from year, a") << "its name says more";
   EXPECT_EQ(words("index,y\n0,2\n1,3\n"), "2 rows: y from index") << "there is no other";
+  EXPECT_EQ(words("a,y\n5,2\n5,3\n5,2\n5,2\n"), "4 rows: y from a; 2 repeat an earlier row");
 }
 
 TEST_F(
@@ -176,6 +202,10 @@ TEST_F(Files, BagsMayBeInterleaved) {
   EXPECT_EQ(bags.names, (Strings{"m", "k"}));
   EXPECT_EQ(bags.labels, (std::vector<int64_t>{1, 0}));
   EXPECT_EQ(bags.features[0], (std::vector<float>{1, 2, 5, 6}));
+  const Bags other = read_bags(write("other.csv", "f0,label,bag,f1\n1,1,m,2\n3,0,k,4\n5,1,m,6\n"));
+  EXPECT_EQ(other.columns, (Strings{"f0", "f1"}));
+  EXPECT_EQ(other.labels, bags.labels);
+  EXPECT_EQ(other.features, bags.features);
   apply(scaling_of(bags, {0}), bags);
   EXPECT_EQ(bags.features[0], (std::vector<float>{-1, -1, 1, 1}));
 }

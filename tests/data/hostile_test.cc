@@ -89,6 +89,8 @@ TEST_F(Hostile, Tables) {
   expect_regression("5\n6\n", ":1:", "found the number '5'");
   expect_regression("a;y\n1;\"2\",3\n", ":2:", "expected a semicolon or the line's end");
   expect_regression("a;y\n1;2;3\n", ":2:", "expected 2 fields as in the header, found 3");
+  expect_regression("a\n1,5\n",
+                    ":2:", "expected 1 field as in the header, found 2; with decimal commas");
   expect_regression("a;y\n1;2\n3;1.234,5\n4;7\n", ":3:", "expected a number, found '1.234,5'");
   const std::string path = write("c.csv", "width,height\n1,2\n");
   expect("c.csv:1", "did you mean 'height'", [&] { read_csv(path).column("heigth"); });
@@ -199,7 +201,8 @@ TEST_F(Hostile, JsonNestedDeeply) {
 }
 
 TEST_F(Hostile, BagsAndVocabularies) {
-  expect("b:1", "starts bag,label", [&] { read_bags(write("b", "id,label,f\n1,1,1\n")); });
+  expect("b:1", "expected a header with bag, label and at least one feature, found id, label, f",
+         [&] { read_bags(write("b", "id,label,f\n1,1,1\n")); });
   expect("b:3", "has label 0 here and 1 before",
          [&] { read_bags(write("b", "bag,label,f\n1,1,1\n1,0,2\n")); });
   expect("b:2", "expected an integer", [&] { read_bags(write("b", "bag,label,f\n1,yes,1\n")); });

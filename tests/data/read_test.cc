@@ -77,5 +77,13 @@ TEST_F(Read, GivesBytesAsTheyAreAndNamesInOrder) {
             (std::set<std::filesystem::path>{base_ / "a", base_ / "b.gz"}));
 }
 
+TEST_F(Read, WhatOtherProgramsLeaveInAFolderIsNotOfIt) {
+  write("picture.png", "");
+  for (const char* other : {".DS_Store", "._picture.png"}) write(other, "");
+  for (const char* other : {".ipynb_checkpoints", "__MACOSX"})
+    std::filesystem::create_directories(base_ / other);
+  EXPECT_EQ(entries_of(base_), std::vector<std::filesystem::path>{base_ / "picture.png"});
+}
+
 }  // namespace
 }  // namespace fovea::data

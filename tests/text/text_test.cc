@@ -31,6 +31,16 @@ TEST(Tokens, WordsPartFromTheirPunctuation) {
   EXPECT_EQ(words->split("(\"quoted\")"), (Words{"(", "\"", "quoted", "\"", ")"}));
 }
 
+TEST(Tokens, ScriptsWithoutBlanksArePartedToo) {
+  const auto words = tokeniser_named("words");
+  EXPECT_EQ(words->split("发票，为什么?"), (Words{"发", "票", "，", "为", "什", "么", "?"}));
+  EXPECT_EQ(words->split("密码abc登录。"), (Words{"密", "码", "abc", "登", "录", "。"}));
+  EXPECT_EQ(words->split("كيف حالك؟ جيد"), (Words{"كيف", "حالك", "؟", "جيد"}));
+  EXPECT_EQ(words->split("Größe 👍🏽 \xA0\xFF"), (Words{"größe", "👍🏽", "\xA0\xFF"}));
+  EXPECT_EQ(sentences(*words, "今天。明天！", 60),
+            (std::vector<Words>{{"今", "天", "。"}, {"明", "天", "！"}}));
+}
+
 TEST(Tokens, TokenisedTextStaysAsItIs) {
   const std::string line =
       "it 's so laddish and juvenile , only teenage boys could n't find it funny .";
@@ -125,6 +135,16 @@ TEST_F(Files, TablesWithAndWithoutAHeader) {
                  "\"Text\",\"Category\"\r\n\"my invoice, again\",billing\r\n"
                  "\"no \"\"access\"\"\",login\r\n"),
             two);
+  // Of two names that of the text is known, and no row has one of them.
+  EXPECT_EQ(read("l.csv",
+                 "\xEF\xBB\xBFKlasse;Text;;\r\nbilling;\"my invoice, again\";;\r\n"
+                 "login;no \"access\";;\r\n;;;\r\n"),
+            two);
+  EXPECT_EQ(
+      read("m.csv", "message,Thema\n\"my invoice, again\",billing\n\"no \"\"access\"\"\",login\n"),
+      two);
+  EXPECT_EQ(read("n.csv", "good,review\ngood,fine\n"),
+            (Rows{{"good", "review"}, {"good", "fine"}}));
   const Rows plain = {{"good", "fine day"}, {"bad", "wet, cold"}};
   EXPECT_EQ(read("e.tsv", "label\ttext\ngood\tfine day\nbad\twet, cold\n"), plain);
   EXPECT_EQ(read("f.tsv", "good\tfine day\nbad\twet, cold\n"), plain);
@@ -143,6 +163,21 @@ TEST_F(Files, TablesWithAndWithoutAHeader) {
   EXPECT_NE(said("j.csv", "good,one, two\n").find("a text with commas stands in quotes"),
             std::string::npos);
   EXPECT_NE(said("k.csv", "label,text\n").find("a header and no lines"), std::string::npos);
+}
+
+TEST_F(Files, WhatMayNotBeMeantIsSaid) {
+  const auto words = [&](const std::string& text) { return in_words(read(write("a.tsv", text))); };
+  const std::string both = "a\tx\nb\ty\na\tz\nb\tw\n";
+  EXPECT_EQ(words(both), "4 lines, 2 classes: 'a' 2, 'b' 2");
+  EXPECT_EQ(words(both + "b\ty\n"),
+            "5 lines, 2 classes: 'a' 2, 'b' 3; 1 repeats the text of an earlier line");
+  EXPECT_EQ(words(both + "a\ty\nb\ty\n"),
+            "6 lines, 2 classes: 'a' 3, 'b' 3; 2 repeat the text of an earlier line, 1 of them "
+            "with another class");
+  EXPECT_EQ(words(both + "Sum\t4\n"),
+            "5 lines, 3 classes: 'Sum' 1, 'a' 2, 'b' 2; on one line only: 'Sum'");
+  EXPECT_EQ(words(both + "A\tv\nA\tu\n"),
+            "6 lines, 3 classes: 'A' 2, 'a' 2, 'b' 2; 'A' and 'a' are two classes");
 }
 
 TEST_F(Files, BlankLinesSayNothing) {

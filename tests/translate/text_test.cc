@@ -225,6 +225,30 @@ TEST_F(Files, AFolderOfParts) {
   EXPECT_EQ(corpus.test.size(), 2u);
 }
 
+TEST_F(Files, NothingIsLearntFromAnEmptySide) {
+  const ParallelRequest folder{.path = folder_.string(), .source = "en", .target = "de"};
+  write("train.en", "a\n\nc\n"), write("train.de", "x\ny\n \n");
+  write("val.en", "a\n\n"), write("val.de", "x\n\n");
+  write("test.en", "a\n\n"), write("test.de", "x\ny\n");
+  const Corpus parts = read_parallel(folder);
+  EXPECT_EQ(in_words(parts),
+            "1 pairs to learn from, 1 to choose by, 2 to judge; 3 with an empty side left out");
+  write("pairs.tsv", "a\tx\n\ty\nb\t\nc\tz\t\t\nd\tw\n");
+  const ParallelRequest table{.path = (folder_ / "pairs.tsv").string()};
+  EXPECT_EQ(in_words(read_parallel(table)),
+            "1 pairs to learn from, 1 to choose by, 1 to judge; 2 with an empty side left out");
+  write("pairs.tsv", "a\tx\tCC-BY\n");
+  try {
+    read_parallel(table);
+    ADD_FAILURE() << "three columns";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(
+        std::string(error.what()).find("pairs.tsv:1: expected source<TAB>target, found 3 columns"),
+        std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(Files, MistakesAreNamed) {
   write("train.en", "a\nb\n");
   write("train.de", "x\n");

@@ -22,8 +22,11 @@ struct Pair {
 std::vector<uint64_t> keys_of(const std::vector<Pair>& pairs);
 
 struct Corpus {
-  std::vector<Pair> train, validation, test;
+  std::vector<Pair> train = {}, validation = {}, test = {};
+  size_t left_out = 0;  // pairs with an empty side, from which nothing is learnt
 };
+// "243 pairs to learn from, 28 to choose by, 29 to judge; 20 with an empty side left out"
+std::string in_words(const Corpus& corpus);
 
 // Spelled dates to ISO: ten surface forms, years 1900 to 2099. Links join characters: every
 // character of a field with every character it is written from (possible, for which of them is read
@@ -50,6 +53,8 @@ struct ParallelRequest {
   uint64_t seed = 1;       // of a file's split, which keeps equal sources on one side
   bool test_only = false;  // evaluate: only the test part is read
 };
+// Pairs with an empty side are left out of what is learnt and chosen by. Of a file split here they are
+// left out of the test part too; a test part of its own stays whole.
 // In a folder, PART.gold beside the two files of a part gives its links: `1-1 2p3` a line, counted
 // from 1.
 Corpus read_parallel(const ParallelRequest&);

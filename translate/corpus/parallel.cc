@@ -31,6 +31,10 @@ std::vector<Pair> pairs_of(data::ParallelText text) {
   return pairs;
 }
 
+bool has_empty_side(const Pair& pair) {
+  return data::trimmed(pair.source).empty() || data::trimmed(pair.target).empty();
+}
+
 // The first of the names that the folder has.
 std::vector<Pair> read_part(const ParallelRequest& request, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -68,6 +72,7 @@ Corpus read_table(const ParallelRequest& request) {
     corpus.test = std::move(pairs);
     return corpus;
   }
+  corpus.left_out = std::erase_if(pairs, has_empty_side);
   data::SplitRequest split{.seed = request.seed, .keys = keys_of(pairs)};
   const size_t different = std::set<uint64_t>(split.keys.begin(), split.keys.end()).size();
   if (different < 3)
@@ -128,7 +133,16 @@ Corpus read_parallel(const ParallelRequest& request) {
   if (request.test_only) return corpus;
   corpus.train = read_part(request, {"train"});
   corpus.validation = read_part(request, {"val", "validation", "dev"});
+  for (std::vector<Pair>* part : {&corpus.train, &corpus.validation})
+    corpus.left_out += std::erase_if(*part, has_empty_side);
   return corpus;
+}
+
+std::string in_words(const Corpus& corpus) {
+  std::string out = fmt::format("{} pairs to learn from, {} to choose by, {} to judge",
+                                corpus.train.size(), corpus.validation.size(), corpus.test.size());
+  if (corpus.left_out > 0) out += fmt::format("; {} with an empty side left out", corpus.left_out);
+  return out;
 }
 
 }  // namespace fovea::translate
