@@ -44,17 +44,24 @@ at::Tensor rows_contiguous(const at::Tensor& x) {
 
 at::Tensor to_int32(const char* name, const at::Tensor& array) {
   if (array.scalar_type() == at::kInt) return array.contiguous();
+  // Compared as int64: in a narrower type the bounds would wrap, and libtorch compares few unsigned
+  // types. An uint64 beyond int64 becomes negative.
+  const at::Tensor wide = array.to(at::kLong);
   if (cuda::is_captured(array))  // nothing to look at yet
-    return array.clamp(INT32_MIN, INT32_MAX).to(at::kInt).contiguous();
-  const bool fits =
-      array.numel() == 0 || ((array >= INT32_MIN) & (array <= INT32_MAX)).all().item<bool>();
+    return wide.clamp(INT32_MIN, INT32_MAX).to(at::kInt).contiguous();
+  const int64_t least = array.scalar_type() == at::kUInt64 ? 0 : INT32_MIN;
+  const bool fits = wide.numel() == 0 || ((wide >= least) & (wide <= INT32_MAX)).all().item<bool>();
   if (!fits) throw InvalidArgument(std::string(name) + ": a number beyond 32 bits");
-  return array.to(at::kInt).contiguous();
+  return wide.to(at::kInt).contiguous();
 }
 
 at::Tensor canonical_array(const char* name, const at::Tensor& array, const at::Tensor& query) {
   check_dense(name, array);
   check_device(name, array, query);
+  if (array.dim() > 4) {
+    throw InvalidArgument(std::string(name) + ": rank " + std::to_string(array.dim()) +
+                          ", expected at most 4");
+  }
   if (array.scalar_type() == at::kBool) return array;
   if (at::isIntegralType(array.scalar_type(), /*includeBool=*/false)) return to_int32(name, array);
   const auto type = arithmetic_type(query);

@@ -145,16 +145,20 @@ Selection selection_of(const Call& call, const OptionalTensor& rows, const Optio
       throw InvalidArgument(std::string(name) + ": rank " + std::to_string(given->dim()) + " of " +
                             c10::toString(given->scalar_type()) + ", expected a list of integers");
     }
-    const Tensor outside = given->masked_select((*given < 0) | (*given >= count));
+    const Tensor wide = given->to(at::kLong);  // libtorch compares few unsigned types
+    const Tensor outside = wide.masked_select((wide < 0) | (wide >= count));
     if (outside.numel() > 0) {
       throw InvalidArgument(std::string(name) + ": " + std::to_string(outside[0].item<int64_t>()) +
                             ", expected 0 .. " + std::to_string(count - 1));
     }
-    return given->to(call.query.device(), at::kInt).contiguous();
+    return wide.to(call.query.device(), at::kInt).contiguous();
   };
   selection.rows = list("rows", rows, call.query.size(packed ? 0 : 2));
   selection.heads = list("heads", heads, call.query.size(1));
-  if (top_k < 0) throw InvalidArgument("top_k: " + std::to_string(top_k) + ", expected at least 0");
+  if (top_k < 0 || top_k > INT32_MAX) {
+    throw InvalidArgument("top_k: " + std::to_string(top_k) +
+                          ", expected 0 .. 2147483647 (keys have numbers of 32 bits)");
+  }
   if (top_k > 0 && column_sums)
     throw InvalidArgument("column_sums: given with top_k, expected one of them");
   return selection;

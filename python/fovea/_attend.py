@@ -343,7 +343,7 @@ def _indices(name: str, indices: Optional[Indices], size: int, device: torch.dev
     if isinstance(indices, torch.Tensor):
         if indices.dim() > 1 or not _check.WHOLE_TENSOR.holds(indices):
             raise ValueError(f"{name}: {_check.said(indices)}, expected a list of whole numbers")
-        indices = _check.dense(name, indices).reshape(-1)
+        indices = _check.counted(_check.dense(name, indices).reshape(-1))
         return torch.where(indices < 0, indices + size, indices)
     if isinstance(indices, slice):
         chosen = list(range(*indices.indices(size)))

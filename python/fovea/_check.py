@@ -114,6 +114,11 @@ def dense(name: str, value: torch.Tensor) -> torch.Tensor:
     raise ValueError(f"{name}: a {kind} tensor, expected a dense one; {_last(name)}.{made}() makes one")
 
 
+def counted(numbers: torch.Tensor) -> torch.Tensor:
+    """Whole numbers in a type that others can be counted in: one of 8 or 16 bits ends too soon, and libtorch computes little with unsigned ones."""
+    return numbers if numbers.dtype in (torch.int32, torch.int64) else numbers.to(torch.int64)
+
+
 def width(name: str, value: torch.Tensor, expected: int, whose: str) -> None:
     """The last size of what a layer takes, which libtorch would name by two matrices."""
     if value.size(-1) != expected:

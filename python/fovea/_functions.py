@@ -107,7 +107,8 @@ class _Blocks:
         self.structure = structure._changed(placed)
         batch, heads, rows, _ = query.shape
         grain = max([part.size for part in structure._kinds() if isinstance(part, Blocks)], default=1)
-        self.size = max(1, BLOCK // max(1, batch * heads * key.shape[2]) // grain) * grain
+        width = query.shape[3] if self._takes_logarithms(getattr(score, "score", None)) else 1  # a row of the query for each pair
+        self.size = max(1, BLOCK // max(1, batch * heads * key.shape[2] * width) // grain) * grain
         self.count = rows
 
     def places(self, start: int, end: int) -> Tuple[Tensor, ...]:
@@ -158,11 +159,53 @@ class _Blocks:
             return (query * scale) @ self.key.repeat_interleave(query.shape[1] // self.key.shape[1], 1).transpose(-1, -2)
         if any(getattr(modifier, "value_table", None) is not None for modifier in score._modifiers):
             raise ValueError("apply: on relative positions with a value table, expected a key table alone")
+        score = _rows(score, start, end, self.count)
+        if not self._takes_logarithms(score):
+            return self._one_by_one(query, score, start)
+        logarithms = self._logarithms(query, type(score)(*(getattr(score, name) for name in score.__dataclass_fields__)))
+        if not score._modifiers:
+            return logarithms
+        changed: Score = Location()
+        for modifier in score._modifiers:
+            changed = changed._with(modifier)
+        return self._one_by_one(logarithms.to(query.dtype), changed, start)
+
+    def _takes_logarithms(self, score: Optional[Score]) -> bool:
+        """Whether the normaliser is given the logarithm of a kernel."""
+        return isinstance(score, Kernel) and not isinstance(self.normaliser, (KernelRatio, Unnormalised))
+
+    def _one_by_one(self, query: Tensor, score: Score, start: int) -> Tensor:
+        """The scores: sums, with themselves as weights, of the rows of an identity; minus infinity, which no sum would show, is put back."""
+        outside: List[Tensor] = []
+        made = type(score)(*(getattr(score, name) for name in score.__dataclass_fields__))
+        for modifier in score._modifiers:
+            if isinstance(modifier, _Bias):
+                outside.append(modifier.bias.isneginf())
+                modifier = _Bias(modifier.bias.masked_fill(outside[-1], 0.0))
+            made = made._with(modifier)
         keys = self.key.shape[2]
+        if isinstance(score, Location):
+            outside.append(query[..., :keys].isneginf())
+            query = query.masked_fill(query.isneginf(), 0.0)
         identity = torch.eye(keys, dtype=query.dtype, device=query.device).expand(*self.key.shape[:2], keys, keys)
-        found = attend(query, self.key, identity, _rows(score, start, end, self.count), Unnormalised(), query_offset=self.offset + start)
+        found = attend(query, self.key, identity, made, Unnormalised(), query_offset=self.offset + start)
         assert isinstance(found, Tensor)
-        return found.log() if isinstance(score, Kernel) and not isinstance(self.normaliser, (KernelRatio, Unnormalised)) else found
+        for masked in outside:
+            found = found.masked_fill(masked, -torch.inf)
+        return found
+
+    def _logarithms(self, query: Tensor, kernel: Score) -> Tensor:
+        """log K of each pair: the log-sum-exp of a key alone. K itself is 0 where it underflows."""
+        assert isinstance(kernel, Kernel)
+        batch, heads, rows, width = query.shape
+        keys = self.key.shape[2]
+        alone = self.key.transpose(1, 2).reshape(batch * keys, self.key.shape[1], 1, width)
+        bandwidth = kernel.bandwidth
+        if isinstance(bandwidth, Tensor) and bandwidth.dim() == 3 and bandwidth.shape[0] > 1:
+            kernel = dataclasses.replace(kernel, bandwidth=bandwidth.repeat_interleave(keys, 0))
+        every = query.unsqueeze(1).expand(batch, keys, heads, rows, width).reshape(batch * keys, heads, rows, width)
+        _, sums = attend(every, alone, alone, kernel, return_lse=True)
+        return sums.view(batch, keys, heads, rows).permute(0, 2, 3, 1)
 
 
 def _rows(choice: Any, start: int, end: int, count: int) -> Any:

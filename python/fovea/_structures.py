@@ -348,6 +348,7 @@ class Graph(Structure, kind="graph"):
         edges = _check.tensor("edge_index", edge_index)
         if edges.dim() != 2 or edges.shape[0] != 2 or not cls._tensors.holds(edges):
             raise ValueError(f"edge_index: {_check.said(edges)}, expected whole numbers [2, E]")
+        edges = _check.counted(edges)
         if num_nodes is None:
             num_nodes = int(edges.max()) + 1 if edges.numel() else 0
         offsets, columns, order = sorted_edges(edges, _check.count("num_nodes", num_nodes, least=0))

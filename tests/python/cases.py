@@ -33,6 +33,7 @@ SCORES = {
     "alibi": (E, E, lambda: fovea.Dot().alibi(positive(H))),
     "relative": (E, E, lambda: fovea.Dot().relative(tensor(5, E), tensor(5, EV), 2)),
     "soft_cap": (E, E, lambda: fovea.Dot().soft_cap(2.0)),
+    "capped_kernel": (E, E, lambda: fovea.Kernel("quartic", 2.5).soft_cap(2.0)),  # which ends among the pairs
 }
 NORMALISERS = {
     "softmax": lambda: fovea.Softmax(),

@@ -36,6 +36,33 @@ def test_a_function_that_changes_nothing_leaves_every_score(name, blocks):
     assert_same(ours, fovea.attend(*inputs, score), leaves_of(inputs, score))
 
 
+MASK = torch.zeros(L, S).double().masked_fill(torch.arange(L * S).view(L, S) % 3 == 0, -torch.inf)
+ENDING = {
+    "kernels that end": lambda: fovea.Kernel("epanechnikov", 2.5),
+    "kernels that underflow": lambda: fovea.Kernel("gaussian", 0.02),
+    "a bandwidth for each query": lambda: fovea.Kernel("tricube", positive(B, H, L)),
+    "kernels with a bias": lambda: fovea.Kernel("gaussian", positive(H)).bias(tensor(H, L, S)).alibi(positive(H)),
+    "a mask as bias": lambda: fovea.Dot().bias(MASK),
+    "a cap, and a mask as bias": lambda: fovea.Kernel("quartic", 2.5).soft_cap(2.0).bias(MASK),
+}
+
+
+@pytest.mark.parametrize("name", ENDING)
+@pytest.mark.parametrize("normaliser", ["softmax", "sparsemax"])
+def test_pairs_that_count_for_nothing_stay_so(name, normaliser, blocks):
+    inputs, score, normaliser = operands("dot"), ENDING[name](), NORMALISERS[normaliser]()
+    ours = fovea.attend(*inputs, score.apply(lambda e, b, h, i, j: e), normaliser)
+    assert ours.isfinite().all()
+    assert_same(ours, fovea.attend(*inputs, score, normaliser), leaves_of(inputs, score))
+
+
+def test_a_location_may_hide_keys(blocks):
+    _, key, value = operands("location")
+    rows = (tensor(B, H, L, S).detach() + MASK).requires_grad_()
+    ours = fovea.attend(rows, key, value, fovea.Location().apply(lambda e, b, h, i, j: e))
+    assert_same(ours, fovea.attend(rows, key, value, fovea.Location()), [rows, value])
+
+
 @pytest.mark.parametrize("name", NORMALISERS)
 def test_every_normaliser_takes_a_function(name, blocks):
     inputs, normaliser = operands("cosine"), NORMALISERS[name]()

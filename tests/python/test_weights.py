@@ -97,3 +97,13 @@ def test_none_of_the_largest_is_not_all_weights(structure):
     for wrong in (0, -1):
         with pytest.raises(ValueError, match=f"top_k: {wrong}, expected at least 1"):
             fovea.weights(query, key, structure=structure, top_k=wrong)
+
+
+def test_weights_that_do_not_fit_are_named():
+    query, key, _ = operands("dot")
+    for wrong in (2**31, 2**40, 2**63 - 1):
+        with pytest.raises(ValueError, match=f"top_k: {wrong}, expected 0 .. 2147483647"):
+            fovea.weights(query, key, top_k=wrong)
+    many = torch.zeros(1, 1, 1).expand(1, 1, 2**23, 1)
+    with pytest.raises(MemoryError, match=r"weights: \[1, 1, 8388608, 8388608\] do not fit into memory; rows, heads and top_k choose fewer"):
+        fovea.weights(many, many)

@@ -58,6 +58,19 @@ TEST(Composed, IsTheReferenceWithModifiersLengthsGroupsAndDropout) {
   }
 }
 
+// A kernel masks what is outside of it, which a cap or a user's function must not bring back.
+TEST(Composed, IsTheReferenceWithModifiersOnEveryScore) {
+  for (const auto& score : cases::scores()) {
+    for (const auto& modifier : cases::modifiers()) {
+      for (const char* normaliser : {"softmax", "sparsemax"}) {
+        Case c = with(score.name, normaliser, "causal");
+        c.modifiers = {modifier.name};
+        check(c);
+      }
+    }
+  }
+}
+
 TEST(Composed, IsTheReferenceForQueriesThatStartAnywhere) {
   for (const auto& structure : cases::structures()) {
     for (const auto& modifier : cases::modifiers()) {

@@ -1,5 +1,6 @@
 // Scores of pairs: one function for each score and each modifier, written from their definitions.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "engine/call/facts.h"
@@ -101,8 +102,18 @@ at::Tensor modify(const Relative& relative, const at::Tensor& scores, const Bloc
   return scores + to_table.gather(-1, expand_pairs(relative_index(relative, block), block));
 }
 
+// A pair that its score masks (-infinity, outside of a kernel) stays masked, whatever f makes of it.
+template <class Function>
+at::Tensor still_masked(const at::Tensor& scores, const Function& f) {
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  const at::Tensor masked = scores == lowest;
+  return at::where(masked, lowest, f(at::where(masked, 0.0, scores)));
+}
+
 at::Tensor modify(const SoftCap& soft_cap, const at::Tensor& scores, const Block&, const Score&) {
-  return (scores / soft_cap.cap).tanh() * soft_cap.cap;
+  return still_masked(scores, [&](const at::Tensor& e) {
+    return (e / soft_cap.cap).tanh() * soft_cap.cap;
+  });
 }
 
 at::Tensor modify(const Bias& bias, const at::Tensor& scores, const Block& block, const Score&) {
@@ -122,7 +133,7 @@ at::Tensor modify(const Alibi& alibi, const at::Tensor& scores, const Block& blo
 
 at::Tensor modify(const Custom& custom, const at::Tensor& scores, const Block& block,
                   const Score&) {
-  return apply_custom(custom, scores, block);
+  return still_masked(scores, [&](const at::Tensor& e) { return apply_custom(custom, e, block); });
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 #include <ATen/EmptyTensor.h>
 #include <torch/library.h>
 
+#include <new>
+#include <string>
+#include <utility>
+
 #include "engine/call/problem.h"
 #include "engine/runtime/scratch.h"
 #include "torch/engine_call.h"
@@ -42,6 +46,24 @@ Tensor result_of(const Layout& layout) {
     return at::detail::empty_generic(sizes, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU),
                                      type, std::nullopt);
   });
+}
+
+// Asked for by a slip (every weight of a long sequence, a top_k beyond the keys), weights may be more
+// than there is memory for.
+struct WeightsTooLarge final : std::bad_alloc {
+  explicit WeightsTooLarge(c10::SymIntArrayRef sizes)
+      : message("weights: " + c10::str(sizes) +
+                " do not fit into memory; rows, heads and top_k choose fewer") {}
+  const char* what() const noexcept override { return message.c_str(); }
+  std::string message;
+};
+
+std::pair<Tensor, Tensor> results_of(const WeightsLayout& layout) {
+  try {
+    return {result_of(layout.weights), result_of(layout.indices)};
+  } catch (const std::bad_alloc&) {
+    throw WeightsTooLarge(layout.weights.sizes);
+  }
 }
 
 Outputs attend_cpu(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -135,7 +157,7 @@ std::tuple<Tensor, Tensor> weights_cpu(const Tensor& query, const Tensor& key,
       static_cast<int64_t>(geometry.batches), static_cast<int64_t>(geometry.heads),
       static_cast<int64_t>(geometry.max_queries), static_cast<int64_t>(geometry.max_keys)};
   const WeightsLayout layout = weights_layout(query, extent, rows, heads, top_k, column_sums);
-  const Tensor weights = result_of(layout.weights), indices = result_of(layout.indices);
+  const auto [weights, indices] = results_of(layout);
   engine::Selection chosen{.rows = {}, .heads = {}, .top_k = top_k, .column_sums = column_sums};
   if (selection.rows.defined()) chosen.rows = view_of(selection.rows);
   if (selection.heads.defined()) chosen.heads = view_of(selection.heads);

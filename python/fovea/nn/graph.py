@@ -121,6 +121,7 @@ class _GraphLayer(torch.nn.Module):
         _check.tensors(edge_attr=edge_attr)
         if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point():
             raise ValueError(f"edge_index: {_check.said(edges)}, expected whole numbers [2, E] (sources, targets) or a fovea.Graph")
+        edges = _check.counted(edges)
         if edge_attr is not None:
             edge_attr = edge_attr.unsqueeze(-1) if edge_attr.dim() == 1 else edge_attr
             if edge_attr.shape[0] != edges.shape[1]:

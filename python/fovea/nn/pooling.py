@@ -159,7 +159,7 @@ class MultipleInstance(torch.nn.Module):
             found = weights(query, key, *choices).squeeze(-2)  # [bags, heads, longest]
         if offsets is None:
             return found
-        lengths = offsets[1:] - offsets[:-1]
+        lengths = _check.counted(offsets).diff()
         inside = torch.arange(found.shape[-1], device=found.device) < lengths.unsqueeze(-1)
         return found.transpose(1, 2)[inside]
 
@@ -172,6 +172,7 @@ class MultipleInstance(torch.nn.Module):
         if offsets is not None:
             if instances.dim() != 2 or mask is not None:
                 raise ValueError(f"instances: {_check.said(instances)}, expected [total, E] packed and no mask, with offsets")
+            offsets = _check.counted(offsets)
             bags = torch.arange(offsets.shape[0], device=offsets.device, dtype=offsets.dtype)
             query = key.new_zeros(offsets.shape[0] - 1, self.heads, key.shape[-1])
             spread = (x.unsqueeze(1).expand(-1, self.heads, -1) for x in (key, instances))

@@ -36,6 +36,7 @@ class MILClassifier(LearnedClassifier):
         hidden: width of the layers.
         epochs, learning_rate, weight_decay: of Adam on all bags at once.
         random_state: of the weights at the beginning.
+        class_weight: what an error at each class counts: a dictionary, or ``"balanced"`` for classes that are rare.
 
     ``X`` is a list of bags, each ``[instances, features]`` (a bag may be empty), an array ``[bags, instances, features]``, or a table, whose
     rows are then bags of one.
@@ -52,13 +53,15 @@ class MILClassifier(LearnedClassifier):
     n_features_in_: int
 
     def __init__(
-        self, hidden: int = 32, epochs: int = 100, learning_rate: float = 0.01, weight_decay: float = 1e-4, random_state: Any = None
-    ) -> None:
+        self, hidden: int = 32, epochs: int = 100, learning_rate: float = 0.01, weight_decay: float = 1e-4, random_state: Any = None,
+        class_weight: Any = None,
+    ) -> None:  # fmt: skip
         self.hidden = hidden
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.random_state = random_state
+        self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any) -> "MILClassifier":
         """Learns from bags and their labels."""
@@ -70,11 +73,11 @@ class MILClassifier(LearnedClassifier):
         check_classification_targets(y)
         self.classes_, codes = classes_of(y)
         self._measure(instances)
-        rows, ends, wanted = self._scaled(instances), torch.from_numpy(offsets), torch.from_numpy(codes)
+        rows, ends, error = self._scaled(instances), torch.from_numpy(offsets), self._error(codes)
         hidden = _check.count("hidden", self.hidden)
         self._learn(
             lambda: _Network(instances.shape[1], hidden, len(self.classes_)),
-            lambda module: torch.nn.functional.cross_entropy(module(rows, ends), wanted),
+            lambda module: error(module(rows, ends)),
         )
         return self
 

@@ -42,6 +42,7 @@ class GATClassifier(LearnedClassifier):
         unlabelled: the value of ``y`` that says that a node has no label, for example -1; None where all have one.
         epochs, learning_rate, weight_decay: of Adam on the whole graph.
         random_state: of the weights at the beginning and of dropout.
+        class_weight: what an error at each class counts: a dictionary, or ``"balanced"`` for classes that are rare.
 
     Example::
 
@@ -61,6 +62,7 @@ class GATClassifier(LearnedClassifier):
         learning_rate: float = 0.01,
         weight_decay: float = 5e-4,
         random_state: Any = None,
+        class_weight: Any = None,
     ) -> None:
         self.hidden = hidden
         self.heads = heads
@@ -71,6 +73,7 @@ class GATClassifier(LearnedClassifier):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.random_state = random_state
+        self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, edge_index: Any = None) -> "GATClassifier":
         """Learns from rows and labels; ``edge_index`` is ``[2, edges]``, sources above targets, or a sparse matrix whose row lists what a node
@@ -84,11 +87,11 @@ class GATClassifier(LearnedClassifier):
         self.X_fit_ = None if edge_index is not None else X
         rows = self._scaled(X)
         edges = self._neighbours(rows, rows) if edge_index is None else _checked(edge_index, len(X))
-        labelled, wanted = torch.from_numpy(codes >= 0), torch.from_numpy(codes[codes >= 0])
+        labelled, error = torch.from_numpy(codes >= 0), self._error(codes[codes >= 0])
         hidden, heads = _check.count("hidden", self.hidden), _check.count("heads", self.heads)
         self._learn(
             lambda: _Network(X.shape[1], hidden, heads, len(self.classes_), self.dropout),
-            lambda module: torch.nn.functional.cross_entropy(module(rows, edges)[labelled], wanted),
+            lambda module: error(module(rows, edges)[labelled]),
         )
         return self
 

@@ -17,6 +17,7 @@ from .._attend import attend, weights
 from .._normalisers import KernelRatio, Normaliser, Softmax, Unnormalised
 from .._picture import Answer, Explanation
 from .._scores import Kernel
+from ._learned import weights_of
 
 #: Kernels that are nowhere zero: their weights are a softmax of logarithms, which far from all data is still the nearest row's.
 _UNBOUNDED = ("gaussian", "laplace", "logistic", "sigmoid", "cauchy")
@@ -154,6 +155,7 @@ class KernelClassifier(ClassifierMixin, _KernelEstimator):  # type: ignore[misc]
 
     Args:
         kernel, bandwidth: as for :class:`NadarayaWatsonRegressor`.
+        class_weight: what a row of each class counts: a dictionary, or ``"balanced"`` for classes that are rare.
 
     Example::
 
@@ -164,19 +166,25 @@ class KernelClassifier(ClassifierMixin, _KernelEstimator):  # type: ignore[misc]
 
     classes_: np.ndarray
 
+    def __init__(self, kernel: str = "gaussian", bandwidth: Union[float, str] = "auto", class_weight: Any = None) -> None:
+        super().__init__(kernel, bandwidth)
+        self.class_weight = class_weight
+
     def fit(self, X: Any, y: Any) -> "KernelClassifier":
         """Keeps the rows with their classes, and chooses the bandwidth."""
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self._fit(X, np.eye(len(self.classes_))[codes])
+        self.codes_ = codes
+        self._fit(X, np.diag(weights_of(self.class_weight, self.classes_, codes))[codes])
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """``[n, classes]``."""
         found = np.clip(self._predict(X), 0.0, None)  # a kernel may be negative
         total: np.ndarray = found.sum(1, keepdims=True)
-        made: np.ndarray = found / np.where(total > 0, total, 1.0)
+        near = total > 0  # or all rows that count have the weight 0
+        made: np.ndarray = np.where(near, found, self.targets_.mean(0)) / np.where(near, total, self.targets_.mean(0).sum())
         return made
 
     def predict(self, X: Any) -> np.ndarray:
@@ -186,4 +194,4 @@ class KernelClassifier(ClassifierMixin, _KernelEstimator):  # type: ignore[misc]
         return found
 
     def _named(self, row: int) -> str:
-        return f"training row {row}: {self.classes_[self.targets_[row].argmax()]}"
+        return f"training row {row}: {self.classes_[self.codes_[row]]}"

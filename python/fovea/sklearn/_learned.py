@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _check
@@ -23,6 +24,7 @@ class LearnedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     learning_rate: float
     weight_decay: float
     epochs: int
+    class_weight: Any
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """``[n, classes]``."""
@@ -50,6 +52,11 @@ class LearnedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Rows with the training data's mean 0 and deviation 1."""
         return torch.from_numpy(np.ascontiguousarray((rows - self.mean_) / self.deviation_)).double()
 
+    def _error(self, codes: np.ndarray) -> Callable[[torch.Tensor], torch.Tensor]:
+        """The cross-entropy of logits to the classes, by the weights of the classes."""
+        wanted, weights = torch.from_numpy(codes), torch.from_numpy(weights_of(self.class_weight, self.classes_, codes))
+        return lambda logits: torch.nn.functional.cross_entropy(logits, wanted, weights)
+
     def _measure(self, rows: np.ndarray) -> None:
         self.mean_ = rows.mean(0)
         deviation = rows.std(0)
@@ -68,6 +75,12 @@ class LearnedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 loss(module).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
         self.module_ = module.eval()
+
+
+def weights_of(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The weight of each class: a dictionary's, ``"balanced"`` (a class counts as much as any other), or None for 1."""
+    found: np.ndarray = compute_class_weight(class_weight, classes=classes, y=classes[codes[codes >= 0]])
+    return found
 
 
 def classes_of(y: Any, unlabelled: Optional[Any] = None) -> Tuple[np.ndarray, np.ndarray]:

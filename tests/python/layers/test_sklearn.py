@@ -80,7 +80,7 @@ def test_the_estimators_serve_in_a_pipeline_and_a_search():
     assert search.best_params_["kernelclassifier__bandwidth"] == 0.3
     probabilities = search.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(1), 1)
-    assert clone(KernelClassifier("cauchy", 2.0)).get_params() == {"kernel": "cauchy", "bandwidth": 2.0}
+    assert clone(KernelClassifier("cauchy", 2.0)).get_params() == {"kernel": "cauchy", "bandwidth": 2.0, "class_weight": None}
 
 
 def test_a_data_frame():

@@ -197,6 +197,28 @@ def test_where_scikit_learn_is_missing_it_is_said():
 
 
 @every
+def test_classes_have_weights(estimator):
+    random = np.random.default_rng(0)
+    y = np.repeat(["often", "seldom"], [90, 10])
+    X = random.normal(size=(100, 2)) + 1.5 * (y == "seldom")[:, None]
+    found = {str(w): (clone(estimator).set_params(class_weight=w).fit(X, y).predict(X) == y)[90:].mean() for w in (None, "balanced", {"seldom": 0.0})}
+    assert found["balanced"] > found["None"] >= found["{'seldom': 0.0}"] == 0
+    with pytest.raises(ValueError, match="class_weight"):
+        clone(estimator).set_params(class_weight="evenly").fit(X, y)
+
+
+def test_a_row_of_weight_three_is_three_rows():
+    random = np.random.default_rng(1)
+    X, y = random.normal(size=(40, 2)), np.repeat(["a", "b"], 20)
+    weighted = KernelClassifier(bandwidth=0.5, class_weight={"a": 3}).fit(X, y)
+    repeated = KernelClassifier(bandwidth=0.5).fit(np.concatenate([X, X[:20], X[:20]]), np.concatenate([y, y[:20], y[:20]]))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-12)
+    hidden = KernelClassifier("box", bandwidth=1e-3, class_weight={"a": 0}).fit(X, y)  # whose neighbours are the rows themselves
+    assert set(hidden.predict(X)) == {"b"} and np.allclose(hidden.predict_proba(X).sum(1), 1)
+    assert "training row 0: a" in str(hidden.explain(X[:1]))
+
+
+@every
 def test_a_sparse_table_is_refused_with_what_to_do(estimator):
     sparse, model = scipy.sparse.csr_array(ROWS), clone(estimator).fit(ROWS, NAMES)
     for call in (lambda: clone(estimator).fit(sparse, NAMES), lambda: model.predict(sparse)):
