@@ -60,7 +60,8 @@ void DncCellImpl::reset() {
           .input = o.input, .reads = read, .hidden = o.hidden, .kind = o.controller}));
   interface = register_module(
       "interface", torch::nn::Linear(o.hidden, read + 3 * o.width + 5 * o.read_heads + 3));
-  output = register_module("output", torch::nn::Linear(o.hidden + read, o.output));
+  const int64_t seen = o.output_of == DncOutput::kReads ? read : o.hidden + read;
+  output = register_module("output", torch::nn::Linear(seen, o.output));
 }
 
 DncState DncCellImpl::start(int64_t batch) const {
@@ -108,7 +109,8 @@ DncStep DncCellImpl::forward(const at::Tensor& x, const DncState& before) {
                               content_of_units(from.read_keys, from.read_strengths, now.unit_rows)),
                   mode(2), before.read_weights.bmm(now.links.transpose(1, 2)));
   now.reads = read_rows(now.read_weights, now.memory);
-  out.output = output(at::cat({h, now.reads.flatten(1)}, 1));
+  const at::Tensor read = now.reads.flatten(1);
+  out.output = output(options_.output_of == DncOutput::kReads ? read : at::cat({h, read}, 1));
   return out;
 }
 

@@ -20,12 +20,18 @@ std::unique_ptr<Task> make(const RunOptions& run_options) {
       .usage_gradient = o.text("usage_gradient") == "stopped" ? nn::UsageGradient::kStopped
                                                               : nn::UsageGradient::kWhole};
   if (o.text("task") == "stories") return make_stories_task(run_options, options);
-  return machines::make_copy_task(run_options, [options](int64_t input, int64_t output) {
-    nn::DncOptions sized = options;
-    sized.input = input;
-    sized.output = output;
-    return std::make_shared<Model>(sized);
-  });
+  // A run from before `output` was an option has the paper's.
+  const bool reads = o.text("output") == "reads", chosen = o.is_set("output");
+  return machines::make_copy_task(
+      run_options, [=](int64_t input, int64_t output, machines::Origin origin) {
+        nn::DncOptions sized = options;
+        sized.input = input;
+        sized.output = output;
+        sized.output_of = reads && (chosen || origin == machines::Origin::kNew)
+                              ? nn::DncOutput::kReads
+                              : nn::DncOutput::kControllerAndReads;
+        return std::make_shared<Model>(sized);
+      });
 }
 
 std::vector<std::string> formats() {
@@ -72,13 +78,17 @@ const Registration registered{{
         Option("task", "repeat-copy",
                "repeat a sequence, once or several times, or answer questions about stories")
             .among({"copy", "repeat-copy", "stories"}),
-        /*longest=*/4,
+        /*curriculum=*/6,
         joined({Option("rows", 16, "number of rows N of the memory").between(1, 4096),
                 Option("width", 12, "width W of a row").between(1, 1024),
-                Option("read_heads", 1, "number R of heads that read the memory").between(1, 64),
+                Option("read_heads", 2, "number R of heads that read the memory").between(1, 64),
                 Option("hidden", 64, "width of the controller").between(1, 4096),
                 Option("controller", "lstm", "network that controls the heads")
                     .among({"lstm", "feed-forward"}),
+                Option("output", "reads",
+                       "copy, repeat-copy: what the answer is computed from: the controller's "
+                       "state and what was read, as in the paper, or what was read alone")
+                    .among({"controller+reads", "reads"}),
                 Option("usage_gradient", "stopped",
                        "gradient of usage with respect to the write weights; the authors stop it")
                     .among({"stopped", "whole"}),
@@ -87,9 +97,15 @@ const Registration registered{{
                     .between(0, 100)},
                story_options(), "stories: ")),
     .recipe =
-        train::Recipe{.epochs = 6, .batch = 16, .optimiser = "adam", .rate = 3e-3, .clip = 10},
+        train::Recipe{.epochs = 10,
+                            .batch = 16,
+                            .optimiser = "adam",
+                            .rate = 5e-3,
+                            .schedule = "cosine",
+                            .clip = 1},
     .tour = {"bits=4", "longest=4", "repeats=2", "rows=10", "width=8", "hidden=32", "rate=0.01",
-             "sequences=12000", "epochs=12", "batch=32", "schedule=cosine", "clip=1"},
+             "sequences=12000", "epochs=12", "batch=32", "read_heads=1", "output=controller+reads",
+             "curriculum=0"},
     .step_work =
         [](const OptionValues& o, const std::string&) {
           return recurrent_step(o.integer("batch"), o.integer("hidden"), 4);

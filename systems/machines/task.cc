@@ -65,12 +65,13 @@ class CopyTask : public GradientTask {
   }
   void restore(const Assets& assets) override {
     const train::Fields facts(assets.facts, "config.json: facts.");
+    origin_ = Origin::kSaved;
     bits_ = facts.integer("bits", 1, data::kMostFeatures);
     longest_ = facts.integer("longest", 1);
     if (assets.facts.contains("repeats")) repeats_ = facts.integer("repeats", 1);
   }
   std::shared_ptr<torch::nn::Module> build() override {
-    return machine_ = make_(input_width(bits_, job_), output_width(bits_, job_));
+    return machine_ = make_(input_width(bits_, job_), output_width(bits_, job_), origin_);
   }
   int64_t items(Split split) const override {
     return static_cast<int64_t>(dataset_.splits.of(split).size());
@@ -110,6 +111,7 @@ class CopyTask : public GradientTask {
   const RunOptions run_options_;
   const MakeMachine make_;
   const Job job_;
+  Origin origin_ = Origin::kNew;
   Dataset dataset_;
   int64_t bits_ = 0, longest_ = 0;
   int64_t repeats_ = 0;  // 0: not known, of a run from before they were kept
@@ -286,15 +288,15 @@ std::vector<explain::Explanation> CopyTask::explain(Input* input) {
 
 }  // namespace
 
-std::vector<Option> options_with(Option task, int64_t longest, std::vector<Option> machine) {
+std::vector<Option> options_with(Option task, int64_t curriculum, std::vector<Option> machine) {
   std::vector<Option> out = {
       std::move(task),
       Option("bits", 6, "number of bits of a generated word").between(1, 64),
-      Option("longest", longest,
+      Option("longest", 8,
              "largest number of words of a generated sequence; evaluated up to twice as many")
           .between(1, 1000),
       Option("repeats", 3, "largest number of repeats in a generated answer").between(1, 100),
-      Option("curriculum", 0,
+      Option("curriculum", curriculum,
              "number of epochs in which training sequences are cut: to few words at first, then to "
              "more; 0: "
              "never cut")

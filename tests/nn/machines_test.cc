@@ -295,6 +295,15 @@ TEST(DncCell, UsageStopsTheGradientOfWriteWeightsUnlessAskedNotTo) {
   }
 }
 
+TEST(DncCell, OfTheReadsAloneTheControllerAnswersThroughTheMemory) {
+  DncOptions options = small_dnc();
+  options.output_of = DncOutput::kReads;
+  DncCell cell = made<DncCell>(options);
+  EXPECT_EQ(cell->output->weight.sizes(), (std::vector<int64_t>{2, 2 * 4}));
+  const DncStep step = cell(inputs(2)[0], cell->start(2));
+  EXPECT_TRUE(torch::equal(step.output, cell->output(step.state.reads.flatten(1))));
+}
+
 // ---- corners ------------------------------------------------------------------------------------
 
 TEST(Machines, AMemoryOfOneRowWorks) {

@@ -110,7 +110,7 @@ TEST_F(MemoryMachines, ADncLearnsToRepeat) {
   const Json report =
       train("dnc", {.system = "dnc",
                     .set = {"bits=3", "longest=3", "repeats=2", "rows=8", "width=8", "hidden=24",
-                            "rate=0.01", "sequences=4000", "epochs=4"}});
+                            "rate=0.01", "sequences=4000", "epochs=4", "curriculum=1"}});
   // Guessing: 4.5 bits of a sequence, and the end of the answer.
   EXPECT_LT(metric(report, "wrong_bits"), 3.5);
   check_every_verb("dnc", "101 010 x2\n");
@@ -132,6 +132,20 @@ TEST_F(MemoryMachines, ADncLearnsToRepeat) {
   ASSERT_EQ(pictures[1].truth->sure.size(), 2u);
   EXPECT_EQ(pictures[1].truth->sure[0].key, pictures[1].truth->sure[1].key);
   EXPECT_EQ(pictures[2].maps.size(), 5u);
+}
+
+// The paper's output takes the controller's state too, and was the only one at first.
+TEST_F(MemoryMachines, ADncFromBeforeTheChoiceOfOutputOpens) {
+  train("before", {.system = "dnc",
+                   .set = {"output=controller+reads", "bits=2", "longest=2", "sequences=200",
+                           "epochs=1"}});
+  const std::string path = (base_ / "before/config.json").string();
+  const std::string said = answers("before", "10 01 x2\n");
+  Json config;
+  std::ifstream(path) >> config;
+  ASSERT_EQ(config.at("options").erase("output"), 1u);
+  std::ofstream(path) << config.dump();
+  EXPECT_EQ(answers("before", "10 01 x2\n"), said);
 }
 
 TEST_F(MemoryMachines, AMemoryOfOneRowRuns) {

@@ -22,6 +22,10 @@ namespace fovea::nn {
 // program stops them.
 enum class UsageGradient { kStopped, kWhole };
 
+// What y is computed from: h and the reads, as in the paper, or the reads alone (W_y = 0). A controller
+// that reaches the output only by way of the memory cannot answer from a state of its own.
+enum class DncOutput { kControllerAndReads, kReads };
+
 struct DncOptions {
   int64_t input = 0, output = 0;
   int64_t rows = 16, width = 16;  // N and W
@@ -29,6 +33,7 @@ struct DncOptions {
   int64_t hidden = 64;
   ControllerKind controller = ControllerKind::kLstm;
   UsageGradient usage_gradient = UsageGradient::kStopped;
+  DncOutput output_of = DncOutput::kControllerAndReads;
 };
 
 struct DncState {
@@ -61,7 +66,7 @@ class DncCellImpl : public torch::nn::Cloneable<DncCellImpl> {
 
   Controller controller{nullptr};
   torch::nn::Linear interface { nullptr };  // h -> W R + 3 W + 5 R + 3
-  torch::nn::Linear output{nullptr};        // [h; r^1 ... r^R] -> y
+  torch::nn::Linear output{nullptr};        // [h; r^1 ... r^R], or the reads, -> y
 
  private:
   DncOptions options_;
