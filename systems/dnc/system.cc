@@ -96,8 +96,7 @@ const Registration registered{{
                 Option("think", 2, "stories: number of steps between a question and its answer")
                     .between(0, 100)},
                story_options(), "stories: ")),
-    .recipe =
-        train::Recipe{.epochs = 10,
+    .recipe = train::Recipe{.epochs = 10,
                             .batch = 16,
                             .optimiser = "adam",
                             .rate = 5e-3,

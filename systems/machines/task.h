@@ -11,7 +11,7 @@
 
 namespace fovea::systems::machines {
 
-// A machine for a new run, or for one that was saved, perhaps before the machine had all its options.
+// A machine for a new run, or for one that was saved, perhaps before it had all its options.
 enum class Origin { kNew, kSaved };
 // Makes the machine from the widths of its input and its output at a step.
 using MakeMachine =
