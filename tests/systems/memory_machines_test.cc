@@ -145,6 +145,7 @@ TEST_F(MemoryMachines, ADncFromBeforeTheChoiceOfOutputOpens) {
   std::ifstream(path) >> config;
   ASSERT_EQ(config.at("options").erase("output"), 1u);
   std::ofstream(path) << config.dump();
+  sign_again("before");
   EXPECT_EQ(answers("before", "10 01 x2\n"), said);
 }
 
