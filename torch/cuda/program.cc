@@ -198,18 +198,26 @@ bool in_panels(const Call& call, int64_t width, const std::string& architecture)
 // Of rows in panels, for groups of four warps.
 Tiling tiling_of_panels(const Call& call, int64_t width) {
   const bool reads = has_modifier<Bias>(call) || has_modifier<Relative>(call);  // into registers
+  const Structure& structure = call.choices.structure;
   Tiling tiling;
   tiling.panels = true;
   tiling.m = tiling.query_m = 1;
-  tiling.keys = 64;
-  tiling.key_step = tiling.query_step = reads ? 32 : 64;
-  tiling.places = 3;
-  if (width > kPanelColumns) {
+  tiling.keys = tiling.key_step = tiling.query_step = 64;
+  if (width == kPanelColumns) {
+    const bool few =
+        reads || find_structure<Window>(structure) || find_structure<Documents>(structure);
+    tiling.other = few ? 64 : 128;
+    tiling.resident = few ? 3 : 2;
+    tiling.query_resident = reads ? 2 : 3;
+    tiling.key_resident = 2;
+    tiling.places = 3;
+  } else if (find_structure<Blocks>(structure) && !reads) {
     tiling.warps = 8;
-    tiling.other = reads ? 64 : 128;
-  } else {
     tiling.other = 128;
+    tiling.places = 3;
+  } else {
     tiling.resident = tiling.query_resident = tiling.key_resident = 2;
+    tiling.key_step = tiling.query_step = reads ? 32 : 64;
   }
   return tiling;
 }

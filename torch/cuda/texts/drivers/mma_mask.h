@@ -154,16 +154,17 @@ struct Seen {
         bits[m][half] = before(end - start) & ~before(first - start);
       }
       if constexpr (!Structure::kExact) {
+        Word hidden[2] = {0, 0};
+#pragma unroll(kOther > 64 ? 4 : 8)
+        for (int n = 0; n < kOther / 8; ++n) {
 #pragma unroll
-        for (int c = 0; c < 4; ++c) {
-          Word allowed = 0;
-#pragma unroll
-          for (int n = 0; n < kOther / 8; ++n)
-            allowed |= Structure::allows_beside(a.structure, mask.near(m, n, c))
-                           ? 1u << (n * 2 + c % 2)
-                           : 0;
-          bits[m][c / 2] &= allowed | (c % 2 ? 0x55555555u : 0xaaaaaaaau);
+          for (int c = 0; c < 4; ++c)
+            hidden[c / 2] |= Structure::allows_beside(a.structure, mask.near(m, n, c))
+                                 ? 0
+                                 : 1u << (n * 2 + c % 2);
         }
+        bits[m][0] &= ~hidden[0];
+        bits[m][1] &= ~hidden[1];
       }
     }
   }
