@@ -115,21 +115,23 @@ TEST(KernelResourcesOfHalf, StayWithinTheirTable) {
   bounds.write();
 }
 
-// Rows of 128 columns have Hopper's products on Hopper, and none of them elsewhere.
+// Rows of 64 and of 128 columns have Hopper's products on Hopper, and none of them elsewhere.
 class KernelResourcesOfWideRows : public testing::TestWithParam<const char*> {};
 
 TEST_P(KernelResourcesOfWideRows, StayWithinTheirTable) {
   if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
   KernelBounds bounds;
-  for (const char* modifier : {"", "alibi", "bias"}) {
-    Case c = case_of_rows("dot", modifier, "softmax", "causal");
-    c.shape.width = c.shape.value_width = 128;
-    for (auto one : programs_of_case(c, at::kBFloat16, GetParam())) {
-      const bool panels = one.program.text.find("kPanels = true") != std::string::npos;
-      EXPECT_EQ(panels, one.program.on_tensor_cores && GetParam() == std::string("sm_90a"))
-          << one.what;
-      one.kind = "128 columns, " + one.kind;
-      bounds.check(one, GetParam());
+  for (const int64_t width : {64, 128}) {
+    for (const char* modifier : {"", "alibi", "bias"}) {
+      Case c = case_of_rows("dot", modifier, "softmax", "causal");
+      c.shape.width = c.shape.value_width = width;
+      for (auto one : programs_of_case(c, at::kBFloat16, GetParam())) {
+        const bool panels = one.program.text.find("kPanels = true") != std::string::npos;
+        EXPECT_EQ(panels, one.program.on_tensor_cores && GetParam() == std::string("sm_90a"))
+            << one.what;
+        one.kind = std::to_string(width) + " columns, " + one.kind;
+        bounds.check(one, GetParam());
+      }
     }
   }
   bounds.write();

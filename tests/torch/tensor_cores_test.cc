@@ -96,7 +96,8 @@ TEST(KernelsOnTensorCores, AgreeWithTheComposedFormulaForFewQueries) {
   check_tensor_cores(call, 0.06);
 }
 
-// Unusual rows, keys and numbers, with rows of 32 columns and with rows of 128, which lie in panels.
+// Unusual rows, keys and numbers, with rows of 32 columns and with rows of 64 and 128, which lie in
+// panels.
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -162,7 +163,7 @@ TEST_P(TensorCores, WhatIsNoNumberStaysInItsRow) {
   check_tensor_cores(given, 0.06);
 }
 
-INSTANTIATE_TEST_SUITE_P(Widths, TensorCores, testing::Values(32, 128));
+INSTANTIATE_TEST_SUITE_P(Widths, TensorCores, testing::Values(32, 64, 128));
 
 }  // namespace
 }  // namespace fovea

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <array>
 
 #include "engine/call/facts.h"
@@ -86,7 +87,7 @@ struct Filling {
     return true;
   }
   bool fill_part(const Prefix& prefix, Part& part) {
-    part.number[0] = prefix.length;
+    part.number[0] = std::min<int64_t>(prefix.length, INT32_MAX);
     if (prefix.lengths.defined())
       part.array[0] = {integers(prefix.lengths), {prefix.lengths.numel() > 1, 0, 0, 0}};
     return true;

@@ -176,7 +176,7 @@ bool is_parted(const Call& call, const Stage& score, const Program& program) {
          call.value.size(-1) > kNarrow;
 }
 
-constexpr int64_t kPanelRows = 128;  // columns of rows that lie in panels
+constexpr int64_t kPanelColumns = 64;
 
 // How a block on tensor cores divides its work: constants of drivers/mma_*.h, found by trying them on
 // an H200. `resident`: blocks that a multiprocessor must hold.
@@ -186,31 +186,46 @@ struct Tiling {
   int m = 2, other = 64, resident = 1;  // 16 m queries a warp
   int query_m = 2, keys = 32, key_step = 32, query_resident = 1;   // the query's gradient
   int key_m = 1, queries = 64, query_step = 32, key_resident = 1;  // the key's
+  int places = 2;  // of tiles of the other side, backward
 };
 
 // Whether rows lie in panels, for products of groups of warps, which one architecture has.
 bool in_panels(const Call& call, int64_t width, const std::string& architecture) {
-  return width == kPanelRows && call.value.size(-1) == kPanelRows &&
-         !has_modifier<Relative>(call) && architecture == "sm_90a";
+  const bool fits = width == kPanelColumns || width == 2 * kPanelColumns;
+  return fits && call.value.size(-1) == width && architecture == "sm_90a";
 }
 
-// Of rows in panels, for two groups of four warps.
-Tiling tiling_of_panels(const Call& call) {
-  const bool reads = has_modifier<Bias>(call);  // what is read waits in registers
+// Of rows in panels, for groups of four warps.
+Tiling tiling_of_panels(const Call& call, int64_t width) {
+  const bool reads = has_modifier<Bias>(call) || has_modifier<Relative>(call);  // into registers
+  const Structure& structure = call.choices.structure;
   Tiling tiling;
   tiling.panels = true;
-  tiling.warps = 8;
   tiling.m = tiling.query_m = 1;
-  tiling.other = reads ? 64 : 128;
-  tiling.keys = 64;
-  tiling.key_step = tiling.query_step = reads ? 32 : 64;
+  tiling.keys = tiling.key_step = tiling.query_step = 64;
+  if (width == kPanelColumns) {
+    const bool few =
+        reads || find_structure<Window>(structure) || find_structure<Documents>(structure);
+    tiling.other = few ? 64 : 128;
+    tiling.resident = few ? 3 : 2;
+    tiling.query_resident = reads ? 2 : 3;
+    tiling.key_resident = 2;
+    tiling.places = 3;
+  } else if (find_structure<Blocks>(structure) && !reads) {
+    tiling.warps = 8;
+    tiling.other = 128;
+    tiling.places = 3;
+  } else {
+    tiling.resident = tiling.query_resident = tiling.key_resident = 2;
+    tiling.key_step = tiling.query_step = reads ? 32 : 64;
+  }
   return tiling;
 }
 
 Tiling tiling_of(const Call& call, int64_t width, bool decodes, const std::string& architecture) {
   Tiling tiling;
   if (decodes) return tiling;
-  if (in_panels(call, width, architecture)) return tiling_of_panels(call);
+  if (in_panels(call, width, architecture)) return tiling_of_panels(call, width);
   if (width <= 64 && call.value.size(-1) <= 64) {
     tiling.m = tiling.query_m = 1;
     tiling.resident = tiling.query_resident = 3;
@@ -238,6 +253,7 @@ std::string declared(const Tiling& t) {
   add("kQueries", t.queries);
   add("kQueryStep", t.query_step);
   add("kKeyResident", t.key_resident);
+  add("kPlaces", t.places);
   return text + ";";
 }
 
@@ -254,12 +270,12 @@ TensorCoreBytes tensor_core_bytes(int64_t width, int64_t value_width, const Tili
     constexpr int64_t kPanel = 1024;  // bytes, where panels start and a block's memory ends
     return t.panels ? (bytes + kPanel - 1) / kPanel * kPanel : bytes;
   };
-  return {
-      16 * (row + kRowData) + 64 * (2 * both + kFlag),
-      whole(own * t.m * (row + kRandom) + t.other * (2 * both + kFlag) + covers),
-      whole(own * t.query_m * (both + kNumbers + kRandom) + t.keys * (2 * both + kFlag) + covers),
-      whole(own * t.key_m * both + t.queries * (2 * both + 2 * kNumbers + kRandom + kFlag) +
-            covers)};
+  return {16 * (row + kRowData) + 64 * (2 * both + kFlag),
+          whole(own * t.m * (row + kRandom) + t.other * (2 * both + kFlag) + covers),
+          whole(own * t.query_m * (both + kNumbers + kRandom) + t.keys * (t.places * both + kFlag) +
+                covers),
+          whole(own * t.key_m * both +
+                t.queries * (t.places * (both + kNumbers) + kRandom + kFlag) + covers)};
 }
 
 // Lanes that share a row of a graph, eight numbers each; normalisers that look for a threshold read
@@ -326,7 +342,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
     program.merged_rows = 4;
     const auto bytes = tensor_core_bytes(width, call.value.size(-1), tiling);
     program.shared_bytes = static_cast<unsigned>(program.decodes ? bytes.decode
-                                                 : forward       ? bytes.forward
+                                                 : forward ? bytes.forward
                                                            : std::max(bytes.query, bytes.key));
     if (!forward) program.query_shared_bytes = static_cast<unsigned>(bytes.query);
     text.define("FOVEA_FAST");
@@ -406,11 +422,14 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                : program.on_tensor_cores ? "drivers/mma_tile"
                : program.on_points       ? "drivers/points"
                                          : "drivers/tile");
+  if (program.on_tensor_cores && !program.decodes) text.include("drivers/mma_mask");
   if (program.on_tensor_cores && !forward) text.include("drivers/mma_pairs");
   if (driver.empty() && score.type == "Additive") text.include("drivers/factored");
   if (driver.empty() && forward)
     text.declare(std::string("constexpr bool kParted = ") + truth(program.is_parted) + ";");
-  text.include("drivers/" + driver + (driver.empty() ? "" : "_") +
+  if (program.on_tensor_cores && forward && !program.decodes) text.include("drivers/mma_rows");
+  text.include("drivers/" + (tiling.panels && forward ? "wgmma" : driver) +
+               (driver.empty() ? "" : "_") +
                (program.decodes ? "decode"
                 : forward       ? "forward"
                                 : "backward"));

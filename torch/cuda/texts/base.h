@@ -177,6 +177,7 @@ struct Place {
   int i, j;              // positions among the keys
   int ordinal;           // of the key among those its row lists; j where rows list none
   Whole row_index;       // of the query among all rows
+  float apart = static_cast<float>(i - j);
 };
 
 template <class Number>

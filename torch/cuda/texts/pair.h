@@ -87,15 +87,16 @@ inline void read_statistics(const Arguments& a, Whole index, RowData& data) {
 }
 
 // body(sequence, head, first row) for the tiles of `own` queries that are the block's. Long rows come
-// first where later queries see more keys.
+// first where later queries see more keys. Batches that read one array come close together.
 template <class Body>
 void each_query_tile(const Arguments& a, int own, Body body) {
   const int tiles = (a.queries + own - 1) / own;
   const Whole work = static_cast<Whole>(a.batches) * a.heads * tiles;
   for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
     const int row = (tiles - 1 - static_cast<int>(n % tiles)) * own;
-    const int head = static_cast<int>(n / tiles % a.heads);
-    const Sequence s = sequence_of(a, static_cast<int>(n / tiles / a.heads));
+    const int of = static_cast<int>(n / tiles);
+    const int head = Modifiers::kReads ? of / a.batches : of % a.heads;
+    const Sequence s = sequence_of(a, Modifiers::kReads ? of % a.batches : of / a.heads);
     if (row < s.queries) body(s, head, row);
   }
 }

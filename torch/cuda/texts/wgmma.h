@@ -20,9 +20,10 @@ constexpr bool kGroups = false;
 #endif
 
 #ifdef __CUDACC_RTC__
+// The same for all threads of a warp, which a lane tells the compiler.
 inline Tile tile_at(const void* x, int panel_bytes) {
-  return kExchanged | kEightRows | static_cast<Tile>(panel_bytes / 16) << 16 |
-         (shared_address(x) & 0x3ffff) >> 4;
+  const Word place = __shfl_sync(~0u, (shared_address(x) & 0x3ffff) >> 4, 0);
+  return kExchanged | kEightRows | static_cast<Tile>(panel_bytes / 16) << 16 | place;
 }
 inline void begin_group() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 inline void end_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -36,6 +37,11 @@ inline void keep_after(float (&c)[4]) {
 }
 // What threads wrote to shared memory is there for the products after the next barrier.
 inline void publish_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Nothing that makes `x` comes later. It is false.
+inline void stop_if_any(bool x) {
+  if (__any_sync(~0u, x)) __trap();
+}
 
 #define FOVEA_FOUR(n) "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3])
 inline void multiply_group(float (&c)[4][4], Tile a, Tile b, bool adds, BFloat16) {
@@ -176,6 +182,7 @@ template <int kLeft>
 void wait_group() {}
 inline void keep_after(float (&)[4]) {}
 inline void publish_copies() {}
+inline void stop_if_any(bool) {}
 #endif
 
 }  // namespace fovea::cuda

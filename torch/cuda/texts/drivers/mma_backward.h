@@ -8,7 +8,7 @@ constexpr int kOwnQueries = kMmaWarps * 16 * kQueryM;
 
 struct alignas(kAligned) MmaQueryShared {
   Stored queries[kOwnQueries * kPitch], outputs[kOwnQueries * kValuePitch];
-  Stored keys[2][kKeys * kPitch], values[2][kKeys * kValuePitch];
+  Stored keys[kPlaces][kKeys * kPitch], values[kPlaces][kKeys * kValuePitch];
   RowNumbers numbers[kOwnQueries];
   unsigned long long random[kDropout ? kOwnQueries : 1];
   int bad[kKeys];
@@ -33,7 +33,7 @@ struct MmaQueryGradient {
     FOVEA_INLINE void score(int, T) {}
     FOVEA_INLINE void slope(int n, T x) { to.slots[m][half][n] += x; }
     FOVEA_INLINE void distance(void* sums, const Change& change, const Place& p, T x) {
-      if (!sums) return;
+      if (x == 0 || !sums) return;  // a pair that is not there has 0
       const int clip = static_cast<int>(change.whole), apart = p.j - p.i;
       if (apart > -clip && apart < clip)
         static_cast<T*>(sums)[p.row_index * (2 * clip + 1) + apart + clip] = x;
@@ -42,6 +42,13 @@ struct MmaQueryGradient {
       else
         to.ends[m][half][0] += x;
     }
+  };
+
+  // Of pairs beyond the clip, whose gradients meet in one number of their row.
+  struct QuietSink {
+    FOVEA_INLINE void score(int, T) {}
+    FOVEA_INLINE void slope(int, T) {}
+    FOVEA_INLINE void distance(void*, const Change&, const Place&, T) {}
   };
 
   int own(int m, int half) const { return (warp() * kQueryM + m) * 16 + lane() / 4 + half * 8; }
@@ -65,20 +72,66 @@ struct MmaQueryGradient {
     multiply_rows<kQueryM, kKeyStep, kValueWidth, kOwnQueries, kKeys>(
         shared.outputs, own_first, shared.values[buffer], first, d);
     const Mask<true> mask(a, s, at, own(0, 0));
+    Seen<kQueryM, kKeyStep> visible;
+    visible.look(a, mask);
     Given<kQueryM, kKeyStep> given;
     given.read(a, mask);
-    wait_products(g, d);
     const auto number = [&](int m, int, int c) { return numbers[m][c / 2]; };
-    const auto random = [&](int m, int, int c) { return shared.random[own(m, c / 2)]; };
+    if constexpr (kSplits) {
+      wait_for<1>(g[0]);
+      pair_weights(a, mask, visible, given, g, number);
+      finish_first(g[0]);
+      wait_for<0>(d[0]);
+      add_gradients(mask, g, d, number);
+    } else {
+      const auto random = [&](int m, int, int c) { return shared.random[own(m, c / 2)]; };
+      const auto sink = [&](int m, int c) { return Sink{*this, m, c / 2}; };
+      wait_products(g, d);
+      if (at.whole)
+        pair_gradients<true, true, kQueryM, kKeyStep>(a, mask, visible, given, g, d, number, random,
+                                                      sink);
+      else
+        pair_gradients<false, true, kQueryM, kKeyStep>(a, mask, visible, given, g, d, number,
+                                                       random, sink);
+    }
+    const Whole first_key = s.first_key + at.key;
+    if constexpr (kPanels) {  // the sums come while the next scores do
+      Word gradients[kKeyStep / 16][4];
+      pack_all<kKeyStep>(g[0], gradients);
+      multiply_seen<kKeyStep, kWidth, kKeys>(has_bad, gradients, shared.keys[buffer], first, a.key,
+                                             s.batch, key_head, first_key, shared.bad, sums[0]);
+    } else {
+      multiply_seen<kQueryM, kKeyStep, kWidth, kKeys>(has_bad, g, shared.keys[buffer], first, a.key,
+                                                      s.batch, key_head, first_key, shared.bad,
+                                                      sums);
+    }
+  }
+
+  // g: weights, which become gradients; what modifiers' parameters want of them is kept.
+  template <class Numbers>
+  FOVEA_INLINE void add_gradients(const Mask<true>& mask, float (&g)[kQueryM][kKeyStep / 8][4],
+                                  const float (&d)[kQueryM][kKeyStep / 8][4], Numbers number) {
+    const Rectangle& at = mask.at;
+    if (Modifiers::kAddsValues &&
+        Modifiers::is_of_row(a.modifier, s.position + at.row, at.rows, at.key, at.keys)) {
+      const auto quiet = [](int, int) { return QuietSink{}; };
+      weight_gradients(a, mask, g, d, number, quiet);
+      add_beyond(at, g[0]);
+      return;
+    }
     const auto sink = [&](int m, int c) { return Sink{*this, m, c / 2}; };
-    if (at.whole)
-      pair_gradients<true, true, kQueryM, kKeyStep>(a, mask, given, g, d, number, random, sink);
-    else
-      pair_gradients<false, true, kQueryM, kKeyStep>(a, mask, given, g, d, number, random, sink);
-    multiply_seen<kQueryM, kKeyStep, kWidth, kKeys>(has_bad, g, shared.keys[buffer], first, a.key,
-                                                    s.batch, key_head, s.first_key + at.key,
-                                                    shared.bad, sums);
-    wait_products(sums);
+    weight_gradients(a, mask, g, d, number, sink);
+  }
+  FOVEA_INLINE void add_beyond(const Rectangle& at, const float (&g)[kKeyStep / 8][4]) {
+    const bool after = at.key > s.position + at.row;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float sum = 0;
+#pragma unroll
+      for (int n = 0; n < kKeyStep / 8; ++n) sum += g[n][2 * half] + g[n][2 * half + 1];
+      ends[0][half][1] += after ? sum : 0;
+      ends[0][half][0] += after ? 0 : sum;
+    }
   }
 
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
@@ -87,9 +140,12 @@ struct MmaQueryGradient {
 #pragma unroll 1
     for (int k = 0; k < kKeys; k += kKeyStep) {
       Rectangle part;
-      if (!part_of(a, s, at, 0, kOwnQueries, k, kKeyStep, part)) continue;
-      add_step(part, has_bad, buffer, k);
+      if (part_of(a, s, at, 0, kOwnQueries, k, kKeyStep, part))
+        add_step(part, has_bad, buffer, k);
+      else
+        wait_products(sums);  // as a step does, before its place comes again
     }
+    if constexpr (kPlaces == 2) wait_products(sums);
   }
 
   // A row's numbers, kept for the kernel of the key's gradient. Eight lanes have a row.
@@ -155,13 +211,15 @@ struct MmaQueryGradient {
       const int following = next(key + kKeys, end, after);
       end_copies();
       __syncthreads();
-      if (following < end) copy(following, buffer ^ 1);
+      const int spare = next_place(buffer);
+      if (following < end) copy(following, spare);
       add_tile(at, buffer);
-      buffer ^= 1;
+      buffer = spare;
       key = following;
       at = after;
     }
     wait_copies();
+    wait_products(sums);
     float factors[kQueryM][2];
     for (int m = 0; m < kQueryM; ++m) factors[m][0] = factors[m][1] = static_cast<float>(a.scale);
     write_rows<kQueryM, kWidth>(a.d_query, s.batch, head, s.first_query + row, count, sums,

@@ -7,10 +7,14 @@ namespace fovea::cuda {
 // time, and are computed kQueryStep at a time.
 constexpr int kOwnKeys = kMmaWarps * 16 * kKeyM;
 
+struct alignas(16) TwoNumbers {
+  RowNumbers of[2];
+};
+
 struct alignas(kAligned) MmaKeyShared {
   Stored keys[kOwnKeys * kPitch], values[kOwnKeys * kValuePitch];
-  Stored queries[2][kQueries * kPitch], outputs[2][kQueries * kValuePitch];
-  RowNumbers numbers[2][kQueries];
+  Stored queries[kPlaces][kQueries * kPitch], outputs[kPlaces][kQueries * kValuePitch];
+  alignas(16) RowNumbers numbers[kPlaces][kQueries];
   unsigned long long random[kDropout ? kQueries : 1];
   int bad[kQueries];
   unsigned char covers[kThreads];
@@ -64,25 +68,49 @@ struct MmaKeyGradient {
     multiply_rows<kKeyM, kQueryStep, kValueWidth, kOwnKeys, kQueries>(shared.values, own_first,
                                                                       outputs, first, d);
     const Mask<false> mask(a, s, at, warp() * kKeyM * 16 + lane() / 4);
+    Seen<kKeyM, kQueryStep> visible;
+    visible.look(a, mask);
     Given<kKeyM, kQueryStep> given;
     given.read(a, mask);
-    wait_products(g, d);
-    const RowNumbers* const numbers = shared.numbers[buffer] + first + lane() % 4 * 2;
-    const auto number = [&](int, int n, int c) { return numbers[n * 8 + c % 2]; };
-    const auto random = [&](int m, int n, int c) {
-      return shared.random[first + mask.row(m, n, c)];
-    };
+    const auto* const numbers =
+        reinterpret_cast<const TwoNumbers*>(shared.numbers[buffer] + first + lane() % 4 * 2);
+    const auto number = [&](int, int n, int c) { return numbers[n * 4].of[c % 2]; };
     const auto sink = [](int, int) { return Sink{}; };
-    if (at.whole)
-      pair_gradients<true, false, kKeyM, kQueryStep>(a, mask, given, g, d, number, random, sink);
-    else
-      pair_gradients<false, false, kKeyM, kQueryStep>(a, mask, given, g, d, number, random, sink);
     const Whole row = s.first_query + at.row;
-    multiply_seen<kKeyM, kQueryStep, kValueWidth, kQueries>(
-        has_bad, d, outputs, first, a.d_output, s.batch, at.head, row, shared.bad, values);
-    multiply_seen<kKeyM, kQueryStep, kWidth, kQueries>(has_bad, g, queries, first, a.query, s.batch,
-                                                       at.head, row, shared.bad, sums);
-    wait_products(values, sums);
+    Word weights[kQueryStep / 16][4], gradients[kQueryStep / 16][4];
+    if constexpr (kSplits) {
+      wait_for<1>(g[0]);
+      pair_weights(a, mask, visible, given, g, number);
+      finish_first(g[0]);
+      wait_for<0>(d[0]);
+      pack_all<kQueryStep>(g[0], weights);
+      weight_gradients(a, mask, g, d, number, sink);
+    } else {
+      const auto random = [&](int m, int n, int c) {
+        return shared.random[first + mask.row(m, n, c)];
+      };
+      wait_products(g, d);
+      if (at.whole)
+        pair_gradients<true, false, kKeyM, kQueryStep>(a, mask, visible, given, g, d, number,
+                                                       random, sink);
+      else
+        pair_gradients<false, false, kKeyM, kQueryStep>(a, mask, visible, given, g, d, number,
+                                                        random, sink);
+      if constexpr (kPanels) pack_all<kQueryStep>(d[0], weights);
+    }
+    if constexpr (kPanels) {  // the sums come while the next scores do
+      pack_all<kQueryStep>(g[0], gradients);
+      multiply_seen<kQueryStep, kValueWidth, kQueries>(has_bad, weights, outputs, first, a.d_output,
+                                                       s.batch, at.head, row, shared.bad,
+                                                       values[0]);
+      multiply_seen<kQueryStep, kWidth, kQueries>(has_bad, gradients, queries, first, a.query,
+                                                  s.batch, at.head, row, shared.bad, sums[0]);
+    } else {
+      multiply_seen<kKeyM, kQueryStep, kValueWidth, kQueries>(
+          has_bad, d, outputs, first, a.d_output, s.batch, at.head, row, shared.bad, values);
+      multiply_seen<kKeyM, kQueryStep, kWidth, kQueries>(has_bad, g, queries, first, a.query,
+                                                         s.batch, at.head, row, shared.bad, sums);
+    }
   }
 
   FOVEA_INLINE void add_tile(const Rectangle& at, int buffer) {
@@ -92,8 +120,12 @@ struct MmaKeyGradient {
 #pragma unroll 1
     for (int r = 0; r < kQueries; r += kQueryStep) {
       Rectangle part;
-      if (part_of(a, s, at, r, kQueryStep, 0, kOwnKeys, part)) add_step(part, has_bad, buffer, r);
+      if (part_of(a, s, at, r, kQueryStep, 0, kOwnKeys, part))
+        add_step(part, has_bad, buffer, r);
+      else
+        wait_products(values, sums);  // as a step does, before its place comes again
     }
+    if constexpr (kPlaces == 2) wait_products(values, sums);
   }
 
   FOVEA_INLINE void run() {
@@ -113,19 +145,21 @@ struct MmaKeyGradient {
       next(following, following_row, after);
       end_copies();
       __syncthreads();
-      if (following < last) copy(following, following_row, buffer ^ 1);
+      const int spare = next_place(buffer);
+      if (following < last) copy(following, following_row, spare);
       if constexpr (kDropout) {
         for (int r = threadIdx.x; r < at.rows; r += kThreads)
           shared.random[r] = row_data(a, s, head, at.row + r).random;
         __syncthreads();
       }
       add_tile(at, buffer);
-      buffer ^= 1;
+      buffer = spare;
       head = following;
       row = following_row;
       at = after;
     }
     wait_copies();
+    wait_products(values, sums);
     const int all = a.key_offsets ? a.key_offsets[s.batch + 1] - a.key_offsets[s.batch] : a.keys;
     const int count = least(kOwnKeys, all - key);
     float factors[kKeyM][2], ones[kKeyM][2];
@@ -153,8 +187,9 @@ extern "C" __global__ void __launch_bounds__(fovea::cuda::kThreads, fovea::cuda:
   const Whole work = static_cast<Whole>(a.batches) * a.key_heads * key_tiles;
   for (Whole n = blockIdx.x; n < work; n += gridDim.x) {
     const int tile = static_cast<int>(n % key_tiles);
-    const int key_head = static_cast<int>(n / key_tiles % a.key_heads);
-    const Sequence s = sequence_of(a, static_cast<int>(n / key_tiles / a.key_heads));
+    const int of = static_cast<int>(n / key_tiles);  // as in each_query_tile
+    const int key_head = Modifiers::kReads ? of / a.batches : of % a.key_heads;
+    const Sequence s = sequence_of(a, Modifiers::kReads ? of % a.batches : of / a.key_heads);
     MmaKeyGradient{a, shared, s, key_head, tile * kOwnKeys}.run();
   }
 }

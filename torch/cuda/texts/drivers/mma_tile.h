@@ -49,6 +49,20 @@ template <int kRows, int kColumns>
 FOVEA_INLINE void copy_rows(Stored* to, const Rows& rows, int batch, int head, Whole first,
                             int count) {
   const Stored* const from = row_of<Stored>(rows, batch, head, first);
+  if constexpr (kPanels) {
+    // Pieces of rows a step apart lie evenly.
+    constexpr int kPieces = kColumns / 8, kStep = kThreads / kPieces;
+    static_assert(kThreads % kPieces == 0 && kStep % 8 == 0);
+    const int r = threadIdx.x / kPieces, c = threadIdx.x % kPieces * 8;
+    Stored* const at = to + place_in<kRows, kColumns>(r, c);
+    const Stored* piece = from + r * rows.row + c;
+#pragma unroll
+    for (int n = 0; n < kRows; n += kStep, piece += kStep * rows.row) {
+      const bool there = r + n < count;
+      if (kRows % kStep == 0 || r + n < kRows) copy_16(at + n * 64, there ? piece : from, there);
+    }
+    return;
+  }
   // Rows of a tile lie less than 2^31 numbers apart, or the tile is copied with care.
   const bool near = rows.row < (Whole(1) << 31) / kRows;
   const int step = static_cast<int>(rows.row);
@@ -172,6 +186,59 @@ FOVEA_INLINE void multiply_columns(const float (&weights)[kM][kOther / 8][4], co
   }
 }
 
+// The weights of a tile as an operand, of products that come later.
+template <int kOther>
+FOVEA_INLINE void pack_all(const float (&weights)[kOther / 8][4], Word (&to)[kOther / 16][4]) {
+#pragma unroll
+  for (int k = 0; k < kOther / 16; ++k) pack_weights<kOther>(weights, k, to[k]);
+}
+
+// sums += packed weights . other rows, of panels.
+template <int kOther, int kColumns, int kOtherRows>
+FOVEA_INLINE void multiply_packed(const Word (&weights)[kOther / 16][4], const Stored* other,
+                                  int first, float (&sums)[kColumns / 8][4]) {
+  if constexpr (kGroups) {
+    const Tile b = tile_at(other + first * 64, kOtherRows * 128);
+    begin_group();
+#pragma unroll
+    for (int k = 0; k < kOther / 16; ++k) multiply_group(sums, weights[k], b + k * 128, Stored());
+    end_group();
+    return;
+  }
+  for (int k = 0; k < kOther / 16; ++k)
+    for (int n = 0; n < kColumns / 16; ++n) {
+      Word b[4];
+      load_transposed(b, other + place_in<kOtherRows, kColumns>(first + k * 16 + lane() % 16,
+                                                                n * 16 + lane() / 16 * 8));
+      multiply(sums[2 * n], weights[k], b[0], b[1], Stored());
+      multiply(sums[2 * n + 1], weights[k], b[2], b[3], Stored());
+    }
+}
+
+// All but the last kLeft of the products asked for are there, and these numbers of them.
+template <int kLeft, int kBlocks>
+FOVEA_INLINE void wait_for(float (&products)[kBlocks][4]) {
+  if constexpr (!kGroups) return;
+  wait_group<kLeft>();
+#pragma unroll
+  for (int n = 0; n < kBlocks; ++n) keep_after(products[n]);
+}
+
+// What makes these numbers is done before what comes next, where the compiler would wait for products
+// first. None of them is this NaN.
+FOVEA_INLINE void finish_first(Word bits) {
+  if constexpr (kGroups) stop_if_any(bits == 0xff81c0deu);
+}
+template <int kBlocks>
+FOVEA_INLINE void finish_first(const float (&x)[kBlocks][4]) {
+  Word all = 0;
+#pragma unroll
+  for (int n = 0; n < kBlocks; ++n)
+#pragma unroll
+    for (int c = 0; c < 4; ++c) all |= __float_as_uint(x[n][c]);
+  finish_first(all);
+}
+
 // Where pairs are left out, a weight of 0 must take nothing from a row that is not finite: such rows
 // are zeroed for the product, and `add_bad` adds them one by one.
 
@@ -248,6 +315,31 @@ FOVEA_INLINE void add_bad(const float (&weights)[kM][kOther / 8][4], RowAt row_a
   }
 }
 
+// The same of packed weights.
+template <int kOther, int kColumns, class RowAt>
+FOVEA_INLINE void add_bad(const Word (&weights)[kOther / 16][4], RowAt row_at, const int* bad,
+                          float (&sums)[kColumns / 8][4]) {
+  for (int r = 0; r < kOther; ++r) {
+    if (!bad[r]) continue;
+    const Stored* row = row_at(r);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      Word pair = 0;  // by masks, as above
+#pragma unroll
+      for (int n = 0; n < kOther / 8; ++n)
+        pair |= weights[n / 2][n % 2 * 2 + half] & (n == r / 8 ? ~0u : 0);
+      pair = __shfl_sync(~0u, pair, (lane() & ~3) | r % 8 / 2);
+      const float weight = widen(Stored{static_cast<unsigned short>(r % 2 ? pair >> 16 : pair)});
+      if (weight == 0) continue;
+#pragma unroll
+      for (int n = 0; n < kColumns / 8; ++n)
+#pragma unroll
+        for (int c = 0; c < 2; ++c)
+          sums[n][2 * half + c] += weight * widen(row[n * 8 + lane() % 4 * 2 + c]);
+    }
+  }
+}
+
 // sums += weights . other rows (later, as above), from `step`; `has_bad`: whether some of those are not finite, and pairs left out.
 template <int kM, int kOther, int kColumns, int kOtherRows>
 FOVEA_INLINE void multiply_seen(bool has_bad, const float (&weights)[kM][kOther / 8][4],
@@ -262,143 +354,22 @@ FOVEA_INLINE void multiply_seen(bool has_bad, const float (&weights)[kM][kOther 
   __syncthreads();
 }
 
-// A rectangle of queries x keys of a sequence. Small, since registers are few.
-struct Rectangle {
-  int head;
-  int row, rows;
-  int key, keys;
-  bool whole;
-};
-FOVEA_INLINE Cover cover_of(const Arguments& a, const Sequence& s, const Rectangle& at) {
-  if (at.rows <= 0 || at.keys <= 0) return Cover::kNone;
-  return Structure::cover(
-      a.structure, {s.batch, at.head, at.row, at.rows, s.position + at.row, at.key, at.keys});
+// The same of packed weights.
+template <int kOther, int kColumns, int kOtherRows>
+FOVEA_INLINE void multiply_seen(bool has_bad, const Word (&weights)[kOther / 16][4], Stored* other,
+                                int step, const Rows& rows, int batch, int head, Whole first,
+                                int* bad, float (&sums)[kColumns / 8][4]) {
+  if (has_bad) {
+    wait_for<0>(sums);
+    zero_rows<kOther, kColumns, kOtherRows>(other, step, bad);
+  }
+  multiply_packed<kOther, kColumns, kOtherRows>(weights, other, step, sums);
+  if (!has_bad) return;
+  wait_for<0>(sums);
+  add_bad<kOther, kColumns>(
+      weights, [&](int r) { return row_of<Stored>(rows, batch, head, first + r); }, bad, sums);
+  __syncthreads();
 }
-FOVEA_INLINE Rectangle clipped(const Sequence& s, int head, int row, int rows, int key, int keys) {
-  return {head, row, least(rows, s.queries - row), key, least(keys, s.keys - key), false};
-}
-
-// Looks at rectangles one after another, a step of rows or keys apart. For a structure that reads memory,
-// many of them are examined at once, one by each thread.
-struct Covers {
-  unsigned char* kept;  // shared, kThreads numbers
-  int head = -1, first = 0;
-
-  // Whether the rectangle has a pair. `row_step`, `key_step`: from one to the next.
-  FOVEA_INLINE bool look(const Arguments& a, const Sequence& s, int of_head, int row, int rows,
-                         int row_step, int key, int keys, int key_step, Rectangle& to) {
-    to = clipped(s, of_head, row, rows, key, keys);
-    Cover cover;
-    if constexpr (Structure::kBand) {
-      cover = cover_of(a, s, to);
-    } else {
-      const int at = row_step ? row / row_step : key / key_step;
-      if (of_head != head || at < first || at >= first + kThreads) {
-        head = of_head;
-        first = at;
-        const int n = static_cast<int>(threadIdx.x);
-        __syncthreads();
-        kept[n] = static_cast<unsigned char>(cover_of(
-            a, s, clipped(s, of_head, row + n * row_step, rows, key + n * key_step, keys)));
-        __syncthreads();
-      }
-      cover = static_cast<Cover>(kept[at - first]);
-    }
-    to.whole = cover == Cover::kAll && to.rows == rows && to.keys == keys;
-    return cover != Cover::kNone;
-  }
-};
-
-// A part of a rectangle, of `rows` x `keys`. Only bands are looked at again: others read memory.
-inline bool part_of(const Arguments& a, const Sequence& s, const Rectangle& at, int row, int rows,
-                    int key, int keys, Rectangle& to) {
-  if constexpr (Structure::kBand) {
-    to = clipped(s, at.head, at.row + row, rows, at.key + key, keys);
-    const Cover cover = cover_of(a, s, to);
-    to.whole = cover == Cover::kAll && to.rows == rows && to.keys == keys;
-    return cover != Cover::kNone;
-  }
-  to = {at.head, at.row + row, least(rows, at.rows - row), at.key + key, least(keys, at.keys - key),
-        at.whole};
-  return to.rows > 0 && to.keys > 0;
-}
-
-// Which pairs of a rectangle are seen, of this thread: number c of block n of row block m.
-template <bool kOwnerIsQuery>
-struct Mask {
-  const Arguments& a;
-  const Sequence& s;
-  const Rectangle& at;
-  int own, other;        // of number 0 of the first blocks
-  unsigned start, size;  // of a band: i - j from its low end, and how many there are
-
-  FOVEA_INLINE Mask(const Arguments& a, const Sequence& s, const Rectangle& at, int own)
-      : a(a), s(s), at(at), own(own), other(lane() % 4 * 2) {
-    constexpr int kFar = 0x7fffffff;
-    int low = -kFar, high = kFar;
-    if constexpr (Structure::kBand) Structure::narrow_band(a.structure, low, high);
-    const int apart = kOwnerIsQuery ? own - other : other - own;
-    start =
-        static_cast<unsigned>(s.position + at.row - at.key + apart) - static_cast<unsigned>(low);
-    size = low > high ? 0 : static_cast<unsigned>(high) - static_cast<unsigned>(low) + 1;
-  }
-  FOVEA_INLINE int row(int m, int n, int c) const {
-    return kOwnerIsQuery ? own + m * 16 + c / 2 * 8 : other + n * 8 + c % 2;
-  }
-  FOVEA_INLINE int key(int m, int n, int c) const {
-    return kOwnerIsQuery ? other + n * 8 + c % 2 : own + m * 16 + c / 2 * 8;
-  }
-  FOVEA_INLINE Place place(int m, int n, int c) const {
-    return place_of(at.row + row(m, n, c), at.key + key(m, n, c));
-  }
-  FOVEA_INLINE Place place_of(int r, int k) const {
-    return {s.batch, at.head, r, s.position + r, k, k, row_index(a, s, at.head, r)};
-  }
-  // Rows that are not there weigh nothing.
-  FOVEA_INLINE bool allows(int m, int n, int c) const {
-    if constexpr (Structure::kBand && !Modifiers::kReads) {
-      const int apart = m * 16 + c / 2 * 8 - n * 8 - c % 2;
-      const unsigned from = start + static_cast<unsigned>(kOwnerIsQuery ? apart : -apart);
-      return from < size && key(m, n, c) < at.keys;
-    }
-    // Nothing is read beyond the last row and key, and there is no branch.
-    const int r = row(m, n, c), k = key(m, n, c);
-    const bool there = (r < at.rows) & (k < at.keys);
-    const Place p = place_of(at.row + least(r, at.rows - 1), at.key + least(k, at.keys - 1));
-    return there & Structure::allows(a.structure, p);
-  }
-};
-
-// What the first modifier reads of a rectangle's pairs, asked for before their products are there. Of
-// a rectangle that is not whole pairs are read one by one.
-template <int kM, int kOther>
-struct Given {
-  static constexpr bool kEarly = kPanels && Modifiers::kReadsFirst;  // else registers are short
-  static constexpr int kBlocks = kEarly ? kOther / 8 : 1;
-  float numbers[kM][kBlocks][4];
-
-  template <bool kOwnerIsQuery>
-  FOVEA_INLINE void read(const Arguments& a, const Mask<kOwnerIsQuery>& mask) {
-    if constexpr (!kEarly) return;
-    if (!mask.at.whole) return;
-#pragma unroll
-    for (int m = 0; m < kM; ++m)
-#pragma unroll
-      for (int n = 0; n < kBlocks; ++n)
-#pragma unroll
-        for (int c = 0; c < 4; c += 2)
-          Modifiers::read_pair(a.modifier, mask.place(m, n, c), kOwnerIsQuery, numbers[m][n][c],
-                               numbers[m][n][c + 1]);
-  }
-  // The pair's score through the modifiers.
-  template <bool kAllSeen, bool kOwnerIsQuery>
-  FOVEA_INLINE float value(const Arguments& a, const Mask<kOwnerIsQuery>& mask, int m, int n, int c,
-                           float e, float* steps) const {
-    if constexpr (kAllSeen && kEarly)
-      return Modifiers::value_with(a.modifier, mask.place(m, n, c), e, numbers[m][n][c], steps);
-    return Modifiers::value(a.modifier, mask.place(m, n, c), e, steps);
-  }
-};
 
 template <int kM, int kColumns>
 FOVEA_INLINE void write_rows(const Rows& rows, int batch, int head, Whole first, int count,

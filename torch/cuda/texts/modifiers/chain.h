@@ -10,8 +10,12 @@ struct Chain;
 template <>
 struct Chain<> {
   static constexpr int kCount = 0;
-  static constexpr bool kAddsValues = false, kReads = false, kSlopes = false, kReadsFirst = false;
-  static void read_pair(const Change*, const Place&, bool, T&, T&) {}
+  static constexpr bool kAddsValues = false, kReads = false, kSlopes = false, kReadsFirst = false,
+                        kLooksBack = false;
+  static bool is_of_row(const Change*, int, int, int, int) { return false; }
+  static bool reads_next(const Change*, bool) { return false; }
+  static void read_two(const Change*, const Place&, T&, T&) {}
+  static T read(const Change*, const Place&) { return 0; }
   static T value_with(const Change*, const Place&, T e, T, T*) { return e; }
   static T value(const Change*, const Place&, T e, T*) { return e; }
   template <class Sink>
@@ -29,10 +33,25 @@ struct Chain<First, Rest...> {
   static constexpr bool kAddsValues = First::kAddsValues || Others::kAddsValues,
                         kReads = First::kReads || Others::kReads,
                         kSlopes = First::kSlope != 0 || Others::kSlopes,
-                        kReadsFirst = First::kReadsBefore;
-  // Where kReadsFirst: what the first modifier reads of a pair and the next, and `value` with that.
-  static void read_pair(const Change* changes, const Place& place, bool next_is_key, T& x, T& y) {
-    if constexpr (kReadsFirst) First::read_pair(*changes, place, next_is_key, x, y);
+                        kReadsFirst = First::kReadsBefore,
+                        kLooksBack = First::kLooksBack || Others::kLooksBack;
+  // Where kReadsFirst: what the first modifier reads of a pair, and `value` with that. `is_of_row`:
+  // whether the keys of a rectangle have one number in each row; `reads_next`: whether a pair and the
+  // next, of the next key, are read at once.
+  static bool is_of_row(const Change* changes, int i, int rows, int j, int keys) {
+    if constexpr (kReadsFirst) return First::is_of_row(*changes, i, rows, j, keys);
+    return false;
+  }
+  static bool reads_next(const Change* changes, bool next_is_key) {
+    if constexpr (kReadsFirst) return First::reads_next(*changes, next_is_key);
+    return false;
+  }
+  static T read(const Change* changes, const Place& place) {
+    if constexpr (kReadsFirst) return First::read(*changes, place);
+    return 0;
+  }
+  static void read_two(const Change* changes, const Place& place, T& x, T& y) {
+    if constexpr (kReadsFirst) First::read_two(*changes, place, x, y);
   }
   static T value_with(const Change* changes, const Place& place, T e, T read, T* steps) {
     *steps = e;
@@ -65,6 +84,7 @@ struct Chain<First, Rest...> {
 // What a modifier that only changes scores need not say.
 struct PlainModifier {
   static constexpr bool kAddsValues = false;
+  static constexpr bool kLooksBack = false;    // the gradient depends on the score
   static constexpr bool kReadsBefore = false;  // adds what can be read before the score is known
   static constexpr bool kReads = false;        // an array's number of the pair, which must be there
   static constexpr T kSlope = 0;  // times `slope`: the derivative by a parameter of the head

@@ -6,6 +6,7 @@ namespace fovea::cuda {
 
 template <class Function>
 struct Custom : PlainModifier {
+  static constexpr bool kLooksBack = true;
   static T value(const Change&, const Place& p, T e) {
     return Function::value(e, p.batch, p.head, p.i, p.j);
   }

@@ -5,6 +5,7 @@
 namespace fovea::cuda {
 
 struct SoftCap : PlainModifier {
+  static constexpr bool kLooksBack = true;
   static T rest(T cap, T e) {
     if constexpr (sizeof(T) == 8) return (1 - hyperbolic_tangent(e / cap)) / 2;
     return reciprocal(1 + power_of_two(e * (T(2 * kLog2OfE) / cap)));

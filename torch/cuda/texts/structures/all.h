@@ -6,10 +6,12 @@ namespace fovea::cuda {
 // Which keys a span's rows may see, and which rows may see its keys, where a structure bounds them:
 // the two ends are brought closer together. Rows are counted from position 0.
 //
+// kExact: whether they do so exactly for a span of one row, and of one key.
+//
 // kBand: whether what is allowed is low <= i - j <= high, two numbers that `narrow_band` brings closer
 // together.
 struct Unbounded {
-  static constexpr bool kBand = false;
+  static constexpr bool kBand = false, kExact = false;
   static void narrow_band(const Part&, int&, int&) {}
   static void narrow_keys(const Part&, const Span&, int&, int&) {}
   static void narrow_positions(const Part&, const Span&, int&, int&) {}
@@ -26,8 +28,11 @@ constexpr int kParts<All<Kinds...>> = (kParts<Kinds> + ... + 0);
 
 template <>
 struct All<> {
-  static constexpr bool kBand = true;
+  static constexpr bool kBand = true, kExact = true;
   static void narrow_band(const Part*, int&, int&) {}
+  static void narrow_exact_keys(const Part*, const Span&, int&, int&) {}
+  static void narrow_exact_positions(const Part*, const Span&, int&, int&) {}
+  static bool allows_beside(const Part*, const Place&) { return true; }
   static Cover cover(const Part*, const Span&) { return Cover::kAll; }
   static bool allows(const Part*, const Place&) { return true; }
   static void narrow_keys(const Part*, const Span&, int&, int&) {}
@@ -35,7 +40,8 @@ struct All<> {
 };
 template <class Kind, class... Rest>
 struct All<Kind, Rest...> {
-  static constexpr bool kBand = Kind::kBand && All<Rest...>::kBand;
+  static constexpr bool kBand = Kind::kBand && All<Rest...>::kBand,
+                        kExact = Kind::kExact && All<Rest...>::kExact;
   static void narrow_band(const Part* parts, int& low, int& high) {
     Kind::narrow_band(*parts, low, high);
     All<Rest...>::narrow_band(parts + kParts<Kind>, low, high);
@@ -59,6 +65,20 @@ struct All<Kind, Rest...> {
   static void narrow_positions(const Part* parts, const Span& span, int& first, int& end) {
     Kind::narrow_positions(*parts, span, first, end);
     All<Rest...>::narrow_positions(parts + kParts<Kind>, span, first, end);
+  }
+  // By those that are exact, and what the others allow.
+  static void narrow_exact_keys(const Part* parts, const Span& span, int& first, int& end) {
+    if constexpr (Kind::kExact) Kind::narrow_keys(*parts, span, first, end);
+    All<Rest...>::narrow_exact_keys(parts + kParts<Kind>, span, first, end);
+  }
+  static void narrow_exact_positions(const Part* parts, const Span& span, int& first, int& end) {
+    if constexpr (Kind::kExact) Kind::narrow_positions(*parts, span, first, end);
+    All<Rest...>::narrow_exact_positions(parts + kParts<Kind>, span, first, end);
+  }
+  static bool allows_beside(const Part* parts, const Place& place) {
+    const bool rest = All<Rest...>::allows_beside(parts + kParts<Kind>, place);
+    if constexpr (Kind::kExact) return rest;
+    return Kind::allows(*parts, place) & rest;
   }
 };
 

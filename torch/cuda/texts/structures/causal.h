@@ -4,7 +4,7 @@
 namespace fovea::cuda {
 
 struct Causal {
-  static constexpr bool kBand = true;
+  static constexpr bool kBand = true, kExact = true;
   static void narrow_band(const Part&, int& low, int&) { low = most(low, 0); }
   static Cover cover(const Part&, const Span& s) {
     if (s.key > s.i + s.rows - 1) return Cover::kNone;

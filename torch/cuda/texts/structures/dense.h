@@ -3,6 +3,7 @@
 namespace fovea::cuda {
 
 struct Dense : Unbounded {
+  static constexpr bool kExact = true;
   static Cover cover(const Part&, const Span&) { return Cover::kAll; }
   static bool allows(const Part&, const Place&) { return true; }
 };

@@ -7,7 +7,7 @@
 namespace fovea::cuda {
 
 struct Fixed : Causal {
-  static constexpr bool kBand = false;
+  static constexpr bool kBand = false, kExact = false;
   static Cover cover(const Part&, const Span& s) {
     return s.key > s.i + s.rows - 1 ? Cover::kNone : Cover::kSome;
   }

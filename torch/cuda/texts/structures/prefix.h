@@ -4,8 +4,12 @@
 namespace fovea::cuda {
 
 struct Prefix : Unbounded {
-  static Whole length(const Part& part, int batch) {
-    return part.array[0].data ? element<int>(part.array[0], batch, 0, 0, 0) : part.number[0];
+  static constexpr bool kExact = true;
+  // Without a branch, so that pairs share what is read.
+  static int length(const Part& part, int batch) {
+    const int* const lengths = static_cast<const int*>(part.array[0].data);
+    return *(lengths ? lengths + batch * part.array[0].stride[0]
+                     : reinterpret_cast<const int*>(part.number));
   }
   static Cover cover(const Part& part, const Span& s) {
     const Whole seen = length(part, s.batch);
@@ -15,6 +19,9 @@ struct Prefix : Unbounded {
   static void narrow_keys(const Part& part, const Span& s, int&, int& end) {
     const Whole seen = length(part, s.batch), last = s.i + s.rows;
     if ((seen > last ? seen : last) < end) end = static_cast<int>(seen > last ? seen : last);
+  }
+  static void narrow_positions(const Part& part, const Span& s, int& first, int&) {
+    if (s.key >= length(part, s.batch)) first = most(first, s.key);
   }
   static bool allows(const Part& part, const Place& p) {
     return (p.j <= p.i) | (p.j < length(part, p.batch));

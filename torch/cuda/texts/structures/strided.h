@@ -6,7 +6,7 @@
 namespace fovea::cuda {
 
 struct Strided : Causal {
-  static constexpr bool kBand = false;
+  static constexpr bool kBand = false, kExact = false;
   static Cover cover(const Part& part, const Span& s) {
     const Whole stride = part.number[0], last_key = s.key + s.keys - 1;
     const Whole furthest = s.i + s.rows - 1 - s.key, nearest = s.i - last_key;

@@ -4,7 +4,7 @@
 namespace fovea::cuda {
 
 struct Window {
-  static constexpr bool kBand = true;
+  static constexpr bool kBand = true, kExact = true;
   static void narrow_band(const Part& part, int& low, int& high) {
     low = most(low, -side(part, 1));
     high = least(high, side(part, 0));
