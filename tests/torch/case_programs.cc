@@ -22,6 +22,7 @@ std::string kind_of(const Program& program, at::ScalarType type, Pass pass) {
                              : program.decodes         ? "decoding"
                              : program.on_tensor_cores ? "tensor cores"
                              : program.on_points       ? "points"
+                             : program.on_panels       ? "panels"
                              : program.is_parted       ? "parts"
                                                        : "tiles";
   return driver + (program.has_threshold ? ", threshold" : "") +

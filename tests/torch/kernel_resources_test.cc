@@ -145,8 +145,8 @@ TEST(KernelPrograms, AreThoseOfEveryCombination) {
   const auto programs = programs_of_cases("sm_80");
   std::set<std::string> kinds;
   for (const auto& one : programs) kinds.insert(one.kind.substr(0, one.kind.find(',')));
-  EXPECT_EQ(kinds, (std::set<std::string>{"decoding", "graph", "parts", "points", "tensor cores",
-                                          "tiles"}));
+  EXPECT_EQ(kinds, (std::set<std::string>{"decoding", "graph", "panels", "parts", "points",
+                                          "tensor cores", "tiles"}));
   EXPECT_GT(programs.size(), 4000u);
   std::cout << programs.size() << " programs for each architecture\n";
 }

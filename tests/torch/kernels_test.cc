@@ -159,6 +159,57 @@ TEST(KernelsOnPoints, TakeTheirDriverAndMeetManyKeysInParts) {
   for (size_t n = 0; n < 4; ++n) EXPECT_TRUE(at::allclose(got[n], expected[n], 1e-10, 1e-11)) << n;
 }
 
+// Dot products of float32 and float64 have one too. Several tiles of both sides; weights that are few and
+// many; rows that are no whole pieces of 16 bytes.
+TEST(KernelsOnPanels, AreTheReference) {
+  for (const char* normaliser : {"softmax_sink", "sparsemax", "entmax_alpha", "top_k", "sigmoid"}) {
+    Case c = with("dot_scaled", normaliser, "window");
+    c.shape = {1, 2, 1, 70, 150, 33, 40};
+    c.modifiers = {"alibi"};
+    c.layout = cases::Layout::kStrided;
+    c.content = cases::Content::kPoison;
+    check(c);
+  }
+}
+
+TEST(KernelsOnPanels, AreTheComposedFormulaInFloat) {
+  const std::vector<std::pair<const char*, Normaliser>> normalisers{{"softmax", Softmax{}},
+                                                                    {"sparsemax", Sparsemax{}},
+                                                                    {"entmax", Entmax{1.5}},
+                                                                    {"top-k", TopK{20}},
+                                                                    {"sigmoid", Sigmoid{}}};
+  for (const auto& [name, normaliser] : normalisers) {
+    at::manual_seed(11);
+    const auto rows = [&](int64_t heads, int64_t length, int64_t width) {
+      return at::randn({1, heads, length, width}, at::kFloat);
+    };
+    Call given{rows(2, 130, 64), rows(1, 200, 64), rows(1, 200, 48), {}, {}, 0, 7};
+    given.choices = {Dot{}, normaliser, Causal{}};
+    const Call call = canonical(given);
+    ASSERT_TRUE(cuda::forward_program(call).on_panels) << name;
+    Call wide = call;
+    for (at::Tensor* x : {&wide.query, &wide.key, &wide.value}) *x = x->to(at::kDouble);
+    const at::NoGradGuard guard;
+    const auto truth = composed::attend(wide);
+    const cuda::Places places{at::full({1, 2, 130, 48}, -7.5f),
+                              {},
+                              at::full({1, 2, 130, 4}, -7.5f),
+                              at::full({}, 5, at::kLong)};
+    cuda::EmulatedDevice device;
+    cuda::forward(device, call, places);
+    const auto near = [&](const at::Tensor& x, const at::Tensor& y) {
+      return at::allclose(x.to(at::kDouble), y, 1e-4, 1e-4);
+    };
+    EXPECT_TRUE(near(places.output, truth.output)) << name;
+    const at::Tensor d_output = at::randn_like(places.output);
+    const std::vector<int64_t> wanted(3, 1);
+    const auto got =
+        cuda::backward(device, call, d_output, {}, places.output, places.statistics, wanted);
+    const auto expected = composed::backward(wide, d_output.to(at::kDouble), {}, wanted);
+    for (size_t n = 0; n < 3; ++n) EXPECT_TRUE(near(got[n], expected[n])) << name << " " << n;
+  }
+}
+
 TEST(Kernels, AreTheReferenceForTheWholeProduct) {
   if (!std::getenv("FOVEA_SLOW")) GTEST_SKIP() << "an hour; FOVEA_SLOW=1 runs it";
   for (const auto& score : cases::scores()) {

@@ -16,7 +16,7 @@ namespace {
 using at::Tensor;
 
 // Scratch for rows of scores, all blocks together.
-constexpr int64_t kScratchBytes = int64_t{256} << 20;
+constexpr int64_t kScratchBytes = int64_t{512} << 20;
 // A lane of a graph's warp holds this many columns at most.
 constexpr int64_t kGraphWidth = 1024;
 
@@ -186,10 +186,11 @@ void forward(Device& device, const Call& call, const Places& places) {
     if (program.has_threshold) {
       a.scratch_row = round_up(a.keys, program.tile);
       const int64_t row_bytes = a.scratch_row * static_cast<int64_t>(c10::elementSize(type));
-      const int64_t fitting = kScratchBytes / (chunks * program.tile * row_bytes);
-      blocks =
-          std::min({blocks, static_cast<int64_t>(device.blocks()), std::max<int64_t>(1, fitting)});
-      scratch = at::empty({blocks * chunks, program.tile, a.scratch_row}, options);
+      const int64_t rows = int64_t{program.own} * program.scratch_arrays;
+      const int64_t fitting = kScratchBytes / (chunks * rows * row_bytes);
+      const int64_t busy = int64_t{device.blocks()} / 2 * program.resident;
+      blocks = std::min({blocks, busy, std::max<int64_t>(1, fitting)});
+      scratch = at::empty({blocks * chunks, rows, a.scratch_row}, options);
     }
   }
   if (scratch.defined()) a.scratch = scratch.mutable_data_ptr();

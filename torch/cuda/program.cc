@@ -176,6 +176,63 @@ bool is_parted(const Call& call, const Stage& score, const Program& program) {
          call.value.size(-1) > kNarrow;
 }
 
+// drivers/panel_tile.h: dot products of rows of float32 or float64, which need copies that do not wait.
+bool has_panels(const Call& call, const Stage& score, at::ScalarType operand, int64_t width,
+                Pass pass, const std::string& architecture) {
+  constexpr int64_t kMost = 64;
+  const auto type = call.value.scalar_type();
+  if (score.text != "dot" || operand != type || (type != at::kFloat && type != at::kDouble))
+    return false;
+  // Blocks of float64 take more memory than other devices have.
+  const bool fits = type == at::kFloat ? std::stoi(architecture.substr(3)) >= 80
+                                       : architecture == "sm_80" || architecture == "sm_90a";
+  return fits && width <= kMost && call.value.size(-1) <= kMost &&
+         !find_structure<Graph>(call.choices.structure) &&
+         !find_structure<Paged>(call.choices.structure) &&
+         composed::face_of(call.choices) != composed::Face::kValue &&
+         !has_modifier<Relative>(call) &&
+         !(pass == Pass::kBackwardWithBias && has_modifier<Bias>(call));
+}
+
+// Constants of drivers/panel_tile.h, found by trying them on an H200, and the memory of a block.
+struct PanelTiling {
+  int own = 64, other = 64, threads = 128, members = 8, resident = 3, unrolled = 1;
+  unsigned bytes = 0;
+};
+PanelTiling panel_tiling(int64_t width, int64_t value_width, bool wide, bool forward,
+                         bool has_threshold) {
+  PanelTiling tiling;
+  if (wide) {
+    tiling.other = 32;
+    tiling.resident = forward ? 2 : 1;
+  } else if (!forward) {
+    tiling.resident = tiling.unrolled = 2;
+    if (!has_threshold) {
+      tiling.threads = 256;
+      tiling.members = 16;
+    }
+  }
+  const int64_t number = wide ? 8 : 4, row_data = wide ? 64 : 40, pack = 16 / number,
+                span = tiling.members * pack, sides = forward ? 1 : 2, count = 4,
+                pitch = (std::max(width, value_width) + span - 1) / span * span + pack;
+  const int64_t numbers = pitch * (sides * tiling.own + 2 * tiling.other) +
+                          tiling.own * (tiling.other + 2 * pack),
+                rows = std::max(tiling.own, tiling.other);
+  tiling.bytes = static_cast<unsigned>(
+      (numbers * number + rows * row_data + tiling.own * count + 15) / 16 * 16);
+  return tiling;
+}
+
+std::string declared(const PanelTiling& t) {
+  const auto text = [](const char* name, int n) {
+    return std::string(name) + " = " + std::to_string(n);
+  };
+  return "constexpr int " + text("kOwn", t.own) + text(", kOther", t.other) +
+         text(", kThreads", t.threads) + text(", kMembers", t.members) +
+         text(", kResident", t.resident) + text(", kUnrolled", t.unrolled) +
+         text(", kSharedBytes", static_cast<int>(t.bytes)) + ";";
+}
+
 constexpr int64_t kPanelColumns = 64;
 
 // How a block on tensor cores divides its work: constants of drivers/mma_*.h, found by trying them on
@@ -332,6 +389,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
 
   Text text;
   Tiling tiling;
+  PanelTiling panels{};
   program.on_tensor_cores = on_tensor_cores(call, score, normaliser, pass);
   if (program.on_tensor_cores) {
     program.decodes = forward && is_decoding(call);
@@ -351,6 +409,15 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
     program.threads = 128;
     program.own = program.key_own = 1024;
     program.merged_rows = 128;
+    if (!wide) text.define("FOVEA_FAST");
+  } else if (has_panels(call, score, operand, width, pass, architecture)) {
+    program.on_panels = true;
+    panels = panel_tiling(width, call.value.size(-1), wide, forward, program.has_threshold);
+    program.threads = static_cast<unsigned>(panels.threads);
+    program.resident = panels.resident;
+    program.own = program.key_own = panels.own;
+    program.shared_bytes = panels.bytes;
+    program.scratch_arrays = 2;
     if (!wide) text.define("FOVEA_FAST");
   } else {
     program.own = program.key_own = program.tile;
@@ -406,6 +473,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   const std::string driver = program.on_graph          ? "graph"
                              : program.on_tensor_cores ? "mma"
                              : program.on_points       ? "points"
+                             : program.on_panels       ? "panel"
                                                        : "";
   if (program.on_tensor_cores) {
     text.declare("constexpr int kSharedBytes = " + std::to_string(program.shared_bytes) + ";");
@@ -414,6 +482,10 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
     text.include("mma");
     text.include("wgmma");
   }
+  if (program.on_panels) {
+    text.declare(declared(panels));
+    text.include("mma");
+  }
   if (program.on_graph) {
     program.lanes = graph_lanes(program.features, call.value.size(-1), program.has_threshold);
     text.declare("constexpr int kGroup = " + std::to_string(program.lanes) + ";");
@@ -421,6 +493,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   text.include(program.on_graph          ? "drivers/graph"
                : program.on_tensor_cores ? "drivers/mma_tile"
                : program.on_points       ? "drivers/points"
+               : program.on_panels       ? "drivers/panel_tile"
                                          : "drivers/tile");
   if (program.on_tensor_cores && !program.decodes) text.include("drivers/mma_mask");
   if (program.on_tensor_cores && !forward) text.include("drivers/mma_pairs");
@@ -436,6 +509,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   if (program.is_parted) text.include("drivers/merge");
   if (!forward && driver.empty()) text.include("drivers/backward_key");
   if (!forward && program.on_tensor_cores) text.include("drivers/mma_backward_key");
+  if (!forward && program.on_panels) text.include("drivers/panel_backward_key");
   if (!forward && program.on_points) text.include("drivers/points_backward_key");
   if (pass == Pass::kBackwardWithBias && !program.on_graph) text.include("drivers/backward_bias");
   program.text = text.take();

@@ -17,6 +17,9 @@ struct Program {
   bool on_tensor_cores = false;
   bool decodes = false;        // few queries, and keys in parts
   bool on_points = false;      // few dimensions and values, and the other side in parts
+  bool on_panels = false;      // dot products of float32 or float64
+  int scratch_arrays = 1;      // numbers of a pair, where rows of scores are kept
+  int resident = 2;            // blocks of a multiprocessor that keep some
   bool is_parted = false;      // on tiles, and keys in parts
   int merged_rows = 0;         // parts of forward: rows that a block of the second kernel adds up
   int tile = 64, chunk = 128;  // drivers/tile.h

@@ -23,11 +23,14 @@ enum class Delta {
 
 struct PlainNormaliser {
   static constexpr bool kThreshold = false;
+  static constexpr bool kReaches = false;    // a score lower than the largest less `reach` has none
   static constexpr bool kShifts = false;     // powers need the largest score
   static constexpr bool kLooks = true;       // a score that is no number spoils the row
   static constexpr bool kParameter = false;  // has a number of the head with a gradient
   static constexpr bool kAlpha = false;      // whose gradient is a sum over the row
   static constexpr Delta kDelta = Delta::kNone;
+  static constexpr bool kCounts = false;  // the k largest scores have weights, ties by their keys
+  static T reach(const Arguments&, int) { return infinity_of(T()); }
   static T factor(T, const Row& row) { return row.scale; }
   static T lse(const Row&) { return 0; }
   static T fold_weight(const Arguments&, int, T) { return 0; }
@@ -42,6 +45,8 @@ struct PlainNormaliser {
   static T level(const Row&) { return 0; }
   static T less(T, T) { return 0; }
   static T gradient_at(T, T, T) { return 0; }
+  // Where a list of scores was solved: what names a place of the list is to name its key.
+  static void name_key(Row&, const int*) {}
   // What only one of the two ways says.
   static T power(T, T) { return 0; }
   static Row finish(const Arguments&, int, T, T, T) { return {0, 0, 0, kEmpty}; }

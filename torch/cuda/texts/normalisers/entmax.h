@@ -8,6 +8,7 @@ template <bool kTrained>
 struct EntmaxOf : ThresholdNormaliser {
   static constexpr bool kParameter = kTrained, kAlpha = kTrained;
   static constexpr Delta kDelta = Delta::kFold;
+  static constexpr bool kReaches = true;
 
   // alpha - 1, or 0 for the limit (engine::entmax_factor).
   static T factor_of(const Arguments& a, int head) {
@@ -15,6 +16,7 @@ struct EntmaxOf : ThresholdNormaliser {
     const T factor = (kTrained ? head_number(a, head) : static_cast<T>(a.alpha)) - 1;
     return factor < least ? T(0) : factor;
   }
+  static T reach(const Arguments& a, int head) { return 1 / factor_of(a, head); }
   static T raised(T x, T factor) {  // x^(1 / factor) of x > 0
     if (factor == 1) return x;
     return factor == T(0.5) ? x * x : to_the_power(x, 1 / factor);

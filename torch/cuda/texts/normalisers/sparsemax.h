@@ -6,6 +6,8 @@ namespace fovea::cuda {
 
 struct Sparsemax : ThresholdNormaliser {
   static constexpr Delta kDelta = Delta::kFold;
+  static constexpr bool kReaches = true;
+  static T reach(const Arguments&, int) { return 1; }
   static Row solve(const Arguments&, int, const T* scores, int count, unsigned long long, int, T*) {
     const T top = largest_score(scores, count);
     if (top == -infinity_of(T())) return {0, 0, 0, kEmpty};

@@ -6,6 +6,7 @@ namespace fovea::cuda {
 
 struct TopK : ThresholdNormaliser {
   static constexpr Delta kDelta = Delta::kFromOutput;
+  static constexpr bool kCounts = true;
   using Order = unsigned long long;
   static Order order(float e) {
     const unsigned bits = __float_as_uint(e + 0.0f);  // one zero
@@ -55,6 +56,10 @@ struct TopK : ThresholdNormaliser {
                                 [&](T e, int n) { return chosen(e, n, threshold, last); });
     if (lse) *lse = top + logarithm(sum);
     return {top, 1 / sum, threshold, state_of(first + last)};
+  }
+  static void name_key(Row& row, const int* keys) {
+    const int last = ordinal_of(row.state);
+    if (last >= 0) row.state = state_of(keys[last]);
   }
   static T weight(const Arguments&, int, T e, const Row& row, int ordinal) {
     if (!chosen(e, ordinal, row.threshold, ordinal_of(row.state))) return 0;
