@@ -213,6 +213,18 @@ class EveryView(Page):
         self.assertEqual(self.figure("beam-search", read)[0], pruned)
         self.figure("beam-search", "f.querySelectorAll('.controls input')[0].click()")
 
+    def test_the_way_of_greedy_search_is_told_apart(self):
+        greedy = self.figure("beam-search", "[...f.querySelectorAll('.node.greedy')].map((n) => n.getAttribute('aria-label'))")
+        self.assertEqual(greedy, ["<s> the small house </s>: score −1.70, taken by greedy search"])
+        self.assertTrue(self.figure("beam-search", "f.querySelector('.node.greedy .node-done') !== null"), "it ends there")
+        self.assertIn("where greedy search goes", self.figure("beam-search", "f.querySelector('.legend').textContent"))
+        colours = self.figure("beam-search", "['.greedy', '.best', '.live'].map((kind) => getComputedStyle(f.querySelector('.branch' + kind)).stroke)")
+        self.assertEqual(len(set(colours)), 3, colours)
+
+    def test_each_answer_has_its_line_and_its_mark(self):
+        lines = self.figure("beam-search", "[...f.querySelectorAll('.outcome')].map((line) => [line.textContent, line.classList.contains('wrong')])")
+        self.assertEqual(lines, [["beam of three: the house is small (right)", False], ["✗ greedy search: the small house (wrong)", True]])
+
     def test_hostile_text_stays_text(self):
         self.assertIsNone(self.run_js("window.broken ?? null"))
         self.assertEqual(self.figure("hostile", "f.querySelector('h4').textContent"), "</script><script>window.broken = 1</script> & <b>bold</b>")
