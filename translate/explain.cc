@@ -219,8 +219,8 @@ explain::Explanation TranslationTask::length_curve() {
   e.notes.push_back(fmt::format("{} sentences.", order.size()));
   if (control.empty()) {
     e.notes.push_back(
-        "The bottleneck control is seq2seq: train it on the same data, explain it to a .json file "
-        "and give that as control=FILE.");
+        "Another run on the same data stands beside it with control=FILE.json, which fovea explain "
+        "wrote of that run: seq2seq has no attention, bahdanau has.");
   } else {
     for (explain::Curve& curve : curves_of(control)) e.plots[0].curves.push_back(std::move(curve));
   }

@@ -99,6 +99,7 @@ TEST_F(Files, RegressionColumnsDefaultToTheLastAndTheNumericOthers) {
   EXPECT_EQ(table.x, (std::vector<double>{1, 10, 2, 20}));
   const Regression chosen = regression(read_csv(path), {.x = {"b"}, .y = "a"});
   EXPECT_EQ(chosen.x, (std::vector<double>{10, 20}));
+  EXPECT_EQ(chosen.left_out, Strings{"kind"}) << "a run that is opened again says what it read";
   EXPECT_EQ(chosen.y, (std::vector<double>{1, 2}));
 }
 
