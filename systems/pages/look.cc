@@ -26,7 +26,7 @@ const std::map<std::string, const char*> kLooks = {
      "has "
      "to be guessed."},
     {"set-outlier",
-     "One member of each row is odd, and the outline marks it: is the bar under it the tallest?"},
+     "One member of each set is odd, and the outline marks it: is its bar the longest?"},
     {"mil",
      "The outlined instances are what makes a bag positive. Nobody told the network which they "
      "are; the weights say what it found."},
@@ -131,8 +131,9 @@ const std::map<std::string, const char*> kLooks = {
      "Softmax bends towards 0 and 1 and never arrives; the other two touch them, sparsemax with a "
      "corner. Beyond that lead the other key is not read at all."},
     {"cost",
-     "The two lines cross: left of the crossing attention is the cheaper layer, right of it the "
-     "recurrent one. The marker is where counting operations puts it."},
+     "Where the lines of self-attention and of the LSTM cross, the cheaper layer changes: attention "
+     "is it to the left, the LSTM to the right. A marker shows where counting operations puts the "
+     "crossing."},
 };
 
 // Where the sentence above tells of generated data, of a truth that files do not have, or of words

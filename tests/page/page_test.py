@@ -288,6 +288,15 @@ class EveryView(Page):
         self.choose_in_demo("dense")
         self.choose_in_demo("softmax")
 
+    def test_the_name_of_the_query_keeps_clear_of_its_lines(self):
+        read = """(() => { const n = [...document.querySelectorAll('.demo .demo-label.strong')].find((t) => t.textContent === 'q'), x = Number(n.getAttribute('x')), y = Number(n.getAttribute('y')) - 4;
+            return [...document.querySelectorAll('.demo line[stroke-linecap=round]')].map((line) => { const [x1, y1, x2, y2] = ['x1', 'y1', 'x2', 'y2'].map((k) => Number(line.getAttribute(k)));
+              const along = Math.max(0, Math.min(1, ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / ((x2 - x1) ** 2 + (y2 - y1) ** 2)));
+              return Math.hypot(x - x1 - along * (x2 - x1), y - y1 - along * (y2 - y1)); }); })()"""
+        clear = self.run_js(read)
+        self.assertGreater(len(clear), 2)
+        self.assertGreater(min(clear), 12, clear)  # px: half of a letter and of the widest line
+
     def choose_in_demo(self, name):
         self.run_js(f"[...document.querySelectorAll('.demo fieldset label')].find((label) => label.textContent === '{name}').querySelector('input').click()")
 
