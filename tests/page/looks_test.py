@@ -186,6 +186,17 @@ class Looks(unittest.TestCase):
             self.assertEqual(past, [], width)
             self.assertEqual(self.run_js("[...f.querySelectorAll('.node-score')].slice(0, 4).map((t) => t.textContent)"), ["0.00", "−0.00", "−0.00", "−0.03"])
 
+    def test_the_mark_of_a_finished_sentence_covers_no_word(self):
+        tree = [{"parent": i - 1, "text": "word", "score": -i, "state": "live"} for i in range(14)]
+        tree += [{"parent": 13, "text": "</s>", "score": -20.5, "state": "best"}, {"parent": 12, "text": "</s>", "score": -21.25, "state": "finished"}]
+        for width in (1280, 390):
+            self.drawn(explanation("tree", tree=tree), width)
+            self.assertEqual(self.run_js("f.querySelectorAll('.node-done').length"), 2)
+            self.assertEqual(self.run_js(overlap("[...f.querySelectorAll('.node-text, .node-score, .node-done')].map((t) => t.getBoundingClientRect())")
+                                         .replace("p.top + 2", "p.top + 5").replace("q.top + 2", "q.top + 5")), 0, width)
+            ground, marks = self.run_js("[getComputedStyle(f.querySelector('.picture')).backgroundColor, [...f.querySelectorAll('.node-done')].map((t) => getComputedStyle(t).fill)]")
+            self.assertNotIn(ground, marks)
+
     def test_heads_that_look_at_one_word_show_their_colours(self):
         for heads in (2, 4, 8):
             weights = [{"head": h, "dense": [0.98, 0.01, 0.01]} for h in range(heads)]

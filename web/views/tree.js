@@ -103,7 +103,7 @@ export const tree_view = {
       svg('text', { class: 'node-text', x: X(i) + INSET, y: Y(i) - 1 }, shorten_to(node.text, column - gap - INSET - 3, font)),
       svg('text', { class: 'node-score', x: X(i) + INSET, y: Y(i) + 12 }, score_text(node.score)),
       node.pruned ? svg('text', { class: 'node-folded', x: X(i) + column - gap - 2, y: Y(i) + 27, 'text-anchor': 'end' }, `+${node.pruned}`) : null,
-      done(i) ? svg('text', { class: 'node-done', x: X(i) + column - gap - 4, y: Y(i) + 5, 'text-anchor': 'end' }, '✓') : null);
+      done(i) ? svg('text', { class: 'node-done', x: X(i) + column - gap + 1, y: Y(i) + 5 }, '✓') : null);
     });
     root.append(...nodes);
     this.walk(nodes, tree);
