@@ -129,7 +129,13 @@ struct TreeNode {
   int parent = -1;
   std::string text{};
   double score = 0;
-  enum class State : uint8_t { kLive, kPruned, kFinished, kBest };
+  enum class State : uint8_t {
+    kLive,
+    kPruned,
+    kFinished,
+    kBest,
+    kGreedy,  // what greedy search takes, where it leaves the way to the best
+  };
   State state = State::kLive;
 };
 
@@ -186,7 +192,7 @@ struct Explanation {
   View view = View::kMatrix;
   // The labels of a picture. `scale` is the factor of the scores, in words or numbers.
   std::string score{}, normaliser{}, structure{}, scale{};
-  std::string outcome{};  // what the model said: "positive, p = 0.93"
+  std::string outcome{};  // what the model said: "positive, p = 0.93"; a line for each answer
   std::vector<std::string> notes{};
 
   std::string query_label = "query",

@@ -21,7 +21,7 @@ struct Names<Curve::Kind> {
 };
 template <>
 struct Names<TreeNode::State> {
-  static constexpr const char* kAll[] = {"live", "pruned", "finished", "best"};
+  static constexpr const char* kAll[] = {"live", "pruned", "finished", "best", "greedy"};
 };
 
 template <>

@@ -87,6 +87,14 @@ std::optional<NamedColumns> named_columns(const std::vector<std::string>& cells)
   return NamedColumns{.label = *label, .text = *text, .id = id, .aspect = aspect};
 }
 
+std::string unnamed_column(const std::vector<std::string>& cells) {
+  const auto some = [&](bool (*says)(std::string_view)) {
+    return std::any_of(cells.begin(), cells.end(), says);
+  };
+  if (some(is_text_name)) return "label (or class, category, topic, …)";
+  return some(is_label_name) ? "text (or sentence, message, …)" : "label or text";
+}
+
 Form form_of(std::string_view text, const std::string& path) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const std::vector<std::string_view> lines = lines_in(text);

@@ -31,4 +31,7 @@ struct NamedColumns {
 // The header that these cells are; nothing where they are data: no label or no text among them.
 std::optional<NamedColumns> named_columns(const std::vector<std::string>& cells);
 
+// Of cells that are no such header: what no column is called, in words.
+std::string unnamed_column(const std::vector<std::string>& cells);
+
 }  // namespace fovea::text

@@ -35,15 +35,16 @@ constexpr size_t kFewestForLengths = 20;
 
 }  // namespace
 
-// The mean share of the weights of each linked target token that lies on its links; 0 without
-// attention or links.
-double TranslationTask::share_on_links(size_t i) {
+// The mean share of the weights of each linked target token that lies on its links; where no links
+// are known, the mean of each token's largest weight. 0 without attention.
+double TranslationTask::clarity(size_t i) {
   const Tokens& tokens = test_.tokens[i];
   const metrics::Links& links = test_.pairs[i].links.possible;
-  if (links.empty()) return 0;
+  if (tokens.source.ids.empty() || tokens.target.ids.empty()) return 0;
   const at::NoGradGuard no_grad;
   const at::Tensor rows = model_->alignment(make_batch({&tokens}, run_options_.device));
   if (!rows.defined()) return 0;
+  if (links.empty()) return rows[0].amax(-1).mean().item<double>();
   double sum = 0;
   size_t linked = 0;
   for (size_t t = 0; t < tokens.target.words.size(); ++t) {
@@ -58,9 +59,9 @@ double TranslationTask::share_on_links(size_t i) {
   return linked == 0 ? 0 : sum / static_cast<double>(linked);
 }
 
-// Pairs from the first part of the test split that show most: right answers of readable length,
-// most of whose weight lies on the true links, and whose words change places; and last a wrong one,
-// if there is any.
+// Pairs from the first part of the test split that show most: right answers of readable length, most
+// of whose weight lies on the true links (where none are known: on one word each), and whose words
+// change places; and last a wrong one, if there is any.
 std::vector<size_t> TranslationTask::telling(size_t most) {
   constexpr size_t kCandidates = 40;
   std::vector<size_t> order(std::min(kCandidates, test_.pairs.size()));
@@ -73,7 +74,7 @@ std::vector<size_t> TranslationTask::telling(size_t most) {
            target_codec_->decode(found[i].n_best[0].tokens) == test_.pairs[i].target;
   };
   std::vector<double> shares;
-  for (const size_t i : order) shares.push_back(share_on_links(i));
+  for (const size_t i : order) shares.push_back(clarity(i));
   const auto rank = [&](size_t i) {
     return std::tuple{right(i), test_.tokens[i].target.ids.size() <= kReadable,
                       shares[i] > kMostOfIt, crossings(test_.pairs[i].links), shares[i]};
@@ -219,8 +220,8 @@ explain::Explanation TranslationTask::length_curve() {
   e.notes.push_back(fmt::format("{} sentences.", order.size()));
   if (control.empty()) {
     e.notes.push_back(
-        "The bottleneck control is seq2seq: train it on the same data, explain it to a .json file "
-        "and give that as control=FILE.");
+        "Another run on the same data stands beside it with control=FILE.json, which fovea explain "
+        "wrote of that run: seq2seq has no attention, bahdanau has.");
   } else {
     for (explain::Curve& curve : curves_of(control)) e.plots[0].curves.push_back(std::move(curve));
   }

@@ -88,7 +88,7 @@ class TranslationTask : public GradientTask {
   std::vector<Answered> answers(const std::vector<std::string>& lines, size_t first_number);
   void note_unknown(const Input&, const std::vector<std::string>& lines, size_t first_number) const;
   void predict_forced(const Input&, std::ostream&);
-  double share_on_links(size_t i);
+  double clarity(size_t i);
   std::vector<size_t> telling(size_t most);
   explain::Explanation length_curve();
   // Positions of sources that are searched together, those of similar length. None is empty.

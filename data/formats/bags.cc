@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
 
 #include "data/files/file.h"
+#include "data/formats/text.h"
 #include "data/split.h"
 
 namespace fovea::data {
@@ -67,6 +69,28 @@ void read_rows(const Table& table, size_t bag_column, const std::vector<size_t>&
   }
 }
 
+// Words that can only mean one of two labels.
+constexpr std::array<std::pair<std::string_view, int64_t>, 8> kLabelWords = {{{"yes", 1},
+                                                                              {"no", 0},
+                                                                              {"true", 1},
+                                                                              {"false", 0},
+                                                                              {"positive", 1},
+                                                                              {"negative", 0},
+                                                                              {"pos", 1},
+                                                                              {"neg", 0}}};
+
+int64_t label_of(const std::string& cell, const std::string& path, size_t line) {
+  const std::string word = lower_ascii(trimmed(cell));
+  for (const auto& [name, label] : kLabelWords)
+    if (word == name) return label;
+  if (!spells_number(cell))
+    throw FileError(path, line,
+                    fmt::format("column 'label': expected an integer (1: positive, 0), or yes and "
+                                "no, true and false, positive and negative, found {}",
+                                shown(cell)));
+  return parse_integer(cell, "column 'label'", path, line);
+}
+
 }  // namespace
 
 Bags read_bags(const std::string& path) {
@@ -86,7 +110,7 @@ Bags read_bags(const std::string& path) {
   if (columns.empty())
     throw FileError(path, 1, "expected a column of numbers beside bag and label");
   read_rows(table, bag, columns, out, [&](size_t row) {
-    return parse_integer(table.rows[row][label], "column 'label'", path, table.lines[row]);
+    return label_of(table.rows[row][label], path, table.lines[row]);
   });
   return out;
 }

@@ -1,5 +1,5 @@
 // Bags of instances: CSV with columns `bag`, `label` and features, in any order, one instance in a row;
-// the label is that of the bag.
+// the label is that of the bag: a number, or a word that says 1 or 0 (yes, false, positive, …).
 #pragma once
 
 #include <cstdint>

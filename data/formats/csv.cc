@@ -40,7 +40,8 @@ void check_header(const std::vector<std::string>& header, const std::string& nam
 }
 
 constexpr std::string_view kSeparators = ",;\t";
-using Counts = std::array<size_t, kSeparators.size()>;  // of each separator outside quotes
+// Of each separator outside quotes; a comma with a blank after it is a word's own beside others.
+using Counts = std::array<size_t, kSeparators.size()>;
 
 // Those of the next line that is not blank, which is taken from the text.
 Counts take_counts(std::string_view& text) {
@@ -52,21 +53,24 @@ Counts take_counts(std::string_view& text) {
     if (!quoted && (c == '\n' || c == '\r')) break;
     text.remove_prefix(1);
     if (c == '"') quoted = !quoted;
-    const size_t place = quoted ? std::string_view::npos : kSeparators.find(c);
+    const bool of_words = quoted || (c == ',' && text.starts_with(' '));
+    const size_t place = of_words ? std::string_view::npos : kSeparators.find(c);
     if (place != std::string_view::npos) ++counts[place];
   }
   return counts;
 }
 
-// A comma, unless the first line has none outside quotes but has semicolons, or tabs; or unless its commas
-// are words' own: the second line has another number of them, and as many semicolons (or tabs) as the
-// first.
+// A comma, unless the first line has none but has semicolons, or tabs; or unless its commas are words'
+// own: a blank follows each, or the second line has another number of them, and it has as many
+// semicolons (or tabs) as the first.
 char separator_of(std::string_view text) {
+  const bool commas =
+      text.substr(0, text.find_first_of("\r\n")).find(',') != std::string_view::npos;
   const Counts first = take_counts(text), second = take_counts(text);
   for (size_t other = 1; other < kSeparators.size(); ++other) {
     if (first[other] == 0) continue;
-    if (first[0] == 0 || (first[0] != second[0] && first[other] == second[other]))
-      return kSeparators[other];
+    const bool words_own = first[0] == 0 || first[0] != second[0];
+    if (!commas || (words_own && first[other] == second[other])) return kSeparators[other];
   }
   return kSeparators[0];
 }

@@ -36,6 +36,8 @@ struct CitationGraph {
   std::vector<int64_t> labels;  // -1: unlabelled
   std::vector<std::string> names, class_names;  // empty: their numbers
   std::vector<std::string> feature_names;       // the columns of `values`; empty: unknown
+  std::vector<std::string> left_out;            // columns of words, which are no features
+  std::vector<std::string> edge_columns;        // what edges.csv has beside two ends; not read
   Splits splits;
 
   bool has_words() const { return !words.row_offsets.empty(); }
@@ -49,8 +51,9 @@ std::map<std::string, std::string> planetoid_files(const CitationGraph&);
 // A graph of the user's own: a folder with `nodes.csv` and `edges.csv` (or `edges.txt`). nodes.csv:
 // columns `id` (any text; without the column a node's number, from 0), `label` (empty: unlabelled),
 // `split` (train, validation, test; without the column the caller draws one), and one for each
-// feature, numbers. Edges: two ids on a line, quoted or not, between commas, tabs or blanks; a first
-// line of which neither end is a node, nor a number, is a header.
+// feature, numbers; columns of words are left out. Edges: two ids on a line, quoted or not, between
+// commas, tabs or blanks; a first line of which neither end is a node, nor a number, is a header. What
+// such a header names beside the two ends is not read.
 CitationGraph read_node_table(const std::string& folder);
 
 // Either of the two, by what the folder holds. The `ind.*` files of Planetoid are Python pickles:

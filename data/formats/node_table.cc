@@ -88,10 +88,15 @@ void read_values(CitationGraph& graph, const Table& table, const std::set<size_t
         fmt::format("column '{}' is not a number, and no column is called label: expected "
                     "id, label (the class of a node) and numbers, found {}",
                     table.header[*text], fmt::join(table.header, ", ")));
+  std::erase_if(columns, [&](size_t c) {
+    const bool words = !table.numeric(c) && !table.mistyped(c);
+    if (words) graph.left_out.push_back(table.header[c]);
+    return words;
+  });
   graph.features = static_cast<int64_t>(columns.size());
   if (columns.empty())
     throw FileError(table.path, 1,
-                    "expected at least one column of features besides id, label and split");
+                    "expected at least one column of numbers besides id, label and split");
   for (const size_t c : columns) graph.feature_names.push_back(table.header[c]);
   graph.values.reserve(table.rows.size() * columns.size());
   for (size_t row = 0; row < table.rows.size(); ++row)
@@ -181,12 +186,20 @@ void read_edges_by_id(CitationGraph& graph, const std::string& path,
     const auto ends = ids_of(content, path, line);
     if (ends.empty()) return;
     const bool may_be_header = std::exchange(first, false);
-    if (ends.size() == 2 && may_be_header && is_header(ends, numbers)) return;
-    if (ends.size() != 2)
+    if (ends.size() >= 2 && may_be_header && is_header(ends, numbers)) {
+      graph.edge_columns.assign(ends.begin() + 2, ends.end());
+      return;
+    }
+    const size_t fields = 2 + graph.edge_columns.size();
+    if (ends.size() != fields)
       throw FileError(
           path, line,
-          fmt::format("expected two nodes, found {}{}", shown(content),
-                      ends.size() > 2 ? "; weights and other columns are not read" : ""));
+          fields > 2 ? fmt::format("expected {} fields as in the header, found {}", fields,
+                                   shown(content))
+                     : fmt::format("expected two nodes, found {}{}", shown(content),
+                                   ends.size() > 2 ? "; a header names what else the columns are, "
+                                                     "which is not read"
+                                                   : ""));
     const auto number = [&](const std::string& id) {
       const auto found = numbers.find(id);
       if (found == numbers.end())

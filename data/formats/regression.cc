@@ -41,6 +41,8 @@ std::vector<size_t> input_columns(const Table& table, const std::vector<std::str
                                   size_t target, Regression& out) {
   std::vector<size_t> columns;
   for (const std::string& name : names) columns.push_back(table.column(name));
+  for (size_t c = 0; c < (names.empty() ? 0 : table.header.size()); ++c)
+    if (c != target && !table.numeric(c)) out.left_out.push_back(table.header[c]);
   if (names.empty()) {
     if (target != 0 && is_row_number(table)) out.row_numbers = table.header[0];
     for (size_t c = out.row_numbers ? 1 : 0; c < table.header.size(); ++c) {

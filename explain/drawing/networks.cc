@@ -128,7 +128,7 @@ struct Branch {
   std::string text;
   size_t depth = 0, pruned = 0;  // continuations that are left out
   double row = -1;
-  bool best = false;
+  bool best = false, greedy = false;
 };
 
 std::vector<Branch> without_pruned(const std::vector<TreeNode>& nodes) {
@@ -145,7 +145,8 @@ std::vector<Branch> without_pruned(const std::vector<TreeNode>& nodes) {
     out.push_back({.parent = above,
                    .text = shortened(nodes[i].text, 14),
                    .depth = above < 0 ? 0 : out[static_cast<size_t>(above)].depth + 1,
-                   .best = nodes[i].state == TreeNode::State::kBest});
+                   .best = nodes[i].state == TreeNode::State::kBest,
+                   .greedy = nodes[i].state == TreeNode::State::kGreedy});
   }
   for (size_t i = out.size(); i-- > 0;)  // the way to the best is drawn as best
     if (out[i].best && out[i].parent >= 0) out[static_cast<size_t>(out[i].parent)].best = true;
@@ -216,8 +217,12 @@ Piece tree(const std::vector<TreeNode>& nodes) {
     if (branch.parent >= 0) {
       const Branch& above = branches[static_cast<size_t>(branch.parent)];
       const double end = from[above.depth] + text_width(above.text) + 3;
-      lines += line({end, kRow * (above.row + 0.4)}, {here.x - 4, here.y}, branch.best ? 2.5 : 1.2,
-                    category(branch.best ? 1 : 0), branch.best ? 1 : 0.6);
+      lines += line({end, kRow * (above.row + 0.4)}, {here.x - 4, here.y},
+                    branch.best || branch.greedy ? 2.5 : 1.2,
+                    category(branch.best     ? 1
+                             : branch.greedy ? 3
+                                             : 0),
+                    branch.best || branch.greedy ? 1 : 0.6);
     }
     texts += text_at(here.x, here.y + 4, branch.text, Anchor::kStart, branch.best ? "title" : "");
     if (branch.pruned > 0)
@@ -226,8 +231,12 @@ Piece tree(const std::vector<TreeNode>& nodes) {
   }
   const Piece drawn{
       .width = from.back(), .height = kRow * static_cast<double>(rows), .svg = lines + texts};
-  return stacked(
-      {drawn, paragraph("bold: the best; +n: continuations that were pruned", kWidest, "label")});
+  const bool greedy =
+      std::any_of(branches.begin(), branches.end(), [](const Branch& b) { return b.greedy; });
+  return stacked({drawn, paragraph(std::string("bold: the best") +
+                                       (greedy ? "; purple: where greedy search goes" : "") +
+                                       "; +n: continuations that were pruned",
+                                   kWidest, "label")});
 }
 
 }  // namespace fovea::explain::drawing

@@ -83,13 +83,15 @@ Piece paragraph(std::string_view text, double width, std::string_view kind) {
     return text_width(line) * (kind == "title" ? kBold : 1);
   };
   std::vector<std::string> lines;
+  bool fresh = true;
   for (size_t from = 0; from < text.size();) {
-    const size_t end = std::min(text.find(' ', from), text.size());
+    const size_t end = std::min(text.find_first_of(" \n", from), text.size());
     const std::string word(text.substr(from, end - from));
-    if (!lines.empty() && wide(lines.back() + " " + word) <= width)
+    if (!fresh && wide(lines.back() + " " + word) <= width)
       lines.back() += " " + word;
     else
       lines.push_back(word);
+    fresh = end < text.size() && text[end] == '\n';
     from = end + 1;
   }
   Piece out;

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <istream>
+#include <numeric>
 #include <optional>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "data/batches.h"
 #include "data/files/file.h"
@@ -45,17 +48,25 @@ size_t worth(const translate::Pair& pair) {
          (cross(pair.links.sure) ? kCrossing : 0);
 }
 
-// Pairs to draw, those that show most first.
+// Pairs that may be drawn, those that show most first.
 std::vector<translate::Pair> worth_drawing(const std::vector<translate::Pair>& pairs) {
-  constexpr size_t kShown = 3;
+  constexpr size_t kCandidates = 24;
   std::vector<std::pair<size_t, const translate::Pair*>> ranked;
   for (const translate::Pair& pair : pairs) ranked.emplace_back(worth(pair), &pair);
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<translate::Pair> out;
   for (const auto& [words, pair] : ranked)
-    if (words > 0 && out.size() < kShown) out.push_back(*pair);
+    if (words > 0 && out.size() < kCandidates) out.push_back(*pair);
   return out;
+}
+
+// The share of links that are true.
+double right_share(const metrics::Links& found, const metrics::GoldLinks& gold) {
+  const auto right = std::count_if(found.begin(), found.end(), [&](const metrics::Link& link) {
+    return gold.possible.contains(link);
+  });
+  return found.empty() ? 0 : static_cast<double>(right) / static_cast<double>(found.size());
 }
 
 }  // namespace
@@ -199,7 +210,19 @@ std::vector<explain::Explanation> AlignmentTask::explain(Input* input) {
   encode(shown);
   std::vector<explain::Explanation> all;
   const std::vector<Aligned> aligned = align(shown);
-  for (size_t i = 0; i < aligned.size(); ++i) {
+  std::vector<size_t> order(aligned.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (input == nullptr) {
+    constexpr size_t kShown = 3;
+    const auto rank = [&](size_t i) {
+      return std::pair{worth(shown.pairs[i]),
+                       right_share(aligned[i].links[0], shown.pairs[i].links)};
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return rank(a) > rank(b); });
+    order.resize(std::min(kShown, order.size()));
+  }
+  for (const size_t i : order) {
     if (aligned[i].weights[0].numel() == 0) continue;
     const AlignedPair pair{shown.pairs[i],
                            aligned[i].weights[0],

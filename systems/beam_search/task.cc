@@ -1,5 +1,11 @@
 #include "systems/beam_search/task.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
 #include "metrics/bleu.h"
 #include "systems/bahdanau/model.h"
 #include "systems/beam_search/view.h"
@@ -32,8 +38,7 @@ class BeamSearchTask : public translate::TranslationTask {
 
   Evaluation evaluate(Split split) override {
     Evaluation result = TranslationTask::evaluate(split);
-    const Found greedy =
-        search(part(split), {.beam = 1, .length_alpha = 0}, part(split).pairs.size());
+    const Found greedy = search(part(split), greedy_options(), part(split).pairs.size());
     const Found raw = search(part(split), {.beam = beam_options().beam, .length_alpha = 0},
                              part(split).pairs.size());
     const Found chosen = search(part(split), beam_options(), part(split).pairs.size());
@@ -48,9 +53,9 @@ class BeamSearchTask : public translate::TranslationTask {
 
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> all;
-    for (const Searched& one : searched(input, kShown))
-      all.push_back(beam_picture(context(), one.result, translate::outcome_of(one.said, one.pair)));
+    for (const Searched& one : input ? searched(input, kShown) : telling()) all.push_back(picture(one));
     if (input == nullptr) {
+      if (!all.empty()) all.front().notes.push_back(told_);
       const double normalised = beam_options().length_alpha;
       all.push_back(width_curves({by_width(normalised), by_width(0)},
                                  std::min(kJudged, part(Split::kTest).pairs.size())));
@@ -59,7 +64,88 @@ class BeamSearchTask : public translate::TranslationTask {
   }
 
  private:
-  static constexpr size_t kShown = 3, kJudged = 150;
+  static constexpr size_t kShown = 3, kJudged = 150, kCandidates = 1000;
+  // Tokens of a translation whose tree is seen without scrolling.
+  static constexpr size_t kReadable = 14;
+
+  static nn::BeamOptions greedy_options() { return {.beam = 1, .length_alpha = 0}; }
+  std::vector<nn::SearchResult> searched_for(const std::vector<const translate::Encoded*>& sources,
+                                             nn::BeamOptions options) {
+    options.never = beam_options().never;
+    return translate(sources, options);
+  }
+  std::string text_of(const nn::SearchResult& found) const {
+    return found.n_best.empty() ? "" : target_codec().decode(found.n_best[0].tokens);
+  }
+
+  explain::Explanation picture(const Searched& one) {
+    nn::BeamOptions options = greedy_options();
+    options.keep_tree = true;
+    const nn::SearchResult greedy = searched_for({&one.source}, options)[0];
+    const std::string said = text_of(greedy), &right = one.pair.target;
+    const auto verdict = [&](const std::string& answer) {
+      return right.empty() ? "" : answer == right ? " (right)" : " (wrong)";
+    };
+    std::string outcome =
+        fmt::format("“{}”\nbeam of {}: {}{}\ngreedy search: {}{}", one.pair.source,
+                    beam_options().beam, one.said, verdict(one.said),
+                    said == one.said ? "the same" : said, verdict(said));
+    if (!right.empty() && one.said != right && said != right) outcome += "\nright: " + right;
+    return with_greedy(translate::beam_picture(context(), one.result, outcome), one.result, greedy,
+                       target_codec());
+  }
+
+  // First what the beam translates right and greedy search does not, short sentences and large
+  // gains in probability before others; last what the beam translates wrong, and greedy search right
+  // if there is such a one.
+  std::vector<Searched> telling() {
+    const Part& test = part(Split::kTest);
+    std::vector<size_t> order(std::min(kCandidates, test.pairs.size()));
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<const translate::Encoded*> sources;
+    for (const size_t i : order) sources.push_back(&test.tokens[i].source);
+    const auto beam = searched_for(sources, beam_options());
+    const auto greedy = searched_for(sources, greedy_options());
+    const auto right = [&](const std::vector<nn::SearchResult>& found, size_t i) {
+      return text_of(found[i]) == test.pairs[i].target;
+    };
+    const auto gain = [&](size_t i) {
+      return beam[i].n_best.empty() || greedy[i].n_best.empty()
+                 ? 0
+                 : beam[i].n_best[0].log_probability - greedy[i].n_best[0].log_probability;
+    };
+    const auto rank = [&](size_t i) {
+      return std::tuple{right(beam, i) && !right(greedy, i), right(beam, i),
+                        test.tokens[i].target.ids.size() <= kReadable, gain(i)};
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return rank(a) > rank(b); });
+    const auto missed = [&](size_t i) { return !right(beam, i) && right(greedy, i); };
+    told_ = fmt::format(
+        "Of {} test sentences, a beam of {} translates {} right that greedy search translates "
+        "wrong, and {} wrong that greedy search translates right.",
+        order.size(), beam_options().beam,
+        std::count_if(order.begin(), order.end(),
+                      [&](size_t i) { return right(beam, i) && !right(greedy, i); }),
+        std::count_if(order.begin(), order.end(), missed));
+    const auto kept = static_cast<std::ptrdiff_t>(std::min(kShown, order.size()));
+    auto wrong = std::find_if(order.begin(), order.end(), missed);
+    if (wrong == order.end())
+      wrong = std::find_if(order.begin(), order.end(), [&](size_t i) { return !right(beam, i); });
+    if (kept > 1 && wrong != order.end() && wrong - order.begin() >= kept)
+      std::iter_swap(order.begin() + kept - 1, wrong);
+    order.resize(static_cast<size_t>(kept));
+    nn::BeamOptions options = beam_options();
+    options.keep_tree = true;
+    std::vector<Searched> out;
+    for (const size_t i : order) {
+      const translate::Encoded& source = test.tokens[i].source;
+      out.push_back({test.pairs[i], source, searched_for({&source}, options)[0], ""});
+      out.back().said = text_of(out.back().result);
+    }
+    return out;
+  }
+
   Found search(const Part& p, nn::BeamOptions options, size_t most) {
     options.never = beam_options().never;
     std::vector<const translate::Encoded*> sources;
@@ -74,8 +160,7 @@ class BeamSearchTask : public translate::TranslationTask {
     double written = 0, expected = 0;
     const std::vector<nn::SearchResult> found = translate_together(sources, options);
     for (size_t i = 0; i < count; ++i) {
-      said.push_back(found[i].n_best.empty() ? ""
-                                             : target_codec().decode(found[i].n_best[0].tokens));
+      said.push_back(text_of(found[i]));
       written +=
           found[i].n_best.empty() ? 0 : static_cast<double>(found[i].n_best[0].tokens.size());
       expected += static_cast<double>(p.tokens[i].target.ids.size() + 1);
@@ -96,6 +181,8 @@ class BeamSearchTask : public translate::TranslationTask {
     }
     return out;
   }
+
+  std::string told_;  // how often the beam and greedy search differ
 };
 
 }  // namespace

@@ -2,7 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fovea::systems::beam_search {
+
+explain::Explanation with_greedy(explain::Explanation picture, const nn::SearchResult& found,
+                                 const nn::SearchResult& greedy, const translate::Codec& target) {
+  using State = explain::TreeNode::State;
+  std::vector<explain::TreeNode>& tree = picture.tree;
+  std::vector<bool> to_best(tree.size(), false);
+  for (size_t i = tree.size(); i-- > 0;) {
+    if (tree[i].state == State::kBest) to_best[i] = true;
+    if (to_best[i] && tree[i].parent >= 0) to_best[static_cast<size_t>(tree[i].parent)] = true;
+  }
+  int64_t at = 0;
+  for (const nn::BeamNode& step : greedy.tree) {
+    if (step.parent < 0 || step.fate == nn::BeamNode::Fate::kPruned) continue;
+    const auto same =
+        std::find_if(found.tree.begin(), found.tree.end(), [&](const nn::BeamNode& node) {
+          return node.parent == at && node.token == step.token;
+        });
+    if (same == found.tree.end()) {
+      tree.push_back(
+          {static_cast<int>(at), target.piece(step.token), step.log_probability, State::kGreedy});
+      at = static_cast<int64_t>(tree.size()) - 1;
+      continue;
+    }
+    at = same - found.tree.begin();
+    if (!to_best[static_cast<size_t>(at)]) tree[static_cast<size_t>(at)].state = State::kGreedy;
+  }
+  return picture;
+}
 
 explain::Explanation width_curves(const std::vector<ByWidth>& all, size_t sentences) {
   explain::Explanation e;

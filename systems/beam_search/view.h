@@ -1,9 +1,12 @@
-// What a wider beam does to BLEU, length and log-probability.
+// The way of greedy search in the tree of a beam; what a wider beam does to BLEU, length and
+// log-probability.
 #pragma once
 
 #include <vector>
 
 #include "explain/explanation.h"
+#include "fovea/nn/beam_search.h"
+#include "translate/codec.h"
 
 namespace fovea::systems::beam_search {
 
@@ -17,6 +20,10 @@ struct ByWidth {
   std::vector<double> widths = {};
   std::vector<Found> found = {};
 };
+// `picture` is of `found`. Marks where greedy search leaves the way to the best; what the beam did
+// not follow is added. Both searches kept their trees.
+explain::Explanation with_greedy(explain::Explanation picture, const nn::SearchResult& found,
+                                 const nn::SearchResult& greedy, const translate::Codec& target);
 explain::Explanation width_curves(const std::vector<ByWidth>& all, size_t sentences);
 
 }  // namespace fovea::systems::beam_search

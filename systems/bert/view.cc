@@ -27,7 +27,6 @@ explain::Explanation described(Start& start, const Sequence& sequence, const std
   e.heads = {"head", {}};
   for (int64_t l = 0; l < sizes.layers; ++l) e.layers.names.push_back(std::to_string(l + 1));
   for (int64_t h = 0; h < sizes.heads; ++h) e.heads.names.push_back(std::to_string(h + 1));
-  e.notes.push_back("Weights show what was mixed, not why the answer was given.");
   return e;
 }
 

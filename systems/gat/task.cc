@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "data/files/file.h"
+#include "data/formats/csv.h"
 #include "data/generated/graph.h"
 #include "systems/gat/parts.h"
 #include "systems/normaliser_option.h"
@@ -22,8 +23,13 @@ void GraphAttention::read(const Source& source) {
 }
 
 std::string GraphAttention::read_in_words() const {
-  return fmt::format("{} nodes with {} features, {} edges, {} classes; {} nodes to learn from",
-                     graph_.nodes, graph_.features, edges_, graph_.classes, splits_.train.size());
+  std::string out =
+      fmt::format("{} nodes with {} features, {} edges, {} classes; {} nodes to learn from",
+                  graph_.nodes, graph_.features, edges_, graph_.classes, splits_.train.size());
+  out += data::left_out_in_words(graph_.left_out);
+  if (!graph_.edge_columns.empty())
+    out += fmt::format("; of the edges {} is not read", data::in_short(graph_.edge_columns));
+  return out;
 }
 
 void GraphAttention::prepare() {

@@ -35,7 +35,7 @@ const Registration registered{{
          .formats = {"generated: bags of drawn digits, positive where a nine is among them "
                      "(bags=, mean_size=, target=)",
                      "MNIST's folder: bags of its digits, as in the paper",
-                     "CSV bag,label,f0,f1,… with labels 0 and 1",
+                     "CSV bag,label,f0,f1,… with labels 0 and 1, or no and yes",
                      "a folder LABEL/BAG/*.png, *.jpg with labels 0 and 1",
                      "windows=32: a folder LABEL/*.png, *.jpg, each picture the bag of its "
                      "windows; generated: slices of tissue"},

@@ -144,6 +144,9 @@ class MultipleInstance : public ClassificationTask {
         bag.features = set_.bags.features[at];
         if (!set_.key_instances.empty()) bag.key_instances = set_.key_instances[at];
       }
+      std::stable_sort(  // what is to be found is in the positive ones
+          shown.begin(), shown.end(),
+          [](const ShownBag& a, const ShownBag& b) { return a.label > b.label; });
     }
     if (shown.empty()) return {};
     if (side_ == 0 && static_cast<int64_t>(columns_.names.size()) == columns_.width)

@@ -44,7 +44,7 @@ torch::Tensor rank4(const torch::Tensor& rows) { return rows.reshape({1, 1, rows
 std::string row_name(const std::vector<std::string>& columns, const torch::Tensor& row) {
   std::string text;
   for (size_t c = 0; c < columns.size() && c < 4; ++c)
-    text += fmt::format("{}{} {:.4g}", c ? ", " : "", columns[c],
+    text += fmt::format("{}{} = {:.4g}", c ? ", " : "", columns[c],
                         row[static_cast<int64_t>(c)].item<double>());
   return columns.size() > 4 ? text + ", …" : text;
 }

@@ -74,10 +74,7 @@ std::vector<explain::Explanation> pictures(const Shown& shown) {
                          .x_label = "next word",
                          .y_label = "probability",
                          .curves = {std::move(bars)}});
-  blank.notes.push_back(
-      "Weights show what was mixed, not why the answer was given. A later layer looks at states "
-      "that "
-      "have already looked around.");
+  blank.notes.push_back("A later layer looks at states that have already looked around.");
 
   explain::Explanation all = described(shown, "Where each word looked");
   all.view = explain::View::kMatrix;

@@ -26,7 +26,7 @@ const std::map<std::string, const char*> kLooks = {
      "has "
      "to be guessed."},
     {"set-outlier",
-     "One member of each row is odd, and the outline marks it: is the bar under it the tallest?"},
+     "One member of each set is odd, and the outline marks it: is its bar the longest?"},
     {"mil",
      "The outlined instances are what makes a bag positive. Nobody told the network which they "
      "are; the weights say what it found."},
@@ -71,11 +71,11 @@ const std::map<std::string, const char*> kLooks = {
      "Choose a word: the light is what it took from the picture; the rest of its attention lies on "
      "the list of ingredients. The next tab has both, word by word."},
     {"dnc",
-     "Each step writes into a row of its own; after the end of the sequence, reading should follow "
-     "the order of writing."},
+     "Each word is written into a row of its own. In the next picture, reading should follow the "
+     "order of writing."},
     {"ntm",
-     "The diagonal is the head stepping on one row at a time: that is how the copy is laid down "
-     "and found again."},
+     "A head that steps from row to row draws a diagonal. In the next picture the reading head "
+     "should come by the same rows again, in the same order."},
     {"mixture-of-experts",
      "Each expert has learned the part it was sent: one piece of the data, one expert. Move the "
      "epoch and see the gate divide the work."},
@@ -86,8 +86,8 @@ const std::map<std::string, const char*> kLooks = {
      "Read a row: for this output word, where did the decoder look? Where the words change places, "
      "the large weights leave the diagonal."},
     {"luong",
-     "Read a row: for this output, where did the decoder look? A dot product is enough to find the "
-     "place, wherever the day, the month and the year stand."},
+     "Read a row: for this output, where did the decoder look? One product of two states is enough "
+     "to find the place, wherever the day, the month and the year stand."},
     {"gnmt",
      "Read a row: the bottom layer alone attends, and every layer above is given what it read."},
     {"alignment",
@@ -97,8 +97,8 @@ const std::map<std::string, const char*> kLooks = {
      "Every decoder layer looks for itself: choose one above the picture and see which of them has "
      "found the source words."},
     {"beam-search",
-     "The bold path won. Where it leaves the top branch, a worse word was worth it for the "
-     "sentence."},
+     "The bold path won. Greedy search takes the likeliest word at each step; where that leads "
+     "another way, the way is purple. A less likely word there can end in a better sentence."},
     {"scaled-dot-product",
      "Put the finger on “it”: the line to what it stands for is thick, and the table "
      "below shows the six steps to that weight. Where there is a second sentence, it ends in "
@@ -113,7 +113,7 @@ const std::map<std::string, const char*> kLooks = {
      "A band and no more: a word reads its neighbours by their offset, and no key is compared. The "
      "bars are the kernel; choose another head, it reads on another side."},
     {"bert",
-     "The masked place looks at both sides of it. The bars are the words it could be, with their "
+     "The masked place looks at both sides of it. Below are the words it could be, with their "
      "probabilities."},
     {"next-word",
      "Only words before the blank have a line to it. The strongest one should come from the word "
@@ -131,8 +131,9 @@ const std::map<std::string, const char*> kLooks = {
      "Softmax bends towards 0 and 1 and never arrives; the other two touch them, sparsemax with a "
      "corner. Beyond that lead the other key is not read at all."},
     {"cost",
-     "The two lines cross: left of the crossing attention is the cheaper layer, right of it the "
-     "recurrent one. The marker is where counting operations puts it."},
+     "Where the lines of self-attention and of the LSTM cross, the cheaper layer changes: attention "
+     "is it to the left, the LSTM to the right. A marker shows where counting operations puts the "
+     "crossing."},
 };
 
 // Where the sentence above tells of generated data, of a truth that files do not have, or of words

@@ -36,7 +36,7 @@ const Registration registered{{
                     .normaliser = "none, uniform or argmax",
                     .structure = "all"},
          .formats = {"generated: bags of points and a question (question=many, right or far)",
-                     "CSV bag,label,f0,f1,… with labels 0 and 1"},
+                     "CSV bag,label,f0,f1,… with labels 0 and 1, or no and yes"},
          .expect = "measured: the pooling that fits the question 98 to 100 %: sum for many, mean "
                    "for right, max for far"},
     .options =

@@ -18,7 +18,7 @@ const Registration registered{System{
                  "pictures of black and white pixels, each pixel predicted from those before it.",
          .paper = "Child, Gray, Radford & Sutskever 2019",
          .equation =
-             R"(o_i = \sum_{j \in S_i} \operatorname{softmax}_{j \in S_i}\big(q_i^\top k_j / \sqrt{d}\big)\, v_j, \quad S_i = \{j \le i : i - j \le l \;\text{ or }\; (i - j) \bmod l = 0\}, \quad l \approx \sqrt{n})",
+             R"(o_i = \sum_{j \in S_i} \operatorname{softmax}_{j \in S_i}\big(q_i^\top k_j / \sqrt{d}\big)\, v_j, \quad S_i = \{j \le i \;:\; i - j \le l \;\text{ or }\; (i - j) \bmod l = 0\}, \quad l \approx \sqrt{n})",
          .code =
              "auto strided = fovea::attend(query, key, value, {.structure = fovea::Strided{14}});\n"
              "auto fixed = fovea::attend(query, key, value, {.structure = fovea::Fixed{14, 2}});\n"

@@ -43,7 +43,7 @@ std::vector<explain::Explanation> span_pictures(text::TextTask& task) {
     map.dense = to_floats(model.weights_by(weighing, batch));
     out.heads.names.emplace_back(name);
   }
-  out.heads.label = "weighing";
+  out.heads.label = "weights by";
   const at::Tensor b = model.pairwise.detach().cpu();
   out.notes.push_back(
       fmt::format("Beside the words' own scores, the chain adds {:.2f} where two neighbours are "

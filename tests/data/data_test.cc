@@ -57,6 +57,12 @@ TEST_F(Files, SemicolonsAndTabsSeparateColumnsWhereTheFirstLineHasNoComma) {
   EXPECT_EQ(read_csv(write("u.tsv", "a\ty\n1\t2,5\n")).rows[0], (Strings{"1", "2,5"}));
   // A comma in the first line makes it comma-separated, whatever else it has.
   EXPECT_EQ(read_csv(write("c.csv", "a;b,y\n1;2,3\n")).header, (Strings{"a;b", "y"}));
+  // But a name may have one, where semicolons divide every line alike.
+  EXPECT_EQ(read_csv(write("n.csv", "Tag;Wind, m/s;y\n1.5.;2,5;3\n2.5.;1,5;4,5\n")).header,
+            (Strings{"Tag", "Wind, m/s", "y"}));
+  EXPECT_EQ(read_csv(write("o.csv", "Tag;Wind, m/s\n1;2,5\n2;1,5\n")).rows[0],
+            (Strings{"1", "2.5"}));
+  EXPECT_EQ(read_csv(write("b.csv", "a, b;y\n1, 2\n")).header, (Strings{"a", " b;y"}));
   // Words keep their commas.
   EXPECT_EQ(read_csv(write("w.csv", "a;y\n1,2;3\nx,y;4\n")).rows[0][0], "1,2");
 }
@@ -93,6 +99,7 @@ TEST_F(Files, RegressionColumnsDefaultToTheLastAndTheNumericOthers) {
   EXPECT_EQ(table.x, (std::vector<double>{1, 10, 2, 20}));
   const Regression chosen = regression(read_csv(path), {.x = {"b"}, .y = "a"});
   EXPECT_EQ(chosen.x, (std::vector<double>{10, 20}));
+  EXPECT_EQ(chosen.left_out, Strings{"kind"}) << "a run that is opened again says what it read";
   EXPECT_EQ(chosen.y, (std::vector<double>{1, 2}));
 }
 
@@ -215,6 +222,9 @@ TEST_F(Files, AColumnOfWordsIsNoFeatureOfABag) {
       write("bags.csv", "bag,label,colour,f0,f1\nm,1,red,1,2\nk,0,?,3,4\nm,1,green,5,6\n"));
   EXPECT_EQ(bags.columns, (Strings{"f0", "f1"}));
   EXPECT_EQ(bags.features[0], (std::vector<float>{1, 2, 5, 6}));
+  const Bags said = read_bags(write("said.csv", "f0,label,bag\n1,yes,m\n2,No,k\n3,yes,m\n"));
+  EXPECT_EQ(said.labels, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(said.features[0], (std::vector<float>{1, 3}));
   EXPECT_EQ(
       in_words(bags),
       "2 bags of 3 instances, 2 features; label 1: 1, label 0: 1; column colour left out: not "

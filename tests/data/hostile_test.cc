@@ -205,7 +205,8 @@ TEST_F(Hostile, BagsAndVocabularies) {
          [&] { read_bags(write("b", "id,label,f\n1,1,1\n")); });
   expect("b:3", "has label 0 here and 1 before",
          [&] { read_bags(write("b", "bag,label,f\n1,1,1\n1,0,2\n")); });
-  expect("b:2", "expected an integer", [&] { read_bags(write("b", "bag,label,f\n1,yes,1\n")); });
+  expect("b:2", "expected an integer",
+         [&] { read_bags(write("b", "bag,label,f\n1,perhaps,1\n")); });
   expect("v:2", "expected <unk>", [&] { Vocabulary::parse("<pad>\nthe\n", "v"); });
   expect("v:6", "expected a new word",
          [&] { Vocabulary::parse("<pad>\n<unk>\n<s>\n</s>\nthe\nthe\n", "v"); });

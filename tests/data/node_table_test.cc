@@ -69,6 +69,21 @@ TEST_F(NodeTable, WhatIsMissingIsNamedBesideWhatIsThere) {
       "called id");
 }
 
+TEST_F(NodeTable, WordsAreNoFeaturesAndFurtherColumnsOfEdgesAreNotRead) {
+  write("nodes.csv", "id,label,age,office\nanna,A,31,Porto\nbert,B,42,\n");
+  write("edges.csv", "from,to,mails,since\nanna,bert,7,2020-01-01\n");
+  const CitationGraph graph = read_node_table(base_.string());
+  EXPECT_EQ(graph.feature_names, std::vector<std::string>{"age"});
+  EXPECT_EQ(graph.left_out, std::vector<std::string>{"office"});
+  EXPECT_EQ(graph.edge_columns, (std::vector<std::string>{"mails", "since"}));
+  EXPECT_EQ(graph.edges, (Edges{{0, 1}}));
+  write("edges.csv", "from,to,mails\nanna,bert,7\nbert,anna\n");
+  EXPECT_THROW(read_node_table(base_.string()), FileError);
+  write("nodes.csv", "id,label,age\nanna,A,31\nbert,B,42\ncarl,A,4O\n");
+  write("edges.csv", "anna,bert\n");
+  EXPECT_THROW(read_node_table(base_.string()), FileError) << "a slip is no word";
+}
+
 TEST_F(NodeTable, AFirstLineWithoutANodeIsAHeader) {
   const Edges expected{{0, 1}};
   for (const char* header : {"", "source,target\n", "from,to\n", "\nid1\tid2\n", "u v\n"})

@@ -93,6 +93,26 @@ TEST(Drawing, PrunedContinuationsAreCounted) {
   EXPECT_NE(svg.find(">+2<"), std::string::npos);
 }
 
+TEST(Drawing, TheWayOfGreedySearchHasItsOwnColour) {
+  Explanation e;
+  e.title = "Beam";
+  e.view = View::kTree;
+  using State = TreeNode::State;
+  e.tree = {{.parent = -1, .text = "<s>"},
+            {.parent = 0, .text = "a", .state = State::kBest},
+            {.parent = 0, .text = "the", .state = State::kLive}};
+  EXPECT_EQ(picture_svg(e).find("greedy"), std::string::npos);
+  const size_t plain = picture_svg(e).find("#a8558a");
+  e.tree[2].state = State::kGreedy;
+  e.outcome = "beam: a (right)\ngreedy search: the (wrong)";
+  const std::string svg = picture_svg(e);
+  EXPECT_NE(svg.find("purple: where greedy search goes"), std::string::npos);
+  EXPECT_EQ(plain, std::string::npos);
+  EXPECT_NE(svg.find("#a8558a"), std::string::npos);
+  EXPECT_NE(svg.find(">beam: a (right)<"), std::string::npos) << "each answer has its line";
+  EXPECT_NE(svg.find(">greedy search: the (wrong)<"), std::string::npos);
+}
+
 TEST(Drawing, AWayThatFindsNoRoomEndsWithPoints) {
   Explanation e;
   e.title = "Beam";

@@ -115,6 +115,27 @@ class Looks(unittest.TestCase):
             self.assertEqual(ticks[:4], words[:4])
             self.assertEqual(self.run_js(overlap("[...f.querySelectorAll('.plot .tick[text-anchor=middle]')].map((t) => t.getBoundingClientRect())")), 0)
 
+    def test_an_axis_has_two_marks_at_least(self):
+        for width in (1280, 390):
+            self.drawn(curve({"kind": "bars", "label": "wrong bits", "x": list(range(1, 9)), "y": [0, 0, 0, 0, 3.2, 3.9, 12.2, 14.3]},
+                             markers=[{"label": "longest in training", "x": 4.5}]), width)
+            ticks = self.run_js("[...f.querySelectorAll('.plot .tick[text-anchor=middle]')].map((t) => t.textContent)")
+            self.assertGreater(len(ticks), 1, f"{ticks} at {width}")
+
+    def test_powers_of_ten_are_written_as_such(self):
+        self.drawn(curve({"kind": "line", "label": "seconds", "x": [1, 2, 3], "y": [1.2e-5, 3e-4, 4e-3]}, log_y=True))
+        ticks = self.run_js("[...f.querySelectorAll('.plot .tick[text-anchor=end]')].map((t) => t.textContent)")
+        self.assertEqual(ticks, ["10⁻⁵", "10⁻⁴", "0.001"])
+        self.drawn(curve({"kind": "line", "label": "bytes", "x": [1, 2, 3], "y": [0, 1e5, 3e5]}))
+        ticks = self.run_js("[...f.querySelectorAll('.plot .tick[text-anchor=end]')].map((t) => t.textContent)")
+        self.assertEqual(ticks, ["0", "10⁵", "2·10⁵", "3·10⁵"])
+
+    def test_words_on_cards_are_not_broken(self):
+        self.drawn(explanation("bag", queries=items("bag P012"), keys=items("1: temperature 38.6", "2: leukocytes 5.3"), maps=[{"dense": [0.9, 0.1]}]))
+        wide = self.run_js("""[...f.querySelectorAll('.card-text')].map((t) => { const r = document.createRange(), n = t.firstChild, at = n.data.indexOf(' ') + 1;
+            r.setStart(n, at); r.setEnd(n, n.data.lastIndexOf(' ')); return r.getClientRects().length; })""")
+        self.assertEqual(wide, [1, 1], "a long word stands in one line")
+
     def test_contours_have_one_key_and_their_numbers_in_their_middle(self):
         lines = [{"kind": "line", "label": f"height = {10 * i}", "x": [i] * 21, "y": list(range(21))} for i in range(1, 8)]
         self.drawn(curve({"kind": "points", "label": "observations", "x": [1, 7], "y": [0, 20]}, *lines))
@@ -164,6 +185,17 @@ class Looks(unittest.TestCase):
                 return [...n.querySelectorAll('.node-text, .node-score')].filter((t) => t.getBoundingClientRect().right > b.right + 0.5).map((t) => t.textContent); })""")
             self.assertEqual(past, [], width)
             self.assertEqual(self.run_js("[...f.querySelectorAll('.node-score')].slice(0, 4).map((t) => t.textContent)"), ["0.00", "−0.00", "−0.00", "−0.03"])
+
+    def test_the_mark_of_a_finished_sentence_covers_no_word(self):
+        tree = [{"parent": i - 1, "text": "word", "score": -i, "state": "live"} for i in range(14)]
+        tree += [{"parent": 13, "text": "</s>", "score": -20.5, "state": "best"}, {"parent": 12, "text": "</s>", "score": -21.25, "state": "finished"}]
+        for width in (1280, 390):
+            self.drawn(explanation("tree", tree=tree), width)
+            self.assertEqual(self.run_js("f.querySelectorAll('.node-done').length"), 2)
+            self.assertEqual(self.run_js(overlap("[...f.querySelectorAll('.node-text, .node-score, .node-done')].map((t) => t.getBoundingClientRect())")
+                                         .replace("p.top + 2", "p.top + 5").replace("q.top + 2", "q.top + 5")), 0, width)
+            ground, marks = self.run_js("[getComputedStyle(f.querySelector('.picture')).backgroundColor, [...f.querySelectorAll('.node-done')].map((t) => getComputedStyle(t).fill)]")
+            self.assertNotIn(ground, marks)
 
     def test_heads_that_look_at_one_word_show_their_colours(self):
         for heads in (2, 4, 8):

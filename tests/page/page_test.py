@@ -213,6 +213,18 @@ class EveryView(Page):
         self.assertEqual(self.figure("beam-search", read)[0], pruned)
         self.figure("beam-search", "f.querySelectorAll('.controls input')[0].click()")
 
+    def test_the_way_of_greedy_search_is_told_apart(self):
+        greedy = self.figure("beam-search", "[...f.querySelectorAll('.node.greedy')].map((n) => n.getAttribute('aria-label'))")
+        self.assertEqual(greedy, ["<s> the small house </s>: score −1.70, taken by greedy search"])
+        self.assertTrue(self.figure("beam-search", "f.querySelector('.node.greedy .node-done') !== null"), "it ends there")
+        self.assertIn("where greedy search goes", self.figure("beam-search", "f.querySelector('.legend').textContent"))
+        colours = self.figure("beam-search", "['.greedy', '.best', '.live'].map((kind) => getComputedStyle(f.querySelector('.branch' + kind)).stroke)")
+        self.assertEqual(len(set(colours)), 3, colours)
+
+    def test_each_answer_has_its_line_and_its_mark(self):
+        lines = self.figure("beam-search", "[...f.querySelectorAll('.outcome')].map((line) => [line.textContent, line.classList.contains('wrong')])")
+        self.assertEqual(lines, [["beam of three: the house is small (right)", False], ["✗ greedy search: the small house (wrong)", True]])
+
     def test_hostile_text_stays_text(self):
         self.assertIsNone(self.run_js("window.broken ?? null"))
         self.assertEqual(self.figure("hostile", "f.querySelector('h4').textContent"), "</script><script>window.broken = 1</script> & <b>bold</b>")
@@ -275,6 +287,15 @@ class EveryView(Page):
         self.assertEqual(self.run_js("document.getElementById('demo-output').textContent"), "20.0")
         self.choose_in_demo("dense")
         self.choose_in_demo("softmax")
+
+    def test_the_name_of_the_query_keeps_clear_of_its_lines(self):
+        read = """(() => { const n = [...document.querySelectorAll('.demo .demo-label.strong')].find((t) => t.textContent === 'q'), x = Number(n.getAttribute('x')), y = Number(n.getAttribute('y')) - 4;
+            return [...document.querySelectorAll('.demo line[stroke-linecap=round]')].map((line) => { const [x1, y1, x2, y2] = ['x1', 'y1', 'x2', 'y2'].map((k) => Number(line.getAttribute(k)));
+              const along = Math.max(0, Math.min(1, ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / ((x2 - x1) ** 2 + (y2 - y1) ** 2)));
+              return Math.hypot(x - x1 - along * (x2 - x1), y - y1 - along * (y2 - y1)); }); })()"""
+        clear = self.run_js(read)
+        self.assertGreater(len(clear), 2)
+        self.assertGreater(min(clear), 12, clear)  # px: half of a letter and of the widest line
 
     def choose_in_demo(self, name):
         self.run_js(f"[...document.querySelectorAll('.demo fieldset label')].find((label) => label.textContent === '{name}').querySelector('input').click()")

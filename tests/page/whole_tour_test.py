@@ -54,6 +54,17 @@ class WholeTour(unittest.TestCase):
                 self.assertEqual(browser.errors, [])
                 self.assertEqual([url for url in browser.requests if not url.startswith("file://")], [], "it needs no network")
 
+    def test_the_first_picture_shows_the_point(self):
+        browser = self.opened(self.browser(), "beam-search")
+        said = browser.run("[...document.querySelector('.panel:not([hidden])').querySelectorAll('.outcome')].map((line) => line.textContent)")
+        self.assertRegex(said[1], r"^beam of 4: .* \(right\)$")
+        self.assertRegex(said[2], r"^✗ greedy search: .* \(wrong\)$")
+        self.assertGreater(browser.run("document.querySelectorAll('.panel:not([hidden]) .node.greedy').length"), 0)
+        verdict = self.opened(browser, "alignment").run("document.querySelector('.panel:not([hidden]) .verdict').textContent")
+        found, words = map(int, re.search(r"for (\d+) of (\d+)", verdict).groups())
+        self.assertGreaterEqual(found / words, 0.75, verdict)
+        self.assertIn("positive", self.opened(browser, "mil").run("document.querySelector('.bag-strip h5').textContent").split(":")[0])
+
     def test_pages_without_their_data_are_light(self):
         for name in pages():
             with self.subTest(page=name), open(os.path.join(FOLDER, name + ".html"), encoding="utf-8") as file:

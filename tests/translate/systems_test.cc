@@ -13,12 +13,14 @@
 #include "explain/explanation.h"
 #include "explain/table_rows.h"
 #include "fovea/error.h"
+#include "systems/beam_search/view.h"
 #include "systems/run/session.h"
 #include "train/run/manifest.h"
 #include "train/usage_error.h"
 #include "translate/codec.h"
 #include "translate/corpus/corpus.h"
 #include "translate/links.h"
+#include "translate/pictures.h"
 
 namespace fovea::translate {
 namespace {
@@ -128,6 +130,60 @@ TEST_F(Systems, APictureOfAnEndlessSentenceIsRefusedOrCutShort) {
     EXPECT_EQ(std::string(error.what()).find("input:2: 5000 tokens, more than 4096 tokens"), 0u)
         << error.what();
   }
+}
+
+TEST(BeamTree, GreedySearchIsMarkedWhereItLeavesTheBest) {
+  using Fate = nn::BeamNode::Fate;
+  using State = explain::TreeNode::State;
+  const std::shared_ptr<Codec> words =
+      learn_codec({"a b c"}, {.kind = CodecKind::kWords, .size = 0, .min_count = 1});
+  const int64_t a = words->encode("a").ids[0], b = words->encode("b").ids[0],
+                c = words->encode("c").ids[0];
+  const nn::SearchResult found{.n_best = {{.tokens = {b, kEnd}, .log_probability = -2}},
+                               .tree = {{-1, kBegin, 0, Fate::kKept},
+                                        {0, a, -0.5, Fate::kKept},
+                                        {0, b, -1, Fate::kKept},
+                                        {1, c, -3, Fate::kPruned},
+                                        {2, kEnd, -2, Fate::kFinished}}};
+  const nn::SearchResult greedy{.tree = {{-1, kBegin, 0, Fate::kKept},
+                                         {0, a, -0.5, Fate::kKept},
+                                         {0, b, -1, Fate::kPruned},
+                                         {1, c, -3, Fate::kKept},
+                                         {3, kEnd, -4, Fate::kFinished}}};
+  const PictureContext context{"beam-search", *words, *words};
+  const explain::Explanation picture = systems::beam_search::with_greedy(
+      beam_picture(context, found, ""), found, greedy, *words);
+  const auto state = [&](size_t i) { return picture.tree.at(i).state; };
+  ASSERT_EQ(picture.tree.size(), 6u);
+  EXPECT_EQ(state(0), State::kLive) << "the root is on the way to the best";
+  EXPECT_EQ(state(1), State::kGreedy);
+  EXPECT_EQ(state(2), State::kLive);
+  EXPECT_EQ(state(3), State::kGreedy) << "the beam pruned it";
+  EXPECT_EQ(state(4), State::kBest);
+  EXPECT_EQ(state(5), State::kGreedy) << "the beam did not come so far";
+  EXPECT_EQ(picture.tree[5].parent, 3);
+  EXPECT_EQ(picture.tree[5].score, -4);
+}
+
+TEST_F(Systems, ABeamSaysWhatItFoundAndWhatGreedySearchFound) {
+  train("beam-search", {"epochs=1", "width=8", "embedding=8", "tokens=words"}, tiny());
+  systems::Run run = systems::open(base_ / "beam-search", "cpu", 1, {}, Use::kExplain);
+  const std::vector<explain::Explanation> shown = systems::explain(run, nullptr);
+  ASSERT_FALSE(shown.empty());
+  const std::vector<std::string> said = lines(shown[0].outcome);
+  ASSERT_GE(said.size(), 3u) << shown[0].outcome;
+  EXPECT_TRUE(said[0].starts_with("“"));
+  EXPECT_TRUE(said[1].starts_with("beam of 4: "));
+  EXPECT_TRUE(said[2].starts_with("greedy search: "));
+  for (const std::string& line : {said[1], said[2]})
+    EXPECT_TRUE(line.ends_with(" (right)") || line.ends_with(" (wrong)")) << line;
+  ASSERT_EQ(shown[0].notes.size(), 1u);
+  EXPECT_TRUE(shown[0].notes[0].starts_with("Of 40 test sentences, a beam of 4 translates "))
+      << shown[0].notes[0];
+  std::istringstream own("a h\n");
+  Input input{own, "input"};
+  EXPECT_EQ(systems::explain(run, &input).at(0).outcome.find("(wrong)"), std::string::npos)
+      << "nobody says what is right";
 }
 
 TEST_F(Systems, AControlIsDrawnInTheSamePlot) {

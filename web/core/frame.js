@@ -66,7 +66,7 @@ export class Frame {
     const leads = model.view === 'curve' || model.plots.some((plot) => plot.slider) || (model.plots.length > 0 && model.view === 'matrix' && model.keys.length > MOST_NAMED);
     const plots = this.plots.length ? el('div', { class: this.plots.length > 2 ? 'plots many' : 'plots' }, this.plots.map((plot) => plot.host)) : '';
     this.picture = el('div', { class: 'picture' },
-      el('h4', { id: title }, model.title), model.outcome ? marked('p', 'outcome', model.outcome) : '',
+      el('h4', { id: title }, model.title), ...(model.outcome ? model.outcome.split('\n').map((line) => marked('p', 'outcome', line)) : []),
       model.shapes ? shapes_diagram(model) : '', leads ? plots : '', this.controls, this.stage, this.legend, this.labels, this.verdict,
       this.tables, leads ? '' : plots);
     this.figure = el('figure', { class: 'explanation', 'aria-labelledby': title, 'data-system': model.system },

@@ -25,7 +25,7 @@ export class Pictures {
     const alike = (title) => shown.filter((other) => other.title === title).length > 1;
     this.tabs = this.panels.map((panel, i) => {
       const { title, outcome } = shown[i];
-      const name = [title || `Picture ${i + 1}`, alike(title) && outcome ? shorten(outcome.split(/, p = | \(/)[0], 28) : ''].filter(Boolean).join(': ');
+      const name = [title || `Picture ${i + 1}`, alike(title) && outcome ? shorten(outcome.split(/, p = | \(|\n/)[0], 28) : ''].filter(Boolean).join(': ');
       panel.setAttribute('role', 'tabpanel');
       panel.setAttribute('aria-label', name);
       return el('button', { type: 'button', role: 'tab', 'aria-controls': panel.id || undefined, onclick: () => this.show(i), onkeydown: (event) => this.key(event, i) }, name);

@@ -14,15 +14,14 @@ function extent(values) {
   return low > high ? [0, 1] : [low, high];
 }
 
-// Of whole numbers (an epoch, a count) nothing between two is marked.
+// Of whole numbers (an epoch, a count) nothing between two is marked. A single mark would be no scale: then the step is smaller.
 function linear_ticks(low, high, wanted, whole) {
-  const rough = (high - low) / wanted;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const round = power * [1, 2, 5, 10].find((k) => k * power >= rough);
-  const step = whole ? Math.max(1, round) : round;
-  const ticks = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) ticks.push(i * step);
-  return ticks;
+  const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough)), rounds = [1, 2, 5, 10];
+  for (let at = rounds.findIndex((k) => k * power >= rough); ; --at) {
+    const step = whole ? Math.max(1, rounds[at] * power) : rounds[at] * power, ticks = [];
+    for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) ticks.push(i * step);
+    if (ticks.length > 1 || at === 0 || (whole && step === 1)) return ticks;
+  }
 }
 
 function log_ticks(low, high) {
@@ -56,8 +55,10 @@ function axis(values, log, from, to, wanted, pad, whole = values.every(Number.is
 function tick_text(value) {
   if (value === 0 || Math.abs(value) < 1e-12) return '0';
   const size = Math.abs(value);
-  const text = size >= 1e5 || size < 1e-3 ? value.toExponential(0) : String(Number(value.toPrecision(6)));
-  return text.replace('-', '−').replace('e+', 'e');
+  if (size < 1e5 && size >= 1e-3) return String(Number(value.toPrecision(6))).replace('-', '−');
+  const [factor, power] = value.toExponential(0).split('e');
+  const ten = '10' + [...String(Number(power))].map((digit) => (digit === '-' ? '⁻' : '⁰¹²³⁴⁵⁶⁷⁸⁹'[digit])).join('');
+  return factor === '1' ? ten : `${factor.replace('-', '−')}·${ten}`;
 }
 
 // The size at which a label on an axis is no longer than the room it has.

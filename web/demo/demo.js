@@ -123,9 +123,13 @@ class Demo {
       node.replaceChildren(svg('circle', { cx: X(key), cy: Y(key), r: 9, fill: category(i), 'fill-opacity': weights[i] === 0 ? 0.45 : 1 }),
         svg('text', { class: 'demo-label', x: clamp(X(key), 14, 246), y: clamp(Y(key) + 23, 12, 254), 'text-anchor': 'middle' }, `k${SUBSCRIPTS[i]}`));
     });
+    // The query's name stands in the widest gap between its lines.
+    const turns = this.keys.map((key) => Math.atan2(Y(key) - Y(this.query), X(key) - X(this.query))).sort((a, b) => a - b);
+    const gaps = turns.map((turn, i) => (turns[i + 1] ?? turns[0] + 2 * Math.PI) - turn), widest = gaps.indexOf(Math.max(...gaps));
+    const aside = turns[widest] + gaps[widest] / 2;
     this.handles.query.setAttribute('aria-valuetext', `${number(this.query[0])}, ${number(this.query[1])}`);
     this.handles.query.replaceChildren(svg('circle', { class: 'demo-query', cx: X(this.query), cy: Y(this.query), r: 10 }),
-      svg('text', { class: 'demo-label strong', x: X(this.query) + 13, y: Y(this.query) - 8 }, 'q'));
+      svg('text', { class: 'demo-label strong', x: clamp(X(this.query) + 20 * Math.cos(aside), 8, 252), y: clamp(Y(this.query) + 20 * Math.sin(aside) + 4, 12, 254), 'text-anchor': 'middle' }, 'q'));
   }
 
   draw_line(weights, output) {

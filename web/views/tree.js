@@ -1,4 +1,5 @@
-// The beam tree: time runs to the right, the best hypothesis is bold, pruned branches are faint.
+// The beam tree: time runs to the right, the best hypothesis is bold, pruned branches are faint. Where greedy search leaves the
+// best path, its own has another colour.
 
 import { picker } from '../core/controls.js';
 import { clamp, count, el, largest, number, shorten_to, svg } from '../core/dom.js';
@@ -58,7 +59,7 @@ function score_text(score) {
   return Math.abs(score) >= 1e5 ? number(score) : score.toFixed(digits).replace('-', '−');
 }
 
-const STATES = { live: 'kept', pruned: 'pruned', finished: 'finished', best: 'best' };
+const STATES = { live: 'kept', pruned: 'pruned', finished: 'finished', best: 'best', greedy: 'taken by greedy search' };
 
 const NARROWEST = 62, WIDEST = 118;  // px of a column: a short word, and a long one
 const NODE_FONT = 13.5, INSET = 8;  // px, of a node's word and before it
@@ -83,6 +84,8 @@ export const tree_view = {
     const best = new Set();
     tree.forEach((_, i) => { if (state(i) === 'best') for (let n = i; n >= 0; n = tree[n].parent) best.add(n); });
     const kind = (i) => best.has(i) ? 'best' : state(i);
+    const goes_on = new Set(tree.map((node) => node.parent));
+    const done = (i) => ['finished', 'best'].includes(state(i)) || (state(i) === 'greedy' && !goes_on.has(i));
     // A tree a little too wide is drawn a little smaller; one much too wide scrolls.
     const zoom = clamp((stage.clientWidth - 2) / width, SMALLEST, 1);
     const font = `${NODE_FONT}px ${getComputedStyle(stage).fontFamily}`;
@@ -100,12 +103,14 @@ export const tree_view = {
       svg('text', { class: 'node-text', x: X(i) + INSET, y: Y(i) - 1 }, shorten_to(node.text, column - gap - INSET - 3, font)),
       svg('text', { class: 'node-score', x: X(i) + INSET, y: Y(i) + 12 }, score_text(node.score)),
       node.pruned ? svg('text', { class: 'node-folded', x: X(i) + column - gap - 2, y: Y(i) + 27, 'text-anchor': 'end' }, `+${node.pruned}`) : null,
-      ['finished', 'best'].includes(state(i)) ? svg('text', { class: 'node-done', x: X(i) + column - gap - 4, y: Y(i) + 5, 'text-anchor': 'end' }, '✓') : null);
+      done(i) ? svg('text', { class: 'node-done', x: X(i) + column - gap + 1, y: Y(i) + 5 }, '✓') : null);
     });
     root.append(...nodes);
     this.walk(nodes, tree);
     stage.append(el('div', { class: 'scroll', style: { maxHeight: '760px' } }, root),
-      el('div', { class: 'legend' }, el('span', {}, el('i', { class: 'swatch branch-best' }), 'best'), el('span', {}, el('i', { class: 'swatch branch-live' }), 'kept'),
+      el('div', { class: 'legend' }, el('span', {}, el('i', { class: 'swatch branch-best' }), 'best'),
+        tree.some((node) => node.state === 'greedy') ? el('span', {}, el('i', { class: 'swatch branch-greedy' }), 'where greedy search goes') : '',
+        el('span', {}, el('i', { class: 'swatch branch-live' }), 'kept'),
         el('span', {}, el('i', { class: 'swatch branch-pruned' }), 'pruned'), el('span', {}, '✓ finished'), frame.state.pruned ? '' : el('span', {}, '+n: continuations that were pruned')));
     // Open on the best path.
     const end = tree.findIndex((_, i) => state(i) === 'best');
