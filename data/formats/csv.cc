@@ -38,21 +38,24 @@ void check_header(const std::vector<std::string>& header, const std::string& nam
                                   shown(column)));
 }
 
-// "1,5" as "1.5" in the columns that are numbers then. Whether there was one.
+// "1,5" as "1.5" in the columns of which most are numbers then. Whether there was one.
 bool read_decimal_commas(Table& table) {
   bool any = false;
   for (size_t c = 0; c < table.header.size(); ++c) {
     std::vector<std::string> column;
     bool commas = false;
+    size_t numbers = 0, others = 0;
     for (const auto& row : table.rows) {
       std::string cell = row[c];
       const size_t comma = cell.find(',');
       commas = commas || comma != std::string::npos;
       if (comma != std::string::npos && cell.find('.') == std::string::npos) cell[comma] = '.';
-      if (!is_missing(cell) && !spells_number(cell)) break;
-      column.push_back(std::move(cell));
+      const bool number = spells_number(cell);
+      numbers += number;
+      others += !number && !is_missing(cell);
+      column.push_back(number ? std::move(cell) : row[c]);
     }
-    if (!commas || column.size() < table.rows.size()) continue;
+    if (!commas || numbers <= others) continue;
     for (size_t row = 0; row < column.size(); ++row) table.rows[row][c] = std::move(column[row]);
     any = true;
   }
